@@ -137,7 +137,7 @@ impl Database {
             (ticket, entry.map_or(0, |entry| entry.index_file))
         };
         if esker_log::sabotage::planted("drop_before_durable") {
-            core.view().segments().for_each(|segment| segment.doom());
+            core.view().segments().for_each(|segment| segment.mark_for_deletion());
             core.set_view(esker_table::view::View::empty(core.schema()));
         }
         engine.acknowledge(ticket)?;

@@ -89,7 +89,7 @@ pub(crate) struct Engine {
     pub watermarks: Arc<Watermarks>,
     pub registry: ReaderRegistry,
     pub segment_files: Arc<SegmentFiles>,
-    pub next_unit: AtomicU64,
+    pub next_row_group: AtomicU64,
     pub names: ArcSwap<NameHistory>,
     /// Changed under the commit lock only.
     pub sequences: ArcSwap<Sequences>,
@@ -161,8 +161,8 @@ impl Engine {
     }
 
     /// A number that no group or segment has had.
-    pub fn new_unit(&self) -> u64 {
-        self.next_unit.fetch_add(1, Ordering::Relaxed)
+    pub fn new_row_group(&self) -> u64 {
+        self.next_row_group.fetch_add(1, Ordering::Relaxed)
     }
 
     /// A number that no transaction has had.

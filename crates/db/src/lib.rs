@@ -100,7 +100,7 @@ pub use esker_format::{
 pub use esker_query::{Explanation, IndexUse, Page, Query, QueryResult};
 /// The most values that a field may have in one segment for a bitmap index to hold them; with more,
 /// the segment is scanned.
-pub use esker_table::run::VALUES_MAX as BITMAP_VALUES_MAX;
+pub use esker_table::index_run::VALUES_MAX as BITMAP_VALUES_MAX;
 pub use maintenance::CompactReport;
 pub use operators::Update;
 pub use options::{Durability, Options};

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const HEADROOM_BYTES_MIN: u64 = 8 << 20;
 /// What one container may ask for at a time when it grows.
 const GROWTH_BYTES_MAX: u64 = 4 << 20;
-/// What a deleted row may take on average, where few rows of a unit are deleted.
+/// What a deleted row may take on average, where few rows of a row group are deleted.
 const DELETED_BYTES: u64 = 512;
 /// Open groups below this are not worth freezing.
 const FREEZE_BYTES_MIN: u64 = 64 << 10;
@@ -195,7 +195,7 @@ impl Engine {
     /// table that is dropped while it is sealed must not be taken off twice.
     pub(crate) fn recount_frozen(&self, catalogue: &Catalogue) {
         let frozen = catalogue.tables.values().flat_map(frozen_groups);
-        let bytes = frozen.map(|unit| unit.byte_count()).sum();
+        let bytes = frozen.map(|row_group| row_group.byte_count()).sum();
         self.frozen_bytes.store(bytes, Ordering::Relaxed);
     }
 }

@@ -10,7 +10,7 @@ use esker_table::{Table as TableCore, TableWriter};
 
 use crate::commit::pipeline::{Staged, entry, fit_key, fit_row, fit_value};
 use crate::engine::Engine;
-use crate::statement::{GoOn, within_limits, without_limits};
+use crate::statement::{CancellationCheck, within_limits, without_limits};
 use crate::{Appender, Error, ErrorKind, Limits, Load, Result, Row, SnapshotTable};
 
 /// How often a change of a row with long values begins anew when somebody else changes it.
@@ -34,12 +34,12 @@ const KEYS_AT_ONCE: usize = 64;
 
 /// What a change of rows was prepared for.
 #[derive(Clone)]
-pub(crate) struct Current {
+pub(crate) struct TableVersion {
     pub core: Arc<TableCore>,
     pub schema: Arc<Schema>,
 }
 
-impl Current {
+impl TableVersion {
     fn is_outdated(&self) -> bool {
         self.core.successor().is_some() || !self.core.schema().has_same_rows_as(&self.schema)
     }
@@ -60,7 +60,7 @@ impl Current {
 
 /// Does something for each of many changes, whose keys are brought near some dozens at a time: the
 /// look-ups of these then wait for memory together.
-pub(crate) fn for_each_near<C>(
+pub(crate) fn for_each_prefetched<C>(
     writer: &mut TableWriter,
     changes: impl IntoIterator<Item = C>,
     hash_of: impl Fn(&C) -> u64,
@@ -104,14 +104,14 @@ impl Table {
         core
     }
 
-    pub(crate) fn current(&self) -> Current {
+    pub(crate) fn current(&self) -> TableVersion {
         let core = Arc::clone(self.core());
-        Current { schema: core.schema(), core }
+        TableVersion { schema: core.schema(), core }
     }
 
     /// Runs a change, again when the schema was changed meanwhile, or somebody was quicker while
     /// long values were written.
-    pub(crate) fn attempt<R>(&self, mut run: impl FnMut(&Current) -> Result<R>) -> Result<R> {
+    pub(crate) fn attempt<R>(&self, mut run: impl FnMut(&TableVersion) -> Result<R>) -> Result<R> {
         let mut attempts = 0;
         loop {
             let current = self.current();
@@ -165,7 +165,7 @@ impl Table {
     /// Likewise, for a row of one schema.
     pub(crate) fn put_once(
         &self,
-        current: &Current,
+        current: &TableVersion,
         row: &[Value],
         must_be_new: bool,
     ) -> Result<u64> {
@@ -210,7 +210,9 @@ impl Table {
     /// # Errors
     /// As for [`Table::insert_many`]; `TimedOut`, `Cancelled`.
     pub fn insert_many_with(&self, rows: &[Vec<Value>], limits: &Limits) -> Result<()> {
-        let put = |go_on: GoOn<'_>| self.put_many(rows, &OnConflict::Fail, go_on);
+        let put = |check_cancelled: CancellationCheck<'_>| {
+            self.put_many(rows, &OnConflict::Fail, check_cancelled)
+        };
         within_limits(&self.engine, limits, put).map(drop)
     }
 
@@ -235,7 +237,9 @@ impl Table {
     /// # Errors
     /// As for [`Table::upsert_many`]; `TimedOut`, `Cancelled`.
     pub fn upsert_many_with(&self, rows: &[Vec<Value>], limits: &Limits) -> Result<()> {
-        let put = |go_on: GoOn<'_>| self.put_many(rows, &OnConflict::Replace, go_on);
+        let put = |check_cancelled: CancellationCheck<'_>| {
+            self.put_many(rows, &OnConflict::Replace, check_cancelled)
+        };
         within_limits(&self.engine, limits, put).map(drop)
     }
 
@@ -249,7 +253,7 @@ impl Table {
 
     fn update_once(
         &self,
-        current: &Current,
+        current: &TableVersion,
         key: &[Value],
         changes: &[(&str, Value)],
     ) -> Result<bool> {
@@ -294,7 +298,7 @@ impl Table {
 
     pub(crate) fn change<'r, R>(
         &self,
-        current: &Current,
+        current: &TableVersion,
         stage: impl FnOnce(&mut TableWriter, &mut Staged<'r>) -> Result<R>,
     ) -> Result<R> {
         let id = current.core.id();

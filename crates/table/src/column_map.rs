@@ -5,7 +5,7 @@ use esker_format::{ColumnSlice, Data, DataType, Field, FieldId, Validity};
 /// No column.
 const NONE: u16 = u16::MAX;
 
-/// From field numbers to columns. Units outlive schemas: a field that was added later has no
+/// From field numbers to columns. Row groups outlive schemas: a field that was added later has no
 /// column, and a column may belong to a field that was dropped.
 pub struct ColumnMap(Vec<u16>);
 

@@ -1,7 +1,7 @@
 //! When rows expire: the value of one timestamp field (protocol rule 9).
 //!
 //! A reader fixes the time once; a row whose time has come is absent for it, though no commit says
-//! so. Units know when their first row expires, so that a reader before that looks at no row.
+//! so. Row groups know when their first row expires, so that a reader before that looks at no row.
 //!
 //! The field may be changed: readers at older commits ask for the times of another one.
 
@@ -12,7 +12,7 @@ use esker_format::{Field, FieldId, ValueRef};
 
 use crate::Result;
 use crate::segment::Segment;
-use crate::view::Unit;
+use crate::view::RowGroup;
 
 /// True when a row with this value of the field has expired at a time, in microseconds since 1970.
 #[must_use]
@@ -61,7 +61,7 @@ impl KnownExpiry {
     }
 }
 
-impl Unit {
+impl RowGroup {
     /// When the first row expires, or earlier: `i64::MAX` when none does.
     #[must_use]
     pub fn least_expiry(&self, field: &Field) -> i64 {

@@ -1,18 +1,18 @@
-//! Where the rows of a unit went that a rewrite has taken out of its table: known until everybody
-//! who names the unit has been led on.
+//! Where the rows of a row group went that a rewrite has taken out of its table: known until
+//! everybody who names the row group has been led on.
 //!
-//! Of a unit few of whose rows are left, such as a group in which the same rows were changed again
-//! and again, only these are listed.
+//! Of a row group few of whose rows are left, such as a group in which the same rows were changed
+//! again and again, only these are listed.
 
 use crate::location::{Location, row_word};
 
 /// Rows and the words of locations, by rising row.
 pub type RowWords = Vec<(u32, u64)>;
 
-/// Where the rows of a unit went.
+/// Where the rows of a row group went.
 pub struct Forwarding {
-    /// The unit that is gone.
-    pub unit: u64,
+    /// The row group that is gone.
+    pub row_group: u64,
     targets: Targets,
     /// For versions that nobody sees though some snapshots are older: what they had replaced.
     older: RowWords,
@@ -29,7 +29,7 @@ impl Forwarding {
     /// `targets` has the word of the new location for each row, 0 for a version that was dropped;
     /// `older`, for some of these, where the versions are that they lead back to.
     #[must_use]
-    pub fn new(unit: u64, targets: Vec<u64>, mut older: RowWords) -> Self {
+    pub fn new(row_group: u64, targets: Vec<u64>, mut older: RowWords) -> Self {
         older.shrink_to_fit();
         let kept = targets.iter().filter(|word| **word != 0).count();
         // A pair takes as much as two words.
@@ -39,7 +39,7 @@ impl Forwarding {
             ),
             false => Targets::All(targets),
         };
-        Self { unit, targets, older }
+        Self { row_group, targets, older }
     }
 
     /// Bytes of memory that it takes, about.

@@ -12,7 +12,7 @@
 //! | [`value_file`] | long values, in files of their own |
 //! | [`key_order`] | the rows of a table in the order of the primary key |
 //! | [`expiry`] | when rows expire |
-//! | [`view`] | the units of a table at one moment |
+//! | [`view`] | the row groups of a table at one moment |
 //! | [`rewrite`] | sealing and merging |
 //! | [`places`] | versions that somebody remembers by where they lie |
 //! | [`near`] | the bytes of one value, where they lie |
@@ -20,25 +20,25 @@
 #![forbid(unsafe_code)]
 
 mod column_map;
-mod death;
+mod delete_stamp;
 mod error;
 pub mod expiry;
 mod forwarding;
 pub mod group;
 pub mod hash;
+pub mod index_run;
 pub mod key_order;
 pub mod location;
-pub mod near;
-pub mod places;
+pub mod pinned_locations;
 pub mod rewrite;
-pub mod run;
 pub mod segment;
 pub mod table;
 pub mod value_file;
+pub mod value_location;
 pub mod view;
 
 pub use error::{Error, ErrorKind, Result};
 pub use hash::KeyHasher;
-pub use location::{Location, UNIT_ROWS_MAX};
-pub use places::Places;
+pub use location::{Location, ROW_GROUP_ROWS_MAX};
+pub use pinned_locations::PinnedLocations;
 pub use table::{Found, Table, TableSnapshot, TableWriter};

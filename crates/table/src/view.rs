@@ -1,7 +1,8 @@
-//! What a table consists of at one moment: its units, and where the rows of merged units went.
+//! What a table consists of at one moment: its row groups, and where the rows of merged row groups
+//! went.
 //!
 //! A view is immutable and swapped whole. A reader loads the commit it reads at, then an index
-//! entry, then the view: a unit that an entry names was registered before the entry, and is
+//! entry, then the view: a row group that an entry names was registered before the entry, and is
 //! registered or forwarded until no entry names it, nor any newer version, so a location that the
 //! view does not know means that the view (or the entry) is older than the other, and the reader
 //! starts again.
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
 
 use crate::Result;
-use crate::death::Death;
+use crate::delete_stamp::DeleteStamp;
 pub use crate::forwarding::Forwarding;
 use crate::group::Group;
 use crate::location::Location;
@@ -20,7 +21,7 @@ use crate::segment::Segment;
 
 /// An open or frozen group, or a segment.
 #[derive(Clone)]
-pub enum Unit {
+pub enum RowGroup {
     /// Rows in append-only memory.
     Group(Arc<Group>),
     /// Rows in an immutable file.
@@ -47,24 +48,24 @@ pub struct View {
     past: Vec<PastSchema>,
     /// Readers at older commits cannot know their schema: no snapshot is among them.
     schemas_since: u64,
-    /// The units, by rising number.
-    pub units: Vec<Unit>,
-    /// The retired units that somebody may still name, by rising number.
+    /// The row groups, by rising number.
+    pub row_groups: Vec<RowGroup>,
+    /// The retired row groups that somebody may still name, by rising number.
     pub retired: Vec<Arc<Forwarding>>,
 }
 
 /// Where a location leads.
 pub enum Resolved<'a> {
-    /// To this row of this unit.
-    Row(&'a Unit, usize),
+    /// To this row of this row group.
+    Row(&'a RowGroup, usize),
     /// To a version that nobody can see any more.
     Gone,
-    /// To a unit that this view does not know: load a newer view, or read the entry again.
+    /// To a row group that this view does not know: load a newer view, or read the entry again.
     Unknown,
 }
 
-impl Unit {
-    /// The unit's number.
+impl RowGroup {
+    /// The row group's number.
     #[must_use]
     #[inline]
     pub fn id(&self) -> u64 {
@@ -134,14 +135,14 @@ impl Unit {
     ///
     /// # Errors
     /// `OverBudget` when the arena is full.
-    pub fn kill(&self, row: usize, commit: u64) -> Result<()> {
-        self.delete(row, Death::deleted(commit))
+    pub fn mark_deleted(&self, row: usize, commit: u64) -> Result<()> {
+        self.delete(row, DeleteStamp::deleted(commit))
     }
 
-    pub(crate) fn delete(&self, row: usize, death: Death) -> Result<()> {
+    pub(crate) fn delete(&self, row: usize, delete_stamp: DeleteStamp) -> Result<()> {
         match self {
-            Self::Group(group) => group.delete(row, death),
-            Self::Segment(segment) => segment.delete(row, death),
+            Self::Group(group) => group.delete(row, delete_stamp),
+            Self::Segment(segment) => segment.delete(row, delete_stamp),
         }
     }
 
@@ -226,7 +227,7 @@ impl Unit {
                 continue;
             }
             let near = match expected.as_bytes() {
-                Some(bytes) => self.near_bytes(field, row)?.map(|(_, near)| near == bytes),
+                Some(bytes) => self.in_place_bytes(field, row)?.map(|(_, near)| near == bytes),
                 None => None,
             };
             let same = match near {
@@ -245,8 +246,8 @@ impl View {
     /// A table without rows.
     #[must_use]
     pub fn empty(schema: Arc<Schema>) -> Self {
-        let (past, units, retired) = (Vec::new(), Vec::new(), Vec::new());
-        Self { schema, past, schemas_since: 0, units, retired }
+        let (past, row_groups, retired) = (Vec::new(), Vec::new(), Vec::new());
+        Self { schema, past, schemas_since: 0, row_groups, retired }
     }
 
     /// The schema as of a commit; `None` when that is forgotten.
@@ -319,31 +320,31 @@ impl View {
         self.past.retain(|past| past.until > oldest);
     }
 
-    /// The unit with a number.
+    /// The row group with a number.
     #[must_use]
     #[inline]
-    pub fn unit(&self, id: u64) -> Option<&Unit> {
-        // Few units: a scan beats a binary search.
-        self.units.iter().find(|unit| unit.id() == id)
+    pub fn row_group(&self, id: u64) -> Option<&RowGroup> {
+        // Few row groups: a scan beats a binary search.
+        self.row_groups.iter().find(|row_group| row_group.id() == id)
     }
 
-    /// Adds a unit in its place.
-    pub fn insert(&mut self, unit: Unit) {
-        let at = self.units.partition_point(|other| other.id() < unit.id());
-        self.units.insert(at, unit);
+    /// Adds a row group in its place.
+    pub fn insert(&mut self, row_group: RowGroup) {
+        let at = self.row_groups.partition_point(|other| other.id() < row_group.id());
+        self.row_groups.insert(at, row_group);
     }
 
-    /// Takes units out.
+    /// Takes row groups out.
     pub fn remove(&mut self, ids: &[u64]) {
-        self.units.retain(|unit| !ids.contains(&unit.id()));
+        self.row_groups.retain(|row_group| !ids.contains(&row_group.id()));
     }
 
     /// Follows a location through merges.
     #[must_use]
     #[inline]
     pub fn resolve(&self, location: Location) -> Resolved<'_> {
-        match self.unit(location.unit()) {
-            Some(unit) => Resolved::Row(unit, location.row()),
+        match self.row_group(location.row_group()) {
+            Some(row_group) => Resolved::Row(row_group, location.row()),
             None => self.follow(location, |_, _| None),
         }
     }
@@ -352,15 +353,15 @@ impl View {
     /// somebody may be older, on to what it had replaced itself.
     #[must_use]
     #[inline]
-    pub fn lead_back(&self, location: Location) -> Resolved<'_> {
-        match self.unit(location.unit()) {
-            Some(unit) => Resolved::Row(unit, location.row()),
+    pub fn link_previous(&self, location: Location) -> Resolved<'_> {
+        match self.row_group(location.row_group()) {
+            Some(row_group) => Resolved::Row(row_group, location.row()),
             None => self.follow(location, Forwarding::older),
         }
     }
 
-    /// Out of the way of those who find a unit at once: fewer instructions lie between the misses
-    /// of one look-up and those of the next, which the processor then waits for together.
+    /// Out of the way of those who find a row group at once: fewer instructions lie between the
+    /// misses of one look-up and those of the next, which the processor then waits for together.
     #[cold]
     #[inline(never)]
     fn follow(
@@ -370,10 +371,10 @@ impl View {
     ) -> Resolved<'_> {
         let mut location = location;
         loop {
-            if let Some(unit) = self.unit(location.unit()) {
-                return Resolved::Row(unit, location.row());
+            if let Some(row_group) = self.row_group(location.row_group()) {
+                return Resolved::Row(row_group, location.row());
             }
-            let Some(forwarding) = self.forwarding(location.unit()) else {
+            let Some(forwarding) = self.forwarding(location.row_group()) else {
                 return Resolved::Unknown;
             };
             let target = forwarding.target(location.row());
@@ -384,31 +385,34 @@ impl View {
         }
     }
 
-    /// Notes where the rows of a unit went.
+    /// Notes where the rows of a row group went.
     pub fn retire(&mut self, forwarding: Arc<Forwarding>) {
-        let at = self.retired.partition_point(|other| other.unit < forwarding.unit);
+        let at = self.retired.partition_point(|other| other.row_group < forwarding.row_group);
         self.retired.insert(at, forwarding);
     }
 
-    /// Where the rows of a retired unit went.
-    fn forwarding(&self, unit: u64) -> Option<&Forwarding> {
-        let at = self.retired.binary_search_by_key(&unit, |forwarding| forwarding.unit).ok()?;
+    /// Where the rows of a retired row group went.
+    fn forwarding(&self, row_group: u64) -> Option<&Forwarding> {
+        let at = self
+            .retired
+            .binary_search_by_key(&row_group, |forwarding| forwarding.row_group)
+            .ok()?;
         self.retired.get(at).map(|forwarding| &**forwarding)
     }
 
     /// The segments, by rising number.
     pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
-        self.units.iter().filter_map(|unit| match unit {
-            Unit::Segment(segment) => Some(segment),
-            Unit::Group(_) => None,
+        self.row_groups.iter().filter_map(|row_group| match row_group {
+            RowGroup::Segment(segment) => Some(segment),
+            RowGroup::Group(_) => None,
         })
     }
 
     /// The groups, by rising number.
     pub fn groups(&self) -> impl Iterator<Item = &Arc<Group>> {
-        self.units.iter().filter_map(|unit| match unit {
-            Unit::Group(group) => Some(group),
-            Unit::Segment(_) => None,
+        self.row_groups.iter().filter_map(|row_group| match row_group {
+            RowGroup::Group(group) => Some(group),
+            RowGroup::Segment(_) => None,
         })
     }
 }
@@ -423,15 +427,17 @@ mod tests {
     }
 
     #[test]
-    fn forwarding_is_found_in_whatever_order_units_retire() {
+    fn forwarding_is_found_in_whatever_order_row_groups_retire() {
         let mut view = View::empty(schema("a"));
-        for unit in [5, 2, 9, 7] {
-            let target = Location::new(100 + unit, 0).word();
-            view.retire(Arc::new(Forwarding::new(unit, vec![target], Vec::new())));
+        for row_group in [5, 2, 9, 7] {
+            let target = Location::new(100 + row_group, 0).word();
+            view.retire(Arc::new(Forwarding::new(row_group, vec![target], Vec::new())));
         }
-        let target = |unit| view.forwarding(unit).and_then(|forwarding| forwarding.target(0));
-        let units: Vec<_> = (1..10).filter_map(|unit| Some(target(unit)?.unit() - 100)).collect();
-        assert_eq!(units, [2, 5, 7, 9]);
+        let target =
+            |row_group| view.forwarding(row_group).and_then(|forwarding| forwarding.target(0));
+        let row_groups: Vec<_> =
+            (1..10).filter_map(|row_group| Some(target(row_group)?.row_group() - 100)).collect();
+        assert_eq!(row_groups, [2, 5, 7, 9]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use esker_format::segment::TRAILER_BYTES;
 use esker_format::value_file::HEADER_BYTES;
 use esker_table::segment::{Segment, segment_path};
 use esker_table::value_file::{ValueFile, value_file_path};
-use esker_table::view::{Unit, View};
+use esker_table::view::{RowGroup, View};
 use esker_vfs::{File, FileLock, LockMode, OpenMode};
 use serde::{Deserialize, Serialize};
 
@@ -190,10 +190,12 @@ impl Backup<'_> {
         let of_segments = segments.iter().flat_map(|segment| segment.value_files());
         let mut files: Vec<_> = of_segments.cloned().collect();
         for view in views {
-            for unit in view.units.iter().filter(|unit| matches!(unit, Unit::Group(_))) {
-                files.extend(unit.value_files_at(view.schema.fields(), commit)?);
+            for row_group in
+                view.row_groups.iter().filter(|row_group| matches!(row_group, RowGroup::Group(_)))
+            {
+                files.extend(row_group.value_files_at(view.schema.fields(), commit)?);
                 if self.options.copy {
-                    unit.verify_long(view.schema.fields())?;
+                    row_group.verify_long(view.schema.fields())?;
                 }
             }
         }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use esker_format::{Value, ValueRef};
 use esker_log::RESERVE_FILE;
-use esker_table::run::run_of_file;
+use esker_table::index_run::run_of_file;
 use esker_table::segment::{Segment, is_unnamed_run, run_file_number, segment_file_id};
 use esker_table::table::describe_key;
 use esker_table::value_file::{value_file_id, value_file_name};
-use esker_table::view::{Resolved, Unit, View};
+use esker_table::view::{Resolved, RowGroup, View};
 use esker_table::{Location, Table as TableCore};
 use serde::{Deserialize, Serialize};
 
@@ -150,8 +150,10 @@ impl Database {
 
 fn check_segments(engine: &Engine, table: &Arc<TableCore>, report: &mut CheckReport) {
     let view = table.view();
-    for unit in view.units.iter().filter(|unit| matches!(unit, Unit::Group(_))) {
-        if let Err(e) = unit.verify_long(view.schema.fields()) {
+    for row_group in
+        view.row_groups.iter().filter(|row_group| matches!(row_group, RowGroup::Group(_)))
+    {
+        if let Err(e) = row_group.verify_long(view.schema.fields()) {
             report.add(&table.name(), e.to_string());
         }
     }
@@ -171,9 +173,9 @@ fn check_segments(engine: &Engine, table: &Arc<TableCore>, report: &mut CheckRep
             }
         }
         // Again when no writer is between a dead row and its count.
-        let uncounted = uncounted_deaths(segment).and_then(|_| {
+        let uncounted = uncounted_deletes(segment).and_then(|_| {
             let _catalogue = engine.lock();
-            uncounted_deaths(segment)
+            uncounted_deletes(segment)
         });
         if let Some((dead, counted)) = uncounted {
             let message = format!("segment {}: {dead} dead rows, {counted} counted", segment.id());
@@ -183,7 +185,7 @@ fn check_segments(engine: &Engine, table: &Arc<TableCore>, report: &mut CheckRep
 }
 
 /// How many rows of a segment are dead, and how many have been counted, when these are fewer.
-fn uncounted_deaths(segment: &Segment) -> Option<(u64, u64)> {
+fn uncounted_deletes(segment: &Segment) -> Option<(u64, u64)> {
     let dead = (0..segment.row_count()).filter(|row| segment.deleted(*row) != 0).count() as u64;
     let counted = segment.dead_count();
     (dead > counted).then_some((dead, counted))
@@ -219,7 +221,7 @@ fn check_rows(snapshot: &Snapshot, table: &Arc<TableCore>, report: &mut CheckRep
             &key,
             || at,
             |found| {
-                let same = found.unit.row_id(found.row)? == row_id;
+                let same = found.row_group.row_id(found.row)? == row_id;
                 Ok((same, found.values()?))
             },
         )?;
@@ -253,39 +255,40 @@ fn check_rows(snapshot: &Snapshot, table: &Arc<TableCore>, report: &mut CheckRep
 /// Whoever looks for an older version of a row is led to one, or to none.
 fn check_replaced(table: &Arc<TableCore>, report: &mut CheckReport) {
     let view = table.view();
-    for unit in view.units.iter().filter(|unit| unit.is_asked_for_older()) {
-        for row in 0..unit.row_count() {
-            if let Some(location) = replaced_nowhere(table, &view, (unit, row)) {
-                let unit = unit.id();
-                let message = format!("row {row} of unit {unit} replaced {location:?}: nowhere");
+    for row_group in view.row_groups.iter().filter(|row_group| row_group.is_asked_for_older()) {
+        for row in 0..row_group.row_count() {
+            if let Some(location) = replaced_nowhere(table, &view, (row_group, row)) {
+                let row_group = row_group.id();
+                let message =
+                    format!("row {row} of unit {row_group} replaced {location:?}: nowhere");
                 report.add(&table.name(), message);
             }
         }
     }
 }
 
-/// What a row names as replaced, when that leads nowhere by the units of now.
+/// What a row names as replaced, when that leads nowhere by the row groups of now.
 ///
-/// A word and a view are two reads, between which merges may lead the word on, to units that the
-/// view does not know, and forget where it led before. While the newest view has the row's unit and
-/// is the same before and after the word is read, the word has been led on to what that view knows.
-/// Nobody leads the words of a unit on that a merge has taken out since.
+/// A word and a view are two reads, between which merges may lead the word on, to row groups that
+/// the view does not know, and forget where it led before. While the newest view has the row's row
+/// group and is the same before and after the word is read, the word has been led on to what that
+/// view knows. Nobody leads the words of a row group on that a merge has taken out since.
 fn replaced_nowhere(
     table: &TableCore,
     view: &Arc<View>,
-    (unit, row): (&Unit, usize),
+    (row_group, row): (&RowGroup, usize),
 ) -> Option<Location> {
     let mut view = Arc::clone(view);
     loop {
-        let location = unit.replaced(row)?;
-        if !matches!(view.lead_back(location), Resolved::Unknown) {
+        let location = row_group.replaced(row)?;
+        if !matches!(view.link_previous(location), Resolved::Unknown) {
             return None;
         }
         let newest = table.view();
         if Arc::ptr_eq(&view, &newest) {
             return Some(location);
         }
-        newest.unit(unit.id())?;
+        newest.row_group(row_group.id())?;
         view = newest;
     }
 }
@@ -308,22 +311,22 @@ fn check_index(table: &Arc<TableCore>, report: &mut CheckReport) {
 /// What is wrong with an index entry, if it still stands.
 fn problem_of_entry(table: &Arc<TableCore>, tag: u32, location: Location) -> Option<String> {
     let view = table.view();
-    let (unit, row): (&Unit, usize) = match view.resolve(location) {
-        Resolved::Row(unit, row) => (unit, row),
+    let (row_group, row): (&RowGroup, usize) = match view.resolve(location) {
+        Resolved::Row(row_group, row) => (row_group, row),
         Resolved::Gone => return None,
         Resolved::Unknown => return Some("leads nowhere".to_owned()),
     };
-    if row >= unit.row_count() {
+    if row >= row_group.row_count() {
         return Some("is past the last row".to_owned());
     }
-    match esker_table::rewrite::key_hash(table, &view.schema, unit, row) {
+    match esker_table::rewrite::key_hash(table, &view.schema, row_group, row) {
         Ok(hash) if u32::try_from(hash >> 32) == Ok(tag) => {
             let mut found = false;
             let _ = table.index().candidates(hash, |candidate| {
                 found |= candidate == location.word();
                 if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
-            let lost = !found && unit.deleted(row) == 0;
+            let lost = !found && row_group.deleted(row) == 0;
             lost.then(|| "is not found by its hash".to_owned())
         }
         Ok(_) => Some("stands under another hash".to_owned()),

@@ -280,7 +280,11 @@ impl Database {
             Some(TableInfo {
                 name: name.clone(),
                 live_rows: table.live_rows(),
-                dead_rows: view.units.iter().map(esker_table::view::Unit::dead_count).sum(),
+                dead_rows: view
+                    .row_groups
+                    .iter()
+                    .map(esker_table::view::RowGroup::dead_count)
+                    .sum(),
                 segments: view.segments().count(),
                 groups: view.groups().count(),
                 segment_bytes: view.segments().map(|s| s.file_bytes()).sum(),

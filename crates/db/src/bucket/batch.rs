@@ -8,10 +8,10 @@ use esker_table::table::Existing;
 
 use super::{Bucket, KeyCodec, PutOptions, TypedBucket, ValueCodec, codec, row};
 use crate::commit::pipeline::{fit_key, fit_row, key_bytes};
-use crate::commit::write_set::{Part, Terms};
+use crate::commit::write_set::{CommitOptions, Part};
 use crate::engine::Engine;
-use crate::statement::{GoOn, within_limits, without_limits};
-use crate::table::for_each_near;
+use crate::statement::{CancellationCheck, within_limits, without_limits};
+use crate::table::for_each_prefetched;
 use crate::{Database, Error, ErrorKind, Limits, Result, Table};
 use std::sync::Arc;
 
@@ -262,19 +262,19 @@ impl Batch {
     /// As for [`Batch::commit`]; `TimedOut`, `Cancelled`.
     pub fn commit_with(self, limits: &Limits) -> Result<()> {
         let engine = Arc::clone(&self.engine);
-        within_limits(&engine, limits, |go_on| self.commit_while(go_on))
+        within_limits(&engine, limits, |check_cancelled| self.commit_while(check_cancelled))
     }
 
-    fn commit_while(self, go_on: GoOn<'_>) -> Result<()> {
+    fn commit_while(self, check_cancelled: CancellationCheck<'_>) -> Result<()> {
         let mut attempts = 0;
         loop {
             let now = self.by_table();
             let parts: Vec<Part<'_>> =
                 now.iter().map(|now| Part::new(now.table.current())).collect();
             let tables: Vec<_> = parts.iter().map(|part| part.current.core.id()).collect();
-            let terms = Terms { sync: self.sync, ..Terms::default() };
-            let outcome = self.engine.commit_parts(parts, terms, |at, writer, part| {
-                now.get(at).map_or(Ok(()), |now| now.stage(writer, part, go_on))
+            let commit_options = CommitOptions { sync: self.sync, ..CommitOptions::default() };
+            let outcome = self.engine.commit_parts(parts, commit_options, |at, writer, part| {
+                now.get(at).map_or(Ok(()), |now| now.stage(writer, part, check_cancelled))
             });
             // A table that was cleared meanwhile is another one now.
             let has_moved = now.iter().zip(tables).any(|(now, id)| now.table.core().id() != id);
@@ -317,7 +317,12 @@ impl<'a> Now<'a> {
         Some(Self { table: &first.table, changes })
     }
 
-    fn stage(&self, writer: &mut TableWriter, part: &mut Part<'a>, go_on: GoOn<'_>) -> Result<()> {
+    fn stage(
+        &self,
+        writer: &mut TableWriter,
+        part: &mut Part<'a>,
+        check_cancelled: CancellationCheck<'_>,
+    ) -> Result<()> {
         let current = part.current.clone();
         let hash_of = |change: &&Change| match change {
             Change::Put { row, .. } => current.hash_of_row(row),
@@ -325,8 +330,8 @@ impl<'a> Now<'a> {
         };
         let changes = self.changes.iter().copied();
         let mut looked = 0;
-        for_each_near(writer, changes, hash_of, |writer, change| {
-            go_on(looked)?;
+        for_each_prefetched(writer, changes, hash_of, |writer, change| {
+            check_cancelled(looked)?;
             looked += 1;
             self.stage_one(writer, part, change)
         })

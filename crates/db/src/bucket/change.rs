@@ -12,7 +12,7 @@ use super::{Bucket, Entries, PutOptions, Room, Ttl, codec, microseconds, row};
 use crate::catalog::defaults::later;
 use crate::commit::pipeline::Staged;
 use crate::engine::Engine;
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Error, Result};
 
 /// What came of [`Bucket::compare_and_swap`].
@@ -264,7 +264,7 @@ impl Bucket {
         &self,
         key: &[u8],
         sync: Option<bool>,
-        mut decide: impl FnMut(&Current, Option<Entry<'_>>) -> Result<(Change, R)>,
+        mut decide: impl FnMut(&TableVersion, Option<Entry<'_>>) -> Result<(Change, R)>,
     ) -> Result<R> {
         let key_value = [ValueRef::Bytes(self.key(key)?)];
         self.attempt(|current| {
@@ -288,7 +288,7 @@ impl Bucket {
     }
 
     /// Refuses an entry whose value is too long, or that does not meet a check.
-    fn expect_valid(&self, current: &Current, row: &[Value]) -> Result<()> {
+    fn expect_valid(&self, current: &TableVersion, row: &[Value]) -> Result<()> {
         if let Some(Value::Bytes(value)) = row.get(super::VALUE_POSITION) {
             self.value(value)?;
         }
@@ -299,7 +299,7 @@ impl Bucket {
     }
 
     /// When an entry ends that is put now.
-    pub(super) fn expires_at(&self, current: &Current, ttl: Ttl) -> Result<Value> {
+    pub(super) fn expires_at(&self, current: &TableVersion, ttl: Ttl) -> Result<Value> {
         let ttl = if ttl == Ttl::Default { self.options.ttl } else { ttl };
         let engine = &self.table.engine;
         expiry_of(engine, &current.schema, (engine.now(), ttl))

@@ -5,7 +5,7 @@ use std::ops::RangeBounds;
 use esker_format::{Moment, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::key_order::{Direction, KeyRow};
-use esker_table::near::BytesPlace;
+use esker_table::value_location::ValueLocation;
 
 use super::{Bucket, BucketValue, KEY, VALUE_POSITION, guard};
 use crate::read::range::KeyWalk;
@@ -24,15 +24,15 @@ pub struct Entry {
     row: KeyRow,
     now: Moment,
     /// Where the key lies, if it does on its own.
-    key: Option<BytesPlace>,
+    key: Option<ValueLocation>,
     value: EntryValue,
 }
 
 enum EntryValue {
-    Near(BytesPlace),
+    Near(ValueLocation),
     /// One that lies in a file of its own, copied.
     Long(Vec<u8>),
-    /// One of another form in the unit.
+    /// One of another form in the row group.
     Row,
 }
 
@@ -133,7 +133,7 @@ impl Entries {
     fn field<'r>(&'r self, row: &'r KeyRow, position: usize) -> Result<ValueRef<'r>> {
         let field = self.walk.schema().fields().get(position);
         let field = field.ok_or_else(|| Error::corrupt(format!("no field {position}")))?;
-        Ok(row.part.unit().value(field, row.row)?)
+        Ok(row.part.row_group().value(field, row.row)?)
     }
 
     fn step(&mut self, direction: Direction) -> Option<Result<Entry>> {
@@ -170,16 +170,16 @@ impl DoubleEndedIterator for Entries {
 impl Entry {
     /// The entry of a row; its bytes are verified here.
     fn new(row: KeyRow, now: Moment) -> Result<Self> {
-        let (unit, schema, number) = (row.part.unit(), row.part.schema(), row.row);
+        let (row_group, schema, number) = (row.part.row_group(), row.part.schema(), row.row);
         let key = schema.fields().first();
         let key = key.ok_or_else(|| Error::corrupt(format!("no field {KEY:?}")))?;
-        let key = unit.near_place(key, number)?;
+        let key = row_group.value_location(key, number)?;
         let field = guard::value_field(schema)?;
-        let value = match unit.near_place(field, number)? {
+        let value = match row_group.value_location(field, number)? {
             Some(place) => EntryValue::Near(place),
             None => {
-                let value = unit.value(field, number)?;
-                match unit.has_long(field) && unit.long_value(field, number)?.is_some() {
+                let value = row_group.value(field, number)?;
+                match row_group.has_long(field) && row_group.long_value(field, number)?.is_some() {
                     true => EntryValue::Long(value.as_bytes().unwrap_or_default().to_vec()),
                     false => EntryValue::Row,
                 }
@@ -190,8 +190,8 @@ impl Entry {
 
     fn bytes(&self, position: usize) -> &[u8] {
         let field = self.row.part.schema().fields().get(position);
-        let (unit, row) = (self.row.part.unit(), self.row.row);
-        let column = field.and_then(|field| unit.column(field, row..row + 1).ok());
+        let (row_group, row) = (self.row.part.row_group(), self.row.row);
+        let column = field.and_then(|field| row_group.column(field, row..row + 1).ok());
         debug_assert!(column.is_some(), "bytes that were verified can be read");
         column.map_or(&[], |column| column.bytes(0))
     }
@@ -200,7 +200,7 @@ impl Entry {
     #[must_use]
     pub fn key(&self) -> &[u8] {
         match &self.key {
-            Some(place) => self.row.part.unit().bytes_at(place),
+            Some(place) => self.row.part.row_group().bytes_at(place),
             None => self.bytes(0),
         }
     }
@@ -209,7 +209,7 @@ impl Entry {
     #[must_use]
     pub fn value(&self) -> &[u8] {
         match &self.value {
-            EntryValue::Near(place) => self.row.part.unit().bytes_at(place),
+            EntryValue::Near(place) => self.row.part.row_group().bytes_at(place),
             EntryValue::Long(bytes) => bytes,
             EntryValue::Row => self.bytes(VALUE_POSITION),
         }
@@ -218,11 +218,11 @@ impl Entry {
     /// The value, to be held on its own.
     #[must_use]
     pub fn into_value(self) -> BucketValue {
-        let unit = self.row.part.unit();
+        let row_group = self.row.part.row_group();
         match self.value {
-            EntryValue::Near(place) => BucketValue::near(unit, place),
+            EntryValue::Near(place) => BucketValue::near(row_group, place),
             EntryValue::Long(bytes) => BucketValue::copied(bytes),
-            EntryValue::Row => BucketValue::lying(unit, self.row.part.schema(), self.row.row),
+            EntryValue::Row => BucketValue::lying(row_group, self.row.part.schema(), self.row.row),
         }
     }
 
@@ -233,7 +233,7 @@ impl Entry {
     /// `Corrupt` when it cannot be read.
     pub fn expires_at_us(&self) -> Result<Option<i64>> {
         let Some(field) = self.row.part.schema().expiry_field() else { return Ok(None) };
-        Ok(match self.row.part.unit().value(field, self.row.row)?.to_owned() {
+        Ok(match self.row.part.row_group().value(field, self.row.row)?.to_owned() {
             Value::Timestamp(at_us) => Some(self.now.date_of_elapsed(at_us)),
             _ => None,
         })

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use esker_format::{Field, Schema};
-use esker_table::near::BytesPlace;
-use esker_table::view::Unit;
+use esker_table::value_location::ValueLocation;
+use esker_table::view::RowGroup;
 
 use super::{VALUE, VALUE_POSITION};
 use esker_table::{Error, Found, Result};
@@ -18,10 +18,10 @@ pub struct BucketValue {
 }
 
 enum Held {
-    /// In a unit, whose bytes have been verified.
-    Near { unit: Unit, place: BytesPlace },
-    /// In a unit, among values that have another form there.
-    Row { unit: Unit, schema: Arc<Schema>, row: usize },
+    /// In a row group, whose bytes have been verified.
+    Near { row_group: RowGroup, place: ValueLocation },
+    /// In a row group, among values that have another form there.
+    Row { row_group: RowGroup, schema: Arc<Schema>, row: usize },
     /// A value in a file of its own.
     Copied(Vec<u8>),
 }
@@ -36,26 +36,26 @@ pub(super) fn value_field(schema: &Schema) -> Result<&Field> {
 #[inline]
 pub(super) fn read<R>(found: &Found<'_>, take: impl FnOnce(&[u8]) -> R) -> Result<R> {
     let field = value_field(found.schema)?;
-    if let Some(bytes) = found.unit.cell(field, found.row) {
+    if let Some(bytes) = found.row_group.cell(field, found.row) {
         return Ok(take(bytes));
     }
-    Ok(match found.unit.near_bytes(field, found.row)? {
+    Ok(match found.row_group.in_place_bytes(field, found.row)? {
         Some((_, bytes)) => take(bytes),
-        None => take(found.unit.value(field, found.row)?.as_bytes().unwrap_or_default()),
+        None => take(found.row_group.value(field, found.row)?.as_bytes().unwrap_or_default()),
     })
 }
 
 impl BucketValue {
     /// The value of an entry; its bytes are verified here.
-    pub(crate) fn new(unit: &Unit, schema: &Arc<Schema>, row: usize) -> Result<Self> {
+    pub(crate) fn new(row_group: &RowGroup, schema: &Arc<Schema>, row: usize) -> Result<Self> {
         let field = value_field(schema)?;
-        if let Some(place) = unit.near_place(field, row)? {
-            return Ok(Self::near(unit, place));
+        if let Some(place) = row_group.value_location(field, row)? {
+            return Ok(Self::near(row_group, place));
         }
-        let value = unit.value(field, row)?;
-        Ok(match unit.has_long(field) && unit.long_value(field, row)?.is_some() {
+        let value = row_group.value(field, row)?;
+        Ok(match row_group.has_long(field) && row_group.long_value(field, row)?.is_some() {
             true => Self::copied(value.as_bytes().unwrap_or_default().to_vec()),
-            false => Self::lying(unit, schema, row),
+            false => Self::lying(row_group, schema, row),
         })
     }
 
@@ -64,25 +64,25 @@ impl BucketValue {
         Self { held: Held::Copied(bytes) }
     }
 
-    /// A value at a place in a unit, verified.
-    pub(super) fn near(unit: &Unit, place: BytesPlace) -> Self {
-        Self { held: Held::Near { unit: unit.clone(), place } }
+    /// A value at a place in a row group, verified.
+    pub(super) fn near(row_group: &RowGroup, place: ValueLocation) -> Self {
+        Self { held: Held::Near { row_group: row_group.clone(), place } }
     }
 
-    /// A value that lies in a unit and has been verified.
-    pub(super) fn lying(unit: &Unit, schema: &Arc<Schema>, row: usize) -> Self {
-        Self { held: Held::Row { unit: unit.clone(), schema: Arc::clone(schema), row } }
+    /// A value that lies in a row group and has been verified.
+    pub(super) fn lying(row_group: &RowGroup, schema: &Arc<Schema>, row: usize) -> Self {
+        Self { held: Held::Row { row_group: row_group.clone(), schema: Arc::clone(schema), row } }
     }
 
     /// The bytes.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         match &self.held {
-            Held::Near { unit, place } => unit.bytes_at(place),
+            Held::Near { row_group, place } => row_group.bytes_at(place),
             Held::Copied(bytes) => bytes,
-            Held::Row { unit, schema, row } => {
+            Held::Row { row_group, schema, row } => {
                 let field = schema.fields().get(VALUE_POSITION);
-                let column = field.and_then(|field| unit.column(field, *row..row + 1).ok());
+                let column = field.and_then(|field| row_group.column(field, *row..row + 1).ok());
                 debug_assert!(column.is_some(), "a value that was verified can be read");
                 column.map_or(&[], |column| column.bytes(0))
             }

@@ -35,7 +35,7 @@ use esker_format::schema::{Alteration, BUCKET_FIELDS, DefaultValue};
 use esker_format::suggest::near_or_all;
 use esker_format::{DataType, ExpiryClock, Schema, Value};
 
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Database, Error, ErrorKind, Result, Table};
 pub(crate) use alteration::refuse_alterations;
 pub use batch::Batch as WriteBatch;
@@ -282,7 +282,7 @@ impl Bucket {
     }
 
     /// Runs a change of a table that is a bucket still.
-    fn attempt<R>(&self, mut run: impl FnMut(&Current) -> Result<R>) -> Result<R> {
+    fn attempt<R>(&self, mut run: impl FnMut(&TableVersion) -> Result<R>) -> Result<R> {
         self.table.attempt(|current| {
             if !is_bucket(&current.schema) {
                 let message = format!("table {:?} is no bucket any more", self.name());

@@ -14,7 +14,7 @@ impl Bucket {
     /// `Corrupt` when the entry cannot be read; likewise below.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
         self.table.find(&[ValueRef::Bytes(key.as_ref())], |found| {
-            BucketValue::new(found.unit, found.schema, found.row)
+            BucketValue::new(found.row_group, found.schema, found.row)
         })
     }
 
@@ -84,7 +84,7 @@ impl Bucket {
         let now_us = self.table.engine.now().elapsed_us;
         let expires = self.table.find(&[ValueRef::Bytes(key.as_ref())], |found| {
             let field = found.schema.expiry_field();
-            Ok(match field.map(|field| found.unit.value(field, found.row)).transpose()? {
+            Ok(match field.map(|field| found.row_group.value(field, found.row)).transpose()? {
                 Some(ValueRef::Timestamp(at_us)) => Some(at_us),
                 _ => None,
             })

@@ -69,7 +69,7 @@ impl BucketSnapshot {
     /// `Corrupt` when the entry cannot be read; likewise below.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
         self.rows.find(&[ValueRef::Bytes(key.as_ref())], |found| {
-            BucketValue::new(found.unit, found.schema, found.row)
+            BucketValue::new(found.row_group, found.schema, found.row)
         })
     }
 
@@ -98,7 +98,7 @@ impl BucketSnapshot {
             }
             if some.len() > 1 {
                 let bytes: Vec<&[u8]> = some.iter().map(AsRef::as_ref).collect();
-                self.rows.touch_keys(&bytes);
+                self.rows.prefetch_keys(&bytes);
             }
             for key in &some {
                 values.push(self.get(key)?);

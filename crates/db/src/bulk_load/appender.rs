@@ -8,7 +8,7 @@ use esker_query::model::OnConflict;
 use super::check_batch;
 use crate::commit::pipeline::fit_row;
 use crate::statement::without_limits;
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Result, Table};
 
 /// Rows gathered before they are committed together.
@@ -30,7 +30,7 @@ const LENGTH_BYTES: usize = 5;
 /// and [`Appender::finish`] commit what is left. Dropping it loses what was not flushed.
 pub struct Appender {
     table: Table,
-    current: Current,
+    current: TableVersion,
     /// Where nothing is looked up: columns, without a value per row.
     batch: Batch,
     /// Otherwise: rows, since each is looked up.

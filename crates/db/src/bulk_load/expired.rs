@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, PoisonError};
 
-use esker_table::view::{Unit, View};
-use esker_table::{Location, Places, Table as TableCore};
+use esker_table::view::{RowGroup, View};
+use esker_table::{Location, PinnedLocations, Table as TableCore};
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::engine::Engine;
@@ -13,13 +13,13 @@ use crate::{Error, ErrorKind, Result};
 /// The rows, each by its number and that of its place.
 pub(super) struct Expired {
     rows: Mutex<Vec<(u64, usize)>>,
-    places: Arc<Places>,
+    places: Arc<PinnedLocations>,
 }
 
 impl Expired {
     /// None yet.
     pub fn new(core: &Arc<TableCore>) -> Self {
-        Self { rows: Mutex::default(), places: Places::new(core) }
+        Self { rows: Mutex::default(), places: PinnedLocations::new(core) }
     }
 
     fn rows(&self) -> MutexGuard<'_, Vec<(u64, usize)>> {
@@ -27,15 +27,20 @@ impl Expired {
     }
 
     /// Notes a row if it has expired; false when it has not. Under the commit lock.
-    pub fn note(&self, engine: &Engine, view: &View, (unit, row): (&Unit, usize)) -> Result<bool> {
+    pub fn note(
+        &self,
+        engine: &Engine,
+        view: &View,
+        (row_group, row): (&RowGroup, usize),
+    ) -> Result<bool> {
         let Some(field) = view.schema.expiry_field() else { return Ok(false) };
-        if !unit.has_expired(row, field, engine.now().of(&view.schema))? {
+        if !row_group.has_expired(row, field, engine.now().of(&view.schema))? {
             return Ok(false);
         }
-        let location = Location::new(unit.id(), row);
+        let location = Location::new(row_group.id(), row);
         let nowhere = || Error::corrupt(format!("{location:?} leads nowhere"));
         let place = self.places.keep(location).ok_or_else(nowhere)?;
-        self.rows().push((unit.row_id(row)?, place));
+        self.rows().push((row_group.row_id(row)?, place));
         Ok(true)
     }
 
@@ -48,9 +53,9 @@ impl Expired {
         let mut kept = Vec::with_capacity(rows.len());
         for (row_id, place) in rows.drain(..) {
             match located.get(place) {
-                Some((unit, row)) if unit.deleted(row) == 0 => kept.push((row_id, place)),
+                Some((row_group, row)) if row_group.deleted(row) == 0 => kept.push((row_id, place)),
                 // Somebody else has ended it.
-                Some((unit, row)) if unit.has_ended(row) => {}
+                Some((row_group, row)) if row_group.has_ended(row) => {}
                 Some(_) => {
                     let message = "a key of the load was put meanwhile; try again";
                     return Err(Error::new(ErrorKind::Conflict, message));
@@ -65,12 +70,12 @@ impl Expired {
     }
 
     /// Ends them. Under the commit lock, before the commit is published.
-    pub fn kill(&self, core: &TableCore, commit: u64) -> esker_table::Result<()> {
+    pub fn mark_deleted(&self, core: &TableCore, commit: u64) -> esker_table::Result<()> {
         let (rows, located) = (self.rows(), self.places.locate());
-        for (unit, row) in rows.iter().filter_map(|(_, place)| located.get(*place)) {
+        for (row_group, row) in rows.iter().filter_map(|(_, place)| located.get(*place)) {
             // The load may have replaced it, too, before it expired.
-            if unit.deleted(row) == 0 {
-                unit.kill(row, commit)?;
+            if row_group.deleted(row) == 0 {
+                row_group.mark_deleted(row, commit)?;
                 core.add_live_rows(-1);
             }
         }

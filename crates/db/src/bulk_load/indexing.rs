@@ -15,7 +15,7 @@ use esker_table::Location;
 use esker_table::Table as TableCore;
 use esker_table::segment::Segment;
 use esker_table::table::{UniqueKeys, describe_key};
-use esker_table::view::{Resolved, Unit, View};
+use esker_table::view::{Resolved, RowGroup, View};
 
 use super::refused;
 use super::worker::{Numbers, Shared};
@@ -106,7 +106,7 @@ fn known_rows(shared: &Shared, batch: &Batch) -> Result<Vec<bool>> {
             refuse_other_schema(&mut catalogue, shared.core.id(), &shared.schema)?;
             let (view, own) = (shared.core.view(), shared.segments());
             for (hash, row) in chunk {
-                // The rows are in no unit yet.
+                // The rows are in no row group yet.
                 match keys.check_free(&view, &own, *hash, *row, u64::MAX) {
                     Err(e) if e.kind() == ErrorKind::AlreadyExists => mark(*row),
                     other => other?,
@@ -335,13 +335,14 @@ impl<'a> BatchKeys<'a> {
     ) -> Result<()> {
         let mut outcome = Ok(());
         let _ = self.index().candidates(hash, |word| {
-            let Some(location) = Location::from_word(word).filter(|l| l.unit() != id) else {
+            let Some(location) = Location::from_word(word).filter(|l| l.row_group() != id) else {
                 return ControlFlow::Continue(());
             };
             outcome = match view.resolve(location) {
-                Resolved::Row(unit, there) => match self.equals(view, (unit, there), row) {
+                Resolved::Row(row_group, there) => match self.equals(view, (row_group, there), row)
+                {
                     Ok(true) => {
-                        self.meet(view, (unit, there), own, (id, row)).map_err(|e| match e {
+                        self.meet(view, (row_group, there), own, (id, row)).map_err(|e| match e {
                             Met::InTheWay(kind, why) => refused(kind, &self.describe(row), why),
                             Met::Failed(e) => e,
                         })
@@ -361,15 +362,15 @@ impl<'a> BatchKeys<'a> {
     fn equals(
         &self,
         view: &View,
-        (unit, there): (&Unit, usize),
+        (row_group, there): (&RowGroup, usize),
         row: usize,
     ) -> esker_table::Result<bool> {
         let key = self.key(row);
         match &self.unique {
             // Older versions may have had the values.
-            Some(_) if unit.deleted(there) != 0 => Ok(false),
-            Some(keys) => keys.equals(&view.schema, (unit, there), &key),
-            None => unit.key_equals(there, &view.schema, &key),
+            Some(_) if row_group.deleted(there) != 0 => Ok(false),
+            Some(keys) => keys.equals(&view.schema, (row_group, there), &key),
+            None => row_group.key_equals(there, &view.schema, &key),
         }
     }
 
@@ -377,25 +378,28 @@ impl<'a> BatchKeys<'a> {
     fn meet(
         &self,
         view: &View,
-        (unit, row): (&Unit, usize),
+        (row_group, row): (&RowGroup, usize),
         own: &[Arc<Segment>],
         (id, own_row): (u64, usize),
     ) -> std::result::Result<(), Met> {
         let shared = self.shared;
-        let is_own = own.iter().any(|segment| segment.id() == unit.id());
-        if !is_own && unit.is_loading() {
+        let is_own = own.iter().any(|segment| segment.id() == row_group.id());
+        if !is_own && row_group.is_loading() {
             let why = "is being loaded by somebody else; try again";
             return Err(Met::InTheWay(ErrorKind::Conflict, why));
         }
-        if !is_own && unit.deleted(row) != 0 {
+        if !is_own && row_group.deleted(row) != 0 {
             return Ok(());
         }
         let expired = !is_own
-            && shared.expired.note(&shared.table.engine, view, (unit, row)).map_err(Met::Failed)?;
+            && shared
+                .expired
+                .note(&shared.table.engine, view, (row_group, row))
+                .map_err(Met::Failed)?;
         if expired {
             return Ok(());
         }
-        if !is_own && unit.created(row) > shared.started_at {
+        if !is_own && row_group.created(row) > shared.started_at {
             let why = "was added after the load began; try again";
             return Err(Met::InTheWay(ErrorKind::Conflict, why));
         }
@@ -404,19 +408,21 @@ impl<'a> BatchKeys<'a> {
         {
             let key: Vec<_> = self.primary.iter().map(|column| column.value(own_row)).collect();
             let is_same = !key.is_empty()
-                && unit.key_equals(row, &view.schema, &key).map_err(|e| Met::Failed(e.into()))?;
+                && row_group
+                    .key_equals(row, &view.schema, &key)
+                    .map_err(|e| Met::Failed(e.into()))?;
             if is_same {
                 // It is the row that is replaced, as its key has told already.
                 return Ok(());
             }
             let both =
-                [(Location::new(unit.id(), row), is_own), (Location::new(id, own_row), true)];
+                [(Location::new(row_group.id(), row), is_own), (Location::new(id, own_row), true)];
             let why = format!("{} exists already", self.describe(own_row));
             return replacing.note_rivals(both, why).map_err(Met::Failed);
         }
         if let Some(mut replacing) = shared.replacing() {
-            let row_id = unit.row_id(row).map_err(|e| Met::Failed(e.into()))?;
-            let found = (row_id, Location::new(unit.id(), row));
+            let row_id = row_group.row_id(row).map_err(|e| Met::Failed(e.into()))?;
+            let found = (row_id, Location::new(row_group.id(), row));
             return replacing.note(&shared.table.engine, found, is_own).map_err(Met::Failed);
         }
         let why = if is_own { "comes twice in the load" } else { "exists already" };
@@ -437,18 +443,18 @@ pub(super) fn unindex_segment(
     segment: &Arc<Segment>,
 ) -> Result<()> {
     let (schema, uniques) = (table.schema(), table.uniques());
-    let unit = Unit::Segment(Arc::clone(segment));
+    let row_group = RowGroup::Segment(Arc::clone(segment));
     for start in (0..segment.row_count()).step_by(LOCKED_BATCH) {
         let end = segment.row_count().min(start + LOCKED_BATCH);
         let (mut entries, mut unique_entries) = (Vec::new(), Vec::new());
         for row in start..end {
             let word = Location::new(segment.id(), row).word();
             if !schema.key_positions().is_empty() {
-                let hash = esker_table::rewrite::key_hash(table, &schema, &unit, row)?;
+                let hash = esker_table::rewrite::key_hash(table, &schema, &row_group, row)?;
                 entries.push((hash, word));
             }
             for keys in uniques.iter() {
-                if let Some(hash) = keys.hash_at(table, &schema, &unit, row)? {
+                if let Some(hash) = keys.hash_at(table, &schema, &row_group, row)? {
                     unique_entries.push((keys, hash, word));
                 }
             }

@@ -388,8 +388,8 @@ impl Load {
         entry(&mut catalogue, table)?.changed_at = ticket.commit();
         shared.commit.store(ticket.commit(), Ordering::Release);
         shared.core.add_live_rows(i64::try_from(rows).unwrap_or_default());
-        let killed = replacing.map_or(Ok(()), |r| r.kill(&shared.core, ticket.commit()));
-        let expired = shared.expired.kill(&shared.core, ticket.commit());
+        let killed = replacing.map_or(Ok(()), |r| r.mark_deleted(&shared.core, ticket.commit()));
+        let expired = shared.expired.mark_deleted(&shared.core, ticket.commit());
         if let Err(e) = killed.and(expired) {
             catalogue.broken = true;
             return Err(half_applied(e));
@@ -451,15 +451,15 @@ impl Load {
             {
                 still_indexed.push(segment.id());
             }
-            segment.doom();
+            segment.mark_for_deletion();
         }
         let _catalogue = table.engine.lock();
         let core = &self.shared.core;
         let mut view = (*core.view()).clone();
         view.remove(&ids);
         // Entries that cannot be found again lead nowhere for good.
-        for unit in still_indexed {
-            let forwarding = Forwarding::new(unit, Vec::new(), Vec::new());
+        for row_group in still_indexed {
+            let forwarding = Forwarding::new(row_group, Vec::new(), Vec::new());
             view.retire(Arc::new(forwarding));
         }
         core.set_view(view);

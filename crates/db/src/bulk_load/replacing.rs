@@ -16,8 +16,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_arena::{Category, ReaderGuard, Reservation};
-use esker_table::view::{Resolved, Unit, View};
-use esker_table::{Location, Places, Table as TableCore};
+use esker_table::view::{Resolved, RowGroup, View};
+use esker_table::{Location, PinnedLocations, Table as TableCore};
 
 use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result};
@@ -49,7 +49,7 @@ pub(super) struct Replacing {
     pub started: ReaderGuard,
     /// Rows of the table: their numbers, and those of their places.
     rows: Vec<(u64, usize)>,
-    places: Arc<Places>,
+    places: Arc<PinnedLocations>,
     /// Rows of the load, which stay where they are until it has committed.
     own: Vec<(u64, Location)>,
     /// Pairs of rows with the same values of a unique index, one of which has to die.
@@ -62,7 +62,7 @@ impl Replacing {
         let started = engine.registry.register(|| engine.watermarks.published())?;
         let held = Reservation::new(&engine.arena, Category::Load);
         let (rows, own, rivals) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { started, rows, places: Places::new(core), own, rivals, held })
+        Ok(Self { started, rows, places: PinnedLocations::new(core), own, rivals, held })
     }
 
     /// Notes that a row dies with the load's commit. Under the commit lock.
@@ -126,8 +126,8 @@ impl Replacing {
                 Rival::There(number) => located.get(number),
                 Rival::Own(location) => row_of(view, location),
             };
-            let (unit, row) = found.filter(|(unit, row)| unit.deleted(*row) == 0)?;
-            Some(Location::new(unit.id(), row))
+            let (row_group, row) = found.filter(|(row_group, row)| row_group.deleted(*row) == 0)?;
+            Some(Location::new(row_group.id(), row))
         };
         let rows = self.rows.iter().map(|(_, number)| Rival::There(*number));
         let noted = rows.chain(self.own.iter().map(|(_, location)| Rival::Own(*location)));
@@ -151,15 +151,18 @@ impl Replacing {
     /// expired, and was deleted for that, is forgotten. Under the commit lock.
     pub fn expect_alive(&mut self) -> Result<()> {
         let located = self.places.locate();
-        let is_changed = |found: Option<(&Unit, usize)>| {
-            found.is_none_or(|(unit, row)| unit.deleted(row) != 0 && !unit.has_ended(row))
+        let is_changed = |found: Option<(&RowGroup, usize)>| {
+            found.is_none_or(|(row_group, row)| {
+                row_group.deleted(row) != 0 && !row_group.has_ended(row)
+            })
         };
         if self.rows.iter().any(|(_, number)| is_changed(located.get(*number))) {
             let message = "a row was changed while a load replaced it; try again";
             return Err(Error::new(ErrorKind::Conflict, message));
         }
-        let lives =
-            |found: Option<(&Unit, usize)>| found.is_some_and(|(unit, row)| unit.deleted(row) == 0);
+        let lives = |found: Option<(&RowGroup, usize)>| {
+            found.is_some_and(|(row_group, row)| row_group.deleted(row) == 0)
+        };
         self.rows.retain(|(_, number)| lives(located.get(*number)));
         Ok(())
     }
@@ -171,22 +174,22 @@ impl Replacing {
     }
 
     /// Ends the rows. Under the commit lock, before the commit is published.
-    pub fn kill(&self, core: &TableCore, commit: u64) -> esker_table::Result<()> {
+    pub fn mark_deleted(&self, core: &TableCore, commit: u64) -> esker_table::Result<()> {
         let (view, located) = (core.view(), self.places.locate());
         let rows = self.rows.iter().map(|(_, number)| located.get(*number));
         for found in rows.chain(self.own.iter().map(|(_, location)| row_of(&view, *location))) {
             let gone = || esker_table::Error::corrupt("a row that a load replaces is gone");
-            let (unit, row) = found.ok_or_else(gone)?;
-            unit.kill(row, commit)?;
+            let (row_group, row) = found.ok_or_else(gone)?;
+            row_group.mark_deleted(row, commit)?;
         }
         core.add_live_rows(-i64::try_from(self.rows.len() + self.own.len()).unwrap_or_default());
         Ok(())
     }
 }
 
-fn row_of(view: &View, location: Location) -> Option<(&Unit, usize)> {
+fn row_of(view: &View, location: Location) -> Option<(&RowGroup, usize)> {
     match view.resolve(location) {
-        Resolved::Row(unit, row) => Some((unit, row)),
+        Resolved::Row(row_group, row) => Some((row_group, row)),
         Resolved::Gone | Resolved::Unknown => None,
     }
 }

@@ -8,10 +8,10 @@ use esker_arena::Reservation;
 use esker_format::edit::SegmentEntry;
 use esker_format::{Batch, ColumnSlice, Field, Schema};
 use esker_table::Table as TableCore;
+use esker_table::index_run::RunSource;
 use esker_table::rewrite::SegmentSink;
-use esker_table::run::RunSource;
-use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
-use esker_table::view::Unit;
+use esker_table::segment::{CreateStamp, Segment, SegmentSpec, SegmentWriter};
+use esker_table::view::RowGroup;
 use esker_vfs::sync::{AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Event, Step, Task};
 
@@ -23,7 +23,7 @@ use crate::catalog::checks::Checks;
 use crate::commit::pipeline::entry;
 use crate::engine::Engine;
 use crate::maintenance::FileSink;
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result, Table};
 
 /// What a load and its workers share.
@@ -63,7 +63,7 @@ impl Shared {
     pub fn new(table: Table, started_at: u64) -> Result<Arc<Self>> {
         let current = table.current();
         let checks = table.engine.checks(&current)?;
-        let Current { core, schema } = current;
+        let TableVersion { core, schema } = current;
         let commit = Arc::new(AtomicU64::new(u64::MAX));
         let (skips, replacing, state) = (false, None, Mutex::default());
         let progress = Event::new();
@@ -83,8 +83,8 @@ impl Shared {
     }
 
     /// What rows are gathered for.
-    pub fn current(&self) -> Current {
-        Current { core: Arc::clone(&self.core), schema: Arc::clone(&self.schema) }
+    pub fn current(&self) -> TableVersion {
+        TableVersion { core: Arc::clone(&self.core), schema: Arc::clone(&self.schema) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -195,16 +195,16 @@ impl Shared {
     /// Writes a segment, registers it invisibly and indexes its keys.
     fn write(&self, batch: &Batch, numbers: &Numbers) -> Result<()> {
         let engine = self.engine();
-        let id = engine.new_unit();
+        let id = engine.new_row_group();
         let segment = Arc::new(self.encode(batch, id, numbers)?);
         if !esker_log::sabotage::planted("visible_before_load_commits") {
-            segment.set_created(Created::Load(Arc::clone(&self.commit)));
+            segment.set_create_stamp(CreateStamp::Load(Arc::clone(&self.commit)));
         }
         {
             let mut catalogue = engine.lock_for_change()?;
             entry(&mut catalogue, self.core.id())?;
             let mut view = (*self.core.view()).clone();
-            view.insert(Unit::Segment(Arc::clone(&segment)));
+            view.insert(RowGroup::Segment(Arc::clone(&segment)));
             // An index may have been dropped meanwhile.
             let indexes = view.schema.indexes();
             segment.retain_runs(|id| indexes.iter().any(|index| index.id == id));

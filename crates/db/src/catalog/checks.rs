@@ -14,7 +14,7 @@ use crate::catalog::index;
 use crate::engine::Engine;
 use crate::read::source::SnapshotSource;
 use crate::statement::RowIdSource;
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Error, Result, SnapshotTable};
 
 /// The checks of one version of a schema.
@@ -223,7 +223,7 @@ pub(crate) fn test_rows(
 
 impl Engine {
     /// The checks of a table; `None` when it has none.
-    pub fn checks(&self, current: &Current) -> Result<Option<Arc<Checks>>> {
+    pub fn checks(&self, current: &TableVersion) -> Result<Option<Arc<Checks>>> {
         if current.schema.checks().is_empty() {
             return Ok(None);
         }
@@ -241,7 +241,7 @@ impl Engine {
     }
 
     /// Tests rows that fit the schema, outside of a statement.
-    pub fn test_rows(&self, current: &Current, rows: &[impl AsRef<[Value]>]) -> Result<()> {
+    pub fn test_rows(&self, current: &TableVersion, rows: &[impl AsRef<[Value]>]) -> Result<()> {
         match current.schema.checks().is_empty() {
             true => Ok(()),
             false => self.test_rows_within(current, rows, &self.limits()),
@@ -251,7 +251,7 @@ impl Engine {
     /// Tests rows that fit the schema, within what a statement may take.
     pub fn test_rows_within(
         &self,
-        current: &Current,
+        current: &TableVersion,
         rows: &[impl AsRef<[Value]>],
         limits: &Limits,
     ) -> Result<()> {

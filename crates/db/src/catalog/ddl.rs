@@ -259,7 +259,7 @@ impl Engine {
         if !planted("removed_before_durable") && self.sync().is_err() {
             return;
         }
-        core.view().segments().for_each(|segment| segment.doom());
+        core.view().segments().for_each(|segment| segment.mark_for_deletion());
         if index_file != 0 {
             self.segment_files.remove_other(&index_path(&self.dir, index_file));
         }

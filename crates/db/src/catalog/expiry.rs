@@ -31,19 +31,19 @@ use esker_format::{Field, FieldId, Moment, Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::segment::Segment;
 use esker_table::table::Existing;
-use esker_table::view::{Resolved, Unit};
+use esker_table::view::{Resolved, RowGroup};
 use esker_table::{Location, Table as TableCore};
 
 use crate::Result;
 use crate::commit::pipeline::{Staged, entry};
 use crate::commit::private_rows::row_of;
 use crate::engine::{Catalogue, Engine};
-use crate::table::Current;
+use crate::table::TableVersion;
 
 /// Rows that are deleted while the lock is held.
 const BATCH_ROWS: usize = 16 << 10;
 /// The same where nobody waits for it.
-const UNIT_BATCH_ROWS: usize = 1 << 10;
+const ROW_GROUP_BATCH_ROWS: usize = 1 << 10;
 
 /// True when rows expire by another field afterwards, or not at all.
 pub(crate) fn ends_expiry(before: &Schema, after: &Schema) -> bool {
@@ -83,14 +83,18 @@ impl EndingExpired {
         Ok(ending)
     }
 
-    /// Deletes what has expired of one unit; says how many rows.
-    pub fn of_unit(engine: &Arc<Engine>, core: &Arc<TableCore>, unit: &Unit) -> Result<usize> {
+    /// Deletes what has expired of one row group; says how many rows.
+    pub fn of_row_group(
+        engine: &Arc<Engine>,
+        core: &Arc<TableCore>,
+        row_group: &RowGroup,
+    ) -> Result<usize> {
         let ending = Self::of(core);
         let (view, mut found) = (core.view(), Vec::new());
         let Some(field) = view.schema.expiry_field() else { return Ok(0) };
-        find_in(unit, field, engine.destroying_us(&view.schema), &mut found)?;
+        find_in(row_group, field, engine.destroying_us(&view.schema), &mut found)?;
         let mut ended = 0;
-        for rows in found.chunks(UNIT_BATCH_ROWS) {
+        for rows in found.chunks(ROW_GROUP_BATCH_ROWS) {
             let mut catalogue = engine.lock_for_change()?;
             let same_field = core.schema().expiry_field().map(|f| f.id) == Some(field.id);
             // Nobody waits for it: what memory is left is for commits.
@@ -153,14 +157,14 @@ impl EndingExpired {
         if self.field.replace(field.id) != Some(field.id) {
             self.next_us.clear();
         }
-        for unit in view.units.iter().filter(|unit| !unit.is_loading()) {
-            if self.next_us.get(&unit.id()).is_some_and(|next_us| *next_us > now_us) {
+        for row_group in view.row_groups.iter().filter(|row_group| !row_group.is_loading()) {
+            if self.next_us.get(&row_group.id()).is_some_and(|next_us| *next_us > now_us) {
                 continue;
             }
-            let next_us = find_in(unit, field, now_us, &mut found)?;
+            let next_us = find_in(row_group, field, now_us, &mut found)?;
             // The rows of a group may be more by then.
-            if let Unit::Segment(_) = unit {
-                self.next_us.insert(unit.id(), next_us);
+            if let RowGroup::Segment(_) = row_group {
+                self.next_us.insert(row_group.id(), next_us);
             }
         }
         Ok(found)
@@ -170,9 +174,9 @@ impl EndingExpired {
     fn delete(&self, engine: &Engine, catalogue: &mut Catalogue, rows: &[Location]) -> Result<()> {
         let (view, mut staged) = (self.core.view(), Staged::default());
         for location in rows {
-            let Resolved::Row(unit, row) = view.resolve(*location) else { continue };
-            if unit.deleted(row) == 0 {
-                staged.delete(expired(unit, row)?);
+            let Resolved::Row(row_group, row) = view.resolve(*location) else { continue };
+            if row_group.deleted(row) == 0 {
+                staged.delete(expired(row_group, row)?);
             }
         }
         engine.apply_deletes(catalogue, &self.core, &staged)
@@ -180,38 +184,43 @@ impl EndingExpired {
 }
 
 /// A living row that has expired.
-fn expired(unit: &Unit, row: usize) -> Result<Existing> {
+fn expired(row_group: &RowGroup, row: usize) -> Result<Existing> {
     Ok(Existing {
-        location: Location::new(unit.id(), row),
+        location: Location::new(row_group.id(), row),
         entry: None,
-        row_id: unit.row_id(row)?,
-        created: unit.created(row),
+        row_id: row_group.row_id(row)?,
+        created: row_group.created(row),
         deleted: 0,
         expired: true,
         ended: false,
     })
 }
 
-/// Adds the living rows of a unit that have expired; returns when the next one does.
-fn find_in(unit: &Unit, field: &Field, now_us: i64, found: &mut Vec<Location>) -> Result<i64> {
-    let least_us = unit.least_expiry(field);
+/// Adds the living rows of a row group that have expired; returns when the next one does.
+fn find_in(
+    row_group: &RowGroup,
+    field: &Field,
+    now_us: i64,
+    found: &mut Vec<Location>,
+) -> Result<i64> {
+    let least_us = row_group.least_expiry(field);
     if least_us > now_us {
         return Ok(least_us);
     }
     let mut next_us = i64::MAX;
-    for row in 0..unit.row_count() {
-        if unit.deleted(row) != 0 {
+    for row in 0..row_group.row_count() {
+        if row_group.deleted(row) != 0 {
             continue;
         }
-        match unit.value(field, row)? {
+        match row_group.value(field, row)? {
             ValueRef::Timestamp(at_us) if at_us <= now_us => {
-                found.push(Location::new(unit.id(), row));
+                found.push(Location::new(row_group.id(), row));
             }
             ValueRef::Timestamp(at_us) => next_us = next_us.min(at_us),
             _ => {}
         }
     }
-    unit.release();
+    row_group.release();
     Ok(next_us)
 }
 
@@ -232,7 +241,7 @@ impl Engine {
     pub(crate) fn end_expired_holders(
         &self,
         catalogue: &mut Catalogue,
-        current: &Current,
+        current: &TableVersion,
         staged: &Staged<'_>,
     ) -> Result<()> {
         let rows = staged.rows().map(|row| Ok(Cow::Borrowed(row)));
@@ -243,7 +252,7 @@ impl Engine {
     pub(crate) fn end_expired_holders_of(
         &self,
         catalogue: &mut Catalogue,
-        current: &Current,
+        current: &TableVersion,
         segments: &[&Arc<Segment>],
         replaced: &[u64],
     ) -> Result<()> {
@@ -257,7 +266,7 @@ impl Engine {
     fn end_holders_of<'r>(
         &self,
         catalogue: &mut Catalogue,
-        current: &Current,
+        current: &TableVersion,
         rows: impl Iterator<Item = Result<Cow<'r, [Value]>>>,
         known: impl FnOnce() -> BTreeSet<u64>,
     ) -> Result<()> {
@@ -265,8 +274,8 @@ impl Engine {
         let Some(field) = schema.expiry_field() else { return Ok(()) };
         let (uniques, view) = (core.uniques(), core.view());
         let now_us = entry(catalogue, core.id())?.writer.now_us();
-        let may_have_expired = |unit: &Unit| unit.least_expiry(field) <= now_us;
-        if uniques.is_empty() || !view.units.iter().any(may_have_expired) {
+        let may_have_expired = |row_group: &RowGroup| row_group.least_expiry(field) <= now_us;
+        if uniques.is_empty() || !view.row_groups.iter().any(may_have_expired) {
             return Ok(());
         }
         let (mut ended, mut known) = (Staged::default(), known());
@@ -276,11 +285,11 @@ impl Engine {
                 let Some(values) = keys.values_of(schema, &row) else { continue };
                 let hash = core.hasher().hash_key(values.iter().copied());
                 let Some(holder) = keys.holder(&view, hash, &values)? else { continue };
-                if let Resolved::Row(unit, at) = view.resolve(holder.location)
-                    && unit.has_expired(at, field, now_us)?
+                if let Resolved::Row(row_group, at) = view.resolve(holder.location)
+                    && row_group.has_expired(at, field, now_us)?
                     && known.insert(holder.row_id)
                 {
-                    ended.delete(expired(unit, at)?);
+                    ended.delete(expired(row_group, at)?);
                 }
             }
         }

@@ -52,7 +52,7 @@ impl Engine {
         };
         drop(catalogue);
         if planted("truncate_before_durable") {
-            old.view().segments().for_each(|segment| segment.doom());
+            old.view().segments().for_each(|segment| segment.mark_for_deletion());
             old.set_view(View::empty(old.schema()));
         }
         self.acknowledge(ticket)?;

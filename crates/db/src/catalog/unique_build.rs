@@ -1,12 +1,12 @@
 //! Creating unique indexes, beside readers and writers.
 //!
 //! ```text
-//! no seal, no merge ─► enter the rows of each unit, in rounds ─► commit lock ─► the rows since
+//! no seal, no merge ─► enter the rows of each group, in rounds ─► commit lock ─► the rows since
 //!   ─► the change of the schema, with its number ─► unlock: from here on commits enter theirs
 //! ```
 //!
-//! Units only grow at their end, so that what has been entered of each is a count of its rows. A
-//! row that dies meanwhile stays entered, which does no harm. Two rows with the same values that
+//! Row groups only grow at their end, so that what has been entered of each is a count of its rows.
+//! A row that dies meanwhile stays entered, which does no harm. Two rows with the same values that
 //! are found without the lock may be two versions of one row, the older of which is just dying:
 //! under the lock it is told which. The rows of loads under way are not entered: what they gathered
 //! was for a schema without the index, and they are refused.
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use esker_format::schema::Index;
 use esker_format::{Schema, ValueRef};
 use esker_table::table::{UniqueKeys, describe_key};
-use esker_table::view::{Resolved, Unit, View};
+use esker_table::view::{Resolved, RowGroup, View};
 use esker_table::{Location, Table as TableCore};
 
 use crate::admin::check::CheckReport;
@@ -39,7 +39,7 @@ const ROUNDS_MAX: usize = 16;
 pub(crate) struct BuildingUniques {
     core: Arc<TableCore>,
     keys: Vec<Arc<UniqueKeys>>,
-    /// How many rows of each unit are entered.
+    /// How many rows of each row group are entered.
     entered: BTreeMap<u64, usize>,
     /// The schema with the indexes.
     schema: Schema,
@@ -54,7 +54,7 @@ pub(crate) fn new_uniques<'a>(before: &'a Schema, after: &'a Schema) -> Vec<&'a 
 }
 
 impl BuildingUniques {
-    /// Enters the rows of a table, but for a few that come meanwhile. No unit may be sealed or
+    /// Enters the rows of a table, but for a few that come meanwhile. No row group may be sealed or
     /// merged until the indexes are there.
     pub fn start(engine: &Engine, core: &Arc<TableCore>, schema: &Schema) -> Result<Self> {
         let new = |index: &&Index| UniqueKeys::new((*index).clone(), core.arena()).map(Arc::new);
@@ -82,9 +82,11 @@ impl BuildingUniques {
     /// True when many rows have come that can be entered without the lock.
     pub fn is_behind(&self) -> bool {
         let view = self.core.view();
-        let units = view.units.iter().filter(|unit| !unit.is_loading());
-        let entered = |unit: &Unit| self.entered.get(&unit.id()).copied().unwrap_or_default();
-        let missing: usize = units.map(|unit| unit.row_count() - entered(unit)).sum();
+        let row_groups = view.row_groups.iter().filter(|row_group| !row_group.is_loading());
+        let entered =
+            |row_group: &RowGroup| self.entered.get(&row_group.id()).copied().unwrap_or_default();
+        let missing: usize =
+            row_groups.map(|row_group| row_group.row_count() - entered(row_group)).sum();
         missing > BEHIND_ROWS && self.rounds < ROUNDS_MAX
     }
 
@@ -110,22 +112,22 @@ impl BuildingUniques {
     fn enter(&mut self, schema: &Schema, engine: Option<&Engine>) -> Result<usize> {
         let view = self.core.view();
         let mut count = 0;
-        for unit in view.units.iter().filter(|unit| !unit.is_loading()) {
-            let end = unit.row_count();
-            let mut start = self.entered.get(&unit.id()).copied().unwrap_or_default();
+        for row_group in view.row_groups.iter().filter(|row_group| !row_group.is_loading()) {
+            let end = row_group.row_count();
+            let mut start = self.entered.get(&row_group.id()).copied().unwrap_or_default();
             count += end - start;
             while start < end {
                 let rows = start..end.min(start + BATCH_ROWS);
                 start = rows.end;
                 for keys in &self.keys {
-                    self.enter_rows(keys, (&view, schema), unit, rows.clone(), engine)?;
+                    self.enter_rows(keys, (&view, schema), row_group, rows.clone(), engine)?;
                 }
                 if let Some(engine) = engine {
                     engine.environment.tasks.pause();
                 }
             }
-            unit.release();
-            self.entered.insert(unit.id(), end);
+            row_group.release();
+            self.entered.insert(row_group.id(), end);
         }
         Ok(count)
     }
@@ -134,34 +136,34 @@ impl BuildingUniques {
         &self,
         keys: &UniqueKeys,
         (view, schema): (&View, &Schema),
-        unit: &Unit,
+        row_group: &RowGroup,
         rows: std::ops::Range<usize>,
         engine: Option<&Engine>,
     ) -> Result<()> {
         let mut entries = Vec::with_capacity(rows.len());
         for row in rows {
-            if unit.deleted(row) != 0 {
+            if row_group.deleted(row) != 0 {
                 continue;
             }
-            if let Some(values) = keys.values_at(schema, unit, row)? {
+            if let Some(values) = keys.values_at(schema, row_group, row)? {
                 let refused = refuse_long_unique(keys.index(), values.iter().copied());
-                refused.map_err(|e| e.at(self.place(schema, unit, row)))?;
+                refused.map_err(|e| e.at(self.place(schema, row_group, row)))?;
                 let hash = self.core.hasher().hash_key(values);
-                entries.push((hash, Location::new(unit.id(), row)));
+                entries.push((hash, Location::new(row_group.id(), row)));
             }
         }
         entries.sort_unstable();
         for (at, (hash, location)) in entries.iter().enumerate() {
-            let Some(values) = keys.values_at(schema, unit, location.row())? else { continue };
+            let Some(values) = keys.values_at(schema, row_group, location.row())? else { continue };
             let later = entries.get(at + 1..).unwrap_or_default();
             for (_, other) in later.iter().take_while(|(other, _)| other == hash) {
-                if keys.equals(schema, (unit, other.row()), &values)? {
+                if keys.equals(schema, (row_group, other.row()), &values)? {
                     self.refuse_both(keys, schema, &values, [*location, *other], engine)?;
                 }
             }
-            keys.candidates(view, *hash, |(unit, row), _| {
-                if unit.deleted(row) == 0 && keys.equals(schema, (unit, row), &values)? {
-                    let other = Location::new(unit.id(), row);
+            keys.candidates(view, *hash, |(row_group, row), _| {
+                if row_group.deleted(row) == 0 && keys.equals(schema, (row_group, row), &values)? {
+                    let other = Location::new(row_group.id(), row);
                     self.refuse_both(keys, schema, &values, [other, *location], engine)?;
                 }
                 Ok::<_, Error>(ControlFlow::<()>::Continue(()))
@@ -185,8 +187,8 @@ impl BuildingUniques {
         let mut places = Vec::new();
         for location in both {
             match view.resolve(location) {
-                Resolved::Row(unit, row) if unit.deleted(row) == 0 => {
-                    places.push(self.place(schema, unit, row));
+                Resolved::Row(row_group, row) if row_group.deleted(row) == 0 => {
+                    places.push(self.place(schema, row_group, row));
                 }
                 _ => return Ok(()),
             }
@@ -197,10 +199,10 @@ impl BuildingUniques {
     }
 
     /// A row as errors name it, by its key.
-    fn place(&self, schema: &Schema, unit: &Unit, row: usize) -> String {
+    fn place(&self, schema: &Schema, row_group: &RowGroup, row: usize) -> String {
         let key: esker_table::Result<Vec<_>> = match schema.key_positions() {
-            [] => unit.row_id(row).map(|row_id| vec![ValueRef::Uint(row_id)]),
-            _ => schema.key_fields().map(|field| unit.value(field, row)).collect(),
+            [] => row_group.row_id(row).map(|row_id| vec![ValueRef::Uint(row_id)]),
+            _ => schema.key_fields().map(|field| row_group.value(field, row)).collect(),
         };
         key.map_or_else(|e| e.to_string(), |key| describe_key(schema, &key))
     }
@@ -210,9 +212,9 @@ impl BuildingUniques {
 pub(crate) fn check(engine: &Engine, table: &Arc<TableCore>, report: &mut CheckReport) {
     let view = table.view();
     for keys in table.uniques().iter() {
-        for unit in view.units.iter().filter(|unit| !unit.is_loading()) {
-            for row in 0..unit.row_count() {
-                let place = (unit, row);
+        for row_group in view.row_groups.iter().filter(|row_group| !row_group.is_loading()) {
+            for row in 0..row_group.row_count() {
+                let place = (row_group, row);
                 // Again when no writer is between a row and its entry.
                 let checked = check_row(table, keys, &view, place).or_else(|_| {
                     let _catalogue = engine.lock();
@@ -222,7 +224,7 @@ pub(crate) fn check(engine: &Engine, table: &Arc<TableCore>, report: &mut CheckR
                     report.add(&table.name(), e.to_string());
                 }
             }
-            unit.release();
+            row_group.release();
         }
         report.index_entries += keys.entries().len() as u64;
     }
@@ -232,25 +234,25 @@ fn check_row(
     table: &TableCore,
     keys: &UniqueKeys,
     view: &View,
-    (unit, row): (&Unit, usize),
+    (row_group, row): (&RowGroup, usize),
 ) -> Result<()> {
     let schema = &view.schema;
-    if unit.deleted(row) != 0 {
+    if row_group.deleted(row) != 0 {
         return Ok(());
     }
-    let Some(values) = keys.values_at(schema, unit, row)? else { return Ok(()) };
+    let Some(values) = keys.values_at(schema, row_group, row)? else { return Ok(()) };
     let hash = table.hasher().hash_key(values.iter().copied());
     let mut found = 0;
-    // By the units of now: an entry may be newer than those that are checked.
-    keys.candidates(&table.view(), hash, |(unit, row), _| {
-        let lives = unit.deleted(row) == 0 && !unit.is_loading();
-        found += usize::from(lives && keys.equals(schema, (unit, row), &values)?);
+    // By the row groups of now: an entry may be newer than those that are checked.
+    keys.candidates(&table.view(), hash, |(row_group, row), _| {
+        let lives = row_group.deleted(row) == 0 && !row_group.is_loading();
+        found += usize::from(lives && keys.equals(schema, (row_group, row), &values)?);
         Ok::<_, Error>(ControlFlow::<()>::Continue(()))
     })?;
     // A row that died meanwhile, or was moved, is nobody's problem.
-    let is_there = unit.deleted(row) == 0 && table.view().unit(unit.id()).is_some();
+    let is_there = row_group.deleted(row) == 0 && table.view().row_group(row_group.id()).is_some();
     if found != 1 && is_there {
-        let (what, row_id) = (keys.describe(schema, &values), unit.row_id(row)?);
+        let (what, row_id) = (keys.describe(schema, &values), row_group.row_id(row)?);
         return Err(Error::corrupt(format!("{what}: row {row_id} is found {found} times by it")));
     }
     Ok(())

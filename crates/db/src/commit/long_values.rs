@@ -59,7 +59,7 @@ impl Engine {
             );
             return Err(Error::new(ErrorKind::OverBudget, message));
         }
-        Ok(self.segment_files.values().store(value, &mut || self.new_unit())?)
+        Ok(self.segment_files.values().store(value, &mut || self.new_row_group())?)
     }
 
     /// Writes the long values of a batch, and makes them durable: by column, by rising row.

@@ -22,11 +22,11 @@ use esker_format::edit::Edit;
 use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_log::Purpose;
 use esker_log::sabotage::planted;
-use esker_table::segment::{Created, Segment};
+use esker_table::segment::{CreateStamp, Segment};
 use esker_table::table::{Existing, UniqueEntry};
 use esker_table::value_file::StoredValue;
-use esker_table::view::{Resolved, Unit};
-use esker_table::{Location, Places, Table as TableCore, TableWriter, UNIT_ROWS_MAX};
+use esker_table::view::{Resolved, RowGroup};
+use esker_table::{Location, PinnedLocations, ROW_GROUP_ROWS_MAX, Table as TableCore, TableWriter};
 
 use crate::commit::definitions::NewDefinitions;
 use crate::commit::journal::Ticket;
@@ -34,11 +34,11 @@ use crate::commit::pipeline::{Put, Staged, entry, half_applied, key_bytes, refus
 use crate::commit::private_rows::PrivateRows;
 use crate::commit::private_rows::SegmentRows;
 use crate::commit::unique_check as unique;
-use crate::commit::write_set::{Part, Terms};
+use crate::commit::write_set::{CommitOptions, Part};
 use crate::commit::write_set::{expect_as_staged, purpose_of_parts};
 use crate::engine::{Catalogue, Engine};
 use crate::maintenance::FileSink;
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// The longest value that an open group takes.
@@ -57,11 +57,11 @@ struct Written<'r> {
 
 /// The changes of a table that go by way of segments.
 struct Spilled<'r> {
-    current: Current,
+    current: TableVersion,
     written: Vec<Written<'r>>,
     deletes: Vec<Existing>,
     /// Where the rows that are deleted lie, in their order.
-    places: Option<Arc<Places>>,
+    places: Option<Arc<PinnedLocations>>,
     /// What a transaction had put into segments before.
     private: Option<PrivateRows>,
     /// What the rows of those do to unique indexes, by segment and row.
@@ -87,7 +87,7 @@ pub(crate) fn is_large(staged: &Staged<'_>, commit_bytes_max: usize) -> bool {
             }
         }
     }
-    byte_count(staged) > commit_bytes_max || puts.len() > UNIT_ROWS_MAX
+    byte_count(staged) > commit_bytes_max || puts.len() > ROW_GROUP_ROWS_MAX
 }
 
 impl Engine {
@@ -97,7 +97,7 @@ impl Engine {
         self: &Arc<Self>,
         large: Vec<Part<'_>>,
         small: Vec<Part<'_>>,
-        terms: Terms<'_>,
+        commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Ticket> {
         let bytes = large.iter().map(|part| byte_count(&part.staged)).max().unwrap_or(0);
@@ -124,15 +124,16 @@ impl Engine {
         if self.options.pauses_large_commits {
             self.environment.tasks.pause();
         }
-        let ticket = self.install_spilled((spilled, small), terms, staged_at, (&mut sink, held))?;
+        let ticket =
+            self.install_spilled((spilled, small), commit_options, staged_at, (&mut sink, held))?;
         self.wake_maintenance();
-        self.acknowledge_as(ticket, terms.sync)?;
+        self.acknowledge_as(ticket, commit_options.sync)?;
         Ok(ticket)
     }
 
     fn write_segments<'r>(
         &self,
-        current: &Current,
+        current: &TableVersion,
         mut puts: Vec<Put<'r>>,
         sink: &mut FileSink<'_>,
     ) -> Result<Vec<Written<'r>>> {
@@ -140,7 +141,7 @@ impl Engine {
             true => puts.sort_by_cached_key(|put| key_bytes(&current.schema, &put.row)),
             false => puts.sort_by_key(|put| put.prepared.row_id),
         }
-        let rows_max = self.options.segment_rows_max.min(UNIT_ROWS_MAX);
+        let rows_max = self.options.segment_rows_max.min(ROW_GROUP_ROWS_MAX);
         let (mut written, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
         for put in puts {
             let more = put.byte_count();
@@ -159,7 +160,7 @@ impl Engine {
 
     fn write_segment<'r>(
         &self,
-        current: &Current,
+        current: &TableVersion,
         mut puts: Vec<Put<'r>>,
         sink: &mut FileSink<'_>,
     ) -> Result<Written<'r>> {
@@ -185,20 +186,21 @@ impl Engine {
     fn install_spilled(
         &self,
         (mut spilled, mut small): (Vec<Spilled<'_>>, Vec<Part<'_>>),
-        terms: Terms<'_>,
+        commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,
         (sink, held): (&mut FileSink<'_>, Reservation),
     ) -> Result<Ticket> {
         let mut catalogue = self.lock_for_change()?;
-        (terms.validate)(&mut catalogue)?;
-        self.defining(&mut catalogue, terms, |catalogue| {
+        (commit_options.validate)(&mut catalogue)?;
+        self.defining(&mut catalogue, commit_options, |catalogue| {
             spilled.iter().try_for_each(|spilled| self.note_ends_of_private(spilled))?;
-            let load =
-                |spilled: &mut Spilled<'_>| spilled.load((self, catalogue), terms, staged_at);
+            let load = |spilled: &mut Spilled<'_>| {
+                spilled.load((self, catalogue), commit_options, staged_at)
+            };
             let loads = spilled.iter_mut().map(load).collect::<Result<Vec<_>>>()?;
-            expect_as_staged(catalogue, &mut small, terms, staged_at)?;
-            let rows = self.encode_parts(&small, terms).into_bytes();
-            let mut edits = terms.definitions.map_or_else(Vec::new, NewDefinitions::edits);
+            expect_as_staged(catalogue, &mut small, commit_options, staged_at)?;
+            let rows = self.encode_parts(&small, commit_options).into_bytes();
+            let mut edits = commit_options.definitions.map_or_else(Vec::new, NewDefinitions::edits);
             edits.extend(loads);
             let edit = match edits.pop() {
                 Some(only) if edits.is_empty() && rows.is_empty() => only,
@@ -211,7 +213,7 @@ impl Engine {
             self.make_room_for(catalogue, &small)?;
             let only_deletes = spilled.iter().all(|s| s.written.is_empty() && s.private.is_none());
             let purpose = match only_deletes {
-                true => purpose_of_parts(&small, terms),
+                true => purpose_of_parts(&small, commit_options),
                 false => Purpose::Adds,
             };
             let ticket = self.append_edit_for(purpose, &edit)?;
@@ -220,7 +222,7 @@ impl Engine {
             spilled.iter().filter_map(|s| s.private.as_ref()).for_each(PrivateRows::keep);
             // What is linked takes its place.
             drop(held);
-            self.apply_definitions(catalogue, terms, ticket)?;
+            self.apply_definitions(catalogue, commit_options, ticket)?;
             for spilled in &mut spilled {
                 spilled.apply(catalogue, ticket.commit())?;
             }
@@ -248,12 +250,12 @@ impl Spilled<'_> {
     fn load(
         &mut self,
         (engine, catalogue): (&Engine, &mut Catalogue),
-        terms: Terms<'_>,
+        commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Edit> {
         let Self { current, written, deletes, places, private, uniques } = self;
         let table = current.core.id();
-        refuse_other_schema(catalogue, table, terms.schema_before(current))?;
+        refuse_other_schema(catalogue, table, commit_options.schema_before(current))?;
         let writer = &mut entry(catalogue, table)?.writer;
         // The writer of a table that comes with this commit has not given them out itself.
         let puts = written.iter().flat_map(|w| &w.puts);
@@ -285,8 +287,8 @@ impl Spilled<'_> {
                 let own: Vec<_> = own.collect();
                 engine.end_expired_holders_of(catalogue, current, &own, &replaced)?;
                 let writer = &entry(catalogue, table)?.writer;
-                let terms = (replaced.as_slice(), private.read_at);
-                *uniques = unique::of_segments((writer, &current.schema), &own, terms)?;
+                let commit_options = (replaced.as_slice(), private.read_at);
+                *uniques = unique::of_segments((writer, &current.schema), &own, commit_options)?;
                 let of_puts = uniques.split_off(private.segments().count());
                 let puts = written.iter_mut().flat_map(|w| &mut w.puts);
                 for (put, uniques) in puts.zip(of_puts.into_iter().flatten()) {
@@ -329,7 +331,7 @@ pub(crate) fn changed() -> Error {
 /// it replaces.
 pub(crate) fn expect_unchanged(
     writer: &TableWriter,
-    current: &Current,
+    current: &TableVersion,
     staged: &mut Staged<'_>,
     staged_at: u64,
 ) -> Result<()> {
@@ -355,17 +357,21 @@ fn empty_of(value: &Value) -> Value {
 
 /// Refuses versions that died since they were staged to be deleted, and finds where the others are
 /// now.
-fn expect_alive(core: &TableCore, deletes: &mut [Existing], places: Option<&Places>) -> Result<()> {
-    let (view, located) = (core.view(), places.map(Places::locate));
+fn expect_alive(
+    core: &TableCore,
+    deletes: &mut [Existing],
+    places: Option<&PinnedLocations>,
+) -> Result<()> {
+    let (view, located) = (core.view(), places.map(PinnedLocations::locate));
     for (number, existing) in deletes.iter_mut().enumerate() {
         let found = match (&located, view.resolve(existing.location)) {
             (Some(located), _) => located.get(number),
-            (None, Resolved::Row(unit, row)) => Some((unit, row)),
+            (None, Resolved::Row(row_group, row)) => Some((row_group, row)),
             (None, Resolved::Gone | Resolved::Unknown) => None,
         };
         match found {
-            Some((unit, row)) if unit.deleted(row) == 0 => {
-                existing.location = Location::new(unit.id(), row);
+            Some((row_group, row)) if row_group.deleted(row) == 0 => {
+                existing.location = Location::new(row_group.id(), row);
             }
             _ => return Err(changed()),
         }
@@ -405,13 +411,13 @@ fn apply(
     commit: u64,
 ) -> esker_table::Result<()> {
     for Written { segment, puts } in written {
-        segment.set_created(Created::Runs(vec![(0, commit)]));
+        segment.set_create_stamp(CreateStamp::Runs(vec![(0, commit)]));
         for (i, put) in puts.iter().enumerate() {
             if let Some(older) = put.prepared.existing {
                 segment.set_replaced(i, older.location)?;
             }
         }
-        writer.add_unit(Unit::Segment(Arc::clone(segment)));
+        writer.add_row_group(RowGroup::Segment(Arc::clone(segment)));
     }
     for existing in deletes {
         writer.delete(existing, commit)?;

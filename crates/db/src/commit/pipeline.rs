@@ -16,19 +16,19 @@ use esker_log::Purpose;
 use esker_log::sabotage::planted;
 use esker_table::table::{Existing, PreparedPut};
 use esker_table::value_file::StoredValue;
-use esker_table::{Places, Table as TableCore, TableWriter};
+use esker_table::{PinnedLocations, Table as TableCore, TableWriter};
 
 use crate::commit::journal::Ticket;
 use crate::commit::staged_keys::StagedKeys;
-use crate::commit::write_set::{Part, Terms};
+use crate::commit::write_set::{CommitOptions, Part};
 use crate::commit::{overflow as spill, unique_check as unique};
 use crate::engine::{Catalogue, Engine};
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// Frames from here on are weighed against the memory that is left.
 const LARGE_FRAME_BYTES: usize = 1 << 20;
-/// Rows that die before maintenance looks whether a unit is worth rewriting.
+/// Rows that die before maintenance looks whether a row group is worth rewriting.
 const KILLED_WAKE: u64 = 4_096;
 /// An open group is full when its long values take this many times what its other values may.
 const LONG_BYTES_FACTOR: u64 = 16;
@@ -94,7 +94,7 @@ pub(crate) struct Staged<'r> {
     /// The commit as of which a transaction has read.
     pub read_at: Option<u64>,
     /// Where the rows that are deleted lie, in their order, while files are written.
-    pub(crate) places: Option<Arc<Places>>,
+    pub(crate) places: Option<Arc<PinnedLocations>>,
 }
 
 impl<'r> Staged<'r> {
@@ -168,7 +168,7 @@ impl<'r> Staged<'r> {
     }
 
     /// The puts, the deletes, and where the rows are that these end.
-    pub(crate) fn into_parts(self) -> (Vec<Put<'r>>, Vec<Existing>, Option<Arc<Places>>) {
+    pub(crate) fn into_parts(self) -> (Vec<Put<'r>>, Vec<Existing>, Option<Arc<PinnedLocations>>) {
         (self.puts, self.deletes, self.places)
     }
 
@@ -178,7 +178,7 @@ impl<'r> Staged<'r> {
         if self.deletes.is_empty() {
             return Ok(());
         }
-        let places = Places::new(core);
+        let places = PinnedLocations::new(core);
         for existing in &self.deletes {
             places.keep(existing.location).ok_or_else(spill::changed)?;
         }
@@ -218,13 +218,13 @@ impl Staged<'_> {
         &self,
         writer: &mut TableWriter,
         commit: u64,
-        new_unit: &mut dyn FnMut() -> u64,
+        new_row_group: &mut dyn FnMut() -> u64,
     ) -> esker_table::Result<()> {
         for existing in &self.deletes {
             writer.delete(existing, commit)?;
         }
         let put =
-            |put: &Put<'_>| writer.put((&put.row, &put.long), &put.prepared, commit, new_unit);
+            |put: &Put<'_>| writer.put((&put.row, &put.long), &put.prepared, commit, new_row_group);
         self.puts.iter().try_for_each(put)
     }
 }
@@ -245,7 +245,7 @@ impl Engine {
     /// They were prepared for a version of its schema.
     pub fn commit_rows<'r, R>(
         self: &Arc<Self>,
-        current: &Current,
+        current: &TableVersion,
         stage: impl FnOnce(&mut Catalogue, &mut Staged<'r>) -> Result<R>,
     ) -> Result<R> {
         self.wait_for_memory()?;
@@ -277,9 +277,10 @@ impl Engine {
                 let guard = self.registry.register(|| self.watermarks.published())?;
                 staged.remember_deleted(&current.core)?;
                 drop(catalogue);
-                let terms = Terms { sync: staged.sync, ..Terms::default() };
+                let commit_options =
+                    CommitOptions { sync: staged.sync, ..CommitOptions::default() };
                 let part = Part { staged, ..Part::new(current.clone()) };
-                self.commit_with_files(vec![part], terms, &guard)?;
+                self.commit_with_files(vec![part], commit_options, &guard)?;
                 return result;
             }
             (result, self.apply(&mut catalogue, table, &staged)?, staged.sync)
@@ -296,7 +297,7 @@ impl Engine {
     }
 
     /// Tells the writer of a table whose rows expire what time it is.
-    pub fn tell_time(&self, catalogue: &mut Catalogue, current: &Current) -> Result<()> {
+    pub fn tell_time(&self, catalogue: &mut Catalogue, current: &TableVersion) -> Result<()> {
         if self.has_expiring()
             && current.schema.expiry_field().is_some()
             && let Some(entry) = catalogue.tables.get_mut(&current.core.id())
@@ -336,7 +337,7 @@ impl Engine {
         if planted("published_before_applied") {
             self.watermarks.publish(commit);
         }
-        if let Err(e) = staged.apply(&mut entry.writer, commit, &mut || self.new_unit()) {
+        if let Err(e) = staged.apply(&mut entry.writer, commit, &mut || self.new_row_group()) {
             catalogue.broken = true;
             return Err(half_applied(e));
         }
@@ -344,7 +345,7 @@ impl Engine {
         let after = self.freeze_if_full(entry, 0);
         catalogue.scratch = scratch;
         self.watermarks.publish(commit);
-        let many_dead = self.note_killed(catalogue, staged);
+        let many_dead = self.note_deleted(catalogue, staged);
         if before || after || many_dead || self.log_is_long(commit) {
             self.wake_maintenance();
         }
@@ -367,7 +368,7 @@ impl Engine {
     }
 
     /// Counts what died; true when maintenance is to look at it.
-    pub(crate) fn note_killed(&self, catalogue: &mut Catalogue, staged: &Staged<'_>) -> bool {
+    pub(crate) fn note_deleted(&self, catalogue: &mut Catalogue, staged: &Staged<'_>) -> bool {
         let killed =
             staged.deletes.len() + staged.puts.iter().filter(|p| p.prepared.is_update()).count();
         catalogue.killed += killed as u64;
@@ -392,7 +393,7 @@ impl Engine {
 
     /// One commit of a batch of inserted rows of a table with a generated key, without unique
     /// indexes.
-    pub fn commit_batch(&self, current: &Current, batch: &Batch) -> Result<()> {
+    pub fn commit_batch(&self, current: &TableVersion, batch: &Batch) -> Result<()> {
         let (id, schema) = (current.core.id(), &current.schema);
         if let Some(checks) = self.checks(current)? {
             checks.test(batch, 0, &self.limits())?;
@@ -415,9 +416,9 @@ impl Engine {
             let ticket = self.append(Purpose::Adds, ROWS_FRAME, scratch.as_bytes())?;
             scratch.clear();
             self.tell_commit(ticket);
-            let new_unit = &mut || self.new_unit();
+            let new_row_group = &mut || self.new_row_group();
             if let Err(e) =
-                entry.writer.push_batch((batch, &long), first, ticket.commit(), new_unit)
+                entry.writer.push_batch((batch, &long), first, ticket.commit(), new_row_group)
             {
                 catalogue.broken = true;
                 return Err(half_applied(e));
@@ -642,7 +643,7 @@ pub(crate) fn fit_key_of<'a>(
 
 /// Refuses a key whose newest version came after a commit, or went though it had not expired.
 pub(crate) fn expect_snapshot(
-    current: &Current,
+    current: &TableVersion,
     key: &[ValueRef<'_>],
     existing: Option<&Existing>,
     read_at: u64,

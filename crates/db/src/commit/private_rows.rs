@@ -21,16 +21,16 @@ use esker_format::edit::SegmentEntry;
 use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::rewrite::SegmentSink;
-use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
+use esker_table::segment::{CreateStamp, Segment, SegmentSpec, SegmentWriter};
 use esker_table::table::{Existing, PreparedPut, UniqueEntry, describe_key};
 use esker_table::value_file::StoredValue;
-use esker_table::view::Unit;
-use esker_table::{Location, Places, Table as TableCore, TableWriter};
+use esker_table::view::RowGroup;
+use esker_table::{Location, PinnedLocations, Table as TableCore, TableWriter};
 
 use crate::commit::pipeline::expect_snapshot;
 use crate::engine::Engine;
 use crate::maintenance::FileSink;
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes of an index entry of a row, and of what is known of when it was made, about.
@@ -48,7 +48,7 @@ pub(crate) struct PrivateRows {
     /// The versions of its snapshot that it has removed: their numbers among its places.
     pub removed: Vec<usize>,
     /// Where they are.
-    pub places: Option<Arc<Places>>,
+    pub places: Option<Arc<PinnedLocations>>,
     /// The commit that it reads at.
     pub read_at: u64,
     /// The same segments, as the table is to have them.
@@ -67,12 +67,12 @@ impl Engine {
     /// Writes rows as a segment, and syncs it. Nobody knows it yet.
     pub(crate) fn write_rows(
         &self,
-        current: &Current,
+        current: &TableVersion,
         rows: SegmentRows<'_>,
         sink: &mut FileSink<'_>,
     ) -> Result<Segment> {
-        let Current { core, schema } = current;
-        let id = self.new_unit();
+        let TableVersion { core, schema } = current;
+        let id = self.new_row_group();
         let spec = SegmentSpec {
             database: self.database,
             table: core.id(),
@@ -98,7 +98,7 @@ impl Engine {
     /// Writes rows without long values as a segment of a transaction, whose file goes with it.
     pub(crate) fn write_private(
         self: &Arc<Self>,
-        current: &Current,
+        current: &TableVersion,
         batch: &Batch,
         row_ids: &[u64],
     ) -> Result<Arc<Segment>> {
@@ -106,7 +106,7 @@ impl Engine {
         let long = vec![Vec::new(); batch.columns.len()];
         let segment = self.write_rows(current, SegmentRows { batch, long, row_ids }, &mut sink)?;
         sink.keep();
-        segment.doom();
+        segment.mark_for_deletion();
         Ok(Arc::new(segment))
     }
 }
@@ -173,7 +173,7 @@ impl PrivateRows {
 
     /// The log names the segments: from here on their files are the table's.
     pub fn keep(&self) {
-        self.written.iter().for_each(|segment| segment.spare());
+        self.written.iter().for_each(|segment| segment.keep_files());
     }
 
     /// The segments, as the table is to have them.
@@ -183,13 +183,15 @@ impl PrivateRows {
 
     /// Refuses to go on when somebody has changed a row since the snapshot; returns the row ids of
     /// the versions that die. Under the commit lock.
-    pub fn validate(&self, writer: &TableWriter, current: &Current) -> Result<Vec<u64>> {
+    pub fn validate(&self, writer: &TableWriter, current: &TableVersion) -> Result<Vec<u64>> {
         let mut replaced = Vec::new();
         let located = self.places.as_ref().map(|places| places.locate());
         for number in &self.removed {
             match located.as_ref().and_then(|located| located.get(*number)) {
-                Some((unit, row)) if unit.deleted(row) == 0 => replaced.push(unit.row_id(row)?),
-                Some((unit, row)) if unit.has_ended(row) => {}
+                Some((row_group, row)) if row_group.deleted(row) == 0 => {
+                    replaced.push(row_group.row_id(row)?)
+                }
+                Some((row_group, row)) if row_group.has_ended(row) => {}
                 _ => return Err(taken(current, "a row that it has removed")),
             }
         }
@@ -215,7 +217,7 @@ impl PrivateRows {
     fn expect_not_expired(
         &self,
         (segment, row): (&Segment, usize),
-        current: &Current,
+        current: &TableVersion,
         key: &[ValueRef<'_>],
         existing: &Existing,
     ) -> Result<()> {
@@ -231,8 +233,8 @@ impl PrivateRows {
     /// True when some row expires at some time.
     pub fn expires(&self, schema: &Schema) -> bool {
         let Some(field) = schema.expiry_field() else { return false };
-        let units = self.opened.iter().map(|segment| Unit::Segment(Arc::clone(segment)));
-        units.into_iter().any(|unit| unit.least_expiry(field) < i64::MAX)
+        let row_groups = self.opened.iter().map(|segment| RowGroup::Segment(Arc::clone(segment)));
+        row_groups.into_iter().any(|row_group| row_group.least_expiry(field) < i64::MAX)
     }
 
     /// Makes the rows those of a commit, whose frame names the segments. `uniques` has what they do
@@ -240,14 +242,14 @@ impl PrivateRows {
     pub fn apply(
         &self,
         writer: &mut TableWriter,
-        current: &Current,
+        current: &TableVersion,
         uniques: &mut [Vec<Vec<UniqueEntry>>],
         commit: u64,
     ) -> esker_table::Result<()> {
         let ids: Vec<u64> = self.opened.iter().map(|segment| segment.id()).collect();
         for segment in &self.opened {
-            segment.set_created(Created::Runs(vec![(0, commit)]));
-            writer.add_unit(Unit::Segment(Arc::clone(segment)));
+            segment.set_create_stamp(CreateStamp::Runs(vec![(0, commit)]));
+            writer.add_row_group(RowGroup::Segment(Arc::clone(segment)));
         }
         self.remove(writer, commit)?;
         for (at, segment) in self.opened.iter().enumerate() {
@@ -270,10 +272,10 @@ impl PrivateRows {
         for number in &self.removed {
             let found = located.as_ref().and_then(|located| located.get(*number));
             let gone = || esker_table::Error::corrupt("a row to be removed is gone");
-            let (unit, row) = found.ok_or_else(gone)?;
+            let (row_group, row) = found.ok_or_else(gone)?;
             // It may have expired, and been deleted for that.
-            if unit.deleted(row) == 0 {
-                unit.kill(row, commit)?;
+            if row_group.deleted(row) == 0 {
+                row_group.mark_deleted(row, commit)?;
                 writer.table().add_live_rows(-1);
             }
         }
@@ -281,7 +283,7 @@ impl PrivateRows {
     }
 }
 
-fn taken(current: &Current, what: &str) -> Error {
+fn taken(current: &TableVersion, what: &str) -> Error {
     let name = current.core.name();
     let message = format!(
         "table {name:?}: {what} was changed by another commit since the transaction began; begin \

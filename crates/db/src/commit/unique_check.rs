@@ -178,7 +178,7 @@ fn refuse_twice(
 /// True when a row came after a commit.
 fn is_younger(view: &View, holder: &Holder, at: u64) -> bool {
     match view.resolve(holder.location) {
-        Resolved::Row(unit, row) => unit.created(row) > at,
+        Resolved::Row(row_group, row) => row_group.created(row) > at,
         Resolved::Gone | Resolved::Unknown => true,
     }
 }

@@ -20,12 +20,12 @@ use crate::commit::pipeline::{Staged, entry, half_applied, refuse_other_schema};
 use crate::commit::private_rows::PrivateRows;
 use crate::commit::{overflow as spill, unique_check as unique};
 use crate::engine::{Catalogue, Engine};
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// The changes of one table within a commit.
 pub(crate) struct Part<'r> {
-    pub current: Current,
+    pub current: TableVersion,
     pub staged: Staged<'r>,
     /// What a transaction has put into segments already.
     pub private: Option<PrivateRows>,
@@ -33,7 +33,7 @@ pub(crate) struct Part<'r> {
 
 impl Part<'_> {
     /// No changes yet.
-    pub fn new(current: Current) -> Self {
+    pub fn new(current: TableVersion) -> Self {
         Self { current, staged: Staged::default(), private: None }
     }
 
@@ -44,7 +44,7 @@ impl Part<'_> {
 
 /// On which terms changes are committed.
 #[derive(Clone, Copy)]
-pub(crate) struct Terms<'a> {
+pub(crate) struct CommitOptions<'a> {
     /// Whether the commit is acknowledged only once it is on the disk; else as the database says.
     pub sync: Option<bool>,
     /// What is to hold in addition, under the commit lock; asked again where that was let go.
@@ -53,15 +53,15 @@ pub(crate) struct Terms<'a> {
     pub definitions: Option<&'a NewDefinitions>,
 }
 
-impl<'a> Terms<'a> {
+impl<'a> CommitOptions<'a> {
     /// The schema that the table of some changes has until the commit.
-    pub fn schema_before(self, current: &'a Current) -> &'a Schema {
+    pub fn schema_before(self, current: &'a TableVersion) -> &'a Schema {
         let other = self.definitions.and_then(|new| new.schema_before(current.core.id()));
         other.unwrap_or(&current.schema)
     }
 }
 
-impl Default for Terms<'_> {
+impl Default for CommitOptions<'_> {
     fn default() -> Self {
         Self { sync: None, validate: &|_| Ok(()), definitions: None }
     }
@@ -87,25 +87,25 @@ impl Engine {
     pub fn commit_parts<'r>(
         self: &Arc<Self>,
         mut parts: Vec<Part<'r>>,
-        terms: Terms<'_>,
+        commit_options: CommitOptions<'_>,
         mut stage: impl FnMut(usize, &mut TableWriter, &mut Part<'r>) -> Result<()>,
     ) -> Result<u64> {
         self.wait_for_memory()?;
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
-            let valid = (terms.validate)(&mut catalogue).map_err(Stop::Failed);
+            let valid = (commit_options.validate)(&mut catalogue).map_err(Stop::Failed);
             if planted("validated_before_the_lock") {
                 drop(catalogue);
                 catalogue = self.lock_for_change()?;
             }
             let outcome = valid.and_then(|()| {
-                self.defining(&mut catalogue, terms, |catalogue| {
-                    self.stage_parts(catalogue, &mut parts, terms, &mut stage)?;
+                self.defining(&mut catalogue, commit_options, |catalogue| {
+                    self.stage_parts(catalogue, &mut parts, commit_options, &mut stage)?;
                     parts.retain(|part| !part.is_empty());
-                    let is_unchanged = parts.is_empty() && terms.definitions.is_none();
+                    let is_unchanged = parts.is_empty() && commit_options.definitions.is_none();
                     match is_unchanged || self.need_files(&parts) {
                         true => Err(Stop::Before),
-                        false => Ok(self.apply_parts(catalogue, &parts, terms)?),
+                        false => Ok(self.apply_parts(catalogue, &parts, commit_options)?),
                     }
                 })
             });
@@ -118,7 +118,7 @@ impl Engine {
                         staged.remember_deleted(&current.core)?;
                     }
                     drop(catalogue);
-                    return Ok(self.commit_with_files(parts, terms, &guard)?.commit());
+                    return Ok(self.commit_with_files(parts, commit_options, &guard)?.commit());
                 }
                 Err(stop) => {
                     drop(catalogue);
@@ -127,8 +127,8 @@ impl Engine {
                 }
             }
         };
-        self.acknowledge_as(ticket, terms.sync)?;
-        self.settle_definitions(terms);
+        self.acknowledge_as(ticket, commit_options.sync)?;
+        self.settle_definitions(commit_options);
         Ok(ticket.commit())
     }
 
@@ -137,10 +137,10 @@ impl Engine {
     pub(crate) fn defining<R, E: From<Error>>(
         &self,
         catalogue: &mut Catalogue,
-        terms: Terms<'_>,
+        commit_options: CommitOptions<'_>,
         commit: impl FnOnce(&mut Catalogue) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
-        let Some(definitions) = terms.definitions else { return commit(catalogue) };
+        let Some(definitions) = commit_options.definitions else { return commit(catalogue) };
         definitions.enter(self, catalogue)?;
         let outcome = commit(catalogue);
         let stays = planted("definitions_outlive_conflict");
@@ -154,18 +154,18 @@ impl Engine {
     pub(crate) fn apply_definitions(
         &self,
         catalogue: &mut Catalogue,
-        terms: Terms<'_>,
+        commit_options: CommitOptions<'_>,
         ticket: Ticket,
     ) -> Result<()> {
-        let Some(definitions) = terms.definitions else { return Ok(()) };
+        let Some(definitions) = commit_options.definitions else { return Ok(()) };
         definitions.apply(self, catalogue, ticket.commit()).inspect_err(|_| {
             catalogue.broken = true;
         })
     }
 
     /// What is left to do once new definitions are durable.
-    fn settle_definitions(self: &Arc<Self>, terms: Terms<'_>) {
-        if let Some(definitions) = terms.definitions {
+    fn settle_definitions(self: &Arc<Self>, commit_options: CommitOptions<'_>) {
+        if let Some(definitions) = commit_options.definitions {
             definitions.settle(self);
         }
     }
@@ -210,10 +210,10 @@ impl Engine {
     pub(crate) fn commit_with_files(
         self: &Arc<Self>,
         parts: Vec<Part<'_>>,
-        terms: Terms<'_>,
+        commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Ticket> {
-        self.write_and_commit(parts, terms, staged_at).or_else(|e| {
+        self.write_and_commit(parts, commit_options, staged_at).or_else(|e| {
             // What a refusal rests on may have been committed meanwhile.
             if e.kind() != ErrorKind::OutcomeUnknown && e.kind() != ErrorKind::Poisoned {
                 self.acknowledge_published()?;
@@ -225,7 +225,7 @@ impl Engine {
     fn write_and_commit(
         self: &Arc<Self>,
         mut parts: Vec<Part<'_>>,
-        terms: Terms<'_>,
+        commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Ticket> {
         if self.is_durable() {
@@ -235,20 +235,20 @@ impl Engine {
         }
         let large = self.take_large(&mut parts);
         if !large.is_empty() {
-            let ticket = self.spill(large, parts, terms, staged_at)?;
-            self.settle_definitions(terms);
+            let ticket = self.spill(large, parts, commit_options, staged_at)?;
+            self.settle_definitions(commit_options);
             return Ok(ticket);
         }
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
-            (terms.validate)(&mut catalogue)?;
-            self.defining(&mut catalogue, terms, |catalogue| {
-                expect_as_staged(catalogue, &mut parts, terms, staged_at)?;
-                self.apply_parts(catalogue, &parts, terms)
+            (commit_options.validate)(&mut catalogue)?;
+            self.defining(&mut catalogue, commit_options, |catalogue| {
+                expect_as_staged(catalogue, &mut parts, commit_options, staged_at)?;
+                self.apply_parts(catalogue, &parts, commit_options)
             })?
         };
-        self.acknowledge_as(ticket, terms.sync)?;
-        self.settle_definitions(terms);
+        self.acknowledge_as(ticket, commit_options.sync)?;
+        self.settle_definitions(commit_options);
         Ok(ticket)
     }
 
@@ -256,7 +256,7 @@ impl Engine {
         &self,
         catalogue: &mut Catalogue,
         parts: &mut [Part<'r>],
-        terms: Terms<'_>,
+        commit_options: CommitOptions<'_>,
         stage: &mut impl FnMut(usize, &mut TableWriter, &mut Part<'r>) -> Result<()>,
     ) -> Result<()> {
         let mut tables = BTreeSet::new();
@@ -266,7 +266,7 @@ impl Engine {
                 let message = "a table was cleared meanwhile; try again";
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
-            refuse_other_schema(catalogue, id, terms.schema_before(&part.current))?;
+            refuse_other_schema(catalogue, id, commit_options.schema_before(&part.current))?;
             self.tell_time(catalogue, &part.current)?;
             stage(at, &mut entry(catalogue, id)?.writer, part)?;
             self.end_expired_holders(catalogue, &part.current, &part.staged)?;
@@ -283,15 +283,15 @@ impl Engine {
         &self,
         catalogue: &mut Catalogue,
         parts: &[Part<'_>],
-        terms: Terms<'_>,
+        commit_options: CommitOptions<'_>,
     ) -> Result<Ticket> {
-        if let ([only], None) = (parts, terms.definitions) {
+        if let ([only], None) = (parts, commit_options.definitions) {
             return self.apply(catalogue, only.current.core.id(), &only.staged);
         }
         let one_only = planted("batch_frame_has_one_table");
         let named = if one_only { parts.get(..1).unwrap_or_default() } else { parts };
-        let rows = self.encode_parts(named, terms);
-        let (kind, frame) = match terms.definitions {
+        let rows = self.encode_parts(named, commit_options);
+        let (kind, frame) = match commit_options.definitions {
             None => (ROWS_FRAME, rows.into_bytes()),
             Some(new) => {
                 let edit = Edit::Together { edits: new.edits(), rows: rows.into_bytes() };
@@ -300,17 +300,17 @@ impl Engine {
         };
         self.refuse_large_frame(frame.len())?;
         let has_frozen = self.make_room_for(catalogue, parts)?;
-        let ticket = self.append(purpose_of_parts(parts, terms), kind, &frame)?;
+        let ticket = self.append(purpose_of_parts(parts, commit_options), kind, &frame)?;
         self.tell_commit(ticket);
         if planted("parts_published_before_applied") {
             self.watermarks.publish(ticket.commit());
         }
-        self.apply_definitions(catalogue, terms, ticket)?;
+        self.apply_definitions(catalogue, commit_options, ticket)?;
         let is_full = self.apply_rows(catalogue, parts, ticket)?;
         self.watermarks.publish(ticket.commit());
-        let mut wakes = has_frozen || is_full || terms.definitions.is_some();
+        let mut wakes = has_frozen || is_full || commit_options.definitions.is_some();
         for part in parts {
-            wakes |= self.note_killed(catalogue, &part.staged);
+            wakes |= self.note_deleted(catalogue, &part.staged);
         }
         if wakes || self.log_is_long(ticket.commit()) {
             self.wake_maintenance();
@@ -319,11 +319,15 @@ impl Engine {
     }
 
     /// The changes of rows as they are in the log; none in a memory database.
-    pub(crate) fn encode_parts(&self, parts: &[Part<'_>], terms: Terms<'_>) -> Writer {
+    pub(crate) fn encode_parts(
+        &self,
+        parts: &[Part<'_>],
+        commit_options: CommitOptions<'_>,
+    ) -> Writer {
         let (mut rows, mut one) = (Writer::new(), Writer::new());
         for Part { current, staged, .. } in parts.iter().filter(|_| self.is_durable()) {
             let schema = match planted("rows_logged_by_old_schema") {
-                true => terms.schema_before(current),
+                true => commit_options.schema_before(current),
                 false => &current.schema,
             };
             staged.encode(&mut one, current.core.id(), schema);
@@ -356,8 +360,8 @@ impl Engine {
         let mut is_full = false;
         for part in parts {
             let entry = entry(catalogue, part.current.core.id())?;
-            let new_unit = &mut || self.new_unit();
-            let applied = part.staged.apply(&mut entry.writer, ticket.commit(), new_unit);
+            let new_row_group = &mut || self.new_row_group();
+            let applied = part.staged.apply(&mut entry.writer, ticket.commit(), new_row_group);
             entry.changed_at = ticket.commit();
             if let Err(e) = applied {
                 catalogue.broken = true;
@@ -370,8 +374,8 @@ impl Engine {
 }
 
 /// What the changes of some tables are for.
-pub(crate) fn purpose_of_parts(parts: &[Part<'_>], terms: Terms<'_>) -> Purpose {
-    let definitions = terms.definitions.map(NewDefinitions::purpose);
+pub(crate) fn purpose_of_parts(parts: &[Part<'_>], commit_options: CommitOptions<'_>) -> Purpose {
+    let definitions = commit_options.definitions.map(NewDefinitions::purpose);
     let rows = parts.iter().map(|part| match part.private {
         Some(_) => Purpose::Adds,
         None => part.staged.purpose(),
@@ -383,11 +387,11 @@ pub(crate) fn purpose_of_parts(parts: &[Part<'_>], terms: Terms<'_>) -> Purpose 
 pub(crate) fn expect_as_staged(
     catalogue: &mut Catalogue,
     parts: &mut [Part<'_>],
-    terms: Terms<'_>,
+    commit_options: CommitOptions<'_>,
     staged_at: &ReaderGuard,
 ) -> Result<()> {
     for Part { current, staged, .. } in parts {
-        refuse_other_schema(catalogue, current.core.id(), terms.schema_before(current))?;
+        refuse_other_schema(catalogue, current.core.id(), commit_options.schema_before(current))?;
         let writer = &mut entry(catalogue, current.core.id())?.writer;
         // The writer of a table that comes with this commit has not given them out itself.
         staged.puts.iter().for_each(|put| writer.note_row_id(put.prepared.row_id));

@@ -18,7 +18,7 @@ use esker_format::schema::Alteration;
 use esker_format::{Field, Schema, TableId, ValueRef};
 use esker_table::Table as TableCore;
 use esker_table::group::Group;
-use esker_table::view::{Unit, View};
+use esker_table::view::{RowGroup, View};
 use esker_vfs::OpenMode;
 
 use crate::engine::Engine;
@@ -138,7 +138,7 @@ impl Engine {
             commit,
             hash_key: self.hash_key,
             next_table,
-            next_segment: self.next_unit.load(Ordering::Relaxed),
+            next_segment: self.next_row_group.load(Ordering::Relaxed),
             tables,
             sequences,
             clock: Some(self.clock_record()),
@@ -279,12 +279,12 @@ impl Pinned {
     /// The rows of a group that are visible at the commit.
     fn open_rows(&self, group: &Arc<Group>, commit: u64) -> Result<GroupState> {
         let (mut out, mut cells) = (Writer::new(), Vec::new());
-        let unit = Unit::Group(Arc::clone(group));
+        let row_group = RowGroup::Group(Arc::clone(group));
         for row in 0..group.rows_at(commit) {
-            if unit.is_visible(row, commit) {
+            if row_group.is_visible(row, commit) {
                 cells.clear();
                 for field in self.schema.fields() {
-                    cells.push(match unit.long_value(field, row)? {
+                    cells.push(match row_group.long_value(field, row)? {
                         Some(reference) => Cell::Long(reference),
                         None => Cell::Value(group.value(field, row)?),
                     });

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use esker_format::index_file::{IndexEntry, IndexHeader, PIECE_ENTRIES, SEGMENTS_MAX};
 use esker_format::{PrimaryKey, Schema, TableId};
 use esker_table::segment::Segment;
-use esker_table::view::{Resolved, Unit};
+use esker_table::view::{Resolved, RowGroup};
 use esker_table::{Location, Table as TableCore};
 use esker_vfs::{Environment, ErrorKind as VfsErrorKind, File, OpenMode};
 
@@ -46,7 +46,7 @@ impl Engine {
             if old != 0 && covered == segments {
                 continue;
             }
-            let number = self.new_unit();
+            let number = self.new_row_group();
             let path = index_path(&self.dir, number);
             self.write_index_file(&table, number, &segments)
                 .inspect_err(|_| self.segment_files.remove_other(&path))?;
@@ -104,12 +104,12 @@ impl Engine {
         let view = table.view();
         for (tag, word) in table.index().export(0..=u32::MAX) {
             let Some(location) = Location::from_word(word) else { continue };
-            // An entry that is not repointed yet names a unit that is gone.
-            let (unit, row) = match view.resolve(location) {
-                Resolved::Row(Unit::Segment(segment), row) => (segment.id(), row),
+            // An entry that is not repointed yet names a row group that is gone.
+            let (row_group, row) = match view.resolve(location) {
+                Resolved::Row(RowGroup::Segment(segment), row) => (segment.id(), row),
                 _ => continue,
             };
-            let Some(segment) = positions.get(&unit).copied() else { continue };
+            let Some(segment) = positions.get(&row_group).copied() else { continue };
             piece.push(IndexEntry { tag, segment, row: u32::try_from(row).unwrap_or(u32::MAX) });
             header.entries += 1;
             if piece.len() == PIECE_ENTRIES {

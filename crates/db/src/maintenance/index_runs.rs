@@ -1,9 +1,9 @@
 //! Building the sorted runs that are missing: after a seal, a merge or a load, when an index is
 //! created, and when a crash came before a run was whole.
 //!
-//! Runs are derived (see `esker_table::run`), so nothing is logged. A run is written, synced, and
-//! its directory synced, before a reader uses it: else it would be built once more after a crash,
-//! no worse. Readers scan the segments that have no run yet.
+//! Runs are derived (see `esker_table::index_run`), so nothing is logged. A run is written, synced,
+//! and its directory synced, before a reader uses it: else it would be built once more after a
+//! crash, no worse. Readers scan the segments that have no run yet.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use esker_format::schema::{Index, IndexKind};
 use esker_format::{Schema, TableId};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
-use esker_table::run::{Run, RunSource, write_run};
+use esker_table::index_run::{Run, RunSource, write_run};
 use esker_table::segment::Segment;
 use esker_vfs::parallel_map;
 
@@ -139,7 +139,7 @@ impl Engine {
         if table.schema().indexes().iter().any(|there| there.id == index.id) {
             segment.add_run(Arc::new(run));
         } else {
-            run.entries().doom();
+            run.entries().mark_for_deletion();
         }
         Ok(())
     }

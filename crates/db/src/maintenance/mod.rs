@@ -45,7 +45,7 @@ pub(crate) use index_file::IndexFile;
 pub(crate) use index_runs::{Building, RunCounts, count_runs};
 pub(crate) use seal::frozen_groups;
 pub(crate) use sink::FileSink;
-use value_gc::Thrift;
+use value_gc::CollectionThreshold;
 pub(crate) use work::Work;
 
 /// A checkpoint is made for the sake of the index past this many times the rows that are worth an
@@ -69,16 +69,16 @@ pub(crate) struct State {
     moving: Option<Repoint>,
     /// Segments may know when their rows were created until no snapshot is older than this commit.
     settles_at: Option<u64>,
-    /// Units judged as not worth rewriting yet.
-    judged: std::collections::BTreeMap<u64, compaction::pick::Judged>,
-    /// The elapsed time at which units of tables whose rows expire are to be looked at next.
+    /// Row groups judged as not worth rewriting yet.
+    skip_cache: std::collections::BTreeMap<u64, compaction::pick::SkipCache>,
+    /// The elapsed time at which row groups of tables whose rows expire are to be looked at next.
     expiring: std::collections::BTreeMap<u64, i64>,
     /// Tables of which a job failed the last times: how often, and until when it is left alone.
     back_off: std::collections::BTreeMap<(TableId, TableJob), (u32, u64)>,
-    /// What units refer to in value files.
+    /// What row groups refer to in value files.
     counted: std::collections::BTreeMap<u64, value_gc::Counted>,
     /// Merges of tables in the order of the key that did not fit one, and are under way.
-    sweeps: std::collections::BTreeMap<TableId, compaction::leveled::Sweep>,
+    compaction_cursors: std::collections::BTreeMap<TableId, compaction::leveled::CompactionCursor>,
     /// Index files that are not needed once the next checkpoint is durable.
     old_index_files: Vec<u64>,
     /// The disk had too little space for the log's reserve.
@@ -205,7 +205,7 @@ impl Engine {
 
     /// What is left to do when nothing is to be sealed, merged or built.
     fn do_less_urgent_job(self: &Arc<Self>) -> Result<bool> {
-        if self.remove_unused_values()? || self.empty_value_file(Thrift::Usual)? {
+        if self.remove_unused_values()? || self.empty_value_file(CollectionThreshold::Usual)? {
             return Ok(true);
         }
         // Opening would have to read the keys of many rows.
@@ -267,7 +267,7 @@ impl Engine {
     pub(crate) fn wake_for_reclaim(&self) {
         let state = self.maintenance_state();
         let has_past = self.names.load().has_past();
-        if has_past || state.settles_at.is_some() || !state.judged.is_empty() {
+        if has_past || state.settles_at.is_some() || !state.skip_cache.is_empty() {
             drop(state);
             self.wake_maintenance();
         }
@@ -350,7 +350,8 @@ mod tests {
         assert_eq!(table.core().view().segments().count(), 1);
     }
 
-    /// Where rows of rewritten units went was known for as long as any older snapshot was held.
+    /// Where rows of rewritten row groups went was known for as long as any older snapshot was
+    /// held.
     #[test]
     fn forwarding_goes_though_snapshots_are_held() {
         let db = Options::new().background(false).group_limit(8, 1 << 20).memory().unwrap();

@@ -8,7 +8,7 @@ use esker_format::edit::Edit;
 use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_table::Table as TableCore;
 use esker_table::rewrite::{Repoint, RewritePlan, Rewritten};
-use esker_table::view::Unit;
+use esker_table::view::RowGroup;
 
 use super::FileSink;
 use super::work::bytes_of;
@@ -30,9 +30,9 @@ impl Engine {
             })
         };
         let Some((table, groups)) = frozen else { return Ok(false) };
-        let through = groups.iter().map(|unit| match unit {
-            Unit::Group(group) => group.newest_commit(),
-            Unit::Segment(_) => 0,
+        let through = groups.iter().map(|row_group| match row_group {
+            RowGroup::Group(group) => group.newest_commit(),
+            RowGroup::Segment(_) => 0,
         });
         let through = through.max().unwrap_or_default();
         // Deletes go on after the newest row, and a checkpoint may have put some of them out of
@@ -76,15 +76,16 @@ impl Engine {
         rewritten: Rewritten,
         edit: &Edit,
     ) -> Result<bool> {
-        let doom = || rewritten.segments.iter().for_each(|segment| segment.doom());
-        self.finish_moving().inspect_err(|_| doom())?;
+        let mark_for_deletion =
+            || rewritten.segments.iter().for_each(|segment| segment.mark_for_deletion());
+        self.finish_moving().inspect_err(|_| mark_for_deletion())?;
         if !rewritten.segments.is_empty() {
-            self.sync_segment_dir().inspect_err(|_| doom())?;
+            self.sync_segment_dir().inspect_err(|_| mark_for_deletion())?;
         }
         self.environment.tasks.pause();
-        let numbered = self.number_edit(table.id(), edit).inspect_err(|_| doom())?;
+        let numbered = self.number_edit(table.id(), edit).inspect_err(|_| mark_for_deletion())?;
         let Some(ticket) = numbered else {
-            doom();
+            mark_for_deletion();
             return Ok(false);
         };
         if !esker_log::sabotage::planted("publish_before_durable") {
@@ -112,7 +113,7 @@ impl Engine {
             repoint.forget();
         }
         for segment in old.segments().filter(|s| inputs.contains(&s.id())) {
-            segment.doom();
+            segment.mark_for_deletion();
         }
         drop(old);
         self.environment.tasks.pause();
@@ -125,15 +126,15 @@ impl Engine {
     }
 
     /// Leads on who still names rows of the inputs of the last seal or merge, then forgets where
-    /// these went. No other unit may be retired before: the places that are named lead on through
-    /// the newer ones.
+    /// these went. No other row group may be retired before: the places that are named lead on
+    /// through the newer ones.
     pub(super) fn finish_moving(&self) -> Result<()> {
         let Some(mut moving) = self.maintenance_state().moving.take() else { return Ok(()) };
         if let Err(e) = self.repoint(&mut moving) {
             self.maintenance_state().moving = Some(moving);
             return Err(e);
         }
-        moving.lead_on(&mut || self.environment.tasks.pause());
+        moving.relocate(&mut || self.environment.tasks.pause());
         {
             let _catalogue = self.lock();
             moving.forget();
@@ -177,12 +178,12 @@ impl Engine {
 }
 
 /// The groups of a table that take no more rows, by age.
-pub(crate) fn frozen_groups(entry: &crate::engine::TableEntry) -> Vec<Unit> {
+pub(crate) fn frozen_groups(entry: &crate::engine::TableEntry) -> Vec<RowGroup> {
     let open = entry.writer.open_group().map(|writer| Arc::clone(writer.group()));
     let view = entry.writer.table().view();
     let is_open = |group| open.as_ref().is_some_and(|open| Arc::ptr_eq(open, group));
     view.groups()
         .filter(|group| !is_open(group))
-        .map(|group| Unit::Group(Arc::clone(group)))
+        .map(|group| RowGroup::Group(Arc::clone(group)))
         .collect()
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use esker_format::edit::SegmentEntry;
+use esker_table::index_run::run_of_file;
 use esker_table::rewrite::SegmentSink;
-use esker_table::run::run_of_file;
 use esker_table::segment::{Segment, SinkTarget};
 use esker_table::value_file::StoredValue;
 use esker_vfs::Mapping;
@@ -66,7 +66,7 @@ impl<'a> FileSink<'a> {
 
 impl SegmentSink for FileSink<'_> {
     fn next_id(&mut self) -> u64 {
-        self.engine.new_unit()
+        self.engine.new_row_group()
     }
 
     fn create(&mut self, id: u64) -> esker_table::Result<SinkTarget> {
@@ -87,7 +87,7 @@ impl SegmentSink for FileSink<'_> {
 
     fn store(&mut self, value: &[u8]) -> esker_table::Result<StoredValue> {
         let engine = self.engine;
-        engine.segment_files.values().store(value, &mut || engine.new_unit())
+        engine.segment_files.values().store(value, &mut || engine.new_row_group())
     }
 
     fn finish(&mut self, entry: SegmentEntry, target: SinkTarget) -> esker_table::Result<Segment> {

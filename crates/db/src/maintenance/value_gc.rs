@@ -1,6 +1,6 @@
 //! Giving back the space of long values that nothing refers to any more.
 //!
-//! * A file that is more than half garbage is *due*: the units whose rows refer to it are
+//! * A file that is more than half garbage is *due*: the row groups whose rows refer to it are
 //!   rewritten, one after another, and their values go to the current file.
 //! * So are small files, once there are many: each opening begins a new one.
 //! * A file that nobody holds goes, once what let go of it is durable.
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use esker_arena::ReadCommits;
 use esker_format::{Field, FieldId};
 use esker_table::Table as TableCore;
-use esker_table::view::Unit;
+use esker_table::view::RowGroup;
 
 use super::TableJob;
 use crate::Result;
@@ -27,7 +27,7 @@ const SMALL_MAX: usize = 8;
 /// Bytes of long values by file.
 type Bytes = BTreeMap<u64, u64>;
 
-/// What a unit referred to when it was last counted.
+/// What a row group referred to when it was last counted.
 #[derive(Default)]
 pub(super) struct Counted {
     /// Rows, and what happened to them since.
@@ -42,7 +42,7 @@ pub(super) struct Counted {
 
 /// Which files are emptied.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Thrift {
+pub(super) enum CollectionThreshold {
     /// Those that it pays to copy.
     Usual,
     /// All with a number below this one that have an eighth of garbage.
@@ -63,8 +63,11 @@ impl Engine {
         Ok(true)
     }
 
-    /// Rewrites a unit that refers to a value file which is due. False when there is none.
-    pub(super) fn empty_value_file(self: &Arc<Self>, thrift: Thrift) -> Result<bool> {
+    /// Rewrites a row group that refers to a value file which is due. False when there is none.
+    pub(super) fn empty_value_file(
+        self: &Arc<Self>,
+        threshold: CollectionThreshold,
+    ) -> Result<bool> {
         if !self.is_durable() || !self.segment_files.values().is_used() {
             return Ok(false);
         }
@@ -73,7 +76,7 @@ impl Engine {
             let catalogue = self.lock();
             catalogue.tables.values().map(|e| Arc::clone(e.writer.table())).collect()
         };
-        let due = self.due_value_files(&tables, &readers, thrift)?;
+        let due = self.due_value_files(&tables, &readers, threshold)?;
         if due.is_empty() {
             return Ok(false);
         }
@@ -82,18 +85,21 @@ impl Engine {
             values.finish_current();
         }
         for table in &tables {
-            if thrift == Thrift::Usual && self.is_backing_off(table.id(), TableJob::Merge) {
+            if threshold == CollectionThreshold::Usual
+                && self.is_backing_off(table.id(), TableJob::Merge)
+            {
                 continue;
             }
             let view = table.view();
-            let refers = |unit: &&Unit| {
-                !unit.is_loading() && unit.value_files().iter().any(|f| due.contains(&f.id()))
+            let refers = |row_group: &&RowGroup| {
+                !row_group.is_loading()
+                    && row_group.value_files().iter().any(|f| due.contains(&f.id()))
             };
-            match view.units.iter().find(refers) {
+            match view.row_groups.iter().find(refers) {
                 None => {}
-                Some(Unit::Group(_)) => return self.freeze_for_values(table),
-                Some(unit) => {
-                    let merged = self.merge(table, vec![unit.clone()], &readers, due);
+                Some(RowGroup::Group(_)) => return self.freeze_for_values(table),
+                Some(row_group) => {
+                    let merged = self.merge(table, vec![row_group.clone()], &readers, due);
                     self.back_off(table.id(), TableJob::Merge, merged.is_err());
                     return merged.map(|()| true);
                 }
@@ -118,10 +124,11 @@ impl Engine {
         &self,
         tables: &[Arc<TableCore>],
         readers: &ReadCommits,
-        thrift: Thrift,
+        threshold: CollectionThreshold,
     ) -> Result<BTreeSet<u64>> {
         let values = self.segment_files.values();
-        // Before the units are looked at: a value that comes now is in a file that has grown since.
+        // Before the row groups are looked at: a value that comes now is in a file that has grown
+        // since.
         let files: Vec<(u64, u64)> =
             values.files().iter().map(|file| (file.id(), file.value_bytes())).collect();
         let mut live = Bytes::new();
@@ -129,10 +136,11 @@ impl Engine {
         for table in tables {
             let view = table.view();
             let fields = view.fields_since(readers.oldest());
-            for unit in view.units.iter().filter(|unit| unit.refers_to_files()) {
-                let count = self.count_long(unit, &fields, readers)?;
+            for row_group in view.row_groups.iter().filter(|row_group| row_group.refers_to_files())
+            {
+                let count = self.count_long(row_group, &fields, readers)?;
                 count.bytes.iter().for_each(|(id, n)| *live.entry(*id).or_default() += n);
-                counted.insert(unit.id(), count);
+                counted.insert(row_group.id(), count);
             }
         }
         self.maintenance_state().counted = counted;
@@ -143,9 +151,11 @@ impl Engine {
         let is_due = |file: &&(u64, u64)| {
             let used = live.get(&file.0).copied().unwrap_or_default();
             let garbage = file.1.saturating_sub(used);
-            match thrift {
-                Thrift::Compact { before } => file.0 < before && garbage.saturating_mul(8) > file.1,
-                Thrift::Usual => {
+            match threshold {
+                CollectionThreshold::Compact { before } => {
+                    file.0 < before && garbage.saturating_mul(8) > file.1
+                }
+                CollectionThreshold::Usual => {
                     let is_worth = garbage.saturating_mul(2) > file.1 && garbage >= small_bytes;
                     is_worth || (small > SMALL_MAX && is_small(file))
                 }
@@ -154,27 +164,32 @@ impl Engine {
         Ok(files.iter().filter(is_due).map(|(id, _)| *id).collect())
     }
 
-    /// What a unit refers to, but for rows that no snapshot sees and fields that are dropped.
-    fn count_long(&self, unit: &Unit, fields: &[Field], readers: &ReadCommits) -> Result<Counted> {
-        let (dead, events) = (unit.dead_count(), unit.death_events());
-        let as_of = (unit.row_count(), events);
+    /// What a row group refers to, but for rows that no snapshot sees and fields that are dropped.
+    fn count_long(
+        &self,
+        row_group: &RowGroup,
+        fields: &[Field],
+        readers: &ReadCommits,
+    ) -> Result<Counted> {
+        let (dead, events) = (row_group.dead_count(), row_group.delete_events());
+        let as_of = (row_group.row_count(), events);
         let up_to = |newest| (dead > 0).then(|| readers.up_to(newest));
-        if let Some(known) = self.maintenance_state().counted.remove(&unit.id())
+        if let Some(known) = self.maintenance_state().counted.remove(&row_group.id())
             && known.as_of == as_of
             && known.readers == up_to(known.newest)
             && known.fields.iter().eq(fields.iter().map(|field| &field.id))
         {
             return Ok(known);
         }
-        let bytes = match unit {
-            Unit::Segment(segment) if dead == 0 && segment.has_long_only_of(fields) => {
+        let bytes = match row_group {
+            RowGroup::Segment(segment) if dead == 0 && segment.has_long_only_of(fields) => {
                 let files = segment.value_files().iter();
                 files.map(|file| (file.id(), segment.bytes_in(file.id()))).collect()
             }
-            _ => unit.long_bytes_kept(fields, readers)?,
+            _ => row_group.long_bytes_kept(fields, readers)?,
         };
         let fields = fields.iter().map(|field| field.id).collect();
-        let newest = unit.newest_death();
+        let newest = row_group.newest_delete_stamp();
         Ok(Counted { as_of, newest, readers: up_to(newest), fields, bytes })
     }
 }

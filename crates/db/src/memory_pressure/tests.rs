@@ -17,7 +17,10 @@ fn frozen(db: &Database) -> (u64, u64) {
     let engine = db.engine();
     let catalogue = engine.lock();
     let groups = catalogue.tables.values().flat_map(frozen_groups);
-    (engine.frozen_bytes.load(Ordering::Relaxed), groups.map(|unit| unit.byte_count()).sum())
+    (
+        engine.frozen_bytes.load(Ordering::Relaxed),
+        groups.map(|row_group| row_group.byte_count()).sum(),
+    )
 }
 
 struct Dropping(Database);

@@ -72,11 +72,11 @@ impl TransactionTable<'_> {
         let bound = Bound::new(&schema, update, self.transaction.engine())?;
         let mut state = self.transaction.state();
         self.done(&mut state, |state| {
-            let Seen { row: Some(old), before, new_row_id } = self.see(state, &key)? else {
+            let Seen { row: Some(old), base, new_row_id } = self.see(state, &key)? else {
                 return Ok(Modified::Absent);
             };
             let new = bound.apply(&old)?;
-            self.replace(state, &key, (new.clone(), before, new_row_id))?;
+            self.replace(state, &key, (new.clone(), base, new_row_id))?;
             let row = |values| Row::new(Arc::clone(&schema), values);
             Ok(Modified::Changed { old: row(old), new: Some(row(new)) })
         })

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use esker_format::order_key::{self, KeyRange};
 use esker_format::schema::{Index, IndexKind};
 use esker_format::{Field, Value, ValueRef};
-use esker_table::run::Run;
+use esker_table::index_run::Run;
 use esker_table::table::SnapshotPart;
-use esker_table::view::Unit;
+use esker_table::view::RowGroup;
 
 use crate::commit::pipeline::fit_reference;
 use crate::{Error, Result, Row, SnapshotTable};
@@ -108,7 +108,7 @@ impl SnapshotTable {
 }
 
 fn run_of(part: &SnapshotPart, index: &Index) -> Option<Arc<Run>> {
-    let Unit::Segment(segment) = part.unit() else { return None };
+    let RowGroup::Segment(segment) = part.row_group() else { return None };
     let runs = segment.runs();
     let run = runs.iter().find(|run| run.index().id == index.id)?;
     run.is_readable_by(part.schema()).then(|| Arc::clone(run))
@@ -172,7 +172,7 @@ fn range_of(value: ValueRef<'_>) -> KeyRange<'_> {
 
 impl Searched<'_> {
     fn by_run<'r>(&self, run: &'r Run, ranges: &[KeyRange<'_>]) -> Result<Cow<'r, [u32]>> {
-        let Unit::Segment(segment) = self.part.unit() else { return Ok(Cow::default()) };
+        let RowGroup::Segment(segment) = self.part.row_group() else { return Ok(Cow::default()) };
         let mut entries = 0..run.len();
         for (number, range) in ranges.iter().enumerate() {
             entries = run.find(segment, self.part.schema(), entries, number, range)?;
@@ -189,11 +189,11 @@ impl Searched<'_> {
     }
 
     fn one_by_one(&self, fields: &[&Field], key: &[ValueRef<'_>]) -> Result<Cow<'static, [u32]>> {
-        let (unit, mut found) = (self.part.unit(), Vec::new());
+        let (row_group, mut found) = (self.part.row_group(), Vec::new());
         for (row, number) in (0..self.part.row_count()).zip(0u32..) {
             let mut is_it = true;
             for (field, value) in fields.iter().zip(key) {
-                let stored = unit.value(field, row)?;
+                let stored = row_group.value(field, row)?;
                 is_it &= match (stored.is_null(), value.is_null()) {
                     (false, false) => stored.compare(*value).is_eq(),
                     (stored, value) => stored && value,
@@ -258,7 +258,7 @@ impl FoundRow<'_> {
     }
 
     fn read(&self, field: &Field) -> Result<Value> {
-        Ok(self.part.unit().value(field, self.row)?.to_owned())
+        Ok(self.part.row_group().value(field, self.row)?.to_owned())
     }
 }
 

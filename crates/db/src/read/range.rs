@@ -195,10 +195,10 @@ impl KeyWalk {
         let parts = self.rows.rows_as_of().parts();
         if let Some((part, row)) = other {
             let (mut key, mut end) = (Vec::new(), Vec::new());
-            self.form.read(found.part.unit(), found.row, &mut key)?;
+            self.form.read(found.part.row_group(), found.row, &mut key)?;
             let missing = || Error::invalid("a walk has lost the row that it gave last");
             let part = parts.get(*part).ok_or_else(missing)?;
-            self.form.read(part.unit(), *row, &mut end)?;
+            self.form.read(part.row_group(), *row, &mut end)?;
             if if is_front { key >= end } else { key <= end } {
                 return Ok(None);
             }
@@ -211,9 +211,9 @@ impl KeyWalk {
 
 impl KeyRange {
     fn row(&self, found: &KeyRow) -> Result<Row> {
-        let unit = found.part.unit();
+        let row_group = found.part.row_group();
         let values = self.schema.fields().iter();
-        let values = values.map(|field| Ok(unit.value(field, found.row)?.to_owned()));
+        let values = values.map(|field| Ok(row_group.value(field, found.row)?.to_owned()));
         Ok(Row::new(Arc::clone(&self.schema), values.collect::<Result<_>>()?))
     }
 

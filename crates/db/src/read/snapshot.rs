@@ -446,8 +446,8 @@ impl SnapshotTable {
     }
 
     /// Brings near what look-ups of keys of bytes will read: a hint.
-    pub(crate) fn touch_keys(&self, keys: &[&[u8]]) {
-        self.rows.touch_keys(keys);
+    pub(crate) fn prefetch_keys(&self, keys: &[&[u8]]) {
+        self.rows.prefetch_keys(keys);
     }
 
     /// Every row, with its row id, handed to `visit` in storage order.
@@ -475,7 +475,7 @@ impl SnapshotTable {
                     if visible.as_ref().is_none_or(bit) {
                         row.clear();
                         row.extend(columns.iter().map(|c| c.value(i)));
-                        visit(part.unit().row_id(start + i)?, &row)?;
+                        visit(part.row_group().row_id(start + i)?, &row)?;
                     }
                 }
                 start = end;

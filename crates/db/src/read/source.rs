@@ -8,10 +8,10 @@ use esker_format::schema::IndexKind;
 use esker_format::{ColumnSlice, Field, FieldId, Schema, ValueRef};
 use esker_query::{BitmapRun, Entries, GramRun, KeyRange, KeyRows, Part, RunPath, Source, Zone};
 use esker_table::TableSnapshot;
-use esker_table::run::Run;
+use esker_table::index_run::Run;
 use esker_table::segment::Segment;
 use esker_table::table::SnapshotPart;
-use esker_table::view::Unit;
+use esker_table::view::RowGroup;
 
 /// A [`Source`] over a snapshot of a table.
 pub(crate) struct SnapshotSource<'a> {
@@ -61,19 +61,19 @@ impl<'a> SourcePart<'a> {
         &self,
         rows: Range<usize>,
     ) -> Option<esker_query::Result<ColumnSlice<'_>>> {
-        let Unit::Segment(segment) = self.part.unit() else { return None };
+        let RowGroup::Segment(segment) = self.part.row_group() else { return None };
         Some(segment.row_id_column(rows).map_err(|e| query_error(&e)))
     }
 
     /// True for a segment whose rows lie by row id.
     pub fn is_by_row_id(&self) -> bool {
-        matches!(self.part.unit(), Unit::Segment(segment) if !segment.is_ordered_by_key())
+        matches!(self.part.row_group(), RowGroup::Segment(segment) if !segment.is_ordered_by_key())
     }
 
     /// The row ids of some rows.
     pub fn row_ids(&self, rows: Range<usize>) -> esker_query::Result<Vec<u64>> {
-        let unit = self.part.unit();
-        rows.map(|row| unit.row_id(row).map_err(|e| query_error(&e))).collect()
+        let row_group = self.part.row_group();
+        rows.map(|row| row_group.row_id(row).map_err(|e| query_error(&e))).collect()
     }
 }
 
@@ -180,7 +180,7 @@ impl Part for SourcePart<'_> {
 /// The runs of grams of a part whose indexes the reader's schema has.
 fn gram_runs(part: &SnapshotPart) -> Vec<PartGrams<'_>> {
     let schema = part.schema();
-    let Unit::Segment(segment) = part.unit() else { return Vec::new() };
+    let RowGroup::Segment(segment) = part.row_group() else { return Vec::new() };
     let of = |run: &Arc<Run>| {
         let index = run.index();
         schema.indexes().iter().find(|known| known.id == index.id)?;
@@ -214,7 +214,7 @@ impl GramRun for PartGrams<'_> {
 /// as one that is not built.
 fn bitmap_runs(part: &SnapshotPart) -> Vec<PartBitmaps<'_>> {
     let schema = part.schema();
-    let Unit::Segment(segment) = part.unit() else { return Vec::new() };
+    let RowGroup::Segment(segment) = part.row_group() else { return Vec::new() };
     let of = |run: &Arc<Run>| {
         let index = run.index();
         schema.indexes().iter().find(|known| known.id == index.id)?;
@@ -253,7 +253,7 @@ impl BitmapRun for PartBitmaps<'_> {
 /// The runs of a part whose indexes the reader's schema has.
 fn runs(part: &SnapshotPart) -> Vec<PartRun<'_>> {
     let schema = part.schema();
-    let Unit::Segment(segment) = part.unit() else { return Vec::new() };
+    let RowGroup::Segment(segment) = part.row_group() else { return Vec::new() };
     if schema.indexes().is_empty() {
         return Vec::new();
     }

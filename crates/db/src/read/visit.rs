@@ -25,7 +25,7 @@ impl RowRef<'_> {
     #[inline]
     pub fn value(&self, position: usize) -> Result<ValueRef<'_>> {
         match self.found.schema.fields().get(position) {
-            Some(field) => Ok(self.found.unit.value(field, self.found.row)?),
+            Some(field) => Ok(self.found.row_group.value(field, self.found.row)?),
             None => Ok(ValueRef::Null),
         }
     }

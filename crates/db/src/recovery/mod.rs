@@ -120,12 +120,14 @@ impl Engine {
         let addressable = recovered.arena.reserved_bytes() / ARENA_RESERVE;
         let memory_limit_bytes = options.memory_limit_bytes.min(addressable);
         let frozen = recovered.catalogue.tables.values().flat_map(frozen_groups);
-        let frozen_bytes: u64 = frozen.map(|unit| unit.byte_count()).sum();
+        let frozen_bytes: u64 = frozen.map(|row_group| row_group.byte_count()).sum();
         let mut tables = recovered.catalogue.tables.values();
         let expires = |entry: &TableEntry| {
             let view = entry.writer.table().view();
             let field = view.schema.expiry_field();
-            field.is_some_and(|f| view.units.iter().any(|unit| unit.least_expiry(f) < i64::MAX))
+            field.is_some_and(|f| {
+                view.row_groups.iter().any(|row_group| row_group.least_expiry(f) < i64::MAX)
+            })
         };
         let times = Times::new(tables.any(expires), recovered.clock, &*environment.clock);
         Ok(Arc::new(Self {
@@ -143,7 +145,7 @@ impl Engine {
             journal,
             watermarks,
             registry,
-            next_unit: AtomicU64::new(recovered.next_unit),
+            next_row_group: AtomicU64::new(recovered.next_row_group),
             catalogue: Mutex::new(recovered.catalogue),
             progress: Event::new(),
             maintenance: Mutex::default(),

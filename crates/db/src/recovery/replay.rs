@@ -21,7 +21,7 @@ use esker_log::Scan;
 use esker_log::sabotage::planted;
 use esker_table::segment::{Segment, SegmentFiles};
 use esker_table::value_file::{StoredValue, ValueFiles};
-use esker_table::view::Unit;
+use esker_table::view::RowGroup;
 use esker_table::{KeyHasher, Location, Table as TableCore, TableWriter};
 use esker_vfs::Environment;
 
@@ -39,7 +39,7 @@ pub(crate) struct Recovered {
     pub catalogue: Catalogue,
     pub names: Names,
     pub sequences: BTreeMap<String, Sequence>,
-    pub next_unit: u64,
+    pub next_row_group: u64,
     /// What is known of time.
     pub clock: Option<ClockRecord>,
     pub segment_files: BTreeSet<u64>,
@@ -67,7 +67,7 @@ impl Recovered {
             catalogue,
             names,
             sequences: BTreeMap::new(),
-            next_unit: 1,
+            next_row_group: 1,
             clock: None,
             segment_files,
             files,
@@ -86,9 +86,9 @@ struct StoredRow {
 
 impl StoredRow {
     /// The value files that it refers to have had numbers.
-    fn note_files(&self, next_unit: &mut u64) {
+    fn note_files(&self, next_row_group: &mut u64) {
         for (_, stored) in &self.long {
-            *next_unit = (*next_unit).max(stored.reference.file + 1);
+            *next_row_group = (*next_row_group).max(stored.reference.file + 1);
         }
     }
 }
@@ -160,7 +160,7 @@ pub(super) fn replay(
     scan: &Scan,
 ) -> Result<Recovered> {
     let mut recovered = Recovered::empty(files, arena, checkpoint.hash_key);
-    recovered.next_unit = checkpoint.next_segment.max(1);
+    recovered.next_row_group = checkpoint.next_segment.max(1);
     recovered.clock = checkpoint.clock;
     recovered.catalogue.next_table = checkpoint.next_table;
     recovered.catalogue.checkpoint_number = checkpoint.number;
@@ -226,7 +226,7 @@ fn apply_rows_of(
 ) -> Result<()> {
     match edit {
         Edit::Load { table, segments, replaced, superseded, .. } => {
-            kill_superseded(recovered, table, &segments, &superseded, commit)?;
+            delete_superseded(recovered, table, &segments, &superseded, commit)?;
             replaced.into_iter().try_for_each(|row_id| {
                 let gone = RowChange::Delete { table, row_id };
                 apply_change(recovered, tables, gone, commit)
@@ -348,7 +348,7 @@ fn create_table(
 
 fn add_segments(recovered: &mut Recovered, state: &mut TableState, entries: Vec<SegmentEntry>) {
     for entry in entries {
-        recovered.next_unit = recovered.next_unit.max(entry.id + 1);
+        recovered.next_row_group = recovered.next_row_group.max(entry.id + 1);
         let dead = Vec::new();
         state.segments.push(esker_format::checkpoint::SegmentState { entry, dead });
     }
@@ -369,14 +369,14 @@ fn assemble(environment: &Environment, recovered: &mut Recovered, table: &mut Ta
         for row in &segment.dead {
             let row = *row as usize;
             if opened.deleted(row) == 0 {
-                opened.kill(row, 1)?;
+                opened.mark_deleted(row, 1)?;
             }
         }
         recovered.segment_files.insert(segment.entry.id);
         for file in opened.value_files() {
-            recovered.next_unit = recovered.next_unit.max(file.id() + 1);
+            recovered.next_row_group = recovered.next_row_group.max(file.id() + 1);
         }
-        view.insert(Unit::Segment(Arc::new(opened)));
+        view.insert(RowGroup::Segment(Arc::new(opened)));
     }
     core.set_view(view);
     let index_covers = super::index::fill(environment, &recovered.files, &core, state.index_file)?;
@@ -388,9 +388,9 @@ fn assemble(environment: &Environment, recovered: &mut Recovered, table: &mut Ta
                 // A checkpoint is older than all changes that the log makes.
                 let (row, past) = table.row_of(recovered.files.values(), row, 0)?;
                 writer.restore_as(past);
-                let new_unit = &mut recovered.next_unit;
+                let new_row_group = &mut recovered.next_row_group;
                 let created = group.newest_commit;
-                let location = restore(&mut writer, &row, row_id, None, created, new_unit)?;
+                let location = restore(&mut writer, &row, row_id, None, created, new_row_group)?;
                 table.open.insert(row_id, location);
             }
         }
@@ -420,16 +420,16 @@ fn restore(
     row_id: u64,
     older: Option<Location>,
     commit: u64,
-    next_unit: &mut u64,
+    next_row_group: &mut u64,
 ) -> Result<Location> {
     writer.note_row_id(row_id);
-    row.note_files(next_unit);
-    let mut new_unit = || {
-        *next_unit += 1;
-        *next_unit - 1
+    row.note_files(next_row_group);
+    let mut new_row_group = || {
+        *next_row_group += 1;
+        *next_row_group - 1
     };
     let cells = (row.values.as_slice(), row.long.as_slice());
-    let (location, fresh) = writer.restore(cells, row_id, older, commit, &mut new_unit)?;
+    let (location, fresh) = writer.restore(cells, row_id, older, commit, &mut new_row_group)?;
     let table = writer.table();
     let schema = writer.restores_as();
     let positions = schema.key_positions();
@@ -459,7 +459,7 @@ fn apply_change(
     let Some(table) = tables.get_mut(&id) else { return Ok(()) };
     let Some(entry) = recovered.catalogue.tables.get_mut(&id) else { return Ok(()) };
     let older = if row_id < entry.writer.next_row_id() {
-        kill_older(entry.writer.table(), &mut table.open, row_id, commit)?
+        delete_older(entry.writer.table(), &mut table.open, row_id, commit)?
     } else {
         None
     };
@@ -470,8 +470,8 @@ fn apply_change(
         }
         let (row, past) = table.row_of(recovered.files.values(), row, commit)?;
         entry.writer.restore_as(past);
-        let next_unit = &mut recovered.next_unit;
-        let location = restore(&mut entry.writer, &row, row_id, older, commit, next_unit)?;
+        let next_row_group = &mut recovered.next_row_group;
+        let location = restore(&mut entry.writer, &row, row_id, older, commit, next_row_group)?;
         table.open.insert(row_id, location);
     }
     Ok(())
@@ -479,7 +479,7 @@ fn apply_change(
 
 /// Marks the living version of a row dead, where a commit numbered `commit` has to: returns where
 /// it was.
-fn kill_older(
+fn delete_older(
     table: &Arc<TableCore>,
     open: &mut BTreeMap<u64, Location>,
     row_id: u64,
@@ -487,8 +487,8 @@ fn kill_older(
 ) -> Result<Option<Location>> {
     let view = table.view();
     if let Some(location) = open.remove(&row_id) {
-        if let Some(unit) = view.unit(location.unit()) {
-            unit.kill(location.row(), commit)?;
+        if let Some(row_group) = view.row_group(location.row_group()) {
+            row_group.mark_deleted(location.row(), commit)?;
         }
         return Ok(Some(location));
     }
@@ -499,7 +499,7 @@ fn kill_older(
     for segment in view.segments().filter(|s| s.holds_through() < commit) {
         for row in segment.find_row_id(row_id)? {
             if segment.deleted(row) == 0 {
-                segment.kill(row, commit)?;
+                segment.mark_deleted(row, commit)?;
                 older = Some(Location::new(segment.id(), row));
             }
         }
@@ -508,7 +508,7 @@ fn kill_older(
 }
 
 /// Marks rows of a load dead that later ones of it replaced. Once merged they are gone.
-fn kill_superseded(
+fn delete_superseded(
     recovered: &Recovered,
     table: TableId,
     segments: &[SegmentEntry],
@@ -523,7 +523,7 @@ fn kill_superseded(
         for row_id in row_ids {
             for row in segment.find_row_id(*row_id)? {
                 if segment.deleted(row) == 0 {
-                    segment.kill(row, commit)?;
+                    segment.mark_deleted(row, commit)?;
                 }
             }
         }
@@ -533,6 +533,10 @@ fn kill_superseded(
 
 fn count_live(table: &Arc<TableCore>) {
     let view = table.view();
-    let live: u64 = view.units.iter().map(|unit| unit.row_count() as u64 - unit.dead_count()).sum();
+    let live: u64 = view
+        .row_groups
+        .iter()
+        .map(|row_group| row_group.row_count() as u64 - row_group.dead_count())
+        .sum();
     table.add_live_rows(i64::try_from(live).unwrap_or_default());
 }

@@ -9,7 +9,7 @@ use esker_query::{Computed, Inputs};
 use esker_table::table::{Existing, PreparedPut};
 
 use crate::commit::pipeline::{fit_key, fit_row};
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result, Row, Table};
 
 /// From a row to the new one, or `None` to remove it.
@@ -122,7 +122,7 @@ impl Table {
     /// Makes a new row, or none, of the one with a key, unless a condition is not true for it.
     pub(crate) fn modify_once(
         &self,
-        current: &Current,
+        current: &TableVersion,
         key: &[Value],
         condition: Option<&Expr>,
         make: &MakeRow<'_>,

@@ -100,7 +100,7 @@ pub(super) struct StagedUniques {
 }
 
 /// A row that has the values of a new one.
-pub(super) enum InTheWay {
+pub(super) enum ConflictingRow {
     /// A staged row, by its position.
     Staged(usize),
     /// A row of the table.
@@ -125,19 +125,19 @@ impl StagedUniques {
         writer: &TableWriter,
         schema: &Schema,
         row: &[Value],
-    ) -> Result<Option<InTheWay>> {
+    ) -> Result<Option<ConflictingRow>> {
         let view = writer.table().view();
         for (keys, by_values) in self.keys.iter().zip(&self.by_values) {
             let Some(values) = keys.values_of(schema, row) else { continue };
             if let Some(at) = by_values.get(&encoded(keys, schema, &values)) {
-                return Ok(Some(InTheWay::Staged(*at)));
+                return Ok(Some(ConflictingRow::Staged(*at)));
             }
             let hash = writer.table().hasher().hash_key(values.iter().copied());
             let holder = keys.holder(&view, hash, &values)?;
             if let Some(holder) = holder.filter(|holder| !self.changed.contains(&holder.row_id))
                 && !has_expired(writer, &view, &holder)?
             {
-                return Ok(Some(InTheWay::Stored(holder)));
+                return Ok(Some(ConflictingRow::Stored(holder)));
             }
         }
         Ok(None)
@@ -167,8 +167,8 @@ impl StagedUniques {
 /// True when nobody sees a row any more: it has no values.
 fn has_expired(writer: &TableWriter, view: &View, holder: &Holder) -> Result<bool> {
     match (view.schema.expiry_field(), view.resolve(holder.location)) {
-        (Some(field), Resolved::Row(unit, row)) => {
-            Ok(unit.has_expired(row, field, writer.now_us())?)
+        (Some(field), Resolved::Row(row_group, row)) => {
+            Ok(row_group.has_expired(row, field, writer.now_us())?)
         }
         _ => Ok(false),
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use esker_format::Value;
 use esker_table::table::Existing;
 
-use super::{GoOn, within_limits, without_limits};
+use super::{CancellationCheck, within_limits, without_limits};
 use crate::commit::pipeline::fit_key;
-use crate::table::{Current, for_each_near};
+use crate::table::{TableVersion, for_each_prefetched};
 use crate::{Limits, Result, Table};
 
 impl Table {
@@ -38,8 +38,8 @@ impl Table {
     /// # Errors
     /// As for [`Table::delete_many`]; `TimedOut`, `Cancelled`.
     pub fn delete_many_with(&self, keys: &[Vec<Value>], limits: &Limits) -> Result<u64> {
-        let found = within_limits(&self.engine, limits, |go_on| {
-            self.attempt(|current| self.delete_batch(current, keys, go_on))
+        let found = within_limits(&self.engine, limits, |check_cancelled| {
+            self.attempt(|current| self.delete_batch(current, keys, check_cancelled))
         })?;
         Ok(found.into_iter().map(u64::from).sum())
     }
@@ -52,13 +52,13 @@ impl Table {
 
     fn delete_batch(
         &self,
-        current: &Current,
+        current: &TableVersion,
         keys: &[Vec<Value>],
-        go_on: GoOn<'_>,
+        check_cancelled: CancellationCheck<'_>,
     ) -> Result<Vec<bool>> {
         let mut fitted = Vec::with_capacity(keys.len());
         for (position, key) in keys.iter().enumerate() {
-            go_on(position)?;
+            check_cancelled(position)?;
             let key = fit_key(&current.schema, key);
             let key = key.map_err(|e| e.at(format_args!("key {position}")))?;
             let hash = current.hash(&key);
@@ -66,12 +66,12 @@ impl Table {
         }
         self.change(current, |writer, staged| {
             let (mut row_ids, mut found) = (BTreeSet::new(), Vec::with_capacity(fitted.len()));
-            for_each_near(
+            for_each_prefetched(
                 writer,
                 &fitted,
                 |(_, hash)| *hash,
                 |writer, (key, hash)| {
-                    go_on(found.len())?;
+                    check_cancelled(found.len())?;
                     let existing = writer.existing(key, *hash)?.filter(Existing::is_alive);
                     let existing = existing.filter(|e| row_ids.insert(e.row_id));
                     found.push(existing.is_some());

@@ -10,10 +10,10 @@ use esker_table::table::{Existing, PreparedPut, describe_key};
 
 use super::assignment::whole_fields;
 use super::returning::Shown;
-use super::{Changed, GoOn, On, Run, fit_assigned, naming_parameter, set_positions};
+use super::{CancellationCheck, Changed, On, Run, fit_assigned, naming_parameter, set_positions};
 use crate::commit::pipeline::{Staged, fit_row, key_bytes};
-use crate::statement::conflict::{InTheWay, StagedUniques, Target};
-use crate::table::{Current, for_each_near};
+use crate::statement::conflict::{ConflictingRow, StagedUniques, Target};
+use crate::table::{TableVersion, for_each_prefetched};
 use crate::{Error, ErrorKind, Result, Table};
 
 /// The values of a row, in the order of the named fields; `None` for a default.
@@ -38,8 +38,8 @@ impl Run<'_> {
                 let uniques = target.uniques(writer, matches!(conflicts, Conflicts::Skip));
                 let (table, limits, shown_to) = (&table, &self.options.inputs.limits, &mut shown);
                 let puts = Puts { table, current, staged, uniques, shown: shown_to, limits };
-                let go_on = |i| self.expect_time_left(i);
-                let rows = puts.put(writer, placed, (&conflicts, target), &go_on)?;
+                let check_cancelled = |i| self.expect_time_left(i);
+                let rows = puts.put(writer, placed, (&conflicts, target), &check_cancelled)?;
                 self.finish(schema, staged, (rows, shown), returning)
             })
         })
@@ -75,7 +75,7 @@ impl Run<'_> {
     /// The rows as the table takes them.
     pub(super) fn place(
         &self,
-        current: &Current,
+        current: &TableVersion,
         insert: &Insert,
         rows: &[Values],
     ) -> Result<Vec<Vec<Value>>> {
@@ -104,18 +104,18 @@ impl Table {
         &self,
         rows: &[Vec<Value>],
         on_conflict: &OnConflict,
-        go_on: GoOn<'_>,
+        check_cancelled: CancellationCheck<'_>,
     ) -> Result<u64> {
-        self.attempt(|current| self.put_batch(current, rows, on_conflict, go_on))
+        self.attempt(|current| self.put_batch(current, rows, on_conflict, check_cancelled))
     }
 
     /// Likewise, for rows of one schema.
     pub(crate) fn put_batch(
         &self,
-        current: &Current,
+        current: &TableVersion,
         rows: &[Vec<Value>],
         on_conflict: &OnConflict,
-        go_on: GoOn<'_>,
+        check_cancelled: CancellationCheck<'_>,
     ) -> Result<u64> {
         let conflicts = match on_conflict {
             OnConflict::Skip => Conflicts::Skip,
@@ -123,7 +123,7 @@ impl Table {
             OnConflict::Fail | OnConflict::Update(_) => Conflicts::Fail,
         };
         let fit = rows.iter().enumerate().map(|(i, row)| {
-            go_on(i)?;
+            check_cancelled(i)?;
             fit_row(&current.schema, row).map_err(|e| e.at(format_args!("row {i}")))
         });
         let rows: Vec<_> = fit.collect::<Result<_>>()?;
@@ -133,7 +133,7 @@ impl Table {
             let uniques = Target::Any.uniques(writer, matches!(conflicts, Conflicts::Skip));
             let shown = &mut Shown::default();
             let puts = Puts { table: self, current, staged, uniques, shown, limits };
-            puts.put(writer, rows, (&conflicts, Target::Any), go_on)
+            puts.put(writer, rows, (&conflicts, Target::Any), check_cancelled)
         })
     }
 }
@@ -213,7 +213,7 @@ impl Conflicts {
 /// Where rows are put.
 struct Puts<'a, 'r> {
     table: &'a Table,
-    current: &'a Current,
+    current: &'a TableVersion,
     staged: &'a mut Staged<'r>,
     uniques: StagedUniques,
     /// Every row that is added or changed, where somebody asks.
@@ -229,13 +229,13 @@ impl<'r> Puts<'_, 'r> {
     }
 
     /// Stages rows, one after another: each sees those before it. Returns how many were added or
-    /// changed. `go_on` is asked before each of them.
+    /// changed. `check_cancelled` is asked before each of them.
     fn put(
         mut self,
         writer: &mut TableWriter,
         rows: Vec<impl Into<Cow<'r, [Value]>>>,
         (conflicts, target): (&Conflicts, Target),
-        go_on: GoOn<'_>,
+        check_cancelled: CancellationCheck<'_>,
     ) -> Result<u64> {
         let generated = self.current.schema.key_positions().is_empty();
         // Who names a unique index does not mean the key.
@@ -244,7 +244,7 @@ impl<'r> Puts<'_, 'r> {
         let current = self.current;
         let mut rows = rows.into_iter().map(Into::into).enumerate();
         let mut put = |writer: &mut TableWriter, (i, row): (usize, Cow<'r, [Value]>)| {
-            go_on(i)?;
+            check_cancelled(i)?;
             let put = self.put_row(writer, row, generated, by_key, conflicts);
             count += u64::from(put.map_err(|e| e.at(format_args!("row {i}")))?);
             Ok(())
@@ -253,7 +253,7 @@ impl<'r> Puts<'_, 'r> {
             rows.try_for_each(|row| put(writer, row))?;
         } else {
             let hash_of = |(_, row): &(usize, Cow<'_, [Value]>)| current.hash_of_row(row);
-            for_each_near(writer, rows, hash_of, put)?;
+            for_each_prefetched(writer, rows, hash_of, put)?;
         }
         Ok(count)
     }
@@ -281,17 +281,17 @@ impl<'r> Puts<'_, 'r> {
     fn put_upon(
         &mut self,
         writer: &mut TableWriter,
-        in_the_way: &InTheWay,
+        in_the_way: &ConflictingRow,
         row: Cow<'r, [Value]>,
         conflicts: &Conflicts,
     ) -> Result<bool> {
         let schema = &self.current.schema;
-        if let InTheWay::Staged(at) = in_the_way {
+        if let ConflictingRow::Staged(at) = in_the_way {
             let old = self.staged.row_at(*at).unwrap_or_default().to_vec();
             let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
             return self.change_staged(*at, row).map(|()| true);
         }
-        let InTheWay::Stored(holder) = in_the_way else { return Ok(false) };
+        let ConflictingRow::Stored(holder) = in_the_way else { return Ok(false) };
         let old = self.current.core.row_at(holder.location)?;
         let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
         self.test(&row)?;

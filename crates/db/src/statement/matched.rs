@@ -15,7 +15,7 @@ use super::row_ids::RowIdSource;
 use super::{Changed, On, Run, fit_assigned, naming_parameter, set_positions};
 use crate::commit::pipeline::fit_key;
 use crate::read::tables::OpenTables;
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result, SnapshotTable, Table};
 
 /// How often a statement begins anew when others change its rows under it.
@@ -196,7 +196,7 @@ impl Run<'_> {
     fn change_found(
         &self,
         table: &Table,
-        current: &Current,
+        current: &TableVersion,
         matched: &Matched,
         wanted: &Wanted<'_>,
         make: &MakeRow<'_>,

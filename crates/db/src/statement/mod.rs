@@ -39,13 +39,13 @@ use crate::engine::Engine;
 pub(crate) const ROWS_PER_LOOK: usize = 256;
 
 /// Asked before each of many rows, by position: whether to go on.
-pub(crate) type GoOn<'a> = &'a dyn Fn(usize) -> Result<()>;
+pub(crate) type CancellationCheck<'a> = &'a dyn Fn(usize) -> Result<()>;
 
 /// What is run with limits.
 pub(crate) fn within_limits<R>(
     engine: &Engine,
     limits: &Limits,
-    run: impl FnOnce(GoOn<'_>) -> Result<R>,
+    run: impl FnOnce(CancellationCheck<'_>) -> Result<R>,
 ) -> Result<R> {
     let options = QueryOptions { limits: limits.clone(), ..QueryOptions::default() };
     let options = engine.statement_options(&options);

@@ -3,9 +3,9 @@
 use esker_format::{Schema, Value};
 use esker_table::table::{Existing, PreparedPut};
 
-use super::{GoOn, within_limits, without_limits};
+use super::{CancellationCheck, within_limits, without_limits};
 use crate::commit::pipeline::fit_key;
-use crate::table::{Current, fit_changes, for_each_near};
+use crate::table::{TableVersion, fit_changes, for_each_prefetched};
 use crate::{Error, ErrorKind, Limits, Result, Table};
 
 /// The key of a row, and the names and new values of some of its fields.
@@ -51,8 +51,8 @@ impl Table {
         updates: &[RowUpdate<N>],
         limits: &Limits,
     ) -> Result<u64> {
-        let found = within_limits(&self.engine, limits, |go_on| {
-            self.attempt(|current| self.update_batch(current, updates, (None, go_on)))
+        let found = within_limits(&self.engine, limits, |check_cancelled| {
+            self.attempt(|current| self.update_batch(current, updates, (None, check_cancelled)))
         })?;
         Ok(found.into_iter().map(u64::from).sum())
     }
@@ -75,13 +75,13 @@ impl Table {
     /// error of one is, is what a commit of its own would have told.
     fn update_batch<N: AsRef<str>>(
         &self,
-        current: &Current,
+        current: &TableVersion,
         updates: &[RowUpdate<N>],
-        (each_bytes_max, go_on): (Option<usize>, GoOn<'_>),
+        (each_bytes_max, check_cancelled): (Option<usize>, CancellationCheck<'_>),
     ) -> Result<Vec<bool>> {
         let mut fitted = Vec::with_capacity(updates.len());
         for (position, (key, changes)) in updates.iter().enumerate() {
-            go_on(position)?;
+            check_cancelled(position)?;
             let key = fit_key(&current.schema, key);
             let of_both = key.and_then(|key| Ok((key, fit_changes(&current.schema, changes)?)));
             let (key, changes) = of_both.map_err(|e| e.at(format_args!("update {position}")))?;
@@ -91,8 +91,8 @@ impl Table {
         self.change(current, |writer, staged| {
             let (mut found, mut bytes) = (Vec::with_capacity(fitted.len()), 0);
             let hash_of = |(_, hash, _): &(_, u64, _)| *hash;
-            for_each_near(writer, fitted, hash_of, |writer, (key, hash, changes)| {
-                go_on(found.len())?;
+            for_each_prefetched(writer, fitted, hash_of, |writer, (key, hash, changes)| {
+                check_cancelled(found.len())?;
                 let existing = writer.existing(&key, hash)?.filter(Existing::is_alive);
                 found.push(existing.is_some());
                 let Some(existing) = existing else { return Ok(()) };

@@ -86,7 +86,7 @@ impl Run<'_> {
                     }
                     Some(row) => {
                         shown.add(Some(&old), Some(&row));
-                        table.replace(state, &key, (row, seen.before, seen.new_row_id))?;
+                        table.replace(state, &key, (row, seen.base, seen.new_row_id))?;
                     }
                 }
                 rows += 1;
@@ -210,7 +210,7 @@ impl Puts<'_> {
             return Ok(None);
         };
         let row = row.into_owned();
-        self.table.replace(state, &key, (row.clone(), seen.before, seen.new_row_id))?;
+        self.table.replace(state, &key, (row.clone(), seen.base, seen.new_row_id))?;
         Ok(Some((Some(old), row)))
     }
 

@@ -28,8 +28,8 @@ use crate::commit::definitions::{
 };
 use crate::commit::pipeline::fit_reference;
 use crate::engine::Engine;
-use crate::table::Current;
-use crate::transaction::write_buffer::{Change, Changes, Now};
+use crate::table::TableVersion;
+use crate::transaction::write_buffer::{Change, Changes, PendingVersion};
 use crate::{Error, ErrorKind, Result};
 
 /// The tables as a transaction sees them.
@@ -94,14 +94,14 @@ impl Definitions {
     }
 
     /// A table is gone.
-    pub fn drop_table(&mut self, name: &str, current: &Current) -> Result<()> {
+    pub fn drop_table(&mut self, name: &str, current: &TableVersion) -> Result<()> {
         self.entry(name, current)?.is_dropped = true;
         Arc::make_mut(&mut self.names).remove(name);
         Ok(())
     }
 
     /// A table has another name.
-    pub fn rename(&mut self, from: &str, to: &str, current: &Current) -> Result<()> {
+    pub fn rename(&mut self, from: &str, to: &str, current: &TableVersion) -> Result<()> {
         to.clone_into(&mut self.entry(from, current)?.name);
         let names = Arc::make_mut(&mut self.names);
         names.remove(from);
@@ -113,7 +113,7 @@ impl Definitions {
     pub fn alter(
         &mut self,
         name: &str,
-        current: &Current,
+        current: &TableVersion,
         (schema, is_tested): (&Arc<Schema>, bool),
     ) -> Result<()> {
         let entry = self.entry(name, current)?;
@@ -123,8 +123,8 @@ impl Definitions {
         Ok(())
     }
 
-    fn entry(&mut self, name: &str, current: &Current) -> Result<&mut Definition> {
-        let Current { core, schema } = current;
+    fn entry(&mut self, name: &str, current: &TableVersion) -> Result<&mut Definition> {
+        let TableVersion { core, schema } = current;
         let checks = Arc::new(Checks::of(schema)?);
         Ok(self.tables.entry(core.id()).or_insert_with(|| Definition {
             core: Arc::clone(core),
@@ -148,15 +148,15 @@ impl Definitions {
                     core: engine.new_table(core.id(), name, (**schema).clone())?,
                     next_row_id: next.load(Ordering::Relaxed),
                 }),
-                (Was::There(before), true) => {
-                    new.dropped.push(DroppedTable::new(Arc::clone(core), before.clone()));
+                (Was::There(base), true) => {
+                    new.dropped.push(DroppedTable::new(Arc::clone(core), base.clone()));
                 }
-                (Was::There(before), false) => {
+                (Was::There(base), false) => {
                     let after = Described { name: name.clone(), schema: Arc::clone(schema) };
-                    if after != *before {
+                    if after != *base {
                         new.altered.push(AlteredTable {
                             core: Arc::clone(core),
-                            before: before.clone(),
+                            before: base.clone(),
                             after,
                             tested_at: is_tested.then_some(read_at),
                         });
@@ -183,7 +183,7 @@ impl Definition {
     }
 
     /// Refuses what was made ready for a table that is gone by now, or another.
-    pub fn expect(&self, current: &Current) -> Result<()> {
+    pub fn expect(&self, current: &TableVersion) -> Result<()> {
         let name = &self.name;
         if self.is_dropped {
             let message = format!("table {name:?} was dropped by the transaction");
@@ -201,7 +201,7 @@ impl Definition {
 
 /// The same changes of a table whose rows have another shape from now on.
 pub(super) fn converted(changes: &Changes, schema: &Arc<Schema>) -> Result<Changes> {
-    let Changes { current: Current { core, schema: old }, by_key, .. } = changes;
+    let Changes { current: TableVersion { core, schema: old }, by_key, .. } = changes;
     let place = |field: &esker_format::Field| old.fields().iter().position(|f| f.id == field.id);
     let fields = schema.fields().iter().map(|field| (field, place(field)));
     let fields: Vec<_> = fields.collect();
@@ -212,14 +212,14 @@ pub(super) fn converted(changes: &Changes, schema: &Arc<Schema>) -> Result<Chang
         };
         fields.iter().map(value).collect()
     };
-    let mut new = Changes::new(Current { core: Arc::clone(core), schema: Arc::clone(schema) });
+    let mut new = Changes::new(TableVersion { core: Arc::clone(core), schema: Arc::clone(schema) });
     for (key, change) in by_key {
         let now = match &change.now {
-            Now::Row(values) => Now::Row(row(values)?),
-            gone @ Now::Gone(_) => gone.clone(),
+            PendingVersion::Row(values) => PendingVersion::Row(row(values)?),
+            gone @ PendingVersion::Tombstone(_) => gone.clone(),
         };
-        let (before, new_row_id) = (change.before, change.new_row_id);
-        new.set(key.clone(), Change { before, now, new_row_id })?;
+        let (base, new_row_id) = (change.base, change.new_row_id);
+        new.set(key.clone(), Change { base, now, new_row_id })?;
     }
     // Their columns are found by the numbers of fields, as those of the table are.
     new.spilled = changes.spilled.clone();

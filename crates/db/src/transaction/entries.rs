@@ -123,12 +123,12 @@ impl TransactionBucket<'_> {
         }
         let take = |found: &esker_table::Found<'_>| {
             let field = found.schema.expiry_field();
-            let end = field.map(|field| found.unit.value(field, found.row)).transpose()?;
+            let end = field.map(|field| found.row_group.value(field, found.row)).transpose()?;
             let end = match end {
                 Some(ValueRef::Timestamp(at_us)) => Some(date(at_us)),
                 _ => None,
             };
-            Ok((BucketValue::new(found.unit, found.schema, found.row)?.into_vec(), end))
+            Ok((BucketValue::new(found.row_group, found.schema, found.row)?.into_vec(), end))
         };
         let found = self.transaction().find(&self.table.current, &key, take)?;
         if found.is_some() {
@@ -177,8 +177,9 @@ impl TransactionBucket<'_> {
                 _ => None,
             });
         }
-        let take =
-            |found: &esker_table::Found<'_>| BucketValue::new(found.unit, found.schema, found.row);
+        let take = |found: &esker_table::Found<'_>| {
+            BucketValue::new(found.row_group, found.schema, found.row)
+        };
         let found = self.transaction().find(&self.table.current, key, take)?;
         Ok(found.map(|(value, _)| value))
     }
@@ -265,9 +266,9 @@ impl TransactionBucket<'_> {
         let value = expect_value(|| self.name(), value.as_ref())?;
         let row = row(key, value, expires_at);
         let mut state = self.transaction().state();
-        let (before, new_row_id) = self.table.known(&state, &found)?;
+        let (base, new_row_id) = self.table.known(&state, &found)?;
         self.table
-            .done(&mut state, |state| self.table.replace(state, &found, (row, before, new_row_id)))
+            .done(&mut state, |state| self.table.replace(state, &found, (row, base, new_row_id)))
     }
 
     /// Removes an entry; false when there is none.
@@ -352,7 +353,7 @@ impl TransactionBucket<'_> {
                 None => self.end(crate::Ttl::Default)?,
             };
             let row = row(key, &bytes, end);
-            self.table.replace(state, &found, (row, seen.before, seen.new_row_id))?;
+            self.table.replace(state, &found, (row, seen.base, seen.new_row_id))?;
             Ok(sum)
         })
     }

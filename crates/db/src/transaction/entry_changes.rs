@@ -182,8 +182,8 @@ impl TransactionBucket<'_> {
                 Change::Put(value, end) => {
                     expect_value(|| self.name(), &value)?;
                     let row = row(key, &value, end);
-                    let before = (row, seen.before, seen.new_row_id);
-                    self.table.replace(state, &found, before)?;
+                    let base = (row, seen.base, seen.new_row_id);
+                    self.table.replace(state, &found, base)?;
                 }
             }
             Ok(result)

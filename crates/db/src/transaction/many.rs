@@ -24,7 +24,7 @@ impl TransactionTable<'_> {
                     let key = fit_key(self.schema(), key)?;
                     let fitted = fit_changes(self.schema(), changes)?;
                     let seen = self.see(state, &key)?;
-                    let Seen { row: Some(mut row), before, new_row_id } = seen else {
+                    let Seen { row: Some(mut row), base, new_row_id } = seen else {
                         return Ok(false);
                     };
                     for (position, value) in fitted {
@@ -32,7 +32,7 @@ impl TransactionTable<'_> {
                             *slot = value;
                         }
                     }
-                    self.replace(state, &key, (row, before, new_row_id)).map(|()| true)
+                    self.replace(state, &key, (row, base, new_row_id)).map(|()| true)
                 };
                 let updated = update().map_err(|e| e.at(format_args!("update {position}")))?;
                 found += u64::from(updated);

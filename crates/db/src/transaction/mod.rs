@@ -49,9 +49,9 @@ use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::commit::definitions::NewDefinitions;
 use crate::commit::private_rows::PrivateRows;
-use crate::commit::write_set::{Part, Terms};
+use crate::commit::write_set::{CommitOptions, Part};
 use crate::engine::Engine;
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Database, Error, ErrorKind, Result, Snapshot};
 use definitions::Definition;
 pub(crate) use definitions::Definitions;
@@ -122,7 +122,7 @@ pub(crate) struct State {
 /// What leads back from one change.
 enum Step {
     Row(TableId, Undo),
-    Defined { before: Option<Arc<Definitions>>, taken: Taken },
+    Defined { base: Option<Arc<Definitions>>, taken: Taken },
 }
 
 pub(super) fn table_gone(name: &str) -> Error {
@@ -132,7 +132,7 @@ pub(super) fn table_gone(name: &str) -> Error {
 }
 
 /// A row that was found has expired, without a commit that says so.
-pub(super) fn row_gone(current: &Current, key: &[ValueRef<'_>]) -> Error {
+pub(super) fn row_gone(current: &TableVersion, key: &[ValueRef<'_>]) -> Error {
     let key = esker_table::table::describe_key(&current.schema, key);
     let message = format!("{key} has expired since the transaction began; begin again");
     Error::new(ErrorKind::Conflict, message)
@@ -256,7 +256,11 @@ impl Transaction {
     ///
     /// # Errors
     /// `ReadOnly` in a transaction that only reads.
-    fn changes_of<'s>(&self, state: &'s mut State, current: &Current) -> Result<&'s mut Changes> {
+    fn changes_of<'s>(
+        &self,
+        state: &'s mut State,
+        current: &TableVersion,
+    ) -> Result<&'s mut Changes> {
         self.expect_writes()?;
         let empty = || Changes::new(current.clone());
         Ok(state.changes.entry(current.core.id()).or_insert_with(empty))
@@ -266,7 +270,7 @@ impl Transaction {
     fn note(
         &self,
         state: &mut State,
-        current: &Current,
+        current: &TableVersion,
         (key, change): (Vec<u8>, Change),
     ) -> Result<()> {
         self.expect_current(state, current)?;
@@ -281,7 +285,7 @@ impl Transaction {
     }
 
     /// Refuses what was made ready for a table that the transaction has altered or dropped since.
-    pub(crate) fn expect_current(&self, state: &State, current: &Current) -> Result<()> {
+    pub(crate) fn expect_current(&self, state: &State, current: &TableVersion) -> Result<()> {
         let definition = state.definition(current);
         definition.map_or(Ok(()), |definition| definition.expect(current))
     }
@@ -342,19 +346,19 @@ impl Transaction {
         let linked: u64 = changes.iter().map(|c| c.spilled.linked_bytes(&c.current.core)).sum();
         state.held.shrink(state.held.bytes().saturating_sub(linked));
         let part = |(changes, private): (&&Changes, Option<PrivateRows>)| {
-            let Current { core, schema } = changes.current.clone();
+            let TableVersion { core, schema } = changes.current.clone();
             let created = definitions.and_then(|new| new.created(core.id()));
             let core = created.cloned().unwrap_or(core);
-            Part { private, ..Part::new(Current { core, schema }) }
+            Part { private, ..Part::new(TableVersion { core, schema }) }
         };
         let parts = changes.iter().zip(private).map(part).collect();
         let reads = &state.reads;
-        let terms = Terms {
+        let commit_options = CommitOptions {
             sync: self.options.sync,
             validate: &|catalogue| reads.expect_unchanged(&self.engine, catalogue, read_at),
             definitions,
         };
-        let outcome = self.engine.commit_parts(parts, terms, |at, writer, part| {
+        let outcome = self.engine.commit_parts(parts, commit_options, |at, writer, part| {
             let changes =
                 changes.get(at).ok_or_else(|| Error::corrupt("a part without changes"))?;
             changes.stage(writer, &mut part.staged, read_at)
@@ -406,8 +410,8 @@ impl State {
                     }
                 }
                 Step::Defined { .. } if planted("definitions_outlive_savepoint") => {}
-                Step::Defined { before, taken } => {
-                    self.definitions = before;
+                Step::Defined { base, taken } => {
+                    self.definitions = base;
                     self.give_back(taken);
                 }
             }
@@ -420,7 +424,7 @@ impl State {
     }
 
     /// What has become of a table, where it is not as it was.
-    fn definition(&self, current: &Current) -> Option<&Definition> {
+    fn definition(&self, current: &TableVersion) -> Option<&Definition> {
         self.definitions.as_ref()?.get(current.core.id())
     }
 }

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use esker_format::{Moment, Value};
 use esker_table::group::GroupWriter;
 use esker_table::table::Overlay;
-use esker_table::view::Unit;
-use esker_table::{Location, Places};
+use esker_table::view::RowGroup;
+use esker_table::{Location, PinnedLocations};
 
 use crate::engine::Engine;
-use crate::table::Current;
-use crate::transaction::write_buffer::{Change, Now};
+use crate::table::TableVersion;
+use crate::transaction::write_buffer::{Change, PendingVersion};
 use crate::{Error, ErrorKind, Result};
 
 /// The longest value that a group takes.
@@ -59,7 +59,7 @@ impl OwnRows {
     pub fn bring_up_to_date(
         &mut self,
         engine: &Engine,
-        current: &Current,
+        current: &TableVersion,
         by_key: &mut BTreeMap<Vec<u8>, Change>,
         mut looks: Looks<'_>,
     ) -> Result<()> {
@@ -88,12 +88,12 @@ impl OwnRows {
     fn take_up(
         &mut self,
         engine: &Engine,
-        current: &Current,
+        current: &TableVersion,
         (key, change): (&Vec<u8>, Option<&mut Change>),
         looks: &mut Looks<'_>,
     ) -> Result<()> {
         if let Some(place) = self.places.remove(key) {
-            self.kill(place)?;
+            self.mark_deleted(place)?;
         }
         let Some(change) = change else {
             self.hidden.remove(key);
@@ -113,7 +113,7 @@ impl OwnRows {
             let entry = entry.map_err(|_| super::table_gone(&current.core.name()))?;
             change.new_row_id = entry.writer.reserve_row_ids(1);
         }
-        if let Now::Row(row) = &change.now {
+        if let PendingVersion::Row(row) = &change.now {
             let (row_id, version) = (change.row_id(), self.version);
             let group = self.group(engine, current)?;
             let place = group.push((row, &[]), row_id, false, version, None)?;
@@ -122,30 +122,30 @@ impl OwnRows {
         Ok(())
     }
 
-    fn kill(&self, place: Location) -> Result<()> {
+    fn mark_deleted(&self, place: Location) -> Result<()> {
         let writers = self.groups.iter().map(GroupWriter::group);
-        let mut units = writers.map(|group| Unit::Group(Arc::clone(group)));
-        match units.find(|unit| unit.id() == place.unit()) {
-            Some(unit) => Ok(unit.kill(place.row(), self.version)?),
+        let mut row_groups = writers.map(|group| RowGroup::Group(Arc::clone(group)));
+        match row_groups.find(|row_group| row_group.id() == place.row_group()) {
+            Some(row_group) => Ok(row_group.mark_deleted(place.row(), self.version)?),
             None => Err(Error::corrupt(format!("{place:?} leads nowhere"))),
         }
     }
 
     /// The group that takes one more row.
-    fn group(&mut self, engine: &Engine, current: &Current) -> Result<&mut GroupWriter> {
+    fn group(&mut self, engine: &Engine, current: &TableVersion) -> Result<&mut GroupWriter> {
         let is_full = |group: &GroupWriter| {
             group.rows() >= engine.options.group_rows_max
                 || group.group().byte_count() >= engine.options.group_bytes_max
         };
         if self.groups.last().is_none_or(is_full) {
-            let unit = engine.new_unit();
-            self.groups.push(GroupWriter::create(&engine.arena, unit, &current.schema)?);
+            let row_group = engine.new_row_group();
+            self.groups.push(GroupWriter::create(&engine.arena, row_group, &current.schema)?);
         }
         self.groups.last_mut().ok_or_else(|| Error::corrupt("no group"))
     }
 
     /// What a query sees, at a time.
-    pub fn overlay(&self, places: Option<&Arc<Places>>, now: Moment) -> Overlay {
+    pub fn overlay(&self, places: Option<&Arc<PinnedLocations>>, now: Moment) -> Overlay {
         Overlay {
             hidden: self.hidden.values().copied().collect(),
             places: places.cloned(),

@@ -15,7 +15,7 @@ use esker_table::Table as TableCore;
 
 use crate::commit::pipeline::expect_snapshot;
 use crate::engine::{Catalogue, Engine};
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes that a key takes beside its own, about.
@@ -32,7 +32,7 @@ pub(super) struct Reads {
 }
 
 struct Keys {
-    current: Current,
+    current: TableVersion,
     by_bytes: BTreeMap<Vec<u8>, Noted>,
 }
 
@@ -76,7 +76,7 @@ impl Reads {
     /// A key is to be as it was as of a commit, with a row or without.
     pub fn note_since(
         &mut self,
-        current: &Current,
+        current: &TableVersion,
         (bytes, key): (&[u8], &[ValueRef<'_>]),
         since: u64,
         is_there: bool,
@@ -87,14 +87,14 @@ impl Reads {
     }
 
     /// A row was found under a key that was looked up, and has to be there still.
-    pub fn note_found(&mut self, current: &Current, bytes: &[u8]) {
+    pub fn note_found(&mut self, current: &TableVersion, bytes: &[u8]) {
         let keys = self.keys.get_mut(&current.core.id());
         if let Some(noted) = keys.and_then(|keys| keys.by_bytes.get_mut(bytes)) {
             noted.must_stay = true;
         }
     }
 
-    fn noted(&mut self, current: &Current, bytes: &[u8], key: &[ValueRef<'_>]) -> &mut Noted {
+    fn noted(&mut self, current: &TableVersion, bytes: &[u8], key: &[ValueRef<'_>]) -> &mut Noted {
         let empty = || Keys { current: current.clone(), by_bytes: BTreeMap::new() };
         let keys = self.keys.entry(current.core.id()).or_insert_with(empty);
         match keys.by_bytes.entry(bytes.to_vec()) {
@@ -108,7 +108,7 @@ impl Reads {
     }
 
     /// A key was looked up.
-    pub fn note_key(&mut self, current: &Current, bytes: &[u8], key: &[ValueRef<'_>]) {
+    pub fn note_key(&mut self, current: &TableVersion, bytes: &[u8], key: &[ValueRef<'_>]) {
         let id = current.core.id();
         if self.tables.contains_key(&id) {
             return;

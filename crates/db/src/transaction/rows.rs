@@ -9,20 +9,20 @@ use esker_table::{Found, Location};
 use super::spilled::{Spilled, bytes_of};
 use super::{State, Transaction};
 use crate::commit::pipeline::{fit_key, fit_row, refuse_long_values};
-use crate::table::Current;
-use crate::transaction::write_buffer::{Before, Change, Now, Whereabouts};
+use crate::table::TableVersion;
+use crate::transaction::write_buffer::{BaseVersion, Change, PendingVersion, VersionRef};
 use crate::{Error, ErrorKind, KeyRange, Result, Row, SnapshotTable};
 
 /// A table within a transaction: as of its snapshot, with its changes.
 pub struct TransactionTable<'t> {
     pub(crate) transaction: &'t Transaction,
-    pub(crate) current: Current,
+    pub(crate) current: TableVersion,
 }
 
 /// A row as a transaction sees it, with what its snapshot has under its key.
 pub(crate) struct Seen {
     pub row: Option<Vec<Value>>,
-    pub before: Before,
+    pub base: BaseVersion,
     pub new_row_id: u64,
 }
 
@@ -176,7 +176,7 @@ impl<'t> TransactionTable<'t> {
         let fitted = crate::table::fit_changes(self.schema(), changes)?;
         let mut state = self.transaction.state();
         self.done(&mut state, |state| {
-            let Seen { row: Some(mut row), before, new_row_id } = self.see(state, &key)? else {
+            let Seen { row: Some(mut row), base, new_row_id } = self.see(state, &key)? else {
                 return Ok(false);
             };
             for (position, value) in fitted {
@@ -184,7 +184,7 @@ impl<'t> TransactionTable<'t> {
                     *slot = value;
                 }
             }
-            self.replace(state, &key, (row, before, new_row_id)).map(|()| true)
+            self.replace(state, &key, (row, base, new_row_id)).map(|()| true)
         })
     }
 
@@ -210,10 +210,10 @@ impl<'t> TransactionTable<'t> {
         state: &mut State,
         change: impl FnOnce(&mut State) -> Result<R>,
     ) -> Result<R> {
-        let before = state.undo.len();
+        let base = state.undo.len();
         let outcome = change(state);
         if outcome.is_err() {
-            state.undo_to(before);
+            state.undo_to(base);
         }
         state.forget_undo();
         outcome
@@ -255,8 +255,8 @@ impl<'t> TransactionTable<'t> {
             return Ok(None);
         }
         let found = self.transaction.find(&self.current, key, |_| Ok(()))?;
-        let before = found.map_or(Before::Absent, |(_, before)| before);
-        let change = changes.spilled.change_of(&self.current, (&bytes, key), before)?;
+        let base = found.map_or(BaseVersion::Absent, |(_, base)| base);
+        let change = changes.spilled.change_of(&self.current, (&bytes, key), base)?;
         Ok(change.map(Cow::Owned))
     }
 
@@ -275,16 +275,16 @@ impl<'t> TransactionTable<'t> {
     }
 
     /// What is known of the snapshot under a key, without a look at it.
-    pub(super) fn known(&self, state: &State, key: &[ValueRef<'_>]) -> Result<(Before, u64)> {
+    pub(super) fn known(&self, state: &State, key: &[ValueRef<'_>]) -> Result<(BaseVersion, u64)> {
         if let Some(change) = self.change_of(state, key)? {
-            return Ok((change.before, change.new_row_id));
+            return Ok((change.base, change.new_row_id));
         }
         let spilled = state.changes.get(&self.current.core.id()).map(|changes| &changes.spilled);
         if spilled.is_none_or(Spilled::is_empty) {
-            return Ok((Before::Unknown, 0));
+            return Ok((BaseVersion::Unknown, 0));
         }
         let found = self.transaction.find(&self.current, key, |_| Ok(()))?;
-        Ok((found.map_or(Before::Absent, |(_, before)| before), 0))
+        Ok((found.map_or(BaseVersion::Absent, |(_, base)| base), 0))
     }
 
     /// What the transaction has under a key.
@@ -293,14 +293,14 @@ impl<'t> TransactionTable<'t> {
         self.note_read(state, key);
         if let Some(change) = self.change_of(state, key)? {
             let row = self.row_of(&change).map(<[Value]>::to_vec);
-            return Ok(Seen { row, before: change.before, new_row_id: change.new_row_id });
+            return Ok(Seen { row, base: change.base, new_row_id: change.new_row_id });
         }
         // As the transaction has it, where it has altered the table.
         let fields = self.schema().fields();
         let found = self.transaction.find(&self.current, key, |found| found.values_of(fields))?;
         Ok(match found {
-            Some((row, before)) => Seen { row: Some(row), before, new_row_id: 0 },
-            None => Seen { row: None, before: Before::Absent, new_row_id: 0 },
+            Some((row, base)) => Seen { row: Some(row), base, new_row_id: 0 },
+            None => Seen { row: None, base: BaseVersion::Absent, new_row_id: 0 },
         })
     }
 
@@ -310,7 +310,7 @@ impl<'t> TransactionTable<'t> {
         if schema.key_positions().is_empty() {
             let row_id = self.transaction.reserve_row_id(state, &self.current)?;
             let key = [ValueRef::Uint(row_id)];
-            self.replace(state, &key, (row, Before::Absent, row_id))?;
+            self.replace(state, &key, (row, BaseVersion::Absent, row_id))?;
             return Ok(row_id);
         }
         let values: Vec<Value> =
@@ -321,16 +321,16 @@ impl<'t> TransactionTable<'t> {
             let key = esker_table::table::describe_key(schema, &key);
             return Err(Error::new(ErrorKind::AlreadyExists, format!("{key} exists already")));
         }
-        let new_row_id = match seen.before {
-            Before::At(..) => 0,
+        let new_row_id = match seen.base {
+            BaseVersion::At(..) => 0,
             _ if seen.new_row_id > 0 => seen.new_row_id,
             _ => self.transaction.reserve_row_id(state, &self.current)?,
         };
-        let row_id = match seen.before {
-            Before::At(_, row_id) => row_id,
-            Before::Absent | Before::Unknown => new_row_id,
+        let row_id = match seen.base {
+            BaseVersion::At(_, row_id) => row_id,
+            BaseVersion::Absent | BaseVersion::Unknown => new_row_id,
         };
-        self.replace(state, &key, (row, seen.before, new_row_id))?;
+        self.replace(state, &key, (row, seen.base, new_row_id))?;
         Ok(row_id)
     }
 
@@ -339,11 +339,11 @@ impl<'t> TransactionTable<'t> {
         &self,
         state: &mut State,
         key: &[ValueRef<'_>],
-        (row, before, new_row_id): (Vec<Value>, Before, u64),
+        (row, base, new_row_id): (Vec<Value>, BaseVersion, u64),
     ) -> Result<()> {
         refuse_long_values(self.schema(), |at| row.get(at).map(Value::as_ref))?;
         self.test(state, &row)?;
-        let change = Change { before, now: Now::Row(row), new_row_id };
+        let change = Change { base, now: PendingVersion::Row(row), new_row_id };
         self.transaction.note(state, &self.current, (self.bytes_of(key), change))
     }
 
@@ -367,11 +367,13 @@ impl<'t> TransactionTable<'t> {
         // Of a row that came and went within the transaction nothing is left to be compared once
         // files have been written: that nobody else has put the key is looked at as what was read.
         let is_new = state.definition(&self.current).is_some_and(|table| table.is_new());
-        if seen.before == Before::Absent && !is_new && !self.schema().key_positions().is_empty() {
+        if seen.base == BaseVersion::Absent && !is_new && !self.schema().key_positions().is_empty()
+        {
             state.reads.note_key(&self.current, &self.bytes_of(key), key);
         }
-        let now = Now::Gone(key.iter().map(|value| ValueRef::to_owned(*value)).collect());
-        let change = Change { before: seen.before, now, new_row_id: seen.new_row_id };
+        let now =
+            PendingVersion::Tombstone(key.iter().map(|value| ValueRef::to_owned(*value)).collect());
+        let change = Change { base: seen.base, now, new_row_id: seen.new_row_id };
         self.transaction.note(state, &self.current, (self.bytes_of(key), change))
     }
 
@@ -385,10 +387,10 @@ impl Transaction {
     /// What the snapshot has under a key, and where.
     pub(super) fn find<R>(
         &self,
-        current: &Current,
+        current: &TableVersion,
         key: &[ValueRef<'_>],
         take: impl Fn(&Found<'_>) -> esker_table::Result<R>,
-    ) -> Result<Option<(R, Before)>> {
+    ) -> Result<Option<(R, BaseVersion)>> {
         let (at, now) = (self.snapshot.commit(), self.snapshot.now());
         let found = current.core.find(
             key,
@@ -397,10 +399,10 @@ impl Transaction {
                 if found.has_expired(now)? {
                     return Ok(None);
                 }
-                let location = Location::new(found.unit.id(), found.row);
-                let location = Whereabouts::Found(location);
-                let before = Before::At(location, found.unit.row_id(found.row)?);
-                Ok(Some((take(&found)?, before)))
+                let location = Location::new(found.row_group.id(), found.row);
+                let location = VersionRef::Physical(location);
+                let base = BaseVersion::At(location, found.row_group.row_id(found.row)?);
+                Ok(Some((take(&found)?, base)))
             },
         )?;
         Ok(found.flatten())

@@ -10,12 +10,14 @@ use std::sync::Arc;
 
 use esker_arena::{Category, Reservation};
 use esker_format::{TableId, ValueRef};
-use esker_table::Places;
+use esker_table::PinnedLocations;
 
 use super::{State, Step, Transaction};
 use crate::commit::private_rows::PrivateRows;
-use crate::table::Current;
-use crate::transaction::write_buffer::{Before, Change, Changes, Now, Previous, Whereabouts};
+use crate::table::TableVersion;
+use crate::transaction::write_buffer::{
+    BaseVersion, Change, Changes, PendingVersion, UndoRecord, VersionRef,
+};
 use crate::{Error, Result};
 
 /// Of what bulk loads may take, the part that the changes of one transaction take in memory.
@@ -84,50 +86,50 @@ impl Transaction {
     }
 
     /// Looks for what the snapshot has under the key of a change.
-    fn resolve(&self, current: &Current, change: &mut Change) -> Result<()> {
-        if change.before == Before::Unknown {
-            change.before = self.look_for(current, change)?;
+    fn resolve(&self, current: &TableVersion, change: &mut Change) -> Result<()> {
+        if change.base == BaseVersion::Unknown {
+            change.base = self.look_for(current, change)?;
         }
         Ok(())
     }
 
-    fn look_for(&self, current: &Current, change: &Change) -> Result<Before> {
+    fn look_for(&self, current: &TableVersion, change: &Change) -> Result<BaseVersion> {
         let row_id = [ValueRef::Uint(change.row_id())];
         let key = match current.schema.key_positions() {
             [] => row_id.to_vec(),
             _ => change.key(&current.schema),
         };
         let found = self.find(current, &key, |_| Ok(()))?;
-        Ok(found.map_or(Before::Absent, |(_, before)| before))
+        Ok(found.map_or(BaseVersion::Absent, |(_, base)| base))
     }
 
     /// Remembers where the row of the snapshot is that a change hides; returns the number of the
     /// place, `None` when there is no such row.
     pub(super) fn keep_place(
         &self,
-        current: &Current,
-        places: &mut Option<Arc<Places>>,
+        current: &TableVersion,
+        places: &mut Option<Arc<PinnedLocations>>,
         change: &mut Change,
     ) -> Result<Option<usize>> {
         loop {
-            match change.before {
-                Before::Absent => return Ok(None),
-                Before::At(Whereabouts::Kept(place), _) => return Ok(Some(place)),
-                Before::At(Whereabouts::Found(location), row_id) => {
-                    let places = places.get_or_insert_with(|| Places::new(&current.core));
+            match change.base {
+                BaseVersion::Absent => return Ok(None),
+                BaseVersion::At(VersionRef::Pinned(place), _) => return Ok(Some(place)),
+                BaseVersion::At(VersionRef::Physical(location), row_id) => {
+                    let places = places.get_or_insert_with(|| PinnedLocations::new(&current.core));
                     if let Some(place) = places.keep(location) {
-                        change.before = Before::At(Whereabouts::Kept(place), row_id);
+                        change.base = BaseVersion::At(VersionRef::Pinned(place), row_id);
                         return Ok(Some(place));
                     }
                 }
-                Before::Unknown => {}
+                BaseVersion::Unknown => {}
             }
             // Nobody has looked, or it was found so long ago that it is forgotten where it went.
             let found = self.look_for(current, change)?;
-            if found == change.before {
+            if found == change.base {
                 return Err(Error::corrupt("a row that a transaction hides leads nowhere"));
             }
-            change.before = found;
+            change.base = found;
         }
     }
 
@@ -140,7 +142,7 @@ impl Transaction {
         let mut changed = BTreeSet::new();
         for change in by_key.values_mut() {
             self.resolve(current, change)?;
-            if let Before::At(_, row_id) = change.before {
+            if let BaseVersion::At(_, row_id) = change.base {
                 changed.insert(row_id);
             }
         }
@@ -151,7 +153,7 @@ impl Transaction {
 }
 
 fn has_long(change: &Change, long_bytes: usize) -> bool {
-    let Now::Row(row) = &change.now else { return false };
+    let PendingVersion::Row(row) = &change.now else { return false };
     row.iter().any(|value| value.as_ref().as_bytes().is_some_and(|bytes| bytes.len() > long_bytes))
 }
 
@@ -187,13 +189,13 @@ impl State {
                 continue;
             }
             let Some(change) = by_key.get(&undo.key) else { continue };
-            if undo.before == Before::Unknown {
-                undo.before = change.before;
+            if undo.base == BaseVersion::Unknown {
+                undo.base = change.base;
             }
-            if let Previous::Change(previous) = &mut undo.previous
-                && previous.before == Before::Unknown
+            if let UndoRecord::Change(previous) = &mut undo.previous
+                && previous.base == BaseVersion::Unknown
             {
-                previous.before = change.before;
+                previous.base = change.base;
             }
         }
     }

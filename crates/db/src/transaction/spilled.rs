@@ -25,8 +25,10 @@ use esker_table::{KeyHasher, Table as TableCore};
 
 use crate::commit::private_rows::{PrivateRows, key_of, linked_bytes, row_of};
 use crate::engine::Engine;
-use crate::table::Current;
-use crate::transaction::write_buffer::{Before, Change, Now, Previous, Whereabouts};
+use crate::table::TableVersion;
+use crate::transaction::write_buffer::{
+    BaseVersion, Change, PendingVersion, UndoRecord, VersionRef,
+};
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes that a hidden version takes, about.
@@ -45,7 +47,7 @@ type NewRow<'r> = (u64, &'r [u8], &'r [Value]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hidden {
     Replaced,
-    Gone,
+    Tombstone,
 }
 
 /// Changes of one table.
@@ -128,7 +130,7 @@ impl Spilled {
     }
 
     /// The living row that a key has.
-    fn find(&self, current: &Current, key: &[u8]) -> Result<Option<Place>> {
+    fn find(&self, current: &TableVersion, key: &[u8]) -> Result<Option<Place>> {
         self.expect_whole()?;
         let place = place_of(current.core.hasher(), key);
         let same = self.places.get(first_at(&self.places, place)..).unwrap_or_default();
@@ -149,59 +151,68 @@ impl Spilled {
     /// has under it.
     pub fn change_of(
         &self,
-        current: &Current,
+        current: &TableVersion,
         (bytes, key): (&[u8], &[ValueRef<'_>]),
-        before: Before,
+        base: BaseVersion,
     ) -> Result<Option<Change>> {
-        let hidden = match before {
-            Before::At(_, row_id) => self.hidden.get(&row_id).map(|(hidden, _)| *hidden),
-            Before::Unknown | Before::Absent => None,
+        let hidden = match base {
+            BaseVersion::At(_, row_id) => self.hidden.get(&row_id).map(|(hidden, _)| *hidden),
+            BaseVersion::Unknown | BaseVersion::Absent => None,
         };
-        match (before, hidden) {
-            (Before::At(..), None) => return Ok(None),
-            (_, Some(Hidden::Gone)) => {
+        match (base, hidden) {
+            (BaseVersion::At(..), None) => return Ok(None),
+            (_, Some(Hidden::Tombstone)) => {
                 let key = key.iter().map(|value| ValueRef::to_owned(*value)).collect();
-                return Ok(Some(Change { before, now: Now::Gone(key), new_row_id: 0 }));
+                return Ok(Some(Change {
+                    base,
+                    now: PendingVersion::Tombstone(key),
+                    new_row_id: 0,
+                }));
             }
             _ => {}
         }
         let Some(place) = self.find(current, bytes)? else { return Ok(None) };
-        self.row_change(current, place, before).map(Some)
+        self.row_change(current, place, base).map(Some)
     }
 
     fn row_change(
         &self,
-        current: &Current,
+        current: &TableVersion,
         Place { segment, row }: Place,
-        before: Before,
+        base: BaseVersion,
     ) -> Result<Change> {
         let own = self.segments.get(segment).ok_or_else(|| Error::corrupt("no such segment"))?;
-        let now = Now::Row(row_of(&own.segment, &current.schema, row)?);
-        let new_row_id = match before {
-            Before::At(..) => 0,
-            Before::Unknown | Before::Absent => own.segment.row_id(row)?,
+        let now = PendingVersion::Row(row_of(&own.segment, &current.schema, row)?);
+        let new_row_id = match base {
+            BaseVersion::At(..) => 0,
+            BaseVersion::Unknown | BaseVersion::Absent => own.segment.row_id(row)?,
         };
-        Ok(Change { before, now, new_row_id })
+        Ok(Change { base, now, new_row_id })
     }
 
     /// A key is about to be changed in memory: returns what it was changed to so far.
-    pub fn take(&mut self, current: &Current, bytes: &[u8], before: Before) -> Result<Previous> {
-        if let Before::At(_, row_id) = before {
+    pub fn take(
+        &mut self,
+        current: &TableVersion,
+        bytes: &[u8],
+        base: BaseVersion,
+    ) -> Result<UndoRecord> {
+        if let BaseVersion::At(_, row_id) = base {
             match self.hidden.get(&row_id) {
-                None => return Ok(Previous::Nothing),
-                Some((Hidden::Gone, _)) => return Ok(Previous::Gone),
+                None => return Ok(UndoRecord::Nothing),
+                Some((Hidden::Tombstone, _)) => return Ok(UndoRecord::Tombstone),
                 Some((Hidden::Replaced, _)) => {}
             }
         }
-        let Some(place) = self.find(current, bytes)? else { return Ok(Previous::Nothing) };
-        self.kill(place);
-        Ok(Previous::Spilled(place))
+        let Some(place) = self.find(current, bytes)? else { return Ok(UndoRecord::Nothing) };
+        self.mark_deleted(place);
+        Ok(UndoRecord::Spilled(place))
     }
 
     /// A key is again what it was changed to before: to a row, or it was removed.
-    pub fn restore(&mut self, place: Option<Place>, before: Before) {
-        let hidden = if place.is_some() { Hidden::Replaced } else { Hidden::Gone };
-        if let Before::At(_, row_id) = before {
+    pub fn restore(&mut self, place: Option<Place>, base: BaseVersion) {
+        let hidden = if place.is_some() { Hidden::Replaced } else { Hidden::Tombstone };
+        if let BaseVersion::At(_, row_id) = base {
             // It has been here since it was written to a file, or removed.
             match self.hidden.get_mut(&row_id) {
                 Some((now, _)) => *now = hidden,
@@ -218,7 +229,7 @@ impl Spilled {
         }
     }
 
-    fn kill(&mut self, place: Place) {
+    fn mark_deleted(&mut self, place: Place) {
         if let Some(own) = self.segments.get_mut(place.segment) {
             own.dead.insert(place.row);
         }
@@ -226,9 +237,9 @@ impl Spilled {
 
     /// The row of a key is as if it had not been put. What cannot be read is told by whoever looks
     /// next.
-    pub fn forget(&mut self, current: &Current, bytes: &[u8]) {
+    pub fn forget(&mut self, current: &TableVersion, bytes: &[u8]) {
         match self.find(current, bytes) {
-            Ok(Some(place)) => self.kill(place),
+            Ok(Some(place)) => self.mark_deleted(place),
             Ok(None) => {}
             Err(e) => self.failure = Some((e.kind(), e.to_string())),
         }
@@ -251,12 +262,12 @@ impl Spilled {
         self.segments.iter().map(part)
     }
 
-    /// Writes changes whose `before` is known, with its place, and whose rows have row ids into
+    /// Writes changes whose `base` is known, with its place, and whose rows have row ids into
     /// segments. Either all of them are taken up, or none.
     pub fn add(
         &mut self,
         engine: &Arc<Engine>,
-        current: &Current,
+        current: &TableVersion,
         changes: &[(&Vec<u8>, &Change)],
     ) -> Result<()> {
         let mut rows: Vec<NewRow<'_>> = Vec::new();
@@ -288,8 +299,9 @@ impl Spilled {
         self.places = Arc::new(merged(&self.places, &places));
         self.segments.extend(segments);
         for (_, change) in changes {
-            if let Before::At(Whereabouts::Kept(place), row_id) = change.before {
-                let hidden = if change.row().is_some() { Hidden::Replaced } else { Hidden::Gone };
+            if let BaseVersion::At(VersionRef::Pinned(place), row_id) = change.base {
+                let hidden =
+                    if change.row().is_some() { Hidden::Replaced } else { Hidden::Tombstone };
                 self.hidden.insert(row_id, (hidden, place));
             }
         }
@@ -301,7 +313,7 @@ impl Spilled {
     pub fn to_commit(
         &self,
         engine: &Arc<Engine>,
-        current: &Current,
+        current: &TableVersion,
         (read_at, changed): (u64, &BTreeSet<u64>),
     ) -> Result<PrivateRows> {
         self.expect_whole()?;
@@ -313,10 +325,9 @@ impl Spilled {
                 (_, false) => rows.written.push(own.without_dead(engine, current)?),
             }
         }
-        let gone = self
-            .hidden
-            .iter()
-            .filter(|(row_id, (hidden, _))| *hidden == Hidden::Gone && !changed.contains(row_id));
+        let gone = self.hidden.iter().filter(|(row_id, (hidden, _))| {
+            *hidden == Hidden::Tombstone && !changed.contains(row_id)
+        });
         rows.removed = gone.map(|(_, (_, place))| *place).collect();
         Ok(rows)
     }
@@ -379,7 +390,7 @@ fn pieces<'p, 'r>(
 impl OwnSegment {
     fn write(
         engine: &Arc<Engine>,
-        current: &Current,
+        current: &TableVersion,
         (first, rows): (usize, &[NewRow<'_>]),
     ) -> Result<Self> {
         let mut batch = Batch::empty(&current.schema);
@@ -400,7 +411,7 @@ impl OwnSegment {
     }
 
     /// The rows that are left, as a segment.
-    fn without_dead(&self, engine: &Arc<Engine>, current: &Current) -> Result<Arc<Segment>> {
+    fn without_dead(&self, engine: &Arc<Engine>, current: &TableVersion) -> Result<Arc<Segment>> {
         let mut held = Reservation::new(&engine.arena, Category::Load);
         let needed = 2 * self.segment.file_bytes();
         if !engine.seal_for_load(&mut held, needed)? {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_format::schema::{Alteration, validate_name};
 use esker_format::{Schema, TableId};
-use esker_table::Places;
+use esker_table::PinnedLocations;
 
 use super::definitions::{Definitions, converted};
 use super::rows::TransactionTable;
@@ -12,7 +12,7 @@ use super::{State, Step, Transaction};
 use crate::catalog::checks;
 use crate::catalog::checks::Checks;
 use crate::catalog::new_fields::NewFields;
-use crate::table::Current;
+use crate::table::TableVersion;
 use crate::transaction::write_buffer::Changes;
 use crate::{Error, ErrorKind, Result};
 
@@ -176,14 +176,14 @@ impl Transaction {
         change: impl FnOnce(&mut State, &mut Definitions) -> Result<Taken>,
     ) -> Result<()> {
         self.expect_writes()?;
-        let before = state.definitions.clone();
-        let mut definitions = match &before {
-            Some(before) => (**before).clone(),
+        let base = state.definitions.clone();
+        let mut definitions = match &base {
+            Some(base) => (**base).clone(),
             None => Definitions::new(self.snapshot.names().into_owned()),
         };
         let taken = change(state, &mut definitions)?;
         state.definitions = Some(Arc::new(definitions));
-        state.push_undo(Step::Defined { before, taken });
+        state.push_undo(Step::Defined { base, taken });
         let outcome = self.reserve(state);
         if outcome.is_err() {
             state.undo_to(state.undo.len() - 1);
@@ -193,7 +193,7 @@ impl Transaction {
     }
 
     /// A table as it is now.
-    pub(super) fn current(&self, state: &State, name: &str) -> Result<Current> {
+    pub(super) fn current(&self, state: &State, name: &str) -> Result<TableVersion> {
         let Some(definitions) = &state.definitions else {
             let core = Arc::clone(self.snapshot.core(name)?);
             return Ok(self.as_it_was(core));
@@ -204,20 +204,20 @@ impl Transaction {
         };
         let core = Arc::clone(core);
         Ok(match definitions.get(core.id()) {
-            Some(definition) => Current { core, schema: Arc::clone(&definition.schema) },
+            Some(definition) => TableVersion { core, schema: Arc::clone(&definition.schema) },
             None => self.as_it_was(core),
         })
     }
 
-    fn as_it_was(&self, core: Arc<esker_table::Table>) -> Current {
+    fn as_it_was(&self, core: Arc<esker_table::Table>) -> TableVersion {
         let view = core.view();
         // The commit is registered, so its schema is known.
         let schema = Arc::clone(view.schema_at(self.read_at()).unwrap_or(&view.schema));
-        Current { core, schema }
+        TableVersion { core, schema }
     }
 
     /// A row id for a new row.
-    pub(super) fn reserve_row_id(&self, state: &State, current: &Current) -> Result<u64> {
+    pub(super) fn reserve_row_id(&self, state: &State, current: &TableVersion) -> Result<u64> {
         let id = current.core.id();
         let definition = state.definitions.as_ref().and_then(|new| new.get(id));
         if let Some(row_id) = definition.and_then(|definition| definition.next_row_id()) {
@@ -231,19 +231,19 @@ impl Transaction {
 }
 
 /// Gives the changes of a table's rows another schema; returns what they were.
-fn take(state: &mut State, current: &Current, schema: &Arc<Schema>) -> Result<Taken> {
+fn take(state: &mut State, current: &TableVersion, schema: &Arc<Schema>) -> Result<Taken> {
     let id = current.core.id();
     // Those that come later are of the schema that goes with this definition.
     let Some(changes) = state.changes.get_mut(&id) else { return Ok(Taken::Changes(id, None)) };
     if current.schema.has_same_rows_as(schema) {
-        let before = std::mem::replace(&mut changes.current.schema, Arc::clone(schema));
-        return Ok(Taken::Schema(id, before));
+        let base = std::mem::replace(&mut changes.current.schema, Arc::clone(schema));
+        return Ok(Taken::Schema(id, base));
     }
     // One list for both: a place that is remembered from here on is one of those before, too, where
     // this is taken back.
-    changes.places.get_or_insert_with(|| Places::new(&current.core));
-    let before = std::mem::replace(changes, converted(changes, schema)?);
-    Ok(Taken::Changes(id, Some(Box::new(before))))
+    changes.places.get_or_insert_with(|| PinnedLocations::new(&current.core));
+    let base = std::mem::replace(changes, converted(changes, schema)?);
+    Ok(Taken::Changes(id, Some(Box::new(base))))
 }
 
 fn refuse_name(definitions: &Definitions, name: &str) -> Result<()> {

@@ -11,7 +11,7 @@
 //!
 //! Invariants:
 //! 1. A key that is here decides: whatever the snapshot has under it is hidden.
-//! 2. `before` never changes once it is known: it is of the snapshot.
+//! 2. `base` never changes once it is known: it is of the snapshot.
 //! 3. What is undone is put back as it was, so that a savepoint costs nothing until it is used.
 
 use std::collections::BTreeMap;
@@ -20,13 +20,13 @@ use std::sync::Arc;
 use esker_format::{Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::table::PreparedPut;
-use esker_table::{Location, Places};
+use esker_table::{Location, PinnedLocations};
 
 use super::own_rows::OwnRows;
 use super::spilled::{Place, Spilled};
 use crate::Result;
 use crate::commit::pipeline::{Staged, expect_snapshot};
-use crate::table::Current;
+use crate::table::TableVersion;
 
 /// Bytes that a changed row takes beside its values, about.
 const ROW_BYTES: usize = 160;
@@ -35,37 +35,37 @@ const UNDO_BYTES: usize = 96;
 
 /// The row of a key in the snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Before {
+pub(crate) enum BaseVersion {
     /// Nobody has looked.
     Unknown,
     /// There is none.
     Absent,
     /// Here, with this row id.
-    At(Whereabouts, u64),
+    At(VersionRef, u64),
 }
 
 /// Where a version of the snapshot is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whereabouts {
+pub(crate) enum VersionRef {
     /// It was here when it was found; merges may have taken it elsewhere.
-    Found(Location),
+    Physical(Location),
     /// Its number among the places of the table that the transaction remembers.
-    Kept(usize),
+    Pinned(usize),
 }
 
 /// A changed row as it is now.
 #[derive(Clone, Debug)]
-pub(super) enum Now {
+pub(super) enum PendingVersion {
     Row(Vec<Value>),
     /// Removed; its key.
-    Gone(Vec<Value>),
+    Tombstone(Vec<Value>),
 }
 
 /// What a transaction has made of a key.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    pub before: Before,
-    pub now: Now,
+    pub base: BaseVersion,
+    pub now: PendingVersion,
     /// The row id of a row that is new in the transaction, once it has one; else 0.
     pub new_row_id: u64,
 }
@@ -73,16 +73,16 @@ pub(super) struct Change {
 impl Change {
     pub fn row(&self) -> Option<&[Value]> {
         match &self.now {
-            Now::Row(row) => Some(row),
-            Now::Gone(_) => None,
+            PendingVersion::Row(row) => Some(row),
+            PendingVersion::Tombstone(_) => None,
         }
     }
 
     /// The values of its key; a row id is not among them.
     pub fn key(&self, schema: &Schema) -> Vec<ValueRef<'_>> {
         match &self.now {
-            Now::Gone(key) => key.iter().map(Value::as_ref).collect(),
-            Now::Row(row) => {
+            PendingVersion::Tombstone(key) => key.iter().map(Value::as_ref).collect(),
+            PendingVersion::Row(row) => {
                 let positions = schema.key_positions().iter();
                 positions.filter_map(|p| row.get(*p)).map(Value::as_ref).collect()
             }
@@ -91,14 +91,14 @@ impl Change {
 
     /// The row id, when there is one already.
     pub fn row_id(&self) -> u64 {
-        match self.before {
-            Before::At(_, row_id) => row_id,
-            Before::Unknown | Before::Absent => self.new_row_id,
+        match self.base {
+            BaseVersion::At(_, row_id) => row_id,
+            BaseVersion::Unknown | BaseVersion::Absent => self.new_row_id,
         }
     }
 
     pub fn byte_count(&self, key: &[u8]) -> usize {
-        let (Now::Row(values) | Now::Gone(values)) = &self.now;
+        let (PendingVersion::Row(values) | PendingVersion::Tombstone(values)) = &self.now;
         let bytes = |value: &Value| value.as_ref().as_bytes().map_or(0, <[u8]>::len);
         let values_bytes: usize =
             values.iter().map(|value| size_of::<Value>() + bytes(value)).sum();
@@ -108,13 +108,13 @@ impl Change {
 
 /// What was changed of a table.
 pub(super) struct Changes {
-    pub current: Current,
+    pub current: TableVersion,
     pub by_key: BTreeMap<Vec<u8>, Change>,
     pub own: Option<OwnRows>,
     /// What has been written to files.
     pub spilled: Spilled,
     /// Where the versions of the snapshot are that do not show, as far as somebody has asked.
-    pub places: Option<Arc<Places>>,
+    pub places: Option<Arc<PinnedLocations>>,
     /// Bytes of the changes, about.
     pub bytes: usize,
 }
@@ -122,20 +122,20 @@ pub(super) struct Changes {
 /// How a key was before a change of it.
 pub(super) struct Undo {
     pub key: Vec<u8>,
-    pub previous: Previous,
+    pub previous: UndoRecord,
     /// What the snapshot has under the key.
-    pub before: Before,
+    pub base: BaseVersion,
 }
 
 /// What a key was changed to so far.
-pub(super) enum Previous {
+pub(super) enum UndoRecord {
     /// It was not changed.
     Nothing,
     Change(Box<Change>),
     /// To a row that lies in a file.
     Spilled(Place),
     /// It was removed, which is no longer known in memory.
-    Gone,
+    Tombstone,
 }
 
 impl Undo {
@@ -144,24 +144,24 @@ impl Undo {
         UNDO_BYTES
             + self.key.len()
             + match &self.previous {
-                Previous::Change(change) => change.byte_count(&self.key),
-                Previous::Nothing | Previous::Spilled(_) | Previous::Gone => 0,
+                UndoRecord::Change(change) => change.byte_count(&self.key),
+                UndoRecord::Nothing | UndoRecord::Spilled(_) | UndoRecord::Tombstone => 0,
             }
     }
 }
 
 impl Changes {
-    pub fn new(current: Current) -> Self {
+    pub fn new(current: TableVersion) -> Self {
         let (by_key, spilled) = (BTreeMap::new(), Spilled::default());
         Self { current, by_key, own: None, spilled, places: None, bytes: 0 }
     }
 
     /// Changes a key.
     pub fn set(&mut self, key: Vec<u8>, change: Change) -> Result<Undo> {
-        let before = change.before;
+        let base = change.base;
         let spilled = match self.spilled.is_empty() || self.by_key.contains_key(&key) {
-            true => Previous::Nothing,
-            false => self.spilled.take(&self.current, &key, before)?,
+            true => UndoRecord::Nothing,
+            false => self.spilled.take(&self.current, &key, base)?,
         };
         if let Some(own) = &mut self.own {
             own.note(&key);
@@ -169,8 +169,8 @@ impl Changes {
         self.bytes += change.byte_count(&key);
         let previous = self.by_key.insert(key.clone(), change);
         self.bytes -= previous.as_ref().map_or(0, |change| change.byte_count(&key));
-        let previous = previous.map_or(spilled, |change| Previous::Change(Box::new(change)));
-        Ok(Undo { key, previous, before })
+        let previous = previous.map_or(spilled, |change| UndoRecord::Change(Box::new(change)));
+        Ok(Undo { key, previous, base })
     }
 
     /// Takes a change back.
@@ -183,22 +183,25 @@ impl Changes {
             None if planted("undone_rows_stay_in_files") => {}
             None => self.spilled.forget(&self.current, &undo.key),
         }
-        match (undo.previous, undo.before) {
-            (Previous::Change(previous), _) => {
+        match (undo.previous, undo.base) {
+            (UndoRecord::Change(previous), _) => {
                 self.bytes += previous.byte_count(&undo.key);
                 self.by_key.insert(undo.key, *previous);
             }
-            (Previous::Spilled(place), before) => self.spilled.restore(Some(place), before),
-            (Previous::Gone, before) => self.spilled.restore(None, before),
-            (Previous::Nothing, Before::At(_, row_id)) => self.spilled.show(row_id),
-            (Previous::Nothing, Before::Absent | Before::Unknown) => {}
+            (UndoRecord::Spilled(place), base) => self.spilled.restore(Some(place), base),
+            (UndoRecord::Tombstone, base) => self.spilled.restore(None, base),
+            (UndoRecord::Nothing, BaseVersion::At(_, row_id)) => self.spilled.show(row_id),
+            (UndoRecord::Nothing, BaseVersion::Absent | BaseVersion::Unknown) => {}
         }
     }
 
     /// True when the table is as it was.
     pub fn is_empty(&self) -> bool {
         let is_nothing = |change: &Change| {
-            matches!((&change.now, change.before), (Now::Gone(_), Before::Absent))
+            matches!(
+                (&change.now, change.base),
+                (PendingVersion::Tombstone(_), BaseVersion::Absent)
+            )
         };
         self.spilled.is_without_effect() && self.by_key.values().all(is_nothing)
     }
@@ -226,9 +229,9 @@ impl Changes {
     ) -> Result<()> {
         let schema = &self.current.schema;
         let is_generated = schema.key_positions().is_empty();
-        if is_generated && change.before == Before::Absent {
+        if is_generated && change.base == BaseVersion::Absent {
             // Nobody else has its key.
-            let Now::Row(row) = &change.now else { return Ok(()) };
+            let PendingVersion::Row(row) = &change.now else { return Ok(()) };
             let (row_id, uniques) = (change.new_row_id, Vec::new());
             let hash = writer.table().hasher().hash_row_id(row_id);
             staged.put(row.as_slice(), PreparedPut { hash, existing: None, row_id, uniques });
@@ -242,17 +245,19 @@ impl Changes {
         expect_snapshot(&self.current, &key, existing.as_ref(), read_at)?;
         let there = existing.filter(|existing| existing.deleted == 0);
         let has_expired = existing.is_some_and(|existing| existing.has_expired_since(read_at));
-        if let (Now::Row(_), Before::At(..), true) = (&change.now, change.before, has_expired) {
+        if let (PendingVersion::Row(_), BaseVersion::At(..), true) =
+            (&change.now, change.base, has_expired)
+        {
             return Err(super::row_gone(&self.current, &key));
         }
         match (&change.now, there) {
-            (Now::Gone(_), Some(_)) if planted("transaction_forgets_deletes") => {}
-            (Now::Gone(_), Some(existing)) => staged.delete(existing),
-            (Now::Gone(_), None) => {}
-            (Now::Row(row), Some(existing)) => {
+            (PendingVersion::Tombstone(_), Some(_)) if planted("transaction_forgets_deletes") => {}
+            (PendingVersion::Tombstone(_), Some(existing)) => staged.delete(existing),
+            (PendingVersion::Tombstone(_), None) => {}
+            (PendingVersion::Row(row), Some(existing)) => {
                 staged.put(row.as_slice(), PreparedPut::update(hash, existing));
             }
-            (Now::Row(row), None) => {
+            (PendingVersion::Row(row), None) => {
                 let row_id = match change.new_row_id {
                     0 => writer.reserve_row_ids(1),
                     given => given,

@@ -236,7 +236,7 @@ impl GroupColumn {
 
     /// The value of a row as the type of the column, unless it is long.
     #[inline]
-    pub fn near_value(&self, data_type: DataType, row: usize) -> Option<ValueRef<'_>> {
+    pub fn in_place_value(&self, data_type: DataType, row: usize) -> Option<ValueRef<'_>> {
         if self.data_type != data_type {
             return None;
         }
@@ -257,7 +257,7 @@ impl GroupColumn {
     /// The word of a row in a column of bytes that cannot be NULL, where it names bytes of the
     /// heap.
     #[inline]
-    pub fn near_word(&self, data_type: DataType, row: usize) -> Option<u64> {
+    pub fn in_place_word(&self, data_type: DataType, row: usize) -> Option<u64> {
         let Storage::Variable(words, _) = &self.storage else { return None };
         if self.nulls.is_some() || self.data_type != data_type {
             return None;

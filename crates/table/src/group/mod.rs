@@ -31,7 +31,7 @@ use esker_vfs::sync::AtomicU64;
 
 use crate::Result;
 use crate::column_map::{ColumnMap, initial_column};
-use crate::death::Death;
+use crate::delete_stamp::DeleteStamp;
 use crate::expiry::initial_expiry;
 use crate::key_order::SortedRows;
 use crate::location::{Location, row_word};
@@ -170,32 +170,32 @@ impl Group {
     /// The commit that killed a row, 0 while it lives.
     #[must_use]
     pub fn deleted(&self, row: usize) -> u64 {
-        self.death(row).commit()
+        self.delete_stamp(row).commit()
     }
 
-    pub(crate) fn death(&self, row: usize) -> Death {
-        Death::from_word(self.deleted.get(row_word(row)))
+    pub(crate) fn delete_stamp(&self, row: usize) -> DeleteStamp {
+        DeleteStamp::from_word(self.deleted.get(row_word(row)))
     }
 
     /// Marks a row dead from a commit on.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full.
-    pub(crate) fn delete(&self, row: usize, death: Death) -> Result<()> {
+    pub(crate) fn delete(&self, row: usize, delete_stamp: DeleteStamp) -> Result<()> {
         debug_assert!(
             self.deleted.get(row_word(row)) == 0,
             "row {row} of group {} died twice",
             self.id
         );
-        self.set_death(row, death)?;
+        self.set_delete_stamp(row, delete_stamp)?;
         // Whoever sees the count sees the rows that it counts.
         self.dead.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
     /// Notes that a dead row has a successor.
-    pub(crate) fn supersede(&self, row: usize, death: Death) -> Result<()> {
-        self.set_death(row, death.with_successor())?;
+    pub(crate) fn supersede(&self, row: usize, delete_stamp: DeleteStamp) -> Result<()> {
+        self.set_delete_stamp(row, delete_stamp.with_successor())?;
         self.succeeded.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -204,8 +204,8 @@ impl Group {
         self.succeeded.load(Ordering::Acquire)
     }
 
-    fn set_death(&self, row: usize, death: Death) -> Result<()> {
-        Ok(self.deleted.set(row_word(row), death.word())?)
+    fn set_delete_stamp(&self, row: usize, delete_stamp: DeleteStamp) -> Result<()> {
+        Ok(self.deleted.set(row_word(row), delete_stamp.word())?)
     }
 
     /// The version that a row superseded.
@@ -220,7 +220,7 @@ impl Group {
     /// `Corrupt` when it is long and does not fit its checksum; likewise below.
     pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
         let column = self.column_map.get(field.id).and_then(|at| self.columns.get(at));
-        match column.and_then(|column| column.near_value(field.data_type, row)) {
+        match column.and_then(|column| column.in_place_value(field.data_type, row)) {
             Some(value) => Ok(value),
             None => Ok(self.column(field, row, row + 1)?.value(0)),
         }
@@ -243,10 +243,10 @@ impl Group {
     /// The column of a field, the word of a row, and the bytes that it names, where they lie in the
     /// heap of the column.
     #[inline]
-    pub(crate) fn near_bytes(&self, field: &Field, row: usize) -> Option<(usize, u64, &[u8])> {
+    pub(crate) fn in_place_bytes(&self, field: &Field, row: usize) -> Option<(usize, u64, &[u8])> {
         let at = self.column_map.get(field.id)?;
         let column = self.columns.get(at)?;
-        let word = column.near_word(field.data_type, row)?;
+        let word = column.in_place_word(field.data_type, row)?;
         Some((at, word, column.word_bytes(word)))
     }
 

@@ -12,7 +12,7 @@ use super::form::bytes_of;
 use super::samples::{SAMPLED_ROWS, SortedRun};
 use crate::Result;
 use crate::table::{SnapshotPart, TableSnapshot};
-use crate::view::Unit;
+use crate::view::RowGroup;
 
 /// Rows whose keys are touched together.
 const TOUCHED_ROWS_MAX: usize = 2 * SAMPLED_ROWS;
@@ -30,7 +30,7 @@ pub enum Direction {
 pub type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// Gives the visible rows of a snapshot by key. Each source is a sorted sequence of rows of one
-/// unit; the one whose head comes next is the last of `sources`.
+/// row group; the one whose head comes next is the last of `sources`.
 pub struct KeyCursor {
     form: Arc<KeyForm>,
     direction: Direction,
@@ -42,11 +42,11 @@ pub struct KeyCursor {
 pub struct KeyRow {
     /// The part of the snapshot.
     pub part: Arc<SnapshotPart>,
-    /// Its number in the unit.
+    /// Its number in the row group.
     pub row: usize,
 }
 
-/// The rest of the rows of one unit, or of one of its runs.
+/// The rest of the rows of one row group, or of one of its runs.
 struct Source {
     part: Arc<SnapshotPart>,
     /// `None` where the rows lie in the order of the key.
@@ -72,15 +72,15 @@ impl KeyCursor {
     ) -> Result<Self> {
         let mut sources = Vec::new();
         for part in snapshot.parts() {
-            let unit = part.unit();
-            let runs = match unit {
-                Unit::Segment(segment) if segment.is_ordered_by_key() => vec![None],
-                Unit::Segment(segment) => {
-                    let runs = segment.by_key.cover(unit, form, part.row_count())?;
+            let row_group = part.row_group();
+            let runs = match row_group {
+                RowGroup::Segment(segment) if segment.is_ordered_by_key() => vec![None],
+                RowGroup::Segment(segment) => {
+                    let runs = segment.by_key.cover(row_group, form, part.row_count())?;
                     runs.into_iter().map(Some).collect()
                 }
-                Unit::Group(group) => {
-                    let runs = group.by_key.cover(unit, form, part.row_count())?;
+                RowGroup::Group(group) => {
+                    let runs = group.by_key.cover(row_group, form, part.row_count())?;
                     runs.into_iter().map(Some).collect()
                 }
             };
@@ -185,8 +185,8 @@ impl Source {
     /// The least key as the zone map knows it, where the walk begins with the first row.
     fn guess_head(&mut self, form: &KeyForm, direction: Direction) -> Result<()> {
         let begins = self.rest.start == 0 && self.run.is_none() && direction == Direction::Up;
-        match (begins, self.part.unit(), form.plain_field()) {
-            (true, Unit::Segment(segment), Some(field)) => {
+        match (begins, self.part.row_group(), form.plain_field()) {
+            (true, RowGroup::Segment(segment), Some(field)) => {
                 let least = segment.zone(field, 0).and_then(|(least, _, _)| least.as_bytes());
                 let Some(least) = least else { return self.read_head(form, direction) };
                 self.head.extend_from_slice(least);
@@ -203,7 +203,7 @@ impl Source {
             Direction::Down => self.rest.end.saturating_sub(1),
         };
         self.is_bound = false;
-        form.read(self.part.unit(), self.row(at), &mut self.head)
+        form.read(self.part.row_group(), self.row(at), &mut self.head)
     }
 
     fn narrow(&mut self, form: &KeyForm, (least, greatest): KeyBounds<'_>) -> Result<()> {
@@ -232,7 +232,7 @@ impl Source {
         let (mut low, mut high) = (near.start, near.end);
         while low < high {
             let middle = low.midpoint(high);
-            let order = form.compare(self.part.unit(), self.row(middle), key, &mut scratch)?;
+            let order = form.compare(self.part.row_group(), self.row(middle), key, &mut scratch)?;
             if order.is_lt() || (beyond && order.is_eq()) {
                 low = middle + 1
             } else {
@@ -246,7 +246,9 @@ impl Source {
     /// segments of other keys. It knows the beginning of a long least key, which is not greater
     /// than the key, and nothing of a long greatest one.
     fn lies_beside(&self, form: &KeyForm, key: &[u8]) -> Option<Ordering> {
-        let (None, Unit::Segment(segment)) = (&self.run, self.part.unit()) else { return None };
+        let (None, RowGroup::Segment(segment)) = (&self.run, self.part.row_group()) else {
+            return None;
+        };
         let field = form.plain_field()?;
         let last = self.part.row_count().checked_sub(1)? / ZONE_ROWS;
         let (first, last) = (segment.zone(field, 0)?, segment.zone(field, last)?);
@@ -262,12 +264,12 @@ impl Source {
         let Some(field) = form.plain_field().filter(|_| near.len() <= TOUCHED_ROWS_MAX) else {
             return;
         };
-        if let (None, Unit::Segment(segment)) = (&self.run, self.part.unit())
-            && segment.touch_cells(field, near.clone())
+        if let (None, RowGroup::Segment(segment)) = (&self.run, self.part.row_group())
+            && segment.prefetch_cells(field, near.clone())
         {
             return;
         }
-        let first = |at| match bytes_of(self.part.unit(), field, self.row(at)) {
+        let first = |at| match bytes_of(self.part.row_group(), field, self.row(at)) {
             Ok(bytes) => bytes.first().copied().unwrap_or_default(),
             Err(_) => 0,
         };
@@ -278,23 +280,26 @@ impl Source {
     /// of the key: the zone map tells which zones begin later. Its bounds of long keys are cut
     /// short, so that an earlier zone may begin later, too, which its first row tells.
     fn near(&self, form: &KeyForm, key: &[u8], scratch: &mut Vec<u8>) -> Result<Range<usize>> {
-        let (unit, whole) = (self.part.unit(), self.rest.clone());
+        let (row_group, whole) = (self.part.row_group(), self.rest.clone());
         if let Some(run) = &self.run {
             return Ok(run.near(key));
         }
-        let (Unit::Segment(segment), Some(field)) = (unit, form.plain_field()) else {
+        let (RowGroup::Segment(segment), Some(field)) = (row_group, form.plain_field()) else {
             return Ok(whole);
         };
         let Some(samples) = segment.by_key.samples(segment, form) else { return Ok(whole) };
         let mut zone = samples.zone(segment, field, key);
         let rows = zone * ZONE_ROWS..((zone + 1) * ZONE_ROWS).min(whole.end);
-        let near = samples.within((unit, form), rows.clone(), zone, key);
+        let near = samples.within((row_group, form), rows.clone(), zone, key);
         if near.start > rows.start {
             return Ok(near);
         }
         let mut step = 1;
         let trusts = planted("range_trusts_cut_keys");
-        while zone > 0 && !trusts && form.compare(unit, zone * ZONE_ROWS, key, scratch)?.is_ge() {
+        while zone > 0
+            && !trusts
+            && form.compare(row_group, zone * ZONE_ROWS, key, scratch)?.is_ge()
+        {
             zone = zone.saturating_sub(step);
             step *= 2;
         }

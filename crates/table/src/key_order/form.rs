@@ -6,7 +6,7 @@ use esker_format::key::encode_key;
 use esker_format::{Field, Schema, ValueRef};
 
 use crate::Result;
-use crate::view::Unit;
+use crate::view::RowGroup;
 
 /// How the keys of a table become bytes: a key that is one text or byte string is its bytes, any
 /// other the order-preserving form of its values, end to end.
@@ -51,14 +51,14 @@ impl KeyForm {
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum; likewise below.
-    pub fn read(&self, unit: &Unit, row: usize, key: &mut Vec<u8>) -> Result<()> {
+    pub fn read(&self, row_group: &RowGroup, row: usize, key: &mut Vec<u8>) -> Result<()> {
         key.clear();
         if let Some(field) = self.plain_field() {
-            key.extend_from_slice(bytes_of(unit, field, row)?);
+            key.extend_from_slice(bytes_of(row_group, field, row)?);
             return Ok(());
         }
         for field in &self.fields {
-            encode_key(key, field.data_type, unit.value(field, row)?);
+            encode_key(key, field.data_type, row_group.value(field, row)?);
         }
         Ok(())
     }
@@ -66,27 +66,31 @@ impl KeyForm {
     /// How the key of a row compares with the bytes of a key; `scratch` is overwritten.
     pub(crate) fn compare(
         &self,
-        unit: &Unit,
+        row_group: &RowGroup,
         row: usize,
         key: &[u8],
         scratch: &mut Vec<u8>,
     ) -> Result<Ordering> {
         if let Some(field) = self.plain_field() {
-            return Ok(bytes_of(unit, field, row)?.cmp(key));
+            return Ok(bytes_of(row_group, field, row)?.cmp(key));
         }
-        self.read(unit, row, scratch)?;
+        self.read(row_group, row, scratch)?;
         Ok(scratch.as_slice().cmp(key))
     }
 }
 
 /// The bytes of a key that is one field.
 #[inline]
-pub(super) fn bytes_of<'a>(unit: &'a Unit, field: &'a Field, row: usize) -> Result<&'a [u8]> {
-    if let Some(bytes) = unit.cell(field, row) {
+pub(super) fn bytes_of<'a>(
+    row_group: &'a RowGroup,
+    field: &'a Field,
+    row: usize,
+) -> Result<&'a [u8]> {
+    if let Some(bytes) = row_group.cell(field, row) {
         return Ok(bytes);
     }
-    Ok(match unit.near_bytes(field, row)? {
+    Ok(match row_group.in_place_bytes(field, row)? {
         Some((_, bytes)) => bytes,
-        None => unit.column(field, row..row + 1)?.bytes(0),
+        None => row_group.column(field, row..row + 1)?.bytes(0),
     })
 }

@@ -14,7 +14,7 @@
 //! pass over the rows that are too new for them.
 //!
 //! Invariants
-//! 1. The runs of a unit name each row below their total length once.
+//! 1. The runs of a row group name each row below their total length once.
 //! 2. Within a run, rows rise by (key, row number): of two versions of one key the older comes
 //!    first.
 
@@ -30,9 +30,9 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use esker_format::Schema;
 use esker_vfs::sync::Mutex;
 
-use crate::rewrite::Kept;
+use crate::rewrite::LiveVersion;
 use crate::segment::Segment;
-use crate::view::Unit;
+use crate::view::RowGroup;
 use crate::{Error, Result};
 pub use cursor::{Direction, KeyBounds, KeyCursor, KeyRow};
 pub use form::KeyForm;
@@ -41,7 +41,7 @@ use samples::{SegmentSamples, SortedRun};
 /// Longer runs are not merged any more: a reader would wait for it.
 const MERGED_ROWS_MAX: usize = 1 << 17;
 
-/// The rows of a unit, sorted as far as somebody has asked.
+/// The rows of a row group, sorted as far as somebody has asked.
 #[derive(Default)]
 pub struct SortedRows {
     runs: Mutex<Vec<Arc<SortedRun>>>,
@@ -50,27 +50,27 @@ pub struct SortedRows {
 }
 
 impl SortedRows {
-    /// Runs that name all of the first `rows` rows of a unit, and maybe later ones.
+    /// Runs that name all of the first `rows` rows of a row group, and maybe later ones.
     pub(crate) fn cover(
         &self,
-        unit: &Unit,
+        row_group: &RowGroup,
         form: &KeyForm,
         rows: usize,
     ) -> Result<Vec<Arc<SortedRun>>> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let covered: usize = runs.iter().map(|run| run.rows.len()).sum();
         if covered < rows {
-            let mut run = sorted(unit, form, covered..rows)?;
+            let mut run = sorted(row_group, form, covered..rows)?;
             let mut kept = runs.clone();
             while let Some(last) = kept.last() {
                 let len = last.rows.len();
                 if len > 2 * run.len() || len + run.len() > MERGED_ROWS_MAX {
                     break;
                 }
-                run = merged(unit, form, &last.rows, &run)?;
+                run = merged(row_group, form, &last.rows, &run)?;
                 kept.pop();
             }
-            kept.push(Arc::new(SortedRun::new(unit, form, run)?));
+            kept.push(Arc::new(SortedRun::new(row_group, form, run)?));
             *runs = kept;
         }
         Ok(runs.clone())
@@ -84,11 +84,11 @@ impl SortedRows {
 }
 
 /// Some rows by key: first by eight bytes of it, and by all of it where these are equal.
-fn sorted(unit: &Unit, form: &KeyForm, rows: std::ops::Range<usize>) -> Result<Vec<u32>> {
+fn sorted(row_group: &RowGroup, form: &KeyForm, rows: std::ops::Range<usize>) -> Result<Vec<u32>> {
     let mut pairs = Vec::with_capacity(rows.len());
     let mut key = Vec::new();
     for row in rows {
-        form.read(unit, row, &mut key)?;
+        form.read(row_group, row, &mut key)?;
         pairs.push((first_bytes(&key), u32::try_from(row).unwrap_or(u32::MAX)));
     }
     pairs.sort_unstable();
@@ -96,7 +96,7 @@ fn sorted(unit: &Unit, form: &KeyForm, rows: std::ops::Range<usize>) -> Result<V
     let mut failed = None;
     for equal in pairs.chunk_by_mut(|a, b| a.0 == b.0).filter(|chunk| chunk.len() > 1) {
         equal.sort_by(|a, b| {
-            let order = compare(unit, form, (a.1, b.1), (&mut key, &mut other));
+            let order = compare(row_group, form, (a.1, b.1), (&mut key, &mut other));
             order.unwrap_or_else(|e| {
                 failed.get_or_insert(e);
                 Ordering::Equal
@@ -106,17 +106,17 @@ fn sorted(unit: &Unit, form: &KeyForm, rows: std::ops::Range<usize>) -> Result<V
     failed.map_or_else(|| Ok(pairs.into_iter().map(|(_, row)| row).collect()), Err)
 }
 
-/// Versions of several units, by key, and of one key by age.
+/// Versions of several row groups, by key, and of one key by age.
 pub(crate) fn sorted_by_key(
     form: &KeyForm,
-    units: &[Unit],
-    versions: Vec<Kept>,
-) -> Result<Vec<Kept>> {
+    row_groups: &[RowGroup],
+    versions: Vec<LiveVersion>,
+) -> Result<Vec<LiveVersion>> {
     let mut key = Vec::new();
     let mut keyed = Vec::with_capacity(versions.len());
     for version in versions {
-        let Some(unit) = units.get(version.unit as usize) else { continue };
-        form.read(unit, version.row as usize, &mut key)?;
+        let Some(row_group) = row_groups.get(version.row_group as usize) else { continue };
+        form.read(row_group, version.row as usize, &mut key)?;
         keyed.push((first_bytes(&key), version));
     }
     // Stable: segments are sorted already, which this sort makes use of.
@@ -124,14 +124,19 @@ pub(crate) fn sorted_by_key(
     for equal in keyed.chunk_by_mut(|a, b| a.0 == b.0).filter(|chunk| chunk.len() > 1) {
         let mut whole = Vec::with_capacity(equal.len());
         for (_, version) in equal.iter() {
-            let Some(unit) = units.get(version.unit as usize) else { continue };
-            form.read(unit, version.row as usize, &mut key)?;
+            let Some(row_group) = row_groups.get(version.row_group as usize) else { continue };
+            form.read(row_group, version.row as usize, &mut key)?;
             whole.push((key.clone(), *version));
         }
-        // Units that were rewritten at different times are not always in the order of their rows.
-        let age = |kept: &Kept| {
-            let unit = units.get(kept.unit as usize);
-            (unit.map_or(0, |unit| unit.created(kept.row as usize)), kept.unit, kept.row)
+        // Row groups that were rewritten at different times are not always in the order of their
+        // rows.
+        let age = |kept: &LiveVersion| {
+            let row_group = row_groups.get(kept.row_group as usize);
+            (
+                row_group.map_or(0, |row_group| row_group.created(kept.row as usize)),
+                kept.row_group,
+                kept.row,
+            )
         };
         whole.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| age(&a.1).cmp(&age(&b.1))));
         for (to, (_, version)) in equal.iter_mut().zip(whole) {
@@ -149,10 +154,10 @@ pub fn verify(segment: &Arc<Segment>, schema: &Schema) -> Result<()> {
     if !segment.is_ordered_by_key() {
         return Ok(());
     }
-    let (form, unit) = (KeyForm::of(schema), Unit::Segment(Arc::clone(segment)));
+    let (form, row_group) = (KeyForm::of(schema), RowGroup::Segment(Arc::clone(segment)));
     let (mut key, mut before) = (Vec::new(), Vec::new());
     for row in 0..segment.row_count() {
-        form.read(&unit, row, &mut key)?;
+        form.read(&row_group, row, &mut key)?;
         if row > 0 && key < before {
             let message =
                 format!("segment {}: row {row} is not in the order of the key", segment.id());
@@ -163,12 +168,12 @@ pub fn verify(segment: &Arc<Segment>, schema: &Schema) -> Result<()> {
     Ok(())
 }
 
-fn merged(unit: &Unit, form: &KeyForm, older: &[u32], newer: &[u32]) -> Result<Vec<u32>> {
+fn merged(row_group: &RowGroup, form: &KeyForm, older: &[u32], newer: &[u32]) -> Result<Vec<u32>> {
     let mut rows = Vec::with_capacity(older.len() + newer.len());
     let (mut older, mut newer) = (older.iter().peekable(), newer.iter().peekable());
     let (mut a_key, mut b_key) = (Vec::new(), Vec::new());
     let read = |row: Option<&&u32>, key: &mut Vec<u8>| match row {
-        Some(row) => form.read(unit, **row as usize, key),
+        Some(row) => form.read(row_group, **row as usize, key),
         None => Ok(()),
     };
     read(older.peek(), &mut a_key)?;
@@ -190,13 +195,13 @@ fn merged(unit: &Unit, form: &KeyForm, older: &[u32], newer: &[u32]) -> Result<V
 }
 
 fn compare(
-    unit: &Unit,
+    row_group: &RowGroup,
     form: &KeyForm,
     (a, b): (u32, u32),
     (a_key, b_key): (&mut Vec<u8>, &mut Vec<u8>),
 ) -> Result<Ordering> {
-    form.read(unit, a as usize, a_key)?;
-    form.read(unit, b as usize, b_key)?;
+    form.read(row_group, a as usize, a_key)?;
+    form.read(row_group, b as usize, b_key)?;
     Ok(a_key.cmp(&b_key).then(a.cmp(&b)))
 }
 

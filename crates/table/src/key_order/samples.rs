@@ -19,7 +19,7 @@ use esker_format::segment::ZONE_ROWS;
 use super::{KeyForm, first_bytes};
 use crate::Result;
 use crate::segment::Segment;
-use crate::view::Unit;
+use crate::view::RowGroup;
 
 /// Of so many rows one is sampled.
 pub(super) const SAMPLED_ROWS: usize = 16;
@@ -62,16 +62,22 @@ impl Heads {
     }
 }
 
-/// The heads of some rows of a unit in the order of the key, named by their places among `len`.
-fn sampled(unit: &Unit, form: &KeyForm, len: usize, row: impl Fn(usize) -> usize) -> Result<Heads> {
+/// The heads of some rows of a row group in the order of the key, named by their places among
+/// `len`.
+fn sampled(
+    row_group: &RowGroup,
+    form: &KeyForm,
+    len: usize,
+    row: impl Fn(usize) -> usize,
+) -> Result<Heads> {
     let places = (0..len).step_by(SAMPLED_ROWS);
     let (mut key, mut last) = (Vec::new(), Vec::new());
     let Some(end) = places.clone().next_back() else { return Ok(Heads::default()) };
-    form.read(unit, row(0), &mut key)?;
-    form.read(unit, row(end), &mut last)?;
+    form.read(row_group, row(0), &mut key)?;
+    form.read(row_group, row(end), &mut last)?;
     let mut heads = Heads::new(&key, &last, places.len());
     for place in places {
-        form.read(unit, row(place), &mut key)?;
+        form.read(row_group, row(place), &mut key)?;
         heads.push(&key);
     }
     Ok(heads)
@@ -85,7 +91,7 @@ fn rows_near(heads: &Heads, key: &[u8], len: usize) -> Range<usize> {
     start..(near.end * SAMPLED_ROWS).min(len)
 }
 
-/// Rows of a unit by key.
+/// Rows of a row group by key.
 #[derive(Debug)]
 pub struct SortedRun {
     pub(super) rows: Vec<u32>,
@@ -94,10 +100,10 @@ pub struct SortedRun {
 
 impl SortedRun {
     /// A run of rows that are sorted.
-    pub(super) fn new(unit: &Unit, form: &KeyForm, rows: Vec<u32>) -> Result<Self> {
+    pub(super) fn new(row_group: &RowGroup, form: &KeyForm, rows: Vec<u32>) -> Result<Self> {
         let row = |place: usize| rows.get(place).map_or(usize::MAX, |row| *row as usize);
         let heads = match rows.len() >= SAMPLED_FROM_ROWS {
-            true => Some(sampled(unit, form, rows.len(), row)?),
+            true => Some(sampled(row_group, form, rows.len(), row)?),
             false => None,
         };
         Ok(Self { rows, heads })
@@ -151,7 +157,7 @@ impl SegmentSamples {
     /// zone before. Where keys are damaged, the whole zone: whoever needs those finds it out.
     pub fn within(
         &self,
-        (unit, form): (&Unit, &KeyForm),
+        (row_group, form): (&RowGroup, &KeyForm),
         rows: Range<usize>,
         zone: usize,
         key: &[u8],
@@ -159,7 +165,7 @@ impl SegmentSamples {
         let Some(slot) = self.within.get(zone) else { return rows };
         let heads = match slot.get() {
             Some(heads) => heads,
-            None => match sampled(unit, form, rows.len(), |place| rows.start + place) {
+            None => match sampled(row_group, form, rows.len(), |place| rows.start + place) {
                 Ok(heads) => slot.get_or_init(|| heads),
                 Err(_) => return rows,
             },

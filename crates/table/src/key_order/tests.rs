@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{KeyForm, SortedRows};
 use crate::group::GroupWriter;
-use crate::view::Unit;
+use crate::view::RowGroup;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -26,7 +26,7 @@ proptest! {
             .unwrap();
         let arena = Arena::new(ArenaOptions::default()).unwrap();
         let mut writer = GroupWriter::create(&arena, 1, &schema).unwrap();
-        let unit = Unit::Group(Arc::clone(writer.group()));
+        let row_group = RowGroup::Group(Arc::clone(writer.group()));
         let (form, sorted) = (KeyForm::of(&schema), SortedRows::default());
         let mut looks = looks;
         looks.push(rows.len());
@@ -40,7 +40,7 @@ proptest! {
                 writer.push((&row, &[]), written as u64 + 1, true, 1, None).unwrap();
                 written += 1;
             }
-            let runs = sorted.cover(&unit, &form, look).unwrap();
+            let runs = sorted.cover(&row_group, &form, look).unwrap();
             let mut seen = Vec::new();
             for run in &runs {
                 let key = |row: &u32| (rows[*row as usize].clone(), *row);

@@ -2,10 +2,10 @@
 
 use esker_format::{Column, ColumnSlice, Data, Field, ValueRef};
 
-use super::{Kept, RELEASE_ROWS, RewritePlan, SegmentSink};
+use super::{LiveVersion, RELEASE_ROWS, RewritePlan, SegmentSink};
 use crate::Result;
 use crate::value_file::StoredValue;
-use crate::view::Unit;
+use crate::view::RowGroup;
 
 /// One column of an output on its way.
 pub(super) struct Gathering<'a> {
@@ -17,8 +17,8 @@ pub(super) struct Gathering<'a> {
     column: Column,
     /// The long values, by row of the output.
     long: Vec<(usize, StoredValue)>,
-    /// The last long value that all rows of a unit have, and where it was stored: units may have
-    /// different ones.
+    /// The last long value that all rows of a row group have, and where it was stored: row groups
+    /// may have different ones.
     constant: Option<(Vec<u8>, StoredValue)>,
 }
 
@@ -38,21 +38,21 @@ impl<'a> Gathering<'a> {
         (self.column, self.long)
     }
 
-    /// Copies rows, in runs of consecutive rows of one unit. What has been read of a unit leaves
-    /// the memory again, or all of the inputs would be there at the same time.
-    pub fn rows(&mut self, rows: &[Kept]) -> Result<()> {
+    /// Copies rows, in runs of consecutive rows of one row group. What has been read of a row group
+    /// leaves the memory again, or all of the inputs would be there at the same time.
+    pub fn rows(&mut self, rows: &[LiveVersion]) -> Result<()> {
         let plan = self.plan;
         let mut at = 0;
         let mut read = vec![0; plan.inputs.len()];
         while let Some(first) = rows.get(at) {
-            let Some(unit) = plan.unit(first) else { break };
+            let Some(row_group) = plan.row_group(first) else { break };
             let start = first.row as usize;
-            let limit = match unit {
-                Unit::Group(group) => group.chunk_end(start),
-                Unit::Segment(segment) => segment.zone_end(start),
+            let limit = match row_group {
+                RowGroup::Group(group) => group.chunk_end(start),
+                RowGroup::Segment(segment) => segment.zone_end(start),
             };
-            let follows = |(i, kept): (usize, &Kept)| {
-                kept.unit == first.unit && kept.row as usize == start + i
+            let follows = |(i, kept): (usize, &LiveVersion)| {
+                kept.row_group == first.row_group && kept.row as usize == start + i
             };
             let rest = rows.get(at..).unwrap_or_default();
             let run = rest
@@ -62,17 +62,18 @@ impl<'a> Gathering<'a> {
                 .take_while(|pair| follows(*pair))
                 .count()
                 .max(1);
-            if unit.has_long(self.field) {
-                (start..start + run).try_for_each(|row| self.row(unit, row))?;
+            if row_group.has_long(self.field) {
+                (start..start + run).try_for_each(|row| self.row(row_group, row))?;
             } else {
-                self.near(&unit.column(self.field, start..start + run)?)?;
+                self.near(&row_group.column(self.field, start..start + run)?)?;
             }
             at += run;
-            let next = rows.get(at).map(|kept| kept.unit);
-            if let Some(read) = read.get_mut(first.unit as usize) {
+            let next = rows.get(at).map(|kept| kept.row_group);
+            if let Some(read) = read.get_mut(first.row_group as usize) {
                 *read += run;
-                if *read >= RELEASE_ROWS.min(unit.row_count()) && next != Some(first.unit) {
-                    unit.release();
+                if *read >= RELEASE_ROWS.min(row_group.row_count()) && next != Some(first.row_group)
+                {
+                    row_group.release();
                     *read = 0;
                 }
             }
@@ -80,10 +81,10 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// One row of a unit that has long values.
-    fn row(&mut self, unit: &Unit, row: usize) -> Result<()> {
-        let Some(stored) = unit.stored_value(self.field, row)? else {
-            return self.near(&unit.column(self.field, row..row + 1)?);
+    /// One row of a row group that has long values.
+    fn row(&mut self, row_group: &RowGroup, row: usize) -> Result<()> {
+        let Some(stored) = row_group.stored_value(self.field, row)? else {
+            return self.near(&row_group.column(self.field, row..row + 1)?);
         };
         let stored = match self.plan.emptied.contains(&stored.reference.file) {
             true => self.moved(&stored)?,
@@ -108,7 +109,7 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// Copies rows whose values lie in the unit; one that is too long for that goes to a value
+    /// Copies rows whose values lie in the row group; one that is too long for that goes to a value
     /// file.
     fn near(&mut self, slice: &ColumnSlice<'_>) -> Result<()> {
         let is_long = |i| slice.bytes(i).len() > self.long_bytes;

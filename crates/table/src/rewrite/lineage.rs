@@ -14,9 +14,9 @@ use esker_log::sabotage::planted;
 use super::RewritePlan;
 use crate::forwarding::RowWords;
 use crate::location::{Location, row_word};
-use crate::view::{Resolved, Unit, View};
+use crate::view::{Resolved, RowGroup, View};
 
-/// Some units on their way to others.
+/// Some row groups on their way to others.
 pub(super) struct Lineage<'a> {
     pub plan: &'a RewritePlan,
     /// What has the inputs, and where older ones went.
@@ -27,11 +27,11 @@ pub(super) struct Lineage<'a> {
 
 impl Lineage<'_> {
     /// The version that a row leads back to: the newest older one that is kept.
-    pub fn older(&self, unit: &Unit, row: usize) -> Option<Location> {
-        let mut named = unit.replaced(row);
+    pub fn older(&self, row_group: &RowGroup, row: usize) -> Option<Location> {
+        let mut named = row_group.replaced(row);
         loop {
             let location = named?;
-            let (found, row) = match self.view.lead_back(location) {
+            let (found, row) = match self.view.link_previous(location) {
                 Resolved::Row(found, row) => (found, row),
                 // Whoever comes here reads between a delete and the next insert of the key, or all
                 // see what names it.
@@ -51,9 +51,9 @@ impl Lineage<'_> {
     /// True when versions are dropped that died after the oldest commit that somebody reads.
     pub fn drops_between(&self) -> bool {
         let mut inputs = self.plan.inputs.iter().enumerate();
-        inputs.any(|(input, unit)| {
-            unit.dead_count() > 0
-                && (0..unit.row_count()).any(|row| self.is_between(input, unit, row))
+        inputs.any(|(input, row_group)| {
+            row_group.dead_count() > 0
+                && (0..row_group.row_count()).any(|row| self.is_between(input, row_group, row))
         })
     }
 
@@ -61,22 +61,24 @@ impl Lineage<'_> {
     pub fn older_of_dropped(&self) -> Vec<RowWords> {
         let named = self.named_by_inputs();
         let inputs = self.plan.inputs.iter().enumerate();
-        let of_input = |(input, unit): (usize, &Unit)| {
+        let of_input = |(input, row_group): (usize, &RowGroup)| {
             let is_named = |row: usize| named.get(input).is_some_and(|rows| has(rows, row));
-            let is_wanted = |row: &usize| self.is_between(input, unit, *row) && !is_named(*row);
-            let rows = (0..unit.row_count()).filter(is_wanted);
-            rows.filter_map(|row| Some((row_word(row), self.older(unit, row)?.word()))).collect()
+            let is_wanted =
+                |row: &usize| self.is_between(input, row_group, *row) && !is_named(*row);
+            let rows = (0..row_group.row_count()).filter(is_wanted);
+            rows.filter_map(|row| Some((row_word(row), self.older(row_group, row)?.word())))
+                .collect()
         };
         inputs.map(of_input).collect()
     }
 
     /// Which rows of each input are named by rows of inputs, one bit each.
     fn named_by_inputs(&self) -> Vec<Vec<u64>> {
-        let bits = |unit: &Unit| vec![0u64; unit.row_count().div_ceil(64)];
+        let bits = |row_group: &RowGroup| vec![0u64; row_group.row_count().div_ceil(64)];
         let mut named: Vec<Vec<u64>> = self.plan.inputs.iter().map(bits).collect();
-        for unit in &self.plan.inputs {
-            for location in (0..unit.row_count()).filter_map(|row| unit.replaced(row)) {
-                let Resolved::Row(found, row) = self.view.lead_back(location) else { continue };
+        for row_group in &self.plan.inputs {
+            for location in (0..row_group.row_count()).filter_map(|row| row_group.replaced(row)) {
+                let Resolved::Row(found, row) = self.view.link_previous(location) else { continue };
                 let rows = self.input(found).and_then(|input| named.get_mut(input));
                 if let Some(word) = rows.and_then(|rows| rows.get_mut(row / 64)) {
                     *word |= 1 << (row % 64);
@@ -86,12 +88,12 @@ impl Lineage<'_> {
         named
     }
 
-    fn is_between(&self, input: usize, unit: &Unit, row: usize) -> bool {
-        self.target(input, row) == 0 && unit.deleted(row) > self.plan.readers.oldest()
+    fn is_between(&self, input: usize, row_group: &RowGroup, row: usize) -> bool {
+        self.target(input, row) == 0 && row_group.deleted(row) > self.plan.readers.oldest()
     }
 
-    fn input(&self, unit: &Unit) -> Option<usize> {
-        self.plan.inputs.iter().position(|input| input.id() == unit.id())
+    fn input(&self, row_group: &RowGroup) -> Option<usize> {
+        self.plan.inputs.iter().position(|input| input.id() == row_group.id())
     }
 
     fn target(&self, input: usize, row: usize) -> u64 {

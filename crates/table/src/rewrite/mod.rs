@@ -1,11 +1,11 @@
-//! Rewriting units as segments: sealing (a frozen group becomes a segment) and merging (segments
-//! become fewer, and their dead rows go).
+//! Rewriting row groups as segments: sealing (a frozen group becomes a segment) and merging
+//! (segments become fewer, and their dead rows go).
 //!
 //! ```text
 //!  build    keep every version that some snapshot may see, in the order of row ids;
 //!           write files, sync them                                        no lock
 //!  number   append the frame that names inputs and outputs, wait for it   (the layer above)
-//!  publish  carry over deaths that came meanwhile, swap the units         commit lock
+//!  publish  carry over deaths that came meanwhile, swap the row groups         commit lock
 //!  repoint  index entries, in batches                                     commit lock each
 //!  lead on  newer versions that name rows of the inputs, and whoever
 //!           remembers their places                                        no lock
@@ -18,8 +18,8 @@
 //! as many versions as snapshots, and one, however often it changes while they are held.
 
 mod gathering;
-mod leading_on;
 mod lineage;
+mod relocation;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -35,10 +35,10 @@ use esker_log::sabotage::planted;
 use crate::forwarding::RowWords;
 use crate::key_order::{KeyForm, sorted_by_key};
 use crate::location::Location;
-use crate::segment::{Created, Segment, SegmentSpec, SegmentWriter, SinkTarget};
+use crate::segment::{CreateStamp, Segment, SegmentSpec, SegmentWriter, SinkTarget};
 use crate::table::{Table, UniqueKeys};
 use crate::value_file::StoredValue;
-use crate::view::{Forwarding, Unit, View};
+use crate::view::{Forwarding, RowGroup, View};
 use crate::{ErrorKind, Result};
 use gathering::Gathering;
 use lineage::Lineage;
@@ -51,14 +51,14 @@ pub const COLUMN_BYTES_MAX: u64 = 2 << 30;
 /// Index entries repointed per hold of the commit lock.
 pub const REPOINT_BATCH: usize = 1_024;
 
-/// Rows read of one unit before its pages are let go: a system call each.
+/// Rows read of one row group before its pages are let go: a system call each.
 const RELEASE_ROWS: usize = 4_096;
 
 /// One version that is kept.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Kept {
+pub(crate) struct LiveVersion {
     pub row_id: u64,
-    pub unit: u32,
+    pub row_group: u32,
     pub row: u32,
 }
 
@@ -66,8 +66,8 @@ pub(crate) struct Kept {
 pub struct RewritePlan {
     /// The table.
     pub table: Arc<Table>,
-    /// The units to rewrite, groups or segments, by rising age.
-    pub inputs: Vec<Unit>,
+    /// The row groups to rewrite, groups or segments, by rising age.
+    pub inputs: Vec<RowGroup>,
     /// The commits that snapshots read at.
     pub readers: ReadCommits,
     /// Rows that had expired at this moment are dropped: no snapshot was taken earlier.
@@ -99,7 +99,7 @@ pub struct Rewritten {
 
 /// Gives out numbers and places for new segments, and opens what was written.
 pub trait SegmentSink {
-    /// A number that no unit has had.
+    /// A number that no row group has had.
     fn next_id(&mut self) -> u64;
 
     /// Where the segment's bytes go.
@@ -156,12 +156,12 @@ impl RewritePlan {
     }
 
     /// Where each row of each input goes.
-    fn targets(&self, outputs: &[(u64, &[Kept])]) -> Vec<Vec<u64>> {
-        let nowhere = |unit: &Unit| vec![0; unit.row_count()];
+    fn targets(&self, outputs: &[(u64, &[LiveVersion])]) -> Vec<Vec<u64>> {
+        let nowhere = |row_group: &RowGroup| vec![0; row_group.row_count()];
         let mut all: Vec<Vec<u64>> = self.inputs.iter().map(nowhere).collect();
         for (id, rows) in outputs {
             for (i, kept) in rows.iter().enumerate() {
-                let targets = all.get_mut(kept.unit as usize);
+                let targets = all.get_mut(kept.row_group as usize);
                 if let Some(slot) = targets.and_then(|t| t.get_mut(kept.row as usize)) {
                     *slot = Location::new(*id, i).word();
                 }
@@ -171,26 +171,27 @@ impl RewritePlan {
     }
 
     /// Every version that some snapshot may see, in the order of the table, then by age.
-    fn kept_rows(&self, view: &View) -> Result<Vec<Kept>> {
+    fn kept_rows(&self, view: &View) -> Result<Vec<LiveVersion>> {
         let (schema, oldest) = (&view.schema, self.readers.oldest());
         let expired_us = self.expired.of(schema);
         let mut kept = Vec::new();
-        for (index, unit) in (0u32..).zip(&self.inputs) {
+        for (index, row_group) in (0u32..).zip(&self.inputs) {
             let expiry = view.expiry_since(oldest);
-            let expiry = expiry.filter(|field| unit.least_expiry(field) <= expired_us);
-            for row in 0..unit.row_count() {
-                if unit.is_droppable(row, &self.readers) {
+            let expiry = expiry.filter(|field| row_group.least_expiry(field) <= expired_us);
+            for row in 0..row_group.row_count() {
+                if row_group.is_droppable(row, &self.readers) {
                     continue;
                 }
                 // A version that a snapshot does not know leads it to the one before.
                 if let Some(field) = expiry
-                    && (unit.created(row) <= oldest || planted("purge_cuts_chains"))
-                    && unit.has_expired(row, field, expired_us)?
+                    && (row_group.created(row) <= oldest || planted("purge_cuts_chains"))
+                    && row_group.has_expired(row, field, expired_us)?
                 {
                     continue;
                 }
-                let (row_id, row) = (unit.row_id(row)?, u32::try_from(row).unwrap_or(u32::MAX));
-                kept.push(Kept { row_id, unit: index, row });
+                let (row_id, row) =
+                    (row_group.row_id(row)?, u32::try_from(row).unwrap_or(u32::MAX));
+                kept.push(LiveVersion { row_id, row_group: index, row });
             }
         }
         if schema.is_ordered_by_key() && !planted("merge_ignores_key_order") {
@@ -204,7 +205,11 @@ impl RewritePlan {
     }
 
     /// The rows of each output.
-    fn outputs<'a>(&self, fields: &[Field], kept: &'a [Kept]) -> Result<Vec<&'a [Kept]>> {
+    fn outputs<'a>(
+        &self,
+        fields: &[Field],
+        kept: &'a [LiveVersion],
+    ) -> Result<Vec<&'a [LiveVersion]>> {
         let rows_max = self.rows_per_segment(kept.len()).max(1);
         let texts = variable_fields(fields);
         let sums = decoded_bytes(&self.inputs, &texts)?;
@@ -222,16 +227,16 @@ impl RewritePlan {
     }
 
     /// How many of some rows come before a column would be too large.
-    fn rows_that_fit(&self, texts: &[&Field], rows: &[Kept]) -> Result<usize> {
+    fn rows_that_fit(&self, texts: &[&Field], rows: &[LiveVersion]) -> Result<usize> {
         let mut sums = vec![0u64; texts.len()];
         for (i, kept) in rows.iter().enumerate() {
-            let Some(unit) = self.unit(kept) else { continue };
+            let Some(row_group) = self.row_group(kept) else { continue };
             for (sum, field) in sums.iter_mut().zip(texts) {
                 let row = kept.row as usize;
-                if unit.long_value(field, row)?.is_some() {
+                if row_group.long_value(field, row)?.is_some() {
                     continue;
                 }
-                let value = unit.value(field, row)?;
+                let value = row_group.value(field, row)?;
                 *sum += value.as_bytes().map_or(0, |bytes| bytes.len() as u64);
                 if *sum > self.column_bytes_max {
                     return Ok(i);
@@ -243,8 +248,8 @@ impl RewritePlan {
 
     /// Rows per output, so that outputs are full but not too large.
     fn rows_per_segment(&self, kept: usize) -> usize {
-        let (rows, bytes) = self.inputs.iter().fold((0, 0), |(rows, bytes), unit| {
-            (rows + unit.row_count() as u64, bytes + unit.byte_count())
+        let (rows, bytes) = self.inputs.iter().fold((0, 0), |(rows, bytes), row_group| {
+            (rows + row_group.row_count() as u64, bytes + row_group.byte_count())
         });
         let by_bytes = (SEGMENT_BYTES_MAX * rows.max(1)) / bytes.max(1);
         let rows_max = self.rows_max.clamp(1, SEGMENT_ROWS_MAX);
@@ -256,7 +261,7 @@ impl RewritePlan {
         &self,
         lineage: &Lineage<'_>,
         fields: &[Field],
-        (id, rows): (u64, &[Kept]),
+        (id, rows): (u64, &[LiveVersion]),
         sink: &mut dyn SegmentSink,
     ) -> Result<Segment> {
         let spec = SegmentSpec {
@@ -276,7 +281,7 @@ impl RewritePlan {
             writer.field(field.id, Cow::Owned(column), long)?;
             sink.pause();
         }
-        self.inputs.iter().for_each(Unit::release);
+        self.inputs.iter().for_each(RowGroup::release);
         let row_ids: Vec<u64> = rows.iter().map(|kept| kept.row_id).collect();
         let dead = self.dead_bits(rows);
         let finished = writer.finish(&row_ids, dead.as_deref())?;
@@ -288,11 +293,12 @@ impl RewritePlan {
     }
 
     /// Kept versions that had died by `through`, for recovery, which knows no snapshots.
-    fn dead_bits(&self, rows: &[Kept]) -> Option<Vec<u64>> {
+    fn dead_bits(&self, rows: &[LiveVersion]) -> Option<Vec<u64>> {
         let mut bits = vec![0u64; rows.len().div_ceil(64)];
         let mut any = false;
         for (i, kept) in rows.iter().enumerate() {
-            let deleted = self.unit(kept).map_or(0, |unit| unit.deleted(kept.row as usize));
+            let deleted =
+                self.row_group(kept).map_or(0, |row_group| row_group.deleted(kept.row as usize));
             if deleted != 0 && deleted <= self.through {
                 any = true;
                 if let Some(word) = bits.get_mut(i / 64) {
@@ -303,8 +309,8 @@ impl RewritePlan {
         any.then_some(bits)
     }
 
-    fn unit(&self, kept: &Kept) -> Option<&Unit> {
-        self.inputs.get(kept.unit as usize)
+    fn row_group(&self, kept: &LiveVersion) -> Option<&RowGroup> {
+        self.inputs.get(kept.row_group as usize)
     }
 
     /// While some snapshot is older than the newest row, the segment says when rows were created
@@ -313,28 +319,28 @@ impl RewritePlan {
         &self,
         lineage: &Lineage<'_>,
         segment: &Segment,
-        rows: &[Kept],
+        rows: &[LiveVersion],
     ) -> Result<()> {
         let oldest = self.readers.oldest();
         let mut runs: Vec<(u32, u64)> = Vec::new();
         let mut newest = 0;
         for (i, kept) in (0u32..).zip(rows) {
-            let Some(unit) = self.unit(kept) else { continue };
+            let Some(row_group) = self.row_group(kept) else { continue };
             let row = kept.row as usize;
-            let created = unit.created(row);
+            let created = row_group.created(row);
             newest = newest.max(created);
             if runs.last().is_none_or(|run| run.1 != created) {
                 runs.push((i, created));
             }
             // Nobody goes back beyond one that all know.
             if created > oldest
-                && let Some(older) = lineage.older(unit, row)
+                && let Some(older) = lineage.older(row_group, row)
             {
                 segment.replaced.set(i, older.word())?;
             }
         }
         if newest > oldest {
-            segment.set_created(Created::Runs(runs));
+            segment.set_create_stamp(CreateStamp::Runs(runs));
         }
         Ok(())
     }
@@ -351,12 +357,12 @@ pub fn variable_fields(fields: &[Field]) -> Vec<&Field> {
 ///
 /// # Errors
 /// `Corrupt` when a block does not fit its checksum.
-pub fn decoded_bytes(units: &[Unit], fields: &[&Field]) -> Result<Vec<u64>> {
-    let of = |unit: &Unit, field: &Field| match unit {
-        Unit::Group(group) => Ok(group.byte_count()),
-        Unit::Segment(segment) => segment.decoded_bytes(field),
+pub fn decoded_bytes(row_groups: &[RowGroup], fields: &[&Field]) -> Result<Vec<u64>> {
+    let of = |row_group: &RowGroup, field: &Field| match row_group {
+        RowGroup::Group(group) => Ok(group.byte_count()),
+        RowGroup::Segment(segment) => segment.decoded_bytes(field),
     };
-    let sum = |field: &&Field| units.iter().map(|unit| of(unit, field)).sum();
+    let sum = |field: &&Field| row_groups.iter().map(|row_group| of(row_group, field)).sum();
     fields.iter().map(sum).collect()
 }
 
@@ -370,7 +376,7 @@ impl Rewritten {
     /// The numbers of the inputs.
     #[must_use]
     pub fn input_ids(&self) -> Vec<u64> {
-        self.plan.inputs.iter().map(Unit::id).collect()
+        self.plan.inputs.iter().map(RowGroup::id).collect()
     }
 
     /// Swaps the outputs in, once the frame that names them is durable. Under the commit lock.
@@ -380,9 +386,9 @@ impl Rewritten {
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub fn publish(self, commit: u64) -> Result<Repoint> {
-        for (unit, targets) in self.plan.inputs.iter().zip(&self.forwardings) {
-            if unit.dead_count() > 0 && !planted("merge_forgets_deletes") {
-                self.carry_deaths(unit, targets)?;
+        for (row_group, targets) in self.plan.inputs.iter().zip(&self.forwardings) {
+            if row_group.dead_count() > 0 && !planted("merge_forgets_deletes") {
+                self.carry_delete_stamps(row_group, targets)?;
             }
         }
         let table = Arc::clone(&self.plan.table);
@@ -397,32 +403,32 @@ impl Rewritten {
         for segment in &self.segments {
             // An index may have been dropped since its run was written.
             segment.retain_runs(|id| indexes.indexes().iter().any(|index| index.id == id));
-            view.insert(Unit::Segment(Arc::clone(segment)));
+            view.insert(RowGroup::Segment(Arc::clone(segment)));
         }
         let mut inputs = Vec::new();
         let forwardings = self.forwardings.into_iter().zip(self.older);
-        for (unit, (targets, older)) in self.plan.inputs.into_iter().zip(forwardings) {
-            let forwarding = Arc::new(Forwarding::new(unit.id(), targets, older));
+        for (row_group, (targets, older)) in self.plan.inputs.into_iter().zip(forwardings) {
+            let forwarding = Arc::new(Forwarding::new(row_group.id(), targets, older));
             if !planted("forwarding_not_registered") {
                 view.retire(Arc::clone(&forwarding));
             }
-            inputs.push((unit, forwarding));
+            inputs.push((row_group, forwarding));
         }
         table.raise_horizons(oldest, self.dropped_through);
         table.set_view(view);
-        Ok(Repoint { table, inputs, unit: 0, row: 0, unreadable: Vec::new() })
+        Ok(Repoint { table, inputs, row_group: 0, row: 0, unreadable: Vec::new() })
     }
 
     /// A bug to plant: moving the index entries before the outputs are swapped in.
     #[must_use]
     pub fn repoint(&self) -> Repoint {
         let pairs = self.plan.inputs.iter().zip(&self.forwardings);
-        let inputs = pairs.map(|(unit, targets)| {
-            let forwarding = Forwarding::new(unit.id(), targets.clone(), RowWords::new());
-            (unit.clone(), Arc::new(forwarding))
+        let inputs = pairs.map(|(row_group, targets)| {
+            let forwarding = Forwarding::new(row_group.id(), targets.clone(), RowWords::new());
+            (row_group.clone(), Arc::new(forwarding))
         });
         let table = Arc::clone(&self.plan.table);
-        Repoint { table, inputs: inputs.collect(), unit: 0, row: 0, unreadable: Vec::new() }
+        Repoint { table, inputs: inputs.collect(), row_group: 0, row: 0, unreadable: Vec::new() }
     }
 
     /// Rows that nobody had deleted: they had expired.
@@ -431,23 +437,24 @@ impl Rewritten {
             return 0;
         }
         let mut dropped = 0;
-        for (unit, targets) in self.plan.inputs.iter().zip(&self.forwardings) {
+        for (row_group, targets) in self.plan.inputs.iter().zip(&self.forwardings) {
             let is_dropped =
-                |(row, target): &(usize, &u64)| **target == 0 && unit.deleted(*row) == 0;
+                |(row, target): &(usize, &u64)| **target == 0 && row_group.deleted(*row) == 0;
             let rows = targets.iter().enumerate().filter(is_dropped).count();
             dropped += i64::try_from(rows).unwrap_or_default();
         }
         dropped
     }
 
-    fn carry_deaths(&self, unit: &Unit, targets: &[u64]) -> Result<()> {
+    fn carry_delete_stamps(&self, row_group: &RowGroup, targets: &[u64]) -> Result<()> {
         for (row, target) in targets.iter().enumerate() {
-            let death = unit.death(row);
-            let Some(target) = Location::from_word(*target).filter(|_| death.commit() != 0) else {
+            let delete_stamp = row_group.delete_stamp(row);
+            let Some(target) = Location::from_word(*target).filter(|_| delete_stamp.commit() != 0)
+            else {
                 continue;
             };
-            if let Some(output) = self.segments.iter().find(|s| s.id() == target.unit()) {
-                output.delete(target.row(), death)?;
+            if let Some(output) = self.segments.iter().find(|s| s.id() == target.row_group()) {
+                output.delete(target.row(), delete_stamp)?;
             }
         }
         Ok(())
@@ -486,21 +493,21 @@ impl Goal {
     }
 }
 
-/// Moves index entries, and all others who name rows of merged units, to where these went.
+/// Moves index entries, and all others who name rows of merged row groups, to where these went.
 pub struct Repoint {
     table: Arc<Table>,
-    inputs: Vec<(Unit, Arc<Forwarding>)>,
-    unit: usize,
+    inputs: Vec<(RowGroup, Arc<Forwarding>)>,
+    row_group: usize,
     row: usize,
-    /// Units with dropped rows whose keys cannot be read, so that their entries stay.
+    /// Row groups with dropped rows whose keys cannot be read, so that their entries stay.
     unreadable: Vec<u64>,
 }
 
 impl Repoint {
-    /// The numbers of the retired units that no index entry names any more.
+    /// The numbers of the retired row groups that no index entry names any more.
     #[must_use]
     pub fn retired(&self) -> Vec<u64> {
-        let ids = self.inputs.iter().map(|(unit, _)| unit.id());
+        let ids = self.inputs.iter().map(|(row_group, _)| row_group.id());
         ids.filter(|id| !self.unreadable.contains(id)).collect()
     }
 
@@ -514,34 +521,40 @@ impl Repoint {
             return Ok(None);
         }
         let view = self.table.view();
-        while let Some((unit, forwarding)) = self.inputs.get(self.unit) {
-            if self.row >= unit.row_count() {
-                unit.release();
-                self.unit += 1;
+        while let Some((row_group, forwarding)) = self.inputs.get(self.row_group) {
+            if self.row >= row_group.row_count() {
+                row_group.release();
+                self.row_group += 1;
                 self.row = 0;
                 continue;
             }
-            let end = unit.row_count().min(self.row + REPOINT_BATCH);
+            let end = row_group.row_count().min(self.row + REPOINT_BATCH);
             let mut batch = Vec::with_capacity(end - self.row);
             for row in self.row..end {
                 let goal = Goal::of(forwarding, row);
-                let place = (Location::new(unit.id(), row).word(), goal);
-                match moves_of(&self.table, &uniques, &view.schema, (unit, row), place, &mut batch)
-                {
+                let place = (Location::new(row_group.id(), row).word(), goal);
+                match moves_of(
+                    &self.table,
+                    &uniques,
+                    &view.schema,
+                    (row_group, row),
+                    place,
+                    &mut batch,
+                ) {
                     Ok(()) => {}
                     // Nobody reads a dropped row: damage to it must not stop the others. Its
-                    // entries go on leading to older versions, or nowhere, by way of the unit's
-                    // forwarding.
+                    // entries go on leading to older versions, or nowhere, by way of the row
+                    // group's forwarding.
                     Err(e) if !matches!(goal, Goal::Moved(_)) && e.kind() == ErrorKind::Corrupt => {
-                        if !self.unreadable.contains(&unit.id()) {
-                            self.unreadable.push(unit.id());
+                        if !self.unreadable.contains(&row_group.id()) {
+                            self.unreadable.push(row_group.id());
                         }
                     }
                     Err(e) => return Err(e),
                 }
             }
             self.row = end;
-            bring_near(&self.table, &uniques, &batch);
+            prefetch_moves(&self.table, &uniques, &batch);
             return Ok(Some(batch));
         }
         Ok(None)
@@ -570,7 +583,7 @@ impl Repoint {
 
 /// Loads the entries that are about to be moved, many at a time: who waits for the commit lock does
 /// not wait for memory, too.
-fn bring_near(table: &Table, uniques: &[Arc<UniqueKeys>], batch: &[Move]) {
+fn prefetch_moves(table: &Table, uniques: &[Arc<UniqueKeys>], batch: &[Move]) {
     let hashes_of = |keys: Option<&Arc<UniqueKeys>>| -> Vec<u64> {
         let is_wanted =
             |entry: &&Move| entry.keys.as_ref().map(Arc::as_ptr) == keys.map(Arc::as_ptr);
@@ -597,17 +610,17 @@ fn moves_of(
     table: &Table,
     uniques: &[Arc<UniqueKeys>],
     schema: &Schema,
-    (unit, row): (&Unit, usize),
+    (row_group, row): (&RowGroup, usize),
     (old, new): (u64, Goal),
     moves: &mut Vec<Move>,
 ) -> Result<()> {
     if !table.index().is_empty() {
-        let hash = key_hash(table, schema, unit, row)?;
+        let hash = key_hash(table, schema, row_group, row)?;
         moves.push(Move { keys: None, hash, old, new });
     }
     let new = if matches!(new, Goal::Older(_)) { Goal::Gone } else { new };
     for keys in uniques {
-        if let Some(hash) = keys.hash_at(table, schema, unit, row)? {
+        if let Some(hash) = keys.hash_at(table, schema, row_group, row)? {
             moves.push(Move { keys: Some(Arc::clone(keys)), hash, old, new });
         }
     }
@@ -618,13 +631,13 @@ fn moves_of(
 ///
 /// # Errors
 /// `Corrupt` when a block does not fit its checksum.
-pub fn key_hash(table: &Table, schema: &Schema, unit: &Unit, row: usize) -> Result<u64> {
+pub fn key_hash(table: &Table, schema: &Schema, row_group: &RowGroup, row: usize) -> Result<u64> {
     if schema.key_positions().is_empty() {
-        return Ok(table.hasher().hash_row_id(unit.row_id(row)?));
+        return Ok(table.hasher().hash_row_id(row_group.row_id(row)?));
     }
     let mut key = Vec::with_capacity(schema.key_positions().len());
     for field in schema.key_fields() {
-        key.push(unit.value(field, row)?);
+        key.push(row_group.value(field, row)?);
     }
     Ok(table.hasher().hash_key(key))
 }

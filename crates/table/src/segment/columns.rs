@@ -131,11 +131,11 @@ impl Segment {
     /// # Errors
     /// `Corrupt` when its block does not fit its checksum.
     pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
-        if let Some(value) = self.near_value(field, row) {
+        if let Some(value) = self.in_place_value(field, row) {
             return Ok(value);
         }
         // Most bytes lie in the file as they are read: no column has to be made of them.
-        if let Some((_, bytes)) = self.near_bytes(field, row)? {
+        if let Some((_, bytes)) = self.in_place_bytes(field, row)? {
             return Ok(ValueRef::from_bytes(field.data_type, bytes));
         }
         Ok(self.column(field, row..row + 1)?.value(0))

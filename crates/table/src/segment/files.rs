@@ -11,7 +11,7 @@ use esker_vfs::sync::Mutex;
 use esker_vfs::{Environment, ErrorKind, File, OpenMode};
 
 use super::{segment_file_name, segment_path};
-use crate::run::run_of_file;
+use crate::index_run::run_of_file;
 use crate::value_file::{ValueFiles, ValueLimits};
 use crate::{Error, Result};
 

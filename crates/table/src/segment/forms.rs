@@ -119,7 +119,7 @@ impl Form {
 impl Segment {
     /// The value of a row, where a few steps lead to it.
     #[inline]
-    pub(super) fn near_value(&self, field: &Field, row: usize) -> Option<ValueRef<'_>> {
+    pub(super) fn in_place_value(&self, field: &Field, row: usize) -> Option<ValueRef<'_>> {
         let form = self.forms.get(field)?;
         if let Some(validity) = form.validity {
             let bits = self.verified(validity + row / 8..validity + row / 8 + 1)?.first()?;

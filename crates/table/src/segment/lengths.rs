@@ -67,7 +67,7 @@ impl Segment {
         (known.rows == rows && is_of_field).then_some(known.least..=greatest)
     }
 
-    /// Remembers the least and the greatest length of the values in some rows, in the unit of
+    /// Remembers the least and the greatest length of the values in some rows, in the row group of
     /// [`Segment::lengths`].
     pub fn learn_lengths(&self, field: &Field, rows: Range<usize>, lengths: RangeInclusive<u32>) {
         let Some((column, layout)) = self.indexed_layout(field) else { return };

@@ -2,17 +2,17 @@
 //! little that may still change beside them: which rows have died since.
 
 mod blocks;
+mod cell;
 mod columns;
-mod dead_rows;
+mod delete_bitmap;
 mod files;
 mod forms;
 mod heap;
 mod lengths;
-mod near;
+mod prefetch;
 mod reader;
 mod row_ids;
 mod scattered;
-mod touch;
 mod writer;
 
 #[cfg(test)]
@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 
 use esker_format::schema::{INDEX_IDS_MAX, IndexId};
 
-use crate::run::{run_file_id, run_of_file};
+use crate::index_run::{run_file_id, run_of_file};
 pub use files::SegmentFiles;
-pub use reader::{Created, Segment};
-pub(crate) use touch::COLUMNS_MAX;
+pub(crate) use prefetch::COLUMNS_MAX;
+pub use reader::{CreateStamp, Segment};
 pub use writer::{FinishedSegment, SegmentSpec, SegmentWriter, SinkTarget};
 
 /// The file name of a segment, or of a run of one.

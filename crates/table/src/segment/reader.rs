@@ -18,18 +18,18 @@ use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64, Mutex};
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use super::columns::cast;
-use super::dead_rows::DeadRows;
+use super::delete_bitmap::DeleteBitmap;
 use super::files::SegmentFiles;
 use super::forms::FormMap;
 use super::lengths::KnownLengths;
-use super::near::CellMap;
 use super::scattered::ScatteredHeap;
 use crate::column_map::ColumnMap;
-use crate::death::Death;
+use crate::delete_stamp::DeleteStamp;
 use crate::expiry::KnownExpiry;
+use crate::index_run::{Run, run_file_id};
 use crate::key_order::SortedRows;
 use crate::location::{Location, row_word};
-use crate::run::{Run, run_file_id};
+use crate::segment::cell::CellMap;
 use crate::value_file::ValueFile;
 use crate::{Error, ErrorKind, Result};
 
@@ -37,7 +37,7 @@ use crate::{Error, ErrorKind, Result};
 const ANY_ROWS: u32 = u32::MAX;
 
 /// When the rows of a segment were created, while some snapshot may be older than that.
-pub enum Created {
+pub enum CreateStamp {
     /// All by one commit whose number is stored here once it is known; [`u64::MAX`] before that.
     Load(Arc<AtomicU64>),
     /// Runs of rows (first row, commit), by rising row.
@@ -61,12 +61,12 @@ pub struct Segment {
     pub(super) forms: FormMap,
     deleted: SparseWords,
     /// Of which rows `deleted` says something.
-    pub(super) dead_rows: DeadRows,
+    pub(super) delete_bitmap: DeleteBitmap,
     pub(crate) replaced: SparseWords,
     dead: AtomicU64,
     /// How many rows have got a successor after they had died.
     succeeded: AtomicU64,
-    created: ArcSwapOption<Created>,
+    created: ArcSwapOption<CreateStamp>,
     /// No row was created after this commit.
     created_through: AtomicU64,
     doomed: AtomicBool,
@@ -173,7 +173,7 @@ impl Segment {
             cells,
             forms,
             deleted: SparseWords::new(arena, Category::Visibility)?,
-            dead_rows: DeadRows::default(),
+            delete_bitmap: DeleteBitmap::default(),
             replaced: SparseWords::new(arena, Category::Visibility)?,
             dead: AtomicU64::new(0),
             succeeded: AtomicU64::new(0),
@@ -199,7 +199,7 @@ impl Segment {
         let bits: Vec<u8> = self.bytes(extent, 0..byte(extent.len))?.to_vec();
         for row in 0..self.row_count() {
             if bits.get(row / 8).is_some_and(|b| b >> (row % 8) & 1 == 1) {
-                self.kill(row, 1)?;
+                self.mark_deleted(row, 1)?;
             }
         }
         Ok(())
@@ -248,7 +248,7 @@ impl Segment {
     }
 
     /// Says when its rows were created; they count as created long ago otherwise.
-    pub fn set_created(&self, created: Created) {
+    pub fn set_create_stamp(&self, created: CreateStamp) {
         self.created_through.store(u64::MAX, Ordering::Release);
         self.created.store(Some(Arc::new(created)));
     }
@@ -266,8 +266,8 @@ impl Segment {
     pub fn newest_commit(&self) -> u64 {
         match self.created.load().as_deref() {
             None => 0,
-            Some(Created::Load(commit)) => commit.load(Ordering::Acquire),
-            Some(Created::Runs(runs)) => runs.iter().map(|run| run.1).max().unwrap_or_default(),
+            Some(CreateStamp::Load(commit)) => commit.load(Ordering::Acquire),
+            Some(CreateStamp::Runs(runs)) => runs.iter().map(|run| run.1).max().unwrap_or_default(),
         }
     }
 
@@ -275,7 +275,7 @@ impl Segment {
     #[must_use]
     pub fn is_loading(&self) -> bool {
         matches!(self.created.load().as_deref(),
-            Some(Created::Load(commit)) if commit.load(Ordering::Acquire) == u64::MAX)
+            Some(CreateStamp::Load(commit)) if commit.load(Ordering::Acquire) == u64::MAX)
     }
 
     /// True when a row had been created at commit `at`.
@@ -296,8 +296,8 @@ impl Segment {
     pub fn created(&self, row: usize) -> u64 {
         match self.created.load().as_deref() {
             None => 0,
-            Some(Created::Load(commit)) => commit.load(Ordering::Acquire),
-            Some(Created::Runs(runs)) => {
+            Some(CreateStamp::Load(commit)) => commit.load(Ordering::Acquire),
+            Some(CreateStamp::Runs(runs)) => {
                 let after = runs.partition_point(|run| run.0 as usize <= row);
                 after.checked_sub(1).and_then(|i| runs.get(i)).map_or(0, |run| run.1)
             }
@@ -308,39 +308,39 @@ impl Segment {
     #[must_use]
     #[inline]
     pub fn deleted(&self, row: usize) -> u64 {
-        self.death(row).commit()
+        self.delete_stamp(row).commit()
     }
 
     #[inline]
-    pub(crate) fn death(&self, row: usize) -> Death {
-        let is_dead = self.dead_rows.has(row);
-        Death::from_word(if is_dead { self.deleted.get(row_word(row)) } else { 0 })
+    pub(crate) fn delete_stamp(&self, row: usize) -> DeleteStamp {
+        let is_dead = self.delete_bitmap.has(row);
+        DeleteStamp::from_word(if is_dead { self.deleted.get(row_word(row)) } else { 0 })
     }
 
     /// Marks a row dead from `commit` on. Under the commit lock, or at recovery.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full.
-    pub fn kill(&self, row: usize, commit: u64) -> Result<()> {
-        self.delete(row, Death::deleted(commit))
+    pub fn mark_deleted(&self, row: usize, commit: u64) -> Result<()> {
+        self.delete(row, DeleteStamp::deleted(commit))
     }
 
-    pub(crate) fn delete(&self, row: usize, death: Death) -> Result<()> {
+    pub(crate) fn delete(&self, row: usize, delete_stamp: DeleteStamp) -> Result<()> {
         debug_assert!(
             self.deleted.get(row_word(row)) == 0,
             "row {row} of segment {} died twice",
             self.id
         );
-        self.set_death(row, death)?;
-        self.dead_rows.mark(row, self.row_count());
+        self.set_delete_stamp(row, delete_stamp)?;
+        self.delete_bitmap.mark(row, self.row_count());
         // Whoever sees the count sees the rows that it counts.
         self.dead.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
     /// Notes that a dead row has a successor.
-    pub(crate) fn supersede(&self, row: usize, death: Death) -> Result<()> {
-        self.set_death(row, death.with_successor())?;
+    pub(crate) fn supersede(&self, row: usize, delete_stamp: DeleteStamp) -> Result<()> {
+        self.set_delete_stamp(row, delete_stamp.with_successor())?;
         self.succeeded.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -349,8 +349,8 @@ impl Segment {
         self.succeeded.load(Ordering::Acquire)
     }
 
-    fn set_death(&self, row: usize, death: Death) -> Result<()> {
-        Ok(self.deleted.set(row_word(row), death.word())?)
+    fn set_delete_stamp(&self, row: usize, delete_stamp: DeleteStamp) -> Result<()> {
+        Ok(self.deleted.set(row_word(row), delete_stamp.word())?)
     }
 
     /// The version that a row superseded.
@@ -368,13 +368,13 @@ impl Segment {
     }
 
     /// Removes the file when the last user of this segment is gone.
-    pub fn doom(&self) {
+    pub fn mark_for_deletion(&self) {
         self.doomed.store(true, Ordering::SeqCst);
-        self.runs.load().iter().for_each(|run| run.entries().doom());
+        self.runs.load().iter().for_each(|run| run.entries().mark_for_deletion());
     }
 
     /// Keeps the file of a segment without runs after all.
-    pub fn spare(&self) {
+    pub fn keep_files(&self) {
         self.doomed.store(false, Ordering::SeqCst);
     }
 
@@ -390,7 +390,7 @@ impl Segment {
         runs.push(Arc::clone(&run));
         self.runs.store(Arc::new(runs));
         if self.doomed.load(Ordering::SeqCst) {
-            run.entries().doom();
+            run.entries().mark_for_deletion();
         }
     }
 
@@ -399,7 +399,7 @@ impl Segment {
         let (kept, gone): (Vec<_>, Vec<_>) =
             self.runs().iter().cloned().partition(|run| is_wanted(run.index().id));
         if !gone.is_empty() {
-            gone.iter().for_each(|run| run.entries().doom());
+            gone.iter().for_each(|run| run.entries().mark_for_deletion());
             self.runs.store(Arc::new(kept));
         }
     }

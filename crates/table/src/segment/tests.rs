@@ -67,11 +67,11 @@ fn expect(segment: &Segment, field: &Field, column: &Column) {
         segment.touch(row);
         let value = column.value(row);
         bytes += value.as_bytes().map_or(0, <[u8]>::len) as u64;
-        if let Some((_, near)) = segment.near_bytes(field, row).unwrap() {
+        if let Some((_, near)) = segment.in_place_bytes(field, row).unwrap() {
             assert_eq!(Some(near), value.as_bytes(), "row {row}");
         }
         assert_eq!(segment.value(field, row).unwrap().as_bytes(), value.as_bytes(), "row {row}");
-        if let Some(near) = segment.near_value(field, row) {
+        if let Some(near) = segment.in_place_value(field, row) {
             assert_eq!(near.as_bytes(), value.as_bytes(), "row {row}");
         }
         if let Some(cell) = segment.cell(field, row) {
@@ -233,7 +233,7 @@ fn a_value_is_told_as_its_column_tells_it() {
             for row in 0..ROWS {
                 let column = segment.column(field, row..row + 1).unwrap();
                 assert_eq!(column.value(0), values.value(row), "{context}");
-                let near = segment.near_value(field, row);
+                let near = segment.in_place_value(field, row);
                 assert_eq!(near, Some(column.value(0)), "row {row} of {context}");
                 assert_eq!(segment.value(field, row).unwrap(), column.value(0), "{context}");
             }

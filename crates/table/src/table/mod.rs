@@ -1,13 +1,14 @@
 //! A table: what readers share, and the writer that the commit lock guards.
 //!
 //! ```text
-//!   key ─hash─► primary index ─► location ─► view ─► unit, row ─► visible? ─no─► replaced ─► …
+//!   key ─hash─► primary index ─► location ─► view ─► group, row ─► visible? ─no─► replaced ─► …
 //! ```
 //!
 //! * The primary index has one entry per key: the newest version, which may be dead. It grows by
 //!   inserts, moves by updates (compare-and-swap), and shrinks when a merge drops dead versions.
 //! * A version names the one it replaced, for readers at older commits. Index entries, versions and
-//!   [`Places`] that somebody remembers are led on when a rewrite has taken rows elsewhere.
+//!   [`PinnedLocations`] that somebody remembers are led on when a rewrite has taken rows
+//!   elsewhere.
 //! * Each unique index has entries of the same kind ([`UniqueKeys`]), for writers only.
 //! * A table with a generated key has entries only for rows that were updated; others are found
 //!   by row id, by arithmetic.
@@ -25,7 +26,7 @@ use esker_format::{PrimaryKey, Schema, TableId};
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 
 use crate::hash::KeyHasher;
-use crate::places::Places;
+use crate::pinned_locations::PinnedLocations;
 use crate::view::View;
 pub use read::Found;
 pub use snapshot::{Overlay, SnapshotPart, TableSnapshot};
@@ -41,7 +42,7 @@ pub struct Table {
     view: ArcSwap<View>,
     index: PartitionedHash,
     uniques: ArcSwap<Vec<Arc<UniqueKeys>>>,
-    places: Mutex<Vec<Weak<Places>>>,
+    places: Mutex<Vec<Weak<PinnedLocations>>>,
     live: AtomicU64,
     drop_horizon: AtomicU64,
     link_horizon: AtomicU64,
@@ -201,7 +202,7 @@ impl Table {
     }
 
     /// Remembers who remembers places.
-    pub(crate) fn add_places(&self, places: &Arc<Places>) {
+    pub(crate) fn add_pinned(&self, places: &Arc<PinnedLocations>) {
         let mut all = self.places();
         if all.len() == all.capacity() {
             all.retain(|places| places.strong_count() > 0);
@@ -210,18 +211,19 @@ impl Table {
     }
 
     /// The lists of places that somebody remembers.
-    pub(crate) fn remembered(&self) -> Vec<Arc<Places>> {
+    pub(crate) fn pinned_locations(&self) -> Vec<Arc<PinnedLocations>> {
         self.places().iter().filter_map(Weak::upgrade).collect()
     }
 
-    fn places(&self) -> MutexGuard<'_, Vec<Weak<Places>>> {
+    fn places(&self) -> MutexGuard<'_, Vec<Weak<PinnedLocations>>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets where the rows of `units` went, once nobody names them. Only under the commit lock.
-    pub(crate) fn forget_retired(&self, units: &[u64]) {
+    /// Forgets where the rows of `row_groups` went, once nobody names them. Only under the commit
+    /// lock.
+    pub(crate) fn forget_retired(&self, row_groups: &[u64]) {
         let mut view = (*self.view()).clone();
-        view.retired.retain(|forwarding| !units.contains(&forwarding.unit));
+        view.retired.retain(|forwarding| !row_groups.contains(&forwarding.row_group));
         self.set_view(view);
     }
 

@@ -9,16 +9,16 @@ use esker_format::{Field, Moment, Schema, Value, ValueRef};
 use super::Table;
 use crate::Result;
 use crate::location::Location;
-use crate::view::{Resolved, Unit, View};
+use crate::view::{Resolved, RowGroup, View};
 use crate::{Error, ErrorKind};
 
 /// A visible row.
 pub struct Found<'v> {
     /// The schema as of the reader's commit.
     pub schema: &'v Arc<Schema>,
-    /// The unit that holds it.
-    pub unit: &'v Unit,
-    /// Its number in the unit.
+    /// The row group that holds it.
+    pub row_group: &'v RowGroup,
+    /// Its number in the row group.
     pub row: usize,
     /// What expires later by the schema's field does not.
     told_until: Moment,
@@ -27,10 +27,12 @@ pub struct Found<'v> {
 }
 
 impl Found<'_> {
-    /// True when some row of the unit expires at some time.
+    /// True when some row of the row group expires at some time.
     #[must_use]
     pub fn may_expire(&self) -> bool {
-        self.schema.expiry_field().is_some_and(|field| self.unit.least_expiry(field) < i64::MAX)
+        self.schema
+            .expiry_field()
+            .is_some_and(|field| self.row_group.least_expiry(field) < i64::MAX)
     }
 
     /// True when the row has expired at a moment.
@@ -41,8 +43,8 @@ impl Found<'_> {
     pub fn has_expired(&self, now: Moment) -> Result<bool> {
         let now_us = now.first(self.told_until).of(self.schema);
         match self.schema.expiry_field() {
-            Some(field) if self.unit.least_expiry(field) <= now_us => {
-                self.unit.has_expired(self.row, field, now_us)
+            Some(field) if self.row_group.least_expiry(field) <= now_us => {
+                self.row_group.has_expired(self.row, field, now_us)
             }
             _ => Ok(false),
         }
@@ -62,12 +64,12 @@ impl Found<'_> {
     /// # Errors
     /// As for [`Found::values`].
     pub fn values_of(&self, fields: &[Field]) -> Result<Vec<Value>> {
-        if self.unit.refers_to_files() {
+        if self.row_group.refers_to_files() {
             self.refuse_large(fields)?;
         }
         let mut values = Vec::with_capacity(fields.len());
         for field in fields {
-            values.push(self.unit.value(field, self.row)?.to_owned());
+            values.push(self.row_group.value(field, self.row)?.to_owned());
         }
         Ok(values)
     }
@@ -75,7 +77,7 @@ impl Found<'_> {
     fn refuse_large(&self, fields: &[Field]) -> Result<()> {
         let mut needed = 0;
         for field in fields {
-            needed += self.unit.long_value(field, self.row)?.map_or(0, |r| r.len);
+            needed += self.row_group.long_value(field, self.row)?.map_or(0, |r| r.len);
         }
         let limit = self.arena.limit_bytes();
         if needed <= limit {
@@ -88,7 +90,7 @@ impl Found<'_> {
 
 /// What came of walking one index entry.
 enum Walk<'v> {
-    Found(&'v Unit, usize),
+    Found(&'v RowGroup, usize),
     Absent,
     Stale,
 }
@@ -120,9 +122,9 @@ impl Table {
                 Some(_) => self.find_in(&view, key, at)?,
             };
             match outcome {
-                Walk::Found(unit, row) => {
+                Walk::Found(row_group, row) => {
                     let schema = schema.unwrap_or(&view.schema);
-                    let found = self.found(schema, (unit, row), view.told_until(at));
+                    let found = self.found(schema, (row_group, row), view.told_until(at));
                     return take(found).map(Some);
                 }
                 Walk::Absent => return Ok(None),
@@ -149,8 +151,8 @@ impl Table {
         take: impl FnOnce(Found<'_>) -> Result<R>,
     ) -> Result<ControlFlow<Option<R>>> {
         Ok(match self.find_in(view, key, at)? {
-            Walk::Found(unit, row) => {
-                let found = self.found(schema, (unit, row), view.told_until(at));
+            Walk::Found(row_group, row) => {
+                let found = self.found(schema, (row_group, row), view.told_until(at));
                 ControlFlow::Break(Some(take(found)?))
             }
             Walk::Absent => ControlFlow::Break(None),
@@ -162,10 +164,10 @@ impl Table {
     fn found<'v>(
         &'v self,
         schema: &'v Arc<Schema>,
-        (unit, row): (&'v Unit, usize),
+        (row_group, row): (&'v RowGroup, usize),
         told_until: Moment,
     ) -> Found<'v> {
-        Found { schema, unit, row, told_until, arena: &self.arena }
+        Found { schema, row_group, row, told_until, arena: &self.arena }
     }
 
     #[inline]
@@ -184,7 +186,7 @@ impl Table {
         };
         let schema = &view.schema;
         self.probe(hash, |location| {
-            self.walk(view, location, at, |unit, row| unit.key_equals(row, schema, key))
+            self.walk(view, location, at, |row_group, row| row_group.key_equals(row, schema, key))
         })
     }
 
@@ -192,22 +194,24 @@ impl Table {
     fn find_row_id_in<'v>(&self, view: &'v View, row_id: u64, at: u64) -> Result<Walk<'v>> {
         let hash = self.hasher.hash_row_id(row_id);
         let walk = self.probe(hash, |location| {
-            self.walk(view, location, at, |unit, row| Ok(unit.row_id(row)? == row_id))
+            self.walk(view, location, at, |row_group, row| Ok(row_group.row_id(row)? == row_id))
         })?;
         if !matches!(walk, Walk::Absent) {
             return Ok(walk);
         }
-        for unit in &view.units {
-            match unit {
-                Unit::Group(group) => {
-                    if let Some(row) = group.fresh_row(row_id).filter(|r| unit.is_visible(*r, at)) {
-                        return Ok(Walk::Found(unit, row));
+        for row_group in &view.row_groups {
+            match row_group {
+                RowGroup::Group(group) => {
+                    if let Some(row) =
+                        group.fresh_row(row_id).filter(|r| row_group.is_visible(*r, at))
+                    {
+                        return Ok(Walk::Found(row_group, row));
                     }
                 }
-                Unit::Segment(segment) => {
+                RowGroup::Segment(segment) => {
                     for row in segment.rows_with_id(row_id)? {
-                        if unit.is_visible(row, at) {
-                            return Ok(Walk::Found(unit, row));
+                        if row_group.is_visible(row, at) {
+                            return Ok(Walk::Found(row_group, row));
                         }
                     }
                 }
@@ -217,13 +221,13 @@ impl Table {
     }
 
     /// Brings near what look-ups of keys with some hashes will read: a hint, which changes no
-    /// answer. A look-up waits for memory several times, for the index, then for a place in a unit,
-    /// then for what lies there; those of many keys wait together. Returns the rows.
-    pub(super) fn touch_hashes<'v>(
+    /// answer. A look-up waits for memory several times, for the index, then for a place in a row
+    /// group, then for what lies there; those of many keys wait together. Returns the rows.
+    pub(super) fn prefetch_hashes<'v>(
         &self,
         view: &'v View,
         hashes: &[u64],
-    ) -> Vec<(&'v Unit, usize)> {
+    ) -> Vec<(&'v RowGroup, usize)> {
         let mut words = vec![0; hashes.len()];
         self.index.candidates_many(hashes, |at, word| {
             if let Some(slot) = words.get_mut(at) {
@@ -232,12 +236,12 @@ impl Table {
             ControlFlow::Break(())
         });
         let place = |word| match view.resolve(Location::from_word(word)?) {
-            Resolved::Row(unit, row) => Some((unit, row)),
+            Resolved::Row(row_group, row) => Some((row_group, row)),
             Resolved::Gone | Resolved::Unknown => None,
         };
-        let rows: Vec<(&Unit, usize)> = words.into_iter().filter_map(place).collect();
-        rows.iter().for_each(|(unit, row)| unit.touch_places(*row));
-        rows.iter().for_each(|(unit, row)| unit.touch_values(*row, &view.schema));
+        let rows: Vec<(&RowGroup, usize)> = words.into_iter().filter_map(place).collect();
+        rows.iter().for_each(|(row_group, row)| row_group.prefetch_locations(*row));
+        rows.iter().for_each(|(row_group, row)| row_group.prefetch_values(*row, &view.schema));
         rows
     }
 
@@ -271,30 +275,30 @@ impl Table {
         view: &'v View,
         location: Location,
         at: u64,
-        is_wanted: impl Fn(&Unit, usize) -> Result<bool>,
+        is_wanted: impl Fn(&RowGroup, usize) -> Result<bool>,
     ) -> Result<Walk<'v>> {
         let mut location = location;
         let mut first = true;
         loop {
-            let (unit, row) = match view.lead_back(location) {
-                Resolved::Row(unit, row) => (unit, row),
+            let (row_group, row) = match view.link_previous(location) {
+                Resolved::Row(row_group, row) => (row_group, row),
                 Resolved::Gone => return Ok(Walk::Absent),
                 Resolved::Unknown => return Ok(Walk::Stale),
             };
             // All versions in a chain have one key.
-            if let Unit::Segment(segment) = unit {
+            if let RowGroup::Segment(segment) = row_group {
                 segment.touch(row);
             }
-            if first && !is_wanted(unit, row)? {
+            if first && !is_wanted(row_group, row)? {
                 return Ok(Walk::Absent);
             }
             first = false;
-            if unit.is_created_at(row, at) {
-                let deleted = unit.deleted(row);
+            if row_group.is_created_at(row, at) {
+                let deleted = row_group.deleted(row);
                 let alive = deleted == 0 || deleted > at;
-                return Ok(if alive { Walk::Found(unit, row) } else { Walk::Absent });
+                return Ok(if alive { Walk::Found(row_group, row) } else { Walk::Absent });
             }
-            match unit.replaced(row) {
+            match row_group.replaced(row) {
                 Some(older) => location = older,
                 None => return Ok(Walk::Absent),
             }
@@ -308,8 +312,8 @@ impl Table {
     pub fn row_at(&self, location: Location) -> Result<Vec<Value>> {
         let view = self.view();
         match view.resolve(location) {
-            Resolved::Row(unit, row) => {
-                self.found(&view.schema, (unit, row), Moment::LAST).values()
+            Resolved::Row(row_group, row) => {
+                self.found(&view.schema, (row_group, row), Moment::LAST).values()
             }
             Resolved::Gone | Resolved::Unknown => {
                 Err(Error::corrupt(format!("{location:?} leads nowhere")))

@@ -11,9 +11,9 @@ use esker_log::sabotage::planted;
 use super::{Found, Table};
 use crate::expiry;
 use crate::group::Group;
-use crate::places::{Located, Places};
+use crate::pinned_locations::{PinnedLocations, ResolvedLocations};
 use crate::segment::Segment;
-use crate::view::{Unit, View};
+use crate::view::{RowGroup, View};
 use crate::{Error, Result};
 
 /// Bytes of long values that a query reads at once, about.
@@ -27,14 +27,14 @@ pub struct TableSnapshot {
     at: u64,
     parts: Vec<Arc<SnapshotPart>>,
     view: Arc<View>,
-    /// How many of the parts are units of the view; a transaction's own come behind them.
+    /// How many of the parts are row groups of the view; a transaction's own come behind them.
     shared_parts: usize,
     may_have_expired: bool,
 }
 
-/// The rows of one unit that had been created at the snapshot's commit.
+/// The rows of one row group that had been created at the snapshot's commit.
 pub struct SnapshotPart {
-    unit: Unit,
+    row_group: RowGroup,
     schema: Arc<Schema>,
     rows: usize,
     at: u64,
@@ -55,7 +55,7 @@ pub struct Overlay {
     /// places.
     pub hidden: Vec<usize>,
     /// Where they are.
-    pub places: Option<Arc<Places>>,
+    pub places: Option<Arc<PinnedLocations>>,
     /// The versions that it has made, in groups of its own.
     pub groups: Vec<Arc<Group>>,
     /// Those that lie in segments of its own, with the rows that it has replaced or removed since,
@@ -96,20 +96,21 @@ impl Table {
         let now = now.first(view.told_until(at));
         let mut hidden = hidden_rows(located.as_ref(), &overlay.hidden)?;
         drop(located);
-        let part = |unit: &Unit| {
-            let part = SnapshotPart::new(unit, &schema, at, now);
-            let hidden = hidden.remove(&unit.id()).map(Arc::from);
+        let part = |row_group: &RowGroup| {
+            let part = SnapshotPart::new(row_group, &schema, at, now);
+            let hidden = hidden.remove(&row_group.id()).map(Arc::from);
             Arc::new(SnapshotPart { hidden, ..part })
         };
-        let mut parts: Vec<Arc<SnapshotPart>> = view.units.iter().map(part).collect();
-        let own = |unit: Unit, hidden: Option<Arc<[usize]>>| {
-            let part = SnapshotPart::new(&unit, &schema, overlay.version, overlay.now);
+        let mut parts: Vec<Arc<SnapshotPart>> = view.row_groups.iter().map(part).collect();
+        let own = |row_group: RowGroup, hidden: Option<Arc<[usize]>>| {
+            let part = SnapshotPart::new(&row_group, &schema, overlay.version, overlay.now);
             SnapshotPart { hidden, ..part }
         };
-        let groups = overlay.groups.iter().map(|group| own(Unit::Group(Arc::clone(group)), None));
+        let groups =
+            overlay.groups.iter().map(|group| own(RowGroup::Group(Arc::clone(group)), None));
         let segments = overlay.segments.iter().map(|(segment, gone)| {
             let hidden = (!gone.is_empty()).then(|| Arc::clone(gone));
-            own(Unit::Segment(Arc::clone(segment)), hidden)
+            own(RowGroup::Segment(Arc::clone(segment)), hidden)
         });
         let own = groups.chain(segments);
         parts.retain(|part| part.rows > 0);
@@ -122,17 +123,17 @@ impl Table {
     }
 }
 
-/// The hidden rows of each unit, rising. A transaction's snapshot is registered, so what it sees is
-/// there until it ends.
+/// The hidden rows of each row group, rising. A transaction's snapshot is registered, so what it
+/// sees is there until it ends.
 fn hidden_rows(
-    located: Option<&Located<'_>>,
+    located: Option<&ResolvedLocations<'_>>,
     hidden: &[usize],
 ) -> Result<BTreeMap<u64, Vec<usize>>> {
     let mut rows: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     let hidden = if planted("transaction_sees_replaced_rows") { &[] } else { hidden };
     for number in hidden {
         match located.and_then(|located| located.get(*number)) {
-            Some((unit, row)) => rows.entry(unit.id()).or_default().push(row),
+            Some((row_group, row)) => rows.entry(row_group.id()).or_default().push(row),
             None => return Err(Error::corrupt("a version that a transaction hides is gone")),
         }
     }
@@ -161,7 +162,7 @@ impl TableSnapshot {
     pub fn with_schema(&self, schema: &Arc<Schema>) -> Self {
         let part = |part: &Arc<SnapshotPart>| {
             Arc::new(SnapshotPart {
-                unit: part.unit.clone(),
+                row_group: part.row_group.clone(),
                 schema: Arc::clone(schema),
                 expiry: part.expiry.clone(),
                 hidden: part.hidden.clone(),
@@ -212,10 +213,10 @@ impl TableSnapshot {
 
     /// Brings near what look-ups of some keys will read, of a table whose key is one field of
     /// bytes: a hint, which changes no answer.
-    pub fn touch_keys(&self, keys: &[&[u8]]) {
+    pub fn prefetch_keys(&self, keys: &[&[u8]]) {
         let hasher = &self.table.hasher;
         let hashes: Vec<u64> = keys.iter().map(|key| hasher.hash_bytes(key)).collect();
-        self.table.touch_hashes(&self.view, &hashes);
+        self.table.prefetch_hashes(&self.view, &hashes);
     }
 
     /// Where the rows with some keys are, as of the commit: by part the rows, rising, with those
@@ -230,13 +231,13 @@ impl TableSnapshot {
         let most = if planted("key_lookup_stops_early") { 1 } else { usize::MAX };
         for key in keys.iter().take(most) {
             let by_view = (&*self.view, &self.schema);
-            let place = |found: Found<'_>| Ok((found.unit.id(), found.row));
-            let (unit, row) = match self.table.find_by_view(by_view, key, self.at, place)? {
+            let place = |found: Found<'_>| Ok((found.row_group.id(), found.row));
+            let (row_group, row) = match self.table.find_by_view(by_view, key, self.at, place)? {
                 ControlFlow::Break(Some(place)) => place,
                 ControlFlow::Break(None) => continue,
                 ControlFlow::Continue(()) => return Ok(None),
             };
-            let part = self.parts.iter().position(|part| part.unit.id() == unit);
+            let part = self.parts.iter().position(|part| part.row_group.id() == row_group);
             let listed = part.and_then(|part| rows.get_mut(part)?.as_mut());
             match (listed, u32::try_from(row)) {
                 (Some(listed), Ok(row)) => listed.push(row),
@@ -255,17 +256,17 @@ impl TableSnapshot {
 }
 
 impl SnapshotPart {
-    fn new(unit: &Unit, schema: &Arc<Schema>, at: u64, now: Moment) -> Self {
+    fn new(row_group: &RowGroup, schema: &Arc<Schema>, at: u64, now: Moment) -> Self {
         let now_us = now.of(schema);
-        let (rows, all_created) = match unit {
-            Unit::Group(group) => (group.rows_at(at), true),
-            Unit::Segment(segment) if segment.is_loading() => (0, true),
-            Unit::Segment(segment) => (segment.row_count(), segment.newest_commit() <= at),
+        let (rows, all_created) = match row_group {
+            RowGroup::Group(group) => (group.rows_at(at), true),
+            RowGroup::Segment(segment) if segment.is_loading() => (0, true),
+            RowGroup::Segment(segment) => (segment.row_count(), segment.newest_commit() <= at),
         };
-        let expiry = schema.expiry_field().filter(|field| unit.least_expiry(field) <= now_us);
+        let expiry = schema.expiry_field().filter(|field| row_group.least_expiry(field) <= now_us);
         let expiry = expiry.map(|field| (field.clone(), now_us));
-        let (unit, schema) = (unit.clone(), Arc::clone(schema));
-        Self { unit, schema, rows, at, all_created, expiry, hidden: None }
+        let (row_group, schema) = (row_group.clone(), Arc::clone(schema));
+        Self { row_group, schema, rows, at, all_created, expiry, hidden: None }
     }
 
     /// How many rows there are, the dead and (in a segment) the invisible included.
@@ -274,10 +275,10 @@ impl SnapshotPart {
         self.rows
     }
 
-    /// The unit.
+    /// The row group.
     #[must_use]
-    pub fn unit(&self) -> &Unit {
-        &self.unit
+    pub fn row_group(&self) -> &RowGroup {
+        &self.row_group
     }
 
     /// The commit that it is read at.
@@ -296,7 +297,7 @@ impl SnapshotPart {
     #[must_use]
     pub fn known_count(&self) -> Option<usize> {
         let none_expired = self.expiry.is_none() || planted("count_takes_expired_rows");
-        let all = self.all_created && self.unit.dead_count() == 0 && none_expired;
+        let all = self.all_created && self.row_group.dead_count() == 0 && none_expired;
         (all && self.hidden.is_none()).then_some(self.rows)
     }
 
@@ -331,9 +332,9 @@ impl SnapshotPart {
     /// True when a row is visible.
     #[must_use]
     pub fn is_visible(&self, row: usize) -> bool {
-        let deleted = self.unit.deleted(row);
+        let deleted = self.row_group.deleted(row);
         (deleted == 0 || deleted > self.at)
-            && (self.all_created || self.unit.is_created_at(row, self.at))
+            && (self.all_created || self.row_group.is_created_at(row, self.at))
             && !self.has_expired(row)
             && !self.is_hidden(row)
     }
@@ -341,15 +342,15 @@ impl SnapshotPart {
     fn has_expired(&self, row: usize) -> bool {
         // That the values can be read was seen when the part was made.
         let expires = |(field, now_us): &(Field, i64)| {
-            self.unit.value(field, row).is_ok_and(|value| expiry::has_expired(value, *now_us))
+            self.row_group.value(field, row).is_ok_and(|value| expiry::has_expired(value, *now_us))
         };
         self.expiry.as_ref().is_some_and(expires)
     }
 
     /// Reads the times at which rows expire once, where they will be asked for.
     fn verify_expiry(&self) -> Result<()> {
-        match (&self.expiry, &self.unit) {
-            (Some((field, _)), Unit::Segment(segment)) => segment.verify_expiry(field),
+        match (&self.expiry, &self.row_group) {
+            (Some((field, _)), RowGroup::Segment(segment)) => segment.verify_expiry(field),
             _ => Ok(()),
         }
     }
@@ -360,20 +361,20 @@ impl SnapshotPart {
     pub fn batch_end(&self, start: usize, rows_max: usize) -> usize {
         let zone_end = (start / ZONE_ROWS + 1) * ZONE_ROWS;
         let end = self.rows.min(zone_end).min(start + rows_max);
-        match &self.unit {
-            Unit::Group(group) => end.min(group.chunk_end(start)),
-            Unit::Segment(_) => end,
+        match &self.row_group {
+            RowGroup::Group(group) => end.min(group.chunk_end(start)),
+            RowGroup::Segment(_) => end,
         }
     }
 
     /// How many rows have a moderate amount of long values, on average.
     #[must_use]
     pub fn rows_at_once(&self) -> usize {
-        let bytes = match &self.unit {
-            Unit::Group(group) => group.long_bytes(),
-            Unit::Segment(segment) => segment.long_bytes(),
+        let bytes = match &self.row_group {
+            RowGroup::Group(group) => group.long_bytes(),
+            RowGroup::Segment(segment) => segment.long_bytes(),
         };
-        let rows = LONG_BYTES_AT_ONCE.saturating_mul(self.unit.row_count() as u64);
+        let rows = LONG_BYTES_AT_ONCE.saturating_mul(self.row_group.row_count() as u64);
         rows.checked_div(bytes).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX))
     }
 
@@ -384,18 +385,18 @@ impl SnapshotPart {
     pub fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
         let field = self.schema.fields().get(position);
         let missing = || Error::corrupt(format!("no field {position}"));
-        self.unit.column(field.ok_or_else(missing)?, rows)
+        self.row_group.column(field.ok_or_else(missing)?, rows)
     }
 
     /// Which rows are visible: `None` for all, else one bit per row.
     #[must_use]
     pub fn visible(&self, rows: Range<usize>) -> Option<Vec<u64>> {
-        let none_dead = self.unit.dead_count() == 0;
+        let none_dead = self.row_group.dead_count() == 0;
         if none_dead && self.all_created && !self.hides_rows() {
             return None;
         }
-        if let (Unit::Segment(segment), true, false) =
-            (&self.unit, self.all_created, self.hides_rows())
+        if let (RowGroup::Segment(segment), true, false) =
+            (&self.row_group, self.all_created, self.hides_rows())
         {
             return segment.alive(rows, self.at);
         }
@@ -404,10 +405,10 @@ impl SnapshotPart {
         let mut words = vec![0u64; rows.len().div_ceil(64)];
         let mut all = true;
         for (i, row) in rows.enumerate() {
-            let deleted = if none_dead { 0 } else { self.unit.deleted(row) };
+            let deleted = if none_dead { 0 } else { self.row_group.deleted(row) };
             let alive = deleted == 0 || deleted > self.at;
             let seen = alive
-                && (self.all_created || self.unit.created(row) <= self.at)
+                && (self.all_created || self.row_group.created(row) <= self.at)
                 && !self.has_expired(row);
             all &= seen;
             if let Some(word) = words.get_mut(i / 64) {
@@ -439,7 +440,7 @@ impl SnapshotPart {
         position: usize,
         zone: usize,
     ) -> Option<(ValueRef<'_>, Option<ValueRef<'_>>, usize)> {
-        let Unit::Segment(segment) = &self.unit else { return None };
+        let RowGroup::Segment(segment) = &self.row_group else { return None };
         segment.zone(self.schema.fields().get(position)?, zone)
     }
 
@@ -447,14 +448,14 @@ impl SnapshotPart {
     /// [`lengths`](crate::segment::Segment::lengths).
     #[must_use]
     pub fn lengths(&self, position: usize, zone: usize) -> Option<RangeInclusive<u32>> {
-        let Unit::Segment(segment) = &self.unit else { return None };
+        let RowGroup::Segment(segment) = &self.row_group else { return None };
         segment.lengths(self.schema.fields().get(position)?, zone)
     }
 
     /// Remembers what [`SnapshotPart::lengths`] tells.
     pub fn learn_lengths(&self, position: usize, rows: Range<usize>, lengths: RangeInclusive<u32>) {
-        if let (Unit::Segment(segment), Some(field)) =
-            (&self.unit, self.schema.fields().get(position))
+        if let (RowGroup::Segment(segment), Some(field)) =
+            (&self.row_group, self.schema.fields().get(position))
         {
             segment.learn_lengths(field, rows, lengths);
         }

@@ -1,13 +1,13 @@
 //! The values of a unique index: where each living row has them.
 //!
 //! ```text
-//!   values ─hash─► entries ─► location ─► view ─► unit, row ─► alive, and equal? ─► taken
+//!   values ─hash─► entries ─► location ─► view ─► row group, row ─► alive, and equal? ─► taken
 //! ```
 //!
 //! The structure is that of the primary index, and so are the rules by which it is published: an
-//! entry is inserted under the commit lock after its row, moved by whoever rewrites the row's unit,
-//! and removed when the row is dropped. It differs in what a row may do: rows with a NULL among the
-//! values have no entry, and an update may change the values.
+//! entry is inserted under the commit lock after its row, moved by whoever rewrites the row's row
+//! group, and removed when the row is dropped. It differs in what a row may do: rows with a NULL
+//! among the values have no entry, and an update may change the values.
 //!
 //! Invariants
 //! 1. Every living row without a NULL has one entry under the hash of its values.
@@ -31,7 +31,7 @@ use esker_format::{Field, Schema, Value, ValueRef};
 
 use super::Table;
 use crate::location::Location;
-use crate::view::{Resolved, Unit, View};
+use crate::view::{Resolved, RowGroup, View};
 use crate::{Error, ErrorKind, Result};
 
 /// The entries of one unique index.
@@ -39,6 +39,9 @@ pub struct UniqueKeys {
     index: Index,
     entries: PartitionedHash,
 }
+
+/// What a visitor says of a row: go on, or what it has found.
+type Visited<B, E> = std::result::Result<ControlFlow<B>, E>;
 
 impl fmt::Debug for UniqueKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -146,10 +149,10 @@ impl UniqueKeys {
     pub fn values_at<'a>(
         &'a self,
         schema: &'a Schema,
-        unit: &'a Unit,
+        row_group: &'a RowGroup,
         row: usize,
     ) -> Result<Option<Vec<ValueRef<'a>>>> {
-        let values: Result<Vec<_>> = self.fields(schema).map(|f| unit.value(f, row)).collect();
+        let values: Result<Vec<_>> = self.fields(schema).map(|f| row_group.value(f, row)).collect();
         Ok(without_null(self.compared(values?.into_iter()).collect()))
     }
 
@@ -161,10 +164,10 @@ impl UniqueKeys {
         &self,
         table: &Table,
         schema: &Schema,
-        unit: &Unit,
+        row_group: &RowGroup,
         row: usize,
     ) -> Result<Option<u64>> {
-        let values = self.values_at(schema, unit, row)?;
+        let values = self.values_at(schema, row_group, row)?;
         Ok(values.map(|values| table.hasher().hash_key(values)))
     }
 
@@ -175,12 +178,12 @@ impl UniqueKeys {
     pub fn equals(
         &self,
         schema: &Schema,
-        (unit, row): (&Unit, usize),
+        (row_group, row): (&RowGroup, usize),
         values: &[ValueRef<'_>],
     ) -> Result<bool> {
         let parts = self.index.fields.iter().zip(self.fields(schema));
         for ((part, field), value) in parts.zip(values) {
-            if part.compared(unit.value(field, row)?) != *value {
+            if part.compared(row_group.value(field, row)?) != *value {
                 return Ok(false);
             }
         }
@@ -196,12 +199,12 @@ impl UniqueKeys {
         &self,
         view: &View,
         hash: u64,
-        mut visit: impl FnMut((&Unit, usize), Location) -> std::result::Result<ControlFlow<B>, E>,
+        mut visit: impl FnMut((&RowGroup, usize), Location) -> Visited<B, E>,
     ) -> std::result::Result<Option<B>, E> {
         let outcome = self.entries.candidates(hash, |word| {
             let Some(entry) = Location::from_word(word) else { return ControlFlow::Continue(()) };
             let visited = match view.resolve(entry) {
-                Resolved::Row(unit, row) => visit((unit, row), entry),
+                Resolved::Row(row_group, row) => visit((row_group, row), entry),
                 Resolved::Gone => Ok(ControlFlow::Continue(())),
                 Resolved::Unknown => {
                     let name = &self.index.name;
@@ -243,20 +246,20 @@ impl UniqueKeys {
         let mut held = Held::default();
         // All are looked at: behind the living row there may be one of a load, which is not told
         // of what happens to this one.
-        self.candidates::<(), Error>(view, hash, |(unit, row), entry| {
-            if unit.deleted(row) != 0 {
-                held.dead = Some(entry).filter(|_| !unit.is_loading()).or(held.dead);
+        self.candidates::<(), Error>(view, hash, |(row_group, row), entry| {
+            if row_group.deleted(row) != 0 {
+                held.dead = Some(entry).filter(|_| !row_group.is_loading()).or(held.dead);
                 return Ok(ControlFlow::Continue(()));
             }
-            if !self.equals(schema, (unit, row), values)? {
+            if !self.equals(schema, (row_group, row), values)? {
                 return Ok(ControlFlow::Continue(()));
             }
-            if unit.is_loading() {
+            if row_group.is_loading() {
                 let what = self.describe(schema, values);
                 let message = format!("{what}: a load that has not committed has it; try again");
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
-            let (row_id, location) = (unit.row_id(row)?, Location::new(unit.id(), row));
+            let (row_id, location) = (row_group.row_id(row)?, Location::new(row_group.id(), row));
             held.holder = Some(Holder { row_id, location, entry });
             Ok(ControlFlow::Continue(()))
         })?;
@@ -265,8 +268,8 @@ impl UniqueKeys {
 
     /// The entry of a dead row of a hash, at recovery.
     fn dead_entry(&self, view: &View, hash: u64) -> Result<Option<Location>> {
-        self.candidates(view, hash, |(unit, row), entry| {
-            Ok(match unit.deleted(row) != 0 && !unit.is_loading() {
+        self.candidates(view, hash, |(row_group, row), entry| {
+            Ok(match row_group.deleted(row) != 0 && !row_group.is_loading() {
                 true => ControlFlow::Break(entry),
                 false => ControlFlow::Continue(()),
             })
@@ -330,9 +333,9 @@ impl Table {
             return Ok(());
         }
         let view = self.view.load();
-        let Some(unit) = view.unit(location.unit()) else { return Ok(()) };
+        let Some(row_group) = view.row_group(location.row_group()) else { return Ok(()) };
         for keys in uniques.iter() {
-            let Some(hash) = keys.hash_at(self, &view.schema, unit, location.row())? else {
+            let Some(hash) = keys.hash_at(self, &view.schema, row_group, location.row())? else {
                 continue;
             };
             if !older.is_some_and(|old| keys.entries.replace(hash, old.word(), location.word())) {

@@ -11,11 +11,11 @@ use esker_format::{Batch, Moment, Schema, Value, ValueRef};
 use super::Table;
 use super::read::row_id_of;
 use super::{UniqueEntry, UniqueKeys};
-use crate::death::Death;
+use crate::delete_stamp::DeleteStamp;
 use crate::group::GroupWriter;
-use crate::location::{Location, UNIT_ROWS_MAX};
+use crate::location::{Location, ROW_GROUP_ROWS_MAX};
 use crate::value_file::StoredValue;
-use crate::view::{Resolved, Unit, View};
+use crate::view::{Resolved, RowGroup, View};
 use crate::{Error, ErrorKind, Result};
 
 /// The newest version of a key, before a change.
@@ -154,10 +154,10 @@ impl TableWriter {
     /// does it for some dozens of them at a time, before it comes to these.
     pub fn touch(&self, hashes: &[u64]) {
         let view = self.table.view.load();
-        for (unit, row) in self.table.touch_hashes(&view, hashes) {
+        for (row_group, row) in self.table.prefetch_hashes(&view, hashes) {
             // What a change needs to know besides; that it cannot be read is told when it is.
-            let _ = std::hint::black_box(unit.row_id(row));
-            std::hint::black_box(unit.created(row));
+            let _ = std::hint::black_box(row_group.row_id(row));
+            std::hint::black_box(row_group.created(row));
         }
     }
 
@@ -169,17 +169,17 @@ impl TableWriter {
         self.existing_beside(&[], key, hash)
     }
 
-    /// Likewise, as if some units were not there: those whose rows are about to be linked.
+    /// Likewise, as if some row groups were not there: those whose rows are about to be linked.
     ///
     /// # Errors
     /// As for [`TableWriter::existing`].
     pub fn existing_beside(
         &self,
-        units: &[u64],
+        row_groups: &[u64],
         key: &[ValueRef<'_>],
         hash: u64,
     ) -> Result<Option<Existing>> {
-        self.existing_in((&self.table.view.load(), units), key, hash)
+        self.existing_in((&self.table.view.load(), row_groups), key, hash)
     }
 
     fn existing_in(
@@ -189,10 +189,10 @@ impl TableWriter {
         hash: u64,
     ) -> Result<Option<Existing>> {
         let row_id = row_id_of(key).filter(|_| view.schema.key_positions().is_empty());
-        let is_wanted = |unit: &Unit, row: usize| match row_id {
-            _ if left_out.contains(&unit.id()) => Ok(false),
-            Some(id) => Ok(unit.row_id(row)? == id),
-            None => unit.key_equals(row, &view.schema, key),
+        let is_wanted = |row_group: &RowGroup, row: usize| match row_id {
+            _ if left_out.contains(&row_group.id()) => Ok(false),
+            Some(id) => Ok(row_group.row_id(row)? == id),
+            None => row_group.key_equals(row, &view.schema, key),
         };
         let indexed = self.existing_in_index(view, hash, &is_wanted)?;
         match row_id {
@@ -208,15 +208,15 @@ impl TableWriter {
         &self,
         view: &View,
         hash: u64,
-        is_wanted: &dyn Fn(&Unit, usize) -> Result<bool>,
+        is_wanted: &dyn Fn(&RowGroup, usize) -> Result<bool>,
     ) -> Result<Option<Existing>> {
         let mut outcome: Result<Option<Existing>> = Ok(None);
         let _ = self.table.index.candidates(hash, |word| {
             let Some(entry) = Location::from_word(word) else { return ControlFlow::Continue(()) };
             // Where the newest version has just been dropped, what it had taken the place of.
-            let found = match view.lead_back(entry) {
-                Resolved::Row(unit, row) => match is_wanted(unit, row) {
-                    Ok(true) => self.describe(&view.schema, (unit, row), Some(entry)),
+            let found = match view.link_previous(entry) {
+                Resolved::Row(row_group, row) => match is_wanted(row_group, row) {
+                    Ok(true) => self.describe(&view.schema, (row_group, row), Some(entry)),
                     Ok(false) => return ControlFlow::Continue(()),
                     Err(e) => Err(e),
                 },
@@ -248,13 +248,15 @@ impl TableWriter {
         row_id: u64,
     ) -> Result<Option<Existing>> {
         let mut newest = None;
-        for unit in view.units.iter().filter(|unit| !left_out.contains(&unit.id())) {
-            let rows = match unit {
-                Unit::Group(group) => group.fresh_row(row_id).map_or(0..0, |row| row..row + 1),
-                Unit::Segment(segment) => segment.rows_with_id(row_id)?,
+        for row_group in
+            view.row_groups.iter().filter(|row_group| !left_out.contains(&row_group.id()))
+        {
+            let rows = match row_group {
+                RowGroup::Group(group) => group.fresh_row(row_id).map_or(0..0, |row| row..row + 1),
+                RowGroup::Segment(segment) => segment.rows_with_id(row_id)?,
             };
             for row in rows {
-                let found = self.describe(&view.schema, (unit, row), None)?;
+                let found = self.describe(&view.schema, (row_group, row), None)?;
                 if found.deleted == 0 {
                     return Ok(Some(found));
                 }
@@ -267,28 +269,28 @@ impl TableWriter {
     fn describe(
         &self,
         schema: &Schema,
-        (unit, row): (&Unit, usize),
+        (row_group, row): (&RowGroup, usize),
         entry: Option<Location>,
     ) -> Result<Existing> {
-        if unit.is_loading() {
+        if row_group.is_loading() {
             let message = "a load that has not committed holds the key; try again later";
             return Err(Error::new(ErrorKind::Conflict, message));
         }
         let now_us = self.now.of(schema);
         let expired = match schema.expiry_field() {
-            Some(field) if unit.least_expiry(field) <= now_us => {
-                unit.has_expired(row, field, now_us)?
+            Some(field) if row_group.least_expiry(field) <= now_us => {
+                row_group.has_expired(row, field, now_us)?
             }
             _ => false,
         };
         Ok(Existing {
-            location: Location::new(unit.id(), row),
+            location: Location::new(row_group.id(), row),
             entry,
-            row_id: unit.row_id(row)?,
-            created: unit.created(row),
-            deleted: unit.deleted(row),
+            row_id: row_group.row_id(row)?,
+            created: row_group.created(row),
+            deleted: row_group.deleted(row),
             expired,
-            ended: unit.has_ended(row),
+            ended: row_group.has_ended(row),
         })
     }
 
@@ -324,7 +326,7 @@ impl TableWriter {
     }
 
     /// Applies a put as part of `commit`; some values, by rising field, lie in value files.
-    /// `new_unit` gives a number for a group, when one must be opened.
+    /// `new_row_group` gives a number for a group, when one must be opened.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full.
@@ -333,10 +335,10 @@ impl TableWriter {
         row: (&[Value], &[(usize, StoredValue)]),
         put: &PreparedPut,
         commit: u64,
-        new_unit: &mut dyn FnMut() -> u64,
+        new_row_group: &mut dyn FnMut() -> u64,
     ) -> Result<()> {
         let predecessor = put.existing.map(|e| e.location);
-        let group = self.group(new_unit)?;
+        let group = self.group(new_row_group)?;
         // A transaction may have taken its row ids long before others.
         let fresh = !put.is_update() && group.takes_fresh(put.row_id);
         let location = group.push(row, put.row_id, fresh, commit, predecessor)?;
@@ -363,14 +365,14 @@ impl TableWriter {
         let table = &self.table;
         let view = table.view.load();
         if let Some(existing) = alive {
-            kill(&view, existing.location, Death::replaced(commit))?;
+            mark_deleted(&view, existing.location, DeleteStamp::replaced(commit))?;
         } else {
             table.add_live_rows(1);
             // From here on the new version tells when the key was changed last.
             if let Some(existing) = put.existing
-                && let Resolved::Row(unit, row) = view.resolve(existing.location)
+                && let Resolved::Row(row_group, row) = view.resolve(existing.location)
             {
-                unit.supersede(row)?;
+                row_group.supersede(row)?;
             }
         }
         if indexed {
@@ -386,10 +388,10 @@ impl TableWriter {
         uniques.try_for_each(|entry| entry.keys.enter(entry.hash, entry.old, location))
     }
 
-    /// Adds a unit to the view. Under the commit lock.
-    pub fn add_unit(&mut self, unit: Unit) {
+    /// Adds a row group to the view. Under the commit lock.
+    pub fn add_row_group(&mut self, row_group: RowGroup) {
         let mut view = (*self.table.view()).clone();
-        view.insert(unit);
+        view.insert(row_group);
         self.table.set_view(view);
     }
 
@@ -398,11 +400,11 @@ impl TableWriter {
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub fn delete(&mut self, existing: &Existing, commit: u64) -> Result<()> {
-        let death = match existing.expired {
-            true => Death::ended(commit),
-            false => Death::deleted(commit),
+        let delete_stamp = match existing.expired {
+            true => DeleteStamp::ended(commit),
+            false => DeleteStamp::deleted(commit),
         };
-        kill(&self.table.view(), existing.location, death)?;
+        mark_deleted(&self.table.view(), existing.location, delete_stamp)?;
         self.table.add_live_rows(-1);
         Ok(())
     }
@@ -417,10 +419,10 @@ impl TableWriter {
         (batch, long): (&Batch, &[Vec<(usize, StoredValue)>]),
         first_row_id: u64,
         commit: u64,
-        new_unit: &mut dyn FnMut() -> u64,
+        new_row_group: &mut dyn FnMut() -> u64,
     ) -> Result<()> {
         debug_assert!(!self.table.schema().has_unique_values(), "batches have nothing to index");
-        let group = self.group(new_unit)?;
+        let group = self.group(new_row_group)?;
         group.push_batch((batch, long), first_row_id, commit)?;
         self.table.add_live_rows(i64::try_from(batch.len()).unwrap_or_default());
         Ok(())
@@ -439,9 +441,9 @@ impl TableWriter {
         row_id: u64,
         older: Option<Location>,
         commit: u64,
-        new_unit: &mut dyn FnMut() -> u64,
+        new_row_group: &mut dyn FnMut() -> u64,
     ) -> Result<(Location, bool)> {
-        let group = self.group(new_unit)?;
+        let group = self.group(new_row_group)?;
         let fresh = older.is_none() && group.takes_fresh(row_id);
         let location = group.push(row, row_id, fresh, commit, None)?;
         self.table.enter_unique(location, older)?;
@@ -451,18 +453,18 @@ impl TableWriter {
     /// Freezes the open group when it has no room for `rows` more. Before a commit is numbered:
     /// all rows of one commit go to one group, so that sealing "through commit g" is exact.
     pub fn make_room(&mut self, rows: usize) {
-        if self.group.as_ref().is_some_and(|g| g.rows() + rows > UNIT_ROWS_MAX) {
+        if self.group.as_ref().is_some_and(|g| g.rows() + rows > ROW_GROUP_ROWS_MAX) {
             self.freeze();
         }
     }
 
     /// The open group.
-    fn group(&mut self, new_unit: &mut dyn FnMut() -> u64) -> Result<&mut GroupWriter> {
+    fn group(&mut self, new_row_group: &mut dyn FnMut() -> u64) -> Result<&mut GroupWriter> {
         if self.group.is_none() {
             let mut view = (*self.table.view()).clone();
             let schema = self.group_schema.as_ref().unwrap_or(&view.schema);
-            let group = GroupWriter::create(&self.table.arena, new_unit(), schema)?;
-            view.insert(Unit::Group(Arc::clone(group.group())));
+            let group = GroupWriter::create(&self.table.arena, new_row_group(), schema)?;
+            view.insert(RowGroup::Group(Arc::clone(group.group())));
             self.table.set_view(view);
             self.group = Some(group);
         }
@@ -518,9 +520,9 @@ impl TableWriter {
 }
 
 /// Marks the version at a location dead, wherever merges have taken it.
-fn kill(view: &View, location: Location, death: Death) -> Result<()> {
+fn mark_deleted(view: &View, location: Location, delete_stamp: DeleteStamp) -> Result<()> {
     match view.resolve(location) {
-        Resolved::Row(unit, row) => unit.delete(row, death),
+        Resolved::Row(row_group, row) => row_group.delete(row, delete_stamp),
         Resolved::Gone | Resolved::Unknown => {
             Err(Error::corrupt(format!("{location:?} leads nowhere")))
         }

@@ -1,4 +1,4 @@
-//! Which long values a unit refers to.
+//! Which long values a row group refers to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use esker_arena::ReadCommits;
 use esker_format::{Field, ValueReference};
 
 use super::{StoredValue, ValueFile};
-use crate::view::Unit;
+use crate::view::RowGroup;
 use crate::{Error, Result};
 
-impl Unit {
+impl RowGroup {
     /// Has some row a long value?
     #[must_use]
     pub fn refers_to_files(&self) -> bool {
@@ -45,7 +45,7 @@ impl Unit {
     /// The long value of a row, with its file.
     ///
     /// # Errors
-    /// `Corrupt` also when the unit does not name the file.
+    /// `Corrupt` also when the row group does not name the file.
     pub fn stored_value(&self, field: &Field, row: usize) -> Result<Option<StoredValue>> {
         let Some(reference) = self.long_value(field, row)? else { return Ok(None) };
         let file = match self {

@@ -37,7 +37,7 @@ fn spill(
     let guard = engine.registry.register(|| engine.watermarks.published())?;
     meanwhile(table);
     let large = vec![Part { staged, ..Part::new(current) }];
-    engine.spill(large, Vec::new(), Terms::default(), &guard).map(drop)
+    engine.spill(large, Vec::new(), CommitOptions::default(), &guard).map(drop)
 }
 
 fn rows(table: &Table) -> Vec<(i64, String)> {
@@ -72,14 +72,14 @@ fn rows_to_be_deleted_are_found_wherever_merges_have_taken_them() {
     let schema = Schema::builder().field("id", DataType::I64).nullable("v", DataType::Text);
     let table = db.create_table("t", schema.primary_key(["id"]).build().unwrap()).unwrap();
     table.insert_many(&(0..20).map(|id| row(id, "old")).collect::<Vec<_>>()).unwrap();
-    let units = || table.core().view().units.iter().map(Unit::id).min();
-    let before = units();
+    let row_groups = || table.core().view().row_groups.iter().map(RowGroup::id).min();
+    let before = row_groups();
     spill(&table, &[row(100, "large")], &[3, 7], |table| {
         for n in 0..40 {
             table.upsert(&row(10 + n % 10, "new")).unwrap();
         }
         db.wait_idle().unwrap();
-        assert!(units() > before, "what was there is rewritten");
+        assert!(row_groups() > before, "what was there is rewritten");
         assert_eq!(db.info().memory.forwarding, 0);
     })
     .unwrap();

@@ -47,7 +47,7 @@ use std::collections::BTreeSet;
 
 use esker_table::Table as TableCore;
 use esker_table::key_order::KeyForm;
-use esker_table::view::Unit;
+use esker_table::view::RowGroup;
 
 use crate::Result;
 
@@ -61,7 +61,7 @@ const BASE_SHARE: u64 = 4;
 /// Base and overlays that are merged piece by piece: the segments that were there when it began,
 /// and what merges have made of them.
 #[derive(Debug)]
-pub(crate) struct Sweep {
+pub(crate) struct CompactionCursor {
     own: BTreeSet<u64>,
     /// Those of its overlays that are still to become fewer before the first piece.
     gathered: BTreeSet<u64>,
@@ -69,9 +69,9 @@ pub(crate) struct Sweep {
     is_own_turn: bool,
 }
 
-impl Sweep {
+impl CompactionCursor {
     fn of(segments: &[&Ranged], overlays: &[&Ranged]) -> Self {
-        let ids = |of: &[&Ranged]| of.iter().map(|segment| segment.unit.id()).collect();
+        let ids = |of: &[&Ranged]| of.iter().map(|segment| segment.row_group.id()).collect();
         Self { own: ids(segments), gathered: ids(overlays), is_own_turn: false }
     }
 
@@ -85,13 +85,14 @@ impl Sweep {
     }
 
     /// What to merge next; nothing once its own segments are disjoint.
-    fn next(&mut self, all: &[&Ranged], rows_max: u64) -> Vec<Unit> {
-        let is_of = |ids: &BTreeSet<u64>, segment: &Ranged| ids.contains(&segment.unit.id());
+    fn next(&mut self, all: &[&Ranged], rows_max: u64) -> Vec<RowGroup> {
+        let is_of = |ids: &BTreeSet<u64>, segment: &Ranged| ids.contains(&segment.row_group.id());
         let (own, later): (Vec<_>, Vec<_>) =
             all.iter().copied().partition(|segment| is_of(&self.own, segment));
         if !std::mem::take(&mut self.is_own_turn) {
-            let others =
-                |a: &Ranged| all.iter().any(|b| a.overlaps(b) && a.unit.id() != b.unit.id());
+            let others = |a: &Ranged| {
+                all.iter().any(|b| a.overlaps(b) && a.row_group.id() != b.row_group.id())
+            };
             let later = runs_of(later.into_iter().filter(|segment| others(segment)));
             let picked = match later.len() > LATER_MAX {
                 true => smallest(later, rows_max),
@@ -114,7 +115,7 @@ impl Sweep {
 
 /// A segment and its range of keys.
 struct Ranged {
-    unit: Unit,
+    row_group: RowGroup,
     holds_through: u64,
     least: Vec<u8>,
     greatest: Vec<u8>,
@@ -128,23 +129,23 @@ impl Ranged {
     }
 
     fn rows(&self) -> u64 {
-        self.unit.row_count() as u64
+        self.row_group.row_count() as u64
     }
 }
 
 /// Segments that have rows, by their least key.
-fn ranged(table: &TableCore, units: &[Unit]) -> Result<Vec<Ranged>> {
+fn ranged(table: &TableCore, row_groups: &[RowGroup]) -> Result<Vec<Ranged>> {
     let form = KeyForm::of(&table.schema());
-    let mut ranged = Vec::with_capacity(units.len());
-    for unit in units.iter().filter(|unit| unit.row_count() > 0) {
+    let mut ranged = Vec::with_capacity(row_groups.len());
+    for row_group in row_groups.iter().filter(|row_group| row_group.row_count() > 0) {
         let (mut least, mut greatest) = (Vec::new(), Vec::new());
-        form.read(unit, 0, &mut least)?;
-        form.read(unit, unit.row_count() - 1, &mut greatest)?;
-        let holds_through = match unit {
-            Unit::Segment(segment) => segment.holds_through(),
-            Unit::Group(_) => unit.id(),
+        form.read(row_group, 0, &mut least)?;
+        form.read(row_group, row_group.row_count() - 1, &mut greatest)?;
+        let holds_through = match row_group {
+            RowGroup::Segment(segment) => segment.holds_through(),
+            RowGroup::Group(_) => row_group.id(),
         };
-        ranged.push(Ranged { unit: unit.clone(), holds_through, least, greatest });
+        ranged.push(Ranged { row_group: row_group.clone(), holds_through, least, greatest });
     }
     ranged.sort_by(|a, b| (&a.least, &a.greatest).cmp(&(&b.least, &b.greatest)));
     Ok(ranged)
@@ -251,7 +252,7 @@ fn runs_of<'a>(segments: impl Iterator<Item = &'a Ranged>) -> Vec<Vec<&'a Ranged
 }
 
 /// The smallest runs, as many as one merge takes, by age; nothing if no two of them fit.
-fn smallest(mut runs: Vec<Vec<&Ranged>>, rows_max: u64) -> Vec<Unit> {
+fn smallest(mut runs: Vec<Vec<&Ranged>>, rows_max: u64) -> Vec<RowGroup> {
     runs.sort_by_key(|run| rows(run));
     match fitting(runs.iter().map(|run| rows(run)), rows_max) {
         0 | 1 => Vec::new(),
@@ -259,28 +260,29 @@ fn smallest(mut runs: Vec<Vec<&Ranged>>, rows_max: u64) -> Vec<Unit> {
     }
 }
 
-fn by_age<'a>(picked: impl IntoIterator<Item = &'a Ranged>) -> Vec<Unit> {
-    let mut picked: Vec<Unit> = picked.into_iter().map(|segment| segment.unit.clone()).collect();
-    picked.sort_by_key(Unit::id);
+fn by_age<'a>(picked: impl IntoIterator<Item = &'a Ranged>) -> Vec<RowGroup> {
+    let mut picked: Vec<RowGroup> =
+        picked.into_iter().map(|segment| segment.row_group.clone()).collect();
+    picked.sort_by_key(RowGroup::id);
     picked
 }
 
 /// The segments to merge next, by age, of about `rows_max` rows at the most; none while there are
-/// few. `sweep` is the one that is under way.
+/// few. `compaction_cursor` is the one that is under way.
 pub(crate) fn pick(
     table: &TableCore,
-    units: &[Unit],
+    row_groups: &[RowGroup],
     rows_max: u64,
-    sweep: &mut Option<Sweep>,
-) -> Result<Vec<Unit>> {
-    let all = ranged(table, units)?;
+    compaction_cursor: &mut Option<CompactionCursor>,
+) -> Result<Vec<RowGroup>> {
+    let all = ranged(table, row_groups)?;
     let all: Vec<&Ranged> = all.iter().collect();
-    if let Some(under_way) = sweep {
+    if let Some(under_way) = compaction_cursor {
         let picked = under_way.next(&all, rows_max);
         if !picked.is_empty() {
             return Ok(picked);
         }
-        *sweep = None;
+        *compaction_cursor = None;
     }
     let (mut base, overlays) = levels(&all);
     base.retain(|segment| overlays.iter().any(|overlay| overlay.overlaps(segment)));
@@ -303,20 +305,25 @@ pub(crate) fn pick(
     if fits {
         return Ok(by_age(overlays.into_iter().chain(base)));
     }
-    Ok(sweep.insert(Sweep::of(&all, &overlays)).next(&all, rows_max))
+    Ok(compaction_cursor.insert(CompactionCursor::of(&all, &overlays)).next(&all, rows_max))
 }
 
 /// Some segments that overlap, by age, of about `rows_max` rows at the most: none once all are
 /// disjoint. Merging these, and then what this gives next, comes to that end.
-pub(crate) fn overlapping(table: &TableCore, units: &[Unit], rows_max: u64) -> Result<Vec<Unit>> {
-    let ranged = ranged(table, units)?;
+pub(crate) fn overlapping(
+    table: &TableCore,
+    row_groups: &[RowGroup],
+    rows_max: u64,
+) -> Result<Vec<RowGroup>> {
+    let ranged = ranged(table, row_groups)?;
     Ok(by_age(piece(&ranged.iter().collect::<Vec<_>>(), rows_max)))
 }
 
 /// Segments in the order of their keys, those side by side that overlap.
-pub(crate) fn by_key(table: &TableCore, units: &[Unit]) -> Result<Vec<Vec<Unit>>> {
-    let ranged = ranged(table, units)?;
-    let of = |cluster: &[&Ranged]| cluster.iter().map(|segment| segment.unit.clone()).collect();
+pub(crate) fn by_key(table: &TableCore, row_groups: &[RowGroup]) -> Result<Vec<Vec<RowGroup>>> {
+    let ranged = ranged(table, row_groups)?;
+    let of =
+        |cluster: &[&Ranged]| cluster.iter().map(|segment| segment.row_group.clone()).collect();
     Ok(clusters(&ranged.iter().collect::<Vec<_>>()).into_iter().map(of).collect())
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::maintenance::compaction::table::Progress;
-use crate::maintenance::value_gc::Thrift;
+use crate::maintenance::value_gc::CollectionThreshold;
 use crate::{Bucket, Database, Error, ErrorKind, Result};
 
 /// What a compaction did, or would do.
@@ -59,8 +59,8 @@ impl Database {
         }
         if !dry_run {
             // Each once only: what it is copied to has a higher number.
-            let thrift = Thrift::Compact { before: engine.new_unit() };
-            while engine.exclusively(|engine| engine.empty_value_file(thrift))? {}
+            let threshold = CollectionThreshold::Compact { before: engine.new_row_group() };
+            while engine.exclusively(|engine| engine.empty_value_file(threshold))? {}
             // The log still has what was sealed.
             engine.exclusively(Engine::make_requested_checkpoint)?;
             engine.exclusively(|engine| engine.remove_unused_values())?;
@@ -82,7 +82,7 @@ impl Database {
             let catalogue = engine.lock();
             let Some(core) = engine.names.load().newest().get(&name).cloned() else { continue };
             let view = core.view();
-            let ready = view.units.iter().filter(|unit| !unit.is_loading());
+            let ready = view.row_groups.iter().filter(|row_group| !row_group.is_loading());
             let now: u64 = ready.map(|u| u.row_count() as u64 - u.dead_count()).sum();
             let before = core.live_rows();
             if now != before {
@@ -147,8 +147,8 @@ fn bytes_of(table: &TableCore) -> u64 {
 /// Rows of a table, the dead included.
 fn rows_of(table: &TableCore) -> u64 {
     let view = table.view();
-    let ready = view.units.iter().filter(|unit| !unit.is_loading());
-    ready.map(|unit| unit.row_count() as u64).sum()
+    let ready = view.row_groups.iter().filter(|row_group| !row_group.is_loading());
+    ready.map(|row_group| row_group.row_count() as u64).sum()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use esker_format::{Field, TableId};
 use esker_table::Table as TableCore;
 use esker_table::rewrite::{RewritePlan, SEGMENT_BYTES_MAX, decoded_bytes, variable_fields};
 use esker_table::segment::Segment;
-use esker_table::view::Unit;
+use esker_table::view::RowGroup;
 
 use crate::Result;
 use crate::engine::Engine;
@@ -28,7 +28,7 @@ use crate::maintenance::{FileSink, TableJob};
 
 /// Segments a table may have before the smallest are merged.
 const SEGMENTS_MAX: usize = 8;
-/// A unit is due when one row in this many is dead.
+/// A row group is due when one row in this many is dead.
 const DEAD_SHARE: u64 = 20;
 /// Frozen groups of a memory database are due when one row in this many is dead.
 const MEMORY_DEAD_SHARE: u64 = 4;
@@ -40,9 +40,9 @@ const LOOK_AGAIN_MIN: Duration = Duration::from_millis(10);
 /// What is most due in a table.
 enum Picked {
     /// To be merged; none when nothing is due.
-    Units(Vec<Unit>),
+    RowGroups(Vec<RowGroup>),
     /// Its expired rows are to be deleted.
-    Expired(Unit),
+    Expired(RowGroup),
 }
 
 impl Engine {
@@ -62,15 +62,17 @@ impl Engine {
             tables.map(|e| (Arc::clone(e.writer.table()), frozen_groups(e))).collect()
         };
         let is_there = |id: &TableId| tables.iter().any(|(table, _)| table.id() == *id);
-        let units: BTreeSet<u64> = tables
+        let row_groups: BTreeSet<u64> = tables
             .iter()
-            .flat_map(|(table, _)| table.view().units.iter().map(Unit::id).collect::<Vec<_>>())
+            .flat_map(|(table, _)| {
+                table.view().row_groups.iter().map(RowGroup::id).collect::<Vec<_>>()
+            })
             .collect();
-        let has_unit = |id| units.contains(&id);
-        self.forget_expiring(has_unit);
+        let has_row_group = |id| row_groups.contains(&id);
+        self.forget_expiring(has_row_group);
         self.maintenance_state().back_off.retain(|(id, _), _| is_there(id));
-        self.maintenance_state().judged.retain(|id, _| has_unit(*id));
-        self.maintenance_state().sweeps.retain(|id, _| is_there(id));
+        self.maintenance_state().skip_cache.retain(|id, _| has_row_group(*id));
+        self.maintenance_state().compaction_cursors.retain(|id, _| is_there(id));
         let mut failed = None;
         for (table, frozen) in tables {
             if patient && self.is_backing_off(table.id(), TableJob::Merge) {
@@ -94,12 +96,12 @@ impl Engine {
     fn merge_table(
         self: &Arc<Self>,
         table: &Arc<TableCore>,
-        frozen: &[Unit],
+        frozen: &[RowGroup],
         readers: &ReadCommits,
     ) -> Result<bool> {
         let inputs = match self.pick_inputs(table, frozen, readers)? {
-            Picked::Units(inputs) => inputs,
-            Picked::Expired(unit) => return self.end_expired_of(table, &unit),
+            Picked::RowGroups(inputs) => inputs,
+            Picked::Expired(row_group) => return self.end_expired_of(table, &row_group),
         };
         if inputs.is_empty() {
             return Ok(false);
@@ -139,7 +141,7 @@ impl Engine {
     pub(crate) fn merge(
         self: &Arc<Self>,
         table: &Arc<TableCore>,
-        inputs: Vec<Unit>,
+        inputs: Vec<RowGroup>,
         readers: &ReadCommits,
         emptied: BTreeSet<u64>,
     ) -> Result<()> {
@@ -151,13 +153,13 @@ impl Engine {
     pub(crate) fn merge_telling(
         self: &Arc<Self>,
         table: &Arc<TableCore>,
-        inputs: Vec<Unit>,
+        inputs: Vec<RowGroup>,
         readers: &ReadCommits,
         emptied: BTreeSet<u64>,
         tell: &mut dyn FnMut(u64),
     ) -> Result<Option<Vec<u64>>> {
         let through = self.watermarks.published();
-        let ids: Vec<u64> = inputs.iter().map(Unit::id).collect();
+        let ids: Vec<u64> = inputs.iter().map(RowGroup::id).collect();
         let plan = RewritePlan {
             table: Arc::clone(table),
             inputs,
@@ -183,8 +185,10 @@ impl Engine {
             if !self.install(table, rewritten, &edit)? {
                 return Ok(None);
             }
-            if let Some(sweep) = self.maintenance_state().sweeps.get_mut(&table.id()) {
-                sweep.follow(&ids, &written);
+            if let Some(compaction_cursor) =
+                self.maintenance_state().compaction_cursors.get_mut(&table.id())
+            {
+                compaction_cursor.follow(&ids, &written);
             }
             Ok(Some(written))
         })
@@ -193,72 +197,75 @@ impl Engine {
     fn pick_inputs(
         &self,
         table: &Arc<TableCore>,
-        frozen: &[Unit],
+        frozen: &[RowGroup],
         readers: &ReadCommits,
     ) -> Result<Picked> {
         let view = table.view();
         let ready = |s: &&Arc<Segment>| !s.is_loading();
-        let segments: Vec<Unit> =
-            view.segments().filter(ready).map(|s| Unit::Segment(Arc::clone(s))).collect();
+        let segments: Vec<RowGroup> =
+            view.segments().filter(ready).map(|s| RowGroup::Segment(Arc::clone(s))).collect();
         let memory = if self.is_durable() { &[] } else { frozen };
         let due = segments
             .iter()
-            .map(|unit| (unit, DEAD_SHARE))
-            .chain(memory.iter().map(|unit| (unit, MEMORY_DEAD_SHARE)))
-            .find(|(unit, share)| self.is_due(unit, *share, readers));
-        if let Some((unit, _)) = due {
-            return Ok(Picked::Units(vec![unit.clone()]));
+            .map(|row_group| (row_group, DEAD_SHARE))
+            .chain(memory.iter().map(|row_group| (row_group, MEMORY_DEAD_SHARE)))
+            .find(|(row_group, share)| self.is_due(row_group, *share, readers));
+        if let Some((row_group, _)) = due {
+            return Ok(Picked::RowGroups(vec![row_group.clone()]));
         }
-        let with_frozen: Vec<Unit> = segments.iter().chain(memory).cloned().collect();
+        let with_frozen: Vec<RowGroup> = segments.iter().chain(memory).cloned().collect();
         match self.find_expired(table, &with_frozen, readers)? {
-            Some(Expired::ForAll(unit)) => return Ok(Picked::Units(vec![unit])),
-            Some(Expired::ForLater(unit)) => return Ok(Picked::Expired(unit)),
+            Some(Expired::ForAll(row_group)) => return Ok(Picked::RowGroups(vec![row_group])),
+            Some(Expired::ForLater(row_group)) => return Ok(Picked::Expired(row_group)),
             None => {}
         }
         if table.schema().is_ordered_by_key() {
-            let mut sweep = self.maintenance_state().sweeps.remove(&table.id());
+            let mut compaction_cursor =
+                self.maintenance_state().compaction_cursors.remove(&table.id());
             let rows_max = self.options.merge_rows_max;
-            let picked = key_levels::pick(table, &segments, rows_max, &mut sweep);
-            let sweep = sweep.map(|sweep| (table.id(), sweep));
-            self.maintenance_state().sweeps.extend(sweep);
-            return picked.map(Picked::Units);
+            let picked = key_levels::pick(table, &segments, rows_max, &mut compaction_cursor);
+            let compaction_cursor =
+                compaction_cursor.map(|compaction_cursor| (table.id(), compaction_cursor));
+            self.maintenance_state().compaction_cursors.extend(compaction_cursor);
+            return picked.map(Picked::RowGroups);
         }
         if segments.len() <= SEGMENTS_MAX {
-            return Ok(Picked::Units(Vec::new()));
+            return Ok(Picked::RowGroups(Vec::new()));
         }
         let texts = variable_fields(view.schema.fields());
         let options = &self.options;
         smallest(segments, &texts, (options.merged_rows_max, options.column_bytes_max))
-            .map(Picked::Units)
+            .map(Picked::RowGroups)
     }
 
-    /// True when enough rows of a unit are dead and out of every snapshot's sight.
-    fn is_due(&self, unit: &Unit, share: u64, readers: &ReadCommits) -> bool {
-        let rows = unit.row_count() as u64;
-        if unit.dead_count() * share <= rows {
+    /// True when enough rows of a row group are dead and out of every snapshot's sight.
+    fn is_due(&self, row_group: &RowGroup, share: u64, readers: &ReadCommits) -> bool {
+        let rows = row_group.row_count() as u64;
+        if row_group.dead_count() * share <= rows {
             return false;
         }
         // Before the rows are looked at: what happens meanwhile counts as having come later.
-        let events = unit.death_events();
-        let judged = self.maintenance_state().judged.remove(&unit.id());
-        if let Some(judged) = judged.filter(|judged| judged.holds(events, readers)) {
-            self.maintenance_state().judged.insert(unit.id(), judged);
+        let events = row_group.delete_events();
+        let skip_cache = self.maintenance_state().skip_cache.remove(&row_group.id());
+        if let Some(skip_cache) = skip_cache.filter(|skip_cache| skip_cache.holds(events, readers))
+        {
+            self.maintenance_state().skip_cache.insert(row_group.id(), skip_cache);
             return false;
         }
-        let (droppable, soon, newest) = unit.count_droppable(readers);
+        let (droppable, soon, newest) = row_group.count_droppable(readers);
         if droppable * share > rows {
             return true;
         }
         let missing = (rows / share + 1).saturating_sub(droppable + soon);
-        let judged = Judged { readers: readers.up_to(newest), newest, events, missing };
-        self.maintenance_state().judged.insert(unit.id(), judged);
+        let skip_cache = SkipCache { readers: readers.up_to(newest), newest, events, missing };
+        self.maintenance_state().skip_cache.insert(row_group.id(), skip_cache);
         false
     }
 }
 
-/// A unit that is not worth rewriting yet. Counting costs time: it is not done again before it may
-/// come to something else.
-pub(crate) struct Judged {
+/// A row group that is not worth rewriting yet. Counting costs time: it is not done again before it
+/// may come to something else.
+pub(crate) struct SkipCache {
     /// Those who might see a version that was dead then: whoever comes and goes later does not.
     readers: ReadCommits,
     /// When the last of the dead had died.
@@ -269,7 +276,7 @@ pub(crate) struct Judged {
     missing: u64,
 }
 
-impl Judged {
+impl SkipCache {
     fn holds(&self, events: u64, readers: &ReadCommits) -> bool {
         let readers = readers.up_to(self.newest);
         let same_time = self.readers.since() == readers.since();
@@ -283,17 +290,17 @@ impl Judged {
 
 /// The fewest of the smallest segments whose merging leaves fewer segments.
 fn smallest(
-    mut segments: Vec<Unit>,
+    mut segments: Vec<RowGroup>,
     texts: &[&Field],
     (rows_max, column_bytes_max): (usize, u64),
-) -> Result<Vec<Unit>> {
-    segments.sort_by_key(|unit| (unit.row_count(), unit.id()));
+) -> Result<Vec<RowGroup>> {
+    segments.sort_by_key(|row_group| (row_group.row_count(), row_group.id()));
     let (mut rows, mut bytes, mut sums) = (0u64, 0u64, vec![0u64; texts.len()]);
     let mut best = 0;
-    for (i, unit) in segments.iter().enumerate() {
-        rows += unit.row_count() as u64;
-        bytes += unit.byte_count();
-        let decoded = decoded_bytes(std::slice::from_ref(unit), texts)?;
+    for (i, row_group) in segments.iter().enumerate() {
+        rows += row_group.row_count() as u64;
+        bytes += row_group.byte_count();
+        let decoded = decoded_bytes(std::slice::from_ref(row_group), texts)?;
         sums.iter_mut().zip(decoded).for_each(|(sum, bytes)| *sum += bytes);
         let outputs = rows.div_ceil(rows_max as u64).max(bytes.div_ceil(SEGMENT_BYTES_MAX)).max(1);
         // Of two outputs that a column ends one after the other, one is at least half full.
@@ -311,7 +318,7 @@ fn smallest(
     }
     segments.truncate(best);
     // By age, so that versions of one row stay in order.
-    segments.sort_by_key(Unit::id);
+    segments.sort_by_key(RowGroup::id);
     Ok(segments)
 }
 

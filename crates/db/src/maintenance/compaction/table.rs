@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_format::{Field, TableId};
 use esker_table::Table as TableCore;
 use esker_table::rewrite::{SEGMENT_BYTES_MAX, decoded_bytes, variable_fields};
-use esker_table::view::Unit;
+use esker_table::view::RowGroup;
 
 use crate::Result;
 use crate::engine::Engine;
@@ -52,7 +52,7 @@ impl<'a> Progress<'a> {
 
 /// A segment that may be rewritten.
 struct Candidate {
-    unit: Unit,
+    row_group: RowGroup,
     /// It has rows or long values that nobody can see any more.
     has_garbage: bool,
     /// What a rewritten segment would have of what it can have so much of: see [`Sizes`].
@@ -98,7 +98,9 @@ impl Engine {
         if dry_run {
             return Ok(planned.iter().map(|batch| batch.len() as u64).sum());
         }
-        let rows = |units: &[Unit]| units.iter().map(|unit| unit.row_count() as u64).sum::<u64>();
+        let rows = |row_groups: &[RowGroup]| {
+            row_groups.iter().map(|row_group| row_group.row_count() as u64).sum::<u64>()
+        };
         let rewritten = planned.iter().map(|batch| rows(batch)).sum();
         progress.pass(rows(&own).saturating_sub(rewritten));
         let mut count = 0;
@@ -109,7 +111,7 @@ impl Engine {
                     break;
                 }
                 count += inputs.len() as u64;
-                let Some(now) = self.compact_units(&table, inputs, own, progress)? else {
+                let Some(now) = self.compact_row_groups(&table, inputs, own, progress)? else {
                     return Ok(count);
                 };
                 own = now;
@@ -117,7 +119,7 @@ impl Engine {
         }
         for inputs in self.planned(&table, &own)? {
             count += inputs.len() as u64;
-            let Some(now) = self.compact_units(&table, inputs, own, progress)? else { break };
+            let Some(now) = self.compact_row_groups(&table, inputs, own, progress)? else { break };
             own = now;
         }
         Ok(count)
@@ -125,29 +127,29 @@ impl Engine {
 
     /// Merges some of the segments that are compacted, and returns what these are then: those that
     /// came meanwhile are not among them, or it might never end. `None` when the table was dropped.
-    fn compact_units(
+    fn compact_row_groups(
         self: &Arc<Self>,
         table: &Arc<TableCore>,
-        inputs: Vec<Unit>,
-        own: Vec<Unit>,
+        inputs: Vec<RowGroup>,
+        own: Vec<RowGroup>,
         progress: &mut Progress<'_>,
-    ) -> Result<Option<Vec<Unit>>> {
+    ) -> Result<Option<Vec<RowGroup>>> {
         // It may take long, and whoever writes meanwhile waits for memory.
         self.do_urgent_job()?;
         let readers = self.read_commits();
         let mut tell = |rows| progress.pass(rows);
         let merged = self.merge_telling(table, inputs, &readers, BTreeSet::new(), &mut tell)?;
         let Some(written) = merged else { return Ok(None) };
-        let mut ids: BTreeSet<u64> = own.iter().map(Unit::id).collect();
+        let mut ids: BTreeSet<u64> = own.iter().map(RowGroup::id).collect();
         ids.extend(written);
         let mut now = ready_segments(table);
-        now.retain(|unit| ids.contains(&unit.id()));
+        now.retain(|row_group| ids.contains(&row_group.id()));
         Ok(Some(now))
     }
 
     /// What is to be rewritten together, as far as it can be told before anything is. Segments that
     /// overlap become disjoint in as many merges as it takes.
-    fn planned(&self, table: &TableCore, units: &[Unit]) -> Result<Vec<Vec<Unit>>> {
+    fn planned(&self, table: &TableCore, row_groups: &[RowGroup]) -> Result<Vec<Vec<RowGroup>>> {
         let schema = table.schema();
         let texts = variable_fields(schema.fields());
         let mut limits = vec![
@@ -158,12 +160,12 @@ impl Engine {
         limits.resize(limits.len() + texts.len(), self.options.column_bytes_max);
         let sizes = Sizes { texts, limits };
         if !schema.is_ordered_by_key() {
-            let mut candidates = self.candidates(table, units.to_vec(), &sizes)?;
+            let mut candidates = self.candidates(table, row_groups.to_vec(), &sizes)?;
             candidates.retain(Candidate::is_worth);
             return Ok(batches(candidates, &sizes));
         }
         let (mut planned, mut alone) = (Vec::new(), Vec::new());
-        for cluster in key_levels::by_key(table, units)? {
+        for cluster in key_levels::by_key(table, row_groups)? {
             match cluster.len() {
                 1 => alone.extend(cluster),
                 _ => {
@@ -180,7 +182,7 @@ impl Engine {
     fn candidates(
         &self,
         table: &TableCore,
-        units: Vec<Unit>,
+        row_groups: Vec<RowGroup>,
         sizes: &Sizes<'_>,
     ) -> Result<Vec<Candidate>> {
         let readers = self.read_commits();
@@ -189,17 +191,17 @@ impl Engine {
         let expired_us = self.oldest_moment().of(&view.schema);
         let fields = view.fields_since(oldest);
         let expiry = view.expiry_since(oldest);
-        let mut candidates = Vec::with_capacity(units.len());
-        for unit in units {
-            let rows = unit.row_count() as u64;
+        let mut candidates = Vec::with_capacity(row_groups.len());
+        for row_group in row_groups {
+            let rows = row_group.row_count() as u64;
             let expired = match expiry {
-                Some(field) => unit.count_expired(field, expired_us, oldest)?,
+                Some(field) => row_group.count_expired(field, expired_us, oldest)?,
                 None => 0,
             };
-            let (dead, ..) = unit.count_droppable(&readers);
-            let has_dropped = match &unit {
-                Unit::Segment(segment) => !segment.has_long_only_of(&fields),
-                Unit::Group(_) => false,
+            let (dead, ..) = row_group.count_droppable(&readers);
+            let has_dropped = match &row_group {
+                RowGroup::Segment(segment) => !segment.has_long_only_of(&fields),
+                RowGroup::Group(_) => false,
             };
             let left = rows.saturating_sub(dead.saturating_add(expired));
             let of_left = |size: u64| {
@@ -207,14 +209,14 @@ impl Engine {
                 u64::try_from(size).unwrap_or(u64::MAX)
             };
             let has_garbage = dead > 0 || expired > 0 || has_dropped;
-            let mut own = vec![left, rows, of_left(unit.byte_count())];
+            let mut own = vec![left, rows, of_left(row_group.byte_count())];
             if has_garbage || sizes.are_small(&own) {
                 // Reads the columns of some segments.
-                let decoded = decoded_bytes(std::slice::from_ref(&unit), &sizes.texts)?;
+                let decoded = decoded_bytes(std::slice::from_ref(&row_group), &sizes.texts)?;
                 own.extend(decoded.into_iter().map(of_left));
             }
             let is_small = sizes.are_small(&own);
-            candidates.push(Candidate { unit, has_garbage, sizes: own, is_small });
+            candidates.push(Candidate { row_group, has_garbage, sizes: own, is_small });
         }
         Ok(candidates)
     }
@@ -234,23 +236,24 @@ impl Candidate {
 }
 
 /// The segments of a table whose loads are done.
-pub(crate) fn ready_segments(table: &TableCore) -> Vec<Unit> {
+pub(crate) fn ready_segments(table: &TableCore) -> Vec<RowGroup> {
     let view = table.view();
     let ready = view.segments().filter(|segment| !segment.is_loading());
-    ready.map(|segment| Unit::Segment(Arc::clone(segment))).collect()
+    ready.map(|segment| RowGroup::Segment(Arc::clone(segment))).collect()
 }
 
 /// Those that are worth it, as many side by side as make about one full segment; a small one alone
 /// stays as it is. Of two that come one after the other, one is then at least half full.
-fn batches(candidates: Vec<Candidate>, sizes: &Sizes<'_>) -> Vec<Vec<Unit>> {
-    let mut batches: Vec<Vec<Unit>> = Vec::new();
+fn batches(candidates: Vec<Candidate>, sizes: &Sizes<'_>) -> Vec<Vec<RowGroup>> {
+    let mut batches: Vec<Vec<RowGroup>> = Vec::new();
     let mut batch: Vec<Candidate> = Vec::new();
     let mut close = |batch: &mut Vec<Candidate>| {
         let batch = std::mem::take(batch);
         if batch.len() > 1 || batch.iter().any(|candidate| candidate.has_garbage) {
-            let mut units: Vec<Unit> = batch.into_iter().map(|candidate| candidate.unit).collect();
-            units.sort_by_key(Unit::id);
-            batches.push(units);
+            let mut row_groups: Vec<RowGroup> =
+                batch.into_iter().map(|candidate| candidate.row_group).collect();
+            row_groups.sort_by_key(RowGroup::id);
+            batches.push(row_groups);
         }
     };
     for candidate in candidates {

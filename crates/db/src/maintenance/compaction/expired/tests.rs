@@ -25,7 +25,7 @@ fn put(db: &Database, table: &Table, n: i64) -> crate::Result<()> {
 }
 
 fn dead(table: &Table) -> u64 {
-    table.core().view().units.iter().map(esker_table::view::Unit::dead_count).sum()
+    table.core().view().row_groups.iter().map(esker_table::view::RowGroup::dead_count).sum()
 }
 
 /// Deleting takes memory, and a commit that finds none once it is numbered is the last.

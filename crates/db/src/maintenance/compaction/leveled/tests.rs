@@ -108,20 +108,27 @@ struct Written {
     merges_max: usize,
     /// Rows that merges wrote, for each row that came.
     factor: f64,
-    sweeps: usize,
+    compaction_cursors: usize,
 }
 
 /// Seals groups of new keys, a hundred rows each, with so many merges after each.
 fn write_on(db: &Database, bucket: &Bucket, groups: u64, merges: usize) -> Written {
     let (engine, core) = (db.engine(), bucket.as_table().core());
     let segments = || -> BTreeMap<u64, usize> {
-        ready_segments(core).iter().map(|unit| (unit.id(), unit.row_count())).collect()
+        ready_segments(core)
+            .iter()
+            .map(|row_group| (row_group.id(), row_group.row_count()))
+            .collect()
     };
-    let sweep = || -> Option<BTreeSet<u64>> {
-        engine.maintenance_state().sweeps.get(&core.id()).map(|sweep| sweep.own.clone())
+    let compaction_cursor = || -> Option<BTreeSet<u64>> {
+        engine
+            .maintenance_state()
+            .compaction_cursors
+            .get(&core.id())
+            .map(|compaction_cursor| compaction_cursor.own.clone())
     };
-    let mut seen = Written { depth_max: 0, merges_max: 0, factor: 0.0, sweeps: 0 };
-    let (mut rows, mut under_way, mut of_sweep) = (0, sweep(), 0);
+    let mut seen = Written { depth_max: 0, merges_max: 0, factor: 0.0, compaction_cursors: 0 };
+    let (mut rows, mut under_way, mut of_sweep) = (0, compaction_cursor(), 0);
     for n in (0..groups * 100).map(|n| 100_000 + n) {
         bucket.put(scattered(n), n.to_le_bytes()).unwrap();
         if n % 100 < 99 {
@@ -139,13 +146,13 @@ fn write_on(db: &Database, bucket: &Bucket, groups: u64, merges: usize) -> Writt
             let after = segments();
             rows +=
                 after.iter().filter(|(id, _)| !before.contains_key(id)).map(|s| s.1).sum::<usize>();
-            let now = sweep();
+            let now = compaction_cursor();
             // What was there but not of the sweep is never taken in by it.
             let is_same = under_way
                 .as_ref()
                 .zip(now.as_ref())
                 .is_some_and(|(own, now)| !now.difference(own).any(|id| before.contains_key(id)));
-            seen.sweeps += usize::from(now.is_some() && !is_same);
+            seen.compaction_cursors += usize::from(now.is_some() && !is_same);
             of_sweep = if is_same { of_sweep + 1 } else { 1 };
             if now.is_some() {
                 seen.merges_max = seen.merges_max.max(of_sweep);
@@ -165,7 +172,7 @@ fn sweeps_end_and_overlays_stay_few_while_writes_go_on() {
         let (db, bucket) = segments_of(9_000, 3_200);
         db.wait_idle().unwrap();
         let seen = write_on(&db, &bucket, 60, merges);
-        assert!(seen.sweeps > 1 && seen.merges_max < 20, "{merges}: {seen:?}");
+        assert!(seen.compaction_cursors > 1 && seen.merges_max < 20, "{merges}: {seen:?}");
         // One group has just been sealed.
         assert!(seen.depth_max <= 1 + OVERLAYS_MAX + 1, "{merges}: {seen:?}");
         // Sweeps 5 x 1.4, gathering 1, overlays that come one by one 3,200 / (2 x 3 x 100).
@@ -184,7 +191,7 @@ fn sweeps_end_however_few_rows_fit_a_merge() {
         let (db, bucket) = many_segments(6_000);
         db.wait_idle().unwrap();
         let seen = write_on(&db, &bucket, 120, merges);
-        assert!(seen.sweeps > 1 && seen.merges_max < 80, "{merges}: {seen:?}");
+        assert!(seen.compaction_cursors > 1 && seen.merges_max < 80, "{merges}: {seen:?}");
         // Overlays have a quarter of up to 18,000 rows, and 700 fit a merge.
         assert!(seen.depth_max <= 1 + 13 + OVERLAYS_MAX, "{merges}: {seen:?}");
         assert!(seen.factor < 13.0, "{merges}: {seen:?}");

@@ -45,8 +45,8 @@ use esker_format::{Data, DataType, Field, FieldId, Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_vfs::sync::Mutex;
 
+use super::{Error, Result};
 use crate::segment::Segment;
-use crate::{Error, Result};
 pub use bitmap::VALUES_MAX;
 pub use build::{RunSource, write_run};
 use dead::DeadEntries;

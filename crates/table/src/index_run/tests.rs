@@ -220,7 +220,7 @@ fn dead_rows_are_not_counted() {
     let (segment, run, _) = build(&rows, &[(0, false)]);
     for row in 0..3_000 {
         if row % 7 < 2 {
-            segment.kill(row, 10 + row as u64 % 7).unwrap();
+            segment.mark_deleted(row, 10 + row as u64 % 7).unwrap();
         }
         if row % 500 == 0 || row == 2_999 {
             for at in [9, 10, 11] {

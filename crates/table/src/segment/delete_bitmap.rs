@@ -5,7 +5,7 @@
 //!
 //! Invariants
 //! 1. A bit is set after the commit is noted and before the commit is published: whoever may know
-//!    of a death finds its bit.
+//!    of a delete finds its bit.
 //! 2. A bit that is set says only that there is a commit to look at.
 
 use std::ops::Range;
@@ -19,10 +19,10 @@ const WORD_ROWS: usize = 64;
 
 /// The bits of the rows that were killed; nothing while all live.
 #[derive(Debug, Default)]
-pub(crate) struct DeadRows(OnceLock<Box<[AtomicU64]>>);
+pub(crate) struct DeleteBitmap(OnceLock<Box<[AtomicU64]>>);
 
-impl DeadRows {
-    /// Notes a death among `row_count` rows.
+impl DeleteBitmap {
+    /// Notes a delete among `row_count` rows.
     pub(crate) fn mark(&self, row: usize, row_count: usize) {
         let zeroed = || (0..row_count.div_ceil(WORD_ROWS)).map(|_| AtomicU64::new(0)).collect();
         if let Some(word) = self.0.get_or_init(zeroed).get(row / WORD_ROWS) {
@@ -59,7 +59,7 @@ impl Segment {
     pub(crate) fn alive(&self, rows: Range<usize>, at: u64) -> Option<Vec<u64>> {
         let mut words: Option<Vec<u64>> = None;
         for (i, first) in rows.clone().step_by(WORD_ROWS).enumerate() {
-            let mut dead = self.dead_rows.from(first);
+            let mut dead = self.delete_bitmap.from(first);
             while dead != 0 {
                 let row = first + dead.trailing_zeros() as usize;
                 dead &= dead - 1;
@@ -87,11 +87,11 @@ fn all(rows: usize) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::DeadRows;
+    use super::DeleteBitmap;
 
     #[test]
     fn bits_are_found_from_any_row_on() {
-        let dead = DeadRows::default();
+        let dead = DeleteBitmap::default();
         assert!(!dead.has(5) && dead.from(3) == 0);
         let rows = [0, 5, 63, 64, 130, 199];
         rows.iter().for_each(|row| dead.mark(*row, 200));

@@ -108,24 +108,24 @@ impl Segment {
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
     #[inline]
-    pub(crate) fn near_bytes(
+    pub(crate) fn in_place_bytes(
         &self,
         field: &Field,
         row: usize,
     ) -> Result<Option<(Range<usize>, &[u8])>> {
-        let Some(place) = self.near_place(field, row)? else { return Ok(None) };
+        let Some(place) = self.value_location(field, row)? else { return Ok(None) };
         match self.raw(place.clone()) {
             Some(bytes) => Ok(Some((place, bytes))),
             None => Err(self.missing(&place)),
         }
     }
 
-    /// Where the bytes of a value lie in the file, as [`Segment::near_bytes`] tells it.
+    /// Where the bytes of a value lie in the file, as [`Segment::in_place_bytes`] tells it.
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
     #[inline]
-    pub(crate) fn near_place(&self, field: &Field, row: usize) -> Result<Option<Range<usize>>> {
+    pub(crate) fn value_location(&self, field: &Field, row: usize) -> Result<Option<Range<usize>>> {
         let Some(place) = self.cells.place(field.id, field.data_type, row) else {
             return self.looked_up_place(field, row);
         };
@@ -187,7 +187,7 @@ impl Segment {
 
     /// Loads the first bytes of the values of a few rows that have been verified, all at once, a
     /// hint; false where places do not follow from row numbers.
-    pub(crate) fn touch_cells(&self, field: &Field, rows: Range<usize>) -> bool {
+    pub(crate) fn prefetch_cells(&self, field: &Field, rows: Range<usize>) -> bool {
         let all = |last: usize| {
             let first = self.cells.place(field.id, field.data_type, rows.start)?;
             let last = self.cells.place(field.id, field.data_type, last)?;

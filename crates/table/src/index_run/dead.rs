@@ -12,7 +12,7 @@ pub(super) const TEST_SHARE: usize = 64;
 /// Dead entries in the order of the run, as of some number of deaths.
 pub(super) struct DeadEntries {
     /// How many rows had died.
-    deaths: u64,
+    delete_stamps: u64,
     /// The newest commit among those that killed them.
     newest: u64,
     entries: Vec<u32>,
@@ -22,8 +22,8 @@ pub(super) struct DeadEntries {
 impl DeadEntries {
     pub fn of(run: &Run, owner: &Segment) -> Result<Self> {
         // Rows that die while this looks make the number larger: then it is done again.
-        let deaths = owner.dead_count();
-        let mut dead = Self { deaths, newest: 0, entries: Vec::new(), commits: Vec::new() };
+        let delete_stamps = owner.dead_count();
+        let mut dead = Self { delete_stamps, newest: 0, entries: Vec::new(), commits: Vec::new() };
         for (entry, row) in (0u32..).zip(run.rows(0..run.len())?.iter()) {
             let commit = owner.deleted(*row as usize);
             if commit != 0 {
@@ -37,7 +37,7 @@ impl DeadEntries {
 
     /// True when no row has died since.
     pub fn is_of(&self, owner: &Segment) -> bool {
-        self.deaths == owner.dead_count()
+        self.delete_stamps == owner.dead_count()
     }
 
     /// How many of some entries are dead for a reader at commit `at`.

@@ -29,16 +29,16 @@ impl Segment {
         if self.footer.columns.len() <= COLUMNS_READ_AT_ONCE {
             return;
         }
-        self.touch_columns(row);
+        self.prefetch_columns(row);
     }
 
     /// Loads where the values of a row lie, and the values whose places follow from its number.
-    pub(crate) fn touch_places(&self, row: usize) {
-        self.touch_columns(row);
+    pub(crate) fn prefetch_locations(&self, row: usize) {
+        self.prefetch_columns(row);
     }
 
-    /// Loads the values of a row whose places [`Segment::touch_places`] has loaded.
-    pub(crate) fn touch_values(&self, row: usize) {
+    /// Loads the values of a row whose places [`Segment::prefetch_locations`] has loaded.
+    pub(crate) fn prefetch_values(&self, row: usize) {
         let mut sum = 0u8;
         for column in self.footer.columns.iter().take(COLUMNS_MAX) {
             let of = |extent: &Extent| byte(extent.offset);
@@ -55,13 +55,13 @@ impl Segment {
                 _ => continue,
             };
             if let Some(place) = place {
-                sum = sum.wrapping_add(self.touch_bytes(place));
+                sum = sum.wrapping_add(self.prefetch_bytes(place));
             }
         }
         std::hint::black_box(sum);
     }
 
-    fn touch_columns(&self, row: usize) {
+    fn prefetch_columns(&self, row: usize) {
         let mut sum = 0u8;
         for column in self.footer.columns.iter().take(COLUMNS_MAX) {
             let (extent, width) = match &column.encoding {
@@ -70,12 +70,12 @@ impl Segment {
                     let start = *at as usize + row * *stride as usize;
                     let start = byte(heap.offset).saturating_add(start);
                     let end = start.saturating_add(*width as usize);
-                    sum = sum.wrapping_add(self.touch_bytes(start..end));
+                    sum = sum.wrapping_add(self.prefetch_bytes(start..end));
                     continue;
                 }
                 Encoding::Lined { lines, .. } => {
                     let start = byte(lines.offset).saturating_add(row / LINE_ROWS * LINE_BYTES);
-                    sum = sum.wrapping_add(self.touch_bytes(start..start + LINE_BYTES));
+                    sum = sum.wrapping_add(self.prefetch_bytes(start..start + LINE_BYTES));
                     continue;
                 }
                 // Two offsets a row.
@@ -88,13 +88,13 @@ impl Segment {
                 Encoding::FixedWidth { width, heap } => (*heap, *width as usize),
             };
             let start = byte(extent.offset).saturating_add(row * width);
-            sum = sum.wrapping_add(self.touch_bytes(start..start.saturating_add(width)));
+            sum = sum.wrapping_add(self.prefetch_bytes(start..start.saturating_add(width)));
         }
         std::hint::black_box(sum);
     }
 
     #[inline]
-    fn touch_bytes(&self, place: Range<usize>) -> u8 {
+    fn prefetch_bytes(&self, place: Range<usize>) -> u8 {
         let bytes = self.verified(place).unwrap_or_default();
         let mut sum = bytes.last().copied().unwrap_or_default();
         let mut at = 0;

@@ -4,8 +4,8 @@
 //! A rewrite leads them to where its rows went before it forgets that, so that nothing is kept for
 //! those who may still know an old place. A place takes eight bytes, whatever is rewritten.
 //!
-//! Invariant: a place names a unit of the view as of when it was put or led on last, and the views
-//! after that know where the rows of the unit went until it is led on again.
+//! Invariant: a place names a row group of the view as of when it was put or led on last, and the
+//! views after that know where the rows of the row group went until it is led on again.
 
 use std::sync::{Arc, PoisonError};
 
@@ -13,21 +13,21 @@ use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::location::Location;
 use crate::table::Table;
-use crate::view::{Resolved, Unit, View};
+use crate::view::{Resolved, RowGroup, View};
 
 /// Places of versions of one table, each known by its number.
-pub struct Places {
+pub struct PinnedLocations {
     table: Arc<Table>,
     /// 0 for a version that was dropped.
     words: Mutex<Vec<u64>>,
 }
 
-impl Places {
+impl PinnedLocations {
     /// None yet.
     #[must_use]
     pub fn new(table: &Arc<Table>) -> Arc<Self> {
         let places = Arc::new(Self { table: Arc::clone(table), words: Mutex::new(Vec::new()) });
-        table.add_places(&places);
+        table.add_pinned(&places);
         places
     }
 
@@ -38,16 +38,16 @@ impl Places {
         // With the lock: whatever is retired from here on is led on from here on.
         let mut words = self.words();
         let view = self.table.view();
-        let Resolved::Row(unit, row) = view.resolve(location) else { return None };
-        words.push(Location::new(unit.id(), row).word());
+        let Resolved::Row(row_group, row) = view.resolve(location) else { return None };
+        words.push(Location::new(row_group.id(), row).word());
         words.len().checked_sub(1)
     }
 
     /// The versions as they lie now, for as long as this is held.
     #[must_use]
-    pub fn locate(&self) -> Located<'_> {
+    pub fn locate(&self) -> ResolvedLocations<'_> {
         let words = self.words();
-        Located { view: self.table.view(), words }
+        ResolvedLocations { view: self.table.view(), words }
     }
 
     /// Bytes of memory that it takes, about.
@@ -56,15 +56,15 @@ impl Places {
         size_of_val(self.words().as_slice())
     }
 
-    /// Leads places in retired units, by rising number, to where the rows went.
-    pub(crate) fn lead_on(&self, view: &View, retired: &[u64]) {
+    /// Leads places in retired row groups, by rising number, to where the rows went.
+    pub(crate) fn relocate(&self, view: &View, retired: &[u64]) {
         for word in self.words().iter_mut() {
             let Some(location) = Location::from_word(*word) else { continue };
-            if retired.binary_search(&location.unit()).is_err() {
+            if retired.binary_search(&location.row_group()).is_err() {
                 continue;
             }
             match view.resolve(location) {
-                Resolved::Row(unit, row) => *word = Location::new(unit.id(), row).word(),
+                Resolved::Row(row_group, row) => *word = Location::new(row_group.id(), row).word(),
                 Resolved::Gone => *word = 0,
                 Resolved::Unknown => {}
             }
@@ -77,18 +77,18 @@ impl Places {
 }
 
 /// Places, and a view that knows where each of them leads.
-pub struct Located<'p> {
+pub struct ResolvedLocations<'p> {
     words: MutexGuard<'p, Vec<u64>>,
     view: Arc<View>,
 }
 
-impl Located<'_> {
+impl ResolvedLocations<'_> {
     /// The version with a number; `None` when it was dropped.
     #[must_use]
-    pub fn get(&self, number: usize) -> Option<(&Unit, usize)> {
+    pub fn get(&self, number: usize) -> Option<(&RowGroup, usize)> {
         let location = Location::from_word(*self.words.get(number)?)?;
         match self.view.resolve(location) {
-            Resolved::Row(unit, row) => Some((unit, row)),
+            Resolved::Row(row_group, row) => Some((row_group, row)),
             Resolved::Gone | Resolved::Unknown => None,
         }
     }
@@ -117,11 +117,11 @@ mod tests {
         Arc::clone(writer.group())
     }
 
-    /// Rows 0 and 2 of a unit are kept, in the other order.
+    /// Rows 0 and 2 of a row group are kept, in the other order.
     fn rewrite(table: &Table, from: u64, to: u64) {
         let mut view = (*table.view()).clone();
         view.remove(&[from]);
-        view.insert(Unit::Group(group(table, to)));
+        view.insert(RowGroup::Group(group(table, to)));
         let targets = vec![Location::new(to, 2).word(), 0, Location::new(to, 0).word(), 0];
         view.retire(Arc::new(Forwarding::new(from, targets, Vec::new())));
         table.set_view(view);
@@ -135,7 +135,7 @@ mod tests {
         let table = Table::new(TableId(1), name, schema, arena.unwrap(), hasher).unwrap();
         let table = Arc::new(table);
         rewrite(&table, 1, 2);
-        let (places, other) = (Places::new(&table), Places::new(&table));
+        let (places, other) = (PinnedLocations::new(&table), PinnedLocations::new(&table));
         // As its forwarding says.
         assert_eq!(places.keep(Location::new(1, 2)), Some(0));
         assert_eq!(places.keep(Location::new(1, 1)), None, "it is gone");
@@ -143,19 +143,19 @@ mod tests {
         drop(other);
         let at = |number| {
             let located = places.locate();
-            located.get(number).map(|(unit, row)| (unit.id(), row))
+            located.get(number).map(|(row_group, row)| (row_group.id(), row))
         };
         assert_eq!((at(0), at(1), at(2)), (Some((2, 0)), Some((2, 3)), None));
-        for unit in 2..9 {
-            rewrite(&table, unit, unit + 1);
-            assert!(at(0).is_some_and(|(there, _)| there == unit + 1));
-            for places in table.remembered() {
-                places.lead_on(&table.view(), &[unit]);
+        for row_group in 2..9 {
+            rewrite(&table, row_group, row_group + 1);
+            assert!(at(0).is_some_and(|(there, _)| there == row_group + 1));
+            for places in table.pinned_locations() {
+                places.relocate(&table.view(), &[row_group]);
             }
-            table.forget_retired(&[unit]);
+            table.forget_retired(&[row_group]);
         }
         assert_eq!((at(0), at(1)), (Some((9, 2)), None), "one row was kept, one was not");
         assert_eq!(places.keep(Location::new(3, 0)), None, "nobody knows");
-        assert_eq!((table.view().retired.len(), table.remembered().len()), (1, 1));
+        assert_eq!((table.view().retired.len(), table.pinned_locations().len()), (1, 1));
     }
 }

@@ -9,7 +9,7 @@ use esker_arena::ReadCommits;
 use esker_log::sabotage::planted;
 
 use crate::Result;
-use crate::view::Unit;
+use crate::view::RowGroup;
 
 /// The bit of a version that has a successor.
 const SUPERSEDED: u64 = 1 << 63;
@@ -18,9 +18,9 @@ const ENDED: u64 = 1 << 62;
 
 /// The word of a row that has died, or 0 while it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Death(u64);
+pub(crate) struct DeleteStamp(u64);
 
-impl Death {
+impl DeleteStamp {
     /// By a commit that deletes the row.
     pub fn deleted(commit: u64) -> Self {
         Self(commit)
@@ -67,23 +67,23 @@ impl Death {
     }
 }
 
-impl Unit {
-    pub(crate) fn death(&self, row: usize) -> Death {
+impl RowGroup {
+    pub(crate) fn delete_stamp(&self, row: usize) -> DeleteStamp {
         match self {
-            Self::Group(group) => group.death(row),
-            Self::Segment(segment) => segment.death(row),
+            Self::Group(group) => group.delete_stamp(row),
+            Self::Segment(segment) => segment.delete_stamp(row),
         }
     }
 
     /// Notes that a dead row has a successor. Under the commit lock.
     pub(crate) fn supersede(&self, row: usize) -> Result<()> {
-        let death = self.death(row);
-        if death.commit() == 0 || death.is_superseded() {
+        let delete_stamp = self.delete_stamp(row);
+        if delete_stamp.commit() == 0 || delete_stamp.is_superseded() {
             return Ok(());
         }
         match self {
-            Self::Group(group) => group.supersede(row, death),
-            Self::Segment(segment) => segment.supersede(row, death),
+            Self::Group(group) => group.supersede(row, delete_stamp),
+            Self::Segment(segment) => segment.supersede(row, delete_stamp),
         }
     }
 
@@ -91,14 +91,14 @@ impl Unit {
     /// for whoever knows what expires it went without a change.
     #[must_use]
     pub fn has_ended(&self, row: usize) -> bool {
-        let death = self.death(row);
-        death.is_ended() && !death.is_superseded()
+        let delete_stamp = self.delete_stamp(row);
+        delete_stamp.is_ended() && !delete_stamp.is_superseded()
     }
 
     /// Grows whenever a row dies, or a dead one gets a successor: by no less than the rows that a
     /// rewrite may drop, for the same readers.
     #[must_use]
-    pub fn death_events(&self) -> u64 {
+    pub fn delete_events(&self) -> u64 {
         let succeeded = match self {
             Self::Group(group) => group.succeeded_count(),
             Self::Segment(segment) => segment.succeeded_count(),
@@ -110,8 +110,8 @@ impl Unit {
     /// by it when its key was changed last.
     #[must_use]
     pub fn is_droppable(&self, row: usize, readers: &ReadCommits) -> bool {
-        let death = self.death(row);
-        let deleted = death.commit();
+        let delete_stamp = self.delete_stamp(row);
+        let deleted = delete_stamp.commit();
         if deleted == 0 || deleted <= readers.oldest() {
             return deleted != 0;
         }
@@ -122,7 +122,7 @@ impl Unit {
             let oldest = ReadCommits::new(vec![readers.oldest()], readers.since());
             return !oldest.may_see(self.created(row), deleted);
         }
-        let nobody_asks = death.is_superseded()
+        let nobody_asks = delete_stamp.is_superseded()
             || deleted <= readers.oldest_writer()
             || planted("newest_dead_version_dropped");
         nobody_asks && !readers.may_see(self.created(row), deleted)
@@ -150,7 +150,7 @@ impl Unit {
 
     /// The commit by which the last of the dead rows died; 0 when there are none.
     #[must_use]
-    pub fn newest_death(&self) -> u64 {
+    pub fn newest_delete_stamp(&self) -> u64 {
         match self.dead_count() {
             0 => 0,
             _ => (0..self.row_count()).map(|row| self.deleted(row)).max().unwrap_or_default(),
@@ -160,18 +160,18 @@ impl Unit {
 
 #[cfg(test)]
 mod tests {
-    use super::Death;
+    use super::DeleteStamp;
 
     #[test]
     fn a_word_tells_commit_and_successor() {
-        let dead = Death::deleted(7);
+        let dead = DeleteStamp::deleted(7);
         assert_eq!((dead.commit(), dead.is_superseded()), (7, false));
-        let superseded = Death::from_word(dead.with_successor().word());
+        let superseded = DeleteStamp::from_word(dead.with_successor().word());
         assert_eq!((superseded.commit(), superseded.is_superseded()), (7, true));
-        assert_eq!(superseded, Death::replaced(7));
-        let ended = Death::ended(7).with_successor();
+        assert_eq!(superseded, DeleteStamp::replaced(7));
+        let ended = DeleteStamp::ended(7).with_successor();
         assert_eq!((ended.commit(), ended.is_superseded(), ended.is_ended()), (7, true, true));
         assert!(!superseded.is_ended());
-        assert_eq!(Death::from_word(0).commit(), 0);
+        assert_eq!(DeleteStamp::from_word(0).commit(), 0);
     }
 }

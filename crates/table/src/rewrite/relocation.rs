@@ -1,4 +1,4 @@
-//! Leading on who names rows of retired units beside the index: newer versions, and whoever
+//! Leading on who names rows of retired row groups beside the index: newer versions, and whoever
 //! remembers places. When that is done nobody names them any more, and where the rows went is
 //! forgotten.
 //!
@@ -11,22 +11,25 @@ use esker_log::sabotage::planted;
 
 use super::Repoint;
 use crate::location::Location;
-use crate::view::{Resolved, Unit, View};
+use crate::view::{Resolved, RowGroup, View};
 
 impl Repoint {
     /// Leads everybody on, once the index entries have moved; others may run whenever `pause` is
     /// called.
-    pub fn lead_on(&self, pause: &mut dyn FnMut()) {
-        let retired = self.retired_units();
+    pub fn relocate(&self, pause: &mut dyn FnMut()) {
+        let retired = self.retired_row_groups();
         let view = self.table.view();
         if !planted("replaced_not_relinked") {
-            for unit in &view.units {
-                relink(unit, &view, &retired);
+            for row_group in &view.row_groups {
+                relink(row_group, &view, &retired);
                 pause();
             }
         }
         if !planted("places_not_led_on") {
-            self.table.remembered().iter().for_each(|places| places.lead_on(&view, &retired));
+            self.table
+                .pinned_locations()
+                .iter()
+                .for_each(|places| places.relocate(&view, &retired));
         }
     }
 
@@ -36,27 +39,28 @@ impl Repoint {
     }
 
     /// The numbers of the inputs, rising.
-    fn retired_units(&self) -> Vec<u64> {
-        let mut units: Vec<u64> = self.inputs.iter().map(|(unit, _)| unit.id()).collect();
-        units.sort_unstable();
-        units
+    fn retired_row_groups(&self) -> Vec<u64> {
+        let mut row_groups: Vec<u64> =
+            self.inputs.iter().map(|(row_group, _)| row_group.id()).collect();
+        row_groups.sort_unstable();
+        row_groups
     }
 }
 
 /// Versions name what is left of those that they have replaced, where it is now.
-fn relink(unit: &Unit, view: &View, retired: &[u64]) {
-    if !unit.is_asked_for_older() {
+fn relink(row_group: &RowGroup, view: &View, retired: &[u64]) {
+    if !row_group.is_asked_for_older() {
         return;
     }
-    let replaced = match unit {
-        Unit::Group(group) => &group.replaced,
-        Unit::Segment(segment) => &segment.replaced,
+    let replaced = match row_group {
+        RowGroup::Group(group) => &group.replaced,
+        RowGroup::Segment(segment) => &segment.replaced,
     };
     replaced.replace_each(|word| {
         let location = Location::from_word(word)?;
-        retired.binary_search(&location.unit()).ok()?;
-        match view.lead_back(location) {
-            Resolved::Row(unit, row) => Some(Location::new(unit.id(), row).word()),
+        retired.binary_search(&location.row_group()).ok()?;
+        match view.link_previous(location) {
+            Resolved::Row(row_group, row) => Some(Location::new(row_group.id(), row).word()),
             Resolved::Gone => Some(0),
             Resolved::Unknown => None,
         }

@@ -1,16 +1,16 @@
-//! Bytes of one value of a unit, where they lie.
+//! Bytes of one value of a row group, where they lie.
 
 use std::ops::Range;
 
 use esker_format::{Field, Schema};
 
-use crate::Result;
+use super::Result;
 use crate::segment::COLUMNS_MAX;
-use crate::view::Unit;
+use crate::view::RowGroup;
 
-/// Where the bytes of a value lie in its unit, for as long as the unit is held.
+/// Where the bytes of a value lie in its row group, for as long as the row group is held.
 #[derive(Clone, Debug)]
-pub struct BytesPlace(Place);
+pub struct ValueLocation(Place);
 
 #[derive(Clone, Debug)]
 enum Place {
@@ -20,9 +20,9 @@ enum Place {
     Group { column: usize, word: u64 },
 }
 
-impl Unit {
-    /// The bytes of a value where that is quick to tell; [`Unit::near_bytes`] may tell them, too,
-    /// where this does not.
+impl RowGroup {
+    /// The bytes of a value where that is quick to tell; [`RowGroup::in_place_bytes`] may tell
+    /// them, too, where this does not.
     #[must_use]
     #[inline]
     pub fn cell(&self, field: &Field, row: usize) -> Option<&[u8]> {
@@ -32,50 +32,54 @@ impl Unit {
         }
     }
 
-    /// The bytes of a value and their place. `None` where they do not lie in the unit on their
-    /// own: [`Unit::value`] and [`Unit::long_value`] tell what there is.
+    /// The bytes of a value and their place. `None` where they do not lie in the row group on their
+    /// own: [`RowGroup::value`] and [`RowGroup::long_value`] tell what there is.
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
     #[inline]
-    pub fn near_bytes(&self, field: &Field, row: usize) -> Result<Option<(BytesPlace, &[u8])>> {
+    pub fn in_place_bytes(
+        &self,
+        field: &Field,
+        row: usize,
+    ) -> Result<Option<(ValueLocation, &[u8])>> {
         Ok(match self {
             Self::Segment(segment) => segment
-                .near_bytes(field, row)?
-                .map(|(range, bytes)| (BytesPlace(Place::Segment(range)), bytes)),
+                .in_place_bytes(field, row)?
+                .map(|(range, bytes)| (ValueLocation(Place::Segment(range)), bytes)),
             Self::Group(group) => group
-                .near_bytes(field, row)
-                .map(|(column, word, bytes)| (BytesPlace(Place::Group { column, word }), bytes)),
+                .in_place_bytes(field, row)
+                .map(|(column, word, bytes)| (ValueLocation(Place::Group { column, word }), bytes)),
         })
     }
 
-    /// The place of the bytes of a value, as [`Unit::near_bytes`] tells it.
+    /// The place of the bytes of a value, as [`RowGroup::in_place_bytes`] tells it.
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
     #[inline]
-    pub fn near_place(&self, field: &Field, row: usize) -> Result<Option<BytesPlace>> {
+    pub fn value_location(&self, field: &Field, row: usize) -> Result<Option<ValueLocation>> {
         if let Self::Segment(segment) = self {
-            let place = segment.near_place(field, row)?;
-            return Ok(place.map(|range| BytesPlace(Place::Segment(range))));
+            let place = segment.value_location(field, row)?;
+            return Ok(place.map(|range| ValueLocation(Place::Segment(range))));
         }
-        Ok(self.near_bytes(field, row)?.map(|(place, _)| place))
+        Ok(self.in_place_bytes(field, row)?.map(|(place, _)| place))
     }
 
     /// Loads where the values of a row lie and whether it is dead, a hint; likewise below.
-    pub(crate) fn touch_places(&self, row: usize) {
+    pub(crate) fn prefetch_locations(&self, row: usize) {
         std::hint::black_box(self.deleted(row));
         if let Self::Segment(segment) = self {
-            segment.touch_places(row);
+            segment.prefetch_locations(row);
         }
     }
 
     /// Loads the values of a row.
-    pub(crate) fn touch_values(&self, row: usize, schema: &Schema) {
+    pub(crate) fn prefetch_values(&self, row: usize, schema: &Schema) {
         match self {
-            Self::Segment(segment) => segment.touch_values(row),
+            Self::Segment(segment) => segment.prefetch_values(row),
             Self::Group(group) => {
-                let of = |field| group.near_bytes(field, row);
+                let of = |field| group.in_place_bytes(field, row);
                 let first = |field| of(field).and_then(|(_, _, bytes)| bytes.first().copied());
                 let firsts = schema.fields().iter().take(COLUMNS_MAX).filter_map(first);
                 std::hint::black_box(firsts.fold(0, u8::wrapping_add));
@@ -83,10 +87,11 @@ impl Unit {
         }
     }
 
-    /// The bytes at a place that [`Unit::near_bytes`] gave; empty for one of another unit.
+    /// The bytes at a place that [`RowGroup::in_place_bytes`] gave; empty for one of another row
+    /// group.
     #[must_use]
     #[inline]
-    pub fn bytes_at(&self, place: &BytesPlace) -> &[u8] {
+    pub fn bytes_at(&self, place: &ValueLocation) -> &[u8] {
         match (self, &place.0) {
             (Self::Segment(segment), Place::Segment(range)) => {
                 segment.raw(range.clone()).unwrap_or_default()
