@@ -9,7 +9,7 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use esker::{DataType, Durability, Options};
-use esker_server::auth::gate::Gate;
+use esker_server::auth::access_control::AccessControl;
 use esker_server::auth::token::NewToken;
 use esker_server::config::Config;
 use esker_server::protocol::http::HttpServer;
@@ -86,13 +86,15 @@ impl Sides {
         database.wait_idle()?;
         database.close()?;
         let config = Config { durability, ..Config::default() };
-        let gate = Gate::open(config, &Environment::os(), Some(dir)).map_err(boxed)?;
+        let access_control =
+            AccessControl::open(config, &Environment::os(), Some(dir)).map_err(boxed)?;
         let scopes = vec!["admin".parse()?];
         let new = NewToken { name: "bench".to_owned(), scopes, lifetime: None };
-        let (_, token) = gate.tokens.create(&new).map_err(boxed)?;
+        let (_, token) = access_control.tokens.create(&new).map_err(boxed)?;
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = runtime.block_on(HttpServer::start(any, Arc::new(gate))).map_err(boxed)?;
+        let server =
+            runtime.block_on(HttpServer::start(any, Arc::new(access_control))).map_err(boxed)?;
         let ours = server.address();
         let body: &'static str = row_text(bench, 0).leak();
         let answer = move || async move { ([(CONTENT_TYPE, "application/json")], body) };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use esker::{DataType, Database, Durability, Options, Schema, Table};
 use esker_client::{Client, Duplicates, Format, ValueRef};
-use esker_server::auth::admission::Open;
+use esker_server::auth::authenticator::Open;
 use esker_server::{Server, ServerConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -62,8 +62,8 @@ impl Service {
             .enable_all()
             .build()?;
         let (server, echo) = runtime.block_on(async {
-            let admission = Arc::new(Open::new(&database));
-            let server = Server::start(config, admission).await.map_err(boxed)?;
+            let authenticator = Arc::new(Open::new(&database));
+            let server = Server::start(config, authenticator).await.map_err(boxed)?;
             let listener = TcpListener::bind("127.0.0.1:0").await?;
             let echo = listener.local_addr()?;
             tokio::spawn(echo_to_all(listener));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use esker_server::auth::gate::{Gate, GateAdmission, watch_clocks};
+use esker_server::auth::access_control::{AccessControl, TokenAuthenticator, watch_clocks};
 use esker_server::config::{Config, Sources};
 use esker_server::monitor::logging;
 use esker_server::protocol::http::HttpServer;
@@ -52,28 +52,36 @@ pub(crate) fn run(arguments: &ServeArguments, console: &mut Console<'_>) -> Resu
         note.map_err(|e| Failure::system(format!("signals: {e}")))?;
     }
     logging::start(&config);
-    let gate = Gate::open(config, &Environment::os(), arguments.db.clone())?;
-    let gate = Arc::new(gate);
+    let access_control = AccessControl::open(config, &Environment::os(), arguments.db.clone())?;
+    let access_control = Arc::new(access_control);
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    if gate.config.threads > 0 {
-        builder.worker_threads(gate.config.threads);
+    if access_control.config.threads > 0 {
+        builder.worker_threads(access_control.config.threads);
     }
     let runtime = builder.max_blocking_threads(BLOCKING_THREADS_MAX).enable_all().build();
     let runtime = runtime.map_err(|e| Failure::system(format!("threads: {e}")))?;
-    let served = runtime.block_on(serve(&gate, &stopped, console));
+    let served = runtime.block_on(serve(&access_control, &stopped, console));
     runtime.shutdown_timeout(Duration::from_secs(1));
-    gate.tenants.close()?;
+    access_control.tenants.close()?;
     served?;
     writeln!(console.err, "stopped")?;
     Ok(())
 }
 
-async fn serve(gate: &Arc<Gate>, stopped: &AtomicBool, console: &mut Console<'_>) -> Result<()> {
-    let config = &gate.config;
-    tokio::spawn(watch_clocks(Arc::clone(gate)));
-    let server = Server::start(ServerConfig::of(gate)?, Arc::new(GateAdmission::new(gate))).await?;
+async fn serve(
+    access_control: &Arc<AccessControl>,
+    stopped: &AtomicBool,
+    console: &mut Console<'_>,
+) -> Result<()> {
+    let config = &access_control.config;
+    tokio::spawn(watch_clocks(Arc::clone(access_control)));
+    let server = Server::start(
+        ServerConfig::of(access_control)?,
+        Arc::new(TokenAuthenticator::new(access_control)),
+    )
+    .await?;
     let http = match config.http_listen {
-        Some(address) => Some(HttpServer::start(address, Arc::clone(gate)).await?),
+        Some(address) => Some(HttpServer::start(address, Arc::clone(access_control)).await?),
         None => None,
     };
     if let Some(address) = server.address() {
@@ -90,7 +98,7 @@ async fn serve(gate: &Arc<Gate>, stopped: &AtomicBool, console: &mut Console<'_>
         writeln!(console.out, "listening on {scheme}://{}", http.address())?;
     }
     console.out.flush()?;
-    if let Some(notice) = gate.notice() {
+    if let Some(notice) = access_control.notice() {
         writeln!(console.err, "note: {notice}")?;
     }
     while !stopped.load(Ordering::Relaxed) {

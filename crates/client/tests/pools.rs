@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use esker_client::{AsyncPool, Call, Client, Code, Duplicates, Format, Pool};
-use esker_server::auth::admission::Open;
+use esker_server::auth::authenticator::Open;
 use esker_server::{Server, ServerConfig};
 use served::Served;
 

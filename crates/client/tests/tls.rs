@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_client::{AsyncClient, Call, Client, Duplicates, Format};
-use esker_server::auth::gate::{Gate, GateAdmission};
+use esker_server::auth::access_control::{AccessControl, TokenAuthenticator};
 use esker_server::config::Config;
 use esker_server::{Server, ServerConfig};
 use esker_vfs::Environment;
@@ -29,12 +29,12 @@ fn what_is_asked_and_answered_is_encrypted() {
         memory: true,
         ..Config::default()
     };
-    let gate = Arc::new(Gate::open(config, &Environment::os(), None).unwrap());
+    let access_control = Arc::new(AccessControl::open(config, &Environment::os(), None).unwrap());
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let server = runtime.block_on(async {
-        let admission = Arc::new(GateAdmission::new(&gate));
-        Server::start(ServerConfig::of(&gate).unwrap(), admission).await.unwrap()
+        let authenticator = Arc::new(TokenAuthenticator::new(&access_control));
+        Server::start(ServerConfig::of(&access_control).unwrap(), authenticator).await.unwrap()
     });
     let port = server.address().unwrap().port();
     let url = format!("eskers://localhost:{port}?ca={}", files.join("c.pem").display());

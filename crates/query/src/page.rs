@@ -10,7 +10,7 @@ use esker_format::{Batch, DataType, Value};
 use crate::bind::{Bound, BoundAggregate, OrderKey, Program, Projection, Stage, bind_query};
 use crate::cursor::{Cursor, Identity};
 use crate::exec;
-use crate::exec::sort::keyset::After;
+use crate::exec::sort::keyset::Keyset;
 use crate::model::{Aggregate, Query, RowCount};
 use crate::options::Options;
 use crate::result::{QueryResult, ResultColumn, Statistics};
@@ -115,7 +115,7 @@ fn complete_order(program: &mut Program, source: &dyn Source) -> Result<()> {
 
 fn go_on_after(projection: &mut Projection, cursor: &Cursor, identity: Identity) -> Result<()> {
     let types = projection.order.iter().map(|key| key.bound.data_type());
-    let after = After::new(cursor.values(identity, types)?, &projection.order);
+    let after = Keyset::new(cursor.values(identity, types)?, &projection.order);
     projection.after = Some(after);
     Ok(())
 }

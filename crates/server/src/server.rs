@@ -12,8 +12,8 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::auth::admission::Admission;
-use crate::auth::gate::Gate;
+use crate::auth::access_control::AccessControl;
+use crate::auth::authenticator::Authenticator;
 use crate::auth::tls::Tls;
 use crate::monitor::metrics::Operations;
 use crate::protocol::binary;
@@ -21,7 +21,7 @@ use crate::protocol::binary::{Encrypted, Stream};
 use crate::protocol::resp;
 use crate::protocol::resp::Cursors;
 use crate::resources::budget::Budget;
-use crate::resources::spin::Lingering;
+use crate::resources::spin::Spin;
 use crate::{Code, Error, Result};
 
 /// Where a server listens, and how much it takes on.
@@ -96,13 +96,13 @@ impl ServerConfig {
     ///
     /// # Errors
     /// What is wrong with the certificate.
-    pub fn of(gate: &Gate) -> Result<Self> {
-        let config = &gate.config;
+    pub fn of(access_control: &AccessControl) -> Result<Self> {
+        let config = &access_control.config;
         let is_plain_allowed = |address: Option<SocketAddr>| {
             address.is_none_or(|address| address.ip().is_loopback()) || config.insecure_listen
         };
         let this = Self {
-            tls: Tls::open(config, &gate.environment, &[])?,
+            tls: Tls::open(config, &access_control.environment, &[])?,
             is_plain_allowed: is_plain_allowed(config.wire_listen),
             is_plain_resp_allowed: is_plain_allowed(config.resp_listen),
             listen: config.wire_listen,
@@ -116,13 +116,13 @@ impl ServerConfig {
             transaction_timeout: config.transaction_timeout,
             idempotency_lifetime: config.idempotency_lifetime,
             drain: config.drain_timeout,
-            budget: Arc::clone(&gate.budget),
+            budget: Arc::clone(&access_control.budget),
             ..Self::default()
         };
-        gate.metrics.add(&this.operations);
-        gate.metrics.add(&this.line_operations);
+        access_control.metrics.add(&this.operations);
+        access_control.metrics.add(&this.line_operations);
         if this.resp_listen.is_some() {
-            gate.metrics.add(&this.resp_operations);
+            access_control.metrics.add(&this.resp_operations);
         }
         Ok(this)
     }
@@ -132,11 +132,11 @@ impl ServerConfig {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub config: ServerConfig,
-    pub admission: Arc<dyn Admission>,
+    pub authenticator: Arc<dyn Authenticator>,
     pub connections: AtomicUsize,
     /// Where scans of Redis's protocol go on.
     pub cursors: Arc<Cursors>,
-    pub lingering: Lingering,
+    pub spin: Spin,
     /// True once the server stops.
     pub stopping: watch::Receiver<bool>,
 }
@@ -156,12 +156,15 @@ impl Server {
     ///
     /// # Errors
     /// `Unavailable` when an address cannot be had.
-    pub async fn start(config: ServerConfig, admission: Arc<dyn Admission>) -> Result<Self> {
+    pub async fn start(
+        config: ServerConfig,
+        authenticator: Arc<dyn Authenticator>,
+    ) -> Result<Self> {
         let (stop, stopping) = watch::channel(false);
         let (connections, cursors) = (AtomicUsize::new(0), Arc::default());
-        let lingering = Lingering::default();
+        let spin = Spin::default();
         let shared =
-            Arc::new(Shared { config, admission, connections, cursors, lingering, stopping });
+            Arc::new(Shared { config, authenticator, connections, cursors, spin, stopping });
         let mut server =
             Self { shared, stop, address: None, resp_address: None, listeners: Vec::new() };
         if let Some(address) = server.shared.config.listen {

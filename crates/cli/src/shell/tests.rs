@@ -105,9 +105,9 @@ fn a_server_is_asked_as_a_database_is() {
     let database = Options::new().memory().unwrap();
     let served = database.clone();
     let server = runtime.block_on(async move {
-        let admission = Arc::new(esker_server::auth::admission::Open::new(&served));
+        let authenticator = Arc::new(esker_server::auth::authenticator::Open::new(&served));
         let config = esker_server::ServerConfig::default();
-        esker_server::Server::start(config, admission).await.unwrap()
+        esker_server::Server::start(config, authenticator).await.unwrap()
     });
     let address = format!("esker://{}", server.address().unwrap());
     database

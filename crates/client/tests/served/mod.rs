@@ -1,7 +1,7 @@
 // A server for tests and examples. Examples include it, so that it has no comment of its own.
 use std::sync::Arc;
 
-use esker_server::auth::admission::Open;
+use esker_server::auth::authenticator::Open;
 use esker_server::{Server, ServerConfig};
 
 /// A server in this process, with a database in memory, that stops when it is dropped.
@@ -34,8 +34,8 @@ impl Served {
             .unwrap();
         let server = runtime.block_on(async {
             let database = esker::Options::new().memory().unwrap();
-            let admission = Arc::new(Open::new(&database));
-            Server::start(config, admission).await.unwrap()
+            let authenticator = Arc::new(Open::new(&database));
+            Server::start(config, authenticator).await.unwrap()
         });
         Self { runtime, server: Some(server) }
     }

@@ -53,7 +53,7 @@ struct Changes {
 
 /// What is changed of one table as it is now. A table that was cleared meanwhile may have been two
 /// when the batch was filled.
-struct Now<'a> {
+struct BatchTarget<'a> {
     table: &'a Table,
     /// By rising key.
     changes: Vec<&'a Change>,
@@ -289,16 +289,16 @@ impl Batch {
     }
 
     /// The changes by the tables that there are now; of two of one key the later one.
-    fn by_table(&self) -> Vec<Now<'_>> {
+    fn by_table(&self) -> Vec<BatchTarget<'_>> {
         let mut tables: BTreeMap<TableId, Vec<&Changes>> = BTreeMap::new();
         for changes in self.parts.values() {
             tables.entry(changes.table.core().id()).or_default().push(changes);
         }
-        tables.values().filter_map(|parts| Now::of(parts)).collect()
+        tables.values().filter_map(|parts| BatchTarget::of(parts)).collect()
     }
 }
 
-impl<'a> Now<'a> {
+impl<'a> BatchTarget<'a> {
     fn of(parts: &[&'a Changes]) -> Option<Self> {
         let (first, others) = parts.split_first()?;
         let mut by_key: BTreeMap<&[u8], &(u64, Change)> = BTreeMap::new();

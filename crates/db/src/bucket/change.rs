@@ -8,7 +8,7 @@ use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 
 use super::decision::{self, Change, Entry};
-use super::{Bucket, Entries, PutOptions, Room, Ttl, codec, microseconds, row};
+use super::{Bucket, Entries, PutOptions, RemovalReservation, Ttl, codec, microseconds, row};
 use crate::catalog::defaults::later;
 use crate::commit::pipeline::Staged;
 use crate::engine::Engine;
@@ -227,7 +227,7 @@ impl Bucket {
     /// Keys are read twice, once to know what memory it takes to remove the entries, which is not
     /// to be had while others wait for the commit.
     fn remove_entries(&self, entries: &Entries) -> Result<u64> {
-        let mut room = Room::new(&self.table.engine);
+        let mut room = RemovalReservation::new(&self.table.engine);
         entries.anew().for_each_key(|_| room.add())?;
         self.attempt(|current| {
             self.table.change(current, |writer, staged| {

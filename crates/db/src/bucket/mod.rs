@@ -45,7 +45,7 @@ pub use codec::{KeyCodec, KeyPrefix, Serde, ValueCodec};
 pub use entries::{Entries, Entry};
 pub use guard::BucketValue;
 pub use options::{BucketOptions, PutOptions, Ttl};
-use room::Room;
+use room::RemovalReservation;
 pub use snapshot::BucketSnapshot;
 pub use typed::{TypedBucket, TypedEntries};
 pub use typed_snapshot::TypedBucketSnapshot;

@@ -14,13 +14,13 @@ const RESERVED_AT_ONCE: u64 = 1 << 20;
 const EACH_BYTES: u64 = size_of::<Existing>() as u64 + 16;
 
 /// Memory for some entries, held until they are removed.
-pub(super) struct Room {
+pub(super) struct RemovalReservation {
     count: u64,
     engine: Arc<Engine>,
     held: Reservation,
 }
 
-impl Room {
+impl RemovalReservation {
     /// For no entry yet.
     pub fn new(engine: &Arc<Engine>) -> Self {
         let held = Reservation::new(&engine.arena, Category::Load);

@@ -137,7 +137,7 @@ pub(super) fn find<'a>(
 }
 
 /// One way to find candidates for a conjunction.
-struct Way<'a> {
+struct AccessPath<'a> {
     candidates: Candidates<'a>,
     /// The members that every candidate passes.
     exactly: Vec<usize>,
@@ -184,13 +184,17 @@ fn find_all<'a>(
 
 /// What each run, of any kind, and each disjunction, says of a conjunction. What may fail says
 /// nothing: others that may fail are tested on rows that do not pass it.
-fn ways<'a>(members: &[Predicate], part: &'a dyn Part, limits: &Limits) -> Result<Vec<Way<'a>>> {
+fn ways<'a>(
+    members: &[Predicate],
+    part: &'a dyn Part,
+    limits: &Limits,
+) -> Result<Vec<AccessPath<'a>>> {
     let tested = members_of(members);
     let mut ways = Vec::new();
     for index in 0..part.run_count() {
         let Some(run) = part.run(index) else { continue };
         if let Some(Answered { lookup, exactly, .. }) = Lookup::find(run, &tested)? {
-            ways.push(Way { candidates: Candidates::Lookup(lookup), exactly });
+            ways.push(AccessPath { candidates: Candidates::Lookup(lookup), exactly });
         }
     }
     for run in (0..part.gram_run_count()).filter_map(|index| part.gram_run(index)) {
@@ -198,14 +202,17 @@ fn ways<'a>(members: &[Predicate], part: &'a dyn Part, limits: &Limits) -> Resul
             let Predicate::Test(test) = member else { continue };
             if let Some(grams) = GramLookup::find(run, test)? {
                 let exactly = Vec::new();
-                ways.push(Way { candidates: Candidates::Grams(grams), exactly });
+                ways.push(AccessPath { candidates: Candidates::Grams(grams), exactly });
             }
         }
     }
     for run in (0..part.bitmap_run_count()).filter_map(|index| part.bitmap_run(index)) {
         for (i, member) in members.iter().enumerate() {
             if let Some(bitmaps) = BitmapLookup::find(run, member, part.row_count(), limits)? {
-                ways.push(Way { candidates: Candidates::Bitmaps(bitmaps), exactly: vec![i] });
+                ways.push(AccessPath {
+                    candidates: Candidates::Bitmaps(bitmaps),
+                    exactly: vec![i],
+                });
             }
         }
     }
@@ -217,7 +224,7 @@ fn ways<'a>(members: &[Predicate], part: &'a dyn Part, limits: &Limits) -> Resul
         if let Some(found) = find_any(member, any, part, limits)? {
             let is_exact = found.residual == Predicate::Constant(true);
             let exactly = if is_exact { vec![i] } else { Vec::new() };
-            ways.push(Way { candidates: found.candidates, exactly });
+            ways.push(AccessPath { candidates: found.candidates, exactly });
         }
     }
     Ok(ways)

@@ -21,12 +21,12 @@ pub(crate) struct DocumentPath<'p> {
 
 /// What a condition is on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Tested<'p> {
+pub(super) enum Indexable<'p> {
     Field(usize),
     Path(DocumentPath<'p>),
 }
 
-impl Tested<'_> {
+impl Indexable<'_> {
     /// True when a field of a run, or the path in its place, is what is tested.
     pub(super) fn is(&self, field: usize, path: Option<&RunPath>) -> bool {
         match (self, path) {
@@ -41,7 +41,7 @@ impl Tested<'_> {
 pub(super) struct Member<'p> {
     /// The places of the members that it stands for.
     pub(super) places: Vec<usize>,
-    pub(super) tested: Tested<'p>,
+    pub(super) tested: Indexable<'p>,
     pub(super) data_type: DataType,
     pub(super) condition: Cow<'p, Condition>,
 }
@@ -83,14 +83,14 @@ pub(super) fn members_of(members: &[Predicate]) -> Vec<Member<'_>> {
         match member {
             Predicate::Test(Test { field, data_type, condition }) => found.push(Member {
                 places: vec![place],
-                tested: Tested::Field(*field),
+                tested: Indexable::Field(*field),
                 data_type: *data_type,
                 condition: Cow::Borrowed(condition),
             }),
             Predicate::Value(bound, wanted) => {
                 let Some((part, condition)) = operand_test(bound, *wanted) else { continue };
                 let Some(path) = DocumentPath::of(part) else { continue };
-                add(&mut found, place, Tested::Path(path), condition);
+                add(&mut found, place, Indexable::Path(path), condition);
             }
             _ => {}
         }
@@ -98,7 +98,7 @@ pub(super) fn members_of(members: &[Predicate]) -> Vec<Member<'_>> {
     found
 }
 
-fn add<'p>(found: &mut Vec<Member<'p>>, place: usize, tested: Tested<'p>, condition: Condition) {
+fn add<'p>(found: &mut Vec<Member<'p>>, place: usize, tested: Indexable<'p>, condition: Condition) {
     for known in found.iter_mut().filter(|known| known.tested == tested) {
         if let Some(both) = known.condition.intersect(&condition) {
             known.condition = Cow::Owned(both);

@@ -25,7 +25,7 @@ use scope::{GroupScope, NoScope, RowScope, Scope};
 pub(crate) use scope::{named, replace_aliases};
 pub(crate) use typing::assign_literal;
 
-use crate::exec::sort::keyset::After;
+use crate::exec::sort::keyset::Keyset;
 use crate::model::{Aggregate, EXPR_DEPTH_MAX, Expr, OrderBy, Query, SelectItem};
 use crate::options::Inputs;
 use crate::{Error, Result};
@@ -55,7 +55,7 @@ pub(crate) struct Projection {
     pub(crate) limit: Option<u64>,
     pub(crate) offset: u64,
     /// Only rows that come later in the order, where it goes on.
-    pub(crate) after: Option<After>,
+    pub(crate) after: Option<Keyset>,
 }
 
 /// One key of an order.

@@ -6,7 +6,7 @@ use crate::access_path::{Access, Candidates, Goal, ScanPlan};
 use crate::bind::Program;
 use crate::exec::aggregate::index_aggregates;
 use crate::exec::scan::filter::CodeTables;
-use crate::exec::sort::index_order_scan::Walk;
+use crate::exec::sort::index_order_scan::IndexOrderScan;
 use crate::exec::sort::zone_order;
 use crate::explain::{ExplainedPart, Reading};
 use crate::options::Options;
@@ -53,7 +53,7 @@ pub(crate) fn describe(
                 reading = Reading::Edges;
             }
         } else if !program.projection.order.is_empty()
-            && let Some(walk) = Walk::choose(&scan, &program.projection, index, options)?
+            && let Some(walk) = IndexOrderScan::choose(&scan, &program.projection, index, options)?
         {
             (reading, indexes) = (Reading::Ordered, vec![walk.run.name().to_owned()]);
         } else if !program.projection.order.is_empty()

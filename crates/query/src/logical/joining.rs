@@ -9,11 +9,11 @@ use super::condition::{self, Condition};
 use super::member::{Member, OnClause};
 use super::names::Names;
 use super::product::Joined;
-use super::{Context, Held};
+use super::{Context, SourceRef};
 use crate::bind::{Bound, Node};
 use crate::exec::budget::Charge;
 use crate::exec::join;
-use crate::exec::join::{Input, JoinPlan, Kept, Rows, Side};
+use crate::exec::join::{Input, JoinPlan, Rows, SemiJoinSource, Side};
 use crate::exec::output::materialised::Materialised;
 use crate::explain::{ExplainedInput, ExplainedJoin};
 use crate::model::{Expr, JoinKind};
@@ -21,7 +21,7 @@ use crate::{ErrorKind, Result};
 
 /// What is joined so far, or is to be joined to it.
 pub(super) struct SideState<'a, 'o> {
-    pub(super) source: Held<'a>,
+    pub(super) source: SourceRef<'a>,
     /// From the numbers of fields to their positions in the source.
     pub(super) places: BTreeMap<usize, usize>,
     /// What rows still have to pass; none of it may fail.
@@ -228,7 +228,7 @@ impl<'a, 'o> Context<'a, 'o> {
             false => {
                 let [pairs, kept] = schemas;
                 let schema = if wanted.kind.shows_right() { pairs } else { kept };
-                let source = Held::Shared(Arc::new(Materialised::of(schema, Vec::new())));
+                let source = SourceRef::Shared(Arc::new(Materialised::of(schema, Vec::new())));
                 Ok(SideState { source, ..joined })
             }
         }
@@ -249,13 +249,17 @@ impl<'a, 'o> Context<'a, 'o> {
         joined.rows_estimated = None;
         match rows {
             Rows::Pairs(rows, charge) => {
-                joined.source = Held::Shared(Arc::new(rows));
+                joined.source = SourceRef::Shared(Arc::new(rows));
                 joined.charge.push(charge);
             }
-            Rows::Kept(locations) => {
+            Rows::SemiJoinSource(locations) => {
                 let mut charge = self.budget.charge();
                 charge.set(locations.len() * 4)?;
-                joined.source = Held::Shared(Arc::new(Kept::new(&joined.source, kept, &locations)));
+                joined.source = SourceRef::Shared(Arc::new(SemiJoinSource::new(
+                    &joined.source,
+                    kept,
+                    &locations,
+                )));
                 charge.keep();
             }
         }
@@ -263,7 +267,10 @@ impl<'a, 'o> Context<'a, 'o> {
     }
 
     /// What is joined, for the rest of the query, and what its rows still have to pass.
-    pub(super) fn finish(&self, side: SideState<'a, 'o>) -> (Held<'a>, ExplainedInput, Vec<Expr>) {
+    pub(super) fn finish(
+        &self,
+        side: SideState<'a, 'o>,
+    ) -> (SourceRef<'a>, ExplainedInput, Vec<Expr>) {
         side.charge.into_iter().for_each(Charge::keep);
         let filter = side.filter.into_iter().map(|condition| condition.expr);
         (side.source, side.input, filter.collect())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_format::{Batch, Column, Schema};
 
 use super::names::{Names, without_twins};
-use super::{Answered, Context, Held};
+use super::{Answered, Context, SourceRef};
 use crate::exec::output::materialised::slice;
 use crate::explain::ExplainedInput;
 use crate::model::{Expr, Join, JoinKind, Query};
@@ -18,7 +18,7 @@ pub(super) struct Member<'a> {
     name: String,
     /// Its fields as they are called.
     schema: Schema,
-    pub(super) source: Held<'a>,
+    pub(super) source: SourceRef<'a>,
     /// How an answer in place of a table came about.
     pub(super) input: Option<ExplainedInput>,
 }
@@ -56,7 +56,7 @@ impl<'a> Context<'a, '_> {
                     let input = Some(if self.runs { input } else { input.not_run() });
                     let schema = rows.schema().clone();
                     let rows = rows.with_schema(without_twins(schema.clone()));
-                    Member { name, schema, source: Held::Shared(Arc::new(rows)), input }
+                    Member { name, schema, source: SourceRef::Shared(Arc::new(rows)), input }
                 }
             };
             members.push(member);
@@ -68,7 +68,7 @@ impl<'a> Context<'a, '_> {
 impl<'a> Member<'a> {
     fn table(name: String, source: &'a dyn Source) -> Self {
         let schema = source.schema().clone();
-        Self { name, schema, source: Held::Borrowed(source), input: None }
+        Self { name, schema, source: SourceRef::Borrowed(source), input: None }
     }
 
     pub(super) fn name(&self) -> &str {

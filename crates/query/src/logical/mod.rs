@@ -59,12 +59,12 @@ pub trait Tables {
 
 /// A source that is borrowed, or shared with what is made of it.
 #[derive(Clone)]
-pub(crate) enum Held<'a> {
+pub(crate) enum SourceRef<'a> {
     Borrowed(&'a dyn Source),
     Shared(Arc<dyn Source + Send + 'a>),
 }
 
-impl Held<'_> {
+impl SourceRef<'_> {
     pub(crate) fn get(&self) -> &dyn Source {
         match self {
             Self::Borrowed(source) => *source,
@@ -160,7 +160,7 @@ impl<'a> Scope<'a> {
 /// ```
 pub struct Resolved<'a> {
     query: Query,
-    source: Held<'a>,
+    source: SourceRef<'a>,
     /// With the memory that is left.
     options: Options,
     /// How long it took to make ready what is read.
@@ -287,7 +287,7 @@ impl<'a> Resolved<'a> {
 }
 
 /// The query that is left, what it reads, and how that was made ready.
-type Ready<'a> = (Query, Held<'a>, Option<ExplainedInput>);
+type Ready<'a> = (Query, SourceRef<'a>, Option<ExplainedInput>);
 
 /// The answer of a query within another.
 struct Answered {
@@ -326,7 +326,7 @@ impl<'a, 'o> Context<'a, 'o> {
             if query.select.is_empty() {
                 return Err(Error::invalid("SELECT * without a table: expected FROM"));
             }
-            return Ok((query, Held::Shared(Arc::new(OneRow::new())), None));
+            return Ok((query, SourceRef::Shared(Arc::new(OneRow::new())), None));
         }
         let mut needed = BTreeSet::new();
         let on = member::on_clauses(&mut query, using, &names)?;

@@ -11,7 +11,7 @@ use esker_format::{DataType, Field, FieldId, Schema};
 
 use super::condition::Condition;
 use super::joining::{SideState, Wanted, conjunction, plan, shown};
-use super::{Context, Held};
+use super::{Context, SourceRef};
 use crate::bind::{Bound, Node};
 use crate::exec::budget::Charge;
 use crate::exec::join::{JoinPlan, Product, Rights};
@@ -62,14 +62,14 @@ impl<'a, 'o> Context<'a, 'o> {
             let found = self.pairs(left, &plan, &pairs, pairs.on(conditions), must, &mut input)?;
             let Some((product, charges)) = found else { return Ok(None) };
             charge = charges;
-            Held::Shared(Arc::new(product) as Arc<_>)
+            SourceRef::Shared(Arc::new(product) as Arc<_>)
         } else {
             let rights = input.inputs.last().map_or(0, |right| right.rows_estimated);
             if rights < MANY_ROWS as u64 {
                 return Ok(None);
             }
             rows_estimated = Some(input.rows_estimated);
-            Held::Shared(Arc::new(Materialised::of(pairs.schema(), Vec::new())) as Arc<_>)
+            SourceRef::Shared(Arc::new(Materialised::of(pairs.schema(), Vec::new())) as Arc<_>)
         };
         // The left is read when pairs are.
         charge.append(&mut left.charge);

@@ -3,11 +3,11 @@
 //! | module | what it has |
 //! |---|---|
 //! | [`token`] | tokens: who may do what, kept as hashes |
-//! | [`admission`] | who is let in, and to which database |
-//! | [`gate`] | the same by tokens and tenants, for all protocols |
+//! | [`authenticator`] | who is let in, and to which database |
+//! | [`access_control`] | the same by tokens and tenants, for all protocols |
 //! | [`tls`] | TLS 1.3 |
 
-pub mod admission;
-pub mod gate;
+pub mod access_control;
+pub mod authenticator;
 pub mod tls;
 pub mod token;

@@ -12,7 +12,7 @@ use esker_vfs::Environment;
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use crate::session::{Canceller, Words};
+use crate::session::{Canceller, RequestSummary};
 use crate::tenant::TenantName;
 
 /// How much of a statement is told, in characters.
@@ -20,9 +20,9 @@ const TEXT_MAX: usize = 4_096;
 
 /// All seats of a server.
 #[derive(Debug)]
-pub struct Seats {
+pub struct ActiveSessions {
     environment: Environment,
-    taken: Mutex<BTreeMap<u64, Weak<Seat>>>,
+    taken: Mutex<BTreeMap<u64, Weak<ActiveSession>>>,
     last: AtomicU64,
 }
 
@@ -57,7 +57,7 @@ pub struct RunningInfo {
 #[derive(Debug)]
 struct Running {
     number: u64,
-    words: Arc<Words>,
+    words: Arc<RequestSummary>,
     since_ns: u64,
     cancel: Canceller,
 }
@@ -71,8 +71,8 @@ struct State {
 
 /// The place of one client.
 #[derive(Debug)]
-pub(crate) struct Seat {
-    seats: Arc<Seats>,
+pub(crate) struct ActiveSession {
+    active_sessions: Arc<ActiveSessions>,
     id: u64,
     protocol: &'static str,
     token: String,
@@ -83,7 +83,7 @@ pub(crate) struct Seat {
     ended: Notify,
 }
 
-impl Seats {
+impl ActiveSessions {
     /// None is taken yet.
     #[must_use]
     pub fn new(environment: &Environment) -> Arc<Self> {
@@ -91,7 +91,7 @@ impl Seats {
         Arc::new(Self { environment, taken, last: AtomicU64::new(0) })
     }
 
-    fn taken(&self) -> MutexGuard<'_, BTreeMap<u64, Weak<Seat>>> {
+    fn taken(&self) -> MutexGuard<'_, BTreeMap<u64, Weak<ActiveSession>>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,11 +101,11 @@ impl Seats {
         protocol: &'static str,
         token: &str,
         tenant: &TenantName,
-    ) -> Arc<Seat> {
+    ) -> Arc<ActiveSession> {
         let clock = &self.environment.clock;
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let seat = Arc::new(Seat {
-            seats: Arc::clone(self),
+        let active_session = Arc::new(ActiveSession {
+            active_sessions: Arc::clone(self),
             id,
             protocol,
             token: token.to_owned(),
@@ -115,38 +115,42 @@ impl Seats {
             is_ended: AtomicBool::new(false),
             ended: Notify::new(),
         });
-        self.taken().insert(id, Arc::downgrade(&seat));
-        seat
+        self.taken().insert(id, Arc::downgrade(&active_session));
+        active_session
     }
 
-    fn of(&self, tenant: &TenantName) -> Vec<Arc<Seat>> {
+    fn of(&self, tenant: &TenantName) -> Vec<Arc<ActiveSession>> {
         let taken = self.taken();
-        let seats = taken.values().filter_map(Weak::upgrade);
+        let active_sessions = taken.values().filter_map(Weak::upgrade);
         // The last to let go of a seat takes the lock: not within it.
-        let all: Vec<_> = seats.collect();
+        let all: Vec<_> = active_sessions.collect();
         drop(taken);
-        all.into_iter().filter(|seat| seat.tenant == *tenant && !seat.is_ended()).collect()
+        all.into_iter()
+            .filter(|active_session| active_session.tenant == *tenant && !active_session.is_ended())
+            .collect()
     }
 
     /// The seats of a database, in the order of their coming.
     #[must_use]
     pub fn list(&self, tenant: &TenantName) -> Vec<SeatInfo> {
         let now_ns = self.environment.clock.monotonic_ns();
-        self.of(tenant).iter().map(|seat| seat.info(now_ns)).collect()
+        self.of(tenant).iter().map(|active_session| active_session.info(now_ns)).collect()
     }
 
     /// Ends a seat of a database, and what runs for it; false when there is none.
     #[must_use]
     pub fn end(&self, id: u64, tenant: &TenantName) -> bool {
-        let Some(seat) = self.of(tenant).into_iter().find(|seat| seat.id == id) else {
+        let Some(active_session) =
+            self.of(tenant).into_iter().find(|active_session| active_session.id == id)
+        else {
             return false;
         };
-        seat.end();
+        active_session.end();
         true
     }
 }
 
-impl Seat {
+impl ActiveSession {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -181,20 +185,20 @@ impl Seat {
     }
 
     /// Waits until an administrator ends it; for ever where there is none.
-    pub async fn ended(seat: Option<&Arc<Self>>) {
-        let Some(seat) = seat else { return std::future::pending().await };
-        let ended = seat.ended.notified();
+    pub async fn ended(active_session: Option<&Arc<Self>>) {
+        let Some(active_session) = active_session else { return std::future::pending().await };
+        let ended = active_session.ended.notified();
         tokio::pin!(ended);
         // From here on it is not missed.
         ended.as_mut().enable();
-        if !seat.is_ended() {
+        if !active_session.is_ended() {
             ended.await;
         }
     }
 
-    /// Notes what runs for it; the number is that by which [`Seat::finish`] knows it.
-    pub fn begin(&self, words: Arc<Words>, cancel: Canceller) -> u64 {
-        let since_ns = self.seats.environment.clock.monotonic_ns();
+    /// Notes what runs for it; the number is that by which [`ActiveSession::finish`] knows it.
+    pub fn begin(&self, words: Arc<RequestSummary>, cancel: Canceller) -> u64 {
+        let since_ns = self.active_sessions.environment.clock.monotonic_ns();
         let mut state = self.state();
         state.last += 1;
         let number = state.last;
@@ -209,13 +213,13 @@ impl Seat {
 
     /// Notes whether it has a transaction.
     pub fn note_transaction(&self, has_one: bool) {
-        let now_ns = has_one.then(|| self.seats.environment.clock.monotonic_ns());
+        let now_ns = has_one.then(|| self.active_sessions.environment.clock.monotonic_ns());
         self.state().transaction_ns = now_ns;
     }
 }
 
-impl Drop for Seat {
+impl Drop for ActiveSession {
     fn drop(&mut self) {
-        self.seats.taken().remove(&self.id);
+        self.active_sessions.taken().remove(&self.id);
     }
 }

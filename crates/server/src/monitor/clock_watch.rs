@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use esker::ClockInfo;
 
-use crate::auth::gate::Gate;
+use crate::auth::access_control::AccessControl;
 use crate::tenant::TenantName;
 
 /// How often the databases are asked.
@@ -39,10 +39,10 @@ impl ClockWatch {
 
 /// Looks at the clock of every open database now and then, for as long as the server runs, so that
 /// a suspect one is known to the log, once per change.
-pub async fn watch_clocks(gate: Arc<Gate>) {
+pub async fn watch_clocks(access_control: Arc<AccessControl>) {
     let mut watch = ClockWatch::default();
     loop {
-        for tenant in gate.tenants.all_open() {
+        for tenant in access_control.tenants.all_open() {
             let clock = tenant.database.clock();
             let (database, date_us) = (tenant.name.as_str(), clock.date_us);
             match watch.note(&tenant.name, &clock) {

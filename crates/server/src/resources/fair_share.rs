@@ -11,11 +11,11 @@ const READ_BYTES_MIN: usize = 16 << 10;
 
 /// What a connection has read in its turn.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct FairShare {
     bytes: usize,
 }
 
-impl Turns {
+impl FairShare {
     /// Notes a read, and lets others have their turn once there were enough.
     pub async fn note_read(&mut self, bytes: usize) {
         self.bytes += bytes.max(READ_BYTES_MIN);
@@ -38,9 +38,9 @@ mod tests {
         let count = async |reads, bytes| {
             let (others, is_done) = (Cell::new(0), Cell::new(false));
             let reads = async {
-                let mut turns = Turns::default();
+                let mut fair_share = FairShare::default();
                 for _ in 0..reads {
-                    turns.note_read(bytes).await;
+                    fair_share.note_read(bytes).await;
                 }
                 is_done.set(true);
             };

@@ -5,7 +5,7 @@ use std::fmt;
 use esker::{BackupReport, Database};
 
 use super::NewBackup;
-use crate::tenant::{Loads, QueryPermit, Room};
+use crate::tenant::{Loads, QueryPermit, QuotaReservation};
 use crate::{Error, Result};
 
 /// What is done with data.
@@ -50,10 +50,10 @@ pub trait Access: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.
-    fn expect_room(
+    fn reserve_quota(
         &self,
         _database: &Database,
-        _room: &mut Room,
+        _room: &mut QuotaReservation,
         _rows: u64,
         _bytes: u64,
     ) -> Result<()> {
@@ -64,7 +64,12 @@ pub trait Access: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.
-    fn expect_load_room(&self, _database: &Database, _room: &mut Room, _rows: u64) -> Result<()> {
+    fn reserve_load_quota(
+        &self,
+        _database: &Database,
+        _room: &mut QuotaReservation,
+        _rows: u64,
+    ) -> Result<()> {
         Ok(())
     }
 

@@ -72,7 +72,7 @@ impl Session {
     ) -> Result<Answer> {
         let bucket = self.bucket_to_put(bucket)?;
         let bytes = entries.iter().map(|(key, value)| key.len() + value.len()).sum();
-        self.expect_room(entries.len(), bytes)?;
+        self.reserve_quota(entries.len(), bytes)?;
         let options = match expiry {
             Expiry::Default => PutOptions::new(),
             Expiry::Never => Ttl::Never.into(),
@@ -115,7 +115,7 @@ impl Session {
 
     pub(super) fn bucket_increment(&self, bucket: &str, key: &[u8], by: i64) -> Result<Answer> {
         let bucket = self.bucket_to_put(bucket)?;
-        self.expect_room(1, key.len())?;
+        self.reserve_quota(1, key.len())?;
         let number = match self.transaction() {
             Some(transaction) => transaction.bucket(&bucket.name())?.increment(key, by)?,
             None => bucket.increment(key, by)?,

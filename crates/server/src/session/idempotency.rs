@@ -18,7 +18,7 @@ const ATTEMPTS_MAX: usize = 32;
 
 /// One write with a key.
 #[derive(Clone, Debug)]
-pub(crate) struct Once {
+pub(crate) struct IdempotencyKey {
     /// Of scope and key: nobody meets another's.
     key: [u8; 32],
     /// Of the body and what else says what is asked: another with the same key is an error.
@@ -26,7 +26,7 @@ pub(crate) struct Once {
     lifetime: Duration,
 }
 
-impl Once {
+impl IdempotencyKey {
     /// A key for what is asked by a body; the scope has the token, and what kind of request it is.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Once {
     /// is to be done, but to take the body to its end.
     ///
     /// # Errors
-    /// As for [`Once::run`]; `Conflict`.
+    /// As for [`IdempotencyKey::run`]; `Conflict`.
     pub fn run_parts(
         mut self,
         session: &mut Session,

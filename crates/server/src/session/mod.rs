@@ -29,18 +29,18 @@ use esker::{ChangeOptions, Database, Limits, Transaction, Value};
 use tokio::time::Instant;
 
 use crate::Code;
-use crate::monitor::active_sessions::Seat;
-use crate::tenant::{Loads, Room};
+use crate::monitor::active_sessions::ActiveSession;
+use crate::tenant::{Loads, QuotaReservation};
 pub use access::{Access, Everything, Level};
 pub use admin::{AdminTask, ClockAction, ClockReport, NewBackup};
 pub use entries::after_prefix;
 pub use figures::{DatabaseFigures, TableFigures};
-pub(crate) use idempotency::{BUCKET as ONCE_BUCKET, BodyHash, Once, retried};
+pub(crate) use idempotency::{BUCKET as ONCE_BUCKET, BodyHash, IdempotencyKey, retried};
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
 pub use panic_guard::caught;
-use request_log::TransactionNote;
-pub(crate) use request_log::{Watch, Words};
-pub(crate) use result_budget::AnswerRoom;
+use request_log::TransactionRecord;
+pub(crate) use request_log::{RequestLog, RequestSummary};
+pub(crate) use result_budget::ResultBudget;
 pub(crate) use rows::{numbered, unwanted, value_bytes};
 pub use stream::RowSink;
 
@@ -93,14 +93,14 @@ pub struct Session {
     /// When the request under way began, where it may not take any time.
     began: Option<Instant>,
     /// For what the request or transaction under way may add.
-    room: Mutex<Room>,
+    room: Mutex<QuotaReservation>,
     /// For what is told.
-    answer: Mutex<AnswerRoom>,
+    answer: Mutex<ResultBudget>,
     /// Notes what is asked.
-    watch: Option<Arc<Watch>>,
+    request_log: Option<Arc<RequestLog>>,
     /// Where what runs is listed.
-    seat: Option<Arc<Seat>>,
-    noted: TransactionNote,
+    active_session: Option<Arc<ActiveSession>>,
+    noted: TransactionRecord,
 }
 
 impl Session {
@@ -115,8 +115,19 @@ impl Session {
     pub fn with(database: &Database, access: Arc<dyn Access>, limits: SessionLimits) -> Self {
         let sql = esker_sql::Session::new(database);
         let (cancel, room, answer) = (Canceller::default(), Mutex::default(), Mutex::default());
-        let (watch, seat, noted) = (None, None, TransactionNote::default());
-        Self { sql, access, limits, cancel, began: None, room, answer, watch, seat, noted }
+        let (request_log, active_session, noted) = (None, None, TransactionRecord::default());
+        Self {
+            sql,
+            access,
+            limits,
+            cancel,
+            began: None,
+            room,
+            answer,
+            request_log,
+            active_session,
+            noted,
+        }
     }
 
     /// Another session with the same rights and limits, without a transaction, that is cancelled
@@ -124,7 +135,11 @@ impl Session {
     #[must_use]
     pub fn sibling(&self) -> Self {
         let sibling = Self::with(self.database(), Arc::clone(&self.access), self.limits.clone());
-        Self { watch: self.watch.clone(), seat: self.seat.clone(), ..sibling }
+        Self {
+            request_log: self.request_log.clone(),
+            active_session: self.active_session.clone(),
+            ..sibling
+        }
     }
 
     /// Refuses what the session may not do.
@@ -158,9 +173,9 @@ impl Session {
     ///
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.
-    pub fn expect_room(&self, rows: usize, bytes: usize) -> crate::Result<()> {
+    pub fn reserve_quota(&self, rows: usize, bytes: usize) -> crate::Result<()> {
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        self.access.expect_room(self.database(), &mut room, rows as u64, bytes as u64)
+        self.access.reserve_quota(self.database(), &mut room, rows as u64, bytes as u64)
     }
 
     /// Told once what was asked for has been done or has failed, unless a transaction goes on.
@@ -180,8 +195,8 @@ impl Session {
     ///
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.
-    pub fn expect_load_room(&self, room: &mut Room, rows: u64) -> crate::Result<()> {
-        self.access.expect_load_room(self.database(), room, rows)
+    pub fn reserve_load_quota(&self, room: &mut QuotaReservation, rows: u64) -> crate::Result<()> {
+        self.access.reserve_load_quota(self.database(), room, rows)
     }
 
     /// The most bytes of one answer.
@@ -190,12 +205,12 @@ impl Session {
         self.access.result_bytes_max()
     }
 
-    fn answer_room(&self) -> MutexGuard<'_, AnswerRoom> {
+    fn answer_room(&self) -> MutexGuard<'_, ResultBudget> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An answer begins, which is put together in this room, and those of later requests too.
-    pub(crate) fn answer_in(&self, mut room: AnswerRoom) {
+    pub(crate) fn answer_in(&self, mut room: ResultBudget) {
         room.begin(self.result_bytes_max());
         *self.answer_room() = room;
     }
@@ -215,13 +230,13 @@ impl Session {
     }
 
     /// The room of the answers so far; those that follow are nowhere counted.
-    pub(crate) fn end_answer(&self) -> AnswerRoom {
+    pub(crate) fn end_answer(&self) -> ResultBudget {
         std::mem::take(&mut *self.answer_room())
     }
 
     /// True when an answer was refused only as its thread must not wait.
-    pub(crate) fn is_short_of_room(&self) -> bool {
-        self.answer_room().is_short()
+    pub(crate) fn is_budget_exhausted(&self) -> bool {
+        self.answer_room().is_exhausted()
     }
 
     /// Reads what is not told.

@@ -8,7 +8,7 @@ use esker::{Limits, QueryOptions, Value};
 use esker_sql::{Statement, parse_statement};
 
 use super::{Request, Session, value_bytes};
-use crate::monitor::active_sessions::{Seat, Seats};
+use crate::monitor::active_sessions::{ActiveSession, ActiveSessions};
 use crate::monitor::metrics::Metrics;
 use crate::tenant::TenantName;
 
@@ -20,16 +20,16 @@ const PLAN_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Notes the requests of sessions on one database.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct RequestLog {
     pub metrics: Arc<Metrics>,
-    pub seats: Arc<Seats>,
+    pub active_sessions: Arc<ActiveSessions>,
     pub token: String,
     pub tenant: TenantName,
 }
 
 /// What is asked, in a few words.
 #[derive(Debug)]
-pub(crate) enum Words {
+pub(crate) enum RequestSummary {
     /// A statement, with its parameters where they are small.
     Sql { text: String, parameters: Option<Vec<Value>> },
     /// A query as JSON.
@@ -40,7 +40,7 @@ pub(crate) enum Words {
     Alone(&'static str),
 }
 
-impl fmt::Display for Words {
+impl fmt::Display for RequestSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sql { text, .. } | Self::Query(text) => f.write_str(text),
@@ -54,7 +54,7 @@ fn cut(text: &str) -> String {
     text.get(..text.floor_char_boundary(KEPT_BYTES_MAX)).unwrap_or_default().to_owned()
 }
 
-impl Words {
+impl RequestSummary {
     fn of(request: &Request) -> Self {
         let keys = |operation, place: &String, count| {
             let place = place.clone();
@@ -96,28 +96,28 @@ impl Words {
 }
 
 /// A request under way, listed at the seat of its session.
-pub(crate) struct UnderWay {
-    words: Arc<Words>,
+pub(crate) struct InFlight {
+    words: Arc<RequestSummary>,
     since_ns: u64,
-    listed: Option<(Arc<Seat>, u64)>,
+    listed: Option<(Arc<ActiveSession>, u64)>,
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlight {
     fn drop(&mut self) {
-        if let Some((seat, number)) = self.listed.take() {
-            seat.finish(number);
+        if let Some((active_session, number)) = self.listed.take() {
+            active_session.finish(number);
         }
     }
 }
 
 /// The seat that was told of a transaction, and is told of its end.
 #[derive(Debug, Default)]
-pub(crate) struct TransactionNote(Option<Arc<Seat>>);
+pub(crate) struct TransactionRecord(Option<Arc<ActiveSession>>);
 
-impl Drop for TransactionNote {
+impl Drop for TransactionRecord {
     fn drop(&mut self) {
-        if let Some(seat) = &self.0 {
-            seat.note_transaction(false);
+        if let Some(active_session) = &self.0 {
+            active_session.note_transaction(false);
         }
     }
 }
@@ -125,88 +125,107 @@ impl Drop for TransactionNote {
 impl Session {
     /// The requests of this session, and of its siblings, are noted from now on.
     #[must_use]
-    pub(crate) fn watched(mut self, watch: Watch) -> Self {
-        self.watch = Some(Arc::new(watch));
+    pub(crate) fn watched(mut self, request_log: RequestLog) -> Self {
+        self.request_log = Some(Arc::new(request_log));
         self
     }
 
     /// Takes a seat for a client who came by a protocol; the siblings of this session have it, too.
-    pub(crate) fn sit(&mut self, protocol: &'static str) {
-        if let Some(watch) = &self.watch {
-            self.seat = Some(watch.seats.take(protocol, &watch.token, &watch.tenant));
+    pub(crate) fn register(&mut self, protocol: &'static str) {
+        if let Some(request_log) = &self.request_log {
+            self.active_session = Some(request_log.active_sessions.take(
+                protocol,
+                &request_log.token,
+                &request_log.tenant,
+            ));
         }
     }
 
     /// The token that its client showed; nothing of whoever is trusted without.
     pub(crate) fn token(&self) -> &str {
-        self.watch.as_ref().map_or("", |watch| watch.token.as_str())
+        self.request_log.as_ref().map_or("", |request_log| request_log.token.as_str())
     }
 
     /// The seat of its client.
-    pub(crate) fn seat(&self) -> Option<&Arc<Seat>> {
-        self.seat.as_ref()
+    pub(crate) fn active_session(&self) -> Option<&Arc<ActiveSession>> {
+        self.active_session.as_ref()
     }
 
     /// Lists whether there is a transaction.
     pub(crate) fn note_transaction(&mut self, has_one: bool) {
-        if let Some(seat) = &self.seat
+        if let Some(active_session) = &self.active_session
             && has_one != self.noted.0.is_some()
         {
             self.noted = if has_one {
-                seat.note_transaction(true);
-                TransactionNote(Some(Arc::clone(seat)))
+                active_session.note_transaction(true);
+                TransactionRecord(Some(Arc::clone(active_session)))
             } else {
-                TransactionNote::default()
+                TransactionRecord::default()
             };
         }
     }
 
     /// Notes that a request begins.
-    pub(crate) fn begin(&self, request: &Request) -> Option<UnderWay> {
-        self.watch.as_ref()?;
-        self.list(Words::of(request))
+    pub(crate) fn begin(&self, request: &Request) -> Option<InFlight> {
+        self.request_log.as_ref()?;
+        self.list(RequestSummary::of(request))
     }
 
     /// Lists what runs, until what is returned is dropped.
-    pub(crate) fn list(&self, words: Words) -> Option<UnderWay> {
-        let watch = self.watch.as_ref()?;
+    pub(crate) fn list(&self, words: RequestSummary) -> Option<InFlight> {
+        let request_log = self.request_log.as_ref()?;
         let words = Arc::new(words);
-        let listed = self.seat.as_ref().map(|seat| {
-            let number = seat.begin(Arc::clone(&words), self.canceller());
-            (Arc::clone(seat), number)
+        let listed = self.active_session.as_ref().map(|active_session| {
+            let number = active_session.begin(Arc::clone(&words), self.canceller());
+            (Arc::clone(active_session), number)
         });
-        Some(UnderWay { words, since_ns: watch.metrics.now_ns(), listed })
+        Some(InFlight { words, since_ns: request_log.metrics.now_ns(), listed })
     }
 
     /// Notes that it has ended; what was slow is logged and listed, with its plan.
-    pub(crate) fn finish(&mut self, under_way: Option<UnderWay>, completed: bool) {
+    pub(crate) fn finish(&mut self, in_flight: Option<InFlight>, completed: bool) {
         self.note_transaction(self.is_in_transaction());
-        let (Some(under_way), Some(watch)) = (under_way, &self.watch) else { return };
-        let watch = Arc::clone(watch);
-        let elapsed_ns = watch.metrics.now_ns().saturating_sub(under_way.since_ns);
-        if watch.metrics.is_slow(elapsed_ns) {
-            let words = &under_way.words;
+        let (Some(in_flight), Some(request_log)) = (in_flight, &self.request_log) else { return };
+        let request_log = Arc::clone(request_log);
+        let elapsed_ns = request_log.metrics.now_ns().saturating_sub(in_flight.since_ns);
+        if request_log.metrics.is_slow(elapsed_ns) {
+            let words = &in_flight.words;
             let (statement, plan) = (words.to_string(), self.plan_of(words));
-            watch.metrics.note_slow(&watch.tenant, elapsed_ns, (&statement, plan), completed);
+            request_log.metrics.note_slow(
+                &request_log.tenant,
+                elapsed_ns,
+                (&statement, plan),
+                completed,
+            );
         }
     }
 
     /// The same of what was done by other means than [`Session::run`], and took so long.
-    pub(crate) fn note(&self, took: Duration, completed: bool, words: impl FnOnce() -> Words) {
-        let Some(watch) = &self.watch else { return };
+    pub(crate) fn note(
+        &self,
+        took: Duration,
+        completed: bool,
+        words: impl FnOnce() -> RequestSummary,
+    ) {
+        let Some(request_log) = &self.request_log else { return };
         let elapsed_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        if watch.metrics.is_slow(elapsed_ns) {
+        if request_log.metrics.is_slow(elapsed_ns) {
             let statement = words().to_string();
-            watch.metrics.note_slow(&watch.tenant, elapsed_ns, (&statement, None), completed);
+            request_log.metrics.note_slow(
+                &request_log.tenant,
+                elapsed_ns,
+                (&statement, None),
+                completed,
+            );
         }
     }
 
     /// How a statement is answered; none for what changes rows, and where constants take long. It
     /// is not run.
-    fn plan_of(&self, words: &Words) -> Option<String> {
+    fn plan_of(&self, words: &RequestSummary) -> Option<String> {
         let limits = Limits { timeout: Some(PLAN_TIMEOUT), ..self.limits() };
         match words {
-            Words::Sql { text, parameters: Some(parameters) } => {
+            RequestSummary::Sql { text, parameters: Some(parameters) } => {
                 let parameters = parameters.as_slice().into();
                 match parse_statement(&format!("EXPLAIN {text}")).ok()? {
                     Statement::Plan(query) => {
@@ -216,7 +235,7 @@ impl Session {
                     _ => None,
                 }
             }
-            Words::Query(json) => {
+            RequestSummary::Query(json) => {
                 let query = self.parse_query(json).ok()?;
                 let bound = self.database().snapshot().ok()?.bind_json(&query).ok()?;
                 let options = QueryOptions { limits, ..QueryOptions::default() };

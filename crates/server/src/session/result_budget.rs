@@ -31,7 +31,7 @@ enum Place {
 
 /// What one answer may take, and has taken.
 #[derive(Debug)]
-pub(crate) struct AnswerRoom {
+pub(crate) struct ResultBudget {
     place: Place,
     /// The most bytes that the protocol takes.
     cap: u64,
@@ -39,21 +39,21 @@ pub(crate) struct AnswerRoom {
     most: u64,
     taken: u64,
     /// It was refused as it must not wait here.
-    is_short: bool,
+    is_exhausted: bool,
     /// What is read is not told.
     is_internal: bool,
 }
 
-impl Default for AnswerRoom {
+impl Default for ResultBudget {
     fn default() -> Self {
         Self::in_place(Place::Uncounted)
     }
 }
 
-impl AnswerRoom {
+impl ResultBudget {
     fn in_place(place: Place) -> Self {
         let (cap, most) = (u64::MAX, u64::MAX);
-        Self { place, cap, most, taken: 0, is_short: false, is_internal: false }
+        Self { place, cap, most, taken: 0, is_exhausted: false, is_internal: false }
     }
 
     /// On a thread that must not wait.
@@ -89,12 +89,12 @@ impl AnswerRoom {
 
     /// An answer begins, of no more bytes than this.
     pub fn begin(&mut self, most: u64) {
-        (self.most, self.taken, self.is_short) = (most.min(self.cap), 0, false);
+        (self.most, self.taken, self.is_exhausted) = (most.min(self.cap), 0, false);
     }
 
     /// True when an answer was refused only as it must not wait here.
-    pub fn is_short(&self) -> bool {
-        self.is_short
+    pub fn is_exhausted(&self) -> bool {
+        self.is_exhausted
     }
 
     /// What is read from now on is told, or not.
@@ -138,7 +138,7 @@ impl AnswerRoom {
     }
 
     fn short(&mut self) -> Error {
-        self.is_short = true;
+        self.is_exhausted = true;
         Error::new(Code::LimitExceeded, "the answer needs memory that has to be waited for")
     }
 

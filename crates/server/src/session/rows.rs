@@ -83,17 +83,17 @@ impl Session {
         let table = self.table(Level::Write, table)?;
         let inserts = match rows {
             Rows::Values(rows) => {
-                self.expect_room(rows.len(), 0)?;
+                self.reserve_quota(rows.len(), 0)?;
                 return self.insert_values(&table, &rows, conflict);
             }
             Rows::Objects(rows) => {
-                self.expect_room(rows.len(), rows.iter().map(String::len).sum())?;
+                self.reserve_quota(rows.len(), rows.iter().map(String::len).sum())?;
                 let schema = table.schema();
                 let read = |row: String| Ok(parse_json_row(&row, &schema)?);
                 inserts_of(&table, rows.into_iter().map(read), conflict)?
             }
             Rows::Named(rows) => {
-                self.expect_room(rows.len(), 0)?;
+                self.reserve_quota(rows.len(), 0)?;
                 let schema = table.schema();
                 inserts_of(&table, rows.into_iter().map(|row| fitted(row, &schema)), conflict)?
             }
@@ -177,7 +177,7 @@ impl Session {
 
     pub(super) fn update(&self, table: &str, key: Key, fields: Fields) -> Result<Answer> {
         let table = self.table(Level::Write, table)?;
-        self.expect_room(0, 0)?;
+        self.reserve_quota(0, 0)?;
         let schema = table.schema();
         let (key, fields) = update_of((key, fields), &schema)?;
         let fields: Vec<(&str, Value)> = borrowed(&fields);
@@ -190,7 +190,7 @@ impl Session {
 
     pub(super) fn update_many(&self, table: &str, updates: Vec<(Key, Fields)>) -> Result<Answer> {
         let table = self.table(Level::Write, table)?;
-        self.expect_room(0, 0)?;
+        self.reserve_quota(0, 0)?;
         let schema = table.schema();
         let fitted = updates.into_iter().enumerate().map(|(position, update)| {
             self.expect_wanted()?;
@@ -223,7 +223,7 @@ impl Session {
         let table = self.table(Level::Write, table)?;
         // As each by itself would count.
         let done =
-            self.expect_room(0, updates.len()).and_then(|()| Ok(table.update_each(updates)?));
+            self.reserve_quota(0, updates.len()).and_then(|()| Ok(table.update_each(updates)?));
         self.release_room();
         done
     }

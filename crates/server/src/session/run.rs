@@ -17,9 +17,9 @@ impl Session {
     /// # Errors
     /// What was expected, and where; nothing was changed unless the code is `outcome_unknown`.
     pub fn run(&mut self, request: Request) -> Result<Answer> {
-        let under_way = self.begin(&request);
+        let in_flight = self.begin(&request);
         let answer = self.do_request(request);
-        self.finish(under_way, answer.is_ok());
+        self.finish(in_flight, answer.is_ok());
         answer
     }
 

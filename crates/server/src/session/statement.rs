@@ -20,9 +20,9 @@ impl Session {
                     // How many a query gives is known once it is done.
                     InsertRows::Query(_) => 1,
                 };
-                self.expect_room(rows, 0)?;
+                self.reserve_quota(rows, 0)?;
             }
-            Statement::Change(Change::Update(_)) => self.expect_room(0, 0)?,
+            Statement::Change(Change::Update(_)) => self.reserve_quota(0, 0)?,
             _ => {}
         }
         let outcome = self.sql.run(&statement, &self.change_options(parameters))?;

@@ -29,10 +29,10 @@ impl Session {
     /// # Errors
     /// As for [`Session::run`]; some rows may have been handed over then.
     pub fn stream(&mut self, request: Request, sink: &mut dyn RowSink) -> Result<Answer> {
-        let under_way = self.begin(&request);
+        let in_flight = self.begin(&request);
         let answer = self.stream_request(request, sink);
         self.cancel.0.store(false, Ordering::Relaxed);
-        self.finish(under_way, answer.is_ok());
+        self.finish(in_flight, answer.is_ok());
         answer
     }
 

@@ -74,17 +74,17 @@ struct Stored {
     /// What writes that have ended since may have added.
     ended: Amount,
     /// What writes, transactions and loads under way may add.
-    under_way: Amount,
+    in_flight: Amount,
 }
 
 /// What a write, a transaction or a load may add, held while it is under way.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct QuotaReservation {
     stored: Option<Arc<Mutex<Stored>>>,
     held: Amount,
 }
 
-impl Room {
+impl QuotaReservation {
     /// Told when what it was held for has ended, as dropping it does: what that added is counted
     /// like everything that is there.
     pub fn release(&mut self) {
@@ -94,12 +94,12 @@ impl Room {
         let Some(stored) = &self.stored else { return };
         let held = std::mem::take(&mut self.held);
         let mut stored = stored.lock().unwrap_or_else(PoisonError::into_inner);
-        stored.under_way.subtract(held);
+        stored.in_flight.subtract(held);
         stored.ended.add(held);
     }
 }
 
-impl Drop for Room {
+impl Drop for QuotaReservation {
     fn drop(&mut self) {
         self.release();
     }
@@ -200,10 +200,10 @@ impl Usage {
     ///
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.
-    pub fn expect_room(
+    pub fn reserve_quota(
         &self,
         database: &Database,
-        room: &mut Room,
+        room: &mut QuotaReservation,
         rows: u64,
         bytes: u64,
     ) -> Result<()> {
@@ -226,7 +226,7 @@ impl Usage {
         if let Some(message) = stored.exceeded(&limits, more) {
             return Err(exceeded(message));
         }
-        stored.under_way.add(more);
+        stored.in_flight.add(more);
         drop(stored);
         room.held.add(more);
         room.stored.get_or_insert_with(|| Arc::clone(&self.stored));
@@ -237,8 +237,13 @@ impl Usage {
     ///
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.
-    pub fn expect_load_room(&self, database: &Database, room: &mut Room, rows: u64) -> Result<()> {
-        self.expect_room(database, room, rows.saturating_sub(room.held.rows), 0)
+    pub fn reserve_load_quota(
+        &self,
+        database: &Database,
+        room: &mut QuotaReservation,
+        rows: u64,
+    ) -> Result<()> {
+        self.reserve_quota(database, room, rows.saturating_sub(room.held.rows), 0)
     }
 }
 
@@ -262,7 +267,7 @@ impl Stored {
     fn exceeded(&self, limits: &TenantLimits, more: Amount) -> Option<String> {
         let mut there = self.counted;
         there.add(self.ended);
-        there.add(self.under_way);
+        there.add(self.in_flight);
         let kinds = [
             ("rows", limits.rows, there.rows, more.rows),
             ("bytes", limits.bytes, there.bytes, more.bytes),

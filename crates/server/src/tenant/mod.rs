@@ -22,6 +22,6 @@ mod tests;
 
 pub use crate::resources::load_slots::{LOADS_MAX, LoadPermit, Loads, TENANT_LOADS_MAX};
 pub(crate) use backups::backup_name;
-pub use limits::{QueryPermit, Room, TenantLimits, Usage};
+pub use limits::{QueryPermit, QuotaReservation, TenantLimits, Usage};
 pub use name::TenantName;
 pub use registry::{Tenant, TenantOptions, Tenants};

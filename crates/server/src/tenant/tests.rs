@@ -73,10 +73,10 @@ fn a_tenant_takes_no_more_than_it_may() -> Result<()> {
     drop(permit);
     drop(main.usage.begin_query()?);
     main.database.bucket("keys")?.put("a", "1")?;
-    main.usage.expect_room(&main.database, &mut Room::default(), 1, 0)?;
+    main.usage.reserve_quota(&main.database, &mut QuotaReservation::default(), 1, 0)?;
     all.set_limits(&main, TenantLimits { rows: Some(1), ..limits })?;
-    let room = &mut Room::default();
-    let error = main.usage.expect_room(&main.database, room, 1, 0).unwrap_err();
+    let room = &mut QuotaReservation::default();
+    let error = main.usage.reserve_quota(&main.database, room, 1, 0).unwrap_err();
     assert_eq!(error.code(), Code::LimitExceeded);
     assert_eq!(error.to_string(), "the tenant may have 1 rows and has 1");
     drop(main);
@@ -94,29 +94,36 @@ fn a_burst_passes_no_limit() -> Result<()> {
     let all = tenants(&environment, limits)?;
     let main = all.get(&TenantName::main())?;
     let keys = main.database.bucket("keys")?;
-    let expect = |room: &mut Room, rows| main.usage.expect_room(&main.database, room, rows, 1);
+    let expect =
+        |room: &mut QuotaReservation, rows| main.usage.reserve_quota(&main.database, room, rows, 1);
     // The clock stands still: nothing is counted anew for its age.
     for n in 0..6u8 {
-        let mut room = Room::default();
+        let mut room = QuotaReservation::default();
         expect(&mut room, 1)?;
         keys.put([n], "1")?;
     }
     // Entries that are replaced add nothing once they are counted.
     for _ in 0..20 {
-        let mut room = Room::default();
+        let mut room = QuotaReservation::default();
         expect(&mut room, 1)?;
         keys.put([0], "2")?;
     }
-    assert_eq!(expect(&mut Room::default(), 5).unwrap_err().code(), Code::LimitExceeded);
+    assert_eq!(
+        expect(&mut QuotaReservation::default(), 5).unwrap_err().code(),
+        Code::LimitExceeded
+    );
     for n in 6..10u8 {
-        let mut room = Room::default();
+        let mut room = QuotaReservation::default();
         expect(&mut room, 1)?;
         keys.put([n], "1")?;
     }
-    assert_eq!(expect(&mut Room::default(), 1).unwrap_err().code(), Code::LimitExceeded);
+    assert_eq!(
+        expect(&mut QuotaReservation::default(), 1).unwrap_err().code(),
+        Code::LimitExceeded
+    );
     // What is removed makes room at once.
     keys.remove([0])?;
-    expect(&mut Room::default(), 1)
+    expect(&mut QuotaReservation::default(), 1)
 }
 
 #[test]
@@ -126,20 +133,20 @@ fn what_is_under_way_counts_until_it_has_ended() -> Result<()> {
     let all = tenants(&environment, limits)?;
     let main = all.get(&TenantName::main())?;
     let (usage, database) = (&main.usage, &main.database);
-    let (mut first, mut second) = (Room::default(), Room::default());
-    usage.expect_load_room(database, &mut first, 4)?;
-    usage.expect_load_room(database, &mut first, 6)?;
-    usage.expect_load_room(database, &mut second, 4)?;
+    let (mut first, mut second) = (QuotaReservation::default(), QuotaReservation::default());
+    usage.reserve_load_quota(database, &mut first, 4)?;
+    usage.reserve_load_quota(database, &mut first, 6)?;
+    usage.reserve_load_quota(database, &mut second, 4)?;
     // Whatever makes it count anew forgets neither of them.
     database.bucket("keys")?;
-    let beyond = usage.expect_load_room(database, &mut second, 5).unwrap_err();
+    let beyond = usage.reserve_load_quota(database, &mut second, 5).unwrap_err();
     assert_eq!(beyond.to_string(), "the tenant may have 10 rows and has 10");
-    let other = usage.expect_room(database, &mut Room::default(), 1, 0).unwrap_err();
+    let other = usage.reserve_quota(database, &mut QuotaReservation::default(), 1, 0).unwrap_err();
     assert_eq!(other.code(), Code::LimitExceeded);
     drop(first);
-    usage.expect_load_room(database, &mut second, 10)?;
+    usage.reserve_load_quota(database, &mut second, 10)?;
     drop(second);
-    usage.expect_room(database, &mut Room::default(), 10, 0)
+    usage.reserve_quota(database, &mut QuotaReservation::default(), 10, 0)
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use esker_server::auth::gate::Gate;
+use esker_server::auth::access_control::AccessControl;
 use esker_server::auth::token::NewToken;
 use esker_server::config::{Config, Sources};
 use esker_server::protocol::http::HttpServer;
@@ -42,7 +42,7 @@ impl Response {
 
 /// A server that runs, with a directory of its own that is removed at the end.
 pub struct Harness {
-    pub gate: Arc<Gate>,
+    pub access_control: Arc<AccessControl>,
     pub address: SocketAddr,
     pub token: String,
     pub directory: PathBuf,
@@ -68,19 +68,21 @@ impl Harness {
             .enable_all()
             .build()
             .unwrap();
-        let gate = Gate::open(config, &Environment::os(), Some(directory.clone())).unwrap();
+        let access_control =
+            AccessControl::open(config, &Environment::os(), Some(directory.clone())).unwrap();
         let new = NewToken {
             name: "tests".to_owned(),
             scopes: vec!["admin".parse().unwrap()],
             lifetime: None,
         };
-        let (_, token) = gate.tokens.create(&new).unwrap();
-        let gate = Arc::new(gate);
+        let (_, token) = access_control.tokens.create(&new).unwrap();
+        let access_control = Arc::new(access_control);
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = runtime.block_on(HttpServer::start(address, Arc::clone(&gate))).unwrap();
+        let server =
+            runtime.block_on(HttpServer::start(address, Arc::clone(&access_control))).unwrap();
         let (address, server) = (server.address(), Some(server));
         let (seen, document) = (Mutex::default(), esker_server::protocol::http::document());
-        Self { gate, address, token, directory, runtime, server, seen, document }
+        Self { access_control, address, token, directory, runtime, server, seen, document }
     }
 
     /// Tells the server to stop; what is returned waits until it has.
@@ -94,7 +96,7 @@ impl Harness {
     pub fn token(&self, scope: &str) -> String {
         let scopes = vec![scope.parse().unwrap()];
         let new = NewToken { name: scope.to_owned(), scopes, lifetime: None };
-        self.gate.tokens.create(&new).unwrap().1
+        self.access_control.tokens.create(&new).unwrap().1
     }
 
     /// A request with the token that may do everything.
@@ -165,7 +167,7 @@ impl Drop for Harness {
         if let Some(server) = self.server.take() {
             self.runtime.block_on(server.stop());
         }
-        let _ = self.gate.tenants.close();
+        let _ = self.access_control.tenants.close();
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }

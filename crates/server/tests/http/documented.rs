@@ -172,11 +172,11 @@ fn silent_bodies() -> BTreeSet<(String, u16)> {
 fn stopping() -> BTreeSet<(String, u16)> {
     let mut server = Harness::new(&[("drain_timeout", "20s"), ("stall_timeout", "20s")]);
     server.ask("PUT", "/v1/databases/default/buckets/b", "");
-    let under_way = half_a_put(&server, 1_000, 500);
-    until("the request has not come", || server.gate.budget.used() > 0);
+    let in_flight = half_a_put(&server, 1_000, 500);
+    until("the request has not come", || server.access_control.budget.used() > 0);
     let stopped = server.begin_stop();
     until("it does not stop", || server.ask("GET", "/readyz", "").status == 503);
-    drop(under_way);
+    drop(in_flight);
     stopped();
     server.seen.lock().unwrap().clone()
 }

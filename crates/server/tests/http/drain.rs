@@ -17,7 +17,7 @@ fn requests_under_way_are_answered_while_the_server_stops() {
     let read = idle.read(&mut answer).unwrap();
     assert!(answer[..read].starts_with(b"HTTP/1.1 200"));
     let mut put = half_a_put(&server, 1_000, 500);
-    until("the request has not come", || server.gate.budget.used() > 0);
+    until("the request has not come", || server.access_control.budget.used() > 0);
     let stopped = server.begin_stop();
     until("it does not tell that it stops", || server.ask("GET", "/readyz", "").status == 503);
     assert_eq!(server.ask("GET", "/healthz", "").status, 200, "it is still there");
@@ -41,8 +41,8 @@ fn requests_under_way_are_answered_while_the_server_stops() {
 fn a_first_request_that_comes_while_the_server_stops_is_answered() {
     let mut server = Harness::new(&[("drain_timeout", "20s"), ("stall_timeout", "20s")]);
     server.ask("PUT", "/v1/databases/default/buckets/b", "");
-    let under_way = half_a_put(&server, 1_000, 500);
-    until("the request has not come", || server.gate.budget.used() > 0);
+    let in_flight = half_a_put(&server, 1_000, 500);
+    until("the request has not come", || server.access_control.budget.used() > 0);
     let mut early = TcpStream::connect(server.address).unwrap();
     // The next one is accepted after it.
     server.ask("GET", "/readyz", "");
@@ -52,6 +52,6 @@ fn a_first_request_that_comes_while_the_server_stops_is_answered() {
     let mut answer = String::new();
     early.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
-    drop(under_way);
+    drop(in_flight);
     stopped();
 }

@@ -131,7 +131,7 @@ fn tokens_of_all_cases(tenants: &Tenants) -> Vec<(&'static str, String)> {
 #[test]
 fn no_route_does_or_tells_anything_for_a_token_that_does_not_reach_it() {
     let server = Harness::new(&[]);
-    let tenants = Tenants::new(&server.gate);
+    let tenants = Tenants::new(&server.access_control);
     let (token_id, _) = tenants.token("read", None);
     let begun = server.ask("POST", "/v1/databases/mill/transactions", "{}").json();
     let transaction = begun["id"].as_str().unwrap().to_owned();
@@ -195,7 +195,7 @@ fn no_route_does_or_tells_anything_for_a_token_that_does_not_reach_it() {
 #[test]
 fn a_name_is_given_by_who_may_make_what_has_it() {
     let server = Harness::new(&[]);
-    let tenants = Tenants::new(&server.gate);
+    let tenants = Tenants::new(&server.access_control);
     for (scope, from, to, status) in [
         ("admin:mill/t", "tables/t", "z", 403),
         ("admin:mill/b", "buckets/b", "z", 403),
@@ -216,7 +216,7 @@ fn a_name_is_given_by_who_may_make_what_has_it() {
 #[test]
 fn the_list_of_databases_has_what_a_token_reaches() {
     let server = Harness::new(&[]);
-    let tenants = Tenants::new(&server.gate);
+    let tenants = Tenants::new(&server.access_control);
     for (scope, names) in [
         ("admin:shop", serde_json::json!(["shop"])),
         ("read:mill/u", serde_json::json!(["mill"])),

@@ -37,7 +37,7 @@ fn bodies_wait_for_room_and_give_it_back() {
         ("buffer_bytes_max", "4MiB"),
         ("stall_timeout", "60s"),
     ]);
-    let budget = server.gate.budget.clone();
+    let budget = server.access_control.budget.clone();
     let bucket = "/v1/databases/default/buckets/b";
     assert_eq!(server.send("PUT", bucket, &[], b"").status, 201);
     let put = |bytes: usize| server.send("PUT", ENTRY, MEDIA, &vec![b'x'; bytes]);
@@ -73,7 +73,7 @@ fn bodies_that_do_not_go_on_hold_what_came_and_are_ended() {
         ("buffer_bytes_max", "4MiB"),
         ("stall_timeout", "3s"),
     ]);
-    let budget = server.gate.budget.clone();
+    let budget = server.access_control.budget.clone();
     assert_eq!(server.send("PUT", "/v1/databases/default/buckets/b", &[], b"").status, 201);
     // They declare five times the budget.
     let silent: Vec<_> = (0..20).map(|_| half_a_put(&server, 1_000_000, 10)).collect();
@@ -97,7 +97,7 @@ fn answers_have_shares_until_they_are_sent() {
         ("buffer_bytes_max", "16MiB"),
         ("stall_timeout", "1s"),
     ]);
-    let budget = server.gate.budget.clone();
+    let budget = server.access_control.budget.clone();
     assert_eq!(server.send("PUT", "/v1/databases/default/buckets/b", &[], b"").status, 201);
     assert_eq!(server.send("PUT", ENTRY, MEDIA, &vec![b'x'; 3 << 20]).status, 201);
     let mut others = budget.share();

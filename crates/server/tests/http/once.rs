@@ -27,7 +27,7 @@ fn a_write_with_a_key_is_done_once_also_after_a_restart() {
     assert_eq!(response.text(), "{\"value\":3}");
     let copy = PathBuf::from(format!("{}-again", server.directory.display()));
     let kept = server.directory.clone();
-    server.gate.tenants.close().unwrap();
+    server.access_control.tenants.close().unwrap();
     std::fs::rename(&kept, &copy).unwrap();
     drop(server);
     let server = Harness::at(copy, &[]);

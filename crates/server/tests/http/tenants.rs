@@ -157,12 +157,12 @@ fn no_request_answers_more_than_the_tenant_lets_it() {
 fn without_a_token_nobody_comes_in_unless_this_machine_is_trusted() {
     let server = Harness::new(&[]);
     assert_eq!(server.raw("GET", "/v1/databases", &[], b"").status, 401);
-    assert!(server.gate.notice().is_none());
+    assert!(server.access_control.notice().is_none());
     let server = Harness::new(&[("trust_local", "true")]);
     assert_eq!(server.raw("GET", "/v1/databases", &[], b"").status, 200);
     let wrong = server.raw("GET", "/v1/databases", &[("authorization", "Bearer x")], b"");
     assert_eq!(wrong.status, 401, "who shows a token is not trusted without it");
-    assert!(server.gate.notice().unwrap().contains("without a token"));
+    assert!(server.access_control.notice().unwrap().contains("without a token"));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_load_too_many_waits_for_its_turn_and_is_refused_then() {
     let server = Harness::new(&[("stall_timeout", "1s")]);
     let path = "/v1/databases/default/tables/t";
     server.ask("PUT", path, r#"{"schema": "id i64 not null, primary key (id)"}"#);
-    let tenant = server.gate.tenants.get(&"default".parse().unwrap()).unwrap();
+    let tenant = server.access_control.tenants.get(&"default".parse().unwrap()).unwrap();
     let others: Vec<_> =
         (0..TENANT_LOADS_MAX).map(|_| tenant.usage.loads().try_begin().unwrap()).collect();
     let load = || server.ask("POST", &format!("{path}/rows"), r#"[{"id": 1}]"#);

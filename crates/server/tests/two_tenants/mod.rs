@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_server::auth::gate::Gate;
+use esker_server::auth::access_control::AccessControl;
 use esker_server::auth::token::NewToken;
 use esker_server::session::{Answer, Request, Session};
 use esker_server::tenant::Tenant;
@@ -17,14 +17,14 @@ pub const SECRET: &str = "31415926535";
 /// A gate whose tenants are `mill`, with a table `t` and a bucket `b` that have the secret and an
 /// open table `u` and bucket `c`, and `shop`, with nothing.
 pub struct Tenants {
-    gate: Arc<Gate>,
+    access_control: Arc<AccessControl>,
     mill: Arc<Tenant>,
 }
 
 impl Tenants {
-    pub fn new(gate: &Arc<Gate>) -> Self {
-        gate.tenants.create(&"shop".parse().unwrap()).unwrap();
-        let mill = gate.tenants.create(&"mill".parse().unwrap()).unwrap();
+    pub fn new(access_control: &Arc<AccessControl>) -> Self {
+        access_control.tenants.create(&"shop".parse().unwrap()).unwrap();
+        let mill = access_control.tenants.create(&"mill".parse().unwrap()).unwrap();
         let mut session = Session::new(&mill.database);
         for sql in [
             "CREATE TABLE t (id i64 PRIMARY KEY, name text)".to_owned(),
@@ -39,14 +39,14 @@ impl Tenants {
             let bucket = mill.database.bucket(bucket).unwrap();
             bucket.put(b"1", value.as_bytes()).unwrap();
         }
-        Self { gate: Arc::clone(gate), mill }
+        Self { access_control: Arc::clone(access_control), mill }
     }
 
     /// A token: its id and its text.
     pub fn token(&self, scope: &str, lifetime: Option<Duration>) -> (String, String) {
         let scopes = vec![scope.parse().unwrap()];
         let new = NewToken { name: scope.to_owned(), scopes, lifetime };
-        let (info, text) = self.gate.tokens.create(&new).unwrap();
+        let (info, text) = self.access_control.tokens.create(&new).unwrap();
         (info.id, text)
     }
 
@@ -55,7 +55,7 @@ impl Tenants {
     pub fn dead_tokens(&self) -> Vec<(&'static str, String)> {
         let (_, expired) = self.token("admin", Some(Duration::from_millis(1)));
         let (id, revoked) = self.token("admin", None);
-        self.gate.tokens.remove(&id).unwrap();
+        self.access_control.tokens.remove(&id).unwrap();
         let (_, mut forged) = self.token("admin", None);
         forged.pop();
         std::thread::sleep(Duration::from_millis(5));
@@ -64,7 +64,7 @@ impl Tenants {
 
     /// All that may not change: what is in the databases, which there are, and the tokens.
     pub fn state(&self) -> String {
-        let mut state = format!("{:?}\n", self.gate.tenants.names().unwrap());
+        let mut state = format!("{:?}\n", self.access_control.tenants.names().unwrap());
         let mut session = Session::new(&self.mill.database);
         for request in [Request::Tables, Request::Buckets] {
             let Answer::Names(names) = session.run(request).unwrap() else { panic!("no names") };
@@ -83,7 +83,7 @@ impl Tenants {
             }
         }
         writeln!(state, "{:?}", self.mill.usage.limits()).unwrap();
-        writeln!(state, "{:?}", self.gate.tokens.list()).unwrap();
+        writeln!(state, "{:?}", self.access_control.tokens.list()).unwrap();
         state
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker::Options;
-use esker_server::auth::gate::{Gate, GateAdmission};
+use esker_server::auth::access_control::{AccessControl, TokenAuthenticator};
 use esker_server::config::Config;
 use esker_server::protocol::http::HttpServer;
 use esker_server::{Server, ServerConfig};
@@ -85,13 +85,15 @@ pub(super) fn serve(directory: &Path) -> Result<(), Error> {
     let options =
         Options::new().group_limit(512, 1 << 20).small_group_limit(4_000).log_limit(200_000);
     let directory = Some(directory.to_owned());
-    let gate = Arc::new(Gate::open_with(config, &Environment::os(), directory, options)?);
+    let access_control =
+        Arc::new(AccessControl::open_with(config, &Environment::os(), directory, options)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let config = ServerConfig::of(&gate)?;
-        let server = Server::start(config, Arc::new(GateAdmission::new(&gate))).await?;
-        let http = gate.config.http_listen.ok_or("no address")?;
-        let http = HttpServer::start(http, Arc::clone(&gate)).await?;
+        let config = ServerConfig::of(&access_control)?;
+        let server =
+            Server::start(config, Arc::new(TokenAuthenticator::new(&access_control))).await?;
+        let http = access_control.config.http_listen.ok_or("no address")?;
+        let http = HttpServer::start(http, Arc::clone(&access_control)).await?;
         let mut out = std::io::stdout();
         let (wire, redis) = (server.address(), server.resp_address());
         let (wire, redis) = (wire.ok_or("no address")?, redis.ok_or("no address")?);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker::{Database, Value};
-use esker_server::auth::gate::{Gate, GateAdmission};
+use esker_server::auth::access_control::{AccessControl, TokenAuthenticator};
 use esker_server::config::{Config, Sources};
 use esker_server::protocol::http::HttpServer;
 use esker_server::{Server, ServerConfig};
@@ -107,14 +107,14 @@ fn fill(database: &Database) -> Result<(), Error> {
 
 /// The child: serves until it is ended.
 pub(super) fn serve() -> Result<(), Error> {
-    let gate = Arc::new(Gate::open(config()?, &Environment::os(), None)?);
-    fill(&gate.tenants.get(&esker_server::tenant::TenantName::main())?.database)?;
+    let access_control = Arc::new(AccessControl::open(config()?, &Environment::os(), None)?);
+    fill(&access_control.tenants.get(&esker_server::tenant::TenantName::main())?.database)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let admission = Arc::new(GateAdmission::new(&gate));
-        let server = Server::start(ServerConfig::of(&gate)?, admission).await?;
-        let http = gate.config.http_listen.ok_or("no address")?;
-        let http = HttpServer::start(http, Arc::clone(&gate)).await?;
+        let authenticator = Arc::new(TokenAuthenticator::new(&access_control));
+        let server = Server::start(ServerConfig::of(&access_control)?, authenticator).await?;
+        let http = access_control.config.http_listen.ok_or("no address")?;
+        let http = HttpServer::start(http, Arc::clone(&access_control)).await?;
         let wire = server.address().ok_or("no address")?;
         let resp = server.resp_address().ok_or("no address")?;
         let mut out = std::io::stdout();

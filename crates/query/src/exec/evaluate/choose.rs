@@ -9,7 +9,7 @@ use super::compute;
 use super::logic::truth;
 use crate::Result;
 use crate::bind::{Bound, Comparison};
-use crate::exec::evaluate::meter::{Meter, Room};
+use crate::exec::evaluate::meter::{Meter, Reservation};
 use crate::exec::evaluate::vector::{Lanes, Selection, Vector};
 use crate::exec::scan::rows::Rows;
 use crate::model::Function;
@@ -170,7 +170,7 @@ fn copy<'a>(
     to: usize,
     lanes: &Lanes<'a>,
     from: usize,
-    room: &mut Room<'a>,
+    room: &mut Reservation<'a>,
 ) -> Result<()> {
     fn one<T: Clone>(into: Option<&mut T>, value: Option<&T>) {
         if let (Some(into), Some(value)) = (into, value) {

@@ -7,7 +7,7 @@ use esker_format::{ColumnSlice, Data, Validity};
 use super::compute;
 use crate::Result;
 use crate::bind::{Bound, Node};
-use crate::exec::evaluate::meter::Room;
+use crate::exec::evaluate::meter::Reservation;
 use crate::exec::evaluate::vector::{Lanes, Selection, Vector};
 use crate::exec::scan::rows::Rows;
 
@@ -53,7 +53,7 @@ pub(super) fn evaluate_distinct<'a>(
 }
 
 /// The values at some places; nothing or zero past the end.
-fn take<'a>(lanes: &Lanes<'a>, places: &[usize], room: &mut Room<'a>) -> Result<Lanes<'a>> {
+fn take<'a>(lanes: &Lanes<'a>, places: &[usize], room: &mut Reservation<'a>) -> Result<Lanes<'a>> {
     fn pick<T: Copy + Default>(values: &[T], places: &[usize]) -> Vec<T> {
         places.iter().map(|at| values.get(*at).copied().unwrap_or_default()).collect()
     }

@@ -1,8 +1,8 @@
 //! What evaluating expressions takes of the memory and the time of a statement.
 //!
-//! Whatever makes values has [`Room`] for them before it makes them, and whatever works on values
-//! says so to the [`Meter`], by bytes: once in some thousand bytes it is seen whether the statement
-//! is to end. So a text of any size is worked on piece by piece.
+//! Whatever makes values has [`Reservation`] for them before it makes them, and whatever works on
+//! values says so to the [`Meter`], by bytes: once in some thousand bytes it is seen whether the
+//! statement is to end. So a text of any size is worked on piece by piece.
 
 use std::cell::Cell;
 
@@ -27,7 +27,7 @@ pub(crate) struct Meter<'a> {
 
 /// Memory that values take, or are about to.
 #[derive(Debug)]
-pub(crate) struct Room<'a> {
+pub(crate) struct Reservation<'a> {
     /// What makes the values, as errors name it.
     maker: &'static str,
     charge: Charge<'a>,
@@ -77,15 +77,15 @@ impl<'a> Meter<'a> {
     }
 
     /// Room for nothing yet, for what `maker` makes.
-    pub(crate) fn room(&self, maker: &'static str) -> Room<'a> {
-        Room { maker, charge: self.limits.memory.charge_evaluated(), bytes: 0 }
+    pub(crate) fn room(&self, maker: &'static str) -> Reservation<'a> {
+        Reservation { maker, charge: self.limits.memory.charge_evaluated(), bytes: 0 }
     }
 
     /// Room for a copy of what was made of each of some vectors.
     ///
     /// # Errors
-    /// As [`Room::take`].
-    pub(crate) fn room_for_copies(&self, vectors: &[Vector<'_>]) -> Result<Room<'a>> {
+    /// As [`Reservation::take`].
+    pub(crate) fn room_for_copies(&self, vectors: &[Vector<'_>]) -> Result<Reservation<'a>> {
         let mut room = self.room("an expression");
         room.take(vectors.iter().map(Vector::made_bytes).sum())?;
         Ok(room)
@@ -97,7 +97,7 @@ impl<'a> Meter<'a> {
     }
 }
 
-impl Room<'_> {
+impl Reservation<'_> {
     /// Takes over the room of something else.
     pub(crate) fn merge(&mut self, other: Self) {
         self.bytes += other.bytes;

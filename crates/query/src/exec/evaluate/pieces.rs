@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memmem::Finder;
 
-use crate::exec::evaluate::meter::{Meter, PIECE_BYTES, Room};
+use crate::exec::evaluate::meter::{Meter, PIECE_BYTES, Reservation};
 use crate::{Result, predicate};
 
 /// The capital whose small form depends on what stands around it.
@@ -176,7 +176,7 @@ pub(crate) fn mapped(
 /// The text with its letters in one case, as comparisons without case see them.
 pub(crate) fn folded<'t>(
     text: &'t [u8],
-    room: &mut Room<'_>,
+    room: &mut Reservation<'_>,
     meter: &Meter<'_>,
 ) -> Result<Cow<'t, [u8]>> {
     if text.len() <= PIECE_BYTES {

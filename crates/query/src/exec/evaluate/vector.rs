@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use esker_format::{DataType, Value, ValueRef};
 
-use crate::exec::evaluate::meter::Room;
+use crate::exec::evaluate::meter::Reservation;
 use crate::exec::scan::mask::Mask;
 
 /// Which rows of a batch an expression is computed for.
@@ -61,7 +61,7 @@ pub(crate) struct Vector<'a> {
     /// True where NULL; `None` when no row is.
     pub(crate) nulls: Option<Vec<bool>>,
     /// The memory that the values take, where they were computed.
-    room: Option<Room<'a>>,
+    room: Option<Reservation<'a>>,
 }
 
 /// The values, by how they are computed with.
@@ -164,7 +164,7 @@ impl<'a> Vector<'a> {
     }
 
     /// The same, with the room that was asked for before it was made.
-    pub(crate) fn within(mut self, room: Room<'a>) -> Self {
+    pub(crate) fn within(mut self, room: Reservation<'a>) -> Self {
         match &mut self.room {
             Some(own) => own.merge(room),
             None => self.room = Some(room),
@@ -173,7 +173,7 @@ impl<'a> Vector<'a> {
     }
 
     /// The room that the values take, to be held by what they become.
-    pub(crate) fn take_room(&mut self) -> Option<Room<'a>> {
+    pub(crate) fn take_room(&mut self) -> Option<Reservation<'a>> {
         self.room.take()
     }
 

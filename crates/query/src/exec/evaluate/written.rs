@@ -2,13 +2,13 @@
 
 use std::fmt::{self, Display, Write};
 
-use crate::exec::evaluate::meter::{Meter, Room};
+use crate::exec::evaluate::meter::{Meter, Reservation};
 use crate::{Error, Result};
 
 /// A text on the way: it asks for room as it grows.
 struct Written<'m, 'r> {
     text: String,
-    room: &'m mut Room<'r>,
+    room: &'m mut Reservation<'r>,
     meter: &'m Meter<'r>,
     failed: Option<Error>,
 }
@@ -43,7 +43,7 @@ impl Write for Written<'_, '_> {
 /// What a value is written as, within room that is asked for as it grows.
 pub(super) fn written<'r>(
     value: &dyn Display,
-    room: &mut Room<'r>,
+    room: &mut Reservation<'r>,
     meter: &Meter<'r>,
 ) -> Result<String> {
     let mut written = Written { text: String::new(), room, meter, failed: None };

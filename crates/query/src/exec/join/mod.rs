@@ -27,18 +27,18 @@
 mod build;
 mod chunk;
 mod index;
-mod kept;
 mod key;
 mod matched;
 mod pairs;
 mod partitioned;
 mod probe;
 mod product;
+mod semi_join;
 mod take;
 
-pub(crate) use kept::Kept;
 pub(crate) use key::is_exact;
 pub(crate) use product::{Product, Rights};
+pub(crate) use semi_join::SemiJoinSource;
 
 use esker_format::Schema;
 
@@ -106,7 +106,7 @@ pub(crate) enum Rows<'b> {
     /// Pairs, with the wanted columns of the left and then of the right.
     Pairs(Materialised, Charge<'b>),
     /// Which rows of the left are left.
-    Kept(Vec<Location>),
+    SemiJoinSource(Vec<Location>),
 }
 
 impl Input<'_> {
@@ -165,7 +165,7 @@ pub(crate) fn run<'b>(
             (done, _) => done?,
         };
     match outcome {
-        Outcome::Kept(rows) => Ok((Rows::Kept(rows), counts)),
+        Outcome::SemiJoinSource(rows) => Ok((Rows::SemiJoinSource(rows), counts)),
         Outcome::Pairs(pairs) => {
             let (rows, charge) = take::rows(plan, pairs, schema, options, budget)?;
             Ok((Rows::Pairs(rows, charge), counts))
@@ -201,7 +201,7 @@ fn in_memory<'b>(
             Side::Left => found.built_rows(&built.locations, plan.kind == JoinKind::Semi),
         };
         counts.rows_out = kept.len() as u64;
-        return Ok((Outcome::Kept(kept), counts));
+        return Ok((Outcome::SemiJoinSource(kept), counts));
     }
     let is_left = plan.kind == JoinKind::Left;
     let pairs = Pairs::new(found, built, side, is_left, options, budget)?;

@@ -55,7 +55,7 @@ struct Join<'p> {
 pub(super) enum Outcome<'b> {
     Pairs(Pairs<'b>),
     /// Rows of the left.
-    Kept(Vec<Location>),
+    SemiJoinSource(Vec<Location>),
 }
 
 /// Runs a join of which the sides have keys.
@@ -87,7 +87,7 @@ pub(super) fn run<'b>(
     };
     let rows_out = match &outcome {
         Outcome::Pairs(pairs) => pairs.len(),
-        Outcome::Kept(rows) => rows.len(),
+        Outcome::SemiJoinSource(rows) => rows.len(),
     };
     Ok((outcome, JoinCounts { rows_built, rows_probed, rows_out: rows_out as u64 }))
 }
@@ -348,7 +348,7 @@ impl<'p> Join<'p> {
         super::pairs::refuse_many(lefts.len().max(rights.len()))?;
         charge.set(lefts.capacity() * 8 + rights.capacity() * 28)?;
         if !shows_right {
-            return Ok(Outcome::Kept(lefts));
+            return Ok(Outcome::SemiJoinSource(lefts));
         }
         let mut places = rights.clone();
         places.sort_unstable();

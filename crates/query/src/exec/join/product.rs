@@ -29,7 +29,7 @@ use crate::exec::output::materialised::slice;
 use crate::exec::scan::filter::CodeTables;
 use crate::exec::scan::{Morsel, Scan, WAVE_MAX, in_waves};
 use crate::exec::sort::sorter::Location;
-use crate::logical::Held;
+use crate::logical::SourceRef;
 use crate::options::Options;
 use crate::predicate::Predicate;
 use crate::source::{Part, Source, Zone};
@@ -58,7 +58,7 @@ struct ProductPart<'a> {
 struct Sides<'a> {
     /// Columns of the left, then of the right; then, in a left join, whether there is no match.
     schema: Schema,
-    left: Held<'a>,
+    left: SourceRef<'a>,
     left_rows: LeftRows,
     /// The positions of the columns that the left gives.
     left_columns: Vec<usize>,
@@ -108,7 +108,7 @@ impl<'a> Product<'a> {
     /// `OverBudget` for too many pairs, and what reading fails with.
     pub(crate) fn new<'b>(
         plan: &JoinPlan<'_>,
-        left: &Held<'a>,
+        left: &SourceRef<'a>,
         rights: Rights<'b>,
         schema: Schema,
         options: &Options,

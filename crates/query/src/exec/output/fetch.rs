@@ -12,7 +12,7 @@ use esker_vfs::parallel_map;
 use super::Output;
 use crate::bind::Projection;
 use crate::exec::budget::Budget;
-use crate::exec::evaluate::meter::Room;
+use crate::exec::evaluate::meter::Reservation;
 use crate::exec::evaluate::vector::Selection;
 use crate::exec::output::copy::collect;
 use crate::exec::output::project::{Sink, append, types};
@@ -172,7 +172,7 @@ fn read<'a>(
     projection: &'a Projection,
     wanted: &[(Location, u32)],
     output: &mut Output,
-) -> Result<Vec<Room<'a>>> {
+) -> Result<Vec<Reservation<'a>>> {
     let (mut rest, mut rooms) = (wanted, Vec::new());
     while let Some((first, _)) = rest.first() {
         let part = scan.source.part(first.part as usize);

@@ -13,7 +13,7 @@ use super::{Output, Shown};
 use crate::bind::{Bound, Node, Projection};
 use crate::exec::budget::{Budget, Charge};
 use crate::exec::evaluate::evaluate;
-use crate::exec::evaluate::meter::Room;
+use crate::exec::evaluate::meter::Reservation;
 use crate::exec::evaluate::vector::{Picked, Selection};
 use crate::exec::output::fetch;
 use crate::exec::scan::mask::Mask;
@@ -74,7 +74,7 @@ pub(crate) fn append<'a>(
     projection: &'a Projection,
     rows: &Rows<'a>,
     selection: Selection<'_>,
-) -> Result<Room<'a>> {
+) -> Result<Reservation<'a>> {
     let shown = show(projection, rows, selection)?;
     let mut room = rows.meter().room("an expression");
     for shown in &shown {

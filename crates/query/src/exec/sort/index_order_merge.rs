@@ -16,7 +16,9 @@
 use crate::Result;
 use crate::bind::Projection;
 use crate::exec::scan::Scan;
-use crate::exec::sort::index_order_scan::{BLOCK_ENTRIES, Position, Step, Walk, Walked};
+use crate::exec::sort::index_order_scan::{
+    BLOCK_ENTRIES, IndexOrderRows, IndexOrderScan, Position, Step,
+};
 
 /// The most rows that are found so, and how many more are looked at before walks go on one by one,
 /// in parallel.
@@ -24,7 +26,7 @@ const ROWS_MAX: usize = 4_096;
 
 /// A walk, and how far it has come.
 struct Walker<'w, 'a> {
-    walk: &'w Walk<'a>,
+    walk: &'w IndexOrderScan<'a>,
     position: Position,
     /// The greatest key among its rows, and its part: of equal keys the one of the first part
     /// comes first.
@@ -36,10 +38,10 @@ struct Walker<'w, 'a> {
 /// # Errors
 /// When a run or a column cannot be read.
 pub(crate) fn rows<'a>(
-    walks: &[Option<Walk<'a>>],
+    walks: &[Option<IndexOrderScan<'a>>],
     scan: &Scan<'a>,
     projection: &'a Projection,
-) -> Result<Option<Walked>> {
+) -> Result<Option<IndexOrderRows>> {
     let wanted = projection.rows_wanted();
     let count = walks.iter().flatten().count();
     if count < 2 || wanted > ROWS_MAX {
@@ -53,7 +55,7 @@ pub(crate) fn rows<'a>(
         let position = walk.start(scan, projection, block_entries)?;
         walkers.push(Walker { walk, position, greatest: (None, part) });
     }
-    let mut walked = Walked::new(wanted);
+    let mut walked = IndexOrderRows::new(wanted);
     while let Some(at) = least_far(&walkers)
         && let Some(walker) = walkers.get_mut(at)
     {

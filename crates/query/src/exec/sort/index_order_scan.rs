@@ -31,7 +31,7 @@ use crate::exec::scan::filter::{keep, passes};
 use crate::exec::scan::mask::Mask;
 use crate::exec::scan::rows::Rows;
 use crate::exec::scan::{Scan, ScanCounts};
-use crate::exec::sort::keyset::After;
+use crate::exec::sort::keyset::Keyset;
 use crate::exec::sort::row_order::{is_row_id, row_id_of};
 use crate::exec::sort::sorter::{Location, Sorter};
 use crate::options::{IndexUse, Options};
@@ -57,7 +57,7 @@ const CANDIDATE_NS: f64 = 50.0;
 const PASSING: f64 = 0.125;
 
 /// A way through a run of a part.
-pub(crate) struct Walk<'a> {
+pub(crate) struct IndexOrderScan<'a> {
     part: &'a dyn Part,
     part_index: usize,
     pub(crate) run: &'a dyn Run,
@@ -109,20 +109,20 @@ pub(crate) enum Step {
 }
 
 /// What a walk found.
-pub(crate) struct Walked {
+pub(crate) struct IndexOrderRows {
     pub(crate) sorter: Sorter,
     pub(crate) counts: ScanCounts,
     /// Rows that were given to the sorter.
     pub(crate) added: usize,
 }
 
-impl Walked {
+impl IndexOrderRows {
     pub(crate) fn new(wanted: usize) -> Self {
         Self { sorter: Sorter::new(wanted), counts: ScanCounts::default(), added: 0 }
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> IndexOrderScan<'a> {
     /// The walk through the run that knows most of an order; `None` when there is none, or a scan
     /// is cheaper.
     ///
@@ -239,9 +239,9 @@ impl<'a> Walk<'a> {
         &self,
         scan: &Scan<'a>,
         projection: &'a Projection,
-    ) -> Result<Option<Walked>> {
+    ) -> Result<Option<IndexOrderRows>> {
         let wanted = projection.rows_wanted();
-        let mut walked = Walked::new(wanted);
+        let mut walked = IndexOrderRows::new(wanted);
         let mut at = self.start(scan, projection, self.block_entries)?;
         while walked.added < wanted {
             match self.step(scan, projection, &mut at, &mut walked)? {
@@ -283,7 +283,7 @@ impl<'a> Walk<'a> {
         scan: &Scan<'a>,
         projection: &'a Projection,
         at: &mut Position,
-        walked: &mut Walked,
+        walked: &mut IndexOrderRows,
     ) -> Result<Step> {
         if at.rest.is_empty() {
             let Some(block) = self.next_block(at, projection)? else { return Ok(Step::Ended) };
@@ -315,7 +315,7 @@ impl<'a> Walk<'a> {
     /// The entries that come after a row of the order, the next ones last.
     fn frames_after(
         &self,
-        after: &After,
+        after: &Keyset,
         scan: &Scan<'a>,
         projection: &Projection,
     ) -> Result<Vec<Frame>> {
@@ -439,7 +439,7 @@ impl<'a> Walk<'a> {
         scan: &Scan<'a>,
         projection: &'a Projection,
         entries: Range<usize>,
-        walked: &mut Walked,
+        walked: &mut IndexOrderRows,
     ) -> Result<()> {
         walked.counts.rows_scanned += entries.len() as u64;
         scan.options.expect_time_left()?;

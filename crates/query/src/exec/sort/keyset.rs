@@ -12,12 +12,12 @@ use crate::exec::sort::sorter::encode_value;
 
 /// A row of an order, by the values of its keys.
 #[derive(Clone, Debug)]
-pub(crate) struct After {
+pub(crate) struct Keyset {
     pub(crate) values: Vec<Value>,
     key: Vec<u8>,
 }
 
-impl After {
+impl Keyset {
     /// One value for each key.
     pub(crate) fn new(values: Vec<Value>, order: &[OrderKey]) -> Self {
         let mut key = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! | a part | is read |
 //! |---|---|
-//! | with a run in the order | by a [`Walk`], several of them side by side |
+//! | with a run in the order | by a [`IndexOrderScan`], several of them side by side |
 //! | with its rows in the order | from where it begins ([`row_order`]) |
 //! | with zone maps of the first key | zone by zone ([`ZoneOrder`]), after all others |
 //! | any other | from first to last |
@@ -17,7 +17,7 @@ use crate::exec::budget::{Budget, Charge};
 use crate::exec::output::project::{add_keys, location_part};
 use crate::exec::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
 use crate::exec::sort::index_order_merge;
-use crate::exec::sort::index_order_scan::{Walk, Walked};
+use crate::exec::sort::index_order_scan::{IndexOrderRows, IndexOrderScan};
 use crate::exec::sort::row_order;
 use crate::exec::sort::sorter::{Location, Sorter};
 use crate::exec::sort::zone_order;
@@ -32,7 +32,7 @@ pub(crate) struct OrderedParts<'s, 'a> {
     scan: &'s Scan<'a>,
     projection: &'a Projection,
     /// By part, the walk through a run.
-    walks: Vec<Option<Walk<'a>>>,
+    walks: Vec<Option<IndexOrderScan<'a>>>,
     /// Whether a part has its rows in the order.
     in_row_order: Vec<bool>,
     /// The zones of the parts that are read by them.
@@ -48,7 +48,7 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
     /// When a run cannot be read.
     pub(crate) fn choose(scan: &'s Scan<'a>, projection: &'a Projection) -> Result<Self> {
         let parts = || 0..scan.source.part_count();
-        let choose = |part| Walk::choose(scan, projection, part, scan.options);
+        let choose = |part| IndexOrderScan::choose(scan, projection, part, scan.options);
         let walks = parts().map(choose).collect::<Result<Vec<_>>>()?;
         let in_row_order: Vec<_> =
             parts().map(|part| row_order::is_order_of(scan, projection, part)).collect();
@@ -149,9 +149,9 @@ type Sorted<'b> = (Sorter, ScanCounts, Charge<'b>);
 fn side_by_side<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
-    walks: &[Option<Walk<'a>>],
+    walks: &[Option<IndexOrderScan<'a>>],
     morsels: &[Morsel],
-) -> Result<(Option<Walked>, Vec<Morsel>)> {
+) -> Result<(Option<IndexOrderRows>, Vec<Morsel>)> {
     let is_walked = |morsel: &&Morsel| walks.get(morsel.part).is_some_and(Option::is_some);
     let other: Vec<_> = morsels.iter().filter(|m| !is_walked(m)).cloned().collect();
     // An open group may lie beside segments.

@@ -9,7 +9,7 @@ use crate::access_path::Access;
 use crate::bind::{Node, OrderKey, Projection};
 use crate::exec::output::project::add_keys;
 use crate::exec::scan::{Morsel, Scan};
-use crate::exec::sort::index_order_scan::Walked;
+use crate::exec::sort::index_order_scan::IndexOrderRows;
 use crate::source::Part;
 use crate::{Result, ZONE_ROWS};
 
@@ -49,7 +49,7 @@ pub(crate) fn rows<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
     part_index: usize,
-) -> Result<Option<Walked>> {
+) -> Result<Option<IndexOrderRows>> {
     let part = scan.source.part(part_index);
     let descending = projection.order.first().is_some_and(|key| key.descending);
     let after = projection.after.as_ref().and_then(|after| after.values.first());
@@ -58,7 +58,7 @@ pub(crate) fn rows<'a>(
         _ => 0..part.row_count(),
     };
     let wanted = projection.rows_wanted();
-    let mut walked = Walked::new(wanted);
+    let mut walked = IndexOrderRows::new(wanted);
     let mut span = wanted.saturating_mul(2).clamp(SPAN_ROWS, ZONE_ROWS);
     let number = u32::try_from(part_index).unwrap_or(u32::MAX);
     while walked.added < wanted && !rest.is_empty() {

@@ -25,7 +25,7 @@ use crate::bind::{Bound, BoundAggregate, Stage};
 use crate::exec::aggregate::group;
 use crate::exec::aggregate::group::Groups;
 use crate::exec::evaluate::evaluate;
-use crate::exec::evaluate::meter::Room;
+use crate::exec::evaluate::meter::Reservation;
 use crate::exec::evaluate::vector::Picked;
 use crate::exec::output::materialised::Materialised;
 use crate::exec::scan::mask::Mask;
@@ -198,7 +198,7 @@ fn write_rows<'a>(
     rows: &Rows<'a>,
     mask: &Mask,
     Place { first, morsel }: Place,
-) -> Result<Room<'a>> {
+) -> Result<Reservation<'a>> {
     let picked = Picked::of(mask);
     let selection = picked.selection();
     let operands = stage.aggregates.iter().filter_map(|a| a.operand.as_ref());

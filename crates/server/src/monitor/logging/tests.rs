@@ -7,7 +7,7 @@ use esker_vfs::Environment;
 use serde_json::Value as Json;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::auth::gate::{Gate, GateAdmission};
+use crate::auth::access_control::{AccessControl, TokenAuthenticator};
 use crate::auth::token::NewToken;
 use crate::config::Config;
 use crate::protocol::http::HttpServer;
@@ -47,23 +47,25 @@ fn logged(act: impl FnOnce()) -> Vec<Json> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn gate() -> Arc<Gate> {
+fn access_control() -> Arc<AccessControl> {
     let local = Some(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
     let listens = Config { wire_listen: local, resp_listen: local, ..Config::default() };
     let config = Config { memory: true, connections_max: 0, ..listens };
-    Arc::new(Gate::open(config, &Environment::os(), None).unwrap())
+    Arc::new(AccessControl::open(config, &Environment::os(), None).unwrap())
 }
 
 #[test]
 fn starting_refusing_and_stopping_are_logged() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let lines = logged(|| {
-        let gate = gate();
+        let access_control = access_control();
         runtime.block_on(async {
-            let admission = Arc::new(GateAdmission::new(&gate));
-            let server = Server::start(ServerConfig::of(&gate).unwrap(), admission).await.unwrap();
+            let authenticator = Arc::new(TokenAuthenticator::new(&access_control));
+            let server = Server::start(ServerConfig::of(&access_control).unwrap(), authenticator)
+                .await
+                .unwrap();
             let local = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-            let http = HttpServer::start(local, Arc::clone(&gate)).await.unwrap();
+            let http = HttpServer::start(local, Arc::clone(&access_control)).await.unwrap();
             for address in [server.address().unwrap(), http.address()] {
                 let mut refused = tokio::net::TcpStream::connect(address).await.unwrap();
                 let mut nothing = Vec::new();
@@ -94,19 +96,20 @@ fn starting_refusing_and_stopping_are_logged() {
 
 #[test]
 fn databases_and_tokens_are_logged_without_their_texts() {
-    let (gate, name) = (gate(), "shop".parse::<TenantName>().unwrap());
+    let (access_control, name) = (access_control(), "shop".parse::<TenantName>().unwrap());
     let mut texts = Vec::new();
     let lines = logged(|| {
-        gate.tenants.create(&name).unwrap();
+        access_control.tenants.create(&name).unwrap();
         let scopes = vec!["read:mill".parse().unwrap()];
         let new = NewToken { name: "kiosk".into(), scopes, lifetime: None };
-        let (info, text) = gate.tokens.create(&new).unwrap();
-        let principal = gate.principal(Some(&text), None).unwrap();
-        assert!(gate.enter(&principal, &name).is_err());
-        let (new, again) = gate.tokens.rotate(&info.id, std::time::Duration::ZERO).unwrap();
-        assert!(gate.principal(Some(&text), None).is_err());
-        gate.tokens.remove(&new.id).unwrap();
-        gate.tenants.remove(&name).unwrap();
+        let (info, text) = access_control.tokens.create(&new).unwrap();
+        let principal = access_control.principal(Some(&text), None).unwrap();
+        assert!(access_control.enter(&principal, &name).is_err());
+        let (new, again) =
+            access_control.tokens.rotate(&info.id, std::time::Duration::ZERO).unwrap();
+        assert!(access_control.principal(Some(&text), None).is_err());
+        access_control.tokens.remove(&new.id).unwrap();
+        access_control.tenants.remove(&name).unwrap();
         texts = vec![text, again];
     });
     let found: Vec<&str> = lines.iter().map(|line| line["message"].as_str().unwrap()).collect();

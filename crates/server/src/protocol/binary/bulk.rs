@@ -16,9 +16,10 @@ use super::job::{Finished, Place};
 use super::{decode, encode};
 use crate::resources::budget::Share;
 use crate::session::{
-    Answer, BodyHash, Conflict, Level, Once, Request, Rows, Session, numbered, panic_guard::caught,
+    Answer, BodyHash, Conflict, IdempotencyKey, Level, Request, Rows, Session, numbered,
+    panic_guard::caught,
 };
-use crate::tenant::{LoadPermit, Room};
+use crate::tenant::{LoadPermit, QuotaReservation};
 use crate::{Code, Error, Result};
 
 /// Rows that go to the load at once: few enough to lie in a cache until they are copied.
@@ -94,14 +95,14 @@ impl Begin {
         session: &Session,
         protocol: &str,
         lifetime: Duration,
-    ) -> Result<Option<Once>> {
+    ) -> Result<Option<IdempotencyKey>> {
         let Some(key) = &self.key else { return Ok(None) };
         if self.duplicates == Duplicates::Skip {
             let message = "on duplicate: skip is not for a load with an idempotency key";
             return Err(Error::invalid(message));
         }
         let scope = [session.token().as_bytes(), protocol.as_bytes(), b"load"];
-        Once::of_parts(key, &scope, lifetime).map(Some)
+        IdempotencyKey::of_parts(key, &scope, lifetime).map(Some)
     }
 
     /// What is hashed before the rows.
@@ -126,7 +127,7 @@ impl Duplicates {
 }
 
 /// Which load, and the key by which it is done once.
-type Asked = (Begin, Option<Once>);
+type Asked = (Begin, Option<IdempotencyKey>);
 
 /// Starts a load, which takes chunks until there are no more, once it has its turn.
 pub(super) fn start(
@@ -193,7 +194,7 @@ fn load_with(
 /// never came; nothing is loaded then.
 fn load(
     begin: &Begin,
-    once: Option<Once>,
+    once: Option<IdempotencyKey>,
     session: &mut Session,
     chunks: mpsc::Receiver<Chunk>,
 ) -> Result<u64> {
@@ -201,8 +202,8 @@ fn load(
     if let Some(once) = once {
         return load_once(begin, once, session, chunks);
     }
-    let mut room = Room::default();
-    session.expect_load_room(&mut room, 1)?;
+    let mut room = QuotaReservation::default();
+    session.reserve_load_quota(&mut room, 1)?;
     let database: &Database = session.database();
     let table = database.table(&begin.table)?;
     let schema = table.schema();
@@ -232,7 +233,7 @@ fn load(
 /// key is not loaded again.
 fn load_once(
     begin: &Begin,
-    once: Once,
+    once: IdempotencyKey,
     session: &mut Session,
     chunks: mpsc::Receiver<Chunk>,
 ) -> Result<u64> {
@@ -310,13 +311,13 @@ fn in_load(e: Error, first: u64) -> Error {
 struct Loading<'a> {
     session: &'a Session,
     load: Load,
-    room: Room,
+    room: QuotaReservation,
 }
 
 impl RowTarget for Loading<'_> {
     fn push(&mut self, batch: Batch) -> Result<()> {
         self.load.push(batch)?;
-        self.session.expect_load_room(&mut self.room, self.load.rows())
+        self.session.reserve_load_quota(&mut self.room, self.load.rows())
     }
 
     fn rows(&self) -> u64 {

@@ -10,20 +10,21 @@ use esker_wire::{Kind, Reader, pack};
 
 use super::tests::{Client, Running};
 use crate::ServerConfig;
-use crate::auth::gate::{Gate, GateAdmission};
+use crate::auth::access_control::{AccessControl, TokenAuthenticator};
 use crate::config::Config;
 use crate::protocol::json_lines::OPERATIONS;
 use crate::session::Level;
 use crate::two_tenants::{Tenants, expect_nothing};
 
-fn serve() -> (Arc<Gate>, Tenants, Running) {
+fn serve() -> (Arc<AccessControl>, Tenants, Running) {
     let wire_listen = Some(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
     let config = Config { memory: true, wire_listen, ..Config::default() };
-    let gate = Arc::new(Gate::open(config, &Environment::os(), None).unwrap());
-    let tenants = Tenants::new(&gate);
-    let server =
-        Running::with(ServerConfig::of(&gate).unwrap(), || Arc::new(GateAdmission::new(&gate)));
-    (gate, tenants, server)
+    let access_control = Arc::new(AccessControl::open(config, &Environment::os(), None).unwrap());
+    let tenants = Tenants::new(&access_control);
+    let server = Running::with(ServerConfig::of(&access_control).unwrap(), || {
+        Arc::new(TokenAuthenticator::new(&access_control))
+    });
+    (access_control, tenants, server)
 }
 
 /// What a request needs before it does anything.
@@ -179,7 +180,7 @@ fn hello(client: &mut Client, token: &str, database: &str) -> Option<String> {
 
 #[test]
 fn no_frame_does_or_tells_anything_for_a_token_that_does_not_reach_it() {
-    let (gate, tenants, server) = serve();
+    let (access_control, tenants, server) = serve();
     let dead = tenants.dead_tokens();
     let all: Vec<(Kind, Vec<u8>, Needs)> = Kind::ALL
         .iter()
@@ -221,7 +222,7 @@ fn no_frame_does_or_tells_anything_for_a_token_that_does_not_reach_it() {
             assert_eq!(hello(&mut client, &token, "mill"), None, "{scope}");
             expect(&state, &mut client, one, scope);
             // Once the token is gone, an open connection has no more than a new one.
-            gate.tokens.remove(&id).unwrap();
+            access_control.tokens.remove(&id).unwrap();
             state = tenants.state();
             expect(&state, &mut client, one, "ended");
         }
@@ -276,7 +277,7 @@ fn told(stream: &mut (impl Read + Write), line: &str) -> String {
 
 #[test]
 fn no_line_does_or_tells_anything_for_a_token_that_does_not_reach_it() {
-    let (gate, tenants, server) = serve();
+    let (access_control, tenants, server) = serve();
     let dead = tenants.dead_tokens();
     let mut count = 0;
     let mut expect = |state: &str, told: &str, code: &str, what: &str| {
@@ -314,7 +315,7 @@ fn no_line_does_or_tells_anything_for_a_token_that_does_not_reach_it() {
             let mut stream = server.connect();
             assert!(told(&mut stream, &hello(&token)).contains("\"ok\":true"), "{scope}");
             expect(&state, &told(&mut stream, &line), "forbidden", &format!("{line} {scope}"));
-            gate.tokens.remove(&id).unwrap();
+            access_control.tokens.remove(&id).unwrap();
             state = tenants.state();
             expect(&state, &told(&mut stream, &line), "unauthenticated", &line);
         }

@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 
 use super::encode::{self, FrameSink};
 use super::point;
-use crate::auth::admission::{Admission, Admitted};
+use crate::auth::authenticator::{Admitted, Authenticator};
 use crate::resources::budget::Share;
-use crate::session::{Answer, AnswerRoom, Once, Request, Session, panic_guard::caught};
+use crate::session::{Answer, IdempotencyKey, Request, ResultBudget, Session, panic_guard::caught};
 use crate::{Error, Result};
 
 /// What a job hands to its connection.
@@ -83,7 +83,7 @@ pub(super) enum Work {
     /// A request.
     Request(Request),
     /// A request that is done once.
-    Once(Once, Request),
+    IdempotencyKey(IdempotencyKey, Request),
     /// Rows by many keys: the kind and the payload.
     Keys(Kind, Vec<u8>),
 }
@@ -93,7 +93,7 @@ pub(super) fn start(place: Place, work: Work, session: Session, is_own: bool) {
     tokio::task::spawn_blocking(move || {
         let (id, mut place, mut session) = (place.id, place, session);
         let fresh = session.sibling();
-        let room = AnswerRoom::shared(place.share.sibling(), place.stall).twice();
+        let room = ResultBudget::shared(place.share.sibling(), place.stall).twice();
         session.answer_in(room.at_most(PAYLOAD_BYTES_MAX));
         let Done { bytes, failed, has_changed } =
             match caught(|| run(&mut place, work, &mut session, is_own)) {
@@ -142,12 +142,12 @@ impl Done {
 /// Lets somebody in who has to wait for a database to be opened.
 pub(super) fn admit(
     place: Place,
-    admission: Arc<dyn Admission>,
+    authenticator: Arc<dyn Authenticator>,
     (token, database): (Option<String>, Option<String>),
 ) {
     tokio::task::spawn_blocking(move || {
         let admitted = caught(|| {
-            let admitted = admission.admit(token.as_deref(), database.as_deref())?;
+            let admitted = authenticator.admit(token.as_deref(), database.as_deref())?;
             admitted.session.check_in().map(|()| admitted)
         });
         let mut bytes = Vec::new();
@@ -175,7 +175,7 @@ fn run(place: &mut Place, work: Work, session: &mut Session, is_own: bool) -> Do
             let failed = point::answer(session, kind, id, &payload, &mut bytes);
             return Done { bytes, failed, has_changed: false };
         }
-        Work::Once(once, request) => return write_once(session, id, &once, &request),
+        Work::IdempotencyKey(once, request) => return write_once(session, id, &once, &request),
         Work::Request(request) => request,
     };
     let most = session.result_bytes_max();
@@ -202,8 +202,8 @@ fn run(place: &mut Place, work: Work, session: &mut Session, is_own: bool) -> Do
 }
 
 /// Does a write once. Its frames are kept, and told to whoever sends it again.
-fn write_once(session: &mut Session, id: u32, once: &Once, request: &Request) -> Done {
-    let made = Once::make_bucket(session, request);
+fn write_once(session: &mut Session, id: u32, once: &IdempotencyKey, request: &Request) -> Done {
+    let made = IdempotencyKey::make_bucket(session, request);
     let done = made.and_then(|()| {
         once.run(session, |session| {
             let answer = session.run(request.clone())?;

@@ -7,7 +7,7 @@ use esker::{Database, Options, Value, ValueRef};
 use esker_wire::{FrameWriter, Kind, pack, value};
 
 use super::replay::answer_frames;
-use super::safety::{code_of, gate, hello, serve, sql, token};
+use super::safety::{access_control, code_of, hello, serve, sql, token};
 use super::tests::{Client, Running};
 use crate::session::Session;
 use crate::tenant::TenantLimits;
@@ -175,28 +175,28 @@ fn transactions_and_keyed_writes_may_come_between() {
 #[test]
 #[allow(clippy::disallowed_methods, reason = "requests a second are counted in real time")]
 fn each_counts_as_a_request_and_needs_the_right() {
-    let gate = gate(TenantLimits::default());
-    let shop = gate.tenants.create(&"shop".parse().unwrap()).unwrap();
-    let server = serve(&gate);
-    let (_, text) = token(&gate, "admin", None);
+    let access_control = access_control(TenantLimits::default());
+    let shop = access_control.tenants.create(&"shop".parse().unwrap()).unwrap();
+    let server = serve(&access_control);
+    let (_, text) = token(&access_control, "admin", None);
     let mut client = server.binary();
     assert_eq!(hello(&mut client, Some(&text), Some("shop")), None);
     let table = "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)";
     assert_eq!(sql(&mut client, table), None);
     let limits = TenantLimits { requests_per_second: Some(5), ..TenantLimits::default() };
-    gate.tenants.set_limits(&shop, limits).unwrap();
+    access_control.tenants.set_limits(&shop, limits).unwrap();
     std::thread::sleep(Duration::from_millis(500));
     let updates: Vec<_> = (0..100).map(|i| update(i, 1, &[("n", number(7))])).collect();
     let told = outcomes(&together(&mut client, &updates));
     let passed = told.iter().filter(|told| *told == "[0]").count();
     let refused = told.iter().filter(|told| *told == "limit_exceeded").count();
     assert!((1..40).contains(&passed) && passed + refused == 100, "{told:?}");
-    gate.tenants.set_limits(&shop, TenantLimits::default()).unwrap();
-    let (_, text) = token(&gate, "read:shop", None);
+    access_control.tenants.set_limits(&shop, TenantLimits::default()).unwrap();
+    let (_, text) = token(&access_control, "read:shop", None);
     assert_eq!(hello(&mut client, Some(&text), Some("shop")), None);
     let told = outcomes(&together(&mut client, &updates));
     assert_eq!(told, ["forbidden"].repeat(100));
-    let text = gate.metrics.text(&gate.tenants);
+    let text = access_control.metrics.text(&access_control.tenants);
     let wanted = "esker_request_duration_seconds_count{protocol=\"wire\",operation=\"update\"} 200";
     assert!(text.contains(wanted), "{text}");
 }

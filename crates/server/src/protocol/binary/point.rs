@@ -8,7 +8,7 @@ use esker_wire::{Kind, Reader, pack};
 use tokio::time::Instant;
 
 use super::encode;
-use crate::session::{Level, Session, Words, value_bytes};
+use crate::session::{Level, RequestSummary, Session, value_bytes};
 use crate::{Code, Error, Result};
 
 /// Keys that a request may have to be answered at once, without leaving the runtime.
@@ -129,7 +129,7 @@ pub(super) fn answer(
 }
 
 /// What a request asks, for whoever looks at what was slow.
-pub(super) fn words(kind: Kind, payload: &[u8]) -> Words {
+pub(super) fn words(kind: Kind, payload: &[u8]) -> RequestSummary {
     let operation = match kind {
         Kind::BucketGet => "bucket_get",
         Kind::Exists => "exists",
@@ -138,7 +138,7 @@ pub(super) fn words(kind: Kind, payload: &[u8]) -> Words {
     let mut reader = Reader::new(payload);
     let place = reader.array().and_then(|_| reader.text());
     let place = place.unwrap_or_default().to_owned();
-    Words::Keys { operation, place, count: key_count(kind, payload) }
+    RequestSummary::Keys { operation, place, count: key_count(kind, payload) }
 }
 
 fn find(asker: Asker<'_>, kind: Kind, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {

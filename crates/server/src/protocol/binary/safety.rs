@@ -9,8 +9,8 @@ use esker_vfs::Environment;
 use esker_wire::{Kind, Reader, pack};
 
 use super::tests::{Client, Running, bulk, get, insert};
-use crate::auth::admission::{Admission, Admitted};
-use crate::auth::gate::{Gate, GateAdmission};
+use crate::auth::access_control::{AccessControl, TokenAuthenticator};
+use crate::auth::authenticator::{Admitted, Authenticator};
 use crate::auth::token::NewToken;
 use crate::config::Config;
 use crate::resources::budget::Budget;
@@ -70,7 +70,8 @@ fn large_requests_of_many_share_one_budget() {
     let budget = Budget::new(256 * MIB);
     let change = ServerConfig { budget: Arc::clone(&budget), ..ServerConfig::default() };
     let database = Options::new().memory().unwrap();
-    let server = Running::with(change, || Arc::new(crate::auth::admission::Open::new(&database)));
+    let server =
+        Running::with(change, || Arc::new(crate::auth::authenticator::Open::new(&database)));
     let mut other = server.binary();
     assert_eq!(sql(&mut other, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
     let announced = u32::try_from(64 * MIB).unwrap();
@@ -103,7 +104,7 @@ fn large_requests_of_many_share_one_budget() {
 #[derive(Debug)]
 struct Panics(Database, Arc<Durability>);
 
-impl Admission for Panics {
+impl Authenticator for Panics {
     fn admit(&self, _token: Option<&str>, _database: Option<&str>) -> Result<Admitted> {
         let limits = SessionLimits::default();
         let session = Session::with(&self.0, Arc::new(PanicsAt("boom")), limits);
@@ -166,28 +167,35 @@ fn a_panic_ends_one_request() {
     assert!(told.contains("internal") && told.ends_with("{\"ok\":true}\n"), "{told}");
 }
 
-pub(crate) fn gate(limits: TenantLimits) -> Arc<Gate> {
+pub(crate) fn access_control(limits: TenantLimits) -> Arc<AccessControl> {
     let wire_listen = Some(([127, 0, 0, 1], 0).into());
     let config = Config { limits, memory: true, wire_listen, ..Config::default() };
-    Arc::new(Gate::open(config, &Environment::os(), None).unwrap())
+    Arc::new(AccessControl::open(config, &Environment::os(), None).unwrap())
 }
 
-pub(crate) fn serve(gate: &Arc<Gate>) -> Running {
-    Running::with(ServerConfig::of(gate).unwrap(), || Arc::new(GateAdmission::new(gate)))
+pub(crate) fn serve(access_control: &Arc<AccessControl>) -> Running {
+    Running::with(ServerConfig::of(access_control).unwrap(), || {
+        Arc::new(TokenAuthenticator::new(access_control))
+    })
 }
 
-pub(crate) fn token(gate: &Gate, scope: &str, lifetime: Option<Duration>) -> (String, String) {
+pub(crate) fn token(
+    access_control: &AccessControl,
+    scope: &str,
+    lifetime: Option<Duration>,
+) -> (String, String) {
     let scopes = vec![scope.parse().unwrap()];
-    let made = gate.tokens.create(&NewToken { name: "t".into(), scopes, lifetime }).unwrap();
+    let made =
+        access_control.tokens.create(&NewToken { name: "t".into(), scopes, lifetime }).unwrap();
     (made.0.id, made.1)
 }
 
 #[test]
 #[allow(clippy::disallowed_methods, reason = "tokens end in real time")]
 fn a_token_that_ends_ends_open_connections() {
-    let gate = gate(TenantLimits::default());
-    let server = serve(&gate);
-    let (id, text) = token(&gate, "admin", None);
+    let access_control = access_control(TenantLimits::default());
+    let server = serve(&access_control);
+    let (id, text) = token(&access_control, "admin", None);
     let mut client = server.binary();
     let out = Some("unauthenticated".to_owned());
     assert_eq!(ask(&mut client, Kind::Get, |out| get(out, &[1])), out);
@@ -201,7 +209,7 @@ fn a_token_that_ends_ends_open_connections() {
     assert!(read.by_ref().take(2).all(|line| line.unwrap().contains("\"ok\"")));
     bulk(&mut client, 50, "csv");
     client.send(50, Kind::BulkChunk, |out| out.extend_from_slice(b"id,name\n1,a\n"));
-    gate.tokens.remove(&id).unwrap();
+    access_control.tokens.remove(&id).unwrap();
     client.send(50, Kind::BulkEnd, |_| ());
     assert_eq!(code_of(&client.receive().2), "unauthenticated");
     assert_eq!(ask(&mut client, Kind::Get, |out| get(out, &[1])), out);
@@ -211,7 +219,7 @@ fn a_token_that_ends_ends_open_connections() {
     lines.shutdown(std::net::Shutdown::Write).unwrap();
     let told: Vec<String> = read.map(|line| line.unwrap()).collect();
     assert!(told.len() == 1 && told[0].contains("unauthenticated"), "{told:?}");
-    let (_, short) = token(&gate, "admin", Some(Duration::from_millis(300)));
+    let (_, short) = token(&access_control, "admin", Some(Duration::from_millis(300)));
     assert_eq!(hello(&mut client, Some(&short), None), None);
     assert_eq!(ask(&mut client, Kind::Get, |out| get(out, &[1])), None);
     std::thread::sleep(Duration::from_millis(350));
@@ -220,12 +228,12 @@ fn a_token_that_ends_ends_open_connections() {
 
 #[test]
 fn a_tenant_has_its_limits_on_every_connection() {
-    let gate = gate(TenantLimits::default());
-    let shop = gate.tenants.create(&"shop".parse().unwrap()).unwrap();
+    let access_control = access_control(TenantLimits::default());
+    let shop = access_control.tenants.create(&"shop".parse().unwrap()).unwrap();
     let limits = TenantLimits { rows: Some(100), result_bytes: Some(5000), ..Default::default() };
-    gate.tenants.set_limits(&shop, limits).unwrap();
-    let server = serve(&gate);
-    let (_, text) = token(&gate, "admin", None);
+    access_control.tenants.set_limits(&shop, limits).unwrap();
+    let server = serve(&access_control);
+    let (_, text) = token(&access_control, "admin", None);
     let mut client = server.binary();
     assert_eq!(hello(&mut client, Some(&text), Some("shop")), None);
     assert_eq!(sql(&mut client, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
@@ -251,14 +259,14 @@ fn a_tenant_has_its_limits_on_every_connection() {
     }
     assert_eq!(sql(&mut client, "SELECT count(*) AS n FROM people"), None);
     let limits = TenantLimits { requests_per_second: Some(5), ..TenantLimits::default() };
-    gate.tenants.set_limits(&shop, limits).unwrap();
+    access_control.tenants.set_limits(&shop, limits).unwrap();
     let passed = (0..200).filter(|_| ask(&mut client, Kind::Get, |out| get(out, &[1])).is_none());
     let passed = passed.count();
     assert!((1..40).contains(&passed), "{passed} of 200 in a moment");
     let limits = TenantLimits { concurrent_queries: Some(0), ..TenantLimits::default() };
-    gate.tenants.set_limits(&shop, limits).unwrap();
+    access_control.tenants.set_limits(&shop, limits).unwrap();
     assert_eq!(sql(&mut client, "SELECT count(*) AS n FROM people"), exceeded);
-    let text = gate.metrics.text(&gate.tenants);
+    let text = access_control.metrics.text(&access_control.tenants);
     let wanted = "esker_requests_total{protocol=\"wire\",operation=\"insert\",status=\"ok\"} 1\n";
     assert!(text.contains(wanted), "{text}");
     let wanted = "operation=\"insert\",status=\"limit_exceeded\"} 1\n";
@@ -276,21 +284,22 @@ fn a_database_is_opened_for_who_says_hello() {
         ..Config::default()
     };
     let environment = Environment::os();
-    let gate = || Gate::open(config.clone(), &environment, Some(directory.clone())).unwrap();
-    let first = gate();
+    let access_control =
+        || AccessControl::open(config.clone(), &environment, Some(directory.clone())).unwrap();
+    let first = access_control();
     first.tenants.create(&"shop".parse().unwrap()).unwrap();
     first.tenants.close().unwrap();
     drop(first);
-    let gate = Arc::new(gate());
-    assert!(gate.tenants.find_open(&"shop".parse().unwrap()).is_none());
-    let server = serve(&gate);
+    let access_control = Arc::new(access_control());
+    assert!(access_control.tenants.find_open(&"shop".parse().unwrap()).is_none());
+    let server = serve(&access_control);
     let mut client = server.binary();
     assert_eq!(hello(&mut client, None, Some("shp")).as_deref(), Some("not_found"));
     assert_eq!(hello(&mut client, None, Some("shop")), None);
     assert_eq!(sql(&mut client, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
     assert_eq!(ask(&mut client, Kind::Insert, |out| insert(out, &[(1, "Ada")])), None);
     drop(server);
-    gate.tenants.close().unwrap();
+    access_control.tenants.close().unwrap();
     environment.files.remove_dir_all(&directory).unwrap();
 }
 
@@ -352,11 +361,12 @@ fn line(stream: &mut std::net::TcpStream, line: &str) -> String {
 
 #[test]
 fn no_request_answers_more_than_the_tenant_lets_it() {
-    let gate = gate(TenantLimits { result_bytes: Some(5_000), ..TenantLimits::default() });
-    let main = gate.tenants.get(&crate::tenant::TenantName::main()).unwrap();
+    let access_control =
+        access_control(TenantLimits { result_bytes: Some(5_000), ..TenantLimits::default() });
+    let main = access_control.tenants.get(&crate::tenant::TenantName::main()).unwrap();
     values(&main.database, 20, 1_000);
-    let server = serve(&gate);
-    let (_, token) = token(&gate, "admin", None);
+    let server = serve(&access_control);
+    let (_, token) = token(&access_control, "admin", None);
     let mut client = server.binary();
     assert_eq!(hello(&mut client, Some(&token), None), None);
     assert_eq!(sql(&mut client, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
@@ -406,7 +416,8 @@ fn large_answers_have_a_share_before_they_are_read() {
     let change = ServerConfig { budget: Arc::clone(&budget), ..ServerConfig::default() };
     let database = Options::new().memory().unwrap();
     values(&database, 8, MIB);
-    let server = Running::with(change, || Arc::new(crate::auth::admission::Open::new(&database)));
+    let server =
+        Running::with(change, || Arc::new(crate::auth::authenticator::Open::new(&database)));
     let mut client = server.binary();
     let mut refused = |kind: Kind, write: &dyn Fn(&mut Vec<u8>)| {
         client.send(7, kind, write);
@@ -450,7 +461,8 @@ fn a_line_that_was_done_is_not_told_as_refused() {
     let budget = Budget::new(MIB);
     let change = ServerConfig { budget: Arc::clone(&budget), ..ServerConfig::default() };
     let database = Options::new().memory().unwrap();
-    let server = Running::with(change, || Arc::new(crate::auth::admission::Open::new(&database)));
+    let server =
+        Running::with(change, || Arc::new(crate::auth::authenticator::Open::new(&database)));
     let mut lines = server.connect();
     let create = "{\"op\":\"sql\",\"sql\":\"CREATE TABLE t (n i64 PRIMARY KEY)\"}";
     assert!(line(&mut lines, create).contains("\"ok\":true"));
@@ -480,8 +492,8 @@ fn slow_requests_of_the_wire_protocol_and_of_lines_are_listed() {
     let wire_listen = Some(([127, 0, 0, 1], 0).into());
     let (slow_query, trust_local) = (Duration::ZERO, true);
     let config = Config { memory: true, slow_query, trust_local, wire_listen, ..Config::default() };
-    let gate = Arc::new(Gate::open(config, &Environment::os(), None).unwrap());
-    let server = serve(&gate);
+    let access_control = Arc::new(AccessControl::open(config, &Environment::os(), None).unwrap());
+    let server = serve(&access_control);
     let mut client = server.binary();
     assert_eq!(sql(&mut client, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
     assert_eq!(ask(&mut client, Kind::Insert, |out| insert(out, &[(1, "a"), (2, "b")])), None);
@@ -494,7 +506,7 @@ fn slow_requests_of_the_wire_protocol_and_of_lines_are_listed() {
     let told = line(&mut lines, r#"{"op":"get","table":"people","keys":[1,2]}"#);
     assert!(told.contains("\"ok\":true"), "{told}");
     assert!(line(&mut lines, r#"{"op":"sql","sql":"SELECT nothing"}"#).contains("error"));
-    let mut slow = gate.metrics.slow_statements(&crate::tenant::TenantName::main());
+    let mut slow = access_control.metrics.slow_statements(&crate::tenant::TenantName::main());
     slow.reverse();
     let listed: Vec<_> =
         slow.iter().map(|s| (s.statement.as_str(), s.plan.is_some(), s.completed)).collect();
@@ -515,10 +527,10 @@ fn slow_requests_of_the_wire_protocol_and_of_lines_are_listed() {
 #[test]
 #[allow(clippy::disallowed_methods, reason = "what runs on other threads is waited for")]
 fn an_administrator_sees_who_is_connected_and_ends_it() {
-    let gate = gate(TenantLimits::default());
+    let access_control = access_control(TenantLimits::default());
     let main = crate::tenant::TenantName::main();
-    let server = serve(&gate);
-    let (id, token) = token(&gate, "admin", None);
+    let server = serve(&access_control);
+    let (id, token) = token(&access_control, "admin", None);
     let mut client = server.binary();
     assert_eq!(hello(&mut client, Some(&token), None), None);
     assert_eq!(sql(&mut client, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
@@ -536,7 +548,7 @@ fn an_administrator_sees_who_is_connected_and_ends_it() {
     let until = |is_so: &dyn Fn(&[crate::monitor::active_sessions::SeatInfo]) -> bool| {
         let patience = std::time::Instant::now();
         loop {
-            let listed = gate.seats.list(&main);
+            let listed = access_control.active_sessions.list(&main);
             if is_so(&listed) {
                 return listed;
             }
@@ -544,16 +556,20 @@ fn an_administrator_sees_who_is_connected_and_ends_it() {
             std::thread::sleep(Duration::from_millis(5));
         }
     };
-    let listed = until(&|listed| listed.iter().any(|seat| !seat.running.is_empty()));
+    let listed =
+        until(&|listed| listed.iter().any(|active_session| !active_session.running.is_empty()));
     let [wire, json] = listed.as_slice() else { panic!("{listed:?}") };
     assert_eq!((wire.protocol, json.protocol), ("wire", "json-lines"));
     assert_eq!((wire.token.as_str(), wire.transaction_ms), (id.as_str(), None));
     assert_eq!(wire.running[0].statement, "SELECT * FROM people");
     assert!(json.transaction_ms.is_some() && json.running.is_empty());
-    let other = gate.tenants.create(&"shop".parse().unwrap()).unwrap();
-    assert!(!gate.seats.end(wire.id, &other.name), "of another database");
-    for seat in [wire, json] {
-        assert!(gate.seats.end(seat.id, &main) && !gate.seats.end(seat.id, &main));
+    let other = access_control.tenants.create(&"shop".parse().unwrap()).unwrap();
+    assert!(!access_control.active_sessions.end(wire.id, &other.name), "of another database");
+    for active_session in [wire, json] {
+        assert!(
+            access_control.active_sessions.end(active_session.id, &main)
+                && !access_control.active_sessions.end(active_session.id, &main)
+        );
     }
     for stream in [&mut client.stream, &mut lines] {
         let mut rest = Vec::new();
@@ -563,6 +579,6 @@ fn an_administrator_sees_who_is_connected_and_ends_it() {
         assert!(is_closed && rest.len() < 18 * MIB, "{} bytes", rest.len());
     }
     // What ran is given up, and the transaction is gone.
-    let database = gate.tenants.get(&main).unwrap().database.clone();
+    let database = access_control.tenants.get(&main).unwrap().database.clone();
     until(&|listed| listed.is_empty() && database.info().snapshots.is_empty());
 }

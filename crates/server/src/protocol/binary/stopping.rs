@@ -9,7 +9,7 @@ use esker_wire::{FrameWriter, Kind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::auth::admission::Open;
+use crate::auth::authenticator::Open;
 use crate::{Server, ServerConfig};
 
 /// How long nothing ever takes.

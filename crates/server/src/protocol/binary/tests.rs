@@ -7,7 +7,7 @@ use esker::{Options, Value};
 use esker_wire::frame::{Frame, GREETING_BYTES, greeting};
 use esker_wire::{FrameWriter, Kind, Reader, pack, value};
 
-use crate::auth::admission::{Admission, Open};
+use crate::auth::authenticator::{Authenticator, Open};
 use crate::{Server, ServerConfig};
 
 /// How long these servers wait for a client.
@@ -39,16 +39,19 @@ impl Running {
     }
 
     /// Behind an admission, with changes of the configuration.
-    pub fn with(change: ServerConfig, admission: impl FnOnce() -> Arc<dyn Admission>) -> Self {
+    pub fn with(
+        change: ServerConfig,
+        authenticator: impl FnOnce() -> Arc<dyn Authenticator>,
+    ) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .unwrap();
         let server = runtime.block_on(async {
-            let admission = admission();
+            let authenticator = authenticator();
             let config = ServerConfig { idle_timeout: PATIENCE, stall_timeout: PATIENCE, ..change };
-            Server::start(config, admission).await.unwrap()
+            Server::start(config, authenticator).await.unwrap()
         });
         Self { runtime, server: Some(server) }
     }

@@ -50,8 +50,8 @@ pub(super) fn backups(call: Call) -> Work {
     Box::pin(async move {
         let (app, tenant) = (Arc::clone(&call.app), call.tenant()?);
         let names = blocking(move || {
-            let parent = app.gate.tenants.backups(&tenant.name)?;
-            let files = &app.gate.environment.files;
+            let parent = app.access_control.tenants.backups(&tenant.name)?;
+            let files = &app.access_control.environment.files;
             if files.exists(&parent)? { Ok(files.list(&parent)?) } else { Ok(Vec::new()) }
         });
         let names = names.await?.map_err(|e: Error| e)?;
@@ -77,7 +77,7 @@ pub(super) fn restore(mut call: Call) -> Work {
         let of = of.map_err(|e: String| Error::invalid(format!("of: {e}")))?;
         let app = Arc::clone(&call.app);
         let restored = blocking(move || {
-            app.gate.tenants.restore(&name, of.as_ref().unwrap_or(&name), &backup)
+            app.access_control.tenants.restore(&name, of.as_ref().unwrap_or(&name), &backup)
         });
         let report = restored.await??;
         let body = json!({ "database": call.path("database"), "commit": report.commit });
@@ -91,7 +91,7 @@ pub(super) fn sessions(call: Call) -> Work {
         let body = json!({
             "running_queries": tenant.usage.running_queries(),
             "transactions": call.app.transactions.list(&tenant.name),
-            "sessions": call.app.gate.seats.list(&tenant.name),
+            "sessions": call.app.access_control.active_sessions.list(&tenant.name),
         });
         entity::json(StatusCode::OK, &body)
     })
@@ -101,8 +101,8 @@ pub(super) fn sessions(call: Call) -> Work {
 pub(super) fn end_session(call: Call) -> Work {
     Box::pin(async move {
         let (tenant, id) = (call.tenant()?, call.path("session"));
-        let seats = &call.app.gate.seats;
-        if !id.parse().is_ok_and(|id| seats.end(id, &tenant.name)) {
+        let active_sessions = &call.app.access_control.active_sessions;
+        if !id.parse().is_ok_and(|id| active_sessions.end(id, &tenant.name)) {
             return Err(Error::new(Code::NotFound, format!("no session {id:?}")).into());
         }
         call.app.transactions.expire();

@@ -9,7 +9,7 @@ use axum::body::Body;
 use futures_util::TryStreamExt;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
-use crate::monitor::active_sessions::Seat;
+use crate::monitor::active_sessions::ActiveSession;
 
 /// Becomes true once nothing of a body has come for too long.
 pub(super) type Stalled = Arc<AtomicBool>;
@@ -19,18 +19,18 @@ pub(super) type Stalled = Arc<AtomicBool>;
 pub(super) fn reader(
     body: Body,
     stall: Duration,
-    seat: Option<Arc<Seat>>,
+    active_session: Option<Arc<ActiveSession>>,
 ) -> (impl io::Read + Send + 'static, Stalled) {
     let has_stalled = Stalled::default();
     let noted = Arc::clone(&has_stalled);
     let stream = body.into_data_stream().map_err(io::Error::other);
     let stream = futures_util::stream::unfold(Some(Box::pin(stream)), move |stream| {
-        let (noted, seat) = (Arc::clone(&noted), seat.clone());
+        let (noted, active_session) = (Arc::clone(&noted), active_session.clone());
         async move {
             let mut stream = stream?;
             let next = tokio::select! {
                 next = tokio::time::timeout(stall, stream.try_next()) => next,
-                () = Seat::ended(seat.as_ref()) => {
+                () = ActiveSession::ended(active_session.as_ref()) => {
                     return Some((Err(io::Error::other("the session was ended")), None));
                 }
             };

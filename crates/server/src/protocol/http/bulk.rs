@@ -17,9 +17,9 @@ use super::call::{Call, CancelOnDrop, blocking, stalled};
 use super::route::Work;
 use super::write::{Written, write};
 use super::{Problem, bodies, entity};
-use crate::monitor::active_sessions::Seat;
-use crate::session::{Answer, Conflict, Request, Rows, Session, Words};
-use crate::tenant::Room;
+use crate::monitor::active_sessions::ActiveSession;
+use crate::session::{Answer, Conflict, Request, RequestSummary, Rows, Session};
+use crate::tenant::QuotaReservation;
 use crate::{Code, Error, Result};
 
 /// What happens to rows whose key is there.
@@ -83,7 +83,7 @@ pub(super) fn load(call: Call) -> Work {
 
 /// Refuses to go on for somebody who went away, or whose session was ended.
 fn expect_wanted(session: &Session) -> Result<()> {
-    if session.seat().is_some_and(|seat| seat.is_ended()) {
+    if session.active_session().is_some_and(|active_session| active_session.is_ended()) {
         return Err(Error::new(Code::Cancelled, "the session was ended: nothing was loaded"));
     }
     session.expect_wanted()
@@ -92,21 +92,21 @@ fn expect_wanted(session: &Session) -> Result<()> {
 /// The rows of a body as they arrive.
 async fn stream(call: Call, format: Format, on_duplicate: OnDuplicate) -> super::route::Outcome {
     let mut session = call.session()?;
-    session.sit("http");
-    let seat = session.seat().cloned();
+    session.register("http");
+    let active_session = session.active_session().cloned();
     let name = call.path("table").to_owned();
-    let words = Words::Keys { operation: "load", place: name.clone(), count: 0 };
+    let words = RequestSummary::Keys { operation: "load", place: name.clone(), count: 0 };
     let listed = session.list(words);
-    let stall = call.app.gate.config.stall_timeout;
+    let stall = call.app.access_control.config.stall_timeout;
     let tenant = call.tenant()?;
     let permit = tokio::select! {
         permit = tenant.usage.loads().begin(stall) => Some(permit?),
-        () = Seat::ended(seat.as_ref()) => None,
+        () = ActiveSession::ended(active_session.as_ref()) => None,
     };
     let body = call.take_body();
     let length = body.size_hint().exact();
-    let (reader, has_stalled) = bodies::reader(body, stall, seat);
-    let environment = call.app.gate.environment.clone();
+    let (reader, has_stalled) = bodies::reader(body, stall, active_session);
+    let environment = call.app.access_control.environment.clone();
     let mut guard = CancelOnDrop(Some(session.canceller()));
     let loaded = blocking(move || {
         let _held = (permit, listed);
@@ -134,8 +134,8 @@ fn take_rows(
     (name, format, on_duplicate): (&str, Format, OnDuplicate),
     (body, length): (impl Read + Send + 'static, Option<u64>),
 ) -> Result<(u64, u64)> {
-    let mut room = Room::default();
-    session.expect_load_room(&mut room, 1)?;
+    let mut room = QuotaReservation::default();
+    session.reserve_load_quota(&mut room, 1)?;
     let table = session.database().table(name)?;
     let options = options(&table, format);
     let reader = ImportReader::from_reader(environment, "body", body, length, options)?;
@@ -149,7 +149,7 @@ fn take_rows(
     let report = reader.read(|batch, _| {
         expect_wanted(session)?;
         load.push(batch)?;
-        session.expect_load_room(&mut room, load.rows())
+        session.reserve_load_quota(&mut room, load.rows())
     })?;
     expect_wanted(session)?;
     session.expect_valid()?;
@@ -177,7 +177,7 @@ async fn insert(
     };
     let bytes = call.bytes().await?;
     let table = call.path("table").to_owned();
-    let environment = call.app.gate.environment.clone();
+    let environment = call.app.access_control.environment.clone();
     let body = bytes.clone();
     let act = move |session: &mut Session| {
         let within = session.database().table(&table)?;

@@ -13,7 +13,7 @@ use super::tags::Tags;
 use super::{App, Problem};
 use crate::auth::token::Principal;
 use crate::resources::budget::Share;
-use crate::session::{AnswerRoom, Canceller};
+use crate::session::{Canceller, ResultBudget};
 use crate::tenant::{Tenant, TenantName};
 use crate::{Code, Error, Result, Session};
 
@@ -118,7 +118,7 @@ impl Call {
 
     /// A session of its own.
     pub fn session(&self) -> Result<Session> {
-        Ok(self.app.gate.session(&self.principal, &self.tenant()?))
+        Ok(self.app.access_control.session(&self.principal, &self.tenant()?))
     }
 
     /// The media type of the body, without its parameters.
@@ -147,11 +147,12 @@ impl Call {
     /// The body as a whole. Its share of the budget grows with what has come, whatever is said to
     /// come; whoever sends nothing for some time is refused.
     pub async fn bytes(&mut self) -> std::result::Result<Bytes, Problem> {
-        let config = &self.app.gate.config;
+        let config = &self.app.access_control.config;
         let (most, patience) = (config.request_bytes_max, config.stall_timeout);
         let mut body = Limited::new(self.take_body(), most);
         let declared = body.size_hint().exact().and_then(|len| usize::try_from(len).ok());
-        let room_max = declared.unwrap_or(most).min(most).min(self.app.gate.budget.share_max());
+        let room_max =
+            declared.unwrap_or(most).min(most).min(self.app.access_control.budget.share_max());
         let mut bytes = Vec::new();
         while let Ok(frame) = tokio::time::timeout(patience, body.frame()).await {
             let Some(frame) = frame else { return Ok(bytes.into()) };
@@ -194,8 +195,8 @@ impl Call {
         &self,
         work: impl FnOnce(&mut Session) -> Result<R> + Send + 'static,
     ) -> Result<R> {
-        let patience = self.app.gate.config.stall_timeout;
-        let room = AnswerRoom::shared(self.app.gate.budget.share(), patience).twice();
+        let patience = self.app.access_control.config.stall_timeout;
+        let room = ResultBudget::shared(self.app.access_control.budget.share(), patience).twice();
         if let Some(id) = self.header("esker-transaction")? {
             let held = self.app.transactions.find(id, &self.principal, &*self.tenant()?)?;
             let turn = held.turn().await;
@@ -210,7 +211,7 @@ impl Call {
             return outcome;
         }
         let mut session = self.session()?;
-        session.sit("http");
+        session.register("http");
         let mut guard = CancelOnDrop(Some(session.canceller()));
         let outcome = blocking(move || in_room(&mut session, room, work)).await?;
         guard.0 = None;
@@ -228,9 +229,9 @@ impl Call {
         }
         let done = {
             let mut session = self.session()?;
-            session.answer_in(AnswerRoom::at_once());
+            session.answer_in(ResultBudget::at_once());
             let done = work(&mut session);
-            (done.is_ok() || !session.is_short_of_room()).then_some(done)
+            (done.is_ok() || !session.is_budget_exhausted()).then_some(done)
         };
         match done {
             Some(done) => done,
@@ -241,9 +242,9 @@ impl Call {
     /// Bytes that have a share of the budget until they are sent: that of the answer that they were
     /// read for, where it has one.
     pub async fn held(&self, bytes: Vec<u8>, share: Option<Share>) -> Result<Bytes> {
-        let gate = &self.app.gate;
-        let mut share = share.unwrap_or_else(|| gate.budget.share());
-        share.wait(bytes.len(), gate.config.stall_timeout).await?;
+        let access_control = &self.app.access_control;
+        let mut share = share.unwrap_or_else(|| access_control.budget.share());
+        share.wait(bytes.len(), access_control.config.stall_timeout).await?;
         Ok(share.hold(bytes))
     }
 }
@@ -251,7 +252,7 @@ impl Call {
 /// Does something whose answer is put together in a room.
 fn in_room<R>(
     session: &mut Session,
-    room: AnswerRoom,
+    room: ResultBudget,
     work: impl FnOnce(&mut Session) -> Result<R>,
 ) -> Result<R> {
     session.answer_in(room);

@@ -41,9 +41,9 @@ pub(super) fn compress(response: Response<Body>, encoding: Option<Encoding>) -> 
         .get(header::CONTENT_TYPE)
         .and_then(|v| v.to_str().ok())
         .is_some_and(|media| media.starts_with("text/") || media.contains("json"));
-    let is_short = response.body().size_hint().upper().is_some_and(|bytes| bytes < BYTES_MIN);
+    let is_exhausted = response.body().size_hint().upper().is_some_and(|bytes| bytes < BYTES_MIN);
     let is_whole = response.status().as_u16() != 206;
-    let Some(encoding) = encoding.filter(|_| is_text && !is_short && is_whole) else {
+    let Some(encoding) = encoding.filter(|_| is_text && !is_exhausted && is_whole) else {
         return response;
     };
     let (mut parts, body) = response.into_parts();

@@ -14,7 +14,7 @@ pub(super) fn list(call: Call) -> Work {
     Box::pin(async move {
         let (app, principal) = (Arc::clone(&call.app), call.principal.clone());
         let names = blocking(move || {
-            let mut names = app.gate.tenants.names()?;
+            let mut names = app.access_control.tenants.names()?;
             names.retain(|name| principal.may_enter(name));
             Ok::<_, Error>(names)
         });
@@ -26,7 +26,7 @@ pub(super) fn list(call: Call) -> Work {
 pub(super) fn create(call: Call) -> Work {
     Box::pin(async move {
         let (app, name) = (Arc::clone(&call.app), call.tenant_name()?);
-        blocking(move || app.gate.tenants.create(&name).map(drop)).await??;
+        blocking(move || app.access_control.tenants.create(&name).map(drop)).await??;
         entity::json(StatusCode::CREATED, &json!({ "database": call.path("database") }))
     })
 }
@@ -34,7 +34,7 @@ pub(super) fn create(call: Call) -> Work {
 pub(super) fn remove(call: Call) -> Work {
     Box::pin(async move {
         let (app, name) = (Arc::clone(&call.app), call.tenant_name()?);
-        blocking(move || app.gate.tenants.remove(&name)).await??;
+        blocking(move || app.access_control.tenants.remove(&name)).await??;
         entity::empty()
     })
 }
@@ -71,7 +71,7 @@ pub(super) fn set_limits(mut call: Call) -> Work {
     Box::pin(async move {
         let limits: TenantLimits = call.json().await?;
         let (app, tenant) = (Arc::clone(&call.app), call.tenant()?);
-        blocking(move || app.gate.tenants.set_limits(&tenant, limits)).await??;
+        blocking(move || app.access_control.tenants.set_limits(&tenant, limits)).await??;
         entity::json(StatusCode::OK, &limits_json(&limits)?)
     })
 }

@@ -38,7 +38,7 @@ pub(super) fn router(app: &Arc<App>) -> Router {
     }
     let router = methods.into_iter().fold(Router::new(), |r, (path, m)| r.route(path, m));
     let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
-    let router = match Cors::of(&app.gate.config) {
+    let router = match Cors::of(&app.access_control.config) {
         Some(cors) => router.layer(from_fn_with_state(cors, cors::share)),
         None => router,
     };
@@ -66,16 +66,16 @@ async fn method_not_allowed(request: Request<Body>) -> Response<Body> {
 }
 
 async fn serve(app: Arc<App>, route: &'static Route, request: Request<Body>) -> Response<Body> {
-    let started_ns = app.gate.environment.clock.monotonic_ns();
+    let started_ns = app.access_control.environment.clock.monotonic_ns();
     let accepted = compression::accepted(request.headers());
-    let environment = app.gate.environment.clone();
-    let gate = Arc::clone(&app.gate);
+    let environment = app.access_control.environment.clone();
+    let access_control = Arc::clone(&app.access_control);
     let response = match enter(app, route, request).await {
         Ok(call) => (route.handler)(call).await.unwrap_or_else(Problem::into_response),
         Err(problem) => problem.into_response(),
     };
     let nanoseconds = environment.clock.monotonic_ns().saturating_sub(started_ns);
-    gate.metrics.count_request("http", route.id, response.status().as_u16(), nanoseconds);
+    access_control.metrics.count_request("http", route.id, response.status().as_u16(), nanoseconds);
     compression::compress(response, accepted)
 }
 
@@ -107,7 +107,7 @@ async fn enter(
         }
         None => None,
     };
-    let (body, share) = (Mutex::new(Some(body)), app.gate.budget.share());
+    let (body, share) = (Mutex::new(Some(body)), app.access_control.budget.share());
     let call = Call { app, principal, tenant, path, query, parts, body, share };
     check_body(route, &call)?;
     Ok(call)
@@ -128,10 +128,10 @@ fn principal(app: &App, route: &Route, parts: &Parts) -> Result<Principal> {
             let message = "header authorization: expected Bearer and a token";
             Err(Error::new(Code::Unauthenticated, message))
         }
-        Some(Some((_, token))) => app.gate.principal(Some(token.trim()), peer),
+        Some(Some((_, token))) => app.access_control.principal(Some(token.trim()), peer),
         None => {
             expect_no_other_page(app, parts)?;
-            app.gate.principal(None, peer)
+            app.access_control.principal(None, peer)
         }
     }
 }
@@ -148,7 +148,7 @@ fn expect_no_other_page(app: &App, parts: &Parts) -> Result<()> {
         let of = host_of("http://").or_else(|| host_of("https://"));
         of.is_some() && of == host
     };
-    let origins = app.gate.config.cors_origins.as_ref();
+    let origins = app.access_control.config.cors_origins.as_ref();
     let is_allowed = |origin: &str| origins.is_some_and(|known| known.allows(origin));
     for origin in parts.headers.get_all(header::ORIGIN) {
         if !origin.to_str().is_ok_and(|origin| is_own(origin) || is_allowed(origin)) {
@@ -222,11 +222,11 @@ async fn find_tenant(
     principal: &Principal,
     name: TenantName,
 ) -> Result<Arc<crate::tenant::Tenant>> {
-    if app.gate.tenants.find_open(&name).is_some() {
-        return app.gate.enter(principal, &name);
+    if app.access_control.tenants.find_open(&name).is_some() {
+        return app.access_control.enter(principal, &name);
     }
     let (app, principal) = (Arc::clone(app), principal.clone());
-    blocking(move || app.gate.enter(&principal, &name)).await?
+    blocking(move || app.access_control.enter(&principal, &name)).await?
 }
 
 /// Refuses a body that the route does not take, as far as its header tells.
@@ -236,7 +236,7 @@ fn check_body(route: &Route, call: &Call) -> std::result::Result<(), Problem> {
     }
     let length = call.header(header::CONTENT_LENGTH.as_str())?;
     let length: usize = length.and_then(|text| text.parse().ok()).unwrap_or(0);
-    let most = call.app.gate.config.request_bytes_max;
+    let most = call.app.access_control.config.request_bytes_max;
     if !route.streams && length > most {
         return Err(too_large(most));
     }

@@ -42,7 +42,8 @@ pub(super) fn is_ready(call: Call) -> Work {
 pub(super) fn metrics(call: Call) -> Work {
     Box::pin(async move {
         let app = std::sync::Arc::clone(&call.app);
-        let text = blocking(move || app.gate.metrics.text(&app.gate.tenants)).await?;
+        let text =
+            blocking(move || app.access_control.metrics.text(&app.access_control.tenants)).await?;
         Ok(entity::with_body(StatusCode::OK, PROMETHEUS_MEDIA, text))
     })
 }

@@ -22,7 +22,7 @@ use tower_service::Service;
 use super::App;
 use super::deadline::{Deadlines, Wait};
 use super::dispatch::{self, Peer};
-use crate::auth::gate::Gate;
+use crate::auth::access_control::AccessControl;
 use crate::auth::tls::Tls;
 use crate::{Code, Error, Result};
 
@@ -55,9 +55,10 @@ impl HttpServer {
     ///
     /// # Errors
     /// `Unavailable` when the address cannot be had; what is wrong with the certificate.
-    pub async fn start(address: SocketAddr, gate: Arc<Gate>) -> Result<Self> {
-        let tls = Tls::open(&gate.config, &gate.environment, &["h2", "http/1.1"])?;
-        let app = Arc::new(App::new(gate));
+    pub async fn start(address: SocketAddr, access_control: Arc<AccessControl>) -> Result<Self> {
+        let tls =
+            Tls::open(&access_control.config, &access_control.environment, &["h2", "http/1.1"])?;
+        let app = Arc::new(App::new(access_control));
         let router = dispatch::router(&app);
         let failed = |e| Error::new(Code::Unavailable, format!("{address}: {e}"));
         let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -99,7 +100,8 @@ impl HttpServer {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
-        let drained = tokio::time::timeout(self.app.gate.config.drain_timeout, emptied).await;
+        let drained =
+            tokio::time::timeout(self.app.access_control.config.drain_timeout, emptied).await;
         let left = self.connections.load(Ordering::Relaxed);
         tracing::info!(protocol = "http", is_drained = drained.is_ok(), left, "stopped");
         for task in self.tasks {
@@ -126,7 +128,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
                 let count = if is_late { &shared.late } else { &shared.connections };
                 let before = count.fetch_add(1, Ordering::Relaxed);
                 let counted = Counted(Arc::clone(count));
-                if before < shared.app.gate.config.connections_max {
+                if before < shared.app.access_control.config.connections_max {
                     tokio::spawn(serve(stream, peer, Arc::clone(&shared), (is_late, counted)));
                 } else {
                     let (protocol, connections) = ("http", before);
@@ -163,7 +165,7 @@ async fn serve(
     if let Ok(Err(e)) = refreshed {
         tracing::error!(error = %e, "the certificate was not read again");
     }
-    let most = shared.app.gate.config.header_timeout;
+    let most = shared.app.access_control.config.header_timeout;
     if let Ok(Ok(stream)) = tokio::time::timeout(most, tls.acceptor().accept(stream)).await {
         serve_http(stream, peer, &shared, is_late).await;
     }
@@ -173,7 +175,7 @@ async fn serve_http<S>(stream: S, peer: SocketAddr, shared: &Arc<Shared>, is_lat
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let config = &shared.app.gate.config;
+    let config = &shared.app.access_control.config;
     let router = shared.router.clone();
     // Holds a permit as soon as the connection has asked something.
     let has_asked = Arc::new(Notify::new());

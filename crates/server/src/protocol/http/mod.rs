@@ -50,13 +50,13 @@ pub use replay::{Replayed, answer_requests};
 pub use route::{Need, Parameter, Route};
 pub use routes::ROUTES;
 
-use crate::auth::gate::Gate;
+use crate::auth::access_control::AccessControl;
 use transactions::Transactions;
 
 /// What all requests share.
 #[derive(Debug)]
 pub struct App {
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) access_control: Arc<AccessControl>,
     pub(crate) transactions: Transactions,
     /// True once the server stops.
     pub(crate) stopping: AtomicBool,
@@ -65,8 +65,11 @@ pub struct App {
 impl App {
     /// Behind a gate.
     #[must_use]
-    pub fn new(gate: Arc<Gate>) -> Self {
-        let transactions = Transactions::new(&gate.environment, gate.config.transaction_timeout);
-        Self { gate, transactions, stopping: AtomicBool::new(false) }
+    pub fn new(access_control: Arc<AccessControl>) -> Self {
+        let transactions = Transactions::new(
+            &access_control.environment,
+            access_control.config.transaction_timeout,
+        );
+        Self { access_control, transactions, stopping: AtomicBool::new(false) }
     }
 }

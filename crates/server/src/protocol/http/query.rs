@@ -141,7 +141,8 @@ pub(super) async fn answer(call: Call, request: Request, body: Option<Vec<u8>>) 
     let format = format_of(&call)?;
     let tenant = call.tenant()?;
     let most = tenant.usage.limits().result_bytes.unwrap_or(u64::MAX);
-    let place = (Arc::clone(&call.app.gate.budget), call.app.gate.config.stall_timeout);
+    let place =
+        (Arc::clone(&call.app.access_control.budget), call.app.access_control.config.stall_timeout);
     let (sender, mut receiver) = mpsc::channel(4);
     let failed = sender.clone();
     let mut sink = Sink::new(format, most, place, sender);
@@ -388,9 +389,9 @@ fn small_answer(answer: Answer) -> Result<String> {
 /// Slow statements, the slowest of the last ones first.
 pub(super) fn slow(call: Call) -> Work {
     Box::pin(async move {
-        let gate = Arc::clone(&call.app.gate);
+        let access_control = Arc::clone(&call.app.access_control);
         let name = call.tenant()?.name.clone();
-        let slow = blocking(move || gate.metrics.slow_statements(&name)).await?;
+        let slow = blocking(move || access_control.metrics.slow_statements(&name)).await?;
         entity::json(StatusCode::OK, &json!({ "statements": slow }))
     })
 }

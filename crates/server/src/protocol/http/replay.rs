@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use tower_service::Service;
 
 use super::{App, ROUTES, Route, dispatch};
-use crate::auth::gate::Gate;
+use crate::auth::access_control::AccessControl;
 use crate::config::Config;
 use crate::{Code, Error, Result};
 
@@ -49,8 +49,8 @@ pub fn answer_requests(input: &[u8]) -> Result<Vec<Replayed>> {
         statement_timeout: Some(STATEMENT),
         ..Config::default()
     };
-    let gate = Gate::open(config, &Environment::os(), None)?;
-    let mut router = dispatch::router(&Arc::new(App::new(Arc::new(gate))));
+    let access_control = AccessControl::open(config, &Environment::os(), None)?;
+    let mut router = dispatch::router(&Arc::new(App::new(Arc::new(access_control))));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| Error::new(Code::Internal, format!("runtime: {e}")))?;
     runtime.block_on(async {

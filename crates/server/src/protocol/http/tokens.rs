@@ -15,7 +15,7 @@ use crate::config::parse_duration;
 pub(super) fn list(call: Call) -> Work {
     super::dispatch::ready(entity::json(
         StatusCode::OK,
-        &json!({ "tokens": call.app.gate.tokens.list() }),
+        &json!({ "tokens": call.app.access_control.tokens.list() }),
     ))
 }
 
@@ -47,7 +47,7 @@ pub(super) fn create(mut call: Call) -> Work {
         let scopes = scopes.collect::<crate::Result<_>>()?;
         let new = NewToken { name: asked.name, scopes, lifetime };
         let app = Arc::clone(&call.app);
-        let (info, text) = blocking(move || app.gate.tokens.create(&new)).await??;
+        let (info, text) = blocking(move || app.access_control.tokens.create(&new)).await??;
         entity::json(StatusCode::CREATED, &shown(&info, &text))
     })
 }
@@ -57,7 +57,7 @@ pub(super) fn rotate(call: Call) -> Work {
         let grace = call.parameter("grace").map(parse_duration).transpose();
         let grace = grace.map_err(|e| Error::invalid(format!("grace: {e}")))?.unwrap_or_default();
         let (app, id) = (Arc::clone(&call.app), call.path("token").to_owned());
-        let (info, text) = blocking(move || app.gate.tokens.rotate(&id, grace)).await??;
+        let (info, text) = blocking(move || app.access_control.tokens.rotate(&id, grace)).await??;
         entity::json(StatusCode::CREATED, &shown(&info, &text))
     })
 }
@@ -65,7 +65,7 @@ pub(super) fn rotate(call: Call) -> Work {
 pub(super) fn remove(call: Call) -> Work {
     Box::pin(async move {
         let (app, id) = (Arc::clone(&call.app), call.path("token").to_owned());
-        blocking(move || app.gate.tokens.remove(&id)).await??;
+        blocking(move || app.access_control.tokens.remove(&id)).await??;
         entity::empty()
     })
 }

@@ -16,7 +16,7 @@ use super::call::{Call, blocking};
 use super::entity;
 use super::route::Work;
 use crate::auth::token::Principal;
-use crate::monitor::active_sessions::Seat;
+use crate::monitor::active_sessions::ActiveSession;
 use crate::session::{Canceller, Request, panic_guard::caught};
 use crate::tenant::{Tenant, TenantName};
 use crate::{Code, Error, Result, Session};
@@ -35,7 +35,7 @@ pub(crate) struct Held {
     /// Whose turn it is: waiting for that keeps no thread.
     turn: Arc<tokio::sync::Mutex<()>>,
     clock: Arc<dyn Clock>,
-    seat: Option<Arc<Seat>>,
+    active_session: Option<Arc<ActiveSession>>,
     begun_us: i64,
     used_ns: AtomicU64,
     /// A request within it met a panic.
@@ -46,7 +46,7 @@ impl Held {
     /// True once an administrator has ended it, or a panic has.
     fn is_ended(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
-            || self.seat.as_ref().is_some_and(|seat| seat.is_ended())
+            || self.active_session.as_ref().is_some_and(|active_session| active_session.is_ended())
     }
 
     /// Waits until no other request is done in it; the next one has its turn once what is returned
@@ -95,14 +95,14 @@ impl Transactions {
     fn add(&self, principal: &Principal, tenant: &Tenant, session: Session) -> Result<String> {
         let random = || self.environment.random.next_u64();
         let id = format!("{:016x}{:016x}", random(), random());
-        let seat = session.seat().cloned();
+        let active_session = session.active_session().cloned();
         let held = Held {
             principal: principal.id.clone(),
             tenant: tenant.name.clone(),
             session: Mutex::new(session),
             turn: Arc::default(),
             clock: Arc::clone(&self.environment.clock),
-            seat,
+            active_session,
             begun_us: self.environment.clock.wall_us(),
             used_ns: AtomicU64::new(self.environment.clock.monotonic_ns()),
             has_failed: AtomicBool::new(false),
@@ -201,7 +201,7 @@ pub(super) fn begin(mut call: Call) -> Work {
             }
         };
         let mut session = call.session()?;
-        session.sit("http");
+        session.register("http");
         let read_only = asked.read_only;
         let begun = blocking(move || {
             session.run(Request::Begin { isolation, read_only })?;
@@ -243,19 +243,23 @@ mod tests {
     use esker_vfs::sim::{Options, Simulation};
 
     use super::*;
-    use crate::auth::gate::Gate;
+    use crate::auth::access_control::AccessControl;
     use crate::config::Config;
     use crate::session::Expiry;
 
     const TIMEOUT: Duration = Duration::from_secs(60);
 
-    fn gate(environment: &Environment) -> Gate {
+    fn access_control(environment: &Environment) -> AccessControl {
         let config = Config { memory: true, trust_local: true, ..Config::default() };
-        Gate::open(config, environment, None).unwrap()
+        AccessControl::open(config, environment, None).unwrap()
     }
 
-    fn begin(gate: &Gate, transactions: &Transactions, tenant: &Arc<Tenant>) -> Result<String> {
-        let mut session = gate.session(&Principal::trusted(), tenant);
+    fn begin(
+        access_control: &AccessControl,
+        transactions: &Transactions,
+        tenant: &Arc<Tenant>,
+    ) -> Result<String> {
+        let mut session = access_control.session(&Principal::trusted(), tenant);
         session.run(Request::Begin { isolation: Isolation::default(), read_only: false })?;
         transactions.add(&Principal::trusted(), tenant, session)
     }
@@ -263,10 +267,10 @@ mod tests {
     #[test]
     fn one_that_was_busy_was_not_silent() {
         let simulation = Simulation::new(1, Options::default());
-        let gate = gate(&simulation.environment());
+        let access_control = access_control(&simulation.environment());
         let transactions = Transactions::new(&simulation.environment(), TIMEOUT);
-        let tenant = gate.tenants.get(&TenantName::main()).unwrap();
-        let id = begin(&gate, &transactions, &tenant).unwrap();
+        let tenant = access_control.tenants.get(&TenantName::main()).unwrap();
+        let id = begin(&access_control, &transactions, &tenant).unwrap();
         let find = || transactions.find(&id, &Principal::trusted(), &tenant);
         let busy = |_: &mut Session| {
             simulation.advance_clock(2 * TIMEOUT);
@@ -283,11 +287,11 @@ mod tests {
     #[test]
     fn a_panic_ends_the_transaction_that_met_it() {
         let environment = Environment::os();
-        let gate = gate(&environment);
+        let access_control = access_control(&environment);
         let transactions = Transactions::new(&environment, TIMEOUT);
-        let tenant = gate.tenants.get(&TenantName::main()).unwrap();
+        let tenant = access_control.tenants.get(&TenantName::main()).unwrap();
         let bucket = tenant.database.create_bucket("b", &esker::BucketOptions::new()).unwrap();
-        let id = begin(&gate, &transactions, &tenant).unwrap();
+        let id = begin(&access_control, &transactions, &tenant).unwrap();
         let held = transactions.find(&id, &Principal::trusted(), &tenant).unwrap();
         let entries = vec![(b"k".to_vec(), b"half".to_vec())];
         let put = Request::BucketPut { bucket: "b".into(), entries, expiry: Expiry::Default };
@@ -311,15 +315,15 @@ mod tests {
     #[test]
     fn one_database_has_not_the_transactions_of_all() {
         let environment = Environment::os();
-        let gate = gate(&environment);
+        let access_control = access_control(&environment);
         let transactions = Transactions::new(&environment, TIMEOUT);
-        let first = gate.tenants.get(&TenantName::main()).unwrap();
-        let second = gate.tenants.create(&"shop".parse().unwrap()).unwrap();
+        let first = access_control.tenants.get(&TenantName::main()).unwrap();
+        let second = access_control.tenants.create(&"shop".parse().unwrap()).unwrap();
         for _ in 0..TENANT_OPEN_MAX {
-            begin(&gate, &transactions, &first).unwrap();
+            begin(&access_control, &transactions, &first).unwrap();
         }
-        let e = begin(&gate, &transactions, &first).unwrap_err();
+        let e = begin(&access_control, &transactions, &first).unwrap_err();
         assert_eq!(e.code(), Code::LimitExceeded, "{e}");
-        begin(&gate, &transactions, &second).unwrap();
+        begin(&access_control, &transactions, &second).unwrap();
     }
 }

@@ -14,7 +14,7 @@ use super::call::Call;
 use super::entity;
 use super::route::Outcome;
 use super::tags::Tags;
-use crate::session::{ONCE_BUCKET, Once, Session, retried};
+use crate::session::{IdempotencyKey, ONCE_BUCKET, Session, retried};
 use crate::{Code, Error, Result};
 
 /// What a write answers, in a form that can be kept.
@@ -94,7 +94,7 @@ pub(super) fn expect_tag(call: &Call, tag: &str) -> Result<()> {
 }
 
 /// The key of a request, where it has one: of its token, method and path.
-fn once_of(call: &Call, body: &[u8]) -> Result<Option<Once>> {
+fn once_of(call: &Call, body: &[u8]) -> Result<Option<IdempotencyKey>> {
     let Some(text) = call.header("idempotency-key")? else { return Ok(None) };
     let uri = &call.parts.uri;
     let (method, path) = (call.parts.method.as_str(), uri.path());
@@ -102,7 +102,8 @@ fn once_of(call: &Call, body: &[u8]) -> Result<Option<Once>> {
     let options = options_of(call)?;
     let mut asked = vec![uri.query().unwrap_or("").as_bytes(), body];
     asked.extend(options.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]));
-    Once::new(text, &scope, &asked, call.app.gate.config.idempotency_lifetime).map(Some)
+    IdempotencyKey::new(text, &scope, &asked, call.app.access_control.config.idempotency_lifetime)
+        .map(Some)
 }
 
 /// The headers that say, beside the body, what a write is. A body is JSON unless it says otherwise;

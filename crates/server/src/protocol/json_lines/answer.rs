@@ -7,7 +7,7 @@ use esker_import::{Format, RowWriter};
 use esker_query::ResultColumn;
 
 use crate::resources::budget::Share;
-use crate::session::{Answer, AnswerRoom, Once, Request, RowSink, Session};
+use crate::session::{Answer, IdempotencyKey, Request, ResultBudget, RowSink, Session};
 use crate::{Code, Error, Result};
 
 /// What is told, without the end of its line.
@@ -40,7 +40,7 @@ pub(super) fn tell(
     session: &mut Session,
     id: Option<String>,
     request: Request,
-    mut room: AnswerRoom,
+    mut room: ResultBudget,
 ) -> Result<Told> {
     let most = session.result_bytes_max();
     room.begin(most);
@@ -49,7 +49,7 @@ pub(super) fn tell(
     let answer = session.stream(request, &mut sink);
     let share = session.end_answer().into_share();
     let (out, room) = match (sink.end(), answer) {
-        (Ok(None), Ok(answer)) => (told(id.as_deref(), &answer), AnswerRoom::default()),
+        (Ok(None), Ok(answer)) => (told(id.as_deref(), &answer), ResultBudget::default()),
         (Ok(Some((out, room))), Ok(_)) => (out, room),
         (Err(e), Ok(_)) => return Err(if only_reads { e } else { e.though_done() }),
         (_, Err(e)) => return Err(e),
@@ -66,12 +66,12 @@ pub(super) fn tell_once(
     session: &mut Session,
     id: Option<String>,
     request: &Request,
-    once: &Once,
+    once: &IdempotencyKey,
 ) -> Result<Told> {
-    Once::expect_alone(session, request)?;
-    Once::make_bucket(session, request)?;
+    IdempotencyKey::expect_alone(session, request)?;
+    IdempotencyKey::make_bucket(session, request)?;
     let kept = once.run(session, |session| {
-        let mut sink = LineSink::new(None, AnswerRoom::default());
+        let mut sink = LineSink::new(None, ResultBudget::default());
         let answer = session.stream(request.clone(), &mut sink)?;
         let out = sink.end()?.map_or_else(|| told(None, &answer), |(out, _)| out);
         // It is in a transaction: nothing is done where this is refused.
@@ -88,7 +88,7 @@ pub(super) fn tell_once(
 /// Writes rows as they are found.
 struct LineSink {
     out: Vec<u8>,
-    room: AnswerRoom,
+    room: ResultBudget,
     /// How much of it there is room for.
     counted: usize,
     writer: Option<RowWriter>,
@@ -97,7 +97,7 @@ struct LineSink {
 }
 
 impl LineSink {
-    fn new(id: Option<&str>, room: AnswerRoom) -> Self {
+    fn new(id: Option<&str>, room: ResultBudget) -> Self {
         let mut out = start(id);
         out.extend_from_slice(b"\"ok\":true,\"rows\":[");
         Self { out, room, counted: 0, writer: None, rows: 0, refused: None }
@@ -117,7 +117,7 @@ impl LineSink {
     }
 
     /// What was written, where there were rows to write.
-    fn end(mut self) -> Result<Option<(Vec<u8>, AnswerRoom)>> {
+    fn end(mut self) -> Result<Option<(Vec<u8>, ResultBudget)>> {
         if self.writer.is_none() {
             return Ok(None);
         }

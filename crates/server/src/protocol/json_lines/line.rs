@@ -14,15 +14,15 @@ use super::ahead::Ahead;
 use super::answer::{self, Told, failed_line};
 use super::load::Loading;
 use super::members::{self, Members, Unread};
-use crate::monitor::active_sessions::Seat;
+use crate::monitor::active_sessions::ActiveSession;
 use crate::monitor::metrics::Operations;
 use crate::protocol::binary::Stream;
 use crate::resources::budget::{SMALL_BYTES, Share};
-use crate::resources::fair_share::Turns;
+use crate::resources::fair_share::FairShare;
 use crate::server::{ServerConfig, Shared};
 use crate::session::{
-    AdminTask, Answer, AnswerRoom, Canceller, Conflict, EntryRange, Expiry, Fields, Key, Once,
-    Request, Rows, Session, panic_guard::caught,
+    AdminTask, Answer, Canceller, Conflict, EntryRange, Expiry, Fields, IdempotencyKey, Key,
+    Request, ResultBudget, Rows, Session, panic_guard::caught,
 };
 use crate::{Code, Error, Result};
 
@@ -163,10 +163,10 @@ pub(crate) async fn serve(
     shared: &Shared,
 ) -> io::Result<()> {
     let config = &shared.config;
-    let admitted = shared.admission.admit(None, None).ok();
+    let admitted = shared.authenticator.admit(None, None).ok();
     let mut session = admitted.map(|admitted| seated(admitted.session));
     let mut stopping = shared.stopping.clone();
-    let (mut searched, mut is_at_end, mut turns) = (0, false, Turns::default());
+    let (mut searched, mut is_at_end, mut fair_share) = (0, false, FairShare::default());
     let (mut incoming, mut outgoing) = (config.budget.share(), config.budget.share());
     loop {
         while let Some(length) = line_end(&input, searched, is_at_end) {
@@ -200,8 +200,9 @@ pub(crate) async fn serve(
         if input.is_empty() {
             input = Vec::new();
         }
-        let seat = session.as_ref().and_then(Session::seat).cloned();
-        let is_ended = seat.as_ref().is_some_and(|seat| seat.is_ended());
+        let active_session = session.as_ref().and_then(Session::active_session).cloned();
+        let is_ended =
+            active_session.as_ref().is_some_and(|active_session| active_session.is_ended());
         if is_at_end || is_ended || *stopping.borrow() {
             return Ok(());
         }
@@ -216,10 +217,10 @@ pub(crate) async fn serve(
             read = stream.read(&mut input) => {
                 let bytes = read?;
                 is_at_end = bytes == 0;
-                turns.note_read(bytes).await;
+                fair_share.note_read(bytes).await;
             }
             _ = stopping.changed() => {}
-            () = Seat::ended(seat.as_ref()) => {}
+            () = ActiveSession::ended(active_session.as_ref()) => {}
             () = tokio::time::sleep(patience) => return Ok(()),
         }
     }
@@ -253,7 +254,7 @@ fn renew_canceller(session: &mut Session) -> Canceller {
 }
 
 fn seated(mut session: Session) -> Session {
-    session.sit("json-lines");
+    session.register("json-lines");
     session
 }
 
@@ -373,13 +374,13 @@ async fn answer_request(
     let (budget, stall) = (Arc::clone(&shared.config.budget), shared.config.stall_timeout);
     let run = move || {
         let told = taken.check_in().and_then(|()| {
-            let room = || AnswerRoom::shared(budget.share(), stall);
+            let room = || ResultBudget::shared(budget.share(), stall);
             taken.answer_in(room().twice());
             let Some((key, op, body, lifetime)) = once else {
                 return answer::tell(&mut taken, id, request, room());
             };
             let scope = [taken.token().as_bytes(), b"json-lines", op.as_bytes()];
-            let once = Once::new(&key, &scope, &[&body], lifetime)?;
+            let once = IdempotencyKey::new(&key, &scope, &[&body], lifetime)?;
             answer::tell_once(&mut taken, id, &request, &once)
         });
         (taken, told)
@@ -410,10 +411,10 @@ fn body(line: &[u8]) -> Result<Vec<u8>> {
 }
 
 async fn hello(line: &Line<'_>, session: &mut Option<Session>, shared: &Shared) -> Result<Answer> {
-    let admission = Arc::clone(&shared.admission);
+    let authenticator = Arc::clone(&shared.authenticator);
     let (token, database) = (line.token.clone(), line.database.clone());
     let admit = move || {
-        let admitted = admission.admit(token.as_deref(), database.as_deref())?;
+        let admitted = authenticator.admit(token.as_deref(), database.as_deref())?;
         admitted.session.check_in().map(|()| admitted.session)
     };
     let admitted = tokio::task::spawn_blocking(admit).await;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::answer::Told;
 use super::line::{LoadLine, line_end, request_bytes_max};
-use crate::monitor::active_sessions::Seat;
+use crate::monitor::active_sessions::ActiveSession;
 use crate::protocol::binary::Stream;
 use crate::protocol::binary::bulk;
 use crate::protocol::binary::bulk::{Begin, CHUNKS_MAX, Chunk};
@@ -44,12 +44,12 @@ enum Waited {
 async fn wait(
     stream: &mut Stream,
     input: &mut Vec<u8>,
-    seat: Option<&Arc<Seat>>,
+    active_session: Option<&Arc<ActiveSession>>,
     stall: Duration,
 ) -> io::Result<Waited> {
     tokio::select! {
         read = tokio::time::timeout(stall, stream.read(input)) => Ok(Waited::Read(read??)),
-        () = Seat::ended(seat) => Ok(Waited::Ended),
+        () = ActiveSession::ended(active_session) => Ok(Waited::Ended),
     }
 }
 
@@ -78,7 +78,7 @@ impl<'s> Loading<'s> {
         let Self { id, begun, shared, since } = self;
         let stall = shared.config.stall_timeout;
         let most = request_bytes_max(&shared.config, session.as_ref());
-        let seat = session.as_ref().and_then(Session::seat).cloned();
+        let active_session = session.as_ref().and_then(Session::active_session).cloned();
         let (loading, mut to_load, mut failed) = match begun {
             Ok((loading, to_load)) => (Some(loading), Some(to_load), None),
             Err(e) => (None, None, Some(e)),
@@ -89,7 +89,11 @@ impl<'s> Loading<'s> {
                 searched = 0;
                 let line: Vec<u8> = input.drain(..length).collect();
                 let is_end = line.trim_ascii().is_empty();
-                if is_end && seat.as_ref().is_some_and(|seat| seat.is_ended()) {
+                if is_end
+                    && active_session
+                        .as_ref()
+                        .is_some_and(|active_session| active_session.is_ended())
+                {
                     return Ok(None);
                 }
                 chunk.extend_from_slice(&line);
@@ -117,7 +121,7 @@ impl<'s> Loading<'s> {
             if *is_at_end {
                 return Ok(None);
             }
-            match wait(stream, input, seat.as_ref(), stall).await? {
+            match wait(stream, input, active_session.as_ref(), stall).await? {
                 Waited::Read(bytes) => *is_at_end = bytes == 0,
                 Waited::Ended => return Ok(None),
             }

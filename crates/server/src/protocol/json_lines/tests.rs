@@ -9,7 +9,7 @@ use esker_wire::{Kind, pack};
 
 use super::{OPERATIONS, members};
 use crate::ServerConfig;
-use crate::protocol::binary::safety::{code_of, gate, hello, serve, token};
+use crate::protocol::binary::safety::{access_control, code_of, hello, serve, token};
 use crate::protocol::binary::tests::Running;
 use crate::resources::budget::{Budget, SMALL_BYTES};
 use crate::tenant::{TENANT_LOADS_MAX, TenantLimits, TenantName};
@@ -207,8 +207,8 @@ fn what_is_cancelled_before_it_is_done_ends_nothing_behind_it() {
 
 #[test]
 fn a_row_before_a_hello_is_no_larger_than_a_request() {
-    let gate = gate(TenantLimits::default());
-    let server = serve(&gate);
+    let access_control = access_control(TenantLimits::default());
+    let server = serve(&access_control);
     let stream = server.connect();
     let mut lines = Lines(stream.try_clone().unwrap(), BufReader::new(stream));
     lines.send(r#"{"id": 1, "op": "load", "table": "t"}"#);
@@ -226,7 +226,8 @@ fn a_part_of_a_row_of_a_load_has_a_share_of_the_budget() {
     let budget = Budget::new(64 << 20);
     let change = ServerConfig { budget: Arc::clone(&budget), ..ServerConfig::default() };
     let database = esker::Options::new().memory().unwrap();
-    let server = Running::with(change, || Arc::new(crate::auth::admission::Open::new(&database)));
+    let server =
+        Running::with(change, || Arc::new(crate::auth::authenticator::Open::new(&database)));
     let mut lines = Lines::connect(&server);
     lines.send(r#"{"op": "load", "table": "t"}"#);
     lines.0.write_all(b"{\"id\": 1, \"name\": \"").unwrap();
@@ -245,33 +246,36 @@ fn a_part_of_a_row_of_a_load_has_a_share_of_the_budget() {
 #[test]
 #[allow(clippy::disallowed_methods, reason = "sockets take real time")]
 fn a_load_ends_with_its_session() {
-    let gate = gate(TenantLimits::default());
-    let server = serve(&gate);
+    let access_control = access_control(TenantLimits::default());
+    let server = serve(&access_control);
     let stream = server.connect();
     let mut lines = Lines(stream.try_clone().unwrap(), BufReader::new(stream));
-    lines.ask(&format!(r#"{{"op": "hello", "token": "{}"}}"#, token(&gate, "admin", None).1));
+    lines.ask(&format!(
+        r#"{{"op": "hello", "token": "{}"}}"#,
+        token(&access_control, "admin", None).1
+    ));
     lines.ask(r#"{"op": "sql", "sql": "CREATE TABLE t (id i64 PRIMARY KEY)"}"#);
     lines.send("{\"op\": \"load\", \"table\": \"t\"}\n{\"id\": 1}");
     let main = TenantName::main();
-    let seat = gate.seats.list(&main)[0].id;
-    assert!(gate.seats.end(seat, &main));
+    let active_session = access_control.active_sessions.list(&main)[0].id;
+    assert!(access_control.active_sessions.end(active_session, &main));
     // Nobody may be there any more to read this.
     let _ = lines.0.write_all(b"\n");
     let mut told = String::new();
     let _ = lines.1.read_line(&mut told);
     assert_eq!(told, "", "the connection has ended");
-    let table = gate.tenants.get(&main).unwrap().database.table("t").unwrap();
+    let table = access_control.tenants.get(&main).unwrap().database.table("t").unwrap();
     assert_eq!(table.count().unwrap(), 0);
 }
 
 #[test]
 fn a_load_too_many_waits_for_its_turn() {
-    let gate = gate(TenantLimits::default());
-    let server = serve(&gate);
-    let tenant = gate.tenants.get(&TenantName::main()).unwrap();
+    let access_control = access_control(TenantLimits::default());
+    let server = serve(&access_control);
+    let tenant = access_control.tenants.get(&TenantName::main()).unwrap();
     let stream = server.connect();
     let mut lines = Lines(stream.try_clone().unwrap(), BufReader::new(stream));
-    let token = token(&gate, "admin", None).1;
+    let token = token(&access_control, "admin", None).1;
     lines.ask(&format!(r#"{{"op": "hello", "token": "{token}"}}"#));
     lines.ask(r#"{"op": "sql", "sql": "CREATE TABLE t (id i64 PRIMARY KEY)"}"#);
     let mut others: Vec<_> = std::iter::from_fn(|| tenant.usage.loads().try_begin()).collect();

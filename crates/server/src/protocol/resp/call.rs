@@ -193,8 +193,8 @@ impl<'c> Call<'c> {
     }
 
     /// Refuses what would be more than there may be, or too long.
-    pub fn expect_room(&self, entries: usize, bytes: usize) -> Outcome {
-        Ok(self.session()?.expect_room(entries, bytes)?)
+    pub fn reserve_quota(&self, entries: usize, bytes: usize) -> Outcome {
+        Ok(self.session()?.reserve_quota(entries, bytes)?)
     }
 
     /// The bucket, to read.

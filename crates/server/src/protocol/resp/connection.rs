@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::state::{Pending, State, Turn};
+use super::state::{Pending, State, StepOutcome};
 use crate::Result;
-use crate::monitor::active_sessions::Seat;
+use crate::monitor::active_sessions::ActiveSession;
 use crate::protocol::binary::Stream;
 use crate::resources::budget::{SMALL_BYTES, Share};
-use crate::resources::fair_share::Turns;
+use crate::resources::fair_share::FairShare;
 use crate::server::Shared;
 use crate::session::{Session, panic_guard::caught};
 
@@ -23,7 +23,7 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
     let mut state = State::of(shared, id);
     let mut stopping = shared.stopping.clone();
     let (mut incoming, mut outgoing) = (config.budget.share(), config.budget.share());
-    let (mut turns, mut is_at_end) = (Turns::default(), false);
+    let (mut fair_share, mut is_at_end) = (FairShare::default(), false);
     loop {
         let turn = match take_turn(state).await {
             Ok((kept, turn)) => {
@@ -37,16 +37,18 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
         state.reply.out.clear();
         state.reply.out.shrink_to(4 << 10);
         outgoing.resize(0);
-        let seat = state.session.as_ref().and_then(Session::seat).cloned();
-        let is_ended = seat.as_ref().is_some_and(|seat| seat.is_ended());
+        let active_session = state.session.as_ref().and_then(Session::active_session).cloned();
+        let is_ended =
+            active_session.as_ref().is_some_and(|active_session| active_session.is_ended());
         if is_ended {
             return Ok(());
         }
         let is_over = is_at_end || *stopping.borrow();
-        if answered.is_err() || turn == Turn::Close || (turn != Turn::Full && is_over) {
+        if answered.is_err() || turn == StepOutcome::Close || (turn != StepOutcome::Full && is_over)
+        {
             return Ok(());
         }
-        if turn == Turn::Full {
+        if turn == StepOutcome::Full {
             continue;
         }
         if let Err(e) = incoming.wait(state.held_bytes(), stall).await {
@@ -65,10 +67,10 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
             read = stream.read(&mut state.input) => {
                 let bytes = read?;
                 is_at_end = bytes == 0;
-                turns.note_read(bytes).await;
+                fair_share.note_read(bytes).await;
             }
             _ = stopping.changed() => {}
-            () = Seat::ended(seat.as_ref()) => return Ok(()),
+            () = ActiveSession::ended(active_session.as_ref()) => return Ok(()),
             () = tokio::time::sleep(patience) => {
                 if holds {
                     return end(&mut stream, &forgotten(patience), stall).await;
@@ -94,9 +96,9 @@ async fn end(stream: &mut Stream, e: &crate::Error, stall: Duration) -> io::Resu
 }
 
 /// Does what has come: at once, or on another thread what may take long.
-async fn take_turn(mut state: State) -> Result<(State, Turn)> {
+async fn take_turn(mut state: State) -> Result<(State, StepOutcome)> {
     let first = caught(|| state.turn(false))?;
-    if first != Turn::Long {
+    if first != StepOutcome::Long {
         return Ok((state, first));
     }
     let done = tokio::task::spawn_blocking(move || {

@@ -10,7 +10,7 @@ use super::document::words;
 use super::table::{COMMANDS, Command};
 use super::tests::Running;
 use crate::ServerConfig;
-use crate::auth::gate::{Gate, GateAdmission};
+use crate::auth::access_control::{AccessControl, TokenAuthenticator};
 use crate::config::Config;
 use crate::two_tenants::{Tenants, expect_nothing};
 
@@ -68,10 +68,11 @@ fn no_command_does_or_tells_anything_for_a_token_that_does_not_reach_it() {
     let resp_buckets = vec!["b".to_owned(), "c".to_owned()];
     let config =
         Config { memory: true, resp_listen: Some(local), resp_buckets, ..Config::default() };
-    let gate = Arc::new(Gate::open(config, &Environment::os(), None).unwrap());
-    let tenants = Tenants::new(&gate);
-    let server =
-        Running::with(ServerConfig::of(&gate).unwrap(), || Arc::new(GateAdmission::new(&gate)));
+    let access_control = Arc::new(AccessControl::open(config, &Environment::os(), None).unwrap());
+    let tenants = Tenants::new(&access_control);
+    let server = Running::with(ServerConfig::of(&access_control).unwrap(), || {
+        Arc::new(TokenAuthenticator::new(&access_control))
+    });
     let dead = tenants.dead_tokens();
     let (_, shop) = tenants.token("admin:shop", None);
     let mut count = 0;

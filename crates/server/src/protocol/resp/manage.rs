@@ -51,12 +51,12 @@ pub(super) fn select(call: &mut Call<'_>) -> Outcome {
 
 /// Lets whoever shows a token in, to a database of the server, or its own.
 fn let_in(call: &mut Call<'_>, database: &[u8], token: &[u8]) -> Outcome {
-    let Some(admission) = call.state.admission() else {
+    let Some(authenticator) = call.state.authenticator() else {
         return Err("ERR there are no tokens here".into());
     };
     let (database, token) = (String::from_utf8_lossy(database), String::from_utf8_lossy(token));
     let database = Some(&*database).filter(|name| *name != "default");
-    let admitted = admission.admit(Some(&token), database);
+    let admitted = authenticator.admit(Some(&token), database);
     let admitted = admitted.and_then(|admitted| {
         admitted.session.check_in()?;
         Ok(admitted)
@@ -69,7 +69,7 @@ fn let_in(call: &mut Call<'_>, database: &[u8], token: &[u8]) -> Outcome {
         }
         Ok(admitted) => {
             call.state.forget();
-            call.state.seat(admitted);
+            call.state.active_session(admitted);
             Ok(())
         }
         Err(e) if matches!(e.code(), Code::Unauthenticated | Code::Forbidden) => {

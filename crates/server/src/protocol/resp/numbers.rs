@@ -25,7 +25,7 @@ pub(super) fn decrby(call: &mut Call<'_>) -> Outcome {
 
 fn add(call: &mut Call<'_>, by: i64) -> Outcome {
     let key = call.argument(1);
-    call.expect_room(1, key.len() + 20)?;
+    call.reserve_quota(1, key.len() + 20)?;
     let value = call.edit(key, |value| {
         let before = value.map_or(Some(0), integer).ok_or(NOT_AN_INTEGER)?;
         let sum = before.checked_add(by).ok_or("ERR increment or decrement would overflow")?;
@@ -61,7 +61,7 @@ pub(super) fn incrbyfloat(call: &mut Call<'_>) -> Outcome {
     const NOT_A_FLOAT: &str = "ERR value is not a valid float";
     let (key, added) = (call.argument(1), call.argument(2));
     let by = float(added).ok_or(NOT_A_FLOAT)?;
-    call.expect_room(1, key.len() + 20)?;
+    call.reserve_quota(1, key.len() + 20)?;
     let value = call.edit(key, |value| {
         let value = value.unwrap_or(b"0");
         let sum = float(value).ok_or(NOT_A_FLOAT)? + by;

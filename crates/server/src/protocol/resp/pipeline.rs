@@ -52,7 +52,7 @@ struct Progress {
 impl State {
     /// Does the commands at the start of the input in one commit. Returns how many of its bytes
     /// they are: 0 when there are not two that can share one.
-    pub fn share_commit(&mut self, input: &[u8]) -> usize {
+    pub fn coalesce(&mut self, input: &[u8]) -> usize {
         let mut gathered = self.gather(input);
         if gathered.len() < 2 {
             return 0;
@@ -122,7 +122,7 @@ impl State {
         }
         let entries = gathered.iter().map(|item| item.arguments.len()).sum();
         let bytes = gathered.last().map_or(0, |item| item.end);
-        session.expect_room(entries, bytes).is_ok()
+        session.reserve_quota(entries, bytes).is_ok()
             && session.bucket_to_put(self.bucket_name()).is_ok()
     }
 
@@ -187,7 +187,7 @@ impl State {
                     let code = match self.run(item.command, &item.arguments, Some(transaction)) {
                         Ok(()) => None,
                         Err(Failure::Engine(e)) => return Err(e),
-                        Err(_) if self.is_short => {
+                        Err(_) if self.is_exhausted => {
                             self.reply.out.truncate(begun);
                             break;
                         }
@@ -236,10 +236,10 @@ impl State {
             if self.is_full() {
                 break;
             }
-            self.is_short = false;
+            self.is_exhausted = false;
             if index >= progress.admitted {
                 self.answer(&item.arguments);
-                if self.is_short {
+                if self.is_exhausted {
                     break;
                 }
                 end = item.end;
@@ -251,7 +251,7 @@ impl State {
                 None => self.perform(item.command, &item.arguments, None),
             };
             self.release_room();
-            if self.is_short {
+            if self.is_exhausted {
                 self.reply.out.truncate(begun);
                 break;
             }

@@ -10,7 +10,7 @@ use esker_vfs::Environment;
 
 use super::tests::{Directory, Running, exchange, next, random_command};
 use crate::ServerConfig;
-use crate::auth::gate::{Gate, GateAdmission};
+use crate::auth::access_control::{AccessControl, TokenAuthenticator};
 use crate::auth::token::NewToken;
 use crate::config::Config;
 use crate::resources::budget::Budget;
@@ -125,29 +125,34 @@ fn increments_of_many_are_all_counted() {
     assert_eq!(again.bucket("db0").unwrap().get_copy(b"n").unwrap(), Some(b"400".to_vec()));
 }
 
-fn gate(limits: TenantLimits) -> Arc<Gate> {
+fn access_control(limits: TenantLimits) -> Arc<AccessControl> {
     let local = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
     let config = Config { limits, memory: true, resp_listen: Some(local), ..Config::default() };
-    Arc::new(Gate::open(config, &Environment::os(), None).unwrap())
+    Arc::new(AccessControl::open(config, &Environment::os(), None).unwrap())
 }
 
-fn serve(gate: &Arc<Gate>) -> Running {
-    Running::with(ServerConfig::of(gate).unwrap(), || Arc::new(GateAdmission::new(gate)))
+fn serve(access_control: &Arc<AccessControl>) -> Running {
+    Running::with(ServerConfig::of(access_control).unwrap(), || {
+        Arc::new(TokenAuthenticator::new(access_control))
+    })
 }
 
-fn token(gate: &Gate, scope: &str) -> (String, String) {
+fn token(access_control: &AccessControl, scope: &str) -> (String, String) {
     let scopes = vec![scope.parse().unwrap()];
-    let made = gate.tokens.create(&NewToken { name: "t".into(), scopes, lifetime: None }).unwrap();
+    let made = access_control
+        .tokens
+        .create(&NewToken { name: "t".into(), scopes, lifetime: None })
+        .unwrap();
     (made.0.id, made.1)
 }
 
 #[test]
 fn a_token_lets_in_as_far_as_it_reaches_and_as_long_as_it_is_there() {
-    let gate = gate(TenantLimits::default());
-    gate.tenants.create(&"shop".parse().unwrap()).unwrap();
-    let server = serve(&gate);
-    let (admin_id, admin) = token(&gate, "admin");
-    let (_, reader) = token(&gate, "read");
+    let access_control = access_control(TenantLimits::default());
+    access_control.tenants.create(&"shop".parse().unwrap()).unwrap();
+    let server = serve(&access_control);
+    let (admin_id, admin) = token(&access_control, "admin");
+    let (_, reader) = token(&access_control, "read");
     let mut client = server.connect();
     assert_eq!(ask(&mut client, "GET k"), "-NOAUTH Authentication required.|");
     assert!(ask(&mut client, "HELLO 3").starts_with("-NOAUTH"));
@@ -169,7 +174,7 @@ fn a_token_lets_in_as_far_as_it_reaches_and_as_long_as_it_is_there() {
     assert_eq!(ask(&mut reads, "SET k w"), "+QUEUED|");
     assert!(ask(&mut reads, "EXEC").starts_with("*1|-NOPERM"));
     let mut writes = server.connect();
-    let (_, writer) = token(&gate, "write");
+    let (_, writer) = token(&access_control, "write");
     for line in [&format!("AUTH {writer}"), "SELECT 4", "MULTI", "SET k w"] {
         assert!(ask(&mut writes, line).starts_with('+'), "{line}");
     }
@@ -177,11 +182,11 @@ fn a_token_lets_in_as_far_as_it_reaches_and_as_long_as_it_is_there() {
     assert!(told.starts_with("*1|-NOPERM"), "it may make no bucket: {told}");
     assert_eq!(ask(&mut client, "MULTI"), "+OK|");
     assert_eq!(ask(&mut client, "SET k w"), "+QUEUED|");
-    gate.tokens.remove(&admin_id).unwrap();
+    access_control.tokens.remove(&admin_id).unwrap();
     assert!(ask(&mut client, "EXEC").starts_with("-NOAUTH"));
     assert!(ask(&mut client, "GET k").starts_with("-NOAUTH"));
     assert_eq!(ask(&mut reads, "GET k"), "$1|v|", "what was queued is not done");
-    let text = gate.metrics.text(&gate.tenants);
+    let text = access_control.metrics.text(&access_control.tenants);
     let wanted = "protocol=\"resp\",operation=\"set\",status=\"forbidden\"} 1\n";
     assert!(text.contains(wanted), "{text}");
 }
@@ -190,11 +195,11 @@ fn a_token_lets_in_as_far_as_it_reaches_and_as_long_as_it_is_there() {
 #[allow(clippy::disallowed_methods, reason = "requests are counted in real time")]
 fn a_tenant_has_its_limits() {
     let limits = TenantLimits { rows: Some(3), result_bytes: Some(5_000), ..Default::default() };
-    let gate = gate(TenantLimits::default());
-    let shop = gate.tenants.create(&"shop".parse().unwrap()).unwrap();
-    gate.tenants.set_limits(&shop, limits).unwrap();
-    let server = serve(&gate);
-    let (_, admin) = token(&gate, "admin");
+    let access_control = access_control(TenantLimits::default());
+    let shop = access_control.tenants.create(&"shop".parse().unwrap()).unwrap();
+    access_control.tenants.set_limits(&shop, limits).unwrap();
+    let server = serve(&access_control);
+    let (_, admin) = token(&access_control, "admin");
     let mut client = server.connect();
     assert_eq!(ask(&mut client, &format!("AUTH shop {admin}")), "+OK|");
     let long = "x".repeat(2_000);
@@ -206,7 +211,7 @@ fn a_tenant_has_its_limits() {
     assert_eq!(ask(&mut client, "DEL a b c"), ":3|");
     assert_eq!(ask(&mut client, "SET d 1"), "+OK|");
     let limits = TenantLimits { requests_per_second: Some(5), ..TenantLimits::default() };
-    gate.tenants.set_limits(&shop, limits).unwrap();
+    access_control.tenants.set_limits(&shop, limits).unwrap();
     let told: Vec<_> = (0..200).map(|_| ask(&mut client, "GET d")).collect();
     let passed = told.iter().filter(|told| !told.starts_with("-ERR more than 5 requests")).count();
     assert!(passed < 40, "{passed} of 200 in a moment");
@@ -216,22 +221,22 @@ fn a_tenant_has_its_limits() {
 
 #[test]
 fn a_transaction_is_whole_where_requests_are_too_many() {
-    let gate = gate(TenantLimits::default());
-    let shop = gate.tenants.create(&"shop".parse().unwrap()).unwrap();
-    let server = serve(&gate);
-    let (_, admin) = token(&gate, "admin");
+    let access_control = access_control(TenantLimits::default());
+    let shop = access_control.tenants.create(&"shop".parse().unwrap()).unwrap();
+    let server = serve(&access_control);
+    let (_, admin) = token(&access_control, "admin");
     let mut client = server.connect();
     assert_eq!(ask(&mut client, &format!("AUTH shop {admin}")), "+OK|");
     let none = TenantLimits { requests_per_second: Some(0), ..TenantLimits::default() };
-    gate.tenants.set_limits(&shop, none).unwrap();
+    access_control.tenants.set_limits(&shop, none).unwrap();
     assert!(ask(&mut client, "SET a 1").starts_with("-ERR more than 0 requests"));
     assert_eq!(ask(&mut client, "MULTI"), "+OK|");
     assert!(ask(&mut client, "SET a 1").starts_with("-ERR more than 0 requests"));
-    gate.tenants.set_limits(&shop, TenantLimits::default()).unwrap();
+    access_control.tenants.set_limits(&shop, TenantLimits::default()).unwrap();
     assert_eq!(ask(&mut client, "SET a 2"), "+QUEUED|");
-    gate.tenants.set_limits(&shop, none).unwrap();
+    access_control.tenants.set_limits(&shop, none).unwrap();
     assert!(ask(&mut client, "EXEC").starts_with("-EXECABORT"));
-    gate.tenants.set_limits(&shop, TenantLimits::default()).unwrap();
+    access_control.tenants.set_limits(&shop, TenantLimits::default()).unwrap();
     assert_eq!(ask(&mut client, "GET a"), "$-1|", "nothing was done");
 }
 
@@ -383,11 +388,11 @@ fn what_was_written_is_not_told_as_an_error() {
 #[test]
 fn no_command_answers_more_than_the_tenant_lets_it() {
     let limits = TenantLimits { result_bytes: Some(500), ..TenantLimits::default() };
-    let gate = gate(TenantLimits::default());
-    let shop = gate.tenants.create(&"shop".parse().unwrap()).unwrap();
-    gate.tenants.set_limits(&shop, limits).unwrap();
-    let server = serve(&gate);
-    let (_, admin) = token(&gate, "admin");
+    let access_control = access_control(TenantLimits::default());
+    let shop = access_control.tenants.create(&"shop".parse().unwrap()).unwrap();
+    access_control.tenants.set_limits(&shop, limits).unwrap();
+    let server = serve(&access_control);
+    let (_, admin) = token(&access_control, "admin");
     let mut client = server.connect();
     assert_eq!(ask(&mut client, &format!("AUTH shop {admin}")), "+OK|");
     let long = "x".repeat(600);
@@ -485,34 +490,34 @@ fn slow_commands_are_listed() {
     let resp_listen = Some(([127, 0, 0, 1], 0).into());
     let slow_query = Duration::ZERO;
     let config = Config { memory: true, slow_query, resp_listen, ..Config::default() };
-    let gate = Arc::new(Gate::open(config, &Environment::os(), None).unwrap());
-    let server = serve(&gate);
-    let (_, admin) = token(&gate, "admin");
+    let access_control = Arc::new(AccessControl::open(config, &Environment::os(), None).unwrap());
+    let server = serve(&access_control);
+    let (_, admin) = token(&access_control, "admin");
     let mut client = server.connect();
     assert_eq!(ask(&mut client, &format!("AUTH default {admin}")), "+OK|");
     assert_eq!(ask(&mut client, "SET a 1\r\nINCR a"), "+OK|:2|");
     assert_eq!(ask(&mut client, "MGET a b"), "*2|$1|2|$-1|");
-    let slow = gate.metrics.slow_statements(&crate::tenant::TenantName::main());
+    let slow = access_control.metrics.slow_statements(&crate::tenant::TenantName::main());
     let listed: Vec<_> = slow.iter().rev().map(|slow| slow.statement.as_str()).collect();
     assert_eq!(listed, ["auth", "set a: 2", "incr a: 1", "mget a: 2"]);
 }
 
 #[test]
 fn an_administrator_sees_who_is_connected_and_ends_it() {
-    let gate = gate(TenantLimits::default());
+    let access_control = access_control(TenantLimits::default());
     let main = crate::tenant::TenantName::main();
-    let server = serve(&gate);
-    let (id, admin) = token(&gate, "admin");
+    let server = serve(&access_control);
+    let (id, admin) = token(&access_control, "admin");
     let mut client = server.connect();
     assert_eq!(ask(&mut client, &format!("AUTH default {admin}")), "+OK|");
     assert_eq!(ask(&mut client, "SET a 1"), "+OK|");
-    assert_eq!(gate.seats.list(&main)[0].transaction_ms, None);
+    assert_eq!(access_control.active_sessions.list(&main)[0].transaction_ms, None);
     assert_eq!(ask(&mut client, "WATCH a"), "+OK|");
-    let listed = gate.seats.list(&main);
+    let listed = access_control.active_sessions.list(&main);
     assert_eq!((listed.len(), listed[0].protocol, listed[0].token.as_str()), (1, "resp", &*id));
     assert!(listed[0].transaction_ms.is_some());
     assert_eq!(ask(&mut client, "UNWATCH"), "+OK|");
-    assert_eq!(gate.seats.list(&main)[0].transaction_ms, None);
-    assert!(gate.seats.end(listed[0].id, &main));
+    assert_eq!(access_control.active_sessions.list(&main)[0].transaction_ms, None);
+    assert!(access_control.active_sessions.end(listed[0].id, &main));
     assert_eq!(client.read(&mut [0; 10]).unwrap(), 0, "it is closed");
 }

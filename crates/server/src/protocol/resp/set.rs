@@ -189,7 +189,7 @@ fn options(call: &Call<'_>) -> Outcome<SetOptions> {
 /// Sets a value; tells whether it was set, and the value before.
 fn put(call: &Call<'_>, value: &[u8], options: &SetOptions) -> Outcome<(bool, Option<Vec<u8>>)> {
     let key = call.argument(1);
-    call.expect_room(1, key.len() + value.len())?;
+    call.reserve_quota(1, key.len() + value.len())?;
     let needs_before =
         options.if_absent || options.if_present || options.tells || options.end == End::Keep;
     // Whether a date is over is known where the moment is fixed.

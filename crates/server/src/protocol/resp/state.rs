@@ -15,11 +15,11 @@ use super::reply::Reply;
 use super::table::{self, Command};
 use super::watch::Watching;
 use crate::Code;
-use crate::auth::admission::{Admission, Admitted};
+use crate::auth::authenticator::{Admitted, Authenticator};
 use crate::resources::budget::{SMALL_BYTES, Share};
 use crate::server::Shared;
 use crate::session::group_sync::Durability;
-use crate::session::{AnswerRoom, Session, Words};
+use crate::session::{RequestSummary, ResultBudget, Session};
 
 /// Answers that wait to be written, in bytes; past it no command is begun.
 const OUT_BYTES_MAX: usize = 1 << 20;
@@ -54,7 +54,7 @@ pub(super) struct Pending {
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum StepOutcome {
     /// The rest of a command is missing.
     Incomplete,
     /// The next command may take long.
@@ -95,7 +95,7 @@ pub(super) struct State {
     /// Commands between MULTI and EXEC are done: nothing can be written before the last of them.
     pub is_within_exec: bool,
     /// The last command was refused only as it must not wait here: it has to be done again.
-    pub is_short: bool,
+    pub is_exhausted: bool,
     /// The share of the budget of large answers.
     pub held: Option<Share>,
 }
@@ -124,7 +124,7 @@ impl State {
             may_wait: false,
             wait_until: Instant::now(),
             is_within_exec: false,
-            is_short: false,
+            is_exhausted: false,
             held: None,
         }
     }
@@ -143,15 +143,15 @@ impl State {
         let mut this = Self::new(cursors, buckets, config.request_bytes_max);
         this.shared = Some(Arc::clone(shared));
         this.id = id;
-        if let Ok(admitted) = shared.admission.admit(None, None) {
-            this.seat(admitted);
+        if let Ok(admitted) = shared.authenticator.admit(None, None) {
+            this.active_session(admitted);
         }
         this
     }
 
-    pub fn seat(&mut self, admitted: Admitted) {
+    pub fn active_session(&mut self, admitted: Admitted) {
         let mut session = admitted.session;
-        session.sit("resp");
+        session.register("resp");
         self.session = Some(session);
         self.durability = Some(admitted.durability);
     }
@@ -162,8 +162,8 @@ impl State {
         Place { database, bucket: self.bucket_name().to_owned() }
     }
 
-    pub fn admission(&self) -> Option<Arc<dyn Admission>> {
-        self.shared.as_ref().map(|shared| Arc::clone(&shared.admission))
+    pub fn authenticator(&self) -> Option<Arc<dyn Authenticator>> {
+        self.shared.as_ref().map(|shared| Arc::clone(&shared.authenticator))
     }
 
     /// How many connections there are.
@@ -210,14 +210,14 @@ impl State {
         loop {
             let turn = self.turn(true);
             out.append(&mut self.reply.out);
-            if turn != Turn::Full {
+            if turn != StepOutcome::Full {
                 return out;
             }
         }
     }
 
     /// Does the commands that have come, as far as it goes.
-    pub fn turn(&mut self, may_wait: bool) -> Turn {
+    pub fn turn(&mut self, may_wait: bool) -> StepOutcome {
         let input = std::mem::take(&mut self.input);
         let mut parser = std::mem::take(&mut self.parser);
         let mut read_to = 0;
@@ -227,18 +227,18 @@ impl State {
             self.wait_until = Instant::now() + shared.config.stall_timeout;
         }
         // What has to wait waits on another thread, and behind the answers before it.
-        let waits = if may_wait { Turn::Full } else { Turn::Long };
+        let waits = if may_wait { StepOutcome::Full } else { StepOutcome::Long };
         let turn = loop {
             if self.is_closing {
-                break Turn::Close;
+                break StepOutcome::Close;
             }
             if self.is_full() {
-                break Turn::Full;
+                break StepOutcome::Full;
             }
             let most = self.request_bytes_max;
             let most = if self.session.is_some() { most } else { most.min(SMALL_BYTES) };
             match parser.next(input.get(read_to..).unwrap_or_default(), most) {
-                Ok(None) => break Turn::Incomplete,
+                Ok(None) => break StepOutcome::Incomplete,
                 Ok(Some((arguments, length))) => {
                     let found = table::asked(&arguments);
                     let command = found.map(|(_, command)| command);
@@ -249,16 +249,16 @@ impl State {
                     let rest = input.get(read_to..).unwrap_or_default();
                     // With others behind it.
                     let mut done = match command.filter(|_| rest.len() > length) {
-                        Some(command) if command.is_write() => self.share_commit(rest),
+                        Some(command) if command.is_write() => self.coalesce(rest),
                         Some(command) if command.name == "get" => self.read_together(rest),
                         _ => 0,
                     };
                     if done == 0 {
-                        self.is_short = false;
+                        self.is_exhausted = false;
                         if !arguments.is_empty() {
                             self.answer(&arguments);
                         }
-                        if self.is_short {
+                        if self.is_exhausted {
                             parser.restart();
                             break waits;
                         }
@@ -298,7 +298,7 @@ impl State {
             None => Err(self.unknown(arguments).into()),
         };
         self.release_room();
-        if self.is_short {
+        if self.is_exhausted {
             self.reply.out.truncate(start);
             return;
         }
@@ -338,7 +338,7 @@ impl State {
             let took = Duration::from_nanos(took);
             session.note(took, failed.is_none(), || match table::COMMANDS.get(position) {
                 Some(command) => words(command, arguments),
-                None => Words::Alone("command"),
+                None => RequestSummary::Alone("command"),
             });
         }
         if let Some(shared) = &self.shared {
@@ -433,7 +433,7 @@ impl State {
         self.reply = reply;
         if let Some(session) = &self.session {
             let room = session.end_answer();
-            self.is_short = outcome.is_err() && room.is_short();
+            self.is_exhausted = outcome.is_err() && room.is_exhausted();
             match (room.into_share(), &mut self.held) {
                 (Some(share), Some(held)) if outcome.is_ok() => held.absorb(share),
                 (Some(share), held) if outcome.is_ok() => *held = Some(share),
@@ -470,16 +470,16 @@ impl State {
 
     /// Where the answer of a command lies. Only the first of a turn waits for memory: who waited
     /// with answers that others wait for would keep them from going on, and be kept by them.
-    fn answer_room(&self) -> AnswerRoom {
+    fn answer_room(&self) -> ResultBudget {
         let is_first = self.reply.out.is_empty() && self.held.is_none();
         let room = match &self.shared {
-            None => AnswerRoom::default(),
-            Some(_) if !self.may_wait => AnswerRoom::at_once(),
+            None => ResultBudget::default(),
+            Some(_) if !self.may_wait => ResultBudget::at_once(),
             Some(shared) if is_first || self.is_within_exec => {
                 let patience = self.wait_until.saturating_duration_since(Instant::now());
-                AnswerRoom::shared(shared.config.budget.share(), patience)
+                ResultBudget::shared(shared.config.budget.share(), patience)
             }
-            Some(shared) => AnswerRoom::beside_others(shared.config.budget.share()),
+            Some(shared) => ResultBudget::beside_others(shared.config.budget.share()),
         };
         room.at_most(ANSWER_BYTES_MAX)
     }
@@ -506,12 +506,14 @@ impl State {
 }
 
 /// A command in a few words: its name and its first key, and nothing of what may be a token.
-fn words(command: &Command, arguments: &[Cow<'_, [u8]>]) -> Words {
+fn words(command: &Command, arguments: &[Cow<'_, [u8]>]) -> RequestSummary {
     match arguments.get(1) {
-        Some(first) if !command.is_open() => {
-            Words::Keys { operation: command.name, place: shown(first), count: arguments.len() - 1 }
-        }
-        _ => Words::Alone(command.name),
+        Some(first) if !command.is_open() => RequestSummary::Keys {
+            operation: command.name,
+            place: shown(first),
+            count: arguments.len() - 1,
+        },
+        _ => RequestSummary::Alone(command.name),
     }
 }
 

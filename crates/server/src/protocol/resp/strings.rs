@@ -17,7 +17,7 @@ pub(super) fn strlen(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn append(call: &mut Call<'_>) -> Outcome {
     let (key, more, most) = (call.argument(1), call.argument(2), call.state.request_bytes_max);
-    call.expect_room(1, key.len() + more.len())?;
+    call.reserve_quota(1, key.len() + more.len())?;
     let value = call.edit(key, |value| {
         let value = [value.unwrap_or_default(), more].concat();
         if value.len() > most { Err(TOO_LONG.into()) } else { Ok(value) }
@@ -59,7 +59,7 @@ pub(super) fn setrange(call: &mut Call<'_>) -> Outcome {
     if end > call.state.request_bytes_max {
         return Err(TOO_LONG.into());
     }
-    call.expect_room(1, key.len() + end)?;
+    call.reserve_quota(1, key.len() + end)?;
     let value = call.edit(key, |value| {
         let mut value = value.unwrap_or_default().to_vec();
         value.resize(value.len().max(end), 0);
@@ -100,7 +100,10 @@ fn pairs<'c>(call: &Call<'c>) -> Outcome<Vec<(&'c [u8], &'c [u8])>> {
         let [key, value] = pair else { return Err(call.wrong_count()) };
         pairs.push((&**key, &**value));
     }
-    call.expect_room(pairs.len(), pairs.iter().map(|(key, value)| key.len() + value.len()).sum())?;
+    call.reserve_quota(
+        pairs.len(),
+        pairs.iter().map(|(key, value)| key.len() + value.len()).sum(),
+    )?;
     Ok(pairs)
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use esker::{Database, Options};
 
 use super::state::State;
-use crate::auth::admission::{Admission, Open};
+use crate::auth::authenticator::{Authenticator, Open};
 use crate::session::{Everything, SessionLimits};
 use crate::{Server, ServerConfig, Session};
 
@@ -400,13 +400,17 @@ impl Running {
         Self::with(config, || Arc::new(Open::new(database)))
     }
 
-    pub fn with(config: ServerConfig, admission: impl FnOnce() -> Arc<dyn Admission>) -> Self {
+    pub fn with(
+        config: ServerConfig,
+        authenticator: impl FnOnce() -> Arc<dyn Authenticator>,
+    ) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.unwrap();
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let config = ServerConfig { listen: None, resp_listen: Some(local), ..config };
-        let server = runtime.block_on(async { Server::start(config, admission()).await.unwrap() });
+        let server =
+            runtime.block_on(async { Server::start(config, authenticator()).await.unwrap() });
         Self { address: server.resp_address().unwrap(), server: Some(server), runtime }
     }
 

@@ -12,7 +12,7 @@ use esker_vfs::Environment;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use crate::auth::gate::{Gate, GateAdmission};
+use crate::auth::access_control::{AccessControl, TokenAuthenticator};
 use crate::config::Config;
 use crate::{Server, ServerConfig};
 
@@ -75,13 +75,14 @@ fn the_port_is_encrypted_where_a_client_asks_for_it() {
         memory: true,
         ..Config::default()
     };
-    let gate = Arc::new(Gate::open(config, &Environment::os(), None).unwrap());
+    let access_control = Arc::new(AccessControl::open(config, &Environment::os(), None).unwrap());
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let start = |is_plain_resp_allowed| {
-        let admission = Arc::new(GateAdmission::new(&gate));
-        let config = ServerConfig { is_plain_resp_allowed, ..ServerConfig::of(&gate).unwrap() };
-        runtime.block_on(Server::start(config, admission)).unwrap()
+        let authenticator = Arc::new(TokenAuthenticator::new(&access_control));
+        let config =
+            ServerConfig { is_plain_resp_allowed, ..ServerConfig::of(&access_control).unwrap() };
+        runtime.block_on(Server::start(config, authenticator)).unwrap()
     };
     let server = start(true);
     let address = server.resp_address().unwrap();

@@ -99,7 +99,7 @@ impl<'q> Attempt<'q> {
         match done {
             Ok(()) => {
                 if let Some(admitted) = state.next_seat.take() {
-                    state.seat(admitted);
+                    state.active_session(admitted);
                 }
                 Ok(())
             }

@@ -7,7 +7,7 @@ use esker_format::json::{Json, Kind, Step, array, parse_path, string};
 use super::super::written::written;
 use super::Call;
 use crate::Result;
-use crate::exec::evaluate::meter::{Meter, Room};
+use crate::exec::evaluate::meter::{Meter, Reservation};
 use crate::exec::evaluate::vector::{Lanes, Vector};
 use crate::model::{Function as F, is_path};
 
@@ -68,7 +68,11 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>) -> Result<Vector<'a>> {
 }
 
 /// The value as text: a string as it is, anything else as JSON; `None` for null.
-fn text<'a>(part: Json<'_>, room: &mut Room<'a>, meter: &Meter<'a>) -> Result<Option<String>> {
+fn text<'a>(
+    part: Json<'_>,
+    room: &mut Reservation<'a>,
+    meter: &Meter<'a>,
+) -> Result<Option<String>> {
     Ok(match part.kind() {
         Kind::Null => None,
         Kind::String(text) => Some(text.to_owned()),

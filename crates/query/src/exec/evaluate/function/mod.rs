@@ -15,7 +15,7 @@ pub(crate) use moment::Unit;
 
 use super::{choose, compute};
 use crate::bind::{Bound, Comparison};
-use crate::exec::evaluate::meter::{Meter, Room};
+use crate::exec::evaluate::meter::{Meter, Reservation};
 use crate::exec::evaluate::vector::{Lanes, Selection, Vector};
 use crate::exec::scan::rows::Rows;
 use crate::model::{Function, FunctionEntry, Makes};
@@ -176,7 +176,7 @@ impl<'a> Call<'_, 'a> {
     fn map_bytes(
         &self,
         len: usize,
-        mut one: impl FnMut(usize, &mut Room<'a>) -> Result<Option<Cow<'a, [u8]>>>,
+        mut one: impl FnMut(usize, &mut Reservation<'a>) -> Result<Option<Cow<'a, [u8]>>>,
     ) -> Result<Vector<'a>> {
         let mut nulls = vec![false; len];
         let (mut values, mut room) = (Vec::with_capacity(len), self.meter.room(self.entry.name));

@@ -43,7 +43,7 @@ impl Connection<'_> {
             }
         }
         if let Some(admitted) = finished.admitted {
-            self.seat(admitted);
+            self.active_session(admitted);
         }
     }
 

@@ -42,11 +42,11 @@ use super::bulk::Chunk;
 use super::job::JobOutput;
 use super::operations::Asked;
 use super::{Stream, buffers};
-use crate::auth::admission::Admitted;
-use crate::monitor::active_sessions::Seat;
+use crate::auth::authenticator::Admitted;
+use crate::monitor::active_sessions::ActiveSession;
 use crate::resources::budget::Share;
-use crate::resources::fair_share::Turns;
-use crate::resources::spin::{LINGER, PROMPT};
+use crate::resources::fair_share::FairShare;
+use crate::resources::spin::{PROMPT, SPIN};
 use crate::server::Shared;
 use crate::session::group_sync;
 use crate::session::group_sync::{Durability, Reached};
@@ -85,7 +85,7 @@ struct Connection<'s> {
     is_over: bool,
     /// `None` before the client has been let in, and while a job has it.
     session: Option<Session>,
-    seat: Option<Arc<Seat>>,
+    active_session: Option<Arc<ActiveSession>>,
     is_away: bool,
     durability: Option<(Arc<Durability>, watch::Receiver<Reached>)>,
     running: BTreeMap<u32, Running>,
@@ -121,7 +121,7 @@ pub(super) async fn serve(stream: Stream, input: Vec<u8>, shared: &Shared) -> io
         outgoing: shared.config.budget.share(),
         is_over: false,
         session: None,
-        seat: None,
+        active_session: None,
         is_away: false,
         durability: None,
         running: BTreeMap::new(),
@@ -132,12 +132,12 @@ pub(super) async fn serve(stream: Stream, input: Vec<u8>, shared: &Shared) -> io
         full: None,
         is_at_end: false,
         is_prompt: false,
-        number: shared.lingering.number(),
+        number: shared.spin.number(),
         deadline,
         timer: Box::pin(tokio::time::sleep_until(deadline)),
     };
-    if let Ok(admitted) = shared.admission.admit(None, None) {
-        connection.seat(admitted);
+    if let Ok(admitted) = shared.authenticator.admit(None, None) {
+        connection.active_session(admitted);
     }
     let result = connection.run().await;
     connection.running.values().for_each(|running| running.cancel.cancel());
@@ -156,25 +156,26 @@ enum Event {
     Refused(crate::Error),
     /// There is one for the answers.
     Covered,
-    Room,
+    QuotaReservation,
     Late,
 }
 
 impl Connection<'_> {
-    fn seat(&mut self, admitted: Admitted) {
+    fn active_session(&mut self, admitted: Admitted) {
         let reached = admitted.durability.subscribe();
         self.durability = Some((admitted.durability, reached));
         let mut session = admitted.session;
-        session.sit("wire");
-        self.seat = session.seat().cloned();
+        session.register("wire");
+        self.active_session = session.active_session().cloned();
         self.session = Some(session);
     }
 
     async fn run(&mut self) -> io::Result<()> {
         let mut stopping = self.shared.stopping.clone();
-        let mut turns = Turns::default();
+        let mut fair_share = FairShare::default();
         loop {
-            if self.seat.as_ref().is_some_and(|seat| seat.is_ended()) {
+            if self.active_session.as_ref().is_some_and(|active_session| active_session.is_ended())
+            {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
             let has_more = self.handle_input();
@@ -199,9 +200,9 @@ impl Connection<'_> {
                 }
                 match self.stream.try_read(&mut self.input)? {
                     Some(0) => self.end(),
-                    Some(bytes) => turns.note_read(bytes).await,
+                    Some(bytes) => fair_share.note_read(bytes).await,
                     None => {
-                        if !self.linger().await? {
+                        if !self.spin_for_more().await? {
                             self.wait((!stops).then_some(&mut stopping)).await?;
                         }
                     }
@@ -214,13 +215,13 @@ impl Connection<'_> {
 
     /// Looks for the next request for a moment, of a client that is prompt; true when something
     /// has come, or the client has gone.
-    async fn linger(&mut self) -> io::Result<bool> {
+    async fn spin_for_more(&mut self) -> io::Result<bool> {
         let is_idle = self.running.is_empty() && self.held.is_empty() && self.out.is_empty();
         if !is_idle || !std::mem::take(&mut self.is_prompt) {
             return Ok(false);
         }
-        let Some(_turn) = self.shared.lingering.turn(self.number) else { return Ok(false) };
-        let until = Instant::now() + LINGER;
+        let Some(_turn) = self.shared.spin.turn(self.number) else { return Ok(false) };
+        let until = Instant::now() + SPIN;
         while Instant::now() < until {
             tokio::task::yield_now().await;
             match self.stream.try_read(&mut self.input)? {
@@ -312,7 +313,7 @@ impl Connection<'_> {
             Event::Granted => self.wanted = None,
             Event::Refused(e) => self.refuse(&e),
             Event::Covered => self.is_over = false,
-            Event::Room => self.full = None,
+            Event::QuotaReservation => self.full = None,
             Event::Late => return Err(io::ErrorKind::TimedOut.into()),
         }
         Ok(())
@@ -366,7 +367,7 @@ impl Connection<'_> {
             ready = ready => ready.map(|()| Event::Ready),
             Some(output) = self.outputs.recv(), if takes_outputs => Ok(Event::Output(output)),
             () = reached => Ok(Event::Reached),
-            () = has_room, if room.is_some() => Ok(Event::Room),
+            () = has_room, if room.is_some() => Ok(Event::QuotaReservation),
             granted = self.incoming.wait(wanted, stall), if self.wanted.is_some() => {
                 Ok(granted.map_or_else(Event::Refused, |()| Event::Granted))
             }
@@ -374,7 +375,7 @@ impl Connection<'_> {
                 Ok(()) => Ok(Event::Covered),
                 Err(_) => Err(io::ErrorKind::TimedOut.into()),
             },
-            () = Seat::ended(self.seat.as_ref()) => Ok(Event::Ready),
+            () = ActiveSession::ended(self.active_session.as_ref()) => Ok(Event::Ready),
             true = stopped => Ok(Event::Ready),
             () = self.timer.as_mut(), if is_timed => Ok(Event::Late),
         }

@@ -12,7 +12,9 @@ use super::super::job::{self, Place, Work};
 use super::super::operations::Asked;
 use super::super::{decode, encode, point};
 use super::{Connection, Running};
-use crate::session::{AnswerRoom, Canceller, Once, Request, Session, panic_guard::caught};
+use crate::session::{
+    Canceller, IdempotencyKey, Request, ResultBudget, Session, panic_guard::caught,
+};
 use crate::{Error, Result};
 
 /// Where a frame says what it asks.
@@ -55,7 +57,7 @@ impl Connection<'_> {
                     }
                     let has_another = bytes.get(length + KIND_AT) == Some(&frame.code);
                     let may_share = has_another && !stops;
-                    let shared = if may_share { self.share_commit(bytes, &mut now) } else { 0 };
+                    let shared = if may_share { self.coalesce(bytes, &mut now) } else { 0 };
                     if stops && !is_about_another {
                         let e = Error::new(Code::Unavailable, "the server stops");
                         encode::error(&mut self.out, frame.id, &e);
@@ -168,15 +170,15 @@ impl Connection<'_> {
         let Some(session) = &self.session else { return Ok(Done::Answered(None)) };
         let (key, kind, payload) = decode::once(frame.payload)?;
         let request = decode::request(kind, payload)?;
-        Once::expect_alone(session, &request)?;
+        IdempotencyKey::expect_alone(session, &request)?;
         if request.only_reads() {
             return Ok(self.begin(frame.id, asked, request, false));
         }
         let scope = [session.token().as_bytes(), b"wire", &[kind.code()]];
         let lifetime = self.shared.config.idempotency_lifetime;
-        let once = Once::new(key, &scope, &[payload], lifetime)?;
+        let once = IdempotencyKey::new(key, &scope, &[payload], lifetime)?;
         let session = session.sibling();
-        self.start(frame.id, asked, Work::Once(once, request), session, true);
+        self.start(frame.id, asked, Work::IdempotencyKey(once, request), session, true);
         Ok(Done::Later)
     }
 
@@ -193,13 +195,13 @@ impl Connection<'_> {
     /// Answers a request for rows by key.
     fn answer_now(&mut self, frame: &Frame<'_>, asked: Asked) -> Result<Done> {
         let Some(session) = &self.session else { return Ok(Done::Answered(None)) };
-        session.answer_in(AnswerRoom::at_once().at_most(PAYLOAD_BYTES_MAX));
+        session.answer_in(ResultBudget::at_once().at_most(PAYLOAD_BYTES_MAX));
         let start = self.out.len();
         let (id, payload, out) = (frame.id, frame.payload, &mut self.out);
         let answer = || point::answer(session, asked.kind, id, payload, out);
         let caught = caught(|| session.database().without_waiting(answer));
         let (failed, commit) = caught.inspect_err(|_| self.out.truncate(start))?;
-        if failed.is_some() && session.is_short_of_room() {
+        if failed.is_some() && session.is_budget_exhausted() {
             let session = session.sibling();
             self.out.truncate(start);
             let work = Work::Keys(asked.kind, frame.payload.to_vec());
@@ -221,7 +223,7 @@ impl Connection<'_> {
             return self.begin_job(id, asked, request, session);
         }
         let (database, fresh) = (session.database().clone(), session.sibling());
-        session.answer_in(AnswerRoom::at_once().at_most(PAYLOAD_BYTES_MAX));
+        session.answer_in(ResultBudget::at_once().at_most(PAYLOAD_BYTES_MAX));
         let again = has_values(&request).then(|| request.clone());
         let run = || database.without_waiting(|| session.run(request));
         let (answer, commit) = match caught(run) {
@@ -238,7 +240,7 @@ impl Connection<'_> {
         let failed = answer.as_ref().err().map(Error::code);
         if failed.is_some()
             && let Some(request) = again
-            && let Some(session) = self.session.take_if(|session| session.is_short_of_room())
+            && let Some(session) = self.session.take_if(|session| session.is_budget_exhausted())
         {
             return self.begin_job(id, asked, request, session);
         }
@@ -308,18 +310,18 @@ impl Connection<'_> {
         if has_work || self.session.as_ref().is_some_and(Session::is_in_transaction) {
             return Err(Error::invalid("a hello while requests are under way"));
         }
-        let admission = &self.shared.admission;
-        if admission.is_ready(database) {
-            let admitted = admission.admit(token, database)?;
+        let authenticator = &self.shared.authenticator;
+        if authenticator.is_ready(database) {
+            let admitted = authenticator.admit(token, database)?;
             admitted.session.check_in()?;
-            self.seat(admitted);
+            self.active_session(admitted);
             encode::done(&mut self.out, frame.id, encode::version);
             return Ok(Done::Answered(None));
         }
         // The database has to be opened, which waits for the disk.
         let names = (token.map(str::to_owned), database.map(str::to_owned));
-        let admission = Arc::clone(admission);
-        job::admit(self.place(frame.id), admission, names);
+        let authenticator = Arc::clone(authenticator);
+        job::admit(self.place(frame.id), authenticator, names);
         self.is_away = true;
         self.note(frame.id, asked, Canceller::default(), None);
         Ok(Done::Later)

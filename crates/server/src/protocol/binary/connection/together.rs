@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::super::operations::Asked;
 use super::super::{decode, encode};
 use super::Connection;
-use crate::session::{Answer, Session, Words, panic_guard::caught};
+use crate::session::{Answer, RequestSummary, Session, panic_guard::caught};
 use crate::{Code, Error, Result};
 
 /// The most requests of one commit.
@@ -32,7 +32,7 @@ struct Gathered<'i> {
 impl Connection<'_> {
     /// Does the changes of rows at the start of the input in one commit. Returns how many of its
     /// bytes they are: 0 when there are not two that can share one.
-    pub(super) fn share_commit(&mut self, input: &[u8], now: &mut Instant) -> usize {
+    pub(super) fn coalesce(&mut self, input: &[u8], now: &mut Instant) -> usize {
         let Some(mut gathered) = self.gather(input) else { return 0 };
         let Some(session) = &self.session else { return 0 };
         if session.is_in_transaction() || session.expect_wanted().is_err() {
@@ -141,9 +141,9 @@ impl Connection<'_> {
 }
 
 impl Gathered<'_> {
-    fn words(&self) -> Words {
+    fn words(&self) -> RequestSummary {
         let operation = if self.kind == Kind::Update { "update" } else { "delete" };
-        Words::Keys { operation, place: self.table.to_owned(), count: self.frames.len() }
+        RequestSummary::Keys { operation, place: self.table.to_owned(), count: self.frames.len() }
     }
 }
 

@@ -7,11 +7,11 @@ use esker::{BackupReport, Database};
 use crate::Result;
 use crate::auth::token::{Principal, Standing, TokenStore};
 use crate::session::{Access, Level, NewBackup};
-use crate::tenant::{Loads, QueryPermit, Room, Tenant};
+use crate::tenant::{Loads, QueryPermit, QuotaReservation, Tenant};
 
 /// What a session of a principal may do in a tenant.
 #[derive(Debug)]
-pub(super) struct Pass {
+pub(super) struct Authorizer {
     principal: Principal,
     tenant: Arc<Tenant>,
     tokens: Arc<TokenStore>,
@@ -19,7 +19,7 @@ pub(super) struct Pass {
     standing: Option<Standing>,
 }
 
-impl Pass {
+impl Authorizer {
     pub fn new(principal: &Principal, tenant: &Arc<Tenant>, tokens: &Arc<TokenStore>) -> Self {
         let standing = (!principal.is_trusted()).then(|| Standing::new(&principal.id));
         let (principal, tenant) = (principal.clone(), Arc::clone(tenant));
@@ -27,7 +27,7 @@ impl Pass {
     }
 }
 
-impl Access for Pass {
+impl Access for Authorizer {
     fn expect(&self, level: Level, table: Option<&str>) -> Result<()> {
         self.principal.expect(level, Some(&self.tenant.name), table)
     }
@@ -40,18 +40,23 @@ impl Access for Pass {
         self.tenant.usage.count_request()
     }
 
-    fn expect_room(
+    fn reserve_quota(
         &self,
         database: &Database,
-        room: &mut Room,
+        room: &mut QuotaReservation,
         rows: u64,
         bytes: u64,
     ) -> Result<()> {
-        self.tenant.usage.expect_room(database, room, rows, bytes)
+        self.tenant.usage.reserve_quota(database, room, rows, bytes)
     }
 
-    fn expect_load_room(&self, database: &Database, room: &mut Room, rows: u64) -> Result<()> {
-        self.tenant.usage.expect_load_room(database, room, rows)
+    fn reserve_load_quota(
+        &self,
+        database: &Database,
+        room: &mut QuotaReservation,
+        rows: u64,
+    ) -> Result<()> {
+        self.tenant.usage.reserve_load_quota(database, room, rows)
     }
 
     fn begin_query(&self) -> Result<Option<QueryPermit>> {

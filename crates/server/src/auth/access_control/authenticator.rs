@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Gate;
-use crate::auth::admission::{Admission, Admitted};
+use super::AccessControl;
+use crate::auth::authenticator::{Admitted, Authenticator};
 use crate::session::group_sync::Durability;
 use crate::tenant::{Tenant, TenantName};
 use crate::{Error, Result};
@@ -15,22 +15,22 @@ type Entered = (Arc<Tenant>, Arc<Durability>);
 
 /// Lets those in who show a token, to the database that they name, or to the server's own.
 #[derive(Debug)]
-pub struct GateAdmission {
-    gate: Arc<Gate>,
+pub struct TokenAuthenticator {
+    access_control: Arc<AccessControl>,
     /// Where all connections come from, as far as the addresses tell that are listened on.
     peer: Option<IpAddr>,
     entered: Mutex<BTreeMap<TenantName, Entered>>,
 }
 
-impl GateAdmission {
+impl TokenAuthenticator {
     /// Behind a gate. Connections are taken for those of this machine when nothing is listened on
     /// that others reach.
     #[must_use]
-    pub fn new(gate: &Arc<Gate>) -> Self {
-        let listens = [gate.config.wire_listen, gate.config.resp_listen];
+    pub fn new(access_control: &Arc<AccessControl>) -> Self {
+        let listens = [access_control.config.wire_listen, access_control.config.resp_listen];
         let mut addresses = listens.into_iter().flatten().map(|address| address.ip());
         let peer = addresses.find(|ip| !ip.is_loopback());
-        Self { gate: Arc::clone(gate), peer, entered: Mutex::default() }
+        Self { access_control: Arc::clone(access_control), peer, entered: Mutex::default() }
     }
 
     fn durability(&self, tenant: &Arc<Tenant>) -> Arc<Durability> {
@@ -49,24 +49,24 @@ impl GateAdmission {
     }
 }
 
-impl Admission for GateAdmission {
+impl Authenticator for TokenAuthenticator {
     fn is_ready(&self, database: Option<&str>) -> bool {
         let name = database.map_or_else(|| Ok(TenantName::main()), str::parse);
         // What is no name is refused at once.
-        name.is_ok_and(|name| self.gate.tenants.find_open(&name).is_some())
+        name.is_ok_and(|name| self.access_control.tenants.find_open(&name).is_some())
     }
 
     fn admit(&self, token: Option<&str>, database: Option<&str>) -> Result<Admitted> {
-        let principal = self.gate.principal(token, self.peer)?;
+        let principal = self.access_control.principal(token, self.peer)?;
         let name = database.map_or_else(|| Ok(TenantName::main()), str::parse);
         let name = name.map_err(Error::invalid)?;
-        let tenant = self.gate.enter(&principal, &name)?;
+        let tenant = self.access_control.enter(&principal, &name)?;
         let durability = self.durability(&tenant);
-        Ok(Admitted { session: self.gate.session(&principal, &tenant), durability })
+        Ok(Admitted { session: self.access_control.session(&principal, &tenant), durability })
     }
 }
 
-impl Drop for GateAdmission {
+impl Drop for TokenAuthenticator {
     fn drop(&mut self) {
         let entered = self.entered.get_mut().unwrap_or_else(PoisonError::into_inner);
         entered.values().for_each(|(_, durability)| durability.stop());

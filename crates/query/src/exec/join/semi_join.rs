@@ -7,41 +7,41 @@ use esker_format::{ColumnSlice, Schema};
 use crate::Result;
 use crate::exec::scan::row_set::RowSet;
 use crate::exec::sort::sorter::Location;
-use crate::logical::Held;
+use crate::logical::SourceRef;
 use crate::source::{Part, Source, Zone};
 
 /// The rows of a source at some locations. Its indexes are not seen: they count other rows.
-pub(crate) struct Kept<'a> {
+pub(crate) struct SemiJoinSource<'a> {
     schema: Schema,
-    parts: Vec<KeptPart<'a>>,
+    parts: Vec<SemiJoinPart<'a>>,
 }
 
 /// Which rows of a part are left.
-struct KeptPart<'a> {
-    source: Held<'a>,
+struct SemiJoinPart<'a> {
+    source: SourceRef<'a>,
     index: usize,
     rows: RowSet,
     count: usize,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> SemiJoinSource<'a> {
     /// `locations` ascend, and are those of visible rows; the schema is that of the source, but for
     /// names.
-    pub(crate) fn new(source: &Held<'a>, schema: Schema, locations: &[Location]) -> Self {
+    pub(crate) fn new(source: &SourceRef<'a>, schema: Schema, locations: &[Location]) -> Self {
         let part = |index: usize| {
             let of = |l: &Location| (l.part as usize).cmp(&index);
             let start = locations.partition_point(|l| of(l).is_lt());
             let end = locations.partition_point(|l| of(l).is_le());
             let rows = locations.get(start..end).unwrap_or_default().iter().map(|l| l.row);
             let rows = RowSet::of_rows(rows.collect(), source.get().part(index).row_count());
-            KeptPart { source: source.clone(), index, rows, count: end - start }
+            SemiJoinPart { source: source.clone(), index, rows, count: end - start }
         };
         let parts = (0..source.get().part_count()).map(part).collect();
         Self { schema, parts }
     }
 }
 
-impl Source for Kept<'_> {
+impl Source for SemiJoinSource<'_> {
     fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -56,13 +56,13 @@ impl Source for Kept<'_> {
     }
 }
 
-impl KeptPart<'_> {
+impl SemiJoinPart<'_> {
     fn part(&self) -> &dyn Part {
         self.source.get().part(self.index)
     }
 }
 
-impl Part for KeptPart<'_> {
+impl Part for SemiJoinPart<'_> {
     fn row_count(&self) -> usize {
         self.part().row_count()
     }

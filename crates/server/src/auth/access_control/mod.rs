@@ -1,7 +1,7 @@
 //! Who comes in, to which database, under which limits: the same for all protocols.
 
-mod admission;
-mod pass;
+mod authenticator;
+mod authorizer;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use esker_vfs::Environment;
 
 use crate::auth::token::{Principal, TokenStore};
 use crate::config::Config;
-use crate::monitor::active_sessions::Seats;
+use crate::monitor::active_sessions::ActiveSessions;
 use crate::monitor::metrics::Metrics;
 use crate::resources::budget::Budget;
-use crate::session::{SessionLimits, Watch};
+use crate::session::{RequestLog, SessionLimits};
 use crate::tenant::{Tenant, TenantName, TenantOptions, Tenants};
 use crate::{Code, Error, Result, Session};
 
 pub use crate::monitor::clock_watch::watch_clocks;
-pub use admission::GateAdmission;
-use pass::Pass;
+pub use authenticator::TokenAuthenticator;
+use authorizer::Authorizer;
 
 /// What all protocols of a server share.
 #[derive(Debug)]
-pub struct Gate {
+pub struct AccessControl {
     /// What the server was told.
     pub config: Config,
     /// The machine.
@@ -35,12 +35,12 @@ pub struct Gate {
     /// What is counted.
     pub metrics: Arc<Metrics>,
     /// Who is connected.
-    pub seats: Arc<Seats>,
+    pub active_sessions: Arc<ActiveSessions>,
     /// The memory of what arrives and leaves.
     pub budget: Arc<Budget>,
 }
 
-impl Gate {
+impl AccessControl {
     /// Opens the database of a directory, or one in memory, with the tokens there.
     ///
     /// # Errors
@@ -75,8 +75,9 @@ impl Gate {
         let slow_ns = u64::try_from(config.slow_query.as_nanos()).unwrap_or(u64::MAX);
         let metrics = Arc::new(Metrics::new(environment, slow_ns));
         let budget = Budget::new(config.buffer_bytes_max);
-        let (environment, seats) = (environment.clone(), Seats::new(environment));
-        Ok(Self { config, environment, tenants, tokens, metrics, seats, budget })
+        let (environment, active_sessions) =
+            (environment.clone(), ActiveSessions::new(environment));
+        Ok(Self { config, environment, tenants, tokens, metrics, active_sessions, budget })
     }
 
     /// Whoever shows a token, or none.
@@ -114,19 +115,19 @@ impl Gate {
     /// A session of a principal in a tenant.
     #[must_use]
     pub fn session(&self, principal: &Principal, tenant: &Arc<Tenant>) -> Session {
-        let pass = Pass::new(principal, tenant, &self.tokens);
+        let authorizer = Authorizer::new(principal, tenant, &self.tokens);
         let memory_bytes = tenant.usage.limits().memory_bytes;
         let limits = SessionLimits {
             timeout: self.config.statement_timeout,
             memory_bytes: memory_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         };
-        let watch = Watch {
+        let watch = RequestLog {
             metrics: Arc::clone(&self.metrics),
-            seats: Arc::clone(&self.seats),
+            active_sessions: Arc::clone(&self.active_sessions),
             token: principal.id.clone(),
             tenant: tenant.name.clone(),
         };
-        Session::with(&tenant.database, Arc::new(pass), limits).watched(watch)
+        Session::with(&tenant.database, Arc::new(authorizer), limits).watched(watch)
     }
 
     /// What somebody who starts the server ought to know about its tokens.

@@ -18,7 +18,7 @@ pub struct Admitted {
 }
 
 /// Decides who is let in.
-pub trait Admission: fmt::Debug + Send + Sync {
+pub trait Authenticator: fmt::Debug + Send + Sync {
     /// Whether letting somebody in to a database waits for nothing.
     fn is_ready(&self, _database: Option<&str>) -> bool {
         true
@@ -46,7 +46,7 @@ impl Open {
     }
 }
 
-impl Admission for Open {
+impl Authenticator for Open {
     fn admit(&self, _token: Option<&str>, database: Option<&str>) -> Result<Admitted> {
         if let Some(name) = database {
             let message = format!("there is one database here, without a name; found {name:?}");
