@@ -58,7 +58,7 @@ pub struct Options {
     pub(crate) commit_bytes_max: usize,
     pub(crate) transaction_bytes_max: usize,
     pub(crate) pauses_large_commits: bool,
-    pub(crate) tell_commit: Option<fn(u64)>,
+    pub(crate) on_commit: Option<fn(u64)>,
     pub(crate) values: ValueLimits,
     pub(crate) paranoid: bool,
     pub(crate) cancel: Arc<AtomicBool>,
@@ -92,7 +92,7 @@ impl Default for Options {
             commit_bytes_max: COMMIT_BYTES_MAX,
             transaction_bytes_max: usize::MAX,
             pauses_large_commits: false,
-            tell_commit: None,
+            on_commit: None,
             values: ValueLimits::default(),
             paranoid: false,
             cancel: Arc::default(),
@@ -213,8 +213,8 @@ impl Options {
     /// before it is durable. For tests.
     #[doc(hidden)]
     #[must_use]
-    pub fn tell_commits(mut self, tell: fn(u64)) -> Self {
-        self.tell_commit = Some(tell);
+    pub fn on_commits(mut self, tell: fn(u64)) -> Self {
+        self.on_commit = Some(tell);
         self
     }
 

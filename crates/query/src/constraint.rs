@@ -11,7 +11,7 @@ use crate::exec::output::materialised::slice;
 use crate::exec::scan::rows::Rows;
 use crate::limits::Limits;
 use crate::model::{Expr, Function};
-use crate::source::{Part, Zone};
+use crate::source::{Fragment, Zone};
 use crate::{Error, Result};
 
 /// A condition on the rows of one schema.
@@ -108,7 +108,7 @@ fn changing(expr: &Expr) -> Option<&Expr> {
 /// All rows of a batch.
 struct Whole<'a>(&'a Batch);
 
-impl Part for Whole<'_> {
+impl Fragment for Whole<'_> {
     fn row_count(&self) -> usize {
         self.0.len()
     }

@@ -25,7 +25,7 @@ pub trait Source: Sync {
     fn part_count(&self) -> usize;
 
     /// One part. `index` is below [`Source::part_count`].
-    fn part(&self, index: usize) -> &dyn Part;
+    fn part(&self, index: usize) -> &dyn Fragment;
 
     /// Where the rows with some keys are: those that are visible, at least. Each key has one value
     /// for each key field, of the field's type. `None` when that cannot be told.
@@ -52,7 +52,7 @@ pub struct KeyRows {
 }
 
 /// Some rows of a table that lie together: a sealed segment or an open group.
-pub trait Part: Sync {
+pub trait Fragment: Sync {
     /// How many rows the part has, the dead and the invisible included.
     fn row_count(&self) -> usize;
 
@@ -69,7 +69,7 @@ pub trait Part: Sync {
     }
 
     /// A column of a batch. `position` is the field's position in the schema; `rows` lies within
-    /// what [`Part::batch_end`] allows.
+    /// what [`Fragment::batch_end`] allows.
     ///
     /// # Errors
     /// When the bytes behind it are damaged or cannot be read.
@@ -91,7 +91,8 @@ pub trait Part: Sync {
         None
     }
 
-    /// Tells what [`Part::lengths`] is asked for, of some rows of one zone. A part may forget it.
+    /// Tells what [`Fragment::lengths`] is asked for, of some rows of one zone. A part may forget
+    /// it.
     fn learn_lengths(&self, position: usize, rows: Range<usize>, lengths: RangeInclusive<u32>) {
         let _ = (position, rows, lengths);
     }
@@ -106,8 +107,8 @@ pub trait Part: Sync {
         0
     }
 
-    /// One run. `index` is below [`Part::run_count`].
-    fn run(&self, index: usize) -> Option<&dyn Run> {
+    /// One run. `index` is below [`Fragment::run_count`].
+    fn run(&self, index: usize) -> Option<&dyn IndexRun> {
         let _ = index;
         None
     }
@@ -117,7 +118,7 @@ pub trait Part: Sync {
         0
     }
 
-    /// One run of grams. `index` is below [`Part::gram_run_count`].
+    /// One run of grams. `index` is below [`Fragment::gram_run_count`].
     fn gram_run(&self, index: usize) -> Option<&dyn GramRun> {
         let _ = index;
         None
@@ -129,7 +130,7 @@ pub trait Part: Sync {
         0
     }
 
-    /// One run of bitmaps. `index` is below [`Part::bitmap_run_count`].
+    /// One run of bitmaps. `index` is below [`Fragment::bitmap_run_count`].
     fn bitmap_run(&self, index: usize) -> Option<&dyn BitmapRun> {
         let _ = index;
         None
@@ -197,7 +198,7 @@ pub trait GramRun: Sync {
 ///
 /// Invisible and dead rows have entries, too. In a run that is sorted exactly, entries that are
 /// equal in all fields come in the order of their rows.
-pub trait Run: Sync {
+pub trait IndexRun: Sync {
     /// The index's name.
     fn name(&self) -> &str;
 
@@ -233,13 +234,13 @@ pub trait Run: Sync {
     /// The rows of some entries.
     ///
     /// # Errors
-    /// As for [`Run::find`].
+    /// As for [`IndexRun::find`].
     fn rows(&self, entries: Range<usize>) -> Result<Cow<'_, [u32]>>;
 
     /// How many rows of some entries are visible.
     ///
     /// # Errors
-    /// As for [`Run::find`].
+    /// As for [`IndexRun::find`].
     fn count_visible(&self, entries: Range<usize>) -> Result<usize>;
 }
 

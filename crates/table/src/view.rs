@@ -35,7 +35,7 @@ struct PastSchema {
     until: u64,
     /// The time of it where rows expire by another field since, or no more: what the older field
     /// says of later times never came about.
-    told_until: Moment,
+    as_of_until: Moment,
     schema: Arc<Schema>,
 }
 
@@ -267,8 +267,8 @@ impl View {
         let schema = std::mem::replace(&mut self.schema, schema);
         let expiry = |schema: &Schema| schema.expiry_field().map(|field| field.id);
         let is_told_by_same = expiry(&schema) == expiry(&self.schema);
-        let told_until = if is_told_by_same { Moment::LAST } else { now };
-        self.past.push(PastSchema { until: commit, told_until, schema });
+        let as_of_until = if is_told_by_same { Moment::LAST } else { now };
+        self.past.push(PastSchema { until: commit, as_of_until, schema });
     }
 
     /// Until when a reader at a commit is told by the field of its schema what has expired. A
@@ -276,14 +276,14 @@ impl View {
     /// then. What expired after it would be back as soon as it is.
     #[must_use]
     #[inline]
-    pub fn told_until(&self, at: u64) -> Moment {
-        if self.past.is_empty() { Moment::LAST } else { self.told_by_past(at) }
+    pub fn as_of_until(&self, at: u64) -> Moment {
+        if self.past.is_empty() { Moment::LAST } else { self.as_of_past(at) }
     }
 
     #[cold]
-    fn told_by_past(&self, at: u64) -> Moment {
+    fn as_of_past(&self, at: u64) -> Moment {
         let later = self.past.iter().filter(|past| at < past.until);
-        later.map(|past| past.told_until).fold(Moment::LAST, Moment::first)
+        later.map(|past| past.as_of_until).fold(Moment::LAST, Moment::first)
     }
 
     /// The fields that readers at `oldest` or later may ask for.

@@ -8,7 +8,7 @@ use esker_table::table::Existing;
 
 use super::{Bucket, KeyCodec, PutOptions, TypedBucket, ValueCodec, codec, row};
 use crate::commit::pipeline::{fit_key, fit_row, key_bytes};
-use crate::commit::write_set::{CommitOptions, Part};
+use crate::commit::write_set::{CommitOptions, TableWrites};
 use crate::engine::Engine;
 use crate::statement::{CancellationCheck, within_limits, without_limits};
 use crate::table::for_each_prefetched;
@@ -269,11 +269,11 @@ impl Batch {
         let mut attempts = 0;
         loop {
             let now = self.by_table();
-            let parts: Vec<Part<'_>> =
-                now.iter().map(|now| Part::new(now.table.current())).collect();
+            let parts: Vec<TableWrites<'_>> =
+                now.iter().map(|now| TableWrites::new(now.table.current())).collect();
             let tables: Vec<_> = parts.iter().map(|part| part.current.core.id()).collect();
             let commit_options = CommitOptions { sync: self.sync, ..CommitOptions::default() };
-            let outcome = self.engine.commit_parts(parts, commit_options, |at, writer, part| {
+            let outcome = self.engine.commit_writes(parts, commit_options, |at, writer, part| {
                 now.get(at).map_or(Ok(()), |now| now.stage(writer, part, check_cancelled))
             });
             // A table that was cleared meanwhile is another one now.
@@ -320,7 +320,7 @@ impl<'a> BatchTarget<'a> {
     fn stage(
         &self,
         writer: &mut TableWriter,
-        part: &mut Part<'a>,
+        part: &mut TableWrites<'a>,
         check_cancelled: CancellationCheck<'_>,
     ) -> Result<()> {
         let current = part.current.clone();
@@ -340,7 +340,7 @@ impl<'a> BatchTarget<'a> {
     fn stage_one(
         &self,
         writer: &mut TableWriter,
-        part: &mut Part<'a>,
+        part: &mut TableWrites<'a>,
         change: &'a Change,
     ) -> Result<()> {
         match change {

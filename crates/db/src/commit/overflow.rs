@@ -34,7 +34,7 @@ use crate::commit::pipeline::{Put, Staged, entry, half_applied, key_bytes, refus
 use crate::commit::private_rows::PrivateRows;
 use crate::commit::private_rows::SegmentRows;
 use crate::commit::unique_check as unique;
-use crate::commit::write_set::{CommitOptions, Part};
+use crate::commit::write_set::{CommitOptions, TableWrites};
 use crate::commit::write_set::{expect_as_staged, purpose_of_parts};
 use crate::engine::{Catalogue, Engine};
 use crate::maintenance::FileSink;
@@ -95,14 +95,14 @@ impl Engine {
     /// the log holds; `staged_at` has been held since they were staged.
     pub(crate) fn spill(
         self: &Arc<Self>,
-        large: Vec<Part<'_>>,
-        small: Vec<Part<'_>>,
+        large: Vec<TableWrites<'_>>,
+        small: Vec<TableWrites<'_>>,
         commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Ticket> {
         let bytes = large.iter().map(|part| byte_count(&part.staged)).max().unwrap_or(0);
         let mut held = Reservation::new(&self.arena, Category::Load);
-        let linked = |part: &Part<'_>| {
+        let linked = |part: &TableWrites<'_>| {
             part.private.as_ref().map_or(0, |private| private.linked_bytes(&part.current.core))
         };
         let linked: u64 = large.iter().map(linked).sum();
@@ -112,7 +112,7 @@ impl Engine {
         }
         let mut sink = FileSink::new(self);
         let mut spilled = Vec::new();
-        for Part { current, staged, mut private } in large {
+        for TableWrites { current, staged, mut private } in large {
             let (puts, deletes, places) = staged.into_parts();
             let written = self.write_segments(&current, puts, &mut sink)?;
             private.as_mut().map_or(Ok(()), |private| private.open(self))?;
@@ -185,7 +185,7 @@ impl Engine {
 
     fn install_spilled(
         &self,
-        (mut spilled, mut small): (Vec<Spilled<'_>>, Vec<Part<'_>>),
+        (mut spilled, mut small): (Vec<Spilled<'_>>, Vec<TableWrites<'_>>),
         commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,
         (sink, held): (&mut FileSink<'_>, Reservation),
@@ -217,7 +217,7 @@ impl Engine {
                 false => Purpose::Adds,
             };
             let ticket = self.append_edit_for(purpose, &edit)?;
-            self.tell_commit(ticket);
+            self.on_commit(ticket);
             sink.keep();
             spilled.iter().filter_map(|s| s.private.as_ref()).for_each(PrivateRows::keep);
             // What is linked takes its place.

@@ -20,7 +20,7 @@ use esker_table::{PinnedLocations, Table as TableCore, TableWriter};
 
 use crate::commit::journal::Ticket;
 use crate::commit::staged_keys::StagedKeys;
-use crate::commit::write_set::{CommitOptions, Part};
+use crate::commit::write_set::{CommitOptions, TableWrites};
 use crate::commit::{overflow as spill, unique_check as unique};
 use crate::engine::{Catalogue, Engine};
 use crate::table::TableVersion;
@@ -254,7 +254,7 @@ impl Engine {
             let mut catalogue = self.lock_for_change()?;
             let mut staged = Staged::default();
             let result = refuse_other_schema(&mut catalogue, table, &current.schema)
-                .and_then(|()| self.tell_time(&mut catalogue, current))
+                .and_then(|()| self.on_time(&mut catalogue, current))
                 .and_then(|()| stage(&mut catalogue, &mut staged))
                 .and_then(|result| {
                     self.end_expired_holders(&mut catalogue, current, &staged)?;
@@ -279,7 +279,7 @@ impl Engine {
                 drop(catalogue);
                 let commit_options =
                     CommitOptions { sync: staged.sync, ..CommitOptions::default() };
-                let part = Part { staged, ..Part::new(current.clone()) };
+                let part = TableWrites { staged, ..TableWrites::new(current.clone()) };
                 self.commit_with_files(vec![part], commit_options, &guard)?;
                 return result;
             }
@@ -290,14 +290,14 @@ impl Engine {
     }
 
     /// Tells a test which number a commit got.
-    pub(crate) fn tell_commit(&self, ticket: Ticket) {
-        if let Some(tell) = self.options.tell_commit {
+    pub(crate) fn on_commit(&self, ticket: Ticket) {
+        if let Some(tell) = self.options.on_commit {
             tell(ticket.commit());
         }
     }
 
     /// Tells the writer of a table whose rows expire what time it is.
-    pub fn tell_time(&self, catalogue: &mut Catalogue, current: &TableVersion) -> Result<()> {
+    pub fn on_time(&self, catalogue: &mut Catalogue, current: &TableVersion) -> Result<()> {
         if self.has_expiring()
             && current.schema.expiry_field().is_some()
             && let Some(entry) = catalogue.tables.get_mut(&current.core.id())
@@ -333,7 +333,7 @@ impl Engine {
         let ticket = self.append(staged.purpose(), ROWS_FRAME, scratch.as_bytes())?;
         scratch.clear();
         let commit = ticket.commit();
-        self.tell_commit(ticket);
+        self.on_commit(ticket);
         if planted("published_before_applied") {
             self.watermarks.publish(commit);
         }
@@ -415,7 +415,7 @@ impl Engine {
             let before = self.freeze_if_full(entry, batch.len());
             let ticket = self.append(Purpose::Adds, ROWS_FRAME, scratch.as_bytes())?;
             scratch.clear();
-            self.tell_commit(ticket);
+            self.on_commit(ticket);
             let new_row_group = &mut || self.new_row_group();
             if let Err(e) =
                 entry.writer.push_batch((batch, &long), first, ticket.commit(), new_row_group)

@@ -24,14 +24,14 @@ use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// The changes of one table within a commit.
-pub(crate) struct Part<'r> {
+pub(crate) struct TableWrites<'r> {
     pub current: TableVersion,
     pub staged: Staged<'r>,
     /// What a transaction has put into segments already.
     pub private: Option<PrivateRows>,
 }
 
-impl Part<'_> {
+impl TableWrites<'_> {
     /// No changes yet.
     pub fn new(current: TableVersion) -> Self {
         Self { current, staged: Staged::default(), private: None }
@@ -84,11 +84,11 @@ impl Engine {
     /// One atomic commit: `stage` validates the changes of each table, which it is told by its
     /// place among the parts, under the commit lock. Returns the commit's number; 0 when nothing
     /// was changed.
-    pub fn commit_parts<'r>(
+    pub fn commit_writes<'r>(
         self: &Arc<Self>,
-        mut parts: Vec<Part<'r>>,
+        mut parts: Vec<TableWrites<'r>>,
         commit_options: CommitOptions<'_>,
-        mut stage: impl FnMut(usize, &mut TableWriter, &mut Part<'r>) -> Result<()>,
+        mut stage: impl FnMut(usize, &mut TableWriter, &mut TableWrites<'r>) -> Result<()>,
     ) -> Result<u64> {
         self.wait_for_memory()?;
         let ticket = {
@@ -114,7 +114,7 @@ impl Engine {
                 Err(Stop::Before) if !parts.is_empty() => {
                     // So that it can be told which versions came since.
                     let guard = self.registry.register(|| self.watermarks.published())?;
-                    for Part { current, staged, .. } in &mut parts {
+                    for TableWrites { current, staged, .. } in &mut parts {
                         staged.remember_deleted(&current.core)?;
                     }
                     drop(catalogue);
@@ -171,20 +171,20 @@ impl Engine {
     }
 
     /// True when changes cannot be numbered before files are written.
-    fn need_files(&self, parts: &[Part<'_>]) -> bool {
+    fn need_files(&self, parts: &[TableWrites<'_>]) -> bool {
         let bytes = || parts.iter().map(|part| spill::byte_count(&part.staged)).sum::<usize>();
         parts.iter().any(|part| {
             self.is_large_part(part) || self.has_long(&part.current.schema, &part.staged)
         }) || (parts.len() > 1 && bytes() > self.options.commit_bytes_max)
     }
 
-    fn is_large_part(&self, part: &Part<'_>) -> bool {
+    fn is_large_part(&self, part: &TableWrites<'_>) -> bool {
         part.private.is_some() || spill::is_large(&part.staged, self.options.commit_bytes_max)
     }
 
     /// Takes out the parts that do not go into a frame: those that are too large, and of the others
     /// the largest, until the rest does.
-    fn take_large<'r>(&self, parts: &mut Vec<Part<'r>>) -> Vec<Part<'r>> {
+    fn take_large<'r>(&self, parts: &mut Vec<TableWrites<'r>>) -> Vec<TableWrites<'r>> {
         let mut sized: Vec<_> = std::mem::take(parts)
             .into_iter()
             .map(|part| (self.is_large_part(&part), spill::byte_count(&part.staged), part))
@@ -199,7 +199,7 @@ impl Engine {
                 parts.push(part);
             }
         }
-        let by_table = |part: &Part<'_>| part.current.core.id();
+        let by_table = |part: &TableWrites<'_>| part.current.core.id();
         parts.sort_by_key(by_table);
         large.sort_by_key(by_table);
         large
@@ -209,7 +209,7 @@ impl Engine {
     /// `staged_at` has been held since.
     pub(crate) fn commit_with_files(
         self: &Arc<Self>,
-        parts: Vec<Part<'_>>,
+        parts: Vec<TableWrites<'_>>,
         commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Ticket> {
@@ -224,7 +224,7 @@ impl Engine {
 
     fn write_and_commit(
         self: &Arc<Self>,
-        mut parts: Vec<Part<'_>>,
+        mut parts: Vec<TableWrites<'_>>,
         commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Ticket> {
@@ -255,9 +255,9 @@ impl Engine {
     fn stage_parts<'r>(
         &self,
         catalogue: &mut Catalogue,
-        parts: &mut [Part<'r>],
+        parts: &mut [TableWrites<'r>],
         commit_options: CommitOptions<'_>,
-        stage: &mut impl FnMut(usize, &mut TableWriter, &mut Part<'r>) -> Result<()>,
+        stage: &mut impl FnMut(usize, &mut TableWriter, &mut TableWrites<'r>) -> Result<()>,
     ) -> Result<()> {
         let mut tables = BTreeSet::new();
         for (at, part) in parts.iter_mut().enumerate() {
@@ -267,7 +267,7 @@ impl Engine {
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
             refuse_other_schema(catalogue, id, commit_options.schema_before(&part.current))?;
-            self.tell_time(catalogue, &part.current)?;
+            self.on_time(catalogue, &part.current)?;
             stage(at, &mut entry(catalogue, id)?.writer, part)?;
             self.end_expired_holders(catalogue, &part.current, &part.staged)?;
             let writer = &entry(catalogue, id)?.writer;
@@ -282,7 +282,7 @@ impl Engine {
     fn apply_parts(
         &self,
         catalogue: &mut Catalogue,
-        parts: &[Part<'_>],
+        parts: &[TableWrites<'_>],
         commit_options: CommitOptions<'_>,
     ) -> Result<Ticket> {
         if let ([only], None) = (parts, commit_options.definitions) {
@@ -301,7 +301,7 @@ impl Engine {
         self.refuse_large_frame(frame.len())?;
         let has_frozen = self.make_room_for(catalogue, parts)?;
         let ticket = self.append(purpose_of_parts(parts, commit_options), kind, &frame)?;
-        self.tell_commit(ticket);
+        self.on_commit(ticket);
         if planted("parts_published_before_applied") {
             self.watermarks.publish(ticket.commit());
         }
@@ -321,11 +321,11 @@ impl Engine {
     /// The changes of rows as they are in the log; none in a memory database.
     pub(crate) fn encode_parts(
         &self,
-        parts: &[Part<'_>],
+        parts: &[TableWrites<'_>],
         commit_options: CommitOptions<'_>,
     ) -> Writer {
         let (mut rows, mut one) = (Writer::new(), Writer::new());
-        for Part { current, staged, .. } in parts.iter().filter(|_| self.is_durable()) {
+        for TableWrites { current, staged, .. } in parts.iter().filter(|_| self.is_durable()) {
             let schema = match planted("rows_logged_by_old_schema") {
                 true => commit_options.schema_before(current),
                 false => &current.schema,
@@ -340,7 +340,7 @@ impl Engine {
     pub(crate) fn make_room_for(
         &self,
         catalogue: &mut Catalogue,
-        parts: &[Part<'_>],
+        parts: &[TableWrites<'_>],
     ) -> Result<bool> {
         let mut has_frozen = false;
         for part in parts {
@@ -354,7 +354,7 @@ impl Engine {
     pub(crate) fn apply_rows(
         &self,
         catalogue: &mut Catalogue,
-        parts: &[Part<'_>],
+        parts: &[TableWrites<'_>],
         ticket: Ticket,
     ) -> Result<bool> {
         let mut is_full = false;
@@ -374,7 +374,10 @@ impl Engine {
 }
 
 /// What the changes of some tables are for.
-pub(crate) fn purpose_of_parts(parts: &[Part<'_>], commit_options: CommitOptions<'_>) -> Purpose {
+pub(crate) fn purpose_of_parts(
+    parts: &[TableWrites<'_>],
+    commit_options: CommitOptions<'_>,
+) -> Purpose {
     let definitions = commit_options.definitions.map(NewDefinitions::purpose);
     let rows = parts.iter().map(|part| match part.private {
         Some(_) => Purpose::Adds,
@@ -386,11 +389,11 @@ pub(crate) fn purpose_of_parts(parts: &[Part<'_>], commit_options: CommitOptions
 /// Refuses what was staged when somebody was quicker.
 pub(crate) fn expect_as_staged(
     catalogue: &mut Catalogue,
-    parts: &mut [Part<'_>],
+    parts: &mut [TableWrites<'_>],
     commit_options: CommitOptions<'_>,
     staged_at: &ReaderGuard,
 ) -> Result<()> {
-    for Part { current, staged, .. } in parts {
+    for TableWrites { current, staged, .. } in parts {
         refuse_other_schema(catalogue, current.core.id(), commit_options.schema_before(current))?;
         let writer = &mut entry(catalogue, current.core.id())?.writer;
         // The writer of a table that comes with this commit has not given them out itself.

@@ -11,7 +11,7 @@ use esker_format::schema::{Index, IndexKind};
 use esker_format::{Schema, TableId};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
-use esker_table::index_run::{Run, RunSource, write_run};
+use esker_table::index_run::{IndexRun, RunSource, write_run};
 use esker_table::segment::Segment;
 use esker_vfs::parallel_map;
 
@@ -192,7 +192,7 @@ impl Engine {
         index: &Index,
         (segment, source): (u64, &dyn RunSource),
         sink: &mut FileSink<'_>,
-    ) -> Result<Run> {
+    ) -> Result<IndexRun> {
         let place = (self.database, table, segment);
         Ok(write_run(place, schema, index, source, sink)?)
     }
@@ -225,7 +225,7 @@ pub(crate) fn count_runs(table: &TableCore, index: &Index) -> RunCounts {
     counts
 }
 
-fn run_of(segment: &Segment, index: &Index) -> Option<Arc<Run>> {
+fn run_of(segment: &Segment, index: &Index) -> Option<Arc<IndexRun>> {
     segment.runs().iter().find(|run| run.index().id == index.id).cloned()
 }
 

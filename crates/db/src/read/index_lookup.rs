@@ -8,7 +8,7 @@ use std::sync::Arc;
 use esker_format::order_key::{self, KeyRange};
 use esker_format::schema::{Index, IndexKind};
 use esker_format::{Field, Value, ValueRef};
-use esker_table::index_run::Run;
+use esker_table::index_run::IndexRun;
 use esker_table::table::SnapshotPart;
 use esker_table::view::RowGroup;
 
@@ -31,7 +31,7 @@ pub struct Finder<'a> {
 /// A part of the table.
 struct Searched<'a> {
     part: &'a SnapshotPart,
-    run: Option<Arc<Run>>,
+    run: Option<Arc<IndexRun>>,
     /// No row has to be asked whether it is visible.
     all_visible: bool,
 }
@@ -107,7 +107,7 @@ impl SnapshotTable {
     }
 }
 
-fn run_of(part: &SnapshotPart, index: &Index) -> Option<Arc<Run>> {
+fn run_of(part: &SnapshotPart, index: &Index) -> Option<Arc<IndexRun>> {
     let RowGroup::Segment(segment) = part.row_group() else { return None };
     let runs = segment.runs();
     let run = runs.iter().find(|run| run.index().id == index.id)?;
@@ -171,7 +171,7 @@ fn range_of(value: ValueRef<'_>) -> KeyRange<'_> {
 }
 
 impl Searched<'_> {
-    fn by_run<'r>(&self, run: &'r Run, ranges: &[KeyRange<'_>]) -> Result<Cow<'r, [u32]>> {
+    fn by_run<'r>(&self, run: &'r IndexRun, ranges: &[KeyRange<'_>]) -> Result<Cow<'r, [u32]>> {
         let RowGroup::Segment(segment) = self.part.row_group() else { return Ok(Cow::default()) };
         let mut entries = 0..run.len();
         for (number, range) in ranges.iter().enumerate() {

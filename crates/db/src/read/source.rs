@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use esker_format::schema::IndexKind;
 use esker_format::{ColumnSlice, Field, FieldId, Schema, ValueRef};
-use esker_query::{BitmapRun, Entries, GramRun, KeyRange, KeyRows, Part, RunPath, Source, Zone};
+use esker_query::{
+    BitmapRun, Entries, Fragment, GramRun, KeyRange, KeyRows, RunPath, Source, Zone,
+};
 use esker_table::TableSnapshot;
-use esker_table::index_run::Run;
+use esker_table::index_run::IndexRun;
 use esker_table::segment::Segment;
 use esker_table::table::SnapshotPart;
 use esker_table::view::RowGroup;
@@ -30,7 +32,7 @@ pub(crate) struct SourcePart<'a> {
 /// A run of bitmaps of a part, for the reader's schema.
 struct PartBitmaps<'a> {
     segment: &'a Segment,
-    run: Arc<Run>,
+    run: Arc<IndexRun>,
     position: usize,
     field: &'a Field,
 }
@@ -38,7 +40,7 @@ struct PartBitmaps<'a> {
 /// A run of grams of a part.
 struct PartGrams<'a> {
     segment: &'a Segment,
-    run: Arc<Run>,
+    run: Arc<IndexRun>,
     field: usize,
 }
 
@@ -46,7 +48,7 @@ struct PartGrams<'a> {
 struct PartRun<'a> {
     part: &'a SnapshotPart,
     segment: &'a Segment,
-    run: Arc<Run>,
+    run: Arc<IndexRun>,
     fields: Vec<(usize, bool)>,
     paths: Vec<Option<RunPath>>,
 }
@@ -96,7 +98,7 @@ impl Source for SnapshotSource<'_> {
     }
 
     #[allow(clippy::indexing_slicing, reason = "the executor keeps below part_count")]
-    fn part(&self, index: usize) -> &dyn Part {
+    fn part(&self, index: usize) -> &dyn Fragment {
         &self.parts[index]
     }
 
@@ -114,7 +116,7 @@ pub(crate) fn find_keys(
     Ok(found.map(|parts| KeyRows { parts }))
 }
 
-impl Part for SourcePart<'_> {
+impl Fragment for SourcePart<'_> {
     fn row_count(&self) -> usize {
         self.part.row_count()
     }
@@ -156,8 +158,8 @@ impl Part for SourcePart<'_> {
         self.runs.len()
     }
 
-    fn run(&self, index: usize) -> Option<&dyn esker_query::Run> {
-        self.runs.get(index).map(|run| run as &dyn esker_query::Run)
+    fn run(&self, index: usize) -> Option<&dyn esker_query::IndexRun> {
+        self.runs.get(index).map(|run| run as &dyn esker_query::IndexRun)
     }
 
     fn gram_run_count(&self) -> usize {
@@ -181,7 +183,7 @@ impl Part for SourcePart<'_> {
 fn gram_runs(part: &SnapshotPart) -> Vec<PartGrams<'_>> {
     let schema = part.schema();
     let RowGroup::Segment(segment) = part.row_group() else { return Vec::new() };
-    let of = |run: &Arc<Run>| {
+    let of = |run: &Arc<IndexRun>| {
         let index = run.index();
         schema.indexes().iter().find(|known| known.id == index.id)?;
         let only = index.fields.first().filter(|_| index.kind == IndexKind::Trigram)?;
@@ -215,7 +217,7 @@ impl GramRun for PartGrams<'_> {
 fn bitmap_runs(part: &SnapshotPart) -> Vec<PartBitmaps<'_>> {
     let schema = part.schema();
     let RowGroup::Segment(segment) = part.row_group() else { return Vec::new() };
-    let of = |run: &Arc<Run>| {
+    let of = |run: &Arc<IndexRun>| {
         let index = run.index();
         schema.indexes().iter().find(|known| known.id == index.id)?;
         let only = index.fields.first().filter(|_| index.kind == IndexKind::Bitmap)?;
@@ -258,7 +260,7 @@ fn runs(part: &SnapshotPart) -> Vec<PartRun<'_>> {
         return Vec::new();
     }
     let position = |field: FieldId| schema.fields().iter().position(|f| f.id == field);
-    let of = |run: &Arc<Run>| {
+    let of = |run: &Arc<IndexRun>| {
         let index = run.index();
         schema.indexes().iter().find(|known| known.id == index.id)?;
         if index.kind != IndexKind::Ordered || !run.is_readable_by(schema) {
@@ -277,7 +279,7 @@ fn runs(part: &SnapshotPart) -> Vec<PartRun<'_>> {
     segment.runs().iter().filter_map(of).collect()
 }
 
-impl esker_query::Run for PartRun<'_> {
+impl esker_query::IndexRun for PartRun<'_> {
     fn name(&self) -> &str {
         &self.run.index().name
     }

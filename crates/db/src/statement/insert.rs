@@ -10,7 +10,9 @@ use esker_table::table::{Existing, PreparedPut, describe_key};
 
 use super::assignment::whole_fields;
 use super::returning::Shown;
-use super::{CancellationCheck, Changed, On, Run, fit_assigned, naming_parameter, set_positions};
+use super::{
+    CancellationCheck, Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions,
+};
 use crate::commit::pipeline::{Staged, fit_row, key_bytes};
 use crate::statement::conflict::{ConflictingRow, StagedUniques, Target};
 use crate::table::{TableVersion, for_each_prefetched};
@@ -19,7 +21,7 @@ use crate::{Error, ErrorKind, Result, Table};
 /// The values of a row, in the order of the named fields; `None` for a default.
 pub(super) type Values = Vec<Option<Value>>;
 
-impl Run<'_> {
+impl StatementRun<'_> {
     pub(super) fn insert(&self, insert: &Insert) -> Result<Changed> {
         let database = match self.on {
             On::Database(database) => database,
@@ -154,7 +156,11 @@ pub(super) enum Conflicts {
 }
 
 impl Conflicts {
-    pub(super) fn new(run: &Run<'_>, schema: &Schema, on_conflict: &OnConflict) -> Result<Self> {
+    pub(super) fn new(
+        run: &StatementRun<'_>,
+        schema: &Schema,
+        on_conflict: &OnConflict,
+    ) -> Result<Self> {
         Ok(match on_conflict {
             OnConflict::Fail => Self::Fail,
             OnConflict::Skip => Self::Skip,

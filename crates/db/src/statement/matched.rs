@@ -12,7 +12,7 @@ use esker_table::table::{Existing, PreparedPut};
 use super::assignment::whole_fields;
 use super::returning::Shown;
 use super::row_ids::RowIdSource;
-use super::{Changed, On, Run, fit_assigned, naming_parameter, set_positions};
+use super::{Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions};
 use crate::commit::pipeline::fit_key;
 use crate::read::tables::OpenTables;
 use crate::table::TableVersion;
@@ -98,7 +98,7 @@ pub(crate) fn answer_with_row_ids(
     Ok(Resolved::run_on(query, &source, &read, options)?.execute()?)
 }
 
-impl Run<'_> {
+impl StatementRun<'_> {
     pub(super) fn update(&self, update: &Update) -> Result<Changed> {
         let schema = self.schema(&update.table)?;
         let set = whole_fields(&schema, &update.set)?;

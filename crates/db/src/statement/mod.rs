@@ -124,7 +124,7 @@ impl Database {
     pub fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
         let query = self.engine().statement_options(&options.for_query());
         let on = On::Database(self);
-        Run { on, options: query, dry_run: options.dry_run }.change(change)
+        StatementRun { on, options: query, dry_run: options.dry_run }.change(change)
     }
 }
 
@@ -138,13 +138,13 @@ enum On<'a> {
 }
 
 /// A statement under way.
-struct Run<'a> {
+struct StatementRun<'a> {
     on: On<'a>,
     options: esker_query::Options,
     dry_run: bool,
 }
 
-impl Run<'_> {
+impl StatementRun<'_> {
     fn change(&self, change: &Change) -> Result<Changed> {
         match change {
             Change::Insert(insert) => self.insert(insert),

@@ -7,7 +7,7 @@ use esker_format::{Schema, Value};
 use esker_query::QueryResult;
 use esker_query::model::{Expr, SelectItem};
 
-use super::Run;
+use super::StatementRun;
 use crate::{Error, Result};
 
 /// What there is of a row before and after a statement, as items name it.
@@ -59,7 +59,7 @@ impl Shown {
     }
 }
 
-impl Run<'_> {
+impl StatementRun<'_> {
     /// What is returned of changed rows.
     pub(super) fn returned(
         &self,

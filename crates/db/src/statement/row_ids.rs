@@ -4,7 +4,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 
 use esker_format::{ColumnSlice, Data, DataType, Schema, Validity, ValueRef};
-use esker_query::{BitmapRun, GramRun, KeyRows, Part, Source, ZONE_ROWS, Zone};
+use esker_query::{BitmapRun, Fragment, GramRun, KeyRows, Source, ZONE_ROWS, Zone};
 use esker_table::TableSnapshot;
 
 use crate::read::source::{SourcePart, find_keys};
@@ -54,7 +54,7 @@ impl Source for RowIdSource<'_> {
     }
 
     #[allow(clippy::indexing_slicing, reason = "the executor keeps below part_count")]
-    fn part(&self, index: usize) -> &dyn Part {
+    fn part(&self, index: usize) -> &dyn Fragment {
         &self.parts[index]
     }
 
@@ -90,7 +90,7 @@ impl RowIdPart<'_> {
     }
 }
 
-impl Part for RowIdPart<'_> {
+impl Fragment for RowIdPart<'_> {
     fn row_count(&self) -> usize {
         self.inner.row_count()
     }
@@ -140,7 +140,7 @@ impl Part for RowIdPart<'_> {
         self.inner.run_count()
     }
 
-    fn run(&self, index: usize) -> Option<&dyn esker_query::Run> {
+    fn run(&self, index: usize) -> Option<&dyn esker_query::IndexRun> {
         self.inner.run(index)
     }
 

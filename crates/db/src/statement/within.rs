@@ -10,7 +10,7 @@ use esker_query::model::{Change, Expr, Function, Insert, Operator, Query};
 use super::insert::Conflicts;
 use super::matched::{MakeRow, Wanted};
 use super::returning::Shown;
-use super::{ChangeOptions, Changed, On, RowIdSource, Run};
+use super::{ChangeOptions, Changed, On, RowIdSource, StatementRun};
 use crate::commit::pipeline::{fit_key, fit_value};
 use crate::statement::conflict::Target;
 use crate::transaction::{State, TransactionTable};
@@ -24,7 +24,7 @@ pub(crate) fn change_within(
 ) -> Result<Changed> {
     let query = transaction.engine().statement_options(&options.for_query());
     let on = On::Transaction(transaction);
-    let run = Run { on, options: query, dry_run: options.dry_run };
+    let run = StatementRun { on, options: query, dry_run: options.dry_run };
     if !run.dry_run {
         return run.change(change);
     }
@@ -39,7 +39,7 @@ pub(crate) fn change_within(
 pub(crate) fn fill_within(transaction: &Transaction, table: &str, fields: &[String]) -> Result<()> {
     let engine = transaction.engine();
     let options = engine.statement_options(&QueryOptions::default());
-    let run = Run { on: On::Transaction(transaction), options, dry_run: false };
+    let run = StatementRun { on: On::Transaction(transaction), options, dry_run: false };
     let make = |schema: &Schema, mut row: Vec<Value>, _: &[Value]| {
         for name in fields {
             let position = schema.expect_position(name)?;
@@ -54,7 +54,7 @@ pub(crate) fn fill_within(transaction: &Transaction, table: &str, fields: &[Stri
     run.change_matched_within(transaction, &Wanted::all(table, None), &make).map(drop)
 }
 
-impl Run<'_> {
+impl StatementRun<'_> {
     /// Changes every row that is wanted.
     pub(super) fn change_matched_within(
         &self,
@@ -159,7 +159,7 @@ type Versions = (Option<Vec<Value>>, Vec<Value>);
 
 /// Where rows are put.
 struct Puts<'a> {
-    run: &'a Run<'a>,
+    run: &'a StatementRun<'a>,
     table: &'a TransactionTable<'a>,
     conflicts: &'a Conflicts,
     target: Target,

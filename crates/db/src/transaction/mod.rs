@@ -49,7 +49,7 @@ use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::commit::definitions::NewDefinitions;
 use crate::commit::private_rows::PrivateRows;
-use crate::commit::write_set::{CommitOptions, Part};
+use crate::commit::write_set::{CommitOptions, TableWrites};
 use crate::engine::Engine;
 use crate::table::TableVersion;
 use crate::{Database, Error, ErrorKind, Result, Snapshot};
@@ -349,7 +349,7 @@ impl Transaction {
             let TableVersion { core, schema } = changes.current.clone();
             let created = definitions.and_then(|new| new.created(core.id()));
             let core = created.cloned().unwrap_or(core);
-            Part { private, ..Part::new(TableVersion { core, schema }) }
+            TableWrites { private, ..TableWrites::new(TableVersion { core, schema }) }
         };
         let parts = changes.iter().zip(private).map(part).collect();
         let reads = &state.reads;
@@ -358,7 +358,7 @@ impl Transaction {
             validate: &|catalogue| reads.expect_unchanged(&self.engine, catalogue, read_at),
             definitions,
         };
-        let outcome = self.engine.commit_parts(parts, commit_options, |at, writer, part| {
+        let outcome = self.engine.commit_writes(parts, commit_options, |at, writer, part| {
             let changes =
                 changes.get(at).ok_or_else(|| Error::corrupt("a part without changes"))?;
             changes.stage(writer, &mut part.staged, read_at)

@@ -146,7 +146,7 @@ impl Reads {
         }
         for (id, keys) in &self.keys {
             if keys.by_bytes.values().any(|noted| noted.must_stay) {
-                engine.tell_time(catalogue, &keys.current)?;
+                engine.on_time(catalogue, &keys.current)?;
             }
             let Some(entry) = catalogue.tables.get(id) else {
                 return Err(super::table_gone(&keys.current.core.name()));

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::access_path::indexable::members_of;
 use crate::limits::Limits;
 use crate::predicate::Predicate;
-use crate::source::Part;
+use crate::source::Fragment;
 
 /// Rows of a part.
 #[derive(Clone)]
@@ -80,7 +80,7 @@ impl Candidates<'_> {
     }
 
     /// True when it can be told how many of the rows are visible without reading them.
-    pub(super) fn is_counted(&self, part: &dyn Part) -> bool {
+    pub(super) fn is_counted(&self, part: &dyn Fragment) -> bool {
         match self {
             Self::Lookup(_) | Self::Keys(_) => true,
             Self::Bitmaps(_) => part.visible_count() == Some(part.row_count()),
@@ -92,7 +92,7 @@ impl Candidates<'_> {
     ///
     /// # Errors
     /// When a run cannot be read.
-    pub(super) fn count_visible(&self, part: &dyn Part) -> Result<Option<usize>> {
+    pub(super) fn count_visible(&self, part: &dyn Fragment) -> Result<Option<usize>> {
         match self {
             Self::Lookup(lookup) => lookup.count_visible().map(Some),
             Self::Keys(rows) => {
@@ -126,7 +126,7 @@ impl Candidates<'_> {
 /// none.
 pub(super) fn find<'a>(
     predicate: &Predicate,
-    part: &'a dyn Part,
+    part: &'a dyn Fragment,
     limits: &Limits,
 ) -> Result<Option<Found<'a>>> {
     match predicate {
@@ -145,7 +145,7 @@ struct AccessPath<'a> {
 
 fn find_all<'a>(
     members: &[Predicate],
-    part: &'a dyn Part,
+    part: &'a dyn Fragment,
     limits: &Limits,
 ) -> Result<Option<Found<'a>>> {
     let mut ways = ways(members, part, limits)?;
@@ -186,7 +186,7 @@ fn find_all<'a>(
 /// nothing: others that may fail are tested on rows that do not pass it.
 fn ways<'a>(
     members: &[Predicate],
-    part: &'a dyn Part,
+    part: &'a dyn Fragment,
     limits: &Limits,
 ) -> Result<Vec<AccessPath<'a>>> {
     let tested = members_of(members);
@@ -234,7 +234,7 @@ fn ways<'a>(
 fn find_any<'a>(
     whole: &Predicate,
     members: &[Predicate],
-    part: &'a dyn Part,
+    part: &'a dyn Fragment,
     limits: &Limits,
 ) -> Result<Option<Found<'a>>> {
     let mut all: Vec<Candidates<'a>> = Vec::with_capacity(members.len());

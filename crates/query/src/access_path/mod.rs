@@ -29,7 +29,7 @@ mod tests;
 use super::Result;
 use crate::options::{IndexUse, Options};
 use crate::predicate::Predicate;
-use crate::source::{Part, Source};
+use crate::source::{Fragment, Source};
 pub(crate) use candidates::Candidates;
 use candidates::Found;
 pub(crate) use indexable::DocumentPath;
@@ -120,7 +120,7 @@ fn share_read(goal: Goal, expected: f64) -> f64 {
 /// What the runs of a part say of a filter, where it has any that may be used.
 fn find<'a>(
     predicate: &Predicate,
-    part: &'a dyn Part,
+    part: &'a dyn Fragment,
     options: &Options,
 ) -> Result<Option<Found<'a>>> {
     let runs = part.run_count() + part.gram_run_count() + part.bitmap_run_count();
@@ -133,7 +133,7 @@ fn find<'a>(
 /// The cheapest way to answer a filter in a part.
 fn chosen<'a>(
     predicate: &Predicate,
-    part: &'a dyn Part,
+    part: &'a dyn Fragment,
     found: Option<Found<'a>>,
     (goal, share): (Goal, f64),
     options: &Options,
@@ -171,7 +171,7 @@ impl PartPlan<'_> {
     ///
     /// # Errors
     /// When a run cannot be read.
-    pub(crate) fn count(&self, whole: &Predicate, part: &dyn Part) -> Result<Option<usize>> {
+    pub(crate) fn count(&self, whole: &Predicate, part: &dyn Fragment) -> Result<Option<usize>> {
         match &self.access {
             Access::Nothing => Ok(Some(0)),
             Access::Scan if *whole == Predicate::Constant(true) => Ok(part.visible_count()),

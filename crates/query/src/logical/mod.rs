@@ -89,7 +89,7 @@ pub(crate) struct Context<'a, 'o> {
 /// What is wanted of a query.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    Run,
+    IndexRun,
     /// To be run and told of.
     Analyze,
     Look,
@@ -176,7 +176,7 @@ impl<'a> Resolved<'a> {
     /// As [`super::execute`], and `InvalidQuery` for a name that is unknown or may mean several
     /// fields, and for a subquery that has no place where it stands.
     pub fn run(query: &Query, tables: &'a dyn Tables, options: &Options) -> Result<Self> {
-        Self::new(query, tables, None, options, Purpose::Run)
+        Self::new(query, tables, None, options, Purpose::IndexRun)
     }
 
     /// The same, to be told of by [`Resolved::explain`]: how subqueries are answered is noted.
@@ -197,7 +197,7 @@ impl<'a> Resolved<'a> {
         tables: &'a dyn Tables,
         options: &Options,
     ) -> Result<Self> {
-        Self::new(query, tables, Some(first), options, Purpose::Run)
+        Self::new(query, tables, Some(first), options, Purpose::IndexRun)
     }
 
     /// Checks a query without reading a row: enough to tell its columns and its plan.
@@ -222,7 +222,7 @@ impl<'a> Resolved<'a> {
             Self::new(query, tables, first, options, Purpose::Look)?.columns()?;
         }
         let options = options.with_memory_left();
-        let told = (purpose != Purpose::Run).then(RefCell::default);
+        let told = (purpose != Purpose::IndexRun).then(RefCell::default);
         let (options, budget, depth) = (&options, options.memory(), Cell::new(0));
         let context = Context { tables, options, budget, runs, told, depth };
         let (query, source, input) = context.resolve(query, first)?;

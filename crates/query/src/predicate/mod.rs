@@ -21,7 +21,7 @@ use esker_format::DataType;
 use crate::ZONE_ROWS;
 use crate::bind::{Bound, Node};
 use crate::model::Function;
-use crate::source::Part;
+use crate::source::Fragment;
 
 pub(crate) use condition::{Condition, characters};
 pub(crate) use esker_format::case::folded;
@@ -85,7 +85,7 @@ impl Predicate {
     }
 
     /// What the zone maps of a part say of the filter in zone `zone`.
-    pub(crate) fn verdict(&self, part: &dyn Part, zone: usize) -> Verdict {
+    pub(crate) fn verdict(&self, part: &dyn Fragment, zone: usize) -> Verdict {
         match self {
             Self::Constant(true) => Verdict::Always,
             Self::Constant(false) => Verdict::Never,

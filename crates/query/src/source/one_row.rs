@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use esker_format::{ColumnSlice, Schema};
 
-use super::{Part, Source, Zone};
+use super::{Fragment, Source, Zone};
 use crate::{Error, Result};
 
 /// A [`Source`] of one row without fields.
@@ -43,12 +43,12 @@ impl Source for OneRow {
         1
     }
 
-    fn part(&self, _: usize) -> &dyn Part {
+    fn part(&self, _: usize) -> &dyn Fragment {
         self
     }
 }
 
-impl Part for OneRow {
+impl Fragment for OneRow {
     fn row_count(&self) -> usize {
         1
     }

@@ -12,7 +12,7 @@ use esker_format::{Batch, ColumnSlice, Schema};
 pub use encoded::{Encoding, NullForm};
 pub use run::RunLayout;
 
-use crate::source::{Part, Run, Source, Zone};
+use crate::source::{Fragment, IndexRun, Source, Zone};
 use crate::{Error, Result, ZONE_ROWS};
 use encoded::EncodedColumn;
 use run::MemoryRun;
@@ -99,12 +99,12 @@ impl Source for MemorySource {
     }
 
     #[allow(clippy::indexing_slicing, reason = "the contract of the trait")]
-    fn part(&self, index: usize) -> &dyn Part {
+    fn part(&self, index: usize) -> &dyn Fragment {
         &self.parts[index]
     }
 }
 
-impl Part for MemoryPart {
+impl Fragment for MemoryPart {
     fn row_count(&self) -> usize {
         self.row_count
     }
@@ -144,7 +144,7 @@ impl Part for MemoryPart {
         self.runs.len()
     }
 
-    fn run(&self, index: usize) -> Option<&dyn Run> {
-        self.runs.get(index).map(|run| run as &dyn Run)
+    fn run(&self, index: usize) -> Option<&dyn IndexRun> {
+        self.runs.get(index).map(|run| run as &dyn IndexRun)
     }
 }

@@ -9,7 +9,7 @@ use esker_format::{Batch, Value, ValueRef};
 
 use super::Layout;
 use crate::Result;
-use crate::source::{Entries, KeyRange, Run};
+use crate::source::{Entries, IndexRun, KeyRange};
 
 /// How a run of a part is laid out.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl MemoryRun {
     }
 }
 
-impl Run for MemoryRun {
+impl IndexRun for MemoryRun {
     fn name(&self) -> &str {
         &self.layout.name
     }

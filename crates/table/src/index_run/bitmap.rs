@@ -23,7 +23,7 @@ use esker_log::sabotage::planted;
 
 use super::build::write_list;
 use super::grams::number;
-use super::{Run, RunSource};
+use super::{IndexRun, RunSource};
 use crate::rewrite::SegmentSink;
 use crate::segment::Segment;
 use crate::{Error, Result};
@@ -132,7 +132,7 @@ pub(super) fn write(
     index: &Index,
     source: &dyn RunSource,
     sink: &mut dyn SegmentSink,
-) -> Result<Run> {
+) -> Result<IndexRun> {
     let indexed = index.fields.first().and_then(|part| schema.field_of(part.field));
     let Some(indexed) = indexed else {
         return Err(Error::corrupt(format!("index {:?} has no field", index.name)));
@@ -155,7 +155,7 @@ pub(super) fn write(
     write_list(place, schema, index, &columns, source.row_count(), sink)
 }
 
-impl Run {
+impl IndexRun {
     /// True for a bitmap index of a segment in which the field has too many values.
     ///
     /// # Errors

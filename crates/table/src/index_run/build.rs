@@ -7,7 +7,9 @@ use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableI
 use esker_log::sabotage::planted;
 
 use super::sort::sorted_rows;
-use super::{KEY_BYTES_MAX, ROW_FIELD, Run, bitmap, document_text, grams, path_field, run_file_id};
+use super::{
+    IndexRun, KEY_BYTES_MAX, ROW_FIELD, bitmap, document_text, grams, path_field, run_file_id,
+};
 use crate::Result;
 use crate::rewrite::SegmentSink;
 use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter};
@@ -45,7 +47,7 @@ pub fn write_run(
     index: &Index,
     source: &dyn RunSource,
     sink: &mut dyn SegmentSink,
-) -> Result<Run> {
+) -> Result<IndexRun> {
     let place = (database, table, segment);
     match index.kind {
         IndexKind::Ordered => {}
@@ -125,7 +127,7 @@ pub(super) fn write_list(
     columns: &[(FieldId, Column)],
     rows: usize,
     sink: &mut dyn SegmentSink,
-) -> Result<Run> {
+) -> Result<IndexRun> {
     let count = columns.first().map_or(0, |(_, column)| column.len());
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let id = run_file_id(segment, index.id);
@@ -153,9 +155,9 @@ fn finish(
     index: &Index,
     rows: usize,
     sink: &mut dyn SegmentSink,
-) -> Result<Run> {
+) -> Result<IndexRun> {
     let numbers: Vec<u64> = (0..u64::from(entries)).collect();
     let FinishedSegment { file_bytes, target, .. } = writer.finish(&numbers, None)?;
     let entry = SegmentEntry { id, rows: entries, file_bytes, holds_through: 0 };
-    Run::new(index.clone(), sink.finish(entry, target)?, rows)
+    IndexRun::new(index.clone(), sink.finish(entry, target)?, rows)
 }

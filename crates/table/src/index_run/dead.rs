@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Run;
+use super::IndexRun;
 use crate::Result;
 use crate::segment::Segment;
 
@@ -20,7 +20,7 @@ pub(super) struct DeadEntries {
 }
 
 impl DeadEntries {
-    pub fn of(run: &Run, owner: &Segment) -> Result<Self> {
+    pub fn of(run: &IndexRun, owner: &Segment) -> Result<Self> {
         // Rows that die while this looks make the number larger: then it is done again.
         let delete_stamps = owner.dead_count();
         let mut dead = Self { delete_stamps, newest: 0, entries: Vec::new(), commits: Vec::new() };

@@ -18,7 +18,7 @@ use esker_format::schema::Index;
 use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId, ValueRef};
 
 use super::build::write_list;
-use super::{Run, RunSource};
+use super::{IndexRun, RunSource};
 use crate::rewrite::SegmentSink;
 use crate::segment::Segment;
 use crate::{Error, Result};
@@ -79,7 +79,7 @@ pub(super) fn write(
     index: &Index,
     source: &dyn RunSource,
     sink: &mut dyn SegmentSink,
-) -> Result<Run> {
+) -> Result<IndexRun> {
     let mut columns = [GRAM, COUNT, ROWS].map(|(_, data_type)| Column::empty(data_type));
     let mut add = |gram: u32, postings: &Postings| {
         let rows = postings.encode();
@@ -99,7 +99,7 @@ pub(super) fn write(
     write_list(place, schema, index, &columns, source.row_count(), sink)
 }
 
-impl Run {
+impl IndexRun {
     /// Where a gram stands.
     fn find_gram(&self, gram: u32) -> Result<Option<usize>> {
         let grams = field(GRAM);

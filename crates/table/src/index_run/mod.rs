@@ -91,7 +91,7 @@ pub fn run_of_file(id: u64) -> Option<(u64, IndexId)> {
 }
 
 /// The rows of one segment in the order of one index.
-pub struct Run {
+pub struct IndexRun {
     index: Index,
     entries: Segment,
     row_field: Field,
@@ -102,7 +102,7 @@ pub struct Run {
     firsts: OnceLock<Option<Vec<i64>>>,
 }
 
-impl Run {
+impl IndexRun {
     /// A run over what [`write_run`] wrote.
     ///
     /// # Errors

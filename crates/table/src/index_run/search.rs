@@ -9,13 +9,13 @@ use esker_format::segment::ZONE_ROWS;
 use esker_format::{Field, ValueRef};
 use esker_log::sabotage::planted;
 
-use super::{KEY_BYTES_MAX, Run, document_text};
+use super::{IndexRun, KEY_BYTES_MAX, document_text};
 use crate::Result;
 use crate::segment::Segment;
 
 /// A search in one field of a run.
 pub(super) struct Probe<'a> {
-    pub(super) run: &'a Run,
+    pub(super) run: &'a IndexRun,
     pub(super) owner: &'a Segment,
     /// As what the run stores its values.
     pub(super) field: &'a Field,

@@ -10,7 +10,7 @@ use esker_format::{Batch, DataType, Decimal, Schema, TableId, Value, ValueRef};
 use esker_vfs::Mapping;
 use proptest::prelude::*;
 
-use super::{Run, write_run};
+use super::{IndexRun, write_run};
 use crate::rewrite::SegmentSink;
 use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter, SinkTarget};
 use crate::value_file::StoredValue;
@@ -89,7 +89,7 @@ fn value(data_type: DataType, seed: u64) -> Value {
     }
 }
 
-fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, Run, Schema) {
+fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, IndexRun, Schema) {
     let names = fields.iter().map(|(field, descending)| (format!("f{field}"), *descending));
     let new = NewIndex {
         name: "x".into(),

@@ -17,7 +17,7 @@ use esker_format::order_key::{Key, key};
 use esker_format::segment::ZONE_ROWS;
 use esker_format::{Codes, Data, DataType, Field, ValueRef};
 
-use super::Run;
+use super::IndexRun;
 use crate::Result;
 
 /// Entries looked at together at the end of a range.
@@ -32,7 +32,7 @@ struct Within {
     greatest: Key,
 }
 
-impl Run {
+impl IndexRun {
     /// The entries whose first field lies in a range of keys; `None` where the numbers do not lie
     /// as this search needs them.
     ///

@@ -26,7 +26,7 @@ use super::scattered::ScatteredHeap;
 use crate::column_map::ColumnMap;
 use crate::delete_stamp::DeleteStamp;
 use crate::expiry::KnownExpiry;
-use crate::index_run::{Run, run_file_id};
+use crate::index_run::{IndexRun, run_file_id};
 use crate::key_order::SortedRows;
 use crate::location::{Location, row_word};
 use crate::segment::cell::CellMap;
@@ -71,7 +71,7 @@ pub struct Segment {
     created_through: AtomicU64,
     doomed: AtomicBool,
     /// Its rows in the order of indexes, as far as they are built.
-    runs: ArcSwap<Vec<Arc<Run>>>,
+    runs: ArcSwap<Vec<Arc<IndexRun>>>,
     /// Bytes of each column when it is not encoded, once somebody has asked.
     pub(super) decoded: OnceLock<Vec<u64>>,
     /// Its rows by row id, where they do not lie so, while the log is replayed.
@@ -380,12 +380,12 @@ impl Segment {
 
     /// Its rows in the order of indexes, as far as they are built.
     #[must_use]
-    pub fn runs(&self) -> Arc<Vec<Arc<Run>>> {
+    pub fn runs(&self) -> Arc<Vec<Arc<IndexRun>>> {
         self.runs.load_full()
     }
 
     /// Adds a run; readers that begin later use it. Whoever adds and removes runs is one at a time.
-    pub fn add_run(&self, run: Arc<Run>) {
+    pub fn add_run(&self, run: Arc<IndexRun>) {
         let mut runs = (*self.runs()).clone();
         runs.push(Arc::clone(&run));
         self.runs.store(Arc::new(runs));
@@ -414,7 +414,7 @@ impl Segment {
         files: &Arc<SegmentFiles>,
         index: &Index,
         arena: &Arc<Arena>,
-    ) -> Result<Option<Run>> {
+    ) -> Result<Option<IndexRun>> {
         let id = run_file_id(self.id, index.id);
         let Some(file_bytes) = files.length(id)? else { return Ok(None) };
         let rows = match index.kind {
@@ -423,7 +423,7 @@ impl Segment {
         };
         let entry = SegmentEntry { id, rows, file_bytes, holds_through: 0 };
         let run = Self::open(files, &entry, arena);
-        match run.and_then(|entries| Run::new(index.clone(), entries, self.row_count())) {
+        match run.and_then(|entries| IndexRun::new(index.clone(), entries, self.row_count())) {
             Ok(run) => Ok(Some(run)),
             Err(e) if e.kind() == ErrorKind::Corrupt => Ok(None),
             Err(e) => Err(e),

@@ -21,7 +21,7 @@ pub struct Found<'v> {
     /// Its number in the row group.
     pub row: usize,
     /// What expires later by the schema's field does not.
-    told_until: Moment,
+    as_of_until: Moment,
     /// Where the most bytes are told that long values may take when they are copied.
     arena: &'v Arena,
 }
@@ -41,7 +41,7 @@ impl Found<'_> {
     /// `Corrupt` when a block does not fit its checksum.
     #[inline]
     pub fn has_expired(&self, now: Moment) -> Result<bool> {
-        let now_us = now.first(self.told_until).of(self.schema);
+        let now_us = now.first(self.as_of_until).of(self.schema);
         match self.schema.expiry_field() {
             Some(field) if self.row_group.least_expiry(field) <= now_us => {
                 self.row_group.has_expired(self.row, field, now_us)
@@ -124,7 +124,7 @@ impl Table {
             match outcome {
                 Walk::Found(row_group, row) => {
                     let schema = schema.unwrap_or(&view.schema);
-                    let found = self.found(schema, (row_group, row), view.told_until(at));
+                    let found = self.found(schema, (row_group, row), view.as_of_until(at));
                     return take(found).map(Some);
                 }
                 Walk::Absent => return Ok(None),
@@ -152,7 +152,7 @@ impl Table {
     ) -> Result<ControlFlow<Option<R>>> {
         Ok(match self.find_in(view, key, at)? {
             Walk::Found(row_group, row) => {
-                let found = self.found(schema, (row_group, row), view.told_until(at));
+                let found = self.found(schema, (row_group, row), view.as_of_until(at));
                 ControlFlow::Break(Some(take(found)?))
             }
             Walk::Absent => ControlFlow::Break(None),
@@ -165,9 +165,9 @@ impl Table {
         &'v self,
         schema: &'v Arc<Schema>,
         (row_group, row): (&'v RowGroup, usize),
-        told_until: Moment,
+        as_of_until: Moment,
     ) -> Found<'v> {
-        Found { schema, row_group, row, told_until, arena: &self.arena }
+        Found { schema, row_group, row, as_of_until, arena: &self.arena }
     }
 
     #[inline]

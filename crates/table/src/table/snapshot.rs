@@ -93,7 +93,7 @@ impl Table {
             located.as_ref().map_or_else(|| self.view(), |located| Arc::clone(located.view()));
         // The commit is registered, so its schema is known.
         let schema = Arc::clone(view.schema_at(at).unwrap_or(&view.schema));
-        let now = now.first(view.told_until(at));
+        let now = now.first(view.as_of_until(at));
         let mut hidden = hidden_rows(located.as_ref(), &overlay.hidden)?;
         drop(located);
         let part = |row_group: &RowGroup| {

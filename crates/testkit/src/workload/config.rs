@@ -111,7 +111,7 @@ impl Config {
             .small_group_limit(self.small_group_bytes)
             .segment_limit(self.segment_rows)
             .commit_limit(self.commit_bytes)
-            .tell_commits(told)
+            .on_commits(told)
             .value_file_limits(self.long_bytes, self.value_file_bytes)
             .merge_limit(self.merge_rows, self.merged_rows)
             .transaction_limit(self.transaction_bytes)

@@ -10,7 +10,7 @@ thread_local! {
     static RUNNING: RefCell<Vec<Option<u64>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What an engine tells its commits to: see `Options::tell_commits`.
+/// What an engine tells its commits to: see `Options::on_commits`.
 pub(crate) fn told(commit: u64) {
     RUNNING.with_borrow_mut(|running| {
         if let Some(last) = running.last_mut() {

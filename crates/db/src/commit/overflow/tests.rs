@@ -36,7 +36,7 @@ fn spill(
     }
     let guard = engine.registry.register(|| engine.watermarks.published())?;
     meanwhile(table);
-    let large = vec![Part { staged, ..Part::new(current) }];
+    let large = vec![TableWrites { staged, ..TableWrites::new(current) }];
     engine.spill(large, Vec::new(), CommitOptions::default(), &guard).map(drop)
 }
 

@@ -1,7 +1,7 @@
 use esker_format::{DataType, Schema, Value};
 use esker_query::model::{Expr, Operator, Update};
 
-use super::super::Run;
+use super::super::StatementRun;
 use super::Wanted;
 use crate::{ErrorKind, Options};
 
@@ -27,7 +27,7 @@ fn a_row_that_was_replaced_and_sealed_meanwhile_is_a_conflict() {
         returning: None,
     };
     let options = db.engine().query_options();
-    let run = Run { on: super::super::On::Database(&db), options, dry_run: false };
+    let run = StatementRun { on: super::super::On::Database(&db), options, dry_run: false };
     let matched = run.matched(t.snapshot().unwrap(), &wanted).unwrap();
     db.change(&esker_query::model::Change::Update(update.clone())).unwrap();
     t.insert(&[Value::Int(2), Value::Int(0)]).unwrap();

@@ -18,7 +18,7 @@ use crate::limits::Limits;
 use crate::model::Aggregate;
 use crate::options::{IndexUse, Options};
 use crate::predicate::Predicate;
-use crate::source::{KeyRange, Part, Run};
+use crate::source::{Fragment, IndexRun, KeyRange};
 use crate::{Result, ZONE_ROWS};
 
 /// After so many entries whose rows nobody sees, a part is scanned.
@@ -91,7 +91,7 @@ fn apply(
     accumulator: &mut Accumulator,
     aggregate: &BoundAggregate,
     answer: &Answer,
-    part: &dyn Part,
+    part: &dyn Fragment,
     limits: &Limits,
 ) -> Result<()> {
     match answer {
@@ -106,7 +106,7 @@ fn add_rows<'a>(
     accumulator: &mut Accumulator,
     aggregate: &'a BoundAggregate,
     rows: &[usize],
-    part: &'a dyn Part,
+    part: &'a dyn Fragment,
     limits: &'a Limits,
 ) -> Result<()> {
     for row in rows {
@@ -116,7 +116,7 @@ fn add_rows<'a>(
     Ok(())
 }
 
-fn answer(aggregate: &BoundAggregate, part: &dyn Part) -> Result<Option<Answer>> {
+fn answer(aggregate: &BoundAggregate, part: &dyn Fragment) -> Result<Option<Answer>> {
     let Some(operand) = &aggregate.operand else {
         return Ok(part.visible_count().map(Answer::Count));
     };
@@ -125,7 +125,7 @@ fn answer(aggregate: &BoundAggregate, part: &dyn Part) -> Result<Option<Answer>>
     // Equal floats may be spelled differently: the first row of them counts, and it comes first in
     // a run of no other field.
     let fields_max = if operand.data_type().is_float() { 1 } else { usize::MAX };
-    let leads = |run: &&dyn Run| {
+    let leads = |run: &&dyn IndexRun| {
         let fields = run.fields();
         fields.len() <= fields_max && fields.first().is_some_and(|(first, _)| *first == field)
     };
@@ -150,7 +150,7 @@ fn answer(aggregate: &BoundAggregate, part: &dyn Part) -> Result<Option<Answer>>
 }
 
 /// A visible row of each value, where there are few values.
-fn distinct(run: &dyn Run, part: &dyn Part) -> Result<Option<Answer>> {
+fn distinct(run: &dyn IndexRun, part: &dyn Fragment) -> Result<Option<Answer>> {
     let values = run.find(0..run.len(), 0, &KeyRange::NotNull)?.range;
     let (mut rest, mut found) = (values.clone(), Vec::new());
     let (mut steps, mut left) = (0usize, ENTRIES_MAX);
@@ -183,7 +183,7 @@ fn distinct(run: &dyn Run, part: &dyn Part) -> Result<Option<Answer>> {
 }
 
 /// The first row, in the order of rows, that has the least or greatest value of those visible.
-fn edge(run: &dyn Run, part: &dyn Part, greatest: bool) -> Result<Option<Answer>> {
+fn edge(run: &dyn IndexRun, part: &dyn Fragment, greatest: bool) -> Result<Option<Answer>> {
     let is_descending = run.fields().first().is_some_and(|(_, descending)| *descending);
     let nulls = run.find(0..run.len(), 0, &KeyRange::Null)?.range;
     let mut entries = 0..run.len() - nulls.len();
@@ -221,7 +221,7 @@ fn edge(run: &dyn Run, part: &dyn Part, greatest: bool) -> Result<Option<Answer>
 /// The same out of the zones of which zone maps say that they have it; `None` where they say
 /// nothing, and where too many have to be looked at, as their rows are gone.
 fn edge_of_zones(
-    part: &dyn Part,
+    part: &dyn Fragment,
     operand: &Bound,
     field: usize,
     greatest: bool,
@@ -266,7 +266,7 @@ fn edge_of_zones(
 
 /// The visible row of a zone whose value comes first, and the value.
 fn edge_of_rows<'a>(
-    part: &'a dyn Part,
+    part: &'a dyn Fragment,
     field: usize,
     zone: Range<usize>,
     comes_first: &impl Fn(ValueRef<'_>, ValueRef<'_>) -> Ordering,

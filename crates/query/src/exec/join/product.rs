@@ -32,7 +32,7 @@ use crate::exec::sort::sorter::Location;
 use crate::logical::SourceRef;
 use crate::options::Options;
 use crate::predicate::Predicate;
-use crate::source::{Part, Source, Zone};
+use crate::source::{Fragment, Source, Zone};
 use crate::{Error, ErrorKind, Result, ZONE_ROWS};
 
 /// The most rows of a part, but for those of one row of the left.
@@ -275,7 +275,7 @@ impl Source for Product<'_> {
     }
 
     #[allow(clippy::indexing_slicing, reason = "the contract of the trait")]
-    fn part(&self, index: usize) -> &dyn Part {
+    fn part(&self, index: usize) -> &dyn Fragment {
         &self.parts[index]
     }
 }
@@ -288,7 +288,7 @@ impl ProductPart<'_> {
     }
 }
 
-impl Part for ProductPart<'_> {
+impl Fragment for ProductPart<'_> {
     fn row_count(&self) -> usize {
         self.lefts.len() * self.sides.pairs_each()
     }

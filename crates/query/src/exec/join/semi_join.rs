@@ -8,16 +8,16 @@ use crate::Result;
 use crate::exec::scan::row_set::RowSet;
 use crate::exec::sort::sorter::Location;
 use crate::logical::SourceRef;
-use crate::source::{Part, Source, Zone};
+use crate::source::{Fragment, Source, Zone};
 
 /// The rows of a source at some locations. Its indexes are not seen: they count other rows.
 pub(crate) struct SemiJoinSource<'a> {
     schema: Schema,
-    parts: Vec<SemiJoinPart<'a>>,
+    parts: Vec<SemiJoinFragment<'a>>,
 }
 
 /// Which rows of a part are left.
-struct SemiJoinPart<'a> {
+struct SemiJoinFragment<'a> {
     source: SourceRef<'a>,
     index: usize,
     rows: RowSet,
@@ -34,7 +34,7 @@ impl<'a> SemiJoinSource<'a> {
             let end = locations.partition_point(|l| of(l).is_le());
             let rows = locations.get(start..end).unwrap_or_default().iter().map(|l| l.row);
             let rows = RowSet::of_rows(rows.collect(), source.get().part(index).row_count());
-            SemiJoinPart { source: source.clone(), index, rows, count: end - start }
+            SemiJoinFragment { source: source.clone(), index, rows, count: end - start }
         };
         let parts = (0..source.get().part_count()).map(part).collect();
         Self { schema, parts }
@@ -51,18 +51,18 @@ impl Source for SemiJoinSource<'_> {
     }
 
     #[allow(clippy::indexing_slicing, reason = "the contract of the trait")]
-    fn part(&self, index: usize) -> &dyn Part {
+    fn part(&self, index: usize) -> &dyn Fragment {
         &self.parts[index]
     }
 }
 
-impl SemiJoinPart<'_> {
-    fn part(&self) -> &dyn Part {
+impl SemiJoinFragment<'_> {
+    fn part(&self) -> &dyn Fragment {
         self.source.get().part(self.index)
     }
 }
 
-impl Part for SemiJoinPart<'_> {
+impl Fragment for SemiJoinFragment<'_> {
     fn row_count(&self) -> usize {
         self.part().row_count()
     }

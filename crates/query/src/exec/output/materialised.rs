@@ -8,7 +8,7 @@ use crate::bind::{Node, Projection};
 use crate::exec::output::project::Sink;
 use crate::exec::scan::ScanCounts;
 use crate::options::Options;
-use crate::source::{Part, Source, Zone};
+use crate::source::{Fragment, Source, Zone};
 use crate::{Error, Result, ZONE_ROWS};
 
 /// Batches of [`ZONE_ROWS`] rows each, but for the last.
@@ -102,12 +102,12 @@ impl Source for Materialised {
         1
     }
 
-    fn part(&self, _index: usize) -> &dyn Part {
+    fn part(&self, _index: usize) -> &dyn Fragment {
         &self.part
     }
 }
 
-impl Part for Batches {
+impl Fragment for Batches {
     fn row_count(&self) -> usize {
         self.row_count
     }

@@ -24,7 +24,7 @@ use crate::exec::sort::sorter::{Location, Sorter, encode, encode_value};
 use crate::exec::spill;
 use crate::exec::spill::TemporaryFiles;
 use crate::options::Options;
-use crate::source::Part;
+use crate::source::Fragment;
 use crate::{Error, ErrorKind, Result, ZONE_ROWS};
 
 /// Rows of an answer that may be found after a look at few.
@@ -321,7 +321,7 @@ pub(crate) fn location_part(morsel: &Morsel) -> Result<u32> {
 pub(crate) fn add_key(
     sorter: &mut Sorter,
     projection: &Projection,
-    (part, location): (&dyn Part, Location),
+    (part, location): (&dyn Fragment, Location),
     bytes: &mut Vec<u8>,
 ) -> Result<usize> {
     let row = location.row as usize;

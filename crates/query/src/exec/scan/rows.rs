@@ -8,19 +8,19 @@ use esker_format::ColumnSlice;
 
 use crate::exec::evaluate::meter::Meter;
 use crate::limits::Limits;
-use crate::source::Part;
+use crate::source::Fragment;
 use crate::{Error, Result};
 
 /// Consecutive rows of one part. A column is read when it is first asked for.
 pub(crate) struct Rows<'a> {
-    part: Option<&'a dyn Part>,
+    part: Option<&'a dyn Fragment>,
     range: Range<usize>,
     columns: RefCell<BTreeMap<usize, ColumnSlice<'a>>>,
     meter: Meter<'a>,
 }
 
 impl<'a> Rows<'a> {
-    pub(crate) fn new(part: &'a dyn Part, range: Range<usize>, limits: &'a Limits) -> Self {
+    pub(crate) fn new(part: &'a dyn Fragment, range: Range<usize>, limits: &'a Limits) -> Self {
         let meter = Meter::new(limits);
         Self { part: Some(part), range, columns: RefCell::default(), meter }
     }

@@ -36,7 +36,7 @@ use crate::exec::sort::row_order::{is_row_id, row_id_of};
 use crate::exec::sort::sorter::{Location, Sorter};
 use crate::options::{IndexUse, Options};
 use crate::predicate::Predicate;
-use crate::source::{KeyRange, Part, Run};
+use crate::source::{Fragment, IndexRun, KeyRange};
 
 /// The fewest and the most entries of a block, but for ties.
 pub(crate) const BLOCK_ENTRIES: (usize, usize) = (16, 512);
@@ -58,9 +58,9 @@ const PASSING: f64 = 0.125;
 
 /// A way through a run of a part.
 pub(crate) struct IndexOrderScan<'a> {
-    part: &'a dyn Part,
+    part: &'a dyn Fragment,
     part_index: usize,
-    pub(crate) run: &'a dyn Run,
+    pub(crate) run: &'a dyn IndexRun,
     /// Entries outside of these do not pass.
     entries: Range<usize>,
     /// Whether all of these do.
@@ -169,7 +169,7 @@ impl<'a> IndexOrderScan<'a> {
 
     /// The walk through a run, if it is in the order.
     fn through(
-        run: &'a dyn Run,
+        run: &'a dyn IndexRun,
         scan: &Scan<'a>,
         projection: &'a Projection,
         part_index: usize,
@@ -483,7 +483,11 @@ impl<'a> IndexOrderScan<'a> {
 
 /// Which fields of a run, from field `first`, are the first keys of an order, and whether it has to
 /// be read from its end.
-fn levels(run: &dyn Run, projection: &Projection, first: usize) -> Option<(Range<usize>, bool)> {
+fn levels(
+    run: &dyn IndexRun,
+    projection: &Projection,
+    first: usize,
+) -> Option<(Range<usize>, bool)> {
     let fields = run.fields().iter().skip(first).zip(&projection.order);
     let mut directions = fields.enumerate().map_while(|(at, ((field, descending), key))| {
         let is_key = match run.path(first + at) {
@@ -502,8 +506,8 @@ fn levels(run: &dyn Run, projection: &Projection, first: usize) -> Option<(Range
 /// # Errors
 /// When the run or the column cannot be read.
 pub(crate) fn ties(
-    part: &dyn Part,
-    run: &dyn Run,
+    part: &dyn Fragment,
+    run: &dyn IndexRun,
     entries: &Range<usize>,
     entry: usize,
     level: usize,

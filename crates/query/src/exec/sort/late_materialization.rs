@@ -22,7 +22,7 @@ use crate::exec::evaluate::vector::Selection;
 use crate::exec::output::copy::{append, collect_column};
 use crate::exec::sort::sorter::Location;
 use crate::options::Options;
-use crate::source::{Part, Source};
+use crate::source::{Fragment, Source};
 use crate::{Error, Result, ZONE_ROWS};
 
 /// How many texts are looked for at once.
@@ -47,7 +47,7 @@ enum FieldSource<'a> {
 /// Batches of a source that some rows lie in.
 struct Batches<'a> {
     parts: Vec<PartBatches>,
-    all: Vec<(&'a dyn Part, Range<usize>)>,
+    all: Vec<(&'a dyn Fragment, Range<usize>)>,
 }
 
 /// The first of the batches of each zone of a part; `None` where no row lies, and nothing where
@@ -56,7 +56,7 @@ type PartBatches = Vec<Option<u32>>;
 
 /// The fields that are shown, where nothing is computed and all values lie in mapped memory.
 pub(crate) fn fields_of(projection: &Projection, source: &dyn Source) -> Option<Vec<usize>> {
-    let is_at_hand = |part: &dyn Part| part.rows_at_once() >= part.row_count();
+    let is_at_hand = |part: &dyn Fragment| part.rows_at_once() >= part.row_count();
     if !(0..source.part_count()).all(|index| is_at_hand(source.part(index))) {
         return None;
     }

@@ -10,7 +10,7 @@ use crate::bind::{Node, OrderKey, Projection};
 use crate::exec::output::project::add_keys;
 use crate::exec::scan::{Morsel, Scan};
 use crate::exec::sort::index_order_scan::IndexOrderRows;
-use crate::source::Part;
+use crate::source::Fragment;
 use crate::{Result, ZONE_ROWS};
 
 /// The fewest rows that are read together.
@@ -22,7 +22,7 @@ pub(crate) fn is_row_id(scan: &Scan<'_>, key: &OrderKey) -> bool {
 }
 
 /// The row id of a row.
-pub(crate) fn row_id_of(scan: &Scan<'_>, part: &dyn Part, row: usize) -> Result<u64> {
+pub(crate) fn row_id_of(scan: &Scan<'_>, part: &dyn Fragment, row: usize) -> Result<u64> {
     let Some(position) = scan.source.row_id_position() else { return Ok(0) };
     Ok(match part.column(position, row..row + 1)?.value(0) {
         ValueRef::Uint(row_id) => row_id,
@@ -81,7 +81,7 @@ pub(crate) fn rows<'a>(
 /// The rows of a part that come after a row id.
 fn rows_after(
     scan: &Scan<'_>,
-    part: &dyn Part,
+    part: &dyn Fragment,
     row_id: u64,
     descending: bool,
 ) -> Result<Range<usize>> {

@@ -31,7 +31,7 @@ use crate::exec::sort::sorter::{Bar, Sorter, encode_value};
 use crate::limits::Limits;
 use crate::options::IndexUse;
 use crate::predicate::Predicate;
-use crate::source::Part;
+use crate::source::Fragment;
 use crate::{Result, ZONE_ROWS};
 
 /// Zones, those first whose rows may come first.
@@ -152,13 +152,18 @@ impl LastWanted {
     ///
     /// # Errors
     /// When a column cannot be read.
-    pub(crate) fn keep(&self, part: &dyn Part, rows: Range<usize>, mask: &mut Mask) -> Result<()> {
+    pub(crate) fn keep(
+        &self,
+        part: &dyn Fragment,
+        rows: Range<usize>,
+        mask: &mut Mask,
+    ) -> Result<()> {
         keep(&self.condition, &Rows::new(part, rows, &self.limits), mask, &self.tables)
     }
 }
 
 /// What the keys of the rows of a zone are not less than, as far as zone maps tell.
-fn least_key(part: &dyn Part, zone: usize, order: &[OrderKey]) -> Vec<u8> {
+fn least_key(part: &dyn Fragment, zone: usize, order: &[OrderKey]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for key in order {
         let data_type = key.bound.data_type();

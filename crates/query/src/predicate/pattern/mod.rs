@@ -28,7 +28,7 @@ pub(crate) struct Pattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
     Like(String, Option<char>),
-    Part(Place, String),
+    Fragment(Place, String),
     Regular(String),
 }
 
@@ -87,7 +87,7 @@ impl Pattern {
             Place::Anywhere => contains(wanted.as_bytes()),
             Place::End => Shape::Suffix(wanted.into_bytes()),
         };
-        Self { source: Source::Part(place, part.to_owned()), any_case, shape }
+        Self { source: Source::Fragment(place, part.to_owned()), any_case, shape }
     }
 
     /// A regular expression, found anywhere in a text.

@@ -22,7 +22,7 @@ use crate::exec::scan::mask::Mask;
 use crate::exec::scan::rows::Rows;
 use crate::limits::Limits;
 use crate::predicate::{Condition, Key, Predicate, Test};
-use crate::source::Part;
+use crate::source::Fragment;
 
 /// Removes the rows for which the filter is not true.
 ///
@@ -112,7 +112,11 @@ pub(crate) fn passing(
 ///
 /// # Errors
 /// When a column cannot be read.
-pub(crate) fn passes(predicate: &Predicate, part: &dyn Part, row: usize) -> Result<Option<bool>> {
+pub(crate) fn passes(
+    predicate: &Predicate,
+    part: &dyn Fragment,
+    row: usize,
+) -> Result<Option<bool>> {
     match predicate {
         Predicate::Constant(passes) => Ok(Some(*passes)),
         Predicate::Test(test) => {
@@ -129,7 +133,7 @@ pub(crate) fn passes(predicate: &Predicate, part: &dyn Part, row: usize) -> Resu
 fn decided(
     members: &[Predicate],
     deciding: bool,
-    part: &dyn Part,
+    part: &dyn Fragment,
     row: usize,
 ) -> Result<Option<bool>> {
     for member in members {
