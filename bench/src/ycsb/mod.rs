@@ -32,7 +32,7 @@ use workload::{Mix, Operations};
 const COMPARED: u64 = 5_000;
 /// Operations that are timed, at most; as many as there are records where these are fewer.
 const TIMED: u64 = 100_000;
-/// Likewise where most of them are scans.
+/// The same where most of them are scans.
 const TIMED_SCANS: u64 = 10_000;
 /// Operations before, which are not.
 const WARM: u64 = 2_000;

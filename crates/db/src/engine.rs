@@ -287,7 +287,7 @@ impl Engine {
         self.sync().map_err(|e| Error::new(ErrorKind::Poisoned, e.to_string()))
     }
 
-    /// Likewise, for what was committed up to a number. Where nobody waits for the disk, what is
+    /// The same for what was committed up to a number. Where nobody waits for the disk, what is
     /// told is from now on seen by all: nobody reads, after that, what was before it.
     pub fn acknowledge_through(&self, commit: u64) -> Result<()> {
         if self.visible() >= commit {

@@ -116,17 +116,17 @@ pub use transaction::{
 #[doc = include_str!("../../../docs/guide/start.md")]
 struct Guide;
 
-/// Likewise.
+/// The code of the guide to buckets.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/buckets.md")]
 struct BucketGuide;
 
-/// Likewise.
+/// The code of the guide to transactions.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/transactions.md")]
 struct TransactionGuide;
 
-/// Likewise.
+/// The code of the guide to updates.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/updates.md")]
 struct UpdateGuide;

@@ -162,7 +162,7 @@ impl Table {
         self.put_once(&current, row, must_be_new)
     }
 
-    /// Likewise, for a row of one schema.
+    /// The same for a row of one schema.
     pub(crate) fn put_once(
         &self,
         current: &TableVersion,

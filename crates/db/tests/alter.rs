@@ -208,7 +208,7 @@ fn widened_fields_answer_as_if_they_had_always_been_wide() {
     }
 }
 
-/// Likewise rows that lie in memory, and rows that were rewritten wide, for an older reader.
+/// The same of rows that lie in memory, and rows that were rewritten wide, for an older reader.
 #[test]
 fn widened_fields_are_selected_from_groups_and_by_older_snapshots() {
     use DataType as T;

@@ -9,7 +9,7 @@ pub const FILE_BYTES_MAX: usize = 9 << 20;
 /// file has none of them.
 const ANYWHERE: [&str; 3] = [concat!("/", "work/"), concat!("/", "root/"), concat!("/", "home/")];
 
-/// Likewise in documents, where a reader would take them for advice.
+/// The same in documents, where a reader would take them for advice.
 const IN_DOCUMENTS: [&str; 1] = [concat!("/", "tmp/")];
 
 /// The rule about size.

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`length`] | files of at most 700 lines, functions of 70, lines of 100 columns |
 //! | [`name`] | banned names of files and of things declared, each with what to say instead |
+//! | [`old_word`] | names that were given up for the field's terms; no "Likewise" |
 //! | [`unfinished`] | no mark of unfinished work, no ignored test |
 //! | [`safety`] | unsafe code only where it belongs, and each block explained |
 //! | [`reachable`] | no source file that the compiler never sees |
@@ -26,6 +27,7 @@ pub mod manifest;
 pub mod markdown;
 pub mod module_tree;
 pub mod name;
+pub mod old_word;
 pub mod product;
 pub mod project;
 pub mod reachable;
@@ -49,6 +51,8 @@ pub type Rule = fn(&Project) -> Vec<Violation>;
 pub const RULES: &[Rule] = &[
     length::check,
     name::check,
+    old_word::check_names,
+    old_word::check_likewise,
     unfinished::check,
     safety::check,
     reachable::check,

@@ -88,7 +88,8 @@ const DECLARING: &[&str] = &[
 
 /// The names that a source declares: after a declaring keyword, or before a single `:`, as fields
 /// and parameters are. A name that a library chose is used here, not declared, and so never found.
-fn declared<'a>(code: &[Token<'a>]) -> Vec<Token<'a>> {
+#[must_use]
+pub fn declared<'a>(code: &[Token<'a>]) -> Vec<Token<'a>> {
     let mut found = Vec::new();
     for (at, token) in code.iter().enumerate().filter(|(_, token)| token.is_word()) {
         let before = at.checked_sub(1).and_then(|at| code.get(at));

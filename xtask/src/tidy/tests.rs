@@ -407,3 +407,14 @@ fn figures_leave_tests_and_assertions_out() {
     assert_eq!(archaic, [word::ArchaicLine { line: 1, word: "nobody" }]);
     assert_eq!(word::archaic("a toldness of Nobodys"), None);
 }
+
+#[test]
+fn names_that_were_given_up_and_likewise() {
+    let old = [("crates/db/src/a.rs", "struct Seat;\n")];
+    assert_fires(old_word::check_names, &old, "a.rs:1: `Seat` was given up");
+    assert_silent(old_word::check_names, &[("crates/db/src/a.rs", "use tokio::Seat;\n")]);
+    assert_silent(old_word::check_names, &[("crates/cli/src/a.rs", "struct Seat;\n")]);
+    let likewise = [("a.rs", "/// Likewise, for rows.\nfn f() {}\n")];
+    assert_fires(old_word::check_likewise, &likewise, "a.rs:1: a comment begins");
+    assert_silent(old_word::check_likewise, &[("a.rs", "// as before, likewise\n")]);
+}

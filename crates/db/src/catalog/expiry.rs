@@ -248,7 +248,7 @@ impl Engine {
         self.end_holders_of(catalogue, current, rows, || staged.row_ids())
     }
 
-    /// Likewise of rows in segments, where those with the numbers `replaced` go in the same commit.
+    /// The same of rows in segments, where those with the numbers `replaced` go in the same commit.
     pub(crate) fn end_expired_holders_of(
         &self,
         catalogue: &mut Catalogue,

@@ -167,7 +167,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Likewise, for a batch of rows. Under the commit lock.
+    /// The same for a batch of rows. Under the commit lock.
     pub fn note_ends_of(&self, schema: &Schema, batch: &Batch) -> Result<()> {
         let column = schema.expiry_position().and_then(|at| batch.columns.get(at));
         let Some(column) = column else { return Ok(()) };

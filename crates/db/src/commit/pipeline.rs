@@ -609,7 +609,7 @@ pub(crate) fn fit_key<'a>(schema: &'a Schema, key: &'a [Value]) -> Result<Vec<Va
     fit_key_of(schema, key.len(), key.iter().map(Value::as_ref))
 }
 
-/// Likewise of borrowed values.
+/// The same of borrowed values.
 pub(crate) fn fit_key_of<'a>(
     schema: &'a Schema,
     len: usize,

@@ -31,7 +31,7 @@ pub(crate) fn expect_unique(
     expect_unique_rows((writer, schema), &mut puts, &staged.deletes, staged.read_at)
 }
 
-/// Likewise, for rows that are put as others are deleted. Who has read as of a commit meets a
+/// The same for rows that are put as others are deleted. Who has read as of a commit meets a
 /// `Conflict` where the other row is younger.
 pub(crate) fn expect_unique_rows(
     (writer, schema): (&TableWriter, &Schema),

@@ -173,7 +173,7 @@ impl Engine {
         self.write_checkpoint_to(&self.dir, checkpoint)
     }
 
-    /// Likewise, in any directory.
+    /// The same in any directory.
     pub(crate) fn write_checkpoint_to(&self, dir: &Path, checkpoint: &Checkpoint) -> Result<()> {
         let path = checkpoint_path(dir, checkpoint.number);
         let bytes = checkpoint.encode();

@@ -37,7 +37,7 @@ impl Table {
         self.apply_to(key, None, update)
     }
 
-    /// Likewise, if a condition is true for the row.
+    /// The same, if a condition is true for the row.
     ///
     /// # Errors
     /// As for [`Table::apply`]; `InvalidInput` when the condition does not fit the schema or is

@@ -17,7 +17,7 @@ pub(crate) fn apply_to_matching(
     apply(On::Database(database), table, filter, update)
 }
 
-/// Likewise, within a transaction.
+/// The same within a transaction.
 pub(crate) fn apply_within(
     transaction: &Transaction,
     table: &str,

@@ -111,7 +111,7 @@ impl Table {
         self.attempt(|current| self.put_batch(current, rows, on_conflict, check_cancelled))
     }
 
-    /// Likewise, for rows of one schema.
+    /// The same for rows of one schema.
     pub(crate) fn put_batch(
         &self,
         current: &TableVersion,

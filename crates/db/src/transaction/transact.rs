@@ -35,7 +35,7 @@ impl Database {
         self.transact_with(TransactionOptions::new(), run)
     }
 
-    /// Likewise, in a transaction of a kind.
+    /// The same in a transaction with options.
     ///
     /// # Errors
     /// As for [`Database::transact`].

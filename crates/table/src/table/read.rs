@@ -89,7 +89,7 @@ impl Found<'_> {
 }
 
 /// What came of walking one index entry.
-enum Walk<'v> {
+enum EntryOutcome<'v> {
     Found(&'v RowGroup, usize),
     Absent,
     Stale,
@@ -118,29 +118,31 @@ impl Table {
             let view = self.view.load();
             let schema = view.schema_at(at);
             let outcome = match schema {
-                None => Walk::Stale,
+                None => EntryOutcome::Stale,
                 Some(_) => self.find_in(&view, key, at)?,
             };
             match outcome {
-                Walk::Found(row_group, row) => {
+                EntryOutcome::Found(row_group, row) => {
                     let schema = schema.unwrap_or(&view.schema);
                     let found = self.found(schema, (row_group, row), view.as_of_until(at));
                     return take(found).map(Some);
                 }
-                Walk::Absent => return Ok(None),
+                EntryOutcome::Absent => return Ok(None),
                 // What leads from newer versions back to commit `at` is gone: the caller, who has
                 // not registered `at`, begins again at a newer commit.
-                Walk::Stale if self.link_horizon() > at => return Ok(None),
+                EntryOutcome::Stale if self.link_horizon() > at => return Ok(None),
                 // Whoever names a place has taken it from a view that was there by then.
-                Walk::Stale if stale.as_ref().is_some_and(|stale| Arc::ptr_eq(stale, &view)) => {
+                EntryOutcome::Stale
+                    if stale.as_ref().is_some_and(|stale| Arc::ptr_eq(stale, &view)) =>
+                {
                     return Err(Error::corrupt("a version of a row leads nowhere"));
                 }
-                Walk::Stale => stale = Some(Arc::clone(&view)),
+                EntryOutcome::Stale => stale = Some(Arc::clone(&view)),
             }
         }
     }
 
-    /// Likewise as of a snapshot's commit and by its view. `None` when the view is too old: what it
+    /// The same as of a snapshot's commit and by its view. `None` when the view is too old: what it
     /// knows has gone elsewhere since.
     #[inline]
     pub(super) fn find_by_view<R>(
@@ -151,12 +153,12 @@ impl Table {
         take: impl FnOnce(Found<'_>) -> Result<R>,
     ) -> Result<ControlFlow<Option<R>>> {
         Ok(match self.find_in(view, key, at)? {
-            Walk::Found(row_group, row) => {
+            EntryOutcome::Found(row_group, row) => {
                 let found = self.found(schema, (row_group, row), view.as_of_until(at));
                 ControlFlow::Break(Some(take(found)?))
             }
-            Walk::Absent => ControlFlow::Break(None),
-            Walk::Stale => ControlFlow::Continue(()),
+            EntryOutcome::Absent => ControlFlow::Break(None),
+            EntryOutcome::Stale => ControlFlow::Continue(()),
         })
     }
 
@@ -171,7 +173,12 @@ impl Table {
     }
 
     #[inline]
-    fn find_in<'v>(&self, view: &'v View, key: &[ValueRef<'_>], at: u64) -> Result<Walk<'v>> {
+    fn find_in<'v>(
+        &self,
+        view: &'v View,
+        key: &[ValueRef<'_>],
+        at: u64,
+    ) -> Result<EntryOutcome<'v>> {
         match row_id_of(key).filter(|_| view.schema.key_positions().is_empty()) {
             Some(row_id) => self.find_row_id_in(view, row_id, at),
             None => self.find_key_in(view, key, at),
@@ -179,7 +186,12 @@ impl Table {
     }
 
     #[inline]
-    fn find_key_in<'v>(&self, view: &'v View, key: &[ValueRef<'_>], at: u64) -> Result<Walk<'v>> {
+    fn find_key_in<'v>(
+        &self,
+        view: &'v View,
+        key: &[ValueRef<'_>],
+        at: u64,
+    ) -> Result<EntryOutcome<'v>> {
         let hash = match key {
             [ValueRef::Bytes(only)] => self.hasher.hash_bytes(only),
             _ => self.hasher.hash_key(key.iter().copied()),
@@ -191,12 +203,12 @@ impl Table {
     }
 
     /// A version by its row id.
-    fn find_row_id_in<'v>(&self, view: &'v View, row_id: u64, at: u64) -> Result<Walk<'v>> {
+    fn find_row_id_in<'v>(&self, view: &'v View, row_id: u64, at: u64) -> Result<EntryOutcome<'v>> {
         let hash = self.hasher.hash_row_id(row_id);
         let walk = self.probe(hash, |location| {
             self.walk(view, location, at, |row_group, row| Ok(row_group.row_id(row)? == row_id))
         })?;
-        if !matches!(walk, Walk::Absent) {
+        if !matches!(walk, EntryOutcome::Absent) {
             return Ok(walk);
         }
         for row_group in &view.row_groups {
@@ -205,19 +217,19 @@ impl Table {
                     if let Some(row) =
                         group.fresh_row(row_id).filter(|r| row_group.is_visible(*r, at))
                     {
-                        return Ok(Walk::Found(row_group, row));
+                        return Ok(EntryOutcome::Found(row_group, row));
                     }
                 }
                 RowGroup::Segment(segment) => {
                     for row in segment.rows_with_id(row_id)? {
                         if row_group.is_visible(row, at) {
-                            return Ok(Walk::Found(row_group, row));
+                            return Ok(EntryOutcome::Found(row_group, row));
                         }
                     }
                 }
             }
         }
-        Ok(Walk::Absent)
+        Ok(EntryOutcome::Absent)
     }
 
     /// Brings near what look-ups of keys with some hashes will read: a hint, which changes no
@@ -250,15 +262,15 @@ impl Table {
     fn probe<'v>(
         &self,
         hash: u64,
-        mut walk: impl FnMut(Location) -> Result<Walk<'v>>,
-    ) -> Result<Walk<'v>> {
-        let mut outcome = Ok(Walk::Absent);
+        mut walk: impl FnMut(Location) -> Result<EntryOutcome<'v>>,
+    ) -> Result<EntryOutcome<'v>> {
+        let mut outcome = Ok(EntryOutcome::Absent);
         let _ = self.index.candidates(hash, |word| {
             let Some(location) = Location::from_word(word) else {
                 return ControlFlow::Continue(());
             };
             match walk(location) {
-                Ok(Walk::Absent) => ControlFlow::Continue(()),
+                Ok(EntryOutcome::Absent) => ControlFlow::Continue(()),
                 other => {
                     outcome = other;
                     ControlFlow::Break(())
@@ -276,31 +288,35 @@ impl Table {
         location: Location,
         at: u64,
         is_wanted: impl Fn(&RowGroup, usize) -> Result<bool>,
-    ) -> Result<Walk<'v>> {
+    ) -> Result<EntryOutcome<'v>> {
         let mut location = location;
         let mut first = true;
         loop {
             let (row_group, row) = match view.link_previous(location) {
                 Resolved::Row(row_group, row) => (row_group, row),
-                Resolved::Gone => return Ok(Walk::Absent),
-                Resolved::Unknown => return Ok(Walk::Stale),
+                Resolved::Gone => return Ok(EntryOutcome::Absent),
+                Resolved::Unknown => return Ok(EntryOutcome::Stale),
             };
             // All versions in a chain have one key.
             if let RowGroup::Segment(segment) = row_group {
                 segment.touch(row);
             }
             if first && !is_wanted(row_group, row)? {
-                return Ok(Walk::Absent);
+                return Ok(EntryOutcome::Absent);
             }
             first = false;
             if row_group.is_created_at(row, at) {
                 let deleted = row_group.deleted(row);
                 let alive = deleted == 0 || deleted > at;
-                return Ok(if alive { Walk::Found(row_group, row) } else { Walk::Absent });
+                return Ok(if alive {
+                    EntryOutcome::Found(row_group, row)
+                } else {
+                    EntryOutcome::Absent
+                });
             }
             match row_group.replaced(row) {
                 Some(older) => location = older,
-                None => return Ok(Walk::Absent),
+                None => return Ok(EntryOutcome::Absent),
             }
         }
     }

@@ -77,7 +77,7 @@ impl Table {
         self.snapshot_with(at, now, &Overlay::default())
     }
 
-    /// Likewise, as a transaction sees it that has changed rows.
+    /// The same as a transaction sees it that has changed rows.
     ///
     /// # Errors
     /// As for [`Table::snapshot`].

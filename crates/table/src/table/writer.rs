@@ -169,7 +169,7 @@ impl TableWriter {
         self.existing_beside(&[], key, hash)
     }
 
-    /// Likewise, as if some row groups were not there: those whose rows are about to be linked.
+    /// The same as if some row groups were not there: those whose rows are about to be linked.
     ///
     /// # Errors
     /// As for [`TableWriter::existing`].
@@ -353,7 +353,7 @@ impl TableWriter {
         self.link_found(put, (location, !put.is_update()), commit)
     }
 
-    /// Likewise; a fresh row is found by its row id where that is its key.
+    /// The same; a fresh row is found by its row id where that is its key.
     fn link_found(
         &mut self,
         put: &PreparedPut,

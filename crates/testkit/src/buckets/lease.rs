@@ -39,7 +39,7 @@ pub struct Lease {
     pub inner: i64,
     /// When it expires by [`ExpiresBy::Until`], in microseconds since 1970; `None`: never.
     pub until_us: Option<i64>,
-    /// Likewise, by [`ExpiresBy::Later`].
+    /// The time by [`ExpiresBy::Later`].
     pub later_us: Option<i64>,
 }
 
