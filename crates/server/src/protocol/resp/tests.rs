@@ -602,7 +602,7 @@ fn writes_that_come_together_are_one_commit() {
     let count = |_| {
         COMMITS.fetch_add(1, Ordering::Relaxed);
     };
-    let database = Options::new().tell_commits(count).memory().unwrap();
+    let database = Options::new().on_commits(count).memory().unwrap();
     let mut state = state(&database);
     let (mut sent, mut expected) = (String::new(), String::new());
     for i in 0..1_000 {
