@@ -32,6 +32,7 @@
 //! | read as of one commit | [`Snapshot`] |
 //! | store keys and values | [`Bucket`] |
 //! | change several things as one | [`Database::transact`], [`Transaction`], [`WriteBatch`] |
+//! | write once what works in a transaction and without | [`Scope`] |
 //! | have rows as structs | [`Record`], [`TypedTable`], [`Database::query_as`] |
 //! | have rows as JSON, or as what serde knows | [`Table::insert_object`], [`Row::to_object`] |
 //! | put in many rows | [`Appender`], [`Load`] |
@@ -57,6 +58,7 @@ mod options;
 mod read;
 pub mod record;
 mod recovery;
+mod scope;
 mod statement;
 mod table;
 mod transaction;
@@ -105,6 +107,7 @@ pub use maintenance::CompactReport;
 pub use operators::Update;
 pub use options::{Durability, Options};
 pub use record::{FieldType, Record, ToKey, TypedTable, TypedTransactionTable};
+pub use scope::{Scope, ScopedBucket, ScopedBucketReader, ScopedReader, ScopedTable};
 pub use statement::{ChangeOptions, Changed};
 pub use table::Table;
 pub use transaction::{

@@ -1,82 +1,16 @@
 //! Statements that define tables and indexes, on a database or within a transaction.
 
-use std::sync::Arc;
-
-use esker::{Alteration, Database, Error, ErrorKind, Result, Schema, Transaction};
+use esker::{Error, ErrorKind, Result, Scope};
 
 use crate::index;
 use crate::run::Outcome;
 use crate::statement::Statement;
 
-/// What tables are defined on.
-pub(crate) trait Definer {
-    /// The tables there are, sorted.
-    fn table_names(&self) -> Result<Vec<String>>;
-    /// The fields of a table.
-    fn schema(&self, name: &str) -> Result<Arc<Schema>>;
-    fn create_table(&self, name: &str, schema: Schema) -> Result<()>;
-    fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()>;
-    fn rename_table(&self, from: &str, to: &str) -> Result<()>;
-    fn drop_table(&self, name: &str) -> Result<()>;
-}
-
-impl Definer for Database {
-    fn table_names(&self) -> Result<Vec<String>> {
-        Ok(self.tables())
-    }
-
-    fn schema(&self, name: &str) -> Result<Arc<Schema>> {
-        Ok(self.table(name)?.schema())
-    }
-
-    fn create_table(&self, name: &str, schema: Schema) -> Result<()> {
-        self.create_table(name, schema).map(drop)
-    }
-
-    fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
-        self.alter_table(name, alterations)
-    }
-
-    fn rename_table(&self, from: &str, to: &str) -> Result<()> {
-        self.rename_table(from, to)
-    }
-
-    fn drop_table(&self, name: &str) -> Result<()> {
-        self.drop_table(name)
-    }
-}
-
-impl Definer for Transaction {
-    fn table_names(&self) -> Result<Vec<String>> {
-        self.tables()
-    }
-
-    fn schema(&self, name: &str) -> Result<Arc<Schema>> {
-        Ok(Arc::clone(self.table(name)?.schema()))
-    }
-
-    fn create_table(&self, name: &str, schema: Schema) -> Result<()> {
-        self.create_table(name, schema).map(drop)
-    }
-
-    fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
-        self.alter_table(name, alterations)
-    }
-
-    fn rename_table(&self, from: &str, to: &str) -> Result<()> {
-        self.rename_table(from, to)
-    }
-
-    fn drop_table(&self, name: &str) -> Result<()> {
-        self.drop_table(name)
-    }
-}
-
 /// Runs a statement that defines a table or an index.
-pub(crate) fn define<D: Definer>(on: &D, statement: &Statement, dry_run: bool) -> Result<Outcome> {
+pub(crate) fn define(on: &dyn Scope, statement: &Statement, dry_run: bool) -> Result<Outcome> {
     match statement {
         Statement::CreateTable { name, schema, if_not_exists } => {
-            let exists = on.table_names()?.contains(name);
+            let exists = on.names()?.contains(name);
             if exists && *if_not_exists {
                 return Ok(Outcome::Done(format!("table {name} exists already")));
             }
@@ -87,15 +21,17 @@ pub(crate) fn define<D: Definer>(on: &D, statement: &Statement, dry_run: bool) -
             Ok(Outcome::Done(format!("created table {name}")))
         }
         Statement::AlterTable { name, alterations, if_exists } => {
-            let alter = |on: &D, name: &str| on.alter_table(name, alterations);
+            let alter = |on: &dyn Scope, name: &str| on.alter_table(name, alterations);
             about_table(on, name, (*if_exists, dry_run), ("alter", "altered"), alter)
         }
         Statement::RenameTable { name, to, if_exists } => {
-            let rename = |on: &D, name: &str| on.rename_table(name, to);
+            let rename = |on: &dyn Scope, name: &str| on.rename_table(name, to);
             about_table(on, name, (*if_exists, dry_run), ("rename", "renamed"), rename)
         }
         Statement::DropTable { name, if_exists } => {
-            about_table(on, name, (*if_exists, dry_run), ("drop", "dropped"), D::drop_table)
+            about_table(on, name, (*if_exists, dry_run), ("drop", "dropped"), |on, name| {
+                on.drop_table(name)
+            })
         }
         Statement::CreateIndex { table, index, if_not_exists } => {
             index::run_create(on, table, index, *if_not_exists, dry_run)
@@ -111,14 +47,14 @@ pub(crate) fn define<D: Definer>(on: &D, statement: &Statement, dry_run: bool) -
 }
 
 /// Does something to a table, unless it need not exist and does not, or only to see.
-pub(crate) fn about_table<D: Definer>(
-    on: &D,
+pub(crate) fn about_table(
+    on: &dyn Scope,
     name: &str,
     (if_exists, dry_run): (bool, bool),
     (verb, done): (&str, &str),
-    run: impl FnOnce(&D, &str) -> Result<()>,
+    run: impl FnOnce(&dyn Scope, &str) -> Result<()>,
 ) -> Result<Outcome> {
-    match on.schema(name) {
+    match on.table(name) {
         Err(e) if if_exists && e.kind() == ErrorKind::NotFound => {
             return Ok(Outcome::Done(format!("no table {name}")));
         }

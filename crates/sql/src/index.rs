@@ -1,12 +1,12 @@
 //! `CREATE INDEX` and `DROP INDEX`, and the indexes within `CREATE TABLE` and `ALTER TABLE`.
 
+use esker::Scope;
 use esker::{Alteration, ErrorKind};
 use esker_format::schema::{IndexKind, NewIndex};
 use esker_format::suggest::near_or_all;
 use sqlparser::ast;
 
 use crate::change::{plain_name, refuse_lost};
-use crate::definition::Definer;
 use crate::run::Outcome;
 use crate::statement::{Statement, unsupported};
 use crate::{Error, Result};
@@ -139,14 +139,14 @@ pub(crate) fn drop(drop: &ast::Statement) -> Result<Statement> {
 }
 
 pub(crate) fn run_create(
-    on: &impl Definer,
+    on: &dyn Scope,
     table: &str,
     index: &NewIndex,
     if_not_exists: bool,
     dry_run: bool,
 ) -> esker::Result<Outcome> {
     let name = &index.name;
-    let exists = on.schema(table)?.index(name).is_ok();
+    let exists = on.table(table)?.schema().index(name).is_ok();
     if exists && if_not_exists {
         return Ok(Outcome::Done(format!("index {name} on {table} exists already")));
     }
@@ -163,7 +163,7 @@ pub(crate) fn run_create(
 }
 
 pub(crate) fn run_drop(
-    on: &impl Definer,
+    on: &dyn Scope,
     table: Option<&str>,
     name: &str,
     if_exists: bool,
@@ -185,16 +185,17 @@ pub(crate) fn run_drop(
 }
 
 /// The table of an index.
-fn find(on: &impl Definer, table: Option<&str>, name: &str) -> esker::Result<String> {
+fn find(on: &dyn Scope, table: Option<&str>, name: &str) -> esker::Result<String> {
     let not_found = |message: String| esker::Error::new(ErrorKind::NotFound, message);
     if let Some(table) = table {
-        let schema = on.schema(table)?;
+        let schema = on.table(table)?.schema();
         schema.index(name).map_err(|e| not_found(e.to_string()))?;
         return Ok(table.to_owned());
     }
     let (mut tables, mut names) = (Vec::new(), Vec::new());
-    for table in on.table_names()? {
-        let indexes = on.schema(&table).map(|schema| schema.indexes().to_vec()).unwrap_or_default();
+    for table in on.names()? {
+        let indexes =
+            on.table(&table).map(|table| table.schema().indexes().to_vec()).unwrap_or_default();
         if indexes.iter().any(|index| index.name == name) {
             tables.push(table);
         }

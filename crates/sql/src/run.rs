@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use esker::{ChangeOptions, Changed, Database, Error, ErrorKind, QueryResult, Result, Value};
+use esker::{
+    ChangeOptions, Changed, Database, Error, ErrorKind, QueryResult, Result, Scope, Value,
+};
 use esker_query::model::Change;
 
 use crate::definition::{about_table, define};
@@ -101,29 +103,14 @@ impl Sql for Database {
 pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Result<Outcome> {
     let dry_run = options.dry_run;
     match statement {
-        Statement::Query(query) => Ok(Outcome::Rows(db.query_with(query, &options.for_query())?)),
         Statement::QueryForUpdate(_) => Err(Error::new(
             ErrorKind::InvalidInput,
             "FOR UPDATE holds rows until the end of a transaction: expected BEGIN before",
         )),
-        Statement::Explain(query) => {
-            let explanation = db.explain_with(query, &options.for_query())?;
-            Ok(Outcome::Plan(explanation.to_string()))
-        }
-        Statement::Plan(query) => {
-            Ok(Outcome::Plan(db.plan_with(query, &options.for_query())?.to_string()))
-        }
-        Statement::Change(change) => Ok(changed(change, db.change_with(change, options)?)),
         Statement::Transaction(_) => Err(Error::new(
             ErrorKind::InvalidInput,
             "a transaction in SQL needs a session, which runs statements one after another",
         )),
-        Statement::CreateTable { .. }
-        | Statement::AlterTable { .. }
-        | Statement::RenameTable { .. }
-        | Statement::DropTable { .. }
-        | Statement::CreateIndex { .. }
-        | Statement::DropIndex { .. } => define(db, statement, dry_run),
         Statement::CreateSequence { name, start, increment, if_not_exists } => {
             let exists = has_sequence(db, name);
             if exists && *if_not_exists {
@@ -138,13 +125,39 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
         Statement::DropSequence { name, if_exists } => drop_sequence(db, name, *if_exists, dry_run),
         Statement::Truncate { name, if_exists } => {
             let words = ("truncate", "truncated");
-            about_table(db, name, (*if_exists, dry_run), words, Database::truncate_table)
+            let truncate = |_: &dyn Scope, name: &str| db.truncate_table(name);
+            about_table(db, name, (*if_exists, dry_run), words, truncate)
         }
+        _ => run_in(db, statement, options),
     }
 }
 
+/// Runs a statement that is the same on a database and within a transaction.
+pub(crate) fn run_in(
+    scope: &dyn Scope,
+    statement: &Statement,
+    options: &ChangeOptions,
+) -> Result<Outcome> {
+    let for_query = || options.for_query();
+    Ok(match statement {
+        Statement::Query(query) => {
+            Outcome::Rows(scope.snapshot_for(query)?.query_with(query, &for_query())?)
+        }
+        Statement::Explain(query) => {
+            let explanation = scope.snapshot_for(query)?.explain_with(query, &for_query())?;
+            Outcome::Plan(explanation.to_string())
+        }
+        Statement::Plan(query) => {
+            let explanation = scope.snapshot_for(query)?.plan_with(query, &for_query())?;
+            Outcome::Plan(explanation.to_string())
+        }
+        Statement::Change(change) => changed(change, scope.change_with(change, options)?),
+        _ => return define(scope, statement, options.dry_run),
+    })
+}
+
 /// What a change of rows came to.
-pub(crate) fn changed(change: &Change, changed: Changed) -> Outcome {
+fn changed(change: &Change, changed: Changed) -> Outcome {
     match change {
         Change::Insert(_) => Outcome::Added(changed),
         Change::Update(_) => Outcome::Changed(changed),

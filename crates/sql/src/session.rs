@@ -1,14 +1,13 @@
 //! Statements one after another, with a transaction between `BEGIN` and `COMMIT`.
 
 use esker::{
-    ChangeOptions, Database, Error, ErrorKind, QueryOptions, QueryResult, Result, Savepoint,
+    ChangeOptions, Database, Error, ErrorKind, QueryOptions, QueryResult, Result, Savepoint, Scope,
     Transaction,
 };
 use esker_query::model::{Change, Delete};
 use esker_query::{Explanation, Query};
 
-use crate::definition::define;
-use crate::run::{Outcome, changed, run};
+use crate::run::{Outcome, run, run_in};
 use crate::statement::{Statement, parse_statement};
 use crate::transaction::TransactionStatement;
 
@@ -84,6 +83,15 @@ impl Session {
         self.open.as_ref().map(|open| &open.transaction)
     }
 
+    /// What names mean, and where changes go: the transaction, or the database where there is none.
+    #[must_use]
+    pub fn scope(&self) -> &dyn Scope {
+        match &self.open {
+            Some(open) => &open.transaction,
+            None => &self.database,
+        }
+    }
+
     /// True between `BEGIN` and `COMMIT` or `ROLLBACK`.
     #[must_use]
     pub fn is_in_transaction(&self) -> bool {
@@ -107,21 +115,9 @@ impl Session {
         match (statement, &self.open) {
             (Statement::Transaction(statement), _) => self.transact(statement),
             (_, None) => run(&self.database, statement, options),
-            (Statement::Query(query), Some(_)) => {
-                Ok(Outcome::Rows(self.query_with(query, &options.for_query())?))
-            }
             (Statement::QueryForUpdate(query), Some(open)) => {
                 let options = options.for_query();
                 Ok(Outcome::Rows(open.transaction.query_for_update_with(query, &options)?))
-            }
-            (Statement::Explain(query), Some(_)) => {
-                Ok(Outcome::Plan(self.explain_with(query, &options.for_query())?.to_string()))
-            }
-            (Statement::Plan(query), Some(_)) => {
-                Ok(Outcome::Plan(self.plan_with(query, &options.for_query())?.to_string()))
-            }
-            (Statement::Change(change), Some(open)) => {
-                Ok(changed(change, open.transaction.change_with(change, options)?))
             }
             (Statement::Truncate { name, if_exists }, Some(open)) => {
                 let delete = Delete { table: name.clone(), ..Delete::default() };
@@ -139,7 +135,7 @@ impl Session {
                  sequences are changed outside: COMMIT or ROLLBACK first",
                 ))
             }
-            (_, Some(open)) => define(&open.transaction, statement, options.dry_run),
+            (_, Some(open)) => run_in(&open.transaction, statement, options),
         }
     }
 
@@ -195,10 +191,7 @@ impl Session {
     /// # Errors
     /// As for [`Database::query_with`].
     pub fn query_with(&self, query: &Query, options: &QueryOptions) -> Result<QueryResult> {
-        match &self.open {
-            Some(open) => open.transaction.query_with(query, options),
-            None => self.database.query_with(query, options),
-        }
+        self.scope().snapshot_for(query)?.query_with(query, options)
     }
 
     /// How a query is answered, and what came of running it.
@@ -206,10 +199,7 @@ impl Session {
     /// # Errors
     /// As for [`Database::explain_with`].
     pub fn explain_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
-        match &self.open {
-            Some(open) => open.transaction.explain_with(query, options),
-            None => self.database.explain_with(query, options),
-        }
+        self.scope().snapshot_for(query)?.explain_with(query, options)
     }
 
     /// How a query would be answered. It is not run.
@@ -217,10 +207,7 @@ impl Session {
     /// # Errors
     /// As for [`Database::plan_with`].
     pub fn plan_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
-        match &self.open {
-            Some(open) => open.transaction.plan_with(query, options),
-            None => self.database.plan_with(query, options),
-        }
+        self.scope().snapshot_for(query)?.plan_with(query, options)
     }
 
     /// Ends the session; a transaction that was not committed is rolled back. Returns the

@@ -189,6 +189,14 @@ impl Database {
     }
 }
 
+/// What entries of a bucket get that are put without a time to live.
+pub(crate) fn default_ttl(schema: &Schema) -> Option<Duration> {
+    match schema.expiry_field()?.default {
+        Some(DefaultValue::After(after_us)) => Some(Duration::from_micros(after_us)),
+        _ => None,
+    }
+}
+
 /// Says of what was looked for as a table that it is a bucket, and which there are.
 pub(crate) fn no_bucket(name: &str, e: Error, buckets: impl FnOnce() -> Vec<String>) -> Error {
     if e.kind() != ErrorKind::NotFound {
@@ -257,11 +265,7 @@ impl Bucket {
     /// What entries get that are put without a time to live of their own.
     #[must_use]
     pub fn default_ttl(&self) -> Option<Duration> {
-        let schema = self.table.schema();
-        match schema.expiry_field()?.default {
-            Some(DefaultValue::After(after_us)) => Some(Duration::from_micros(after_us)),
-            _ => None,
-        }
+        default_ttl(&self.table.schema())
     }
 
     /// Removes all entries at once, whatever their number.

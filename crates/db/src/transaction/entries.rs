@@ -1,13 +1,15 @@
 //! Entries of a bucket within a transaction.
 
 use std::ops::RangeBounds;
+use std::time::Duration;
 
 use esker_format::{Moment, Value, ValueRef};
 
 use super::rows::TransactionTable;
 use super::{State, Transaction};
 use crate::bucket::{
-    VALUE_POSITION, add, expect_bucket, expect_key, expect_value, is_bucket, no_bucket, row,
+    VALUE_POSITION, add, default_ttl, expect_bucket, expect_key, expect_value, is_bucket,
+    no_bucket, row,
 };
 use crate::{BucketSnapshot, BucketValue, Entries, PutOptions, Result};
 
@@ -53,13 +55,19 @@ impl TransactionBucket<'_> {
         self.table.name()
     }
 
+    /// What entries get that are put without a time to live of their own.
+    #[must_use]
+    pub fn default_ttl(&self) -> Option<Duration> {
+        default_ttl(self.table.schema())
+    }
+
     /// The moment at which entries have expired for the transaction.
     #[must_use]
     pub fn moment(&self) -> Moment {
         self.transaction().moment()
     }
 
-    fn transaction(&self) -> &Transaction {
+    pub(super) fn transaction(&self) -> &Transaction {
         self.table.transaction
     }
 

@@ -1,12 +1,12 @@
 //! Entries of a bucket changed by what they are, within a transaction.
 
-use esker_format::ValueRef;
+use esker_format::{Value, ValueRef};
 
 use super::Transaction;
 use super::entries::TransactionBucket;
 use crate::bucket::decision::{self, Change, Entry};
 use crate::bucket::{expect_value, expiry_of, row, schema_of};
-use crate::{BucketOptions, BucketValue, PutOptions, Result, Swapped, Ttl};
+use crate::{BucketOptions, BucketValue, Limits, PutOptions, Result, Swapped, Ttl};
 
 impl Transaction {
     /// Makes a bucket: others see it with the commit, or never.
@@ -55,15 +55,56 @@ impl TransactionBucket<'_> {
         &self,
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<()> {
-        let end = self.end(Ttl::Default)?;
-        let mut fitted = Vec::new();
-        for (key, value) in entries {
+        self.table.upsert_many(&self.rows_of(entries, PutOptions::new())?)
+    }
+
+    /// The same with a time to live, and within limits: what takes longer than it may, or is
+    /// cancelled, has put nothing.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put_many`]; `TimedOut`, `Cancelled`.
+    pub fn put_many_with<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        entries: &[(K, V)],
+        options: impl Into<PutOptions>,
+        limits: &Limits,
+    ) -> Result<()> {
+        let entries = entries.iter().map(|(key, value)| (key, value));
+        self.table.upsert_many_with(&self.rows_of(entries, options.into())?, limits)
+    }
+
+    fn rows_of<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        entries: impl IntoIterator<Item = (K, V)>,
+        options: PutOptions,
+    ) -> Result<Vec<Vec<Value>>> {
+        let end = self.end(options.ttl)?;
+        let row_of = |(key, value): (K, V)| {
             let key = key.as_ref();
             self.key(key)?;
             let value = expect_value(|| self.name(), value.as_ref())?;
-            fitted.push(row(key, value, end.clone()));
-        }
-        self.table.upsert_many(&fitted)
+            Ok(row(key, value, end.clone()))
+        };
+        entries.into_iter().map(row_of).collect()
+    }
+
+    /// Removes entries by their keys, all or none; returns how many there were.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`]; `TimedOut`, `Cancelled`.
+    pub fn remove_many<K: AsRef<[u8]>>(&self, keys: &[K], limits: &Limits) -> Result<u64> {
+        self.table.within_limits(limits, |check_cancelled| {
+            let mut state = self.transaction().state();
+            self.table.done(&mut state, |state| {
+                let mut removed = 0;
+                for (position, key) in keys.iter().enumerate() {
+                    check_cancelled(position)?;
+                    let key = self.key(key.as_ref())?;
+                    removed += u64::from(self.table.remove_seen(state, &key)?);
+                }
+                Ok(removed)
+            })
+        })
     }
 
     /// Puts an entry unless there is one with its key: returns the value that is in the way.
@@ -158,7 +199,7 @@ impl TransactionBucket<'_> {
     }
 
     /// When an entry ends that is put now.
-    pub(super) fn end(&self, ttl: Ttl) -> Result<esker_format::Value> {
+    pub(super) fn end(&self, ttl: Ttl) -> Result<Value> {
         let transaction = self.table.transaction;
         expiry_of(&transaction.engine, self.table.schema(), (transaction.moment(), ttl))
     }

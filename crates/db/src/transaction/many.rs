@@ -3,10 +3,11 @@
 use esker_format::Value;
 
 use super::rows::{Seen, TransactionTable};
-use crate::Result;
 use crate::commit::pipeline::fit_key;
 use crate::statement::update_many::RowUpdate;
+use crate::statement::{CancellationCheck, without_limits};
 use crate::table::fit_changes;
+use crate::{Limits, Result};
 
 impl TransactionTable<'_> {
     /// Changes some fields of the rows with some keys, all or none; returns how many of the updates
@@ -16,10 +17,31 @@ impl TransactionTable<'_> {
     /// # Errors
     /// As for [`TransactionTable::update`]; the message says in which update.
     pub fn update_many<N: AsRef<str>>(&self, updates: &[RowUpdate<N>]) -> Result<u64> {
+        self.update_all(updates, &without_limits)
+    }
+
+    /// The same within limits: what takes longer than it may, or is cancelled, has changed nothing.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::update_many`]; `TimedOut`, `Cancelled`.
+    pub fn update_many_with<N: AsRef<str>>(
+        &self,
+        updates: &[RowUpdate<N>],
+        limits: &Limits,
+    ) -> Result<u64> {
+        self.within_limits(limits, |check| self.update_all(updates, check))
+    }
+
+    fn update_all<N: AsRef<str>>(
+        &self,
+        updates: &[RowUpdate<N>],
+        check_cancelled: CancellationCheck<'_>,
+    ) -> Result<u64> {
         let mut state = self.transaction.state();
         self.done(&mut state, |state| {
             let mut found = 0;
             for (position, (key, changes)) in updates.iter().enumerate() {
+                check_cancelled(position)?;
                 let mut update = || -> Result<bool> {
                     let key = fit_key(self.schema(), key)?;
                     let fitted = fit_changes(self.schema(), changes)?;
@@ -46,10 +68,27 @@ impl TransactionTable<'_> {
     /// # Errors
     /// As for [`TransactionTable::delete`]; the message says which key.
     pub fn delete_many(&self, keys: &[Vec<Value>]) -> Result<u64> {
+        self.delete_all(keys, &without_limits)
+    }
+
+    /// The same within limits: what takes longer than it may, or is cancelled, has removed nothing.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::delete_many`]; `TimedOut`, `Cancelled`.
+    pub fn delete_many_with(&self, keys: &[Vec<Value>], limits: &Limits) -> Result<u64> {
+        self.within_limits(limits, |check| self.delete_all(keys, check))
+    }
+
+    fn delete_all(
+        &self,
+        keys: &[Vec<Value>],
+        check_cancelled: CancellationCheck<'_>,
+    ) -> Result<u64> {
         let mut state = self.transaction.state();
         self.done(&mut state, |state| {
             let mut found = 0;
             for (position, key) in keys.iter().enumerate() {
+                check_cancelled(position)?;
                 let mut delete = || -> Result<bool> {
                     let key = fit_key(self.schema(), key)?;
                     let seen = self.see(state, &key)?;

@@ -9,9 +9,10 @@ use esker_table::{Found, Location};
 use super::spilled::{Spilled, bytes_of};
 use super::{State, Transaction};
 use crate::commit::pipeline::{fit_key, fit_row, refuse_long_values};
+use crate::statement::{CancellationCheck, within_limits, without_limits};
 use crate::table::TableVersion;
 use crate::transaction::write_buffer::{BaseVersion, Change, PendingVersion, VersionRef};
-use crate::{Error, ErrorKind, KeyRange, Result, Row, SnapshotTable};
+use crate::{Error, ErrorKind, KeyRange, Limits, Result, Row, SnapshotTable};
 
 /// A table within a transaction: as of its snapshot, with its changes.
 pub struct TransactionTable<'t> {
@@ -39,7 +40,7 @@ impl Transaction {
 }
 
 impl<'t> TransactionTable<'t> {
-    /// The name, as it is now.
+    /// The name that others know it by; that of a table the transaction has created.
     #[must_use]
     pub fn name(&self) -> String {
         self.current.core.name().to_string()
@@ -134,7 +135,15 @@ impl<'t> TransactionTable<'t> {
     /// # Errors
     /// As for [`TransactionTable::insert`]; the message says which row.
     pub fn insert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
-        self.put_many(rows, true)
+        self.put_many(rows, true, &without_limits)
+    }
+
+    /// The same within limits: what takes longer than it may, or is cancelled, has added nothing.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::insert_many`]; `TimedOut`, `Cancelled`.
+    pub fn insert_many_with(&self, rows: &[Vec<Value>], limits: &Limits) -> Result<()> {
+        self.within_limits(limits, |check| self.put_many(rows, true, check))
     }
 
     /// Adds a row or replaces the one with its key; returns its row id.
@@ -152,13 +161,35 @@ impl<'t> TransactionTable<'t> {
     /// # Errors
     /// As for [`TransactionTable::insert_many`].
     pub fn upsert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
-        self.put_many(rows, false)
+        self.put_many(rows, false, &without_limits)
     }
 
-    fn put_many(&self, rows: &[Vec<Value>], must_be_new: bool) -> Result<()> {
+    /// The same within limits, as [`TransactionTable::insert_many_with`].
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::upsert_many`]; `TimedOut`, `Cancelled`.
+    pub fn upsert_many_with(&self, rows: &[Vec<Value>], limits: &Limits) -> Result<()> {
+        self.within_limits(limits, |check| self.put_many(rows, false, check))
+    }
+
+    pub(super) fn within_limits<R>(
+        &self,
+        limits: &Limits,
+        run: impl FnOnce(CancellationCheck<'_>) -> Result<R>,
+    ) -> Result<R> {
+        within_limits(self.transaction.engine(), limits, run)
+    }
+
+    fn put_many(
+        &self,
+        rows: &[Vec<Value>],
+        must_be_new: bool,
+        check_cancelled: CancellationCheck<'_>,
+    ) -> Result<()> {
         let mut state = self.transaction.state();
         self.done(&mut state, |state| {
             for (i, row) in rows.iter().enumerate() {
+                check_cancelled(i)?;
                 let put = fit_row(self.schema(), row)
                     .and_then(|row| self.put(state, row.into_owned(), must_be_new));
                 put.map_err(|e| e.at(format_args!("row {i}")))?;

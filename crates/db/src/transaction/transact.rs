@@ -1,8 +1,10 @@
 //! Running a transaction again until nobody is in its way.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Transaction, TransactionOptions};
+use crate::engine::Engine;
 use crate::{Database, Error, ErrorKind, Result};
 
 /// How often a transaction is begun before its conflict is told.
@@ -42,9 +44,26 @@ impl Database {
     pub fn transact_with<R>(
         &self,
         options: TransactionOptions,
+        run: impl FnMut(&Transaction) -> Result<R>,
+    ) -> Result<R> {
+        Transaction::run_with(self.engine(), options, run)
+    }
+}
+
+impl Transaction {
+    /// As [`Database::transact`].
+    pub(crate) fn run<R>(
+        engine: &Arc<Engine>,
+        run: impl FnMut(&Transaction) -> Result<R>,
+    ) -> Result<R> {
+        Self::run_with(engine, TransactionOptions::new(), run)
+    }
+
+    fn run_with<R>(
+        engine: &Arc<Engine>,
+        options: TransactionOptions,
         mut run: impl FnMut(&Transaction) -> Result<R>,
     ) -> Result<R> {
-        let engine = self.engine();
         for attempt in 0.. {
             let transaction = Transaction::begin(engine, options, true)?;
             let read_at = transaction.read_at();
@@ -58,25 +77,25 @@ impl Database {
             };
             match outcome {
                 Err(e) if e.kind() == ErrorKind::Conflict && attempt < ATTEMPTS_MAX => {
-                    self.rest(attempt);
+                    rest(engine, attempt);
                 }
                 other => return other,
             }
         }
         Err(Error::new(ErrorKind::Conflict, "others were always quicker"))
     }
+}
 
-    /// Rests for a random while, which is longer after more attempts.
-    fn rest(&self, attempt: u32) {
-        let environment = &self.engine().environment;
-        let Some(doublings) = attempt.checked_sub(ATTEMPTS_AT_ONCE) else {
-            environment.tasks.pause();
-            return;
-        };
-        let most_us = (10u64 << doublings.min(20)).min(REST_US_MAX);
-        let rest_us = environment.random.next_u64() % most_us + 1;
-        let event = esker_vfs::Event::new();
-        let seen = event.generation();
-        environment.tasks.wait_timeout(&event, seen, Duration::from_micros(rest_us));
-    }
+/// Rests for a random while, which is longer after more attempts.
+fn rest(engine: &Engine, attempt: u32) {
+    let environment = &engine.environment;
+    let Some(doublings) = attempt.checked_sub(ATTEMPTS_AT_ONCE) else {
+        environment.tasks.pause();
+        return;
+    };
+    let most_us = (10u64 << doublings.min(20)).min(REST_US_MAX);
+    let rest_us = environment.random.next_u64() % most_us + 1;
+    let event = esker_vfs::Event::new();
+    let seen = event.generation();
+    environment.tasks.wait_timeout(&event, seen, Duration::from_micros(rest_us));
 }

@@ -2,44 +2,52 @@
 
 use std::ops::Bound;
 
-use esker::{BucketOptions, BucketValue, ErrorKind, PutOptions, Ttl};
+use esker::{BucketValue, PutOptions, ScopedBucket, Ttl};
 
-use super::rows::{all_or_none, in_transaction};
 use super::{Answer, EntryRange, Expiry, Level, ONCE_BUCKET, Session};
 use crate::{Code, Result};
 
 impl Session {
     pub(super) fn buckets(&self) -> Result<Answer> {
         self.access.expect(Level::Read, None)?;
-        let mut names = self.database().buckets();
+        let mut names = self.scope().buckets()?;
         names.retain(|name| name != ONCE_BUCKET);
         Ok(Answer::Names(names))
     }
 
-    /// A bucket that there is, or an error; a table of its name is no bucket.
-    pub(crate) fn bucket(&self, level: Level, name: &str) -> Result<esker::Bucket> {
+    /// A bucket that there is, or an error; a table of its name is no bucket, and reading makes
+    /// none.
+    pub(crate) fn bucket(&self, level: Level, name: &str) -> Result<ScopedBucket<'_>> {
         self.access.expect(level, Some(name))?;
-        // A bucket is not made by reading.
-        Ok(self.database().existing_bucket(name)?)
+        Ok(self.scope().bucket(name)?)
     }
 
     /// A bucket that is made when there is none.
-    pub(crate) fn bucket_to_put(&self, name: &str) -> Result<esker::Bucket> {
+    pub(crate) fn bucket_to_put(&self, name: &str) -> Result<ScopedBucket<'_>> {
         match self.bucket(Level::Write, name) {
             Err(e) if e.code() == Code::NotFound => {
                 self.access.expect(Level::Admin, Some(name))?;
-                if self.is_in_transaction() {
-                    return Err(e);
-                }
-                match self.database().create_bucket(name, &BucketOptions::default()) {
-                    // Somebody was quicker.
-                    Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-                        Ok(self.database().existing_bucket(name)?)
-                    }
-                    made => Ok(made?),
-                }
+                Ok(self.scope().bucket_or_new(name)?)
             }
             found => found,
+        }
+    }
+
+    /// A bucket that there is, of the database itself: for protocols whose transactions are not
+    /// the session's.
+    pub(crate) fn own_bucket(&self, level: Level, name: &str) -> Result<esker::Bucket> {
+        self.access.expect(level, Some(name))?;
+        Ok(self.database().existing_bucket(name)?)
+    }
+
+    /// The same, which is made when there is none.
+    pub(crate) fn own_bucket_to_put(&self, name: &str) -> Result<esker::Bucket> {
+        match self.bucket_to_put(name)? {
+            ScopedBucket::Database(bucket) => Ok(bucket),
+            ScopedBucket::Transaction(_) => {
+                let message = format!("bucket {name:?} is wanted outside of the transaction");
+                Err(crate::Error::new(Code::Internal, message))
+            }
         }
     }
 
@@ -50,17 +58,8 @@ impl Session {
             self.take_answer(value.len())?;
             Ok(Some(value.into_vec()))
         };
-        let values: Result<_> = match (self.transaction(), keys) {
-            (Some(transaction), keys) => {
-                let within = transaction.bucket(&bucket.name())?;
-                self.each(keys, |key| within.get(key)).map(with_room).collect()
-            }
-            (None, [key]) => with_room(bucket.get(key)).map(|value| vec![value]),
-            (None, keys) => {
-                let snapshot = bucket.snapshot()?;
-                self.each(keys, |key| snapshot.get(key)).map(with_room).collect()
-            }
-        };
+        let reader = bucket.reader(keys.len())?;
+        let values: Result<_> = self.each(keys, |key| reader.get(key)).map(with_room).collect();
         Ok(Answer::Values(values?))
     }
 
@@ -78,37 +77,18 @@ impl Session {
             Expiry::Never => Ttl::Never.into(),
             Expiry::After(ttl) => Ttl::After(ttl).into(),
         };
-        match (self.transaction(), entries) {
-            (Some(transaction), entries) => {
-                let within = transaction.bucket(&bucket.name())?;
-                let put = |(key, value): &(Vec<u8>, Vec<u8>)| within.put_with(key, value, options);
-                all_or_none(transaction, || {
-                    self.each(entries, put).collect::<esker::Result<()>>()
-                })?;
-            }
-            (None, [(key, value)]) => bucket.put_with(key, value, options)?,
-            (None, entries) => {
-                let mut batch = bucket.batch();
-                for (key, value) in entries {
-                    self.expect_wanted()?;
-                    batch.put_with(&bucket, key, value, options)?;
-                }
-                batch.commit_with(&self.limits())?;
-            }
+        match entries {
+            [(key, value)] => bucket.put(key, value, options)?,
+            entries => bucket.put_many(entries, options, &self.limits())?,
         }
         Ok(Answer::Stored { rows: entries.len() as u64, row_id: None })
     }
 
     pub(super) fn bucket_remove(&self, bucket: &str, keys: &[Vec<u8>]) -> Result<Answer> {
         let bucket = self.bucket(Level::Write, bucket)?;
-        let remove_all = |transaction: &esker::Transaction| {
-            let within = transaction.bucket(&bucket.name())?;
-            self.each(keys, |key| Ok(u64::from(within.remove(key)?))).sum()
-        };
-        let removed = match (self.transaction(), keys) {
-            (Some(transaction), _) => all_or_none(transaction, || remove_all(transaction))?,
-            (None, [key]) => u64::from(bucket.remove(key)?),
-            (None, _) => in_transaction(self.database(), remove_all)?,
+        let removed = match keys {
+            [key] => u64::from(bucket.remove(key)?),
+            keys => bucket.remove_many(keys, &self.limits())?,
         };
         Ok(Answer::Changed(removed))
     }
@@ -116,19 +96,12 @@ impl Session {
     pub(super) fn bucket_increment(&self, bucket: &str, key: &[u8], by: i64) -> Result<Answer> {
         let bucket = self.bucket_to_put(bucket)?;
         self.reserve_quota(1, key.len())?;
-        let number = match self.transaction() {
-            Some(transaction) => transaction.bucket(&bucket.name())?.increment(key, by)?,
-            None => bucket.increment(key, by)?,
-        };
-        Ok(Answer::Number(number))
+        Ok(Answer::Number(bucket.increment(key, by)?))
     }
 
     pub(super) fn bucket_range(&self, bucket: &str, range: &EntryRange) -> Result<Answer> {
         let bucket = self.bucket(Level::Read, bucket)?;
-        let entries = match self.transaction() {
-            Some(transaction) => transaction.bucket(&bucket.name())?.range(range.bounds())?,
-            None => bucket.range(range.bounds())?,
-        };
+        let entries = bucket.range(range.bounds())?;
         let pair = |entry: esker::Result<esker::Entry>| {
             self.expect_wanted()?;
             let entry = entry?;

@@ -65,19 +65,6 @@ impl IdempotencyKey {
         Ok(())
     }
 
-    /// Makes the bucket that an entry is put into, as without a key: a transaction makes none.
-    ///
-    /// # Errors
-    /// `Forbidden`.
-    pub fn make_bucket(session: &Session, request: &Request) -> Result<()> {
-        match request {
-            Request::BucketPut { bucket, .. } | Request::BucketIncrement { bucket, .. } => {
-                session.bucket_to_put(bucket).map(drop)
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Does something in a transaction, together with keeping what it answers; or tells what was
     /// answered before.
     ///

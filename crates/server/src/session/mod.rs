@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use esker::{ChangeOptions, Database, Limits, Transaction, Value};
+use esker::{ChangeOptions, Database, Limits, Scope, Transaction, Value};
 use tokio::time::Instant;
 
 use crate::Code;
@@ -299,6 +299,11 @@ impl Session {
 
     pub(crate) fn transaction(&self) -> Option<&Transaction> {
         self.sql.transaction()
+    }
+
+    /// The transaction, or the database where there is none: what names mean, and where changes go.
+    pub(crate) fn scope(&self) -> &dyn Scope {
+        self.sql.scope()
     }
 
     /// What a statement may take.

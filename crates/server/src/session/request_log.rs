@@ -237,7 +237,7 @@ impl Session {
             }
             RequestSummary::Query(json) => {
                 let query = self.parse_query(json).ok()?;
-                let bound = self.database().snapshot().ok()?.bind_json(&query).ok()?;
+                let bound = self.scope().bind_json(&query).ok()?;
                 let options = QueryOptions { limits, ..QueryOptions::default() };
                 Some(self.sql.plan_with(&bound, &options).ok()?.to_string())
             }

@@ -1,6 +1,6 @@
 //! Rows by their keys.
 
-use esker::{Database, ErrorKind, Row, RowUpdate, Schema, Table, Transaction, Value, ValueRef};
+use esker::{ErrorKind, Row, RowUpdate, Schema, ScopedTable, Transaction, Value, ValueRef};
 use esker_format::batch::fit_value;
 use esker_import::{parse_json_row, schema_text};
 use esker_query::model::{Change, Expr, Insert, OnConflict};
@@ -8,15 +8,10 @@ use esker_query::model::{Change, Expr, Insert, OnConflict};
 use super::{Answer, Conflict, Fields, Key, Level, Rows, Session};
 use crate::{Code, Error, Result};
 
-/// Keys that are removed in a commit that is put together in memory; a transaction takes more.
-const COMMIT_KEYS_MAX: usize = 100_000;
-/// Rows that are stored between two looks at whether they are wanted still.
-const PART_ROWS: usize = 1_000;
-
 impl Session {
     pub(super) fn tables(&self) -> Result<Answer> {
         self.access.expect(Level::Read, None)?;
-        let (mut tables, buckets) = (self.database().tables(), self.database().buckets());
+        let (mut tables, buckets) = (self.scope().names()?, self.scope().buckets()?);
         tables.retain(|name| buckets.binary_search(name).is_err());
         Ok(Answer::Names(tables))
     }
@@ -26,26 +21,16 @@ impl Session {
         Ok(Answer::Text(schema_text::write(&table.schema())))
     }
 
-    fn table(&self, level: Level, name: &str) -> Result<Table> {
+    fn table(&self, level: Level, name: &str) -> Result<ScopedTable<'_>> {
         self.access.expect(level, Some(name))?;
-        Ok(self.database().table(name)?)
+        Ok(self.scope().table(name)?)
     }
 
     pub(super) fn get(&self, table: &str, keys: Vec<Key>) -> Result<Answer> {
         let table = self.table(Level::Read, table)?;
         let keys = values_of(keys, &table)?;
-        let rows: Vec<Option<Row>> = match (self.transaction(), keys.as_slice()) {
-            (Some(transaction), keys) => {
-                let within = transaction.table(&table.name())?;
-                self.found(self.each(keys, |key| within.get(key)))?
-            }
-            (None, [key]) => self.found(std::iter::once(table.get(key)))?,
-            (None, keys) => {
-                let snapshot = table.snapshot()?;
-                self.found(self.each(keys, |key| snapshot.get(key)))?
-            }
-        };
-        Ok(Answer::Rows(rows))
+        let reader = table.reader(keys.len())?;
+        Ok(Answer::Rows(self.found(self.each(&keys, |key| reader.get(key)))?))
     }
 
     /// Rows as they are found, as long as there is room for them.
@@ -65,22 +50,13 @@ impl Session {
     pub(super) fn exists(&self, table: &str, keys: Vec<Key>) -> Result<Answer> {
         let table = self.table(Level::Read, table)?;
         let keys = values_of(keys, &table)?;
-        let flags = match (self.transaction(), keys.as_slice()) {
-            (Some(transaction), keys) => {
-                let within = transaction.table(&table.name())?;
-                self.each(keys, |key| within.exists(key)).collect::<esker::Result<_>>()?
-            }
-            (None, [key]) => vec![table.exists(key)?],
-            (None, keys) => {
-                let snapshot = table.snapshot()?;
-                self.each(keys, |key| snapshot.exists(key)).collect::<esker::Result<_>>()?
-            }
-        };
+        let reader = table.reader(keys.len())?;
+        let flags = self.each(&keys, |key| reader.exists(key)).collect::<esker::Result<_>>()?;
         Ok(Answer::Flags(flags))
     }
 
-    pub(super) fn insert(&self, table: &str, rows: Rows, conflict: Conflict) -> Result<Answer> {
-        let table = self.table(Level::Write, table)?;
+    pub(super) fn insert(&self, name: &str, rows: Rows, conflict: Conflict) -> Result<Answer> {
+        let table = self.table(Level::Write, name)?;
         let inserts = match rows {
             Rows::Values(rows) => {
                 self.reserve_quota(rows.len(), 0)?;
@@ -90,89 +66,40 @@ impl Session {
                 self.reserve_quota(rows.len(), rows.iter().map(String::len).sum())?;
                 let schema = table.schema();
                 let read = |row: String| Ok(parse_json_row(&row, &schema)?);
-                inserts_of(&table, rows.into_iter().map(read), conflict)?
+                inserts_of(name, rows.into_iter().map(read), conflict)?
             }
             Rows::Named(rows) => {
                 self.reserve_quota(rows.len(), 0)?;
                 let schema = table.schema();
-                inserts_of(&table, rows.into_iter().map(|row| fitted(row, &schema)), conflict)?
+                inserts_of(name, rows.into_iter().map(|row| fitted(row, &schema)), conflict)?
             }
         };
-        let stored = match (self.transaction(), inserts.as_slice()) {
-            (Some(transaction), inserts) => {
-                all_or_none(transaction, || self.insert_all(transaction, inserts))?
-            }
-            (None, [one]) => {
-                self.database().change_with(one, &self.change_options(Vec::new()))?.rows
-            }
-            (None, inserts) => in_transaction(self.database(), |transaction| {
-                self.insert_all(transaction, inserts)
+        let options = self.change_options(Vec::new());
+        let stored = match inserts.as_slice() {
+            [one] => self.scope().change_with(one, &options)?.rows,
+            inserts => self.as_one(|transaction| {
+                let insert = |insert| Ok(transaction.change_with(insert, &options)?.rows);
+                self.each(inserts, insert).sum()
             })?,
         };
         Ok(Answer::Stored { rows: stored, row_id: None })
     }
 
-    fn insert_all(&self, transaction: &Transaction, inserts: &[Change]) -> esker::Result<u64> {
-        let options = self.change_options(Vec::new());
-        self.each(inserts, |insert| Ok(transaction.change_with(insert, &options)?.rows)).sum()
-    }
-
     fn insert_values(
         &self,
-        table: &Table,
+        table: &ScopedTable<'_>,
         rows: &[Vec<Value>],
         conflict: Conflict,
     ) -> Result<Answer> {
-        let replace = conflict == Conflict::Replace;
-        let stored = rows.len() as u64;
         self.expect_wanted()?;
-        let row_id = match (self.transaction(), rows) {
-            (Some(transaction), [row]) => {
-                let within = transaction.table(&table.name())?;
-                Some(if replace { within.upsert(row) } else { within.insert(row) }?)
-            }
-            (Some(transaction), rows) => {
-                all_or_none(transaction, || self.insert_parts(transaction, table, rows, replace))?;
-                None
-            }
-            (None, [row]) => Some(if replace { table.upsert(row) } else { table.insert(row) }?),
-            (None, rows) if rows.len() > COMMIT_KEYS_MAX => {
-                in_transaction(self.database(), |transaction| {
-                    self.insert_parts(transaction, table, rows, replace)
-                })?;
-                None
-            }
-            (None, rows) => {
-                let limits = self.limits();
-                match replace {
-                    true => table.upsert_many_with(rows, &limits)?,
-                    false => table.insert_many_with(rows, &limits)?,
-                }
-                None
-            }
+        let replace = conflict == Conflict::Replace;
+        let row_id = match (rows, replace) {
+            ([row], true) => Some(table.upsert(row)?),
+            ([row], false) => Some(table.insert(row)?),
+            (rows, true) => table.upsert_many(rows, &self.limits()).map(|()| None)?,
+            (rows, false) => table.insert_many(rows, &self.limits()).map(|()| None)?,
         };
-        Ok(Answer::Stored { rows: stored, row_id })
-    }
-
-    /// Stores rows a part at a time, as long as they are wanted.
-    fn insert_parts(
-        &self,
-        transaction: &Transaction,
-        table: &Table,
-        rows: &[Vec<Value>],
-        replace: bool,
-    ) -> esker::Result<()> {
-        let within = transaction.table(&table.name())?;
-        let parts: Vec<(usize, &[Vec<Value>])> = rows.chunks(PART_ROWS).enumerate().collect();
-        let store = |(position, part): &(usize, &[Vec<Value>])| {
-            let stored = if replace { within.upsert_many(part) } else { within.insert_many(part) };
-            let first = (position * PART_ROWS) as u64;
-            stored.map_err(|e| match numbered(&e.to_string(), first) {
-                Some(message) => esker::Error::new(e.kind(), message),
-                None => e,
-            })
-        };
-        self.each(&parts, store).collect()
+        Ok(Answer::Stored { rows: rows.len() as u64, row_id })
     }
 
     pub(super) fn update(&self, table: &str, key: Key, fields: Fields) -> Result<Answer> {
@@ -180,11 +107,7 @@ impl Session {
         self.reserve_quota(0, 0)?;
         let schema = table.schema();
         let (key, fields) = update_of((key, fields), &schema)?;
-        let fields: Vec<(&str, Value)> = borrowed(&fields);
-        let changed = match self.transaction() {
-            Some(transaction) => transaction.table(&table.name())?.update(&key, &fields)?,
-            None => table.update(&key, &fields)?,
-        };
+        let changed = table.update(&key, &borrowed(&fields))?;
         Ok(Answer::Changed(u64::from(changed)))
     }
 
@@ -197,20 +120,7 @@ impl Session {
             update_of(update, &schema).map_err(|e| e.at(format_args!("update {position}")))
         });
         let updates: Vec<Update> = fitted.collect::<Result<_>>()?;
-        let update_all = |transaction: &Transaction| {
-            let within = transaction.table(&table.name())?;
-            let update =
-                |(key, fields): &Update| Ok(u64::from(within.update(key, &borrowed(fields))?));
-            self.each(&updates, update).sum()
-        };
-        let changed = match self.transaction() {
-            Some(transaction) => all_or_none(transaction, || update_all(transaction))?,
-            None if updates.len() <= COMMIT_KEYS_MAX => {
-                table.update_many_with(&updates, &self.limits())?
-            }
-            None => in_transaction(self.database(), update_all)?,
-        };
-        Ok(Answer::Changed(changed))
+        Ok(Answer::Changed(table.update_many(&updates, &self.limits())?))
     }
 
     /// Changes rows of a table in one commit, each of which a request of its own asks for. Says
@@ -220,7 +130,8 @@ impl Session {
         table: &str,
         updates: &[RowUpdate<&str>],
     ) -> Result<Vec<bool>> {
-        let table = self.table(Level::Write, table)?;
+        self.access.expect(Level::Write, Some(table))?;
+        let table = self.database().table(table)?;
         // As each by itself would count.
         let done =
             self.reserve_quota(0, updates.len()).and_then(|()| Ok(table.update_each(updates)?));
@@ -230,24 +141,16 @@ impl Session {
 
     /// Removes rows of a table likewise.
     pub(crate) fn delete_each(&self, table: &str, keys: &[Vec<Value>]) -> Result<Vec<bool>> {
-        Ok(self.table(Level::Write, table)?.delete_each(keys)?)
+        self.access.expect(Level::Write, Some(table))?;
+        Ok(self.database().table(table)?.delete_each(keys)?)
     }
 
     pub(super) fn delete(&self, table: &str, keys: Vec<Key>) -> Result<Answer> {
         let table = self.table(Level::Write, table)?;
-        let keys = values_of(keys, &table)?;
-        let delete_all = |transaction: &Transaction| {
-            let within = transaction.table(&table.name())?;
-            self.each(&keys, |key| Ok(u64::from(within.delete(key)?))).sum()
-        };
-        let removed = match (self.transaction(), keys.as_slice()) {
-            (Some(transaction), _) => all_or_none(transaction, || delete_all(transaction))?,
-            (None, [key]) => u64::from(table.delete(key)?),
-            (None, keys) if keys.len() <= COMMIT_KEYS_MAX => {
-                self.expect_wanted()?;
-                table.delete_many_with(keys, &self.limits())?
-            }
-            (None, _) => in_transaction(self.database(), delete_all)?,
+        self.expect_wanted()?;
+        let removed = match values_of(keys, &table)?.as_slice() {
+            [key] => u64::from(table.delete(key)?),
+            keys => table.delete_many(keys, &self.limits())?,
         };
         Ok(Answer::Changed(removed))
     }
@@ -265,6 +168,21 @@ impl Session {
             transaction.release(savepoint)?;
         }
         done
+    }
+
+    /// Does several changes as one: all of them, or none where one fails. They are part of the
+    /// transaction of the session, or one commit.
+    fn as_one<R>(&self, act: impl Fn(&Transaction) -> esker::Result<R>) -> Result<R> {
+        let Some(transaction) = self.transaction() else {
+            return Ok(self.database().transact(act)?);
+        };
+        let savepoint = transaction.savepoint();
+        let done = act(transaction);
+        if done.is_err() {
+            transaction.rollback_to(savepoint)?;
+        }
+        transaction.release(savepoint)?;
+        Ok(done?)
     }
 
     /// Does something for each of many keys, rows or entries, as long as it is wanted.
@@ -300,28 +218,6 @@ pub(crate) fn value_bytes(value: ValueRef<'_>) -> usize {
     value.as_bytes().map_or(FIXED_BYTES, |bytes| bytes.len() + 1)
 }
 
-/// Does something within a transaction that goes on: all of it, or nothing where it fails.
-pub(super) fn all_or_none<R>(
-    transaction: &Transaction,
-    act: impl FnOnce() -> esker::Result<R>,
-) -> Result<R> {
-    let savepoint = transaction.savepoint();
-    let done = act();
-    if done.is_err() {
-        transaction.rollback_to(savepoint)?;
-    }
-    transaction.release(savepoint)?;
-    Ok(done?)
-}
-
-/// Runs changes as one commit.
-pub(super) fn in_transaction<R>(
-    database: &Database,
-    run: impl Fn(&Transaction) -> esker::Result<R>,
-) -> Result<R> {
-    Ok(database.transact(|transaction| run(transaction))?)
-}
-
 /// A key, and the fields that get other values.
 type Update = (Vec<Value>, Vec<(String, Value)>);
 
@@ -338,7 +234,7 @@ fn borrowed(fields: &[(String, Value)]) -> Vec<(&str, Value)> {
     fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect()
 }
 
-fn values_of(keys: Vec<Key>, table: &Table) -> Result<Vec<Vec<Value>>> {
+fn values_of(keys: Vec<Key>, table: &ScopedTable<'_>) -> Result<Vec<Vec<Value>>> {
     let schema = table.schema();
     keys.into_iter().map(|key| key.into_values(&schema)).collect()
 }
@@ -357,7 +253,7 @@ fn fitted(row: Vec<(String, Value)>, schema: &Schema) -> Result<Vec<(String, Val
 
 /// Inserts of rows whose values have names: one for each run of rows with the same fields.
 fn inserts_of(
-    table: &Table,
+    table: &str,
     rows: impl Iterator<Item = Result<Vec<(String, Value)>>>,
     conflict: Conflict,
 ) -> Result<Vec<Change>> {
@@ -365,7 +261,6 @@ fn inserts_of(
         Conflict::Fail => OnConflict::Fail,
         Conflict::Replace => OnConflict::Replace,
     };
-    let name = table.name();
     let mut runs: Vec<(Vec<String>, Vec<Vec<Expr>>)> = Vec::new();
     for (i, row) in rows.enumerate() {
         let row = row.map_err(|e| e.at(format_args!("row {i}")))?;
@@ -380,7 +275,7 @@ fn inserts_of(
         Change::Insert(Insert {
             fields,
             on_conflict: on_conflict.clone(),
-            ..Insert::values(&name, rows)
+            ..Insert::values(table, rows)
         })
     };
     Ok(runs.into_iter().map(insert).collect())

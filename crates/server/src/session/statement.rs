@@ -43,21 +43,14 @@ impl Session {
             return self.explained(&query);
         }
         let options = self.query_options(&query)?;
-        let snapshot = self.database().snapshot()?;
-        let bound = snapshot.bind_json(&query)?;
         if query.is_page() {
+            let bound = self.scope().bind_json(&query)?;
             let given = PageOptions::of_json(&query)?;
             let page = PageOptions { limits: options.limits, ..given };
-            let page = match self.transaction() {
-                Some(transaction) => transaction.page(&bound, &page)?,
-                None => self.database().page(&bound, &page)?,
-            };
-            return Ok(Answer::Page(page));
+            return Ok(Answer::Page(self.scope().page(&bound, &page)?));
         }
-        let result = match self.transaction() {
-            Some(transaction) => transaction.query_with(&bound, &options)?,
-            None => snapshot.query_with(&bound, &options)?,
-        };
+        let snapshot = self.scope().snapshot_of(query.tables().into_iter().collect())?;
+        let result = snapshot.query_with(&snapshot.bind_json(&query)?, &options)?;
         Ok(Answer::Result { result, changed: 0 })
     }
 
@@ -68,8 +61,9 @@ impl Session {
 
     fn explained(&self, query: &JsonQuery) -> Result<Answer> {
         let options = self.query_options(query)?;
-        let bound = self.database().snapshot()?.bind_json(query)?;
-        Ok(Answer::Text(self.sql.explain_with(&bound, &options)?.to_string()))
+        let snapshot = self.scope().snapshot_of(query.tables().into_iter().collect())?;
+        let bound = snapshot.bind_json(query)?;
+        Ok(Answer::Text(snapshot.explain_with(&bound, &options)?.to_string()))
     }
 
     pub(crate) fn parse_query(&self, json: &str) -> Result<JsonQuery> {

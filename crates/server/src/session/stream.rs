@@ -37,27 +37,25 @@ impl Session {
     }
 
     fn stream_request(&mut self, request: Request, sink: &mut dyn RowSink) -> Result<Answer> {
-        if !self.is_in_transaction() {
-            match &request {
-                Request::Sql { text, parameters } => {
-                    let statement = parse_statement(text)?;
-                    if let Statement::Query(query) = &statement {
-                        let (level, table) = needs(&statement);
-                        self.access.expect(level, table)?;
-                        let options: ChangeOptions = self.change_options(parameters.clone());
-                        return self.stream_query(query, &options.for_query(), sink);
-                    }
+        match &request {
+            Request::Sql { text, parameters } => {
+                let statement = parse_statement(text)?;
+                if let Statement::Query(query) = &statement {
+                    let (level, table) = needs(&statement);
+                    self.access.expect(level, table)?;
+                    let options: ChangeOptions = self.change_options(parameters.clone());
+                    return self.stream_query(query, &options.for_query(), sink);
                 }
-                Request::Query { json } => {
-                    let query = self.parse_query(json)?;
-                    if !query.is_page() && !query.is_explain()? {
-                        let bound = self.database().snapshot()?.bind_json(&query)?;
-                        let options = self.query_options(&query)?;
-                        return self.stream_query(&bound, &options, sink);
-                    }
-                }
-                _ => {}
             }
+            Request::Query { json } => {
+                let query = self.parse_query(json)?;
+                if !query.is_page() && !query.is_explain()? {
+                    let bound = self.scope().bind_json(&query)?;
+                    let options = self.query_options(&query)?;
+                    return self.stream_query(&bound, &options, sink);
+                }
+            }
+            _ => {}
         }
         let answer = self.do_request(request)?;
         let Answer::Result { result, changed } = answer else { return Ok(answer) };
@@ -78,7 +76,7 @@ impl Session {
     ) -> Result<Answer> {
         self.access.expect(Level::Read, query.is_plain().then_some(query.table.as_str()))?;
         let _permit = self.access.begin_query()?;
-        let snapshot = self.database().snapshot()?;
+        let snapshot = self.scope().snapshot_for(query)?;
         if sink.columns(&snapshot.columns_with(query, options)?).is_continue() {
             snapshot.stream_with(query, options, |batch| sink.rows(&batch))?;
         }

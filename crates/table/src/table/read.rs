@@ -163,7 +163,7 @@ impl Table {
     }
 
     #[inline]
-    fn found<'v>(
+    pub(super) fn found<'v>(
         &'v self,
         schema: &'v Arc<Schema>,
         (row_group, row): (&'v RowGroup, usize),

@@ -8,6 +8,7 @@ use esker_format::segment::ZONE_ROWS;
 use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
 use esker_log::sabotage::planted;
 
+use super::read::row_id_of;
 use super::{Found, Table};
 use crate::expiry;
 use crate::group::Group;
@@ -29,6 +30,8 @@ pub struct TableSnapshot {
     view: Arc<View>,
     /// How many of the parts are row groups of the view; a transaction's own come behind them.
     shared_parts: usize,
+    /// True when a transaction has rows of its own, or hides some.
+    has_changes: bool,
     may_have_expired: bool,
 }
 
@@ -65,6 +68,12 @@ pub struct Overlay {
     pub version: u64,
     /// The moment at which its versions have expired.
     pub now: Moment,
+}
+
+impl Overlay {
+    fn is_empty(&self) -> bool {
+        self.hidden.is_empty() && self.groups.is_empty() && self.segments.is_empty()
+    }
 }
 
 impl Table {
@@ -118,8 +127,17 @@ impl Table {
         parts.extend(own.map(Arc::new).filter(|part| part.rows > 0));
         parts.iter().try_for_each(|part| part.verify_expiry())?;
         let may_have_expired = parts.iter().any(|part| part.expiry.is_some());
-        let table = Arc::clone(self);
-        Ok(TableSnapshot { table, schema, at, parts, view, shared_parts, may_have_expired })
+        let (table, has_changes) = (Arc::clone(self), !overlay.is_empty());
+        Ok(TableSnapshot {
+            table,
+            schema,
+            at,
+            parts,
+            view,
+            shared_parts,
+            has_changes,
+            may_have_expired,
+        })
     }
 }
 
@@ -204,11 +222,69 @@ impl TableSnapshot {
         key: &[ValueRef<'_>],
         mut take: impl FnMut(Found<'_>) -> Result<R>,
     ) -> Result<Option<R>> {
+        if self.has_changes {
+            return self.find_among_changes(key, take);
+        }
         let by_view = (&*self.view, &self.schema);
         match self.table.find_by_view(by_view, key, self.at, &mut take)? {
             ControlFlow::Break(found) => Ok(found),
             ControlFlow::Continue(()) => self.table.find(key, || self.at, take),
         }
+    }
+
+    /// The same where a transaction has changed rows: its own come first, which the key index does
+    /// not know, so that each of them is compared; of the others those count that it does not hide.
+    #[cold]
+    fn find_among_changes<R>(
+        &self,
+        key: &[ValueRef<'_>],
+        mut take: impl FnMut(Found<'_>) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let (shared, own) = self.parts.split_at_checked(self.shared_parts).ok_or_else(|| {
+            let (shared, all) = (self.shared_parts, self.parts.len());
+            Error::corrupt(format!("a snapshot of {all} parts, of which {shared} are shared"))
+        })?;
+        let until = self.view.as_of_until(self.at);
+        if let Some(place) = self.scan_for_key(own, key)? {
+            return take(self.table.found(&self.schema, place, until)).map(Some);
+        }
+        let by_view = (&*self.view, &self.schema);
+        let place = |found: Found<'_>| Ok((found.row_group.id(), found.row));
+        let place = match self.table.find_by_view(by_view, key, self.at, place)? {
+            ControlFlow::Break(None) => None,
+            ControlFlow::Break(Some((row_group, row))) => {
+                let mut parts = shared.iter();
+                let part =
+                    parts.find(|part| part.row_group.id() == row_group).ok_or_else(|| {
+                        Error::corrupt(format!("row group {row_group} is in no part of a snapshot"))
+                    })?;
+                (!part.is_hidden(row)).then_some((&part.row_group, row))
+            }
+            // The view is too old for the index.
+            ControlFlow::Continue(()) => self.scan_for_key(shared, key)?,
+        };
+        place.map(|place| take(self.table.found(&self.schema, place, until))).transpose()
+    }
+
+    /// The visible row with a key among some parts, each row compared.
+    fn scan_for_key<'p>(
+        &self,
+        parts: &'p [Arc<SnapshotPart>],
+        key: &[ValueRef<'_>],
+    ) -> Result<Option<(&'p RowGroup, usize)>> {
+        let row_id = row_id_of(key).filter(|_| self.schema.key_positions().is_empty());
+        for part in parts {
+            for row in (0..part.rows).filter(|row| part.is_visible(*row)) {
+                let is_found = match row_id {
+                    Some(row_id) => part.row_group.row_id(row)? == row_id,
+                    None => part.row_group.key_equals(row, &self.schema, key)?,
+                };
+                if is_found {
+                    return Ok(Some((&part.row_group, row)));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Brings near what look-ups of some keys will read, of a table whose key is one field of

@@ -203,16 +203,13 @@ fn run(place: &mut Place, work: Work, session: &mut Session, is_own: bool) -> Do
 
 /// Does a write once. Its frames are kept, and told to whoever sends it again.
 fn write_once(session: &mut Session, id: u32, once: &IdempotencyKey, request: &Request) -> Done {
-    let made = IdempotencyKey::make_bucket(session, request);
-    let done = made.and_then(|()| {
-        once.run(session, |session| {
-            let answer = session.run(request.clone())?;
-            let mut frames = Vec::new();
-            encode::answer(&mut frames, 0, &Ok(answer));
-            // It is in a transaction: nothing is done where this is refused.
-            session.take_answer(frames.len())?;
-            Ok(frames)
-        })
+    let done = once.run(session, |session| {
+        let answer = session.run(request.clone())?;
+        let mut frames = Vec::new();
+        encode::answer(&mut frames, 0, &Ok(answer));
+        // It is in a transaction: nothing is done where this is refused.
+        session.take_answer(frames.len())?;
+        Ok(frames)
     });
     match done {
         Ok(frames) => Done { bytes: encode::with_id(frames, id), failed: None, has_changed: true },

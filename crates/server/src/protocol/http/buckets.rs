@@ -2,7 +2,7 @@
 
 use axum::body::{Body, Bytes};
 use axum::http::{Method, Response, StatusCode, header};
-use esker::BucketOptions;
+use esker::{BucketOptions, Scope, ScopedBucket};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
@@ -56,7 +56,7 @@ pub(super) fn create(call: Call) -> Work {
 }
 
 /// How many entries a bucket has.
-fn description(bucket: &esker::Bucket) -> Result<Json> {
+fn description(bucket: &ScopedBucket<'_>) -> Result<Json> {
     let ttl_s = bucket.default_ttl().map(|ttl| ttl.as_secs());
     Ok(json!({ "bucket": bucket.name(), "entries": bucket.len()?, "ttl_s": ttl_s }))
 }
@@ -64,7 +64,7 @@ fn description(bucket: &esker::Bucket) -> Result<Json> {
 pub(super) fn describe(call: Call) -> Work {
     Box::pin(async move {
         let name = call.path("bucket").to_owned();
-        let found = call.run(move |session| description(&is_bucket(session, &name)?));
+        let found = call.run(move |session| description(&session.scope().bucket(&name)?));
         entity::json(StatusCode::OK, &found.await?)
     })
 }
@@ -82,7 +82,7 @@ pub(super) fn rename(mut call: Call) -> Work {
         let (tenant, name) = (call.tenant()?, call.path("bucket").to_owned());
         let described = blocking(move || {
             tenant.database.rename_bucket(&name, &to)?;
-            description(&tenant.database.existing_bucket(&to)?)
+            description(&Scope::bucket(&tenant.database, &to)?)
         });
         entity::json(StatusCode::OK, &described.await??)
     })

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use axum::body::HttpBody;
 use axum::http::StatusCode;
-use esker::{Batch, Table};
+use esker::{Batch, Schema};
 use esker_import::{Format, ImportOptions, ImportReader};
 use esker_vfs::Environment;
 use serde_json::json;
@@ -137,7 +137,7 @@ fn take_rows(
     let mut room = QuotaReservation::default();
     session.reserve_load_quota(&mut room, 1)?;
     let table = session.database().table(name)?;
-    let options = options(&table, format);
+    let options = options(&table.schema(), format);
     let reader = ImportReader::from_reader(environment, "body", body, length, options)?;
     let mut load = table.load()?;
     match on_duplicate {
@@ -156,8 +156,8 @@ fn take_rows(
     Ok((load.finish()?.rows, report.rows))
 }
 
-fn options(table: &Table, format: Format) -> ImportOptions {
-    ImportOptions::default().format(format).schema((*table.schema()).clone())
+fn options(schema: &Schema, format: Format) -> ImportOptions {
+    ImportOptions::default().format(format).schema(schema.clone())
 }
 
 /// The rows of a body that is read as a whole, in a transaction.
@@ -180,15 +180,15 @@ async fn insert(
     let environment = call.app.access_control.environment.clone();
     let body = bytes.clone();
     let act = move |session: &mut Session| {
-        let within = session.database().table(&table)?;
-        let (body, options) = (Cursor::new(body.clone()), options(&within, format));
+        let schema = session.scope().table(&table)?.schema();
+        let (body, options) = (Cursor::new(body.clone()), options(&schema, format));
         let reader = ImportReader::from_reader(&environment, "body", body, None, options)?;
         let mut batches: Vec<Batch> = Vec::new();
         reader.read(|batch, _| {
             batches.push(batch);
             Ok::<_, Error>(())
         })?;
-        let rows = Rows::of_batches(&batches, &within.schema());
+        let rows = Rows::of_batches(&batches, &schema);
         match session.run(Request::Insert { table: table.clone(), rows, conflict })? {
             Answer::Stored { rows, .. } => {
                 Ok(Written::json(200, json!({ "rows": rows, "skipped": 0 }).to_string()))

@@ -84,7 +84,7 @@ pub(super) fn get(call: Call) -> Work {
 
 /// The object with the key of the path in it. Digits stay as they were written.
 fn with_key(session: &Session, table: &str, key: &[String], object: &str) -> Result<String> {
-    let schema = session.database().table(table)?.schema();
+    let schema = session.scope().table(table)?.schema();
     let fields: Vec<_> = schema.key_fields().collect();
     if fields.is_empty() {
         let message = format!("table {table:?} gives its rows keys itself: POST rows instead");

@@ -69,7 +69,6 @@ pub(super) fn tell_once(
     once: &IdempotencyKey,
 ) -> Result<Told> {
     IdempotencyKey::expect_alone(session, request)?;
-    IdempotencyKey::make_bucket(session, request)?;
     let kept = once.run(session, |session| {
         let mut sink = LineSink::new(None, ResultBudget::default());
         let answer = session.stream(request.clone(), &mut sink)?;

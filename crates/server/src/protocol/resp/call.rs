@@ -212,7 +212,7 @@ impl<'c> Call<'c> {
                 found => Ok(View::Within(found?)),
             };
         }
-        match session.bucket(Level::Read, name) {
+        match session.own_bucket(Level::Read, name) {
             Err(e) if e.code() == Code::NotFound => Ok(View::Missing),
             found => Ok(View::Direct(found?)),
         }
@@ -220,12 +220,12 @@ impl<'c> Call<'c> {
 
     /// The bucket, to put into outside of a transaction; it is made when there is none.
     pub fn bucket_to_put(&self) -> Outcome<esker::Bucket> {
-        Ok(self.session()?.bucket_to_put(self.state.bucket_name())?)
+        Ok(self.session()?.own_bucket_to_put(self.state.bucket_name())?)
     }
 
     /// The bucket, to remove from outside of a transaction.
     pub fn bucket_there(&self) -> Outcome<Option<esker::Bucket>> {
-        match self.session()?.bucket(Level::Write, self.state.bucket_name()) {
+        match self.session()?.own_bucket(Level::Write, self.state.bucket_name()) {
             Err(e) if e.code() == Code::NotFound => Ok(None),
             found => Ok(Some(found?)),
         }

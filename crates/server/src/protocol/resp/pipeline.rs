@@ -123,7 +123,7 @@ impl State {
         let entries = gathered.iter().map(|item| item.arguments.len()).sum();
         let bytes = gathered.last().map_or(0, |item| item.end);
         session.reserve_quota(entries, bytes).is_ok()
-            && session.bucket_to_put(self.bucket_name()).is_ok()
+            && session.own_bucket_to_put(self.bucket_name()).is_ok()
     }
 
     /// Does plain `SET`s in one batch.
@@ -135,7 +135,7 @@ impl State {
         let Some(session) = &self.session else { return Ok(()) };
         let database = session.database().clone();
         self.has_written = true;
-        let Ok(bucket) = session.bucket_to_put(self.bucket_name()) else {
+        let Ok(bucket) = session.own_bucket_to_put(self.bucket_name()) else {
             return Err(Error::new(ErrorKind::NotFound, "the bucket may not be put into"));
         };
         let (done, commit) = database.without_waiting(|| {

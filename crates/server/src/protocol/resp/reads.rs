@@ -31,7 +31,7 @@ impl State {
 
     fn read_from(&mut self, position: usize, input: &[u8]) -> usize {
         let Some(session) = &self.session else { return 0 };
-        let Ok(bucket) = session.bucket(Level::Read, self.bucket_name()) else { return 0 };
+        let Ok(bucket) = session.own_bucket(Level::Read, self.bucket_name()) else { return 0 };
         let most = usize::try_from(session.result_bytes_max()).unwrap_or(usize::MAX);
         let most = most.min(VALUE_BYTES_MAX);
         let mut parser = Parser::default();

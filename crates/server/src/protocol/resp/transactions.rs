@@ -143,7 +143,7 @@ fn make_buckets(call: &Call<'_>, commands: &[Arguments<'static>]) -> Outcome {
     for database in wanted {
         if let Some(name) = call.state.buckets.get(database) {
             // Whoever may not is told by the command.
-            let _ = call.session()?.bucket_to_put(name);
+            let _ = call.session()?.own_bucket_to_put(name);
         }
     }
     Ok(())

@@ -1,7 +1,5 @@
-//! Tables that a transaction of a session has made or altered, and buckets that are altered.
-//!
-//! The tests named `fault_…` pin wrong answers: names are resolved in the database, not in the
-//! transaction. Each says what is right.
+//! Tables and buckets that a transaction of a session has made, altered, renamed or dropped, and
+//! buckets that are altered.
 
 use esker::Options;
 
@@ -31,28 +29,36 @@ fn requests() -> [Request; 6] {
     ]
 }
 
-/// Right: every request of a transaction sees the tables that it has created, as SQL does.
+/// Requests other than SQL looked names up in the database.
 #[test]
-fn fault_a_a_table_created_in_a_transaction_is_found_by_queries_alone() {
+fn a_table_created_in_a_transaction_is_there_for_every_request() {
     let mut session = session();
     session.run(sql("BEGIN")).unwrap();
     session.run(sql("CREATE TABLE b (id i64 PRIMARY KEY)")).unwrap();
     session.run(sql("INSERT INTO b VALUES (1)")).unwrap();
     for request in requests() {
-        let error = session.run(request.clone()).unwrap_err();
-        assert_eq!(error.code(), Code::NotFound, "{request:?}: {error:?}");
+        session.run(request.clone()).unwrap_or_else(|e| panic!("{request:?}: {e:?}"));
     }
     let Answer::Names(tables) = session.run(Request::Tables).unwrap() else { panic!() };
-    assert!(tables.is_empty(), "{tables:?}");
-    session.run(sql("COMMIT")).unwrap();
+    assert_eq!(tables, ["b"]);
+    let mut other = Session::new(session.database());
     for request in requests() {
-        session.run(request).unwrap();
+        let error = other.run(request.clone()).unwrap_err();
+        assert_eq!(error.code(), Code::NotFound, "{request:?}: {error:?}");
     }
+    session.run(sql("COMMIT")).unwrap();
+    let Answer::Flags(flags) = other.run(exists(&[1, 2])).unwrap() else { panic!() };
+    assert_eq!(flags, [false, true], "one was deleted, one inserted");
 }
 
-/// Right: every request of a transaction sees the fields that it has added, as SQL does.
+fn exists(keys: &[i64]) -> Request {
+    let keys = keys.iter().map(|key| Key::Values(vec![(*key).into()])).collect();
+    Request::Exists { table: "b".to_owned(), keys }
+}
+
+/// The same for fields.
 #[test]
-fn fault_a_a_field_added_in_a_transaction_is_found_by_queries_alone() {
+fn a_field_added_in_a_transaction_is_there_for_every_request() {
     let mut session = session();
     session.run(sql("CREATE TABLE b (id i64 PRIMARY KEY)")).unwrap();
     session.run(sql("BEGIN")).unwrap();
@@ -61,40 +67,78 @@ fn fault_a_a_field_added_in_a_transaction_is_found_by_queries_alone() {
     let Answer::Text(schema) = session.run(Request::Schema { table: "b".into() }).unwrap() else {
         panic!()
     };
-    assert!(!schema.contains("n i64"), "{schema}");
-    let rows = Rows::Objects(vec![r#"{"id": 3, "n": 4}"#.into()]);
-    let insert = Request::Insert { table: "b".into(), rows, conflict: Conflict::Fail };
-    let error = session.run(insert).unwrap_err();
-    assert!(error.message().contains("unknown field \"n\""), "{error:?}");
+    assert!(schema.contains("n i64"), "{schema}");
+    let rows = Rows::Objects(vec![r#"{"id": 3, "n": 4}"#.into(), r#"{"id": 4}"#.into()]);
+    session.run(Request::Insert { table: "b".into(), rows, conflict: Conflict::Fail }).unwrap();
+    let rows = Rows::Values(vec![vec![5i64.into(), 6i64.into()]]);
+    session.run(Request::Insert { table: "b".into(), rows, conflict: Conflict::Fail }).unwrap();
     let query = Request::Query { json: r#"{"table": "b", "select": ["n"]}"#.into() };
-    session.run(query).unwrap();
-    session.run(sql("SELECT n FROM b")).unwrap();
+    let Answer::Result { result, .. } = session.run(query).unwrap() else { panic!() };
+    assert_eq!(result.row_count(), 4);
+    session.run(sql("ROLLBACK")).unwrap();
+    let Answer::Flags(flags) = session.run(exists(&[1, 3, 4, 5])).unwrap() else { panic!() };
+    assert_eq!(flags, [false; 4]);
 }
 
-/// Right: a table that the transaction has dropped is not there for any request.
+/// The same for names that are given and taken away.
 #[test]
-fn fault_a_a_table_dropped_in_a_transaction_has_a_schema() {
+fn a_table_renamed_or_dropped_in_a_transaction_is_that_for_every_request() {
     let mut session = session();
-    session.run(sql("CREATE TABLE b (id i64 PRIMARY KEY)")).unwrap();
+    session.run(sql("CREATE TABLE a (id i64 PRIMARY KEY)")).unwrap();
+    session.run(sql("INSERT INTO a VALUES (1)")).unwrap();
     session.run(sql("BEGIN")).unwrap();
+    session.run(sql("ALTER TABLE a RENAME TO b")).unwrap();
+    for request in requests() {
+        session.run(request.clone()).unwrap_or_else(|e| panic!("{request:?}: {e:?}"));
+    }
+    let rows = Rows::Objects(vec![r#"{"id": 3}"#.into()]);
+    session.run(Request::Insert { table: "b".into(), rows, conflict: Conflict::Fail }).unwrap();
     session.run(sql("DROP TABLE b")).unwrap();
-    session.run(Request::Schema { table: "b".into() }).unwrap();
+    for request in requests() {
+        let error = session.run(request.clone()).unwrap_err();
+        assert_eq!(error.code(), Code::NotFound, "{request:?}: {error:?}");
+    }
     let Answer::Names(tables) = session.run(Request::Tables).unwrap() else { panic!() };
-    assert_eq!(tables, ["b"]);
+    assert!(tables.is_empty(), "{tables:?}");
+    session.run(sql("ROLLBACK")).unwrap();
+    let Answer::Names(tables) = session.run(Request::Tables).unwrap() else { panic!() };
+    assert_eq!(tables, ["a"]);
 }
 
-/// Right: the put makes the bucket within the transaction, as it says that it does.
+/// It was refused, as there was no such bucket.
 #[test]
-fn fault_c_a_put_in_a_transaction_makes_no_bucket() {
+fn a_put_in_a_transaction_makes_the_bucket_within_it() {
     let mut session = session();
-    let entries = vec![(b"k".to_vec(), b"v".to_vec())];
-    let put = Request::BucketPut { bucket: "new".into(), entries, expiry: Expiry::Default };
-    session
-        .run(Request::Begin { isolation: esker::Isolation::Snapshot, read_only: false })
-        .unwrap();
-    assert_eq!(session.run(put.clone()).unwrap_err().code(), Code::NotFound);
+    let entries = |key: &str| vec![(key.into(), b"v".to_vec())];
+    let bucket = || "new".to_owned();
+    let put = |key| Request::BucketPut {
+        bucket: bucket(),
+        entries: entries(key),
+        expiry: Expiry::Default,
+    };
+    let begin = || Request::Begin { isolation: esker::Isolation::Snapshot, read_only: false };
+    let count = |session: &mut Session| {
+        let Answer::Names(names) = session.run(Request::Buckets).unwrap() else { panic!() };
+        names.len()
+    };
+    session.run(begin()).unwrap();
+    session.run(put("k")).unwrap();
+    let keys = vec![b"k".to_vec(), b"n".to_vec()];
+    let increment = Request::BucketIncrement { bucket: bucket(), key: b"n".to_vec(), by: 2 };
+    assert!(matches!(session.run(increment).unwrap(), Answer::Number(2)));
+    let get = Request::BucketGet { bucket: bucket(), keys };
+    let Answer::Values(values) = session.run(get.clone()).unwrap() else { panic!() };
+    assert_eq!(values[0], Some(b"v".to_vec()));
+    assert!(values[1].is_some());
+    let mut other = Session::new(session.database());
+    assert_eq!((count(&mut session), count(&mut other)), (1, 0));
     session.run(Request::Rollback).unwrap();
-    session.run(put).unwrap();
+    assert_eq!(count(&mut session), 0);
+    session.run(begin()).unwrap();
+    session.run(put("k")).unwrap();
+    session.run(Request::Commit).unwrap();
+    let Answer::Values(values) = other.run(get).unwrap() else { panic!() };
+    assert_eq!(values, [Some(b"v".to_vec()), None]);
 }
 
 /// What would end a bucket is refused at once; it was done, and the bucket was none any more.

@@ -1,0 +1,253 @@
+//! One scope for a database and for a transaction over it: what a name means, what is read, and
+//! where changes go.
+//!
+//! ```text
+//!             ┌─ Database ──── newest commit ───────────► each change is a commit of its own
+//! name ─► Scope
+//!             └─ Transaction ─ its snapshot, with its ──► its changes are one commit, later
+//!                              changes and definitions
+//! ```
+//!
+//! SQL, queries as JSON, buckets and the sessions of a server are written once, over a scope. So
+//! a table that a transaction has created, altered, renamed or dropped is that for all of them.
+
+mod bucket;
+mod table;
+
+use std::collections::BTreeSet;
+
+use esker_format::Schema;
+use esker_format::schema::Alteration;
+use esker_query::json::JsonQuery;
+use esker_query::model::Change;
+use esker_query::{Page, Query};
+
+use crate::bucket::{is_bucket, schema_of};
+use crate::{
+    BucketOptions, ChangeOptions, Changed, Database, ErrorKind, PageOptions, Result, Snapshot,
+    Transaction,
+};
+pub use bucket::{ScopedBucket, ScopedBucketReader};
+pub use table::{ScopedReader, ScopedTable};
+
+/// A database, or a transaction over one.
+///
+/// ```
+/// use esker::{DataType, Options, Result, Schema, Scope};
+///
+/// fn add(scope: &dyn Scope) -> Result<()> {
+///     let schema = Schema::builder().field("n", DataType::I64).primary_key(["n"]).build()?;
+///     scope.create_table("numbers", schema)?;
+///     scope.table("numbers")?.insert(&[7i64.into()]).map(drop)
+/// }
+///
+/// let db = Options::new().memory()?;
+/// let transaction = db.begin()?;
+/// add(&transaction)?;
+/// assert_eq!((transaction.tables()?.len(), db.tables().len()), (1, 0));
+/// transaction.rollback();
+/// add(&db)?;
+/// assert_eq!(db.table("numbers")?.count()?, 1);
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub trait Scope {
+    /// The names of tables and buckets, sorted.
+    ///
+    /// # Errors
+    /// As for [`Transaction::tables`].
+    fn names(&self) -> Result<Vec<String>>;
+
+    /// A table, for its rows.
+    ///
+    /// # Errors
+    /// `NotFound` with names that are like it.
+    fn table(&self, name: &str) -> Result<ScopedTable<'_>>;
+
+    /// Some tables as they are now, for queries. Within a serializable transaction they count as
+    /// read.
+    ///
+    /// # Errors
+    /// `NotFound` within a transaction when there is no such table; `OverBudget` when there is no
+    /// memory for another snapshot.
+    fn snapshot_of(&self, tables: BTreeSet<String>) -> Result<Snapshot>;
+
+    /// Answers one page of a query.
+    ///
+    /// # Errors
+    /// As for [`Database::page`].
+    fn page(&self, query: &Query, options: &PageOptions) -> Result<Page>;
+
+    /// Runs a statement that changes rows: all of it or nothing.
+    ///
+    /// # Errors
+    /// As for [`Database::change_with`].
+    fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed>;
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    /// As for [`Database::create_table`].
+    fn create_table(&self, name: &str, schema: Schema) -> Result<()>;
+
+    /// Changes what a table is.
+    ///
+    /// # Errors
+    /// As for [`Database::alter_table`].
+    fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()>;
+
+    /// Gives a table another name.
+    ///
+    /// # Errors
+    /// As for [`Database::rename_table`].
+    fn rename_table(&self, from: &str, to: &str) -> Result<()>;
+
+    /// Removes a table with its rows.
+    ///
+    /// # Errors
+    /// As for [`Database::drop_table`].
+    fn drop_table(&self, name: &str) -> Result<()>;
+
+    /// The tables that a query reads, as they are now.
+    ///
+    /// # Errors
+    /// As for [`Scope::snapshot_of`].
+    fn snapshot_for(&self, query: &Query) -> Result<Snapshot> {
+        let mut tables = BTreeSet::new();
+        query.collect_tables(&mut tables);
+        self.snapshot_of(tables)
+    }
+
+    /// A query written as JSON, with the fields of its tables.
+    ///
+    /// # Errors
+    /// As for [`Snapshot::bind_json`].
+    fn bind_json(&self, query: &JsonQuery) -> Result<Query> {
+        self.snapshot_of(query.tables().into_iter().collect())?.bind_json(query)
+    }
+
+    /// The names of buckets, sorted.
+    ///
+    /// # Errors
+    /// As for [`Scope::names`].
+    fn buckets(&self) -> Result<Vec<String>> {
+        let mut buckets = self.names()?;
+        // default: a table that was dropped meanwhile is no bucket.
+        buckets.retain(|name| self.table(name).is_ok_and(|table| is_bucket(&table.schema())));
+        Ok(buckets)
+    }
+
+    /// A bucket that is there; none is made.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none, `InvalidInput` when a table that is no bucket has the name.
+    fn bucket(&self, name: &str) -> Result<ScopedBucket<'_>>;
+
+    /// Makes a bucket.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when there is a bucket or a table of this name.
+    fn create_bucket(&self, name: &str, options: &BucketOptions) -> Result<ScopedBucket<'_>> {
+        self.create_table(name, schema_of(options)?)?;
+        self.bucket(name)
+    }
+
+    /// A bucket, which is made with the usual options when there is none.
+    ///
+    /// # Errors
+    /// As for [`Scope::create_bucket`], but `AlreadyExists`.
+    fn bucket_or_new(&self, name: &str) -> Result<ScopedBucket<'_>> {
+        match self.bucket(name) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            found => return found,
+        }
+        match self.create_bucket(name, &BucketOptions::default()) {
+            // Another client was quicker.
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => self.bucket(name),
+            made => made,
+        }
+    }
+}
+
+impl Scope for Database {
+    fn names(&self) -> Result<Vec<String>> {
+        Ok(self.tables())
+    }
+
+    fn table(&self, name: &str) -> Result<ScopedTable<'_>> {
+        Ok(ScopedTable::Database(self.table(name)?))
+    }
+
+    fn snapshot_of(&self, _tables: BTreeSet<String>) -> Result<Snapshot> {
+        self.snapshot()
+    }
+
+    fn page(&self, query: &Query, options: &PageOptions) -> Result<Page> {
+        self.page(query, options)
+    }
+
+    fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
+        self.change_with(change, options)
+    }
+
+    fn create_table(&self, name: &str, schema: Schema) -> Result<()> {
+        self.create_table(name, schema).map(drop)
+    }
+
+    fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
+        self.alter_table(name, alterations)
+    }
+
+    fn rename_table(&self, from: &str, to: &str) -> Result<()> {
+        self.rename_table(from, to)
+    }
+
+    fn drop_table(&self, name: &str) -> Result<()> {
+        self.drop_table(name)
+    }
+
+    fn bucket(&self, name: &str) -> Result<ScopedBucket<'_>> {
+        Ok(ScopedBucket::Database(self.existing_bucket(name)?))
+    }
+}
+
+impl Scope for Transaction {
+    fn names(&self) -> Result<Vec<String>> {
+        self.tables()
+    }
+
+    fn table(&self, name: &str) -> Result<ScopedTable<'_>> {
+        Ok(ScopedTable::Transaction(self.table(name)?))
+    }
+
+    fn snapshot_of(&self, tables: BTreeSet<String>) -> Result<Snapshot> {
+        self.snapshot_of(tables)
+    }
+
+    fn page(&self, query: &Query, options: &PageOptions) -> Result<Page> {
+        self.page(query, options)
+    }
+
+    fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
+        self.change_with(change, options)
+    }
+
+    fn create_table(&self, name: &str, schema: Schema) -> Result<()> {
+        self.create_table(name, schema).map(drop)
+    }
+
+    fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
+        self.alter_table(name, alterations)
+    }
+
+    fn rename_table(&self, from: &str, to: &str) -> Result<()> {
+        self.rename_table(from, to)
+    }
+
+    fn drop_table(&self, name: &str) -> Result<()> {
+        self.drop_table(name)
+    }
+
+    fn bucket(&self, name: &str) -> Result<ScopedBucket<'_>> {
+        Ok(ScopedBucket::Transaction(self.bucket(name)?))
+    }
+}
