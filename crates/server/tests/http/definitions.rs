@@ -20,14 +20,14 @@ fn sql(server: &Harness, transaction: &str, text: &str) -> u16 {
 fn a_table_created_in_a_transaction_is_there_for_every_request() {
     let server = Harness::new(&[]);
     let id = within(&server);
-    assert_eq!(sql(&server, &id, "CREATE TABLE b (id i64 PRIMARY KEY)"), 200);
-    assert_eq!(sql(&server, &id, "INSERT INTO b VALUES (1)"), 200);
+    assert_eq!(sql(&server, &id, "CREATE TABLE b (id i64 PRIMARY KEY, n i64)"), 200);
+    assert_eq!(sql(&server, &id, "INSERT INTO b VALUES (1, 1)"), 200);
     let headers = [("esker-transaction", id.as_str())];
     let query = br#"{"table": "b"}"#;
     for (method, path, body) in [
         ("GET", "tables/b/rows/1", &b""[..]),
         ("POST", "tables/b/rows", &br#"[{"id": 2}]"#[..]),
-        ("PATCH", "tables/b/rows/1", &br#"{"id": 1}"#[..]),
+        ("PATCH", "tables/b/rows/1", &br#"{"n": 2}"#[..]),
         ("DELETE", "tables/b/rows/1", &b""[..]),
         ("POST", "query", &query[..]),
     ] {
@@ -40,15 +40,20 @@ fn a_table_created_in_a_transaction_is_there_for_every_request() {
     assert_eq!(server.ask("GET", &format!("{D}/tables/b/rows/2"), "").status, 200);
 }
 
-/// It was refused, as there was no such bucket.
+/// Entries were looked for in the database alone.
 #[test]
-fn a_put_in_a_transaction_makes_the_bucket_within_it() {
+fn a_bucket_made_in_a_transaction_is_there_for_its_requests() {
     let server = Harness::new(&[]);
     let id = within(&server);
     let headers = [("esker-transaction", id.as_str())];
     let path = format!("{D}/buckets/b/entries/k");
+    let missing = server.send("PUT", &path, &headers, b"v");
+    assert_eq!(missing.status, 404, "{}", missing.text());
+    let made = server.send("PUT", &format!("{D}/buckets/b"), &headers, b"{}");
+    assert!(made.status < 300, "{}", made.text());
     let answer = server.send("PUT", &path, &headers, b"v");
     assert!(answer.status < 300, "{}", answer.text());
+    assert_eq!(server.send("GET", &path, &headers, b"").text(), "v");
     assert_eq!(server.ask("GET", &path, "").status, 404);
     assert_eq!(server.ask("POST", &format!("{D}/transactions/{id}/commit"), "").status, 204);
     assert_eq!(server.ask("GET", &path, "").text(), "v");

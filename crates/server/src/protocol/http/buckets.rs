@@ -24,8 +24,9 @@ fn key_of(call: &Call) -> Result<Vec<u8>> {
     decoded_bytes(last_segment(call.parts.uri.path()))
 }
 
-fn is_bucket(session: &Session, name: &str) -> Result<esker::Bucket> {
-    Ok(session.database().existing_bucket(name)?)
+/// A bucket that there is: putting an entry makes none here.
+fn existing<'s>(session: &'s Session, name: &str) -> Result<ScopedBucket<'s>> {
+    Ok(session.scope().bucket(name)?)
 }
 
 pub(super) fn list(call: Call) -> Work {
@@ -64,7 +65,7 @@ fn description(bucket: &ScopedBucket<'_>) -> Result<Json> {
 pub(super) fn describe(call: Call) -> Work {
     Box::pin(async move {
         let name = call.path("bucket").to_owned();
-        let found = call.run(move |session| description(&session.scope().bucket(&name)?));
+        let found = call.run(move |session| description(&existing(session, &name)?));
         entity::json(StatusCode::OK, &found.await?)
     })
 }
@@ -114,9 +115,9 @@ pub(super) fn get(call: Call) -> Work {
         let (bucket, key) = (call.path("bucket").to_owned(), key_of(&call)?);
         let found = call.run_at_once(move |session| {
             let value = find(session, &bucket, &key)?.ok_or_else(|| no_entry(&bucket))?;
-            let left = match session.is_in_transaction() {
-                true => None,
-                false => is_bucket(session, &bucket)?.remaining(&key)?.flatten(),
+            let left = match existing(session, &bucket)? {
+                ScopedBucket::Database(bucket) => bucket.remaining(&key)?.flatten(),
+                ScopedBucket::Transaction(_) => None,
             };
             Ok((value, left, session.end_answer().into_share()))
         });
@@ -198,7 +199,7 @@ pub(super) fn put(mut call: Call) -> Work {
         };
         let body = value.clone();
         let act = move |session: &mut Session| {
-            is_bucket(session, &bucket)?;
+            existing(session, &bucket)?;
             let was_there = session.internally(|s| find(s, &bucket, &key))?.is_some();
             let entries = vec![(key.clone(), value.to_vec())];
             session.run(Request::BucketPut { bucket: bucket.clone(), entries, expiry })?;
@@ -238,7 +239,7 @@ pub(super) fn increment(call: Call) -> Work {
         let path = path.strip_suffix("/increment").unwrap_or(path);
         let key = decoded_bytes(last_segment(path))?;
         let act = move |session: &mut Session| {
-            is_bucket(session, &bucket)?;
+            existing(session, &bucket)?;
             let (bucket, key) = (bucket.clone(), key.clone());
             match session.run(Request::BucketIncrement { bucket, key, by })? {
                 Answer::Number(number) => {
