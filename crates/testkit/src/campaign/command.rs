@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use esker_vfs::sim::Generator;
 
+use super::watchdog::Watchdog;
 use super::{
     Report, WORKLOADS, bucket_rot_workload, bucket_workload, crash_busy_workload, crash_workload,
     directed, exhaust, lying_bucket_workload, lying_workload, rot_workload, sabotage, same_twice,
@@ -37,7 +38,7 @@ one workload of a campaign, with all its images:
 
 /// Failures after which a campaign ends.
 const FAILURES_MAX: usize = 3;
-/// A campaign that makes no progress for so long hangs.
+/// A campaign that makes no progress for so long of the processor, or while it wants none, hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What the command line says.
@@ -211,19 +212,21 @@ fn gather(threads: u64, goal: Goal, job: impl Fn(u64) -> Report + Sync) -> Repor
 #[allow(clippy::disallowed_methods, reason = "the campaign itself runs on the real machine")]
 fn watch(total: &Mutex<Report>, next: &AtomicU64, finished: impl Fn() -> bool) {
     let mut printed = now();
-    let mut moved = (0, now());
+    let mut workloads = 0;
+    let mut watchdog = Watchdog::of_this_process(PATIENCE);
     while !finished() {
         std::thread::sleep(Duration::from_millis(20));
         let total = total.lock().unwrap_or_else(PoisonError::into_inner);
-        if total.workloads != moved.0 {
-            moved = (total.workloads, now());
+        if total.workloads != workloads {
+            workloads = total.workloads;
+            watchdog.progress();
         }
         if printed.elapsed() > Duration::from_secs(10) {
             printed = now();
-            let (workloads, images) = (total.workloads, total.images);
+            let images = total.images;
             eprintln!("  {workloads} workloads, {images} images");
         }
-        if moved.1.elapsed() > PATIENCE {
+        if watchdog.hangs() {
             let started = next.load(Ordering::Relaxed);
             println!("{total}\nHANG: no workload ends; {started} have been started");
             std::process::exit(3);

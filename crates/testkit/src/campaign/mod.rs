@@ -16,6 +16,7 @@ mod sweep;
 mod table_changes;
 mod transaction_tables;
 mod unique_values;
+mod watchdog;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::isolation::drive;
 use crate::plans;
 
+use super::watchdog::Watchdog;
 use super::{
     Report, bucket_rot_workload, bucket_workload, crash_busy_workload, crash_workload, directed,
     lying_bucket_workload, lying_workload, rot_workload, sweep_workload,
@@ -140,6 +141,8 @@ pub const BUGS: &[(&str, &str)] = &[
 
 /// A child that prints nothing for so long hangs.
 const PATIENCE: Duration = Duration::from_secs(100);
+/// A bug's process is looked at so often.
+const LOOK: Duration = Duration::from_millis(500);
 /// What the child prints before the name of the check.
 const CAUGHT: &str = "CAUGHT by ";
 
@@ -223,11 +226,16 @@ fn output_within(command: &mut Command, patience: Duration) -> Result<Option<Str
         lines.take_while(|line| sender.send(line.clone()).is_ok()).for_each(drop);
     });
     let mut text = String::new();
+    let mut watchdog = Watchdog::new(child.id(), patience);
     let hangs = loop {
-        match receiver.recv_timeout(patience) {
-            Ok(line) => text.push_str(&format!("{line}\n")),
+        match receiver.recv_timeout(LOOK) {
+            Ok(line) => {
+                text.push_str(&format!("{line}\n"));
+                watchdog.progress();
+            }
             Err(RecvTimeoutError::Disconnected) => break false,
-            Err(RecvTimeoutError::Timeout) => break true,
+            Err(RecvTimeoutError::Timeout) if watchdog.hangs() => break true,
+            Err(RecvTimeoutError::Timeout) => {}
         }
     };
     if hangs {
