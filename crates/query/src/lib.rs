@@ -71,7 +71,7 @@ pub use model::Query;
 pub use options::{IndexUse, Inputs, Options, Sequences};
 pub use page::{Page, Paging, page};
 pub use result::{QueryResult, ResultColumn, Statistics};
-pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
+pub use run::{AnswerSink, assign, check, constant, execute, explain, plan, scan, stream};
 pub use source::{
     BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunPath, Source, ZONE_ROWS,
     Zone,

@@ -21,9 +21,9 @@ use crate::{Error, Result};
 /// `OverBudget` when it needs more memory than it may have, `Cancelled` and `TimedOut` when it was
 /// ended, and what reading the source fails with.
 pub fn execute(query: &Query, source: &dyn Source, options: &Options) -> Result<QueryResult> {
-    let (batches, (columns, statistics)) =
-        collected(options, |sink| stream(query, source, options, sink))?;
-    Ok(QueryResult { columns, batches, statistics })
+    let program = bind_query(query, source.schema(), &options.inputs)?;
+    let (batches, profile) = collected(options, |sink| exec::run(&program, source, options, sink))?;
+    Ok(QueryResult { columns: columns(&program), batches, statistics: profile.statistics() })
 }
 
 /// The batches of an answer, within its budget, and what else `run` returns.
@@ -51,9 +51,31 @@ pub(crate) fn collected<T>(
     Ok((batches, done))
 }
 
-/// Runs a query and hands its rows to `sink`, some thousands at a time, until the sink breaks.
-/// Unordered rows are handed over as they are found, so that an answer of any size takes little
-/// memory.
+/// Takes an answer as it is found.
+pub trait AnswerSink {
+    /// The columns, before any row; breaks when no row is wanted.
+    fn columns(&mut self, columns: &[ResultColumn]) -> ControlFlow<()>;
+    /// Some rows; breaks when no more are wanted.
+    ///
+    /// # Errors
+    /// What ends the query with it.
+    fn rows(&mut self, batch: Batch) -> Result<ControlFlow<()>>;
+}
+
+/// A function takes rows alone.
+impl<F: FnMut(Batch) -> Result<ControlFlow<()>>> AnswerSink for F {
+    fn columns(&mut self, _columns: &[ResultColumn]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn rows(&mut self, batch: Batch) -> Result<ControlFlow<()>> {
+        self(batch)
+    }
+}
+
+/// Runs a query and hands its columns and rows to `sink`, some thousands at a time, until the sink
+/// breaks. Unordered rows are handed over as they are found, so that an answer of any size takes
+/// little memory.
 ///
 /// # Errors
 /// As [`execute`], and what the sink fails with.
@@ -61,11 +83,14 @@ pub fn stream(
     query: &Query,
     source: &dyn Source,
     options: &Options,
-    sink: &mut dyn FnMut(Batch) -> Result<ControlFlow<()>>,
-) -> Result<(Vec<ResultColumn>, Statistics)> {
+    sink: &mut dyn AnswerSink,
+) -> Result<Statistics> {
     let program = bind_query(query, source.schema(), &options.inputs)?;
-    let profile = exec::run(&program, source, options, sink)?;
-    Ok((columns(&program), profile.statistics()))
+    if sink.columns(&columns(&program)).is_break() {
+        return Ok(Statistics::default());
+    }
+    let profile = exec::run(&program, source, options, &mut |batch| sink.rows(batch))?;
+    Ok(profile.statistics())
 }
 
 /// Sequences of nothing but zeros.
@@ -127,7 +152,8 @@ pub fn scan(
 ) -> Result<Statistics> {
     let select = projection.iter().map(|expr| SelectItem { expr: expr.clone(), alias: None });
     let query = Query { select: select.collect(), filter: filter.cloned(), ..Query::default() };
-    stream(&query, source, options, sink).map(|(_, statistics)| statistics)
+    let program = bind_query(&query, source.schema(), &options.inputs)?;
+    Ok(exec::run(&program, source, options, sink)?.statistics())
 }
 
 /// The value of an expression that reads no row.

@@ -294,23 +294,6 @@ fn violations_name_their_place() {
     assert_eq!(Violation::new("a.rs", 0, "bad").to_string(), "a.rs: bad");
 }
 
-#[test]
-fn statistics_count_tests_apart() {
-    let source = "fn a() {\n assert!(x);\n}\n";
-    let tests = "#[test]\nfn b() { assert_eq!(1, 1); }\n";
-    let project = Project::of(&[("c/src/a.rs", source), ("c/src/a/tests.rs", tests)]);
-    let report = statistics::report(&project);
-    let figure = |name: &str| {
-        let line = report.lines().find(|line| line.starts_with(name)).unwrap();
-        line.get(name.len()..).unwrap().split_whitespace().next().unwrap().to_owned()
-    };
-    assert_eq!(figure("source lines"), "3");
-    assert_eq!(figure("test lines"), "2");
-    assert_eq!(figure("tests"), "1");
-    assert_eq!(figure("assertions"), "2");
-    assert_eq!(figure("lines of a function"), "3");
-}
-
 const ROW: &str = "use crate::Error;
 pub struct Row;
 fn f(x: Option<u8>) -> u8 {
@@ -417,4 +400,14 @@ fn names_that_were_given_up_and_likewise() {
     let likewise = [("a.rs", "/// Likewise, for rows.\nfn f() {}\n")];
     assert_fires(old_word::check_likewise, &likewise, "a.rs:1: a comment begins");
     assert_silent(old_word::check_likewise, &[("a.rs", "// as before, likewise\n")]);
+}
+
+#[test]
+fn statistics_have_a_line_for_each_crate() {
+    let report = statistics::report(&Project::of(TREE));
+    let line = report.lines().find(|line| line.starts_with("a ")).unwrap();
+    let words: Vec<_> = line.split_whitespace().collect();
+    let expected = ["a", "16", "5", "4/6/14", "3", "1/1/6", "0", "of", "0", "1", "1", "0", "1"];
+    assert_eq!(words, expected, "{report}");
+    assert!(report.contains("1 tests"), "{report}");
 }

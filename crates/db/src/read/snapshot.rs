@@ -9,7 +9,8 @@ use esker_arena::{ReaderGuard, ReaderKind};
 use esker_format::{Batch, Moment, Schema, TableId, Value, ValueRef};
 use esker_query::json::JsonQuery;
 use esker_query::{
-    Explanation, OneRow, Query, QueryResult, Resolved, ResultColumn, Source, Statistics, Tables,
+    AnswerSink, Explanation, OneRow, Query, QueryResult, Resolved, ResultColumn, Source,
+    Statistics, Tables,
 };
 use esker_table::table::Overlay;
 use esker_table::{Found, Table as TableCore, TableSnapshot};
@@ -260,15 +261,28 @@ impl Snapshot {
         options: &QueryOptions,
         mut sink: impl FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<Statistics> {
+        self.stream_into(query, options, &mut |batch: Batch| Ok(sink(batch)))
+    }
+
+    /// As [`Snapshot::stream_with`], columns first: a sink knows what the rows are before the first
+    /// of them comes.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query_with`], and what the sink fails with.
+    pub fn stream_into(
+        &self,
+        query: &Query,
+        options: &QueryOptions,
+        sink: &mut dyn AnswerSink,
+    ) -> Result<Statistics> {
         let options = self.inner.engine.statement_options(options);
-        let mut sink = |batch| Ok(sink(batch));
         if !query.is_plain() {
             return self.read_tables(query, options, |tables, options| {
-                Ok(Resolved::run(query, tables, &options)?.stream(&mut sink)?.1)
+                Resolved::run(query, tables, &options)?.stream(sink)
             });
         }
         self.read_by(query, options, |source, options| {
-            Ok(esker_query::stream(query, source, &options, &mut sink)?.1)
+            esker_query::stream(query, source, &options, sink)
         })
     }
 

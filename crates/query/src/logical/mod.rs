@@ -43,7 +43,7 @@ use crate::explain::{ExplainedInput, ExplainedSubquery, Explanation};
 use crate::model::{Expr, Function, QUERY_DEPTH_MAX, Query, SelectItem};
 use crate::options::Options;
 use crate::result::{QueryResult, ResultColumn, Statistics};
-use crate::run::without_values;
+use crate::run::{AnswerSink, without_values};
 use crate::source::Source;
 use crate::source::one_row::OneRow;
 pub(crate) use names::Names;
@@ -245,13 +245,9 @@ impl<'a> Resolved<'a> {
     ///
     /// # Errors
     /// As [`super::stream`].
-    pub fn stream(
-        &self,
-        sink: &mut dyn FnMut(Batch) -> Result<ControlFlow<()>>,
-    ) -> Result<(Vec<ResultColumn>, Statistics)> {
-        let (columns, statistics) =
-            super::stream(&self.query, self.source.get(), &self.options, sink)?;
-        Ok((columns, statistics.after(self.ready_ns)))
+    pub fn stream(&self, sink: &mut dyn AnswerSink) -> Result<Statistics> {
+        let statistics = super::stream(&self.query, self.source.get(), &self.options, sink)?;
+        Ok(statistics.after(self.ready_ns))
     }
 
     /// The columns of the answer.

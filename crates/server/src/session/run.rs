@@ -24,10 +24,15 @@ impl Session {
     }
 
     pub(super) fn do_request(&mut self, request: Request) -> Result<Answer> {
+        self.act(|session| session.answer(request))
+    }
+
+    /// Does something that is asked, within the limits of a request.
+    pub(super) fn act(&mut self, act: impl FnOnce(&mut Self) -> Result<Answer>) -> Result<Answer> {
         let answer = self.expect_wanted().and_then(|()| {
             self.began = self.limits.timeout.map(|_| Instant::now());
             self.begin_answer();
-            self.answer(request)
+            act(self)
         });
         self.began = None;
         self.release_room();

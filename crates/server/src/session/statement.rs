@@ -10,10 +10,18 @@ use crate::Result;
 
 impl Session {
     pub(super) fn sql(&mut self, text: &str, parameters: Vec<Value>) -> Result<Answer> {
-        let statement = parse_statement(text)?;
-        let (level, table) = needs(&statement);
+        self.execute(&parse_statement(text)?, parameters)
+    }
+
+    /// Runs a statement that was read.
+    pub(super) fn execute(
+        &mut self,
+        statement: &Statement,
+        parameters: Vec<Value>,
+    ) -> Result<Answer> {
+        let (level, table) = needs(statement);
         self.access.expect(level, table)?;
-        match &statement {
+        match statement {
             Statement::Change(Change::Insert(insert)) => {
                 let rows = match &insert.rows {
                     InsertRows::Values(rows) => rows.len(),
@@ -25,7 +33,7 @@ impl Session {
             Statement::Change(Change::Update(_)) => self.reserve_quota(0, 0)?,
             _ => {}
         }
-        let outcome = self.sql.run(&statement, &self.change_options(parameters))?;
+        let outcome = self.sql.run(statement, &self.change_options(parameters))?;
         let changed = outcome.rows_changed();
         Ok(match outcome {
             Outcome::Rows(result) => Answer::Result { result, changed },

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use esker::{Batch, ChangeOptions, QueryOptions};
-use esker_query::{Query, ResultColumn};
+use esker_query::{AnswerSink, Query, ResultColumn};
 use esker_sql::{Statement, parse_statement};
 
 use super::statement::needs;
@@ -37,27 +37,31 @@ impl Session {
     }
 
     fn stream_request(&mut self, request: Request, sink: &mut dyn RowSink) -> Result<Answer> {
-        match &request {
+        let answer = match request {
             Request::Sql { text, parameters } => {
-                let statement = parse_statement(text)?;
+                let statement = parse_statement(&text)?;
                 if let Statement::Query(query) = &statement {
                     let (level, table) = needs(&statement);
                     self.access.expect(level, table)?;
-                    let options: ChangeOptions = self.change_options(parameters.clone());
+                    let options: ChangeOptions = self.change_options(parameters);
                     return self.stream_query(query, &options.for_query(), sink);
                 }
+                self.act(|session| {
+                    let _permit = session.access.begin_query()?;
+                    session.execute(&statement, parameters)
+                })?
             }
             Request::Query { json } => {
-                let query = self.parse_query(json)?;
+                let query = self.parse_query(&json)?;
                 if !query.is_page() && !query.is_explain()? {
                     let bound = self.scope().bind_json(&query)?;
                     let options = self.query_options(&query)?;
                     return self.stream_query(&bound, &options, sink);
                 }
+                self.do_request(Request::Query { json })?
             }
-            _ => {}
-        }
-        let answer = self.do_request(request)?;
+            request => self.do_request(request)?,
+        };
         let Answer::Result { result, changed } = answer else { return Ok(answer) };
         if changed > 0 {
             sink.changed();
@@ -77,9 +81,20 @@ impl Session {
         self.access.expect(Level::Read, query.is_plain().then_some(query.table.as_str()))?;
         let _permit = self.access.begin_query()?;
         let snapshot = self.scope().snapshot_for(query)?;
-        if sink.columns(&snapshot.columns_with(query, options)?).is_continue() {
-            snapshot.stream_with(query, options, |batch| sink.rows(&batch))?;
-        }
+        snapshot.stream_into(query, options, &mut Streamed(sink))?;
         Ok(Answer::Changed(0))
+    }
+}
+
+/// A sink of a session as one of a query.
+struct Streamed<'s>(&'s mut dyn RowSink);
+
+impl AnswerSink for Streamed<'_> {
+    fn columns(&mut self, columns: &[ResultColumn]) -> ControlFlow<()> {
+        self.0.columns(columns)
+    }
+
+    fn rows(&mut self, batch: Batch) -> esker_query::Result<ControlFlow<()>> {
+        Ok(self.0.rows(&batch))
     }
 }

@@ -7,7 +7,6 @@ use serde_json::json;
 
 use super::call::Call;
 use super::entity::{self, decoded, last_segment};
-use super::query::json_text;
 use super::route::Work;
 use super::write::{Written, expect_tag, write};
 use crate::session::{Answer, Conflict, Fields, Key, Request, Rows, Session};
@@ -82,16 +81,18 @@ pub(super) fn get(call: Call) -> Work {
     })
 }
 
-/// The object with the key of the path in it. Digits stay as they were written.
-fn with_key(session: &Session, table: &str, key: &[String], object: &str) -> Result<String> {
+/// Values by the names of their fields.
+type NamedRow = Vec<(String, Value)>;
+
+/// The row of an object, with the key of the path, which the object may have, too.
+fn with_key(session: &Session, table: &str, key: &[String], object: &str) -> Result<NamedRow> {
     let schema = session.scope().table(table)?.schema();
     let fields: Vec<_> = schema.key_fields().collect();
     if fields.is_empty() {
         let message = format!("table {table:?} gives its rows keys itself: POST rows instead");
         return Err(Error::invalid(message));
     }
-    let row = esker_import::parse_json_row(object, &schema)?;
-    let mut members = String::new();
+    let mut row = esker_import::parse_json_row(object, &schema)?;
     if fields.len() != key.len() {
         let names: Vec<_> = fields.iter().map(|f| f.name.as_str()).collect();
         let (names, found) = (names.join(", "), key.len());
@@ -109,12 +110,10 @@ fn with_key(session: &Session, table: &str, key: &[String], object: &str) -> Res
                 let message = format!("field {name:?}: expected {text:?} as in the path");
                 return Err(Error::invalid(message));
             }
-            None => members += &format!("{}:{},", json_text(&field.name), json_text(text)),
+            None => row.push((field.name.clone(), value)),
         }
     }
-    let rest = object.trim_start().strip_prefix('{').unwrap_or("}").trim_start();
-    let members = if rest.starts_with('}') { members.trim_end_matches(',') } else { &members };
-    Ok(format!("{{{members}{rest}"))
+    Ok(row)
 }
 
 pub(super) fn put(mut call: Call) -> Work {
@@ -125,9 +124,9 @@ pub(super) fn put(mut call: Call) -> Work {
         let tag = move |session: &mut Session| tag_now(session, &name, &wanted);
         let body = object.clone().into_bytes();
         let act = move |session: &mut Session| {
-            let object = with_key(session, &table, &key, &object)?;
+            let row = with_key(session, &table, &key, &object)?;
             let was_there = session.internally(|s| find(s, &table, &key))?.is_some();
-            let (rows, conflict) = (Rows::Objects(vec![object]), Conflict::Replace);
+            let (rows, conflict) = (Rows::Named(vec![row]), Conflict::Replace);
             session.run(Request::Insert { table: table.clone(), rows, conflict })?;
             stored(session, &table, &key, if was_there { 200 } else { 201 })
         };
