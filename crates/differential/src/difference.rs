@@ -53,10 +53,13 @@ pub(crate) const DESIGNS: [(Design, &str, &str); 6] = [
 pub(crate) const LEFT_OUT: [(&str, &str); 6] = [
     ("regular expressions", "SQLite has none; `query/src/predicate/tests.rs`, `sqllogic`"),
     ("the order of JSON", "SQLite orders its text; `format/src/json`, `sqllogic`"),
-    ("decimals of more than 18 digits", "SQLite's integers end there; `sql/tests/types.rs`"),
-    ("comparing decimals with floats", "a float there; `query/tests/against_naive.rs`"),
-    ("sums of floats", "they depend on the order of rows; `query/tests/against_naive.rs`"),
-    ("variance, median, quantile", "SQLite has none; `query/tests/against_naive.rs`, `sqllogic`"),
+    ("decimals of more than 18 digits", "SQLite's integers end there; `sql/tests/suite/types.rs`"),
+    ("comparing decimals with floats", "a float there; `query/tests/suite/against_naive.rs`"),
+    ("sums of floats", "they depend on the order of rows; `query/tests/suite/against_naive.rs`"),
+    (
+        "variance, median, quantile",
+        "SQLite has none; `query/tests/suite/against_naive.rs`, `sqllogic`",
+    ),
 ];
 
 /// Below this, no mean comes of a sum that a float does not hold exactly.

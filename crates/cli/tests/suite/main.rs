@@ -1,0 +1,36 @@
+//! Tests of the program, in one program: each links the whole engine, which takes longer than most
+//! of them run.
+#![allow(
+    missing_docs,
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests stop where they fail, and share what not all of them need"
+)]
+
+mod buckets;
+mod care;
+mod clock;
+mod commands;
+mod exporting;
+mod flights_oracle;
+mod full_disk;
+mod guide;
+mod http_guide;
+mod indexes;
+mod loading;
+mod python;
+mod remote;
+mod remote_admin;
+mod sandbox;
+mod served;
+mod server_guide;
+mod sqllogic;
+mod statements;
+mod stopping;
+mod stopping_under_load;
+mod tokens;
+mod transcript;
+mod wrong_stores;

@@ -1,0 +1,24 @@
+//! Tests of queries, in one program: each links the whole engine, which takes longer than most
+//! of them run.
+#![allow(
+    missing_docs,
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests stop where they fail, and share what not all of them need"
+)]
+
+mod against_naive;
+mod function_limits;
+mod generate;
+mod joins;
+mod looks;
+mod many_groups;
+mod naive;
+mod sorted_rows;
+mod spilling;
+mod timeouts;
+mod walks;
+mod zone_order;

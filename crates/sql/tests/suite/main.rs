@@ -1,0 +1,34 @@
+//! Tests of SQL, in one program: each links the whole engine, which takes longer than most
+//! of them run.
+#![allow(
+    missing_docs,
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests stop where they fail, and share what not all of them need"
+)]
+
+mod answers;
+mod functions;
+mod guide;
+mod indexes;
+mod joins;
+mod json_updates;
+mod key_lookups;
+mod key_order;
+mod lengths;
+mod limits;
+mod nesting;
+mod offsets;
+mod operators;
+mod places;
+mod returning;
+mod sequences;
+mod subqueries;
+mod tables;
+mod transaction_tables;
+mod transactions;
+mod types;
+mod writes;
