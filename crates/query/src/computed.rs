@@ -4,11 +4,14 @@ use std::ops::ControlFlow;
 
 use esker_format::{Batch, Schema, Value};
 
-use crate::bind::{Bound, bind_row, literal_of};
-use crate::exec::evaluate::vector::Selection;
+use crate::bind::{bind_row, literal_of};
+use crate::bound::Bound;
+
+use crate::evaluate::evaluate;
+use crate::evaluate::rows::Rows;
+use crate::evaluate::vector::Selection;
 use crate::exec::output::materialised::Materialised;
-use crate::exec::scan::rows::Rows;
-use crate::exec::{evaluate, run};
+use crate::exec::run;
 use crate::limits::Limits;
 use crate::model::{Expr, Query, SelectItem};
 use crate::options::{Inputs, Options};

@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use esker_format::{Batch, ColumnSlice, Schema};
 
-use crate::bind::{Bound, bind_condition};
-use crate::exec::evaluate::evaluate;
-use crate::exec::evaluate::vector::{Lanes, Selection};
+use crate::bind::bind_condition;
+use crate::bound::Bound;
+use crate::evaluate::evaluate;
+use crate::evaluate::rows::Rows;
+use crate::evaluate::vector::{Lanes, Selection};
 use crate::exec::output::materialised::slice;
-use crate::exec::scan::rows::Rows;
 use crate::limits::Limits;
 use crate::model::{Expr, Function};
 use crate::source::{Fragment, Zone};

@@ -1,5 +1,6 @@
 //! A query's steps, with how they read the table and what they met.
 
+pub(crate) mod description;
 mod input;
 
 use std::fmt::{self, Display, Formatter, Write};
@@ -7,7 +8,8 @@ use std::fmt::{self, Display, Formatter, Write};
 use esker_vfs::sabotage::planted;
 use serde::Serialize;
 
-use crate::bind::{Bound, Program, Stage};
+use crate::bind::{Program, Stage};
+use crate::bound::Bound;
 use crate::exec::profile::{Profile, projection_name, stage_name};
 use crate::model::{Expr, OrderBy, Query, RowCount};
 

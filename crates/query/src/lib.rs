@@ -6,7 +6,11 @@
 //! | [`operator`] | the 38 operators that a field can be tested with |
 //! | [`json`] | queries as JSON |
 //! | `page`, `cursor` | answers page by page, from where the one before ended |
-//! | `bind` | names to positions, types checked, clauses to steps |
+//! | `bound`, `bind` | names to positions, types checked, clauses to steps |
+//! | `evaluate` | expressions, computed for the rows of a batch |
+//! | `pattern`, `pieces` | LIKE and regular expressions; texts of any size, piece by piece |
+//! | `budget`, `limits`, `meter` | the memory and the time that a statement may take |
+//! | `temporary_file` | what does not fit in memory |
 //! | [`Constraint`] | a condition that is tested on rows before they are stored |
 //! | `predicate` | filters as conditions that kernels and zone maps decide |
 //! | `access_path` | which rows are looked at: all, or those that sorted runs name |
@@ -33,31 +37,39 @@
 
 mod access_path;
 mod bind;
+mod bound;
+mod budget;
 mod computed;
 mod constraint;
 mod cursor;
 mod error;
+mod evaluate;
 mod exec;
 mod explain;
+mod filter;
 pub mod json;
 mod limits;
 mod logical;
+mod meter;
 pub mod model;
 pub mod operator;
 mod options;
 mod page;
+mod pattern;
+mod pieces;
 mod predicate;
 mod result;
 mod run;
 mod source;
+mod temporary_file;
 #[doc(hidden)]
 pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use crate::exec::budget::Budget;
 pub use crate::exec::spill::{TEMPORARY_PREFIX, TemporaryFiles};
 pub use crate::source::one_row::OneRow;
+pub use budget::Budget;
 pub use computed::{Computed, select};
 pub use constraint::Constraint;
 pub use cursor::Cursor;
@@ -70,8 +82,8 @@ pub use logical::{Resolved, Tables};
 pub use model::Query;
 pub use options::{IndexUse, Inputs, Options, Sequences};
 pub use page::{Page, Paging, page};
-pub use result::{QueryResult, ResultColumn, Statistics};
-pub use run::{AnswerSink, assign, check, constant, execute, explain, plan, scan, stream};
+pub use result::{AnswerSink, QueryResult, ResultColumn, Statistics};
+pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
 pub use source::{
     BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunPath, Source, ZONE_ROWS,
     Zone,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use esker_vfs::Clock;
 
-use crate::exec::budget::Budget;
+use crate::budget::Budget;
 use crate::{Error, ErrorKind, Result};
 
 /// What a statement may take: memory, and time. Clones share both.

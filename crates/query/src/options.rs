@@ -7,7 +7,7 @@ use esker_format::Value;
 use esker_vfs::{Clock, Environment, Tasks};
 
 use crate::Result;
-use crate::exec::budget::Budget;
+use crate::budget::Budget;
 use crate::exec::spill::TemporaryFiles;
 use crate::limits::{Deadline, Limits};
 
@@ -123,4 +123,20 @@ impl Options {
         }
         .with_memory(Self::MEMORY_BUDGET_BYTES)
     }
+}
+
+/// Sequences of nothing but zeros.
+#[derive(Debug)]
+pub(crate) struct NoValues;
+
+impl Sequences for NoValues {
+    fn next_value(&self, _: &str) -> Result<i64> {
+        Ok(0)
+    }
+}
+
+/// The same for a look only: no value of a sequence is given out.
+pub(crate) fn without_values(inputs: &Inputs) -> Inputs {
+    let sequences = inputs.sequences.as_ref().map(|_| Arc::new(NoValues) as Arc<dyn Sequences>);
+    Inputs { sequences, ..inputs.clone() }
 }

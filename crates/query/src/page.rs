@@ -7,10 +7,12 @@
 
 use esker_format::{Batch, DataType, Value};
 
-use crate::bind::{Bound, BoundAggregate, OrderKey, Program, Projection, Stage, bind_query};
+use crate::bind::keyset::Keyset;
+use crate::bind::{Program, Projection, Stage, bind_query};
+use crate::bound::OrderKey;
+use crate::bound::{Bound, BoundAggregate};
 use crate::cursor::{Cursor, Identity};
 use crate::exec;
-use crate::exec::sort::keyset::Keyset;
 use crate::model::{Aggregate, Query, RowCount};
 use crate::options::Options;
 use crate::result::{QueryResult, ResultColumn, Statistics};

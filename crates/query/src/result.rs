@@ -1,6 +1,10 @@
 //! Answers.
 
+use std::ops::ControlFlow;
+
 use esker_format::{Batch, DataType, Value, ValueRef};
+
+use crate::Result;
 
 /// One column of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,4 +66,38 @@ impl QueryResult {
         let owned = |row: Vec<ValueRef<'_>>| row.into_iter().map(ValueRef::to_owned).collect();
         self.rows().map(owned).collect()
     }
+}
+
+/// Takes an answer as it is found.
+pub trait AnswerSink {
+    /// The columns, before any row; breaks when no row is wanted.
+    fn columns(&mut self, columns: &[ResultColumn]) -> ControlFlow<()>;
+    /// Some rows; breaks when no more are wanted.
+    ///
+    /// # Errors
+    /// What ends the query with it.
+    fn rows(&mut self, batch: Batch) -> Result<ControlFlow<()>>;
+}
+
+/// A function takes rows alone.
+impl<F: FnMut(Batch) -> Result<ControlFlow<()>>> AnswerSink for F {
+    fn columns(&mut self, _columns: &[ResultColumn]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn rows(&mut self, batch: Batch) -> Result<ControlFlow<()>> {
+        self(batch)
+    }
+}
+
+/// About how many bytes of memory a batch takes.
+pub(crate) fn batch_bytes(batch: &Batch) -> usize {
+    let column = |column: &esker_format::Column| {
+        let heap = match &column.values {
+            esker_format::Values::Variable(v) => v.heap.len() + v.offsets.len() * 4,
+            values => values.len() * column.data_type.width().unwrap_or(8),
+        };
+        heap + column.nulls.as_ref().map_or(0, Vec::len)
+    };
+    batch.columns.iter().map(column).sum()
 }

@@ -1,16 +1,19 @@
 //! Running queries.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use esker_format::{Batch, DataType, Value};
 
-use crate::bind::{Bound, Node, Program, assign_literal, bind_constant, bind_query};
+use crate::bind::typing::assign_literal;
+use crate::bind::{Program, bind_constant, bind_query};
+use crate::bound::{Bound, Node};
 use crate::exec;
 use crate::explain::Explanation;
+use crate::explain::description::describe;
 use crate::model::{Expr, Query, SelectItem};
-use crate::options::{Inputs, Options, Sequences};
-use crate::result::{QueryResult, ResultColumn, Statistics};
+use crate::options::without_values;
+use crate::options::{Inputs, Options};
+use crate::result::{AnswerSink, QueryResult, ResultColumn, Statistics};
 use crate::source::Source;
 use crate::{Error, Result};
 
@@ -35,7 +38,7 @@ pub(crate) fn collected<T>(
     let mut bytes = 0usize;
     let limit = options.memory().left();
     let done = run(&mut |batch| {
-        bytes += size(&batch);
+        bytes += crate::result::batch_bytes(&batch);
         if bytes > limit {
             return Err(Error::new(
                 crate::ErrorKind::OverBudget,
@@ -49,28 +52,6 @@ pub(crate) fn collected<T>(
         Ok(ControlFlow::Continue(()))
     })?;
     Ok((batches, done))
-}
-
-/// Takes an answer as it is found.
-pub trait AnswerSink {
-    /// The columns, before any row; breaks when no row is wanted.
-    fn columns(&mut self, columns: &[ResultColumn]) -> ControlFlow<()>;
-    /// Some rows; breaks when no more are wanted.
-    ///
-    /// # Errors
-    /// What ends the query with it.
-    fn rows(&mut self, batch: Batch) -> Result<ControlFlow<()>>;
-}
-
-/// A function takes rows alone.
-impl<F: FnMut(Batch) -> Result<ControlFlow<()>>> AnswerSink for F {
-    fn columns(&mut self, _columns: &[ResultColumn]) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn rows(&mut self, batch: Batch) -> Result<ControlFlow<()>> {
-        self(batch)
-    }
 }
 
 /// Runs a query and hands its columns and rows to `sink`, some thousands at a time, until the sink
@@ -93,22 +74,6 @@ pub fn stream(
     Ok(profile.statistics())
 }
 
-/// Sequences of nothing but zeros.
-#[derive(Debug)]
-struct NoValues;
-
-impl Sequences for NoValues {
-    fn next_value(&self, _: &str) -> Result<i64> {
-        Ok(0)
-    }
-}
-
-/// The same for a look only: no value of a sequence is given out.
-pub(crate) fn without_values(inputs: &Inputs) -> Inputs {
-    let sequences = inputs.sequences.as_ref().map(|_| Arc::new(NoValues) as Arc<dyn Sequences>);
-    Inputs { sequences, ..inputs.clone() }
-}
-
 /// Checks a query against a source and returns the columns of its answer, without running it.
 ///
 /// # Errors
@@ -123,7 +88,7 @@ pub fn check(query: &Query, source: &dyn Source, inputs: &Inputs) -> Result<Vec<
 /// As [`execute`].
 pub fn explain(query: &Query, source: &dyn Source, options: &Options) -> Result<Explanation> {
     let program = bind_query(query, source.schema(), &without_values(&options.inputs))?;
-    let parts = exec::describe(&program, source, options)?;
+    let parts = describe(&program, source, options)?;
     let profile = exec::run(&program, source, options, &mut |_| Ok(ControlFlow::Continue(())))?;
     Ok(crate::explain::explained(query, &program, parts, Some(&profile)))
 }
@@ -134,7 +99,7 @@ pub fn explain(query: &Query, source: &dyn Source, options: &Options) -> Result<
 /// `InvalidQuery` as for [`check`], and what reading an index fails with.
 pub fn plan(query: &Query, source: &dyn Source, options: &Options) -> Result<Explanation> {
     let program = bind_query(query, source.schema(), &without_values(&options.inputs))?;
-    let parts = exec::describe(&program, source, options)?;
+    let parts = describe(&program, source, options)?;
     Ok(crate::explain::explained(query, &program, parts, None))
 }
 
@@ -195,16 +160,4 @@ pub(crate) fn columns(program: &Program) -> Vec<ResultColumn> {
     let types = projection.outputs.iter().map(Bound::data_type);
     let named = projection.names.iter().zip(types);
     named.map(|(name, data_type)| ResultColumn { name: name.clone(), data_type }).collect()
-}
-
-/// About how many bytes of memory a batch takes.
-pub(crate) fn size(batch: &Batch) -> usize {
-    let column = |column: &esker_format::Column| {
-        let heap = match &column.values {
-            esker_format::Values::Variable(v) => v.heap.len() + v.offsets.len() * 4,
-            values => values.len() * column.data_type.width().unwrap_or(8),
-        };
-        heap + column.nulls.as_ref().map_or(0, Vec::len)
-    };
-    batch.columns.iter().map(column).sum()
 }

@@ -7,6 +7,7 @@ pub(crate) mod one_row;
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
 
 pub use esker_format::order_key::KeyRange;
 use esker_format::{ColumnSlice, Schema, ValueRef};
@@ -271,4 +272,20 @@ pub struct Zone<'a> {
     pub greatest: Option<ValueRef<'a>>,
     /// How many rows are NULL.
     pub null_count: usize,
+}
+
+/// A source that is borrowed, or shared with what is made of it.
+#[derive(Clone)]
+pub(crate) enum SourceRef<'a> {
+    Borrowed(&'a dyn Source),
+    Shared(Arc<dyn Source + Send + 'a>),
+}
+
+impl SourceRef<'_> {
+    pub(crate) fn get(&self) -> &dyn Source {
+        match self {
+            Self::Borrowed(source) => *source,
+            Self::Shared(source) => &**source,
+        }
+    }
 }

@@ -13,6 +13,7 @@
 //! | [`safety`] | unsafe code only where it belongs, and each block explained |
 //! | [`reachable`] | no source file that the compiler never sees |
 //! | [`manifest`] | dependencies point down; each crate has a short README |
+//! | [`module_order`] | modules within a crate point down a declared list |
 //! | [`markdown`] | every link to a local file or heading resolves |
 //! | [`changelog`] | its shape |
 //! | [`content`] | no large file, no path of somebody's machine |
@@ -25,6 +26,7 @@ pub mod length;
 pub mod lexer;
 pub mod manifest;
 pub mod markdown;
+pub mod module_order;
 pub mod module_tree;
 pub mod name;
 pub mod old_word;
@@ -57,6 +59,7 @@ pub const RULES: &[Rule] = &[
     safety::check,
     reachable::check,
     manifest::check_layers,
+    module_order::check,
     manifest::check_readmes,
     markdown::check,
     changelog::check,

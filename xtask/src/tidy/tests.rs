@@ -411,3 +411,17 @@ fn statistics_have_a_line_for_each_crate() {
     assert_eq!(words, expected, "{report}");
     assert!(report.contains("1 tests"), "{report}");
 }
+
+#[test]
+fn modules_point_down_their_list() {
+    let project = Project::of(TREE);
+    let check = |order: &[&str]| -> Vec<String> {
+        let found = module_order::check_crate(&project, "crates/a/src/lib.rs", order);
+        found.iter().map(ToString::to_string).collect()
+    };
+    assert!(check(&["error", "row", "table"]).is_empty());
+    let found = check(&["error", "table", "row"]);
+    let expected = "crates/a/src/table/mod.rs: `table` must not use `row`, which is above it";
+    assert_eq!(found.first().map(String::as_str), Some(expected), "{found:?}");
+    assert!(check(&["error", "row"])[0].contains("`table` has no place"));
+}

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::Result;
-use crate::exec::scan::filter::passing;
+use crate::filter::passing;
 use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::source::BitmapRun;

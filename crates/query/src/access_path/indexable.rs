@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use esker_format::json::name_step;
 use esker_format::{DataType, Value};
 
-use crate::bind::{Bound, Node};
+use crate::bound::{Bound, Node};
 use crate::model::Function;
 use crate::predicate::{Condition, Predicate, Test, operand_test};
 use crate::source::RunPath;

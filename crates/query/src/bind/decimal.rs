@@ -4,7 +4,7 @@
 use esker_format::decimal::{DIGITS_MAX, digit_count};
 use esker_format::{DataType, Value};
 
-use super::bound::Bound;
+use crate::bound::Bound;
 use crate::model::{Function, Operator};
 use crate::{Error, Result};
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use esker_format::{DataType, Value};
 use esker_vfs::sabotage::planted;
 
-use super::bound::{Bound, Comparison, Node};
 use super::decimal;
 use super::function::call;
 use super::parameter::value_of;
@@ -13,10 +12,11 @@ use super::scope::Scope;
 use super::typing::{
     common_type, comparable_values, convert, is_written_as_text, make_comparable, typed,
 };
-use crate::exec::evaluate::constant;
+use crate::bound::{Bound, Comparison, Node};
+use crate::evaluate::constant;
 use crate::limits::Limits;
 use crate::model::{Answer, Expr, Function, Operator, Typing};
-use crate::predicate::Pattern;
+use crate::pattern::Pattern;
 use crate::{Error, ErrorKind, Result};
 
 /// Resolves the names of an expression and checks its types. Constant parts are computed.

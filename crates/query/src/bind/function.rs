@@ -6,15 +6,15 @@ use esker_format::calendar::DAY_US;
 use esker_format::json::{Step, name_step, parse_path, path_of};
 use esker_format::{DataType, Value};
 
-use super::bound::{Bound, Comparison, Node};
 use super::decimal;
 use super::expression::{arithmetic, as_text, compare, expect, label_as_text, to_common_type};
 use super::typing::{convert, typed};
-use crate::exec::evaluate::Unit;
+use crate::bound::{Bound, Comparison, Node};
 use crate::limits::Limits;
+use crate::model::date_unit::Unit;
 use crate::model::{Function, FunctionEntry, OperandKind, Operator, Outcome, is_path};
 use crate::options::Inputs;
-use crate::predicate::{Pattern, Place};
+use crate::pattern::{Pattern, Place};
 use crate::{Error, Result};
 
 /// A call with operands of the right types.

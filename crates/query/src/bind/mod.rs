@@ -4,31 +4,33 @@
 //! groups, one row per group; the [`Projection`] at the end filters, orders, cuts and shows. A
 //! query without groups has no stage; `SELECT DISTINCT` is grouping by everything shown.
 
-pub(crate) mod bound;
 mod decimal;
 mod expression;
 mod function;
+pub(crate) mod keyset;
 mod parameter;
-mod scope;
+pub(crate) mod scope;
+pub(crate) mod sort_key;
 #[cfg(test)]
 mod tests;
-mod typing;
+pub(crate) mod typing;
 
 use std::collections::BTreeSet;
 
 use esker_format::{DataType, Schema, Value};
 
-pub(crate) use bound::{Bound, BoundAggregate, Comparison, Node};
+use crate::bound::OrderKey;
+use crate::bound::{Bound, BoundAggregate, Node};
 use expression::bind;
-pub(crate) use scope::position;
+pub(crate) use scope::named;
+use scope::position;
+pub(crate) use scope::replace_aliases;
 use scope::{GroupScope, NoScope, RowScope, Scope};
-pub(crate) use scope::{named, replace_aliases};
-pub(crate) use typing::assign_literal;
 
-use crate::exec::sort::keyset::Keyset;
 use crate::model::{Aggregate, EXPR_DEPTH_MAX, Expr, OrderBy, Query, SelectItem};
 use crate::options::Inputs;
 use crate::{Error, Result};
+use keyset::Keyset;
 
 /// A query ready to be planned.
 #[derive(Clone, Debug)]
@@ -56,14 +58,6 @@ pub(crate) struct Projection {
     pub(crate) offset: u64,
     /// Only rows that come later in the order, where it goes on.
     pub(crate) after: Option<Keyset>,
-}
-
-/// One key of an order.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct OrderKey {
-    pub(crate) bound: Bound,
-    pub(crate) descending: bool,
-    pub(crate) nulls_first: bool,
 }
 
 impl Projection {

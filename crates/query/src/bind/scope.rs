@@ -4,11 +4,11 @@ use esker_format::decimal::DIGITS_MAX;
 use esker_format::json::name_step;
 use esker_format::{DataType, Field, Schema, Value};
 
-use super::OrderKey;
-use super::bound::{Bound, BoundAggregate, Node};
 use super::expression::bind;
 use super::typing::typed;
-use crate::exec::evaluate::hold;
+use crate::bound::OrderKey;
+use crate::bound::{Bound, BoundAggregate, Node};
+use crate::evaluate::hold;
 use crate::model::{Aggregate, Expr, Function, OrderBy, SelectItem};
 use crate::options::Inputs;
 use crate::{Error, Result};

@@ -29,7 +29,7 @@ fn select(expr: Expr) -> Query {
 
 fn types(query: &Query) -> Vec<DataType> {
     let program = bind_query(query, &schema(), &Inputs::default()).unwrap();
-    program.projection.outputs.iter().map(super::Bound::data_type).collect()
+    program.projection.outputs.iter().map(crate::bound::Bound::data_type).collect()
 }
 
 fn field(name: &str) -> Expr {

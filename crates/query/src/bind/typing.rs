@@ -6,9 +6,9 @@ use esker_format::calendar::DAY_US;
 use esker_format::text::parse_value;
 use esker_format::{DataType, Labels, Value};
 
-use super::bound::{Bound, Node};
 use super::decimal;
 use super::expression::label_as_text;
+use crate::bound::{Bound, Node};
 use crate::model::Function;
 use crate::{Error, Result};
 

@@ -8,9 +8,6 @@
 //! One stage of groups for GROUP BY, one for DISTINCT.
 
 pub(crate) mod aggregate;
-pub(crate) mod budget;
-pub(crate) mod description;
-pub(crate) mod evaluate;
 pub(crate) mod join;
 pub(crate) mod output;
 pub(crate) mod profile;
@@ -23,19 +20,17 @@ use esker_vfs::Clock;
 pub(crate) use crate::exec::output::copy::collect;
 use crate::exec::output::materialised::Materialised;
 pub(crate) use crate::exec::output::project::Sink;
-pub(crate) use description::describe;
-pub(crate) use evaluate::evaluate;
 pub(crate) use profile::{Profile, Step};
 use spill::TemporaryFiles;
 
 use crate::Result;
 use crate::access_path::{Goal, ScanPlan};
 use crate::bind::{Program, Projection};
-use crate::exec::scan::filter::CodeTables;
+use crate::budget::{Budget, Charge};
+use crate::filter::CodeTables;
 use crate::options::Options;
 use crate::predicate::Predicate;
 use crate::source::Source;
-use budget::{Budget, Charge};
 use scan::{Scan, ScanCounts};
 use spill::SpilledGroups;
 

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use esker_format::{Batch, Column, ColumnSlice, DataType, Values};
 
-use crate::exec::evaluate::gather::gather;
-use crate::exec::evaluate::vector::{Lanes, Selection, Vector};
+use crate::evaluate::gather::gather;
+use crate::evaluate::vector::{Lanes, Selection, Vector};
 use crate::{Error, Result, ZONE_ROWS};
 
 /// What is shown of some rows.

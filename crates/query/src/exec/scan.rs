@@ -5,24 +5,21 @@
 //! so answers do not depend on the number of threads. Waves start small, so that a query that
 //! needs few rows stops early, and double.
 
-pub(crate) mod filter;
-pub(crate) mod mask;
 pub(crate) mod row_set;
-pub(crate) mod rows;
 
 use std::ops::{AddAssign, ControlFlow, Range};
 
 use esker_vfs::parallel_map;
 
 use crate::access_path::{Access, ScanPlan};
+use crate::evaluate::mask::Mask;
+use crate::evaluate::rows::Rows;
+use crate::filter::{CodeTables, count, keep};
 use crate::options::Options;
 use crate::predicate::{Predicate, Verdict};
 use crate::source::Source;
 use crate::{Result, ZONE_ROWS};
-use filter::{CodeTables, count, keep};
-use mask::Mask;
 use row_set::{RowSet, RowSets};
-use rows::Rows;
 
 /// The most rows of a morsel.
 pub(crate) const MORSEL_ROWS: usize = 8 * ZONE_ROWS;

@@ -6,7 +6,8 @@ use esker_format::{Schema, Value};
 
 use super::names::Names;
 use crate::Result;
-use crate::bind::{Bound, Comparison, Node, bind_filter, bind_row};
+use crate::bind::{bind_filter, bind_row};
+use crate::bound::{Bound, Comparison, Node};
 use crate::model::{Expr, Operator};
 use crate::options::Inputs;
 

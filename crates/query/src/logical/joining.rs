@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use esker_format::{DataType, Field, Schema};
 
+use super::Context;
 use super::condition::{self, Condition};
 use super::member::{Member, OnClause};
 use super::names::Names;
 use super::product::Joined;
-use super::{Context, SourceRef};
-use crate::bind::{Bound, Node};
-use crate::exec::budget::Charge;
+use crate::bound::{Bound, Node};
+use crate::budget::Charge;
 use crate::exec::join;
 use crate::exec::join::{Input, JoinPlan, Rows, SemiJoinSource, Side};
 use crate::exec::output::materialised::Materialised;
 use crate::explain::{ExplainedInput, ExplainedJoin};
 use crate::model::{Expr, JoinKind};
+use crate::source::SourceRef;
 use crate::{ErrorKind, Result};
 
 /// What is joined so far, or is to be joined to it.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use esker_format::{Batch, Column, Schema};
 
 use super::names::{Names, without_twins};
-use super::{Answered, Context, SourceRef};
+use super::{Answered, Context};
 use crate::exec::output::materialised::slice;
 use crate::explain::ExplainedInput;
 use crate::model::{Expr, Join, JoinKind, Query};
 use crate::source::Source;
+use crate::source::SourceRef;
 use crate::{Error, Result, ZONE_ROWS};
 
 /// One of them.

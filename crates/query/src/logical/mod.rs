@@ -35,17 +35,20 @@ use std::sync::Arc;
 use esker_format::{Batch, Field, FieldId, Schema};
 
 use super::{Error, Result};
-use crate::bind::{Bound, Program, bind_query, named};
-use crate::exec::budget::Budget;
+use crate::bind::scope::named;
+use crate::bind::{Program, bind_query};
+use crate::bound::Bound;
+use crate::budget::Budget;
 use crate::exec::output::materialised::Materialised;
 use crate::exec::output::project::Sink;
 use crate::explain::{ExplainedInput, ExplainedSubquery, Explanation};
 use crate::model::{Expr, Function, QUERY_DEPTH_MAX, Query, SelectItem};
 use crate::options::Options;
+use crate::options::without_values;
+use crate::result::AnswerSink;
 use crate::result::{QueryResult, ResultColumn, Statistics};
-use crate::run::{AnswerSink, without_values};
-use crate::source::Source;
 use crate::source::one_row::OneRow;
+use crate::source::{Source, SourceRef};
 pub(crate) use names::Names;
 
 /// The tables that a statement may read, all as of one commit.
@@ -55,22 +58,6 @@ pub trait Tables {
     /// # Errors
     /// When there is none.
     fn table(&self, name: &str) -> Result<&dyn Source>;
-}
-
-/// A source that is borrowed, or shared with what is made of it.
-#[derive(Clone)]
-pub(crate) enum SourceRef<'a> {
-    Borrowed(&'a dyn Source),
-    Shared(Arc<dyn Source + Send + 'a>),
-}
-
-impl SourceRef<'_> {
-    pub(crate) fn get(&self) -> &dyn Source {
-        match self {
-            Self::Borrowed(source) => *source,
-            Self::Shared(source) => &**source,
-        }
-    }
 }
 
 /// What a statement is resolved with.
@@ -358,13 +345,13 @@ impl<'a, 'o> Context<'a, 'o> {
         let program = bind_query(&rest, source.get().schema(), &inputs)?;
         let schema = schema_of(&program);
         let parts =
-            is_told.then(|| crate::exec::description::describe(&program, source.get(), options));
+            is_told.then(|| crate::explain::description::describe(&program, source.get(), options));
         let (mut batches, mut profile) = (Vec::new(), None);
         if self.runs {
             let mut charge = self.budget.charge();
             let mut bytes = 0;
             let sink: Sink<'_> = &mut |batch: Batch| {
-                bytes += crate::run::size(&batch);
+                bytes += crate::result::batch_bytes(&batch);
                 charge.set(bytes)?;
                 batches.push(batch);
                 Ok(ControlFlow::Continue(()))

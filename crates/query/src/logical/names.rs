@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use esker_format::{DataType, Field, Schema};
 use esker_vfs::sabotage::planted;
 
-use crate::bind::position;
+use crate::bind::scope::position;
 use crate::model::{Expr, SelectItem};
 use crate::{Error, Result};
 

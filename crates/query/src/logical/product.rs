@@ -9,15 +9,16 @@ use std::sync::Arc;
 
 use esker_format::{DataType, Field, FieldId, Schema};
 
+use super::Context;
 use super::condition::Condition;
 use super::joining::{SideState, Wanted, conjunction, plan, shown};
-use super::{Context, SourceRef};
-use crate::bind::{Bound, Node};
-use crate::exec::budget::Charge;
+use crate::bound::{Bound, Node};
+use crate::budget::Charge;
 use crate::exec::join::{JoinPlan, Product, Rights};
 use crate::exec::output::materialised::Materialised;
 use crate::explain::{ExplainedInput, ExplainedJoin};
 use crate::model::{Expr, JoinKind, Operator};
+use crate::source::SourceRef;
 use crate::{ErrorKind, Result};
 
 /// With so many rows on the right, batches of pairs are worth it.

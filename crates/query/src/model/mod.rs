@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod change;
+pub(crate) mod date_unit;
 mod display;
 mod expression;
 mod function;

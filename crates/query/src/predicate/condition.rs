@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use esker_format::{DataType, Value, ValueRef};
 
-use super::{Pattern, Verdict};
+use super::Verdict;
 use crate::Result;
-use crate::bind::Comparison;
-use crate::exec::evaluate::meter::Meter;
+use crate::bound::Comparison;
+use crate::meter::Meter;
+use crate::pattern::Pattern;
+use crate::pieces;
 use crate::source::Zone;
 use esker_format::order_key::{Key, around, bounds, key};
 
@@ -204,7 +206,8 @@ impl Condition {
             }
             Self::Match { pattern, negated } => pattern.matches(text) != *negated,
             Self::Length { least, greatest, negated, in_characters } => {
-                let length = if *in_characters { characters(text) } else { text.len() };
+                let length =
+                    if *in_characters { pieces::character_count(text) } else { text.len() };
                 (*least..=*greatest).contains(&(length as Key)) != *negated
             }
             Self::Null { negated } => *negated,
@@ -319,11 +322,6 @@ impl Condition {
 
 /// The most bytes of a character of a text.
 const CHARACTER_BYTES_MAX: Key = 4;
-
-/// How many characters a text has: each has one byte that is not a continuation byte.
-pub(crate) fn characters(text: &[u8]) -> usize {
-    text.iter().filter(|b| **b & 0xc0 != 0x80).count()
-}
 
 /// True when the text does not lie before the range's start.
 fn starts_by(least: &End<Vec<u8>>, text: &[u8]) -> bool {

@@ -10,7 +10,6 @@
 //! encodings or zone maps. Before them, cheap tests come first.
 
 mod condition;
-mod pattern;
 #[cfg(test)]
 mod tests;
 
@@ -19,14 +18,12 @@ use std::collections::BTreeSet;
 use esker_format::DataType;
 
 use crate::ZONE_ROWS;
-use crate::bind::{Bound, Node};
+use crate::bound::{Bound, Node};
 use crate::model::Function;
 use crate::source::Fragment;
 
-pub(crate) use condition::{Condition, characters};
-pub(crate) use esker_format::case::folded;
+pub(crate) use condition::Condition;
 pub(crate) use esker_format::order_key::{Key, float_at_most, float_key, float_of};
-pub(crate) use pattern::{Pattern, Place, Shape};
 
 /// A filter.
 #[derive(Clone, Debug, PartialEq)]

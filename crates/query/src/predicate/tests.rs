@@ -6,9 +6,10 @@ use esker_format::decimal::limit;
 use esker_format::{DataType, Decimal, Value};
 use proptest::prelude::*;
 
+use super::Verdict;
 use super::condition::Condition;
-use super::{Pattern, Verdict};
-use crate::bind::Comparison;
+use crate::bound::Comparison;
+use crate::pattern::Pattern;
 use crate::source::Zone;
 
 fn matches(pattern: &str, text: &str) -> bool {

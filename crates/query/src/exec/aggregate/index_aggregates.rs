@@ -8,11 +8,12 @@ use std::ops::Range;
 use esker_format::{DataType, ValueRef};
 
 use super::Accumulator;
-use crate::bind::{Bound, BoundAggregate, Node, Stage};
+use crate::bind::Stage;
+use crate::bound::{Bound, BoundAggregate, Node};
+use crate::evaluate::mask::Mask;
+use crate::evaluate::rows::Rows;
 use crate::exec::aggregate::group::Groups;
 use crate::exec::scan::Scan;
-use crate::exec::scan::mask::Mask;
-use crate::exec::scan::rows::Rows;
 use crate::exec::sort::index_order_scan::ties;
 use crate::limits::Limits;
 use crate::model::Aggregate;

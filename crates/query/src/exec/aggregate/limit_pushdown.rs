@@ -11,10 +11,11 @@ use esker_format::decimal::{DIGITS_MAX, limit};
 use esker_format::{DataType, Value, ValueRef};
 
 use crate::access_path::{Goal, ScanPlan};
-use crate::bind::{Bound, BoundAggregate, Node, Program, Projection, Stage};
+use crate::bind::{Program, Projection, Stage};
+use crate::bound::{Bound, BoundAggregate, Node};
 use crate::exec::aggregate::group::Groups;
-use crate::exec::scan::filter::CodeTables;
 use crate::exec::scan::{Progress, Scan};
+use crate::filter::CodeTables;
 use crate::model::Aggregate;
 use crate::options::Options;
 use crate::predicate::Predicate;

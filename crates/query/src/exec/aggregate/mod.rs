@@ -16,7 +16,7 @@ mod update;
 use esker_format::decimal::{DIGITS_MAX, limit};
 use esker_format::{Column, DataType, Decimal, Value, Values};
 
-use crate::bind::BoundAggregate;
+use crate::bound::BoundAggregate;
 use crate::model::Aggregate;
 use crate::{Error, Result};
 use extremes::Extremes;
@@ -73,7 +73,7 @@ enum State {
 
 impl Accumulator {
     pub(crate) fn new(aggregate: &BoundAggregate) -> Self {
-        let operand = aggregate.operand.as_ref().map(crate::bind::Bound::data_type);
+        let operand = aggregate.operand.as_ref().map(crate::bound::Bound::data_type);
         let state = match (aggregate.function, operand) {
             (Aggregate::Count, _) if aggregate.distinct => State::Distinct(KeyTable::default()),
             (_, None) => State::Rows(Vec::new()),

@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 
 use crate::access_path::{Goal, ScanPlan};
 use crate::bind::Stage;
+use crate::budget::Budget;
 use crate::exec::Input;
 use crate::exec::aggregate::group::{Groups, Merging};
 use crate::exec::aggregate::index_aggregates;
-use crate::exec::budget::Budget;
 use crate::exec::output::materialised::Materialised;
-use crate::exec::scan::filter::CodeTables;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
 use crate::exec::spill::Grouping;
+use crate::filter::CodeTables;
 use crate::options::Options;
 use crate::predicate::Predicate;
 use crate::source::Source;

@@ -3,8 +3,8 @@
 
 use esker_format::{DataType, Value};
 
-use crate::exec::evaluate::vector::{Lanes, Vector};
-use crate::exec::evaluate::{keys_of, value_of};
+use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{keys_of, value_of};
 
 /// The value of each group so far, with its keys.
 #[derive(Clone, Debug)]

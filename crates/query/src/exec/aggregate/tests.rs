@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::float_sum::{FloatLanes, FloatSum};
 use super::kernels;
-use crate::exec::evaluate::vector::Selection;
-use crate::exec::scan::mask::Mask;
+use crate::evaluate::mask::Mask;
+use crate::evaluate::vector::Selection;
 
 #[test]
 fn small_terms_survive_large_ones() {

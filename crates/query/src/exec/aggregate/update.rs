@@ -4,12 +4,12 @@ use super::{Accumulator, Extremes, FloatLanes, State, grouped, kernels, spread};
 use esker_format::ValueRef;
 
 use crate::Result;
-use crate::bind::{Bound, Node};
+use crate::bound::{Bound, Node};
+use crate::evaluate::evaluate;
+use crate::evaluate::mask::Mask;
+use crate::evaluate::rows::Rows;
+use crate::evaluate::vector::{Lanes, Picked, Vector};
 use crate::exec::aggregate::group::{GroupIds, KeyTable, encode};
-use crate::exec::evaluate::evaluate;
-use crate::exec::evaluate::vector::{Lanes, Picked, Vector};
-use crate::exec::scan::mask::Mask;
-use crate::exec::scan::rows::Rows;
 
 impl Accumulator {
     /// Counts `rows` rows of group 0, none of them NULL.

@@ -4,13 +4,13 @@ use esker_format::{Batch, DataType, Schema};
 
 use super::Input;
 use super::build::Built;
-use crate::exec::evaluate::gather::gather;
-use crate::exec::evaluate::vector::Selection;
+use crate::evaluate::gather::gather;
+use crate::evaluate::mask::Mask;
+use crate::evaluate::rows::Rows;
+use crate::evaluate::vector::Selection;
 use crate::exec::output::Output;
 use crate::exec::output::materialised::Materialised;
-use crate::exec::scan::filter::{CodeTables, keep};
-use crate::exec::scan::mask::Mask;
-use crate::exec::scan::rows::Rows;
+use crate::filter::{CodeTables, keep};
 use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::source::Source;

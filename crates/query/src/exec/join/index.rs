@@ -10,9 +10,9 @@
 use esker_format::{KeyTable, Value, ValueRef};
 
 use super::NONE;
-use crate::bind::Bound;
+use crate::bound::Bound;
+use crate::evaluate::vector::{Lanes, Vector};
 use crate::exec::aggregate::group::encode;
-use crate::exec::evaluate::vector::{Lanes, Vector};
 use crate::options::Options;
 use crate::{Result, ZONE_ROWS};
 

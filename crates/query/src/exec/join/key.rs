@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use esker_format::{DataType, ValueRef};
 
-use crate::bind::Bound;
-use crate::exec::evaluate::vector::{Lanes, Vector};
+use crate::bound::Bound;
+use crate::evaluate::vector::{Lanes, Vector};
 
 /// True when values of these types are equal exactly when their stored forms are.
 pub(crate) fn is_exact(left: DataType, right: DataType) -> bool {

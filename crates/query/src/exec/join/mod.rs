@@ -42,9 +42,9 @@ pub(crate) use semi_join::SemiJoinSource;
 
 use esker_format::Schema;
 
-use super::budget::{Budget, Charge};
 use crate::access_path::{Access, Goal, ScanPlan};
-use crate::bind::{Bound, Node};
+use crate::bound::{Bound, Node};
+use crate::budget::{Budget, Charge};
 use crate::exec::output::materialised::Materialised;
 use crate::exec::sort::sorter::Location;
 use crate::model::JoinKind;

@@ -3,7 +3,7 @@
 use super::build::Built;
 use super::probe::Found;
 use super::{NONE, Side};
-use crate::exec::budget::{Budget, Charge};
+use crate::budget::{Budget, Charge};
 use crate::exec::sort::sorter::Location;
 use crate::options::Options;
 use crate::{Error, ErrorKind, Result};

@@ -22,16 +22,16 @@ use super::pairs::{Half, Pairs};
 use super::take::Fetched;
 use super::{Input, JoinCounts, JoinPlan, NONE, Side, chunk};
 use crate::access_path::{Goal, ScanPlan};
+use crate::budget::{Budget, Charge};
+use crate::evaluate::vector::Picked;
 use crate::exec::aggregate::group::encode;
-use crate::exec::budget::{Budget, Charge};
-use crate::exec::evaluate::vector::Picked;
-use crate::exec::scan::filter::CodeTables;
 use crate::exec::scan::{Morsel, Scan, in_waves};
 use crate::exec::sort::sorter::Location;
 use crate::exec::spill::{
     ExternalSorter, LEVELS_MAX, Partitions, Record, SpillReader, TemporaryFiles, key_of, record_of,
     rest_of, rising, split,
 };
+use crate::filter::CodeTables;
 use crate::model::JoinKind;
 use crate::options::Options;
 use crate::predicate::Predicate;

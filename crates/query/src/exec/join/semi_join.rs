@@ -7,7 +7,7 @@ use esker_format::{ColumnSlice, Schema};
 use crate::Result;
 use crate::exec::scan::row_set::RowSet;
 use crate::exec::sort::sorter::Location;
-use crate::logical::SourceRef;
+use crate::source::SourceRef;
 use crate::source::{Fragment, Source, Zone};
 
 /// The rows of a source at some locations. Its indexes are not seen: they count other rows.

@@ -6,9 +6,9 @@ use esker_format::{Batch, Column, DataType, Schema, Values, VariableValues};
 
 use super::pairs::{Half, Pairs};
 use super::{Input, JoinPlan, NONE};
-use crate::exec::budget::{Budget, Charge};
-use crate::exec::evaluate::gather::gather;
-use crate::exec::evaluate::vector::Selection;
+use crate::budget::{Budget, Charge};
+use crate::evaluate::gather::gather;
+use crate::evaluate::vector::Selection;
 use crate::exec::output::Output;
 use crate::exec::output::materialised::Materialised;
 use crate::exec::scan::{Morsel, in_waves};

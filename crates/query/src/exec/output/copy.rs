@@ -6,7 +6,7 @@ use esker_format::{
     VariableValues, with_values,
 };
 
-use crate::exec::evaluate::vector::Selection;
+use crate::evaluate::vector::Selection;
 use crate::{Error, Result};
 
 /// Appends the selected rows of a column of the same type; false, and nothing is appended, where

@@ -11,16 +11,16 @@ use esker_vfs::parallel_map;
 
 use super::Output;
 use crate::bind::Projection;
-use crate::exec::budget::Budget;
-use crate::exec::evaluate::meter::Reservation;
-use crate::exec::evaluate::vector::Selection;
+use crate::budget::Budget;
+use crate::evaluate::rows::Rows;
+use crate::evaluate::vector::Selection;
 use crate::exec::output::copy::collect;
 use crate::exec::output::project::{Sink, append, types};
-use crate::exec::scan::rows::Rows;
 use crate::exec::scan::{MORSEL_ROWS, Morsel, Scan, WAVE_MAX, in_waves};
 use crate::exec::sort::late_materialization;
 use crate::exec::sort::late_materialization::FEW_ROWS;
 use crate::exec::sort::sorter::Location;
+use crate::meter::Reservation;
 use crate::options::Options;
 use crate::{ErrorKind, Result, ZONE_ROWS};
 
@@ -82,7 +82,7 @@ fn fetch<'a>(
         let types = types(projection);
         let batches =
             late_materialization::read(scan.source, (&fields, &types), locations, options)?;
-        let bytes: usize = batches.iter().map(crate::run::size).sum();
+        let bytes: usize = batches.iter().map(crate::result::batch_bytes).sum();
         if locations.len() > CHUNK_ROWS.0 {
             budget.charge().set(bytes)?;
         }

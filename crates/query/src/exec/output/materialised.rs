@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use esker_format::{Batch, Column, ColumnSlice, Data, DataType, Schema, Validity, Value, Values};
 
-use crate::bind::{Node, Projection};
+use crate::bind::Projection;
+use crate::bound::Node;
 use crate::exec::output::project::Sink;
 use crate::exec::scan::ScanCounts;
 use crate::options::Options;
@@ -50,7 +51,7 @@ impl Materialised {
 
     /// About how many bytes of memory they take.
     pub(crate) fn byte_count(&self) -> usize {
-        self.part.batches.iter().map(crate::run::size).sum()
+        self.part.batches.iter().map(crate::result::batch_bytes).sum()
     }
 
     /// Hands over the rows of a projection that [shows fields only], as they lie in memory.

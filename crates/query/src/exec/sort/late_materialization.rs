@@ -17,8 +17,9 @@ use std::ops::Range;
 use esker_format::{Batch, Column, ColumnSlice, DataType, Values, VariableValues};
 use esker_vfs::parallel_map;
 
-use crate::bind::{Node, Projection};
-use crate::exec::evaluate::vector::Selection;
+use crate::bind::Projection;
+use crate::bound::Node;
+use crate::evaluate::vector::Selection;
 use crate::exec::output::copy::{append, collect_column};
 use crate::exec::sort::sorter::Location;
 use crate::options::Options;
@@ -60,7 +61,7 @@ pub(crate) fn fields_of(projection: &Projection, source: &dyn Source) -> Option<
     if !(0..source.part_count()).all(|index| is_at_hand(source.part(index))) {
         return None;
     }
-    let field = |output: &crate::bind::Bound| match output.node {
+    let field = |output: &crate::bound::Bound| match output.node {
         Node::Field(position) => Some(position),
         _ => None,
     };

@@ -10,7 +10,6 @@
 
 pub(crate) mod index_order_merge;
 pub(crate) mod index_order_scan;
-pub(crate) mod keyset;
 pub(crate) mod late_materialization;
 pub(crate) mod ordered_parts;
 pub(crate) mod packed_keys;

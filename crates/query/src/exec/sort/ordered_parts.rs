@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::bind::Projection;
-use crate::exec::budget::{Budget, Charge};
+use crate::budget::{Budget, Charge};
 use crate::exec::output::project::{add_keys, location_part};
 use crate::exec::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
 use crate::exec::sort::index_order_merge;

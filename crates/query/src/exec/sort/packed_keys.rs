@@ -15,7 +15,7 @@
 use esker_vfs::parallel_map;
 
 use crate::Result;
-use crate::bind::OrderKey;
+use crate::bound::OrderKey;
 use crate::exec::sort::sorter::Location;
 use crate::options::Options;
 

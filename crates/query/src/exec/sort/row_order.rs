@@ -6,7 +6,9 @@ use std::ops::{ControlFlow, Range};
 use esker_format::{Value, ValueRef};
 
 use crate::access_path::Access;
-use crate::bind::{Node, OrderKey, Projection};
+use crate::bind::Projection;
+use crate::bound::Node;
+use crate::bound::OrderKey;
 use crate::exec::output::project::add_keys;
 use crate::exec::scan::{Morsel, Scan};
 use crate::exec::sort::index_order_scan::IndexOrderRows;

@@ -7,12 +7,10 @@
 
 use std::cmp::Ordering;
 
-use esker_format::key::encode_key;
-use esker_format::{DataType, ValueRef};
-
 use crate::Result;
-use crate::bind::OrderKey;
-use crate::exec::evaluate::vector::Vector;
+pub(crate) use crate::bind::sort_key::encode_value;
+use crate::bound::OrderKey;
+use crate::evaluate::vector::Vector;
 use crate::exec::sort::packed_keys;
 use crate::exec::sort::packed_keys::PackedKeys;
 use crate::options::Options;
@@ -233,23 +231,4 @@ fn prefix(key: &[u8]) -> [u64; 2] {
 /// Appends the key of row `i` of a vector.
 pub(crate) fn encode(out: &mut Vec<u8>, order: &OrderKey, vector: &Vector<'_>, i: usize) {
     encode_value(out, order, vector.data_type, vector.value(i));
-}
-
-/// Appends the key of a value.
-pub(crate) fn encode_value(
-    out: &mut Vec<u8>,
-    order: &OrderKey,
-    data_type: DataType,
-    value: ValueRef<'_>,
-) {
-    if value.is_null() {
-        out.push(if order.nulls_first { 0 } else { 2 });
-        return;
-    }
-    out.push(1);
-    let start = out.len();
-    encode_key(out, data_type, value);
-    if order.descending {
-        out.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
-    }
 }

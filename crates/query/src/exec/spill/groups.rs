@@ -17,23 +17,24 @@ use esker_format::row::encode_row;
 use esker_format::{Batch, DataType, Schema, ValueRef};
 use esker_vfs::parallel_map;
 
-use super::file::{SpillReader, SpillWriter, TemporaryFiles};
 use super::partitions::{FILES, LEVELS_MAX, Partitions, file_of, hash, rest_of, split};
 use super::sorter::{ExternalSorter, Merge, write_record};
 use super::{push_row, rising};
-use crate::bind::{Bound, BoundAggregate, Stage};
+use crate::bind::Stage;
+use crate::bound::{Bound, BoundAggregate};
+use crate::evaluate::evaluate;
+use crate::evaluate::mask::Mask;
+use crate::evaluate::rows::Rows;
+use crate::evaluate::vector::Picked;
 use crate::exec::aggregate::group;
 use crate::exec::aggregate::group::Groups;
-use crate::exec::evaluate::evaluate;
-use crate::exec::evaluate::meter::Reservation;
-use crate::exec::evaluate::vector::Picked;
 use crate::exec::output::materialised::Materialised;
-use crate::exec::scan::mask::Mask;
-use crate::exec::scan::rows::Rows;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, in_waves};
+use crate::meter::Reservation;
 use crate::model::Aggregate;
 use crate::options::Options;
 use crate::source::Source;
+use crate::temporary_file::{SpillReader, SpillWriter, TemporaryFiles};
 use crate::{Error, ErrorKind, Result, ZONE_ROWS};
 
 /// Bits of a place that tell rows of one part apart.
@@ -46,9 +47,9 @@ pub(crate) struct SpilledGroups<'a> {
     merge: Merge<'a>,
     pub(super) types: Vec<DataType>,
     /// Groups that were handed out.
-    pub(in crate::exec) taken: u64,
+    pub(crate) taken: u64,
     /// How many there are.
-    pub(in crate::exec) count: u64,
+    pub(crate) count: u64,
 }
 
 /// How rows of a stage lie in files: the keys, the operands, the place of the row.
@@ -102,7 +103,7 @@ fn row_of(record: &[u8]) -> &[u8] {
 }
 
 /// Groups the rows of sources that come one after another.
-pub(in crate::exec) struct Grouping<'a> {
+pub(crate) struct Grouping<'a> {
     options: &'a Options,
     files: &'a TemporaryFiles,
     types: Vec<DataType>,
@@ -111,7 +112,7 @@ pub(in crate::exec) struct Grouping<'a> {
 }
 
 impl<'a> Grouping<'a> {
-    pub(in crate::exec) fn new(
+    pub(crate) fn new(
         stage: &Stage,
         options: &'a Options,
         files: &'a TemporaryFiles,
@@ -121,7 +122,7 @@ impl<'a> Grouping<'a> {
     }
 
     /// Adds the rows of a scan. Those of later scans have greater places: `first_place` and up.
-    pub(in crate::exec) fn add(
+    pub(crate) fn add(
         &mut self,
         scan: &Scan<'_>,
         stage: &Stage,
@@ -154,7 +155,7 @@ impl<'a> Grouping<'a> {
     ///
     /// # Errors
     /// `OverBudget` when one group alone is too large; what writing and reading fails with.
-    pub(in crate::exec) fn finish(self) -> Result<SpilledGroups<'a>> {
+    pub(crate) fn finish(self) -> Result<SpilledGroups<'a>> {
         let (layout, options, files) = (&self.layout, self.options, self.files);
         let mut groups = ExternalSorter::new(options, files);
         let cores = options.tasks.parallelism().max(1);
@@ -347,7 +348,7 @@ impl SpilledGroups<'_> {
     ///
     /// # Errors
     /// What reading fails with.
-    pub(in crate::exec) fn next_source(&mut self) -> Result<Option<Materialised>> {
+    pub(crate) fn next_source(&mut self) -> Result<Option<Materialised>> {
         let schema = Schema::of_types(&self.types);
         let mut batch = Batch::empty(&schema);
         while batch.len() < ZONE_ROWS

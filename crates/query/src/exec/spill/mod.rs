@@ -12,7 +12,6 @@
 //! same, to the order of groups and the last bit of sums: rows reach their group in the same order
 //! and by the same morsels. Besides its budget a step takes what a morsel for each core needs.
 
-mod file;
 mod groups;
 mod partitions;
 mod projection;
@@ -23,8 +22,8 @@ use esker_format::row::decode_row;
 use esker_format::{Batch, Schema};
 
 use crate::Result;
-pub(super) use file::SpillReader;
-pub use file::{TEMPORARY_PREFIX, TemporaryFiles};
+pub(super) use crate::temporary_file::SpillReader;
+pub use crate::temporary_file::{TEMPORARY_PREFIX, TemporaryFiles};
 pub(super) use groups::{Grouping, SpilledGroups};
 pub(super) use partitions::{LEVELS_MAX, Partitions, key_of, record_of, rest_of, split};
 pub(super) use projection::{project, sorted_locations};

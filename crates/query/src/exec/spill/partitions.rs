@@ -5,18 +5,18 @@
 //! record   length of the key u32 | key | anything
 //! ```
 
-use super::file::{SpillReader, SpillWriter, TemporaryFiles};
 use crate::options::Options;
+use crate::temporary_file::{SpillReader, SpillWriter, TemporaryFiles};
 use crate::{Result, ZONE_ROWS};
 
 /// How many files records are spread over at a time.
 pub(super) const FILES: usize = 1 << FILES_BITS;
 const FILES_BITS: u32 = 5;
 /// How often a file is split.
-pub(in crate::exec) const LEVELS_MAX: u32 = 8;
+pub(crate) const LEVELS_MAX: u32 = 8;
 
 /// Files that are written.
-pub(in crate::exec) struct Partitions {
+pub(crate) struct Partitions {
     files: Vec<SpillWriter>,
     level: u32,
 }
@@ -26,13 +26,13 @@ impl Partitions {
     ///
     /// # Errors
     /// `NoSpace` or `Io`; likewise below.
-    pub(in crate::exec) fn new(files: &TemporaryFiles, level: u32) -> Result<Self> {
+    pub(crate) fn new(files: &TemporaryFiles, level: u32) -> Result<Self> {
         let files = (0..FILES).map(|_| files.create()).collect::<Result<_>>()?;
         Ok(Self { files, level })
     }
 
     /// Adds a record.
-    pub(in crate::exec) fn push(&mut self, record: &[u8]) -> Result<()> {
+    pub(crate) fn push(&mut self, record: &[u8]) -> Result<()> {
         match self.files.get_mut(file_of(hash(key_of(record)), self.level)) {
             Some(file) => file.push(record),
             None => Ok(()),
@@ -40,13 +40,13 @@ impl Partitions {
     }
 
     /// Adds records, those of each file together, each behind its length.
-    pub(in crate::exec) fn push_shares(&mut self, shares: &[Vec<u8>]) -> Result<()> {
+    pub(crate) fn push_shares(&mut self, shares: &[Vec<u8>]) -> Result<()> {
         let mut each = self.files.iter_mut().zip(shares);
         each.try_for_each(|(file, records)| file.push_records(records))
     }
 
     /// All files, those without a record included: equal keys are in files of one number.
-    pub(in crate::exec) fn finish(self) -> Result<Vec<SpillReader>> {
+    pub(crate) fn finish(self) -> Result<Vec<SpillReader>> {
         self.files.into_iter().map(SpillWriter::finish).collect()
     }
 }
@@ -55,7 +55,7 @@ impl Partitions {
 ///
 /// # Errors
 /// What reading and writing fails with, and when the query is to end.
-pub(in crate::exec) fn split(
+pub(crate) fn split(
     mut file: SpillReader,
     level: u32,
     options: &Options,
@@ -74,7 +74,7 @@ pub(in crate::exec) fn split(
 }
 
 /// The beginning of a record: its key, which `write` appends.
-pub(in crate::exec) fn record_of(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+pub(crate) fn record_of(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut record = vec![0; 4];
     write(&mut record);
     let len = u32::try_from(record.len() - 4).unwrap_or(u32::MAX);
@@ -83,13 +83,13 @@ pub(in crate::exec) fn record_of(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 /// The key of a record.
-pub(in crate::exec) fn key_of(record: &[u8]) -> &[u8] {
+pub(crate) fn key_of(record: &[u8]) -> &[u8] {
     let Some((len, rest)) = record.split_first_chunk::<4>() else { return &[] };
     rest.get(..u32::from_le_bytes(*len) as usize).unwrap_or_default()
 }
 
 /// What follows the key of a record.
-pub(in crate::exec) fn rest_of(record: &[u8]) -> &[u8] {
+pub(crate) fn rest_of(record: &[u8]) -> &[u8] {
     record.get(4 + key_of(record).len()..).unwrap_or_default()
 }
 

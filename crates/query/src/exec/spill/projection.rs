@@ -6,26 +6,26 @@ use esker_format::codec::Writer;
 use esker_format::row::encode_row;
 use esker_format::{Batch, Schema, ValueRef};
 
-use super::file::TemporaryFiles;
 use super::groups::SpilledGroups;
 use super::sorter::{ExternalSorter, Merge, Record};
 use super::{push_row, rising};
 use crate::access_path::{Goal, ScanPlan};
 use crate::bind::Projection;
-use crate::exec::budget::Budget;
-use crate::exec::evaluate::evaluate;
-use crate::exec::evaluate::vector::{Picked, Selection};
+use crate::budget::Budget;
+use crate::evaluate::evaluate;
+use crate::evaluate::mask::Mask;
+use crate::evaluate::rows::Rows;
+use crate::evaluate::vector::{Picked, Selection};
 use crate::exec::output::Output;
 use crate::exec::output::materialised::Materialised;
 use crate::exec::output::project::{Sink, append, shown_of, types};
-use crate::exec::scan::filter::CodeTables;
-use crate::exec::scan::mask::Mask;
-use crate::exec::scan::rows::Rows;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, in_waves};
 use crate::exec::sort::sorter::{Location, Sorter, encode};
+use crate::filter::CodeTables;
 use crate::options::Options;
 use crate::predicate::Predicate;
 use crate::source::Source;
+use crate::temporary_file::TemporaryFiles;
 use crate::{Result, ZONE_ROWS};
 
 /// Filters, orders, cuts and shows groups. What is shown is computed for the groups that are, and
@@ -33,7 +33,7 @@ use crate::{Result, ZONE_ROWS};
 ///
 /// # Errors
 /// What evaluating, writing and reading fails with.
-pub(in crate::exec) fn project(
+pub(crate) fn project(
     groups: SpilledGroups<'_>,
     projection: &Projection,
     options: &Options,
@@ -187,7 +187,7 @@ fn show_sorted(
 }
 
 /// Where rows lie, in an order.
-pub(in crate::exec) struct SortedLocations<'a> {
+pub(crate) struct SortedLocations<'a> {
     merge: Merge<'a>,
 }
 
@@ -195,7 +195,7 @@ pub(in crate::exec) struct SortedLocations<'a> {
 ///
 /// # Errors
 /// What `job`, writing and reading fails with.
-pub(in crate::exec) fn sorted_locations<'o>(
+pub(crate) fn sorted_locations<'o>(
     morsels: &[Morsel],
     options: &'o Options,
     files: &'o TemporaryFiles,
@@ -223,7 +223,7 @@ impl SortedLocations<'_> {
     ///
     /// # Errors
     /// What reading fails with.
-    pub(in crate::exec) fn next(&mut self) -> Result<Option<Location>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Location>> {
         let Some(Record { key, .. }) = self.merge.next()? else { return Ok(None) };
         let mut tail = key.last_chunk::<8>().copied().unwrap_or_default();
         tail.reverse();

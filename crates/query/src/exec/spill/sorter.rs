@@ -18,8 +18,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use super::file::{SpillReader, SpillWriter, TemporaryFiles};
 use crate::options::Options;
+use crate::temporary_file::{SpillReader, SpillWriter, TemporaryFiles};
 use crate::{Result, ZONE_ROWS};
 
 /// The most runs that are read at once, and the most of one level.
@@ -30,14 +30,14 @@ const RUN_BYTES_MIN: usize = 4 << 10;
 
 /// A key and what goes with it.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::exec) struct Record {
-    pub(in crate::exec) key: Vec<u8>,
-    pub(in crate::exec) payload: Vec<u8>,
+pub(crate) struct Record {
+    pub(crate) key: Vec<u8>,
+    pub(crate) payload: Vec<u8>,
 }
 
 /// Takes records in any order.
 #[derive(Debug)]
-pub(in crate::exec) struct ExternalSorter<'a> {
+pub(crate) struct ExternalSorter<'a> {
     options: &'a Options,
     files: &'a TemporaryFiles,
     records: Vec<Record>,
@@ -49,7 +49,7 @@ pub(in crate::exec) struct ExternalSorter<'a> {
 }
 
 impl<'a> ExternalSorter<'a> {
-    pub(in crate::exec) fn new(options: &'a Options, files: &'a TemporaryFiles) -> Self {
+    pub(crate) fn new(options: &'a Options, files: &'a TemporaryFiles) -> Self {
         let run_bytes = (options.memory().left() / 4).max(RUN_BYTES_MIN);
         let (records, runs) = (Vec::new(), Vec::new());
         Self { options, files, records, bytes: 0, run_bytes, runs, len: 0 }
@@ -59,7 +59,7 @@ impl<'a> ExternalSorter<'a> {
     ///
     /// # Errors
     /// `NoSpace` or `Io` when a run cannot be written.
-    pub(in crate::exec) fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
+    pub(crate) fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
         self.bytes += key.len() + payload.len() + size_of::<Record>();
         self.len += 1;
         self.records.push(Record { key: key.to_vec(), payload: payload.to_vec() });
@@ -67,7 +67,7 @@ impl<'a> ExternalSorter<'a> {
     }
 
     /// How many records were added.
-    pub(in crate::exec) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
@@ -103,7 +103,7 @@ impl<'a> ExternalSorter<'a> {
     }
 
     /// Adds so many records that lie in a file in the order of their keys: see [`write_record`].
-    pub(in crate::exec) fn add_sorted(&mut self, run: SpillReader, len: u64) -> Result<()> {
+    pub(crate) fn add_sorted(&mut self, run: SpillReader, len: u64) -> Result<()> {
         self.len += len;
         self.add_run(run)
     }
@@ -128,7 +128,7 @@ impl<'a> ExternalSorter<'a> {
     ///
     /// # Errors
     /// As [`ExternalSorter::push`].
-    pub(in crate::exec) fn finish(mut self) -> Result<Merge<'a>> {
+    pub(crate) fn finish(mut self) -> Result<Merge<'a>> {
         if !self.records.is_empty() {
             self.write_run()?;
         }
@@ -165,7 +165,7 @@ fn read(run: &mut SpillReader) -> Result<Option<Record>> {
 
 /// Sorted runs as one.
 #[derive(Debug)]
-pub(in crate::exec) struct Merge<'a> {
+pub(crate) struct Merge<'a> {
     options: &'a Options,
     runs: Vec<SpillReader>,
     heads: BinaryHeap<Head>,
@@ -218,7 +218,7 @@ impl<'a> Merge<'a> {
     ///
     /// # Errors
     /// When a run cannot be read, or the query is to end.
-    pub(in crate::exec) fn next(&mut self) -> Result<Option<Record>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Record>> {
         if self.taken.is_multiple_of(ZONE_ROWS) {
             self.options.expect_time_left()?;
         }

@@ -6,8 +6,8 @@ use esker_format::Batch;
 use super::{Groups, ManyGroups};
 use crate::Result;
 use crate::bind::Stage;
+use crate::budget::{Budget, Charge};
 use crate::exec::aggregate::Accumulator;
-use crate::exec::budget::{Budget, Charge};
 use crate::options::Options;
 
 /// From so many groups on, partitions pay.

@@ -12,7 +12,6 @@ mod code_numbers;
 mod directory;
 mod group_ids;
 mod int_numbers;
-mod key_codec;
 mod many_groups;
 mod merging;
 mod tuple_numbers;
@@ -22,17 +21,18 @@ use std::ops::Range;
 use esker_format::{Batch, Column, ColumnSlice, DataType};
 use esker_vfs::parallel_map;
 
+pub(crate) use crate::evaluate::key_codec::encode;
 pub(crate) use esker_format::KeyTable;
 pub(crate) use group_ids::{COPIES, FEW, Few, GroupIds};
-pub(crate) use key_codec::{decode, encode};
 pub(crate) use merging::Merging;
 
 use super::Accumulator;
-use crate::bind::{Bound, Node, Stage};
-use crate::exec::evaluate::evaluate;
-use crate::exec::evaluate::vector::{Picked, Selection};
-use crate::exec::scan::mask::Mask;
-use crate::exec::scan::rows::Rows;
+use crate::bind::Stage;
+use crate::bound::{Bound, Node};
+use crate::evaluate::evaluate;
+use crate::evaluate::mask::Mask;
+use crate::evaluate::rows::Rows;
+use crate::evaluate::vector::{Picked, Selection};
 use crate::options::Options;
 use crate::{Result, ZONE_ROWS};
 use code_numbers::CodeNumbers;
@@ -234,7 +234,7 @@ fn batch<'k>(
         for i in 0..groups {
             let mut key = key(i);
             for column in &mut *keys {
-                key_codec::decode_into(column, &mut key)?;
+                crate::evaluate::key_codec::decode_into(column, &mut key)?;
             }
         }
     }

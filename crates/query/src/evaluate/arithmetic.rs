@@ -1,0 +1,146 @@
+//! Arithmetic: of integers checked, of floats as IEEE 754 says. Division by zero is NULL.
+
+use esker_format::DataType;
+
+use crate::evaluate::vector::{Lanes, Vector, either_null};
+use crate::model::Operator;
+use crate::{Error, Result};
+
+/// Applies one of the five operators to operands that binding has brought to one type.
+pub(super) fn apply<'a>(
+    operator: Operator,
+    data_type: DataType,
+    left: Vector<'a>,
+    right: Vector<'a>,
+) -> Result<Vector<'a>> {
+    let mut nulls = either_null(left.nulls.as_ref(), right.nulls.as_ref());
+    let lanes = match (&left.lanes, &right.lanes) {
+        (Lanes::Floats(a), Lanes::Floats(b)) => {
+            Lanes::Floats(floats(operator, a, b, &mut nulls).into())
+        }
+        (Lanes::Ints(a), Lanes::Ints(b)) => {
+            let values = integers(operator, a, b, &mut nulls)?;
+            if data_type == DataType::Date {
+                check_dates(&values, nulls.as_deref())?;
+            }
+            Lanes::Ints(values.into())
+        }
+        _ => {
+            let (a, b) = (left.data_type, right.data_type);
+            let symbol = operator.entry().symbol;
+            return Err(Error::invalid(format!("{symbol} is not defined for {a} and {b}")));
+        }
+    };
+    Ok(Vector::new(data_type, lanes, nulls))
+}
+
+/// Minus the values.
+pub(super) fn negate(operand: Vector<'_>) -> Result<Vector<'_>> {
+    let lanes = match &operand.lanes {
+        Lanes::Ints(v) => {
+            let one = |(i, v): (usize, &i64)| match v.checked_neg() {
+                Some(value) => Ok(value),
+                None if operand.is_null(i) => Ok(0),
+                None => Err(Error::out_of_range(format!("-{v} does not fit i64"))),
+            };
+            Lanes::Ints(v.iter().enumerate().map(one).collect::<Result<Vec<_>>>()?.into())
+        }
+        Lanes::Wides(v) => Lanes::Wides(v.iter().map(|v| -v).collect()),
+        Lanes::Floats(v) => Lanes::Floats(v.iter().map(|v| -v).collect()),
+        _ => {
+            let found = operand.data_type;
+            return Err(Error::invalid(format!("- is not defined for {found}")));
+        }
+    };
+    Ok(Vector::new(operand.data_type, lanes, operand.nulls))
+}
+
+fn floats(
+    operator: Operator,
+    left: &[f64],
+    right: &[f64],
+    nulls: &mut Option<Vec<bool>>,
+) -> Vec<f64> {
+    let pairs = left.iter().zip(right);
+    match operator {
+        Operator::Add => pairs.map(|(a, b)| a + b).collect(),
+        Operator::Subtract => pairs.map(|(a, b)| a - b).collect(),
+        Operator::Multiply => pairs.map(|(a, b)| a * b).collect(),
+        Operator::Divide => {
+            null_where(right, |b| *b == 0.0, nulls);
+            pairs.map(|(a, b)| a / b).collect()
+        }
+        _ => {
+            null_where(right, |b| *b == 0.0, nulls);
+            pairs.map(|(a, b)| a % b).collect()
+        }
+    }
+}
+
+fn integers(
+    operator: Operator,
+    left: &[i64],
+    right: &[i64],
+    nulls: &mut Option<Vec<bool>>,
+) -> Result<Vec<i64>> {
+    match operator {
+        Operator::Add => checked(operator, left, right, nulls, i64::overflowing_add),
+        Operator::Subtract => checked(operator, left, right, nulls, i64::overflowing_sub),
+        Operator::Multiply => checked(operator, left, right, nulls, i64::overflowing_mul),
+        Operator::Divide => {
+            null_where(right, |b| *b == 0, nulls);
+            let divide = |a: i64, b: i64| if b == 0 { (0, false) } else { a.overflowing_div(b) };
+            checked(operator, left, right, nulls, divide)
+        }
+        _ => {
+            null_where(right, |b| *b == 0, nulls);
+            let remainder = |a: i64, b| if b == 0 { 0 } else { a.wrapping_rem(b) };
+            Ok(left.iter().zip(right).map(|(a, b)| remainder(*a, *b)).collect())
+        }
+    }
+}
+
+/// Applies `operation` to all rows and looks afterwards whether one that counts overflowed.
+fn checked(
+    operator: Operator,
+    left: &[i64],
+    right: &[i64],
+    nulls: &Option<Vec<bool>>,
+    operation: impl Fn(i64, i64) -> (i64, bool),
+) -> Result<Vec<i64>> {
+    let mut any = false;
+    let pairs = left.iter().zip(right);
+    let values = pairs.map(|(a, b)| {
+        let (value, overflowed) = operation(*a, *b);
+        any |= overflowed;
+        value
+    });
+    let values = values.collect();
+    if any {
+        let is_null = |i| nulls.as_ref().is_some_and(|n| n.get(i).copied().unwrap_or(true));
+        let mut pairs = left.iter().zip(right).enumerate();
+        if let Some((_, (a, b))) = pairs.find(|(i, (a, b))| operation(**a, **b).1 && !is_null(*i)) {
+            let symbol = operator.entry().symbol;
+            return Err(Error::out_of_range(format!("{a} {symbol} {b} does not fit i64")));
+        }
+    }
+    Ok(values)
+}
+
+/// Makes rows NULL where an operand asks for it.
+fn null_where<T>(values: &[T], is_null: impl Fn(&T) -> bool, nulls: &mut Option<Vec<bool>>) {
+    if values.iter().any(&is_null) {
+        let nulls = nulls.get_or_insert_with(|| vec![false; values.len()]);
+        nulls.iter_mut().zip(values).for_each(|(null, v)| *null |= is_null(v));
+    }
+}
+
+fn check_dates(days: &[i64], nulls: Option<&[bool]>) -> Result<()> {
+    for (i, day) in days.iter().enumerate() {
+        let is_null = nulls.is_some_and(|n| n.get(i).copied().unwrap_or(true));
+        if !is_null && i32::try_from(*day).is_err() {
+            return Err(Error::out_of_range(format!("day {day} since 1970-01-01 is not a date")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! How a query would read its table, told without running it.
+
+use super::{ExplainedPart, Reading};
+use crate::Result;
+use crate::access_path::{Access, Candidates, Goal, ScanPlan};
+use crate::bind::Program;
+use crate::exec::aggregate::index_aggregates;
+use crate::exec::scan::Scan;
+use crate::exec::sort::index_order_scan::IndexOrderScan;
+use crate::exec::sort::zone_order;
+use crate::filter::CodeTables;
+use crate::options::Options;
+use crate::predicate::Predicate;
+use crate::source::Source;
+
+/// How each part of a source is read.
+///
+/// # Errors
+/// When a run cannot be read.
+pub(crate) fn describe(
+    program: &Program,
+    source: &dyn Source,
+    options: &Options,
+) -> Result<Vec<ExplainedPart>> {
+    let stage = program.stages.first();
+    let filter = stage.map_or(&program.projection.filter, |stage| &stage.filter);
+    let predicate = Predicate::compile(filter.as_ref());
+    let goal = match stage {
+        Some(stage) => Goal { is_count: stage.counts_rows(), ..Goal::ALL },
+        None => Goal { rows_wanted: program.projection.rows_read(), ..Goal::ALL },
+    };
+    let plan = ScanPlan::new(&predicate, source, goal, options)?;
+    let tables = CodeTables::default();
+    let scan = Scan::new(source, &predicate, &tables, &plan, options);
+    let part = |index| {
+        let part = source.part(index);
+        let rows = part.row_count();
+        let access = &plan.part(index).access;
+        let (mut reading, mut indexes, estimate) = match access {
+            Access::Nothing => (Reading::Nothing, Vec::new(), 0.0),
+            Access::Scan => (Reading::Scan, Vec::new(), rows as f64),
+            Access::Lookup(Candidates::Keys(rows)) => (Reading::Key, Vec::new(), rows.len() as f64),
+            Access::Lookup(candidates) => {
+                (Reading::Index, names(candidates), candidates.estimate(rows))
+            }
+        };
+        let is_read = !matches!(reading, Reading::Nothing | Reading::Key);
+        if let Some(stage) = stage {
+            if goal.is_count {
+                let is_counted = plan.part(index).count(&predicate, part)?.is_some();
+                reading = if is_counted && is_read { Reading::Counted } else { reading };
+            } else if index_aggregates::known(&scan, stage, index, options)?.is_some() {
+                reading = Reading::Edges;
+            }
+        } else if !program.projection.order.is_empty()
+            && let Some(walk) = IndexOrderScan::choose(&scan, &program.projection, index, options)?
+        {
+            (reading, indexes) = (Reading::Ordered, vec![walk.run.name().to_owned()]);
+        } else if !program.projection.order.is_empty()
+            && zone_order::is_for(&scan, &program.projection, index)
+        {
+            reading = Reading::Zones;
+        }
+        Ok(ExplainedPart { reading, indexes, rows, rows_estimated: whole(estimate) })
+    };
+    (0..source.part_count()).map(part).collect()
+}
+
+/// The runs that are read, each once.
+fn names(candidates: &Candidates<'_>) -> Vec<String> {
+    let mut names = Vec::new();
+    candidates.names(&mut |name| {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    });
+    names
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of rows")]
+fn whole(estimate: f64) -> u64 {
+    estimate.round().max(0.0) as u64
+}

@@ -1,0 +1,78 @@
+//! Parts of dates and times, as functions name them.
+
+use esker_format::DataType;
+
+use super::Function;
+use crate::{Error, Result};
+
+/// A part of a date or time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Microsecond,
+    Millisecond,
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+    Isoyear,
+    Doy,
+    Dow,
+    Isodow,
+    Epoch,
+}
+
+const UNITS: [(&str, Unit); 15] = [
+    ("microsecond", Unit::Microsecond),
+    ("millisecond", Unit::Millisecond),
+    ("second", Unit::Second),
+    ("minute", Unit::Minute),
+    ("hour", Unit::Hour),
+    ("day", Unit::Day),
+    ("week", Unit::Week),
+    ("month", Unit::Month),
+    ("quarter", Unit::Quarter),
+    ("year", Unit::Year),
+    ("isoyear", Unit::Isoyear),
+    ("doy", Unit::Doy),
+    ("dow", Unit::Dow),
+    ("isodow", Unit::Isodow),
+    ("epoch", Unit::Epoch),
+];
+
+impl Unit {
+    /// The unit of a name in any case, in the singular or plural.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        let single = name.strip_suffix('s').unwrap_or(&name);
+        UNITS.iter().find(|(known, _)| *known == name || *known == single).map(|(_, unit)| *unit)
+    }
+
+    /// Refuses a name that is no unit, or none for this function of this type.
+    pub(crate) fn expect(name: &str, function: Function, data_type: DataType) -> Result<()> {
+        let possible = |unit: &Self| {
+            let is_clock = matches!(
+                unit,
+                Self::Microsecond | Self::Millisecond | Self::Second | Self::Minute | Self::Hour
+            );
+            let is_only_part =
+                matches!(unit, Self::Isoyear | Self::Doy | Self::Dow | Self::Isodow | Self::Epoch);
+            if function == Function::DateTrunc {
+                !is_only_part
+            } else {
+                data_type != DataType::Time || is_clock || *unit == Self::Epoch
+            }
+        };
+        if Self::from_name(name).as_ref().is_some_and(possible) {
+            return Ok(());
+        }
+        let known: Vec<_> = UNITS.iter().filter(|(_, u)| possible(u)).map(|(n, _)| *n).collect();
+        Err(Error::invalid(format!(
+            "unknown unit {name:?} of a {data_type}; known: {}",
+            known.join(", ")
+        )))
+    }
+}

@@ -1,0 +1,109 @@
+//! Regular expressions: matched in time linear in the text, whatever the expression. That time is
+//! at most as many steps as the text has bytes, times the states of the expression: where this is
+//! much, they are taken one by one.
+
+use std::sync::{Arc, OnceLock};
+
+use regex::bytes;
+
+use super::parts::parts_of;
+use super::stepped::Stepped;
+use crate::meter::Meter;
+use crate::{Error, Result};
+
+/// The most bytes of a compiled expression.
+const SIZE_BYTES_MAX: usize = 1 << 20;
+
+/// Of texts that are no longer, an expression of any size takes little time.
+const SHORT_BYTES_MAX: usize = 512;
+
+/// So many states at most are looked at without a look at the time: less than 100 ms of work.
+const STATES_MAX: usize = 1 << 23;
+
+/// A compiled regular expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Regular {
+    program: bytes::Regex,
+    expression: String,
+    any_case: bool,
+    /// For texts that `program` may take long for.
+    stepped: Arc<OnceLock<std::result::Result<Stepped, String>>>,
+    /// What every text has in which it is found.
+    parts: Vec<String>,
+}
+
+impl Regular {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// When it is none, with the place of what is wrong; when it would be too large.
+    pub(super) fn new(expression: &str, any_case: bool) -> Result<Self> {
+        let program = bytes::RegexBuilder::new(expression)
+            .case_insensitive(any_case)
+            .size_limit(SIZE_BYTES_MAX)
+            .build();
+        match program {
+            Ok(program) => Ok(Self {
+                program,
+                expression: expression.to_owned(),
+                any_case,
+                stepped: Arc::default(),
+                parts: parts_of(expression, any_case),
+            }),
+            Err(error) => Err(Error::invalid(match reason(expression, any_case) {
+                Some(reason) => format!("regular expression '{expression}': {reason}"),
+                None => {
+                    let error = error.to_string();
+                    let error = error.lines().next_back().unwrap_or_default();
+                    format!("regular expression '{expression}': {error}")
+                }
+            })),
+        }
+    }
+
+    /// What every text has in which it is found, in one case or another.
+    pub(super) fn parts(&self) -> &[String] {
+        &self.parts
+    }
+
+    /// Whether it is found in a text, however long that takes.
+    pub(super) fn matches(&self, text: &[u8]) -> bool {
+        self.program.is_match(text)
+    }
+
+    /// Whether it is found in a text.
+    ///
+    /// # Errors
+    /// When the statement is to end.
+    pub(super) fn matches_within(&self, text: &[u8], meter: &Meter<'_>) -> Result<bool> {
+        meter.work(text.len())?;
+        if text.len() <= SHORT_BYTES_MAX {
+            return Ok(self.matches(text));
+        }
+        let stepped = self.stepped.get_or_init(|| Stepped::new(&self.expression, self.any_case));
+        match stepped {
+            Ok(stepped) if text.len().saturating_mul(stepped.state_count()) > STATES_MAX => {
+                stepped.matches(text, meter)
+            }
+            Ok(_) => Ok(self.matches(text)),
+            Err(reason) => {
+                let expression = &self.expression;
+                Err(Error::invalid(format!("regular expression '{expression}': {reason}")))
+            }
+        }
+    }
+}
+
+/// What is wrong with an expression, and at which character.
+fn reason(expression: &str, any_case: bool) -> Option<String> {
+    let mut parser = regex_syntax::ParserBuilder::new().case_insensitive(any_case).build();
+    let (kind, at) = match parser.parse(expression).err()? {
+        regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),
+        regex_syntax::Error::Translate(error) => {
+            (error.kind().to_string(), error.span().start.offset)
+        }
+        _ => return None,
+    };
+    let before = expression.get(..at).unwrap_or(expression);
+    Some(format!("{kind} (at character {})", before.chars().count() + 1))
+}
