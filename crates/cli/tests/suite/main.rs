@@ -7,6 +7,9 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::cast_possible_truncation,
     reason = "tests stop where they fail, and share what not all of them need"
 )]
 
