@@ -8,14 +8,14 @@
 //! | [`table`] | what readers share, and the writer |
 //! | [`group`] | the mutable end: append-only columns |
 //! | [`segment`] | immutable files of columns |
-//! | [`run`] | the rows of a segment in the order of an index |
+//! | [`index_run`] | the rows of a segment in the order of an index |
 //! | [`value_file`] | long values, in files of their own |
 //! | [`key_order`] | the rows of a table in the order of the primary key |
 //! | [`expiry`] | when rows expire |
 //! | [`view`] | the row groups of a table at one moment |
 //! | [`rewrite`] | sealing and merging |
-//! | [`places`] | versions that somebody remembers by where they lie |
-//! | [`near`] | the bytes of one value, where they lie |
+//! | [`pinned_locations`] | locations that a transaction holds; a rewrite relocates them |
+//! | [`value_location`] | the bytes of one value, where they lie |
 //! | [`location`], [`hash`] | where a version stands; how keys are hashed |
 #![forbid(unsafe_code)]
 

@@ -6,7 +6,7 @@
 //! | files | source files without tests; lines of them: median, of ten the ninth, most |
 //! | functions | the same of functions |
 //! | circle | files of the largest circle of imports, and how many there are |
-//! | defaults | `unwrap_or` and its kind without a reason ([`silent_default`]) |
+//! | defaults | `unwrap_or` and its kind without a reason: [`super::silent_default`] |
 //! | archaic | lines of comments with a banned word ([`word`](super::word)) |
 //! | unsafe | blocks |
 //! | asserts | assertions outside tests, those of debug builds included |

@@ -262,7 +262,7 @@ impl<'a> Resolved<'a> {
     /// The steps, without running the rest.
     ///
     /// # Errors
-    /// As [`crate::access_path`].
+    /// As [`crate::plan`].
     pub fn plan(&self) -> Result<Explanation> {
         let explanation = crate::plan(&self.query, self.source.get(), &self.options)?;
         Ok(self.with_what_runs_first(explanation))
