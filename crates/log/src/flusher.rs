@@ -1,7 +1,7 @@
-//! Group commit: who writes and syncs which batch, and who wakes whom.
+//! Group commit: which thread writes and syncs a batch, and which it wakes.
 //!
-//! All that a flush needs is in one [`Flusher`]. It lies in the log's state while nobody works
-//! with it; the thread that takes it is the leader. So there is one leader at most, and nobody
+//! All that a flush needs is in one [`Flusher`]. It lies in the log's state while no thread works
+//! with it; the thread that takes it is the leader. So there is one leader at most, and no thread
 //! holds the mutex while it writes, syncs, calls the hook or pauses.
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! * The leader takes the whole queue as one batch, so that batch numbers alternate between the
-//!   two events, and waking the followers of `b` disturbs nobody who waits for `b + 1`.
+//!   two events, and waking the followers of `b` disturbs none of those of `b + 1`.
 //! * After its own batch a leader does up to two more when there is work, so that they need no
 //!   thread switch. Then it lies the flusher down and wakes *one* follower of the open batch.
 //! * At every pause point the flusher lies in the state, with the stage it is in. In production a
@@ -26,8 +26,8 @@
 //!   the signal, so it does not sleep, or is asleep and woken.
 //! * the flusher lies free while its batch is still open: the leader lays it down under the mutex,
 //!   and when the queue is not empty signals the event of the open batch after that. A waiter of
-//!   the open batch that saw no flusher did so under the mutex before, and likewise wakes. One is
-//!   enough: it leads, unless somebody else took the flusher first; and whoever leads takes the
+//!   the open batch that saw no flusher did so under the mutex before, and wakes, too. One is
+//!   enough: it leads, unless another took the flusher first; and the leader takes the
 //!   queue, or does as the leader before did. When the queue is empty no one waits for the open
 //!   batch; a later one finds the flusher itself.
 //!
@@ -35,7 +35,7 @@
 //! that one was published, with a signal for all, before the open one could be filled.
 //!
 //! A failed write is repeated at the same offset, never beyond it. A failed sync is never
-//! repeated: the log is poisoned, and everybody whose frame is not durable is told that its
+//! repeated: the log is poisoned, and each waiter whose frame is not durable gets an error: its
 //! outcome is unknown.
 
 use std::sync::atomic::Ordering;
@@ -85,7 +85,7 @@ enum Stage {
     Write,
     /// The batch is to be synced.
     Sync,
-    /// The batch is durable; nobody knows yet.
+    /// The batch is durable; its waiters do not know yet.
     Publish,
 }
 
@@ -106,7 +106,7 @@ impl Flusher {
 }
 
 impl Log {
-    /// Waits until a frame is durable, leading when nobody else does.
+    /// Waits until a frame is durable; leads when no other thread does.
     pub(crate) fn drive(&self, ticket: Ticket) -> Result<()> {
         let event = self.event(ticket.batch);
         while self.durable() < ticket.commit {
@@ -133,7 +133,7 @@ impl Log {
         Ok(())
     }
 
-    /// Waits until the rotation with this number is done, leading when nobody else does.
+    /// Waits until the rotation with this number is done; leads when no other thread does.
     pub(crate) fn drive_rotation(&self, wanted: u64) -> Result<()> {
         loop {
             let seen = self.rotation_event.generation();
@@ -251,8 +251,8 @@ impl Log {
 
     /// Tells everybody that the batch is durable.
     fn publish(&self, flusher: &mut Flusher) {
-        // The hook first: whoever sees `durable` cover its commit goes on at once, and must find
-        // that the layer above knows.
+        // The hook first: a thread that sees `durable` cover its commit goes on at once, and must
+        // find that the layer above knows.
         if let Some(on_durable) = &self.on_durable {
             on_durable(flusher.last_commit);
         }
@@ -375,7 +375,7 @@ impl State {
     }
 }
 
-/// The right to flush. When it is dropped by a panic of the hook, the log is poisoned: nobody
+/// The right to flush. When it is dropped by a panic of the hook, the log is poisoned: no thread
 /// could flush any more.
 struct Leader<'a> {
     log: &'a Log,
@@ -405,7 +405,7 @@ impl Leader<'_> {
         }
     }
 
-    /// Ends the log: nothing is taken any more, and everybody who waits is told.
+    /// Ends the log: it takes no more frames, and every waiter gets the error.
     fn poison(mut self, cause: &Error) {
         self.flusher = None;
         self.log.poison(cause);

@@ -6,7 +6,7 @@
 //! | [`scan()`], [`Scan`], [`Frames`] | what a database's log files still hold |
 //! | `recovery` | [`Scan::start`]: a new epoch, in a new file; [`create_after`] |
 //! | [`Log`], [`Ticket`] | numbering, group commit, rotation |
-//! | `flusher` | who writes and syncs which batch, and who wakes whom |
+//! | `flusher` | which thread writes and syncs a batch, and which it wakes |
 //! | `log_file` | names of log files, and what is done with one as a whole |
 //! | `reserve` | disk space kept for opening and for commits that free space |
 //! | `file_run` | the valid frames of one file |

@@ -1,7 +1,7 @@
 //! The running log: numbering frames and making them durable.
 //!
 //! Appending copies a frame into a queue and gives it the next commit number; nothing is written.
-//! Whoever waits for durability and finds nobody flushing becomes the leader: it takes all that is
+//! A thread that waits and finds no leader becomes one: it takes all that is
 //! queued as one batch, writes it with one call and syncs the file. Meanwhile the next batch
 //! gathers, so the running sync is the batching window. See `flusher` for how threads take turns.
 
@@ -25,7 +25,7 @@ pub type OnDurable = Arc<dyn Fn(u64) + Send + Sync>;
 /// How a log runs.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Told about progress, if set.
+    /// Called on progress, if set.
     pub on_durable: Option<OnDurable>,
     /// The size of the reserve in bytes, see `reserve`; none by default.
     pub reserve_bytes: u64,
@@ -89,7 +89,7 @@ pub struct Log {
     pub(crate) syncs: Durations,
     /// Where those wait whose batch has an even number, and an odd one.
     pub(crate) batch_events: [Event; 2],
-    /// Where those wait who asked for a new file.
+    /// Where threads wait that want a new file.
     pub(crate) rotation_event: Event,
     /// Where those wait who found another thread reserving space.
     space_event: Event,
@@ -104,7 +104,7 @@ pub(crate) struct State {
     pub queue: Vec<u8>,
     /// The number of the batch that the queue will be.
     pub open_batch: u64,
-    /// Present when nobody is flushing.
+    /// Present while no thread flushes.
     pub flusher: Option<Box<Flusher>>,
     /// The current file, its number, and where the queue will end in it.
     pub file: Arc<dyn File>,
@@ -466,7 +466,7 @@ pub(crate) struct Space {
 /// That a disk is full then shows before a frame has a number; and syncing a write to blocks that
 /// the file has already takes two thirds of the time of one that makes the file grow.
 ///
-/// Nobody else writes there meanwhile: frames below `reserved` are all that leaders write.
+/// No other thread writes there meanwhile: frames below `reserved` are all that leaders write.
 pub(crate) fn reserve_space(file: &dyn File, reserved: u64, end: u64, tail: u64) -> Result<Space> {
     let ahead = end.clamp(RESERVED_BYTES_MIN, RESERVED_BYTES_MAX);
     let target = end.saturating_add(tail + ahead).next_multiple_of(RESERVED_BYTES_MIN);

@@ -9,7 +9,7 @@
 //!
 //! [`LogFiles::read`] is the only place of recovery that reads log files and computes checksums,
 //! and it does so file by file, into memory that nothing writes to afterwards. What is kept is
-//! what a chain can need: files with commits above the oldest checkpoint that may be asked for.
+//! what a chain can need: files with commits above the oldest checkpoint that may be needed.
 //! Each [`Scan`] made from them shares the files of its own chain; the others are freed with the
 //! `LogFiles`.
 

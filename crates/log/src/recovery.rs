@@ -209,7 +209,7 @@ impl Scan {
     }
 
     /// Removes every file without a settled commit above the checkpoint; returns the others. A
-    /// file that cannot be removed is in nobody's way: the next start tries again.
+    /// file that cannot be removed does no harm: the next start tries again.
     fn remove_superseded(
         &self,
         settled: u64,

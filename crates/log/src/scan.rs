@@ -16,7 +16,7 @@
 //! 3. The chain starts behind the checkpoint and ends before the first missing commit number.
 //! 4. When any valid frame, void or not, in whatever file, says that the missing commit was
 //!    durable, there is damage: an error. Otherwise what follows is the torn tail: frames that
-//!    were being written when the power went, which nobody was told about.
+//!    were being written when the power went, and were never acknowledged.
 //! 5. A database always has a log file that counts: files go only once a newer one is durable.
 //!
 //! Within an epoch each frame repeats the checksum of the one before, across files too. Between
@@ -94,7 +94,7 @@ pub struct TornTail {
 }
 
 /// Reads the log files in `dir` and finds every commit above `checkpoint_commit` that survived.
-/// Modifies nothing. Where more than one checkpoint may be asked for, see [`LogFiles`].
+/// Modifies nothing. Where more than one checkpoint may be needed, see [`LogFiles`].
 ///
 /// # Errors
 /// Those of [`LogFiles::read`] and [`LogFiles::scan`].

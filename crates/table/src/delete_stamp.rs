@@ -1,7 +1,7 @@
 //! When a version died, and whether a newer one of its key has taken its place, in one word.
 //!
-//! Whoever commits last has to find when a key was changed last: by its newest version, alive or
-//! dead. So a dead version that is the newest of its key stays for as long as anybody may ask,
+//! The later of two commits has to find when a key was changed last: by its newest version, alive
+//! or dead. So a dead version that is the newest of its key stays for as long as anybody may ask,
 //! which only readers do that may write; one that was *superseded*, whose successor the index
 //! names, and one that died before all who may ask began, stay only for those who see them.
 
@@ -13,7 +13,7 @@ use crate::view::RowGroup;
 
 /// The bit of a version that has a successor.
 const SUPERSEDED: u64 = 1 << 63;
-/// The bit of a version that had expired when it died, so that nobody was to notice.
+/// The bit of a version that had expired when it was deleted: no reader notices.
 const ENDED: u64 = 1 << 62;
 
 /// The word of a row that has died, or 0 while it lives.
@@ -88,7 +88,7 @@ impl RowGroup {
     }
 
     /// True when a row had expired before it died, and no other version has taken its place since:
-    /// for whoever knows what expires it went without a change.
+    /// for readers that know what expires it went without a change.
     #[must_use]
     pub fn has_ended(&self, row: usize) -> bool {
         let delete_stamp = self.delete_stamp(row);
@@ -106,7 +106,7 @@ impl RowGroup {
         self.dead_count() + succeeded
     }
 
-    /// True when a rewrite may drop a dead version: nobody sees it, now or later, and nobody finds
+    /// True when a rewrite may drop a dead version: no reader sees it, now or later, and none finds
     /// by it when its key was changed last.
     #[must_use]
     pub fn is_droppable(&self, row: usize, readers: &ReadCommits) -> bool {

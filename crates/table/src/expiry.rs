@@ -28,7 +28,7 @@ pub(crate) fn initial_expiry(field: &Field) -> i64 {
     }
 }
 
-/// What is known of when the rows of a segment expire, by the fields that somebody has asked for:
+/// What is known of when the rows of a segment expire, by the fields that were needed:
 /// mostly one.
 #[derive(Default)]
 pub(crate) struct KnownExpiry(OnceLock<Box<OfField>>);
@@ -74,7 +74,7 @@ impl RowGroup {
     /// True when a row has expired at a time.
     ///
     /// # Errors
-    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn has_expired(&self, row: usize, field: &Field, now_us: i64) -> Result<bool> {
         Ok(has_expired(self.value(field, row)?, now_us))
     }

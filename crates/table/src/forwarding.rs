@@ -14,7 +14,7 @@ pub struct Forwarding {
     /// The row group that is gone.
     pub row_group: u64,
     targets: Targets,
-    /// For versions that nobody sees though some snapshots are older: what they had replaced.
+    /// For versions that no snapshot sees though some are older: what they had replaced.
     older: RowWords,
 }
 

@@ -32,7 +32,7 @@ impl PinnedLocations {
     }
 
     /// Remembers where a version was found; returns the number of the place. `None` when it was
-    /// found so long ago that nobody knows where it went: it has to be found again.
+    /// found so long ago that no view knows where it went: it has to be found again.
     #[must_use]
     pub fn keep(&self, location: Location) -> Option<usize> {
         // With the lock: whatever is retired from here on is led on from here on.

@@ -66,7 +66,7 @@ impl RowGroup {
         Ok(self.in_place_bytes(field, row)?.map(|(place, _)| place))
     }
 
-    /// Loads where the values of a row lie and whether it is dead, a hint; likewise below.
+    /// Loads where the values of a row lie and whether it is dead, a hint; the same below.
     pub(crate) fn prefetch_locations(&self, row: usize) {
         std::hint::black_box(self.deleted(row));
         if let Self::Segment(segment) = self {

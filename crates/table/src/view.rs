@@ -58,7 +58,7 @@ pub struct View {
 pub enum Resolved<'a> {
     /// To this row of this row group.
     Row(&'a RowGroup, usize),
-    /// To a version that nobody can see any more.
+    /// To a version that no reader can see any more.
     Gone,
     /// To a row group that this view does not know: load a newer view, or read the entry again.
     Unknown,
@@ -163,7 +163,7 @@ impl RowGroup {
         }
     }
 
-    /// False when everybody sees all rows, so that nobody asks what they replaced.
+    /// False when every reader sees all rows, so that none needs what they replaced.
     #[must_use]
     pub fn is_asked_for_older(&self) -> bool {
         match self {
@@ -184,7 +184,7 @@ impl RowGroup {
     /// The row id of a row.
     ///
     /// # Errors
-    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn row_id(&self, row: usize) -> Result<u64> {
         match self {
             Self::Group(group) => Ok(group.row_id(row)),
@@ -271,7 +271,7 @@ impl View {
         self.past.push(PastSchema { until: commit, as_of_until, schema });
     }
 
-    /// Until when a reader at a commit is told by the field of its schema what has expired. A
+    /// Until when the field of its schema says what has expired for a reader at a commit. A
     /// change of that field may have a later commit and yet be earlier in time: it is not durable
     /// then. What expired after it would be back as soon as it is.
     #[must_use]

@@ -64,8 +64,8 @@ impl BlockCopies {
         }
         let _filling = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
         if filled.load(Ordering::Relaxed) & bit == 0 {
-            // SAFETY: `start + bytes.len() <= self.len`, which the words hold. Nobody else writes,
-            // since the lock is held; nobody reads, since the block's bit is not set.
+            // SAFETY: `start + bytes.len() <= self.len`, which the words hold. No other thread
+            // writes, since the lock is held; none reads, since the block's bit is not set.
             unsafe {
                 self.start().add(start).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
             }

@@ -20,7 +20,7 @@ pub enum ErrorKind {
     NoSpace,
     /// Interrupted before anything happened: try again.
     Interrupted,
-    /// The file is shorter than the read asked for.
+    /// The file is shorter than the read needs.
     UnexpectedEnd,
     /// The caller may not do this.
     PermissionDenied,

@@ -20,7 +20,7 @@ pub enum OpenMode {
 /// Who else may hold a lock at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockMode {
-    /// Nobody.
+    /// No process.
     Exclusive,
     /// Other shared holders.
     Shared,
@@ -46,7 +46,7 @@ pub trait FileSystem: Send + Sync + Debug {
     /// names are of the same bytes: for files that are never written again.
     ///
     /// # Errors
-    /// `AlreadyExists` when something stands at `to`; what the machine says where it cannot, such
+    /// `AlreadyExists` when there is something at `to`; what the machine says where it cannot, such
     /// as between two file systems.
     fn link(&self, from: &Path, to: &Path) -> Result<()>;
 
@@ -63,7 +63,7 @@ pub trait FileSystem: Send + Sync + Debug {
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> Result<()>;
 
-    /// True when a file or directory stands at `path`.
+    /// True when there is a file or directory at `path`.
     fn exists(&self, path: &Path) -> Result<bool>;
 
     /// Takes a lock on the file at `path`, creating the file for an exclusive lock, and (for an
@@ -104,7 +104,7 @@ pub trait File: Send + Sync + Debug {
     /// written again while the mapping lives.
     fn map(&self, len: u64) -> Result<Mapping>;
 
-    /// Maps the first `len` bytes of a file that may still grow up to there. Whoever asks the
+    /// Maps the first `len` bytes of a file that may still grow up to there. The caller asks the
     /// mapping for bytes has seen them written, and they are never written again. `None` where
     /// files cannot be mapped so.
     fn map_growing(&self, len: u64) -> Result<Option<GrowingMapping>> {

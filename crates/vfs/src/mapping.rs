@@ -15,7 +15,7 @@ const ALIGNMENT: usize = 64;
 #[derive(Clone)]
 pub struct Mapping(Arc<Bytes>);
 
-/// Two cases that are told apart where bytes are read: by a reader of single values, many million
+/// Two cases that differ where bytes are read: by a reader of single values, many million
 /// times a second, so that a call by a table of functions would be felt.
 enum Bytes {
     File(FileMap),
@@ -54,8 +54,8 @@ impl Mapping {
         Self(Arc::new(Bytes::Copy(AlignedCopy { buffer, start, len })))
     }
 
-    /// Takes the pages read so far out of the process's memory, for whoever reads much more than
-    /// there is memory for. They come back at the next touch, from the page cache mostly.
+    /// Takes the pages read so far out of the process's memory, for callers that read much more
+    /// than there is memory for. They come back at the next touch, from the page cache mostly.
     pub fn release(&self) {
         if let Bytes::File(map) = &*self.0 {
             map.release();
@@ -65,7 +65,7 @@ impl Mapping {
 
 /// A file that grows, mapped up to a length that it may not have yet.
 ///
-/// Only bytes that have been written, and are never written again, may be asked for.
+/// Only bytes that have been written, and are never written again, may be read.
 #[derive(Clone)]
 pub struct GrowingMapping(Arc<dyn GrowingBytes>);
 

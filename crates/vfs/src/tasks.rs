@@ -6,7 +6,7 @@
 //!
 //! Rules that keep the simulator free of deadlock:
 //!
-//! 1. Nobody holds a lock across [`Tasks::wait`] or [`Tasks::pause`].
+//! 1. No task holds a lock across [`Tasks::wait`] or [`Tasks::pause`].
 //! 2. A task that is on the stack is not entered again.
 
 use std::fmt::Debug;
@@ -40,7 +40,7 @@ pub trait TaskHandle: Send + Sync + Debug {
     /// stepped once more.
     fn wake(&self);
 
-    /// Waits until the task has returned [`Step::Done`]. The caller has told it to finish.
+    /// Waits until the task has returned [`Step::Done`]. The caller has made it finish.
     fn join(&self);
 }
 

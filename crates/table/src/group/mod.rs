@@ -9,7 +9,7 @@
 //! row ids    run (0, id 100) ─────────│ (10, id 3)        │      one run per break
 //! deleted    one word a row, present per 1,024 rows: the commit that killed it, 0 while it lives;
 //!            and a bit once a dead version has a successor
-//! replaced   likewise: the location of the version that this one superseded
+//! replaced   the same: the location of the version that this one superseded
 //! ```
 //!
 //! Invariants, in the order in which a commit publishes:
@@ -57,7 +57,7 @@ pub struct Group {
     dead: AtomicU64,
     /// How many rows have got a successor after they had died.
     succeeded: AtomicU64,
-    /// Its rows in the order of the key, as far as somebody has asked.
+    /// Its rows in the order of the key, as far as readers needed them.
     pub(crate) by_key: SortedRows,
     /// The field by which its rows expire, and when the first of them does.
     expiry_field: Option<FieldId>,
@@ -188,7 +188,7 @@ impl Group {
             self.id
         );
         self.set_delete_stamp(row, delete_stamp)?;
-        // Whoever sees the count sees the rows that it counts.
+        // A reader that sees the count sees the rows that it counts.
         self.dead.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -217,7 +217,7 @@ impl Group {
     /// One value.
     ///
     /// # Errors
-    /// `Corrupt` when it is long and does not fit its checksum; likewise below.
+    /// `Corrupt` when it is long and does not fit its checksum; the same below.
     pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
         let column = self.column_map.get(field.id).and_then(|at| self.columns.get(at));
         match column.and_then(|column| column.in_place_value(field.data_type, row)) {

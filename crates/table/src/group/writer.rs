@@ -1,4 +1,4 @@
-//! The writing end of an open group. Whoever holds the commit lock holds it.
+//! The writing end of an open group. It belongs to the holder of the commit lock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

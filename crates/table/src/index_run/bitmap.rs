@@ -159,7 +159,7 @@ impl IndexRun {
     /// True for a bitmap index of a segment in which the field has too many values.
     ///
     /// # Errors
-    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn has_too_many_values(&self) -> Result<bool> {
         Ok(self.value_count(0)? == 0)
     }

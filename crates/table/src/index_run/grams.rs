@@ -8,7 +8,7 @@
 //!
 //! It is stored as a segment with a row for each gram, by rising gram.
 //!
-//! A text that has some part has all grams of the part, so whoever looks for the part looks at the
+//! A text that has some part has all grams of the part, so a search for the part reads the
 //! rows that all its grams have, and tests them. Rows with NULL, or fewer than three bytes, have no
 //! gram. Dead rows have theirs.
 
@@ -118,7 +118,7 @@ impl IndexRun {
     /// How many rows have a gram, the dead ones included.
     ///
     /// # Errors
-    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn gram_count(&self, gram: u32) -> Result<usize> {
         let count = self.find_gram(gram)?.map(|at| {
             let count = number(self.entries.value(&field(COUNT), at)?)?;

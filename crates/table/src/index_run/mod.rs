@@ -14,7 +14,7 @@
 //! 1. Entries are sorted by the fields, each ascending or descending, NULL last; ties by row.
 //! 2. Every row of the segment has one entry, the dead and the invisible included.
 //! 3. A run is *derived*: segment and schema say what must be in it, so no catalogue names it and
-//!    no frame tells of it. It has its name only once it is synced. One that is missing is built
+//!    no frame names it. It has its name only once it is synced. One that is missing is built
 //!    again, and until then readers scan. It is bound to its segment, which never changes, and
 //!    to the number of its index, which is never used again, by its name and by its checksums.
 //!
@@ -165,7 +165,7 @@ impl IndexRun {
     /// The rows of some entries.
     ///
     /// # Errors
-    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn rows(&self, entries: Range<usize>) -> Result<std::borrow::Cow<'_, [u32]>> {
         let column = self.entries.column(&self.row_field, entries)?;
         Ok(match column.data {
@@ -236,7 +236,7 @@ impl IndexRun {
                     start = probe.first(values.clone(), |v, e| below(&bytes(v), e))?;
                     end = probe.first_near(start..values.end, |v, e| Ok(!above(&bytes(v), e)?))?;
                 }
-                // An empty range asked for the wrong way round.
+                // An empty range: its end lies before its start.
                 end = end.max(start);
                 start = start.min(end);
                 Ok(start..end)

@@ -63,7 +63,7 @@ impl KeyCursor {
     /// The rows whose keys lie within bounds.
     ///
     /// # Errors
-    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn new(
         snapshot: &TableSnapshot,
         form: &Arc<KeyForm>,

@@ -50,7 +50,7 @@ impl KeyForm {
     /// Reads the key of a row.
     ///
     /// # Errors
-    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn read(&self, row_group: &RowGroup, row: usize, key: &mut Vec<u8>) -> Result<()> {
         key.clear();
         if let Some(field) = self.plain_field() {

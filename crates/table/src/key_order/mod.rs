@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   segment, by key     0 1 2 3 4 5 6 …                       the rows themselves
-//!   segment, as loaded  run (7 3 9 0 …)                       sorted when first asked
+//!   segment, as loaded  run (7 3 9 0 …)                       sorted when first read
 //!   open group          run (4 0 2 …), run (6 5), run (7)     grows as readers come by
 //!                                │
 //!   cursor              least key of all heads ─► visible? ─► row
 //! ```
 //!
-//! A group has small sorted runs of rising size (the logarithmic method): whoever reads next sorts
+//! A group has small sorted runs of rising size (the logarithmic method): the next reader sorts
 //! the rows that came since and merges runs of about one size, so that a row is merged a few times
 //! in all, and writers never wait. A run names rows by number and is never changed; older readers
 //! pass over the rows that are too new for them.
@@ -41,7 +41,7 @@ use samples::{SegmentSamples, SortedRun};
 /// Longer runs are not merged any more: a reader would wait for it.
 const MERGED_ROWS_MAX: usize = 1 << 17;
 
-/// The rows of a row group, sorted as far as somebody has asked.
+/// The rows of a row group, sorted as far as readers needed them.
 #[derive(Default)]
 pub struct SortedRows {
     runs: Mutex<Vec<Arc<SortedRun>>>,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   key of a segment ─► zone heads ─► zone ─► heads of every 16th row ─► 16 rows ─► row
-//!                       (zone map)            (read when first asked)
+//!                       (zone map)            (read when needed)
 //!   key of a run ─────────────────────────► heads of every 16th row ─► 16 rows ─► row
 //! ```
 //!
@@ -154,7 +154,7 @@ impl SegmentSamples {
     }
 
     /// Where in a zone to look for a key; a start at the first row of the zone says nothing of the
-    /// zone before. Where keys are damaged, the whole zone: whoever needs those finds it out.
+    /// zone before. Where keys are damaged, the whole zone: reading those tells.
     pub fn within(
         &self,
         (row_group, form): (&RowGroup, &KeyForm),

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   before    N ──► M3 ──► M2 ──► M1 ──► O       each names the version that it replaced
-//!   after     N ────────────────────────► O      nobody sees M1 to M3
+//!   after     N ────────────────────────► O      no reader sees M1 to M3
 //! ```
 //!
 //! Where N is rewritten, too, it names O from then on. Where N lies elsewhere it goes on naming M3,
-//! whose forwarding leads to O, until it is led on to O itself. Nobody names M2 and M1 any more, so
-//! that nothing is kept for them.
+//! whose forwarding leads to O, until it is led on to O itself. Nothing names M2 and M1 any more,
+//! so that nothing is kept for them.
 
 use esker_log::sabotage::planted;
 
@@ -33,8 +33,8 @@ impl Lineage<'_> {
             let location = named?;
             let (found, row) = match self.view.link_previous(location) {
                 Resolved::Row(found, row) => (found, row),
-                // Whoever comes here reads between a delete and the next insert of the key, or all
-                // see what names it.
+                // A reader that comes here reads between a delete and the next insert of the key,
+                // or all see what names it.
                 Resolved::Gone | Resolved::Unknown => return None,
             };
             let Some(input) = self.input(found) else {

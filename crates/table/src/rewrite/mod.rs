@@ -7,13 +7,13 @@
 //!  number   append the frame that names inputs and outputs, wait for it   (the layer above)
 //!  publish  carry over deaths that came meanwhile, swap the row groups         commit lock
 //!  repoint  index entries, in batches                                     commit lock each
-//!  lead on  newer versions that name rows of the inputs, and whoever
+//!  relocate newer versions that name rows of the inputs, and what
 //!           remembers their places                                        no lock
 //!  forget   where the rows went                                           commit lock
 //! ```
 //!
-//! A version is dropped when nobody sees it: when it died at or before the oldest commit that any
-//! snapshot reads at, or was replaced before the next commit that one does ([`ReadCommits`]).
+//! A version is dropped when no reader sees it: when it died at or before the oldest commit that
+//! any snapshot reads at, or was replaced before the next commit that one does ([`ReadCommits`]).
 //! Snapshots taken later read at newer commits, so they do not see it either. So of a row there are
 //! as many versions as snapshots, and one, however often it changes while they are held.
 
@@ -332,7 +332,7 @@ impl RewritePlan {
             if runs.last().is_none_or(|run| run.1 != created) {
                 runs.push((i, created));
             }
-            // Nobody goes back beyond one that all know.
+            // No reader goes back beyond one that all see.
             if created > oldest
                 && let Some(older) = lineage.older(row_group, row)
             {
@@ -431,7 +431,7 @@ impl Rewritten {
         Repoint { table, inputs: inputs.collect(), row_group: 0, row: 0, unreadable: Vec::new() }
     }
 
-    /// Rows that nobody had deleted: they had expired.
+    /// Rows that no commit had deleted: they had expired.
     fn dropped_living(&self) -> i64 {
         if self.plan.table.schema().expiry_field().is_none() {
             return 0;
@@ -542,7 +542,7 @@ impl Repoint {
                     &mut batch,
                 ) {
                     Ok(()) => {}
-                    // Nobody reads a dropped row: damage to it must not stop the others. Its
+                    // No reader needs a dropped row: damage to it must not stop the others. Its
                     // entries go on leading to older versions, or nowhere, by way of the row
                     // group's forwarding.
                     Err(e) if !matches!(goal, Goal::Moved(_)) && e.kind() == ErrorKind::Corrupt => {
@@ -604,8 +604,8 @@ fn has_entry(entries: &PartitionedHash, hash: u64, word: u64) -> bool {
     found.is_break()
 }
 
-/// Adds what becomes of the entries of a row whose place was `old`. Nobody finds older versions by
-/// the values of unique indexes.
+/// Adds what becomes of the entries of a row whose place was `old`. No reader finds older versions
+/// by the values of unique indexes.
 fn moves_of(
     table: &Table,
     uniques: &[Arc<UniqueKeys>],

@@ -1,9 +1,9 @@
-//! Leading on who names rows of retired row groups beside the index: newer versions, and whoever
-//! remembers places. When that is done nobody names them any more, and where the rows went is
+//! Relocates what names rows of retired row groups beside the index: newer versions, and pinned
+//! locations. When that is done nothing names them any more, and where the rows went is
 //! forgotten.
 //!
 //! No lock is needed. What a version has replaced is named when that version is put, by a view as
-//! of then, under the commit lock: so whoever names a row of an input did it before the outputs
+//! of then, under the commit lock: so what names a row of an input did it before the outputs
 //! were swapped in, and is found here. A reader that meets a place which its view does not know
 //! takes a newer view, and one whose view is older than the swap has the inputs in it.
 

@@ -127,7 +127,7 @@ impl Blocks {
         }
         if let Some(word) = self.verified.get(index / 64) {
             let bit = 1 << (index % 64);
-            // Each block is counted once; whoever sees that none is left sees their copies.
+            // Each block is counted once; a reader that sees none left sees their copies.
             if word.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
                 self.left.fetch_sub(1, Ordering::AcqRel);
             }

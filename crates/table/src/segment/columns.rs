@@ -84,7 +84,7 @@ impl Segment {
         if self.decoded.get().is_none() {
             let all = self.footer.columns.iter().map(|layout| self.count_decoded(layout));
             let _ = self.decoded.set(all.collect::<Result<_>>()?);
-            // Whoever merges asks this of all segments of a table.
+            // A merge needs this of all segments of a table.
             self.release();
         }
         let Some(column) = self.column_map.get(field.id) else {

@@ -4,8 +4,8 @@
 //! bit says so: those of a segment fit a cache where the words do not.
 //!
 //! Invariants
-//! 1. A bit is set after the commit is noted and before the commit is published: whoever may know
-//!    of a delete finds its bit.
+//! 1. A bit is set after the commit is noted and before the commit is published: a reader that may
+//!    know of a delete finds its bit.
 //! 2. A bit that is set says only that there is a commit to look at.
 
 use std::ops::Range;

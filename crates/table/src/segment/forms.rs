@@ -1,8 +1,8 @@
-//! One value of a column, told by a few numbers that are kept apart from the footer.
+//! One value of a column, read by a few numbers that are kept apart from the footer.
 //!
 //! Who looks a row up by its key makes each of its values, and most are short: what decides is how
 //! many steps lead to a value. Here they are as few as can be for columns whose type is the
-//! reader's, in blocks that have been verified. Whatever else there is (a block that nobody has
+//! reader's, in blocks that have been verified. Whatever else there is (a block that no reader has
 //! read yet, a widened type, a long value, bytes that are damaged) is answered by
 //! [`Segment::column`], which can also fail.
 

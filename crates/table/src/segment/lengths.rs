@@ -5,7 +5,7 @@
 //! each zone, and the next query leaves out the zones that have none of the lengths it asks for.
 //!
 //! ```text
-//!   word of a zone:   rows known, from its first | least, at most 2^24 − 1 | greatest, likewise
+//!   word of a zone:   rows known, from its first | least, at most 2^24 − 1 | greatest, the same
 //!                     16 bits                    | 24 bits                 | 24 bits
 //! ```
 //!
@@ -30,7 +30,7 @@ const LENGTH_MAX: u32 = (1 << LENGTH_BITS) - 1;
 /// The words of a column's zones.
 type Zones = Box<[AtomicU64]>;
 
-/// What is known of the lengths in a segment: by column, once somebody has asked.
+/// What is known of the lengths in a segment: by column, once they were needed.
 #[derive(Default)]
 pub(super) struct KnownLengths {
     columns: OnceLock<Box<[OnceLock<Zones>]>>,

@@ -72,13 +72,13 @@ pub struct Segment {
     doomed: AtomicBool,
     /// Its rows in the order of indexes, as far as they are built.
     runs: ArcSwap<Vec<Arc<IndexRun>>>,
-    /// Bytes of each column when it is not encoded, once somebody has asked.
+    /// Bytes of each column when it is not encoded, once they were needed.
     pub(super) decoded: OnceLock<Vec<u64>>,
     /// Its rows by row id, where they do not lie so, while the log is replayed.
     pub(super) by_row_id: Mutex<Option<Arc<Vec<u32>>>>,
-    /// Its rows in the order of the key, where they do not lie so, once somebody has asked.
+    /// Its rows in the order of the key, where they do not lie so, once it was needed.
     pub(crate) by_key: SortedRows,
-    /// When its rows expire, once somebody has asked.
+    /// When its rows expire, once it was needed.
     pub(crate) expiry: KnownExpiry,
     /// What queries found out of the lengths of texts.
     pub(super) lengths: KnownLengths,
@@ -285,7 +285,7 @@ impl Segment {
         if self.created_through.load(Ordering::Acquire) <= at {
             return true;
         }
-        // Once it is known, nobody has to look at the runs again.
+        // Once it is known, no reader looks at the runs again.
         let newest = self.newest_commit();
         self.created_through.fetch_min(newest, Ordering::AcqRel);
         newest <= at || self.created(row) <= at
@@ -333,7 +333,7 @@ impl Segment {
         );
         self.set_delete_stamp(row, delete_stamp)?;
         self.delete_bitmap.mark(row, self.row_count());
-        // Whoever sees the count sees the rows that it counts.
+        // A reader that sees the count sees the rows that it counts.
         self.dead.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -384,7 +384,7 @@ impl Segment {
         self.runs.load_full()
     }
 
-    /// Adds a run; readers that begin later use it. Whoever adds and removes runs is one at a time.
+    /// Adds a run; readers that begin later use it. One thread at a time adds and removes runs.
     pub fn add_run(&self, run: Arc<IndexRun>) {
         let mut runs = (*self.runs()).clone();
         runs.push(Arc::clone(&run));

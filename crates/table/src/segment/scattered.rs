@@ -14,7 +14,7 @@ use super::reader::byte;
 use crate::value_file::ValueFile;
 use crate::{Error, Result};
 
-/// Where the values of a column lie. Whoever looks at a value has had it verified.
+/// Where the values of a column lie. A value is verified before it is read.
 pub(super) struct ScatteredHeap {
     mapping: Mapping,
     copies: Option<Arc<BlockCopies>>,

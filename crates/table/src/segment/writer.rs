@@ -21,7 +21,7 @@ use crate::value_file::StoredValue;
 /// Bytes of one write, which begins at a multiple of them: the page cache then holds the file in
 /// huge pages, where the file system can.
 const WRITE_BYTES: usize = 2 << 20;
-/// Bytes after which the system is told to start writing back.
+/// Bytes after which the system starts to write back.
 const WRITEBACK_BYTES: u64 = 16 << 20;
 
 /// Bytes of rows that are put together before they are appended.
@@ -85,7 +85,7 @@ impl<'a> SegmentWriter<'a> {
     /// Starts a segment with its header.
     ///
     /// # Errors
-    /// What the machine says; likewise below.
+    /// What the machine says; the same below.
     pub fn new(spec: SegmentSpec, target: SinkTarget) -> Result<Self> {
         let mut writer = Self {
             spec,

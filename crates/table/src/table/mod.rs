@@ -192,7 +192,7 @@ impl Table {
         self.link_horizon.load(Ordering::SeqCst)
     }
 
-    /// Raises the horizons, before a merge's outputs are swapped in: nobody who is registered reads
+    /// Raises the horizons, before a merge's outputs are swapped in: no registered reader reads
     /// below `oldest`, and versions that died up to `dropped` are gone.
     pub(crate) fn raise_horizons(&self, oldest: u64, dropped: u64) {
         if !esker_log::sabotage::planted("drop_horizon_not_raised") {
@@ -219,7 +219,7 @@ impl Table {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets where the rows of `row_groups` went, once nobody names them. Only under the commit
+    /// Forgets where the rows of `row_groups` went, once nothing names them. Only under the commit
     /// lock.
     pub(crate) fn forget_retired(&self, row_groups: &[u64]) {
         let mut view = (*self.view()).clone();

@@ -22,7 +22,7 @@ pub struct Found<'v> {
     pub row: usize,
     /// What expires later by the schema's field does not.
     as_of_until: Moment,
-    /// Where the most bytes are told that long values may take when they are copied.
+    /// Has the limit of bytes that copies of long values may take.
     arena: &'v Arena,
 }
 
@@ -98,8 +98,8 @@ enum EntryOutcome<'v> {
 impl Table {
     /// Looks up a row by its key as of the commit that `read_at` names, and hands it to `take`.
     ///
-    /// `read_at` is asked again when a merge has overtaken the look-up: a registered snapshot names
-    /// the same commit again, an unregistered reader the newest.
+    /// `read_at` is called again when a merge has overtaken the look-up: a registered snapshot
+    /// names the same commit again, an unregistered reader the newest.
     ///
     /// Takes no lock. `key` has one value per key field, fitted to the field's type; for a
     /// generated key, the row id.
@@ -131,7 +131,7 @@ impl Table {
                 // What leads from newer versions back to commit `at` is gone: the caller, who has
                 // not registered `at`, begins again at a newer commit.
                 EntryOutcome::Stale if self.link_horizon() > at => return Ok(None),
-                // Whoever names a place has taken it from a view that was there by then.
+                // A location was taken from a view that was there by then.
                 EntryOutcome::Stale
                     if stale.as_ref().is_some_and(|stale| Arc::ptr_eq(stale, &view)) =>
                 {

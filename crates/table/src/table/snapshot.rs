@@ -51,7 +51,7 @@ pub struct SnapshotPart {
 /// Rows of a part; `None` where it may have others.
 pub type PartRows = Option<Vec<u32>>;
 
-/// What a transaction has changed of a table and nobody else sees.
+/// What a transaction has changed of a table, which no other reader sees.
 #[derive(Clone, Default)]
 pub struct Overlay {
     /// The versions that it has replaced or deleted, as of its snapshot: their numbers among its
@@ -395,7 +395,7 @@ impl SnapshotPart {
     }
 
     /// True when rows may have expired, or are hidden, so that [`SnapshotPart::is_visible`] must be
-    /// asked where deaths alone would tell otherwise.
+    /// called where delete stamps alone say otherwise.
     #[must_use]
     pub fn hides_rows(&self) -> bool {
         self.expiry.is_some() || self.hidden.is_some()
@@ -423,7 +423,7 @@ impl SnapshotPart {
         self.expiry.as_ref().is_some_and(expires)
     }
 
-    /// Reads the times at which rows expire once, where they will be asked for.
+    /// Reads the times at which rows expire once, where they will be needed.
     fn verify_expiry(&self) -> Result<()> {
         match (&self.expiry, &self.row_group) {
             (Some((field, _)), RowGroup::Segment(segment)) => segment.verify_expiry(field),

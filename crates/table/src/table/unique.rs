@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The structure is that of the primary index, and so are the rules by which it is published: an
-//! entry is inserted under the commit lock after its row, moved by whoever rewrites the row's row
+//! entry is inserted under the commit lock after its row, moved by the rewrite of the row's row
 //! group, and removed when the row is dropped. It differs in what a row may do: rows with a NULL
 //! among the values have no entry, and an update may change the values.
 //!
@@ -16,7 +16,7 @@
 //!    entry, not one for each time, all of which would be looked at.
 //! 3. No two living rows have equal values.
 //!
-//! Whoever reads rows does not ask here: an old version may have lost its entry to the one that
+//! Readers of rows do not look here: an old version may have lost its entry to the one that
 //! took its place. The entries are in memory only, and are put together anew when a database is
 //! opened.
 
@@ -65,7 +65,7 @@ pub struct Holder {
 pub struct Held {
     /// The living row that has them.
     pub holder: Option<Holder>,
-    /// The entry of a dead row, which nobody needs any more.
+    /// The entry of a dead row, which no reader needs any more.
     pub dead: Option<Location>,
 }
 
@@ -145,7 +145,7 @@ impl UniqueKeys {
     /// The values of a stored row; `None` when one is NULL.
     ///
     /// # Errors
-    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn values_at<'a>(
         &'a self,
         schema: &'a Schema,
@@ -244,7 +244,7 @@ impl UniqueKeys {
     pub fn held(&self, view: &View, hash: u64, values: &[ValueRef<'_>]) -> Result<Held> {
         let schema = &view.schema;
         let mut held = Held::default();
-        // All are looked at: behind the living row there may be one of a load, which is not told
+        // All are looked at: behind the living row there may be one of a load, which is not counted
         // of what happens to this one.
         self.candidates::<(), Error>(view, hash, |(row_group, row), entry| {
             if row_group.deleted(row) != 0 {

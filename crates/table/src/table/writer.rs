@@ -1,4 +1,4 @@
-//! Changing rows. Whoever holds the commit lock holds the writer.
+//! Changing rows. The writer belongs to the holder of the commit lock.
 //!
 //! A change is prepared (validated against the newest versions, nothing touched), numbered by the
 //! log, then applied. Applying cannot fail for a reason of the caller's.
@@ -38,7 +38,7 @@ pub struct Existing {
 }
 
 impl Existing {
-    /// True when the row is there for whoever asks.
+    /// True when the row is there for new readers.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.deleted == 0 && !self.expired
@@ -60,7 +60,7 @@ pub struct PreparedPut {
     pub existing: Option<Existing>,
     /// The row id: that of a living predecessor, or a new one.
     pub row_id: u64,
-    /// What it does to the unique indexes, once these have been asked.
+    /// What it does to the unique indexes, once these were searched.
     pub uniques: Vec<UniqueEntry>,
 }
 
@@ -79,8 +79,8 @@ impl PreparedPut {
     }
 }
 
-/// Of two versions of a key that nobody sees any more, the one that tells what a transaction has to
-/// find unchanged: an expired one, which is to be ended, or the one that died last.
+/// Of two versions of a key that no reader sees any more, the one that tells what a transaction has
+/// to find unchanged: an expired one, which is to be ended, or the one that died last.
 fn later(one: Option<Existing>, other: Option<Existing>) -> Option<Existing> {
     match (one, other) {
         (Some(one), Some(other)) if other.deleted == 0 => {
@@ -114,7 +114,7 @@ impl TableWriter {
         self.now = now;
     }
 
-    /// The time by which rows have expired, as it was told last.
+    /// The time by which rows have expired, as it was set last.
     #[must_use]
     pub fn now_us(&self) -> i64 {
         self.now.of(&self.table.schema())
@@ -155,7 +155,7 @@ impl TableWriter {
     pub fn touch(&self, hashes: &[u64]) {
         let view = self.table.view.load();
         for (row_group, row) in self.table.prefetch_hashes(&view, hashes) {
-            // What a change needs to know besides; that it cannot be read is told when it is.
+            // What a change needs to know besides; an error of reading it comes when it is used.
             let _ = std::hint::black_box(row_group.row_id(row));
             std::hint::black_box(row_group.created(row));
         }
@@ -474,7 +474,7 @@ impl TableWriter {
     /// From `commit`, which comes at some time, on, the table has another schema: where its rows
     /// are others, too, they go to a new group from here on. `new` are the entries of unique
     /// indexes that it has in addition. Under the commit lock; where rows expire by another field,
-    /// nobody may be told a later time meanwhile.
+    /// no reader may get a later time meanwhile.
     pub fn alter(
         &mut self,
         schema: Arc<Schema>,

@@ -226,8 +226,8 @@ impl ValueFile {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the first `write` writes are durable. Whoever finds no sync running starts one,
-    /// for all that has been written by then.
+    /// Waits until the first `write` writes are durable. A thread that finds no sync running starts
+    /// one, for all that has been written by then.
     fn sync_through(&self, write: u64) -> Result<()> {
         if esker_log::sabotage::planted("value_file_unsynced") {
             return Ok(());

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!  store     a place in the current file, write the bytes there       any thread, side by side
-//!  sync      one sync for all that was written before it              whoever waits is the leader
+//!  sync      one sync for all that was written before it              a waiter becomes the leader
 //!  (number)  the frame, or segment, that refers to the value          the layer above
 //!  ensure    first touch: read all of it, compare the checksum        any reader
 //!  bytes     from the mapped file, or from the copy that was verified
 //! ```
 //!
 //! A file is in use as long as some group or segment, or a commit or load under way (through its
-//! [`StoredValue`]s), holds it. One that nobody holds any more, and that takes no more values, may
+//! [`StoredValue`]s), holds it. One that has no holder any more, and takes no more values, may
 //! be removed once all that was numbered so far is durable: groups and segments let go of a file
 //! only after the frame that replaced them is durable, or together with their table.
 

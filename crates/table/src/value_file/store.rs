@@ -188,14 +188,14 @@ impl ValueFiles {
         self.state().current = None;
     }
 
-    /// The numbers of the files that nobody holds and that take no more values: what is durable
+    /// The numbers of the files without a holder that take no more values: what is durable
     /// refers to none of them once all that was numbered before this call is durable.
     #[must_use]
     pub fn unused(&self) -> Vec<u64> {
         let state = self.state();
         let early = esker_log::sabotage::planted("value_file_removed_too_early");
         let current = state.current.as_ref().map(|file| file.id());
-        // Nobody can begin to hold a file that nobody holds: only what refers to it leads there.
+        // A file without a holder gets none again: only what refers to it leads there.
         let unheld = |file: &Arc<ValueFile>| Arc::strong_count(file) == 1 || early;
         let files = state.files.iter().filter(|(id, file)| Some(**id) != current && unheld(file));
         files.map(|(id, _)| *id).collect()

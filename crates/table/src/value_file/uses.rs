@@ -32,7 +32,7 @@ impl RowGroup {
     /// Where the value of a row lies, when it is long.
     ///
     /// # Errors
-    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn long_value(&self, field: &Field, row: usize) -> Result<Option<ValueReference>> {
         match self {
             Self::Group(group) => {

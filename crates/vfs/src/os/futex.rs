@@ -1,7 +1,7 @@
 //! Sleeping and waking on the word of an [`Event`].
 //!
 //! Nothing but the word is touched: a waker pays one system call however many wait, and none when
-//! nobody does. A waiter announces itself before the kernel compares the word; a waker moves the
+//! no thread does. A waiter announces itself before the kernel compares the word; a waker moves the
 //! word before it looks for waiters. Both are sequentially consistent, so at least one of them
 //! sees the other.
 

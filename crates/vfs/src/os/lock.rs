@@ -72,7 +72,7 @@ fn refused(file: &mut File, path: &Path) -> Error {
 impl Drop for OsLock {
     fn drop(&mut self) {
         if self.mode == LockMode::Exclusive {
-            // So that nobody is told of a holder who is gone.
+            // So that no error names a holder that is gone.
             let _ = self.file.set_len(0);
         }
         // Closing alone would leave the lock to a child process that is just being started and

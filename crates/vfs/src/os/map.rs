@@ -19,7 +19,7 @@ pub(crate) struct FileMap {
     len: usize,
 }
 
-// SAFETY: the mapped bytes are only ever read, and unmapped once, by whoever drops last.
+// SAFETY: the mapped bytes are only ever read, and unmapped once, when the last owner drops it.
 unsafe impl Send for FileMap {}
 // SAFETY: as above.
 unsafe impl Sync for FileMap {}

@@ -157,7 +157,7 @@ impl Pool {
     }
 
     /// Sees to it that somebody takes the next ready job. A thread that was woken counts as idle
-    /// until it runs, hence the comparison with the length of the queue. The lock is let go
+    /// until it runs, so there is the comparison with the length of the queue. The lock is let go
     /// first, so that the thread does not wake only to wait for it.
     fn call_help(self: &Arc<Self>, mut queue: MutexGuard<'_, Queue>) {
         if queue.ready.len() > queue.idle {
@@ -213,7 +213,7 @@ impl Pool {
             let deadline = queue.timers.first_key_value().map(|((at, _), _)| *at);
             let patience = deadline.map_or(LINGER, |at| at.saturating_duration_since(now));
             queue.idle += 1;
-            // Read under the lock: whoever queues a job from here on moves it.
+            // Read under the lock: a job that is queued from here on moves it.
             let seen = self.work.generation();
             drop(queue);
             futex::wait(&self.work, seen, Some(patience));
@@ -256,8 +256,8 @@ impl Job {
     fn step(self: Arc<Self>) {
         self.phase.swap(RUNNING, Ordering::AcqRel);
         let mut slot = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        // A task that panics has said so on standard error. It cannot go on, but whoever joins
-        // it must.
+        // A task that panics has said so on standard error. It cannot go on, but a thread that
+        // joins it must.
         let step = slot.as_mut().map_or(Step::Done, |task| {
             catch_unwind(AssertUnwindSafe(|| task.step())).unwrap_or(Step::Done)
         });
@@ -293,7 +293,7 @@ impl Job {
         };
         let pool = Arc::clone(&self.pool);
         let mut queue = pool.lock();
-        // Whoever wakes it from here on takes the timer out again, under the lock held here.
+        // A thread that wakes it from here on takes the timer out again, under the lock held here.
         *self.timer.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
         if self.moved(RUNNING, SLEEPING) {
             let key = (at, self.id);

@@ -13,7 +13,7 @@ unsafe extern "C" {
 }
 
 /// Has the kernel start writing a range back, so that a later sync finds most of it done. What
-/// fails is told by that sync: starting takes no error away from it.
+/// fails is reported by that sync: starting takes no error away from it.
 pub(crate) fn start(file: &File, offset: u64, len: u64) {
     let (Ok(offset), Ok(len)) = (i64::try_from(offset), i64::try_from(len)) else { return };
     // A length of 0 would mean all of the file.

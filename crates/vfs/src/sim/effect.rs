@@ -14,7 +14,7 @@ pub(crate) enum Effect {
     MakeDirectory { dir: NodeId, name: Arc<str> },
     /// A new, empty file.
     Create { dir: NodeId, name: Arc<str> },
-    /// A new, empty file whose name is durable at once: a lock file, whose loss nobody minds.
+    /// A new, empty file whose name is durable at once: a lock file, whose loss does no harm.
     CreateDurably { dir: NodeId, name: Arc<str> },
     /// New contents: in the page cache, on their way to the disk, or both.
     Modify { node: NodeId, change: Change, cache: bool, disk: bool },

@@ -235,7 +235,7 @@ pub enum Failure {
     NoSpace,
     /// EINTR: applies to reads and writes.
     Interrupted,
-    /// Fewer bytes than asked for: applies to reads and writes.
+    /// Fewer bytes than wanted: applies to reads and writes.
     Short,
 }
 
@@ -479,7 +479,7 @@ impl Faults {
         strikes
     }
 
-    /// The fault that strikes a call, if any. It is counted by whoever carries it out, since a
+    /// The fault that strikes a call, if any. It is counted where it is carried out, since a
     /// read of one byte, say, cannot be short.
     pub(crate) fn decide(&mut self, call: CallKind, path: &str) -> Option<FaultKind> {
         if !self.armed {

@@ -39,7 +39,7 @@ pub enum CrashChoice {
     Random(u64),
 }
 
-/// A disk after a crash: all that is on it is durable, and nobody holds a lock.
+/// A disk after a crash: all that is on it is durable, and no lock is held.
 ///
 /// Open it with [`Simulation::from_image`](super::Simulation::from_image). Cloning is cheap.
 #[derive(Clone, Debug)]

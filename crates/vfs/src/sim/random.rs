@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::world::World;
 use crate::Random;
 
-/// A small seeded generator (SplitMix64), for the simulator and for whoever drives it.
+/// A small seeded generator (SplitMix64), for the simulator and what drives it.
 ///
 /// ```
 /// use esker_vfs::sim::Generator;

@@ -1,8 +1,8 @@
 //! Tasks on one thread, in seeded order.
 //!
-//! Whoever waits lends its stack: while the event has not moved, one runnable task after another
-//! is stepped, chosen by the seed; when none is runnable the clock jumps to the next timer. A
-//! step may itself wait, so steps nest; a task whose step is on the stack is not entered again,
+//! A task that waits lends its stack: while the event has not moved, one runnable task after
+//! another is stepped, chosen by the seed; when none is runnable the clock jumps to the next timer.
+//! A step may itself wait, so steps nest; a task whose step is on the stack is not entered again,
 //! so they nest no deeper than there are tasks.
 //!
 //! A wait that nothing can end is a bug of the program under test, and a panic that lists the
@@ -256,7 +256,7 @@ impl Tasks for SimTasks {
     }
 
     fn signal(&self, event: &Event, _count: usize) {
-        // Waiters look at the generation: there is nobody to wake.
+        // Waiters look at the generation: there is none to wake.
         event.advance();
     }
 

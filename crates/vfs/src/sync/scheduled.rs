@@ -25,7 +25,7 @@ pub fn switch() {
 pub struct AtomicBool(std::sync::atomic::AtomicBool);
 
 impl AtomicBool {
-    /// As in the standard library; likewise below.
+    /// As in the standard library; the same below.
     #[must_use]
     pub const fn new(value: bool) -> Self {
         Self(std::sync::atomic::AtomicBool::new(value))
@@ -55,7 +55,7 @@ impl AtomicBool {
 pub struct AtomicU64(std::sync::atomic::AtomicU64);
 
 impl AtomicU64 {
-    /// As in the standard library; likewise below.
+    /// As in the standard library; the same below.
     #[must_use]
     pub const fn new(value: u64) -> Self {
         Self(std::sync::atomic::AtomicU64::new(value))
@@ -124,7 +124,7 @@ impl AtomicU64 {
 pub struct ArcSwap<T>(arc_swap::ArcSwap<T>);
 
 impl<T> ArcSwap<T> {
-    /// As in `arc_swap`; likewise below.
+    /// As in `arc_swap`; the same below.
     pub fn new(value: Arc<T>) -> Self {
         Self(arc_swap::ArcSwap::new(value))
     }
@@ -164,7 +164,7 @@ impl<T: Default> Default for ArcSwap<T> {
 pub struct ArcSwapOption<T>(arc_swap::ArcSwapOption<T>);
 
 impl<T> ArcSwapOption<T> {
-    /// As in `arc_swap`; likewise below.
+    /// As in `arc_swap`; the same below.
     #[must_use]
     pub fn empty() -> Self {
         Self(arc_swap::ArcSwapOption::empty())
