@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind, Limits, Options, QueryOptions, Result, Snapshot, T
 const CLOSING_LOG_BYTES: u64 = 16 << 20;
 
 /// An open database. Cheap to clone; usable from any number of threads. The last handle that is
-/// dropped closes it; [`Database::close`] does so with the errors told.
+/// dropped closes it; [`Database::close`] does so and returns errors.
 #[derive(Clone)]
 pub struct Database {
     handle: Arc<Handle>,
@@ -48,7 +48,7 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.held_snapshots.clear();
-        // Whoever wants to know about errors calls close.
+        // A caller that wants the errors calls close.
         let _ = self.engine.shut_down();
     }
 }
@@ -251,7 +251,7 @@ impl Database {
     /// Waits until everything committed so far is on the disk.
     ///
     /// # Errors
-    /// `OutcomeUnknown` after a failed sync: of what was not on the disk before, nobody knows.
+    /// `OutcomeUnknown` after a failed sync: what was not on the disk before may be lost.
     pub fn sync(&self) -> Result<()> {
         self.engine().sync()
     }

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Nobody waits or pauses under the commit lock. Two things may do I/O there: the log reserves
-//!    disk space for a frame (so that a full disk refuses before anything has a number), and
-//!    looking for a key's newest version may touch a block of a segment for the first time.
+//! 1. No thread waits or pauses under the commit lock. Two things may do I/O there: the log
+//!    reserves disk space for a frame (so that a full disk refuses before anything has a number),
+//!    and looking for a key's newest version may touch a block of a segment for the first time.
 //! 2. `published` moves under the commit lock; `visible` only grows.
 //! 3. Only the maintenance task seals, merges and makes checkpoints, one after another.
 
@@ -68,7 +68,7 @@ pub(crate) struct Catalogue {
     pub next_table: u32,
     pub checkpoint_number: u64,
     pub checkpoint_commit: u64,
-    /// Rows that died since maintenance was last told.
+    /// Rows that were deleted since maintenance last counted.
     pub killed: u64,
     pub closed: bool,
     /// A numbered commit could not be applied: memory and log differ until the next open.
@@ -105,7 +105,7 @@ pub(crate) struct Engine {
     pub flusher_task: std::sync::OnceLock<Arc<dyn TaskHandle>>,
     pub dirty: AtomicBool,
     pub stopping: AtomicBool,
-    /// What the arena may take: the limit asked for, or less when the system has no more.
+    /// What the arena may take: the limit that was set, or less when the system has no more.
     pub memory_limit_bytes: u64,
     /// Frozen bytes that wait to be sealed.
     pub frozen_bytes: AtomicU64,
@@ -195,7 +195,7 @@ impl Engine {
         self.registry.read_commits(self.watermarks.visible())
     }
 
-    /// A table by name. The answer waits until what it tells of is durable.
+    /// A table by name. The answer waits until what it says is durable.
     pub fn table(&self, name: &str) -> Result<Arc<TableCore>> {
         let history = self.names.load();
         let names = history.newest();
@@ -246,7 +246,7 @@ impl Engine {
         }
         let sync = sync.filter(|_| !planted("durability_of_a_write_ignored"));
         let sync = sync.unwrap_or(self.options.durability == Durability::Sync);
-        // A write that asks for more than its database waits here: nobody else knows that it does.
+        // A write that needs more than there is waits here, where maintenance sees it.
         let is_usual = self.options.durability == Durability::Sync && self.journal.log().is_some();
         if sync && is_usual && self.defer(ticket.commit()) {
             return Ok(());
@@ -276,7 +276,7 @@ impl Engine {
     }
 
     /// Waits until everything that is applied may be acknowledged: an answer such as "exists
-    /// already" tells of commits that a power loss must not take back.
+    /// already" reports commits that a power loss must not take back.
     pub fn acknowledge_published(&self) -> Result<()> {
         let waits =
             self.options.durability == Durability::Sync && !planted("refusal_before_durable");
@@ -287,8 +287,8 @@ impl Engine {
         self.sync().map_err(|e| Error::new(ErrorKind::Poisoned, e.to_string()))
     }
 
-    /// The same for what was committed up to a number. Where nobody waits for the disk, what is
-    /// told is from now on seen by all: nobody reads, after that, what was before it.
+    /// The same for what was committed up to a number. Where no commit waits for the disk, what is
+    /// reported is from now on seen by all: no reader reads, after that, what was before it.
     pub fn acknowledge_through(&self, commit: u64) -> Result<()> {
         if self.visible() >= commit {
             return Ok(());

@@ -70,7 +70,7 @@ impl Error {
         matches!(self.kind, ErrorKind::Conflict | ErrorKind::NoSpace | ErrorKind::Locked)
     }
 
-    /// The same error once more, for whoever asks again.
+    /// The same error once more, for a second caller.
     #[must_use]
     pub(crate) fn repeated(&self) -> Self {
         Self { kind: self.kind, message: self.message.clone() }

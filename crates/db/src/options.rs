@@ -290,8 +290,8 @@ impl Options {
     }
 
     /// While `flag` is set, queries of the database end with `Cancelled`, soon after they notice,
-    /// and so do statements that change rows, until they commit. Whoever sets it clears it before
-    /// the next statement.
+    /// and so do statements that change rows, until they commit. The thread that sets it clears it
+    /// before the next statement.
     #[must_use]
     pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
         self.cancel = flag;
@@ -319,7 +319,7 @@ impl Options {
     }
 
     /// How long a snapshot is held for cursors ([`crate::PageOptions::snapshot`]) after the last
-    /// page was asked for; one minute by default. While it is held, no merge drops what it sees.
+    /// page was read; one minute by default. While it is held, no merge drops what it sees.
     #[must_use]
     pub fn cursor_hold(mut self, time: Duration) -> Self {
         self.cursor_hold = time;
@@ -382,7 +382,7 @@ impl Options {
     }
 
     /// A database in memory that begins with what a directory holds, which is only read: what
-    /// [`Database::save`] wrote, a backup, or any database that nobody writes to.
+    /// [`Database::save`] wrote, a backup, or any database without a writer.
     ///
     /// # Errors
     /// As for [`Options::open`] of a database to be read, and `OverBudget` when it does not fit.

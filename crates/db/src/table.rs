@@ -142,7 +142,7 @@ impl Table {
     /// # Errors
     /// `AlreadyExists` when the key does, `InvalidInput` when a value does not fit its field,
     /// `Conflict` when others kept changing the row while values of more than 64 KiB were written.
-    /// Nothing is changed then; likewise below.
+    /// Nothing is changed then; the same below.
     pub fn insert(&self, row: &[Value]) -> Result<u64> {
         self.put(row, true)
     }
@@ -368,7 +368,7 @@ impl Table {
                 continue;
             }
             // It may have got a later end after `at`, and before the time was read; so may the
-            // table, which is told by another field then.
+            // table, which another field says then.
             let is_over = has_changed || self.engine.visible() > at;
             if matches!(found, Some(None)) && looks < LOOKS_MAX && is_over {
                 looks += 1;

@@ -8,7 +8,7 @@
 //!
 //! Segments never change, so that a second name for the same file is as good as a copy, costs
 //! nothing, and stays when the database removes its own. A backup is a database: it is restored
-//! by opening it, or by a backup of it to where it shall be.
+//! by opening it, or by a backup of it to its place.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ const PIECE_BYTES: usize = 1 << 20;
 #[derive(Clone, Debug, Default)]
 pub struct BackupOptions {
     /// An older backup of the same database: files that it has are linked from there, where they
-    /// cannot be (or shall not be) from the database itself.
+    /// cannot be (or must not be) from the database itself.
     pub base: Option<PathBuf>,
     /// Whether to copy what the base does not have, rather than to link it: what happens to the
     /// bytes of one does not happen to the other then.
@@ -78,7 +78,7 @@ impl Database {
     /// # Ok::<(), esker::Error>(())
     /// ```
     ///
-    /// `progress` is told bytes done and bytes to do.
+    /// `progress` gets bytes done and bytes to do.
     ///
     /// # Errors
     /// `InvalidInput` for a database in memory or a directory that is not empty, `Corrupt` when a
@@ -167,7 +167,7 @@ impl Backup<'_> {
         Ok(report)
     }
 
-    /// Makes the directory, for nobody else while the lock is held.
+    /// Makes the directory, and holds its lock.
     fn own_directory(&self) -> Result<Box<dyn FileLock>> {
         let files = &self.engine.environment.files;
         files.create_dir_all(self.dir)?;

@@ -252,7 +252,7 @@ fn check_rows(snapshot: &Snapshot, table: &Arc<TableCore>, report: &mut CheckRep
     }
 }
 
-/// Whoever looks for an older version of a row is led to one, or to none.
+/// A reader of an older version of a row comes to one, or to none.
 fn check_replaced(table: &Arc<TableCore>, report: &mut CheckReport) {
     let view = table.view();
     for row_group in view.row_groups.iter().filter(|row_group| row_group.is_asked_for_older()) {
@@ -272,7 +272,7 @@ fn check_replaced(table: &Arc<TableCore>, report: &mut CheckReport) {
 /// A word and a view are two reads, between which merges may lead the word on, to row groups that
 /// the view does not know, and forget where it led before. While the newest view has the row's row
 /// group and is the same before and after the word is read, the word has been led on to what that
-/// view knows. Nobody leads the words of a row group on that a merge has taken out since.
+/// view knows. The words of a row group that a merge has taken out since are not relocated.
 fn replaced_nowhere(
     table: &TableCore,
     view: &Arc<View>,
@@ -301,7 +301,7 @@ fn check_index(table: &Arc<TableCore>, report: &mut CheckReport) {
         report.index_entries += 1;
         let Some(location) = Location::from_word(word) else { continue };
         let Some(problem) = problem_of_entry(table, tag, location) else { continue };
-        // An entry that a writer or a merge has moved meanwhile is nobody's problem.
+        // An entry that a writer or a merge has moved meanwhile is no problem.
         if table.index().export(tag..=tag).into_iter().any(|(_, now)| now == word) {
             report.add(&table.name(), format!("index entry {location:?} {problem}"));
         }

@@ -70,7 +70,7 @@ pub struct MemoryInfo {
     pub groups: u64,
     /// Primary and unique indexes.
     pub indexes: u64,
-    /// Which rows are visible to whom.
+    /// Which rows are visible at which commit.
     pub visibility: u64,
     /// Rows that bulk loads and appenders have gathered, and what it takes to write them.
     pub loads: u64,
@@ -126,7 +126,7 @@ pub struct Info {
     pub last_error: Option<String>,
 }
 
-/// A snapshot or transaction that is held. What it can see is kept, though nobody else can.
+/// A snapshot or transaction that is held. What it can see is kept, though no other reader can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SnapshotInfo {
     /// The commit that it reads.
@@ -236,7 +236,7 @@ impl Database {
     }
 
     /// The newest commit that is applied; reads see it once it is acknowledged. As long as it stays
-    /// the same, nobody has changed anything.
+    /// the same, nothing was changed.
     #[must_use]
     pub fn published_commit(&self) -> u64 {
         self.engine().watermarks.published()

@@ -30,7 +30,7 @@ impl Bucket {
     /// # Errors
     /// `InvalidInput` for a key of more than 64 KiB, `Conflict` when others kept changing the entry
     /// while a value of more than 64 KiB was written, and what a commit meets. Nothing is changed
-    /// then; likewise below.
+    /// then; the same below.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.put_with(key, value, PutOptions::new())
     }
@@ -210,7 +210,7 @@ impl Bucket {
     ///
     /// # Errors
     /// `OverBudget`, and nothing is removed, when there is less memory than that;
-    /// [`Bucket::clear`] needs none. Likewise below.
+    /// [`Bucket::clear`] needs none. The same below.
     pub fn remove_range<K, R>(&self, bounds: R) -> Result<u64>
     where
         K: AsRef<[u8]> + ?Sized,

@@ -40,7 +40,7 @@ impl Bucket {
     /// All entries, in the order of their keys.
     ///
     /// # Errors
-    /// `OverBudget` when too many snapshots are open; likewise below.
+    /// `OverBudget` when too many snapshots are open; the same below.
     pub fn iter(&self) -> Result<Entries> {
         Ok(self.snapshot()?.iter())
     }
@@ -73,7 +73,7 @@ impl Bucket {
     /// The entry with the least key.
     ///
     /// # Errors
-    /// `Corrupt` when it cannot be read; likewise below.
+    /// `Corrupt` when it cannot be read; the same below.
     pub fn first(&self) -> Result<Option<Entry>> {
         self.iter()?.next().transpose()
     }

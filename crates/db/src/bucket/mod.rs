@@ -276,7 +276,7 @@ impl Bucket {
         self.table.engine.truncate_core(&self.table)
     }
 
-    /// Waits until all that was written so far, by whomever, is on the disk.
+    /// Waits until all that was written so far, by any thread, is on the disk.
     ///
     /// # Errors
     /// `OutcomeUnknown` when a write or a sync failed: of what was not on the disk before, nobody

@@ -11,7 +11,7 @@ impl Bucket {
     /// The value of a key, where it lies. Takes no lock and copies nothing.
     ///
     /// # Errors
-    /// `Corrupt` when the entry cannot be read; likewise below.
+    /// `Corrupt` when the entry cannot be read; the same below.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
         self.table.find(&[ValueRef::Bytes(key.as_ref())], |found| {
             BucketValue::new(found.row_group, found.schema, found.row)

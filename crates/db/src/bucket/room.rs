@@ -10,7 +10,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// Reservations grow by so many bytes.
 const RESERVED_AT_ONCE: u64 = 1 << 20;
-/// Memory for each entry: what is removed, and what the log is told of it.
+/// Memory for each entry: what is removed, and its part of the frame.
 const EACH_BYTES: u64 = size_of::<Existing>() as u64 + 16;
 
 /// Memory for some entries, held until they are removed.

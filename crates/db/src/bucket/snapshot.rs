@@ -66,7 +66,7 @@ impl BucketSnapshot {
     /// The value of a key, where it lies.
     ///
     /// # Errors
-    /// `Corrupt` when the entry cannot be read; likewise below.
+    /// `Corrupt` when the entry cannot be read; the same below.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
         self.rows.find(&[ValueRef::Bytes(key.as_ref())], |found| {
             BucketValue::new(found.row_group, found.schema, found.row)

@@ -71,7 +71,7 @@ impl<K: KeyCodec, V: ValueCodec> TypedBucket<K, V> {
     /// The value of a key.
     ///
     /// # Errors
-    /// As for [`Bucket::get`]; `Corrupt` when the bytes are no value of the type; likewise below.
+    /// As for [`Bucket::get`]; `Corrupt` when the bytes are no value of the type; the same below.
     pub fn get(&self, key: &K) -> Result<Option<V>> {
         decoded(self.bucket.get(key_bytes(key))?)
     }

@@ -49,7 +49,7 @@ impl<K: KeyCodec, V: ValueCodec> TypedBucketSnapshot<K, V> {
     /// The value of a key.
     ///
     /// # Errors
-    /// `Corrupt` when the entry cannot be read, or the bytes are none of the type; likewise below.
+    /// `Corrupt` when the entry cannot be read, or the bytes are none of the type; the same below.
     pub fn get(&self, key: &K) -> Result<Option<V>> {
         decoded(self.snapshot.get(key_bytes(key))?)
     }

@@ -21,7 +21,7 @@ const BATCH_BYTES: usize = 1 << 20;
 const ROW_HEAD_BYTES: usize = 20;
 /// Memory of gathered rows, over the bytes of their values: it grows by doubling.
 const MEMORY_FACTOR: u64 = 2;
-/// Memory counted beside what is needed, so that it is not asked for each row.
+/// Memory counted beside what is needed, so that not each row reserves.
 const MEMORY_STEP_BYTES: u64 = 64 << 10;
 /// The most bytes of the length of one text or bytes value.
 const LENGTH_BYTES: usize = 5;

@@ -412,7 +412,7 @@ impl<'a> BatchKeys<'a> {
                     .key_equals(row, &view.schema, &key)
                     .map_err(|e| Met::Failed(e.into()))?;
             if is_same {
-                // It is the row that is replaced, as its key has told already.
+                // It is the row that is replaced, as its key has shown already.
                 return Ok(());
             }
             let both =

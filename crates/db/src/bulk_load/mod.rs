@@ -8,7 +8,7 @@
 //!
 //! * Rows go to segment files, not to the log. Small loads (below 64 Ki rows and 4 MiB, and 16 MiB
 //!   as rows of values where keys are looked up) are one ordinary commit instead.
-//! * A loading row stands in the primary index beside whatever else has its key, and nobody sees
+//! * A loading row is in the primary index beside whatever else has its key, and no reader sees
 //!   it: its segment's creation commit is not known yet. A writer that meets one gets a retryable
 //!   conflict. A load that meets a row newer than its start gets one, too.
 //! * Dropping a load before `finish` takes its index entries, segments and files away.
@@ -172,7 +172,7 @@ impl Load {
         self.rows
     }
 
-    /// Counts memory that is taken for the load by somebody else, such as whoever reads a file for
+    /// Counts memory that is taken for the load by the caller, such as the reader of a file for
     /// it, with the load's own, until the load ends.
     ///
     /// # Errors
@@ -275,7 +275,7 @@ impl Load {
         loop {
             let needed = self.gathered.needed_with(&self.budget, rows, bytes);
             let held = &mut self.gathered.held;
-            // More than is needed now, so that this is not asked for each row.
+            // More than is needed now, so that not each row reserves.
             let ample = needed + needed / 4;
             if engine.reserve_for_load(held, ample) || engine.reserve_for_load(held, needed) {
                 return Ok(true);
@@ -437,7 +437,7 @@ impl Load {
 
     /// Takes index entries, segments and files away again.
     fn abort(&mut self) {
-        // Why a worker failed has been told, or nobody asks any more.
+        // The error of a worker was returned, or the load is dropped.
         let _ = self.shared.wait_below(1);
         let table = &self.shared.table;
         let segments = self.shared.take_segments();

@@ -290,7 +290,7 @@ impl RunSource for Gathering<'_> {
     }
 }
 
-/// Counts a worker as running until it is dropped: whoever waits for workers hears of the end of
+/// Counts a worker as running until it is dropped: a thread that waits for workers sees the end of
 /// each, even of one that panics or never has its turn.
 pub(super) struct Running {
     shared: Arc<Shared>,

@@ -93,7 +93,7 @@ impl Database {
                         self.alter_with_uniques(name, alterations, tested.as_ref(), ending)
                     });
                     if altered.is_err() {
-                        // What is not durable yet is not told of.
+                        // What is not durable yet is not reported.
                         engine.acknowledge_published()?;
                     }
                     altered?

@@ -97,7 +97,7 @@ impl Engine {
     pub fn fill_batch(&self, schema: &Schema, batch: &mut Batch) -> Result<()> {
         for (field, column) in schema.fields().iter().zip(&mut batch.columns) {
             let marked = |marks: &Vec<u8>| marks.contains(&Column::DEFAULT_MARK);
-            // What is wrong with a batch is found by whoever takes it.
+            // What is wrong with a batch is found where it is used.
             let fits = column.data_type == field.data_type && field.default.is_some();
             if fits && column.nulls.as_ref().is_some_and(marked) {
                 *column = self.filled(schema, field, column)?;

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! What has expired by the field so far must not come back when that tells no more, so that it is
-//! deleted before. Nobody can notice: for whoever reads from then on these rows are absent, and
+//! deleted before. No reader can notice: from then on these rows are absent, and
 //! snapshots see what is deleted after them. A crash between the deletes and the change is harmless
 //! therefore, and they need not be one commit.
 //!
@@ -20,7 +20,7 @@
 //! (`maintenance/compaction/expired.rs`).
 //!
 //! A row that has expired has no value of a unique index any more, though its entry is there until
-//! a merge drops it. Who puts a row with the value deletes the other one before, likewise.
+//! a merge drops it. Who puts a row with the value deletes the other one before, too.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +42,7 @@ use crate::table::TableVersion;
 
 /// Rows that are deleted while the lock is held.
 const BATCH_ROWS: usize = 16 << 10;
-/// The same where nobody waits for it.
+/// The same where no commit waits for it.
 const ROW_GROUP_BATCH_ROWS: usize = 1 << 10;
 
 /// True when rows expire by another field afterwards, or not at all.
@@ -97,7 +97,7 @@ impl EndingExpired {
         for rows in found.chunks(ROW_GROUP_BATCH_ROWS) {
             let mut catalogue = engine.lock_for_change()?;
             let same_field = core.schema().expiry_field().map(|f| f.id) == Some(field.id);
-            // Nobody waits for it: what memory is left is for commits.
+            // No commit waits for it: what memory is left is for commits.
             if !same_field || !engine.has_room_for_deletes(rows.len()) {
                 break;
             }

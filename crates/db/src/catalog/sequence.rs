@@ -15,7 +15,7 @@
 //!   `Durability::Async`.
 //! * After a crash the rest of the numbers below *given* is never given out: sequences have gaps.
 //!   They have them for other reasons, too: a commit that fails does not give its values back. A
-//!   clean close does, with a frame that lowers the number again; nobody gives out values then.
+//!   clean close does, with a frame that lowers the number again; no values are given out then.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -57,7 +57,7 @@ struct State {
     dropped: bool,
 }
 
-/// A sequence, for whoever looks at it.
+/// A sequence, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceInfo {
     /// Its name.
@@ -113,7 +113,7 @@ fn no_sequence(name: &str, sequences: &Sequences) -> Error {
 }
 
 impl Engine {
-    /// The next value of a sequence, and the frame before which it is not to be told.
+    /// The next value of a sequence, and the frame that must be durable before it is returned.
     fn take_value(&self, name: &str) -> Result<(i64, Option<Ticket>)> {
         let sequences = self.sequences.load();
         let sequence = sequences.get(name).ok_or_else(|| no_sequence(name, &sequences))?;
@@ -187,7 +187,7 @@ impl Engine {
     }
 
     /// Gives back what was made free and not given out. Under the commit lock, when the database is
-    /// closed and nobody takes values any more.
+    /// closed and no values are taken any more.
     pub fn return_values(&self, _catalogue: &mut Catalogue) {
         for (name, sequence) in self.sequences.load().iter() {
             let mut state = sequence.state();

@@ -8,8 +8,8 @@
 //! Row groups only grow at their end, so that what has been entered of each is a count of its rows.
 //! A row that dies meanwhile stays entered, which does no harm. Two rows with the same values that
 //! are found without the lock may be two versions of one row, the older of which is just dying:
-//! under the lock it is told which. The rows of loads under way are not entered: what they gathered
-//! was for a schema without the index, and they are refused.
+//! under the lock it is known which. The rows of loads under way are not entered: what they
+//! gathered was for a schema without the index, and they are refused.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -249,7 +249,7 @@ fn check_row(
         found += usize::from(lives && keys.equals(schema, (row_group, row), &values)?);
         Ok::<_, Error>(ControlFlow::<()>::Continue(()))
     })?;
-    // A row that died meanwhile, or was moved, is nobody's problem.
+    // A row that died meanwhile, or was moved, is no problem.
     let is_there = row_group.deleted(row) == 0 && table.view().row_group(row_group.id()).is_some();
     if found != 1 && is_there {
         let (what, row_id) = (keys.describe(schema, &values), row_group.row_id(row)?);

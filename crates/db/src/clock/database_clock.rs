@@ -39,7 +39,7 @@ pub(crate) struct DatabaseClock {
     pub(super) unlooked_us: i64,
     /// Elapsed time since the date was drawn towards the wall clock.
     pub(super) undrawn_us: i64,
-    /// Elapsed time since the date was asked for: by more than this it is not drawn back.
+    /// Elapsed time since the date was read: by more than this it is not drawn back.
     pub(super) unasked_us: i64,
     pub(super) suspicion: Option<Suspicion>,
     pub(super) hold: Option<Hold>,

@@ -40,7 +40,7 @@ impl DatabaseClock {
             clock.pass_boot(record, reading);
         }
         clock.last = reading;
-        // It is not drawn back below what may have been asked for.
+        // It is not drawn back below what may have been read.
         (clock.undrawn_us, clock.unasked_us) = (0, 0);
         clock.look(reading.wall_us);
         clock

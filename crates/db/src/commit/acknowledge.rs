@@ -2,8 +2,8 @@
 //!
 //! A server has many clients and few threads. Were each change to wait for the disk on the thread
 //! that makes it, no more changes could share a sync than there are threads. Within
-//! [`Database::without_waiting`] a change is applied and numbered, and whoever answers the client
-//! waits for it, with all others, by one [`Database::sync`].
+//! [`Database::without_waiting`] a change is applied and numbered, and the thread that answers the
+//! client waits for it, with all others, by one [`Database::sync`].
 
 use std::cell::Cell;
 
@@ -26,10 +26,11 @@ impl Drop for Scope {
 
 impl Database {
     /// Runs changes of rows and entries without waiting for the disk. Returns the commit up to
-    /// which the database has to be durable before anybody is told of what `run` returned, errors
-    /// included: see [`Database::is_durable`] and [`Database::sync`]. `None`: it may be told now.
+    /// which the database has to be durable before what `run` returned is reported, errors
+    /// included: see [`Database::is_durable`] and [`Database::sync`]. `None`: it may be reported
+    /// now.
     ///
-    /// Nobody reads the changes before they are durable, so `run` does not either. What is not a
+    /// No reader sees the changes before they are durable, so `run` does not either. What is not a
     /// change of rows (tables, indexes, loads) waits as ever.
     ///
     /// ```
@@ -68,7 +69,7 @@ fn identity(engine: &Engine) -> usize {
 }
 
 impl Engine {
-    /// Notes a commit for whoever waits in this thread's place; false when nobody does.
+    /// Notes a commit for the caller that waits in this thread's place; false when there is none.
     pub(crate) fn defer(&self, commit: u64) -> bool {
         match DEFERRED.get() {
             Some((engine, newest)) if engine == identity(self) => {

@@ -7,7 +7,7 @@
 //!
 //! Invariants:
 //! 1. What is entered is taken out again before the lock is let go, unless the frame has its
-//!    number: nobody else meets a table that no commit has made.
+//!    number: no other reader meets a table that no commit has made.
 //! 2. The rows of a table that is altered are of the new schema, and come after it.
 
 use std::sync::Arc;

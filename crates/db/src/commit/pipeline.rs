@@ -87,7 +87,7 @@ pub(crate) struct Staged<'r> {
     pub(crate) deletes: Vec<Existing>,
     /// Positions in `puts` by key, when there can be several.
     by_key: StagedKeys,
-    /// Nothing is to be changed: it is only to be told whether it could.
+    /// Nothing is to be changed: the answer is only whether it could.
     pub is_dry_run: bool,
     /// Whether the commit is acknowledged only once it is on the disk; else as the database says.
     pub sync: Option<bool>,
@@ -273,7 +273,7 @@ impl Engine {
             }
             let has_long = self.has_long(&current.schema, &staged);
             if has_long || spill::is_large(&staged, self.options.commit_bytes_max) {
-                // So that it can be told which versions came since.
+                // So that it is known which versions came since.
                 let guard = self.registry.register(|| self.watermarks.published())?;
                 staged.remember_deleted(&current.core)?;
                 drop(catalogue);
@@ -352,8 +352,8 @@ impl Engine {
         Ok(ticket)
     }
 
-    /// Applies deletes of rows that have expired: nobody waits for that, and whoever has read the
-    /// table finds it unchanged. Under the commit lock.
+    /// Applies deletes of rows that have expired: no thread waits for that, and a transaction that
+    /// has read the table finds it unchanged. Under the commit lock.
     pub fn apply_deletes(
         &self,
         catalogue: &mut Catalogue,
@@ -507,7 +507,7 @@ pub(crate) fn refuse_other_schema(
     let entry = entry(catalogue, id)?;
     let core = entry.writer.table();
     let is_known = |id| schema.indexes().iter().any(|index| index.id == id);
-    // Of a unique index that came since nobody has asked whether it takes the rows.
+    // A unique index that came since was not searched for the rows.
     let is_newest = core.view().schema.has_same_rows_as(schema)
         && core.uniques().iter().all(|keys| is_known(keys.index().id));
     if is_newest || planted("old_schema_accepted") {

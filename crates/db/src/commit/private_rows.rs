@@ -2,7 +2,7 @@
 //! memory, and versions of its snapshot that it has removed beside them.
 //!
 //! ```text
-//! rows in memory ─► segment, synced; nobody else knows it ─► its file goes with the transaction
+//! rows in memory ─► segment, synced, private ─► its file goes with the transaction
 //!                                         └─► commit (lock): still as the snapshot? ─► frame names
 //!                                             it ─► rows linked ─► the file is the table's
 //! ```
@@ -64,7 +64,7 @@ pub(crate) struct SegmentRows<'a> {
 }
 
 impl Engine {
-    /// Writes rows as a segment, and syncs it. Nobody knows it yet.
+    /// Writes rows as a segment, and syncs it. No view has it yet.
     pub(crate) fn write_rows(
         &self,
         current: &TableVersion,
@@ -162,7 +162,7 @@ impl PrivateRows {
         linked_bytes(core, self.row_count(), self.removed.len())
     }
 
-    /// Opens the segments anew: whoever still reads the transaction's rows sees them as they were.
+    /// Opens the segments anew: open readers of the transaction's rows see them as they were.
     pub fn open(&mut self, engine: &Engine) -> Result<()> {
         let open = |segment: &Arc<Segment>| {
             Segment::open(&engine.segment_files, &segment.entry(), &engine.arena)

@@ -1,6 +1,6 @@
 //! Whether the rows of a commit have values of a unique index that other rows have.
 //!
-//! It is asked once all changes of a commit are staged, under the commit lock: what counts is how
+//! It runs once all changes of a commit are staged, under the commit lock: what counts is how
 //! the rows are after the commit, so that two rows may exchange their values.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +54,7 @@ pub(crate) fn expect_unique_rows(
         .try_for_each(|keys| expect_unique_values((writer, schema), &view, keys, puts, terms))
 }
 
-/// An index that goes with the same commit refuses nobody.
+/// An index that goes with the same commit refuses nothing.
 fn stays(keys: &UniqueKeys, schema: &Schema) -> bool {
     schema.indexes().iter().any(|index| index.id == keys.index().id)
 }

@@ -47,7 +47,7 @@ impl TableWrites<'_> {
 pub(crate) struct CommitOptions<'a> {
     /// Whether the commit is acknowledged only once it is on the disk; else as the database says.
     pub sync: Option<bool>,
-    /// What is to hold in addition, under the commit lock; asked again where that was let go.
+    /// What is to hold in addition, under the commit lock; checked again where that was let go.
     pub validate: &'a dyn Fn(&mut Catalogue) -> Result<()>,
     /// What becomes of the tables themselves.
     pub definitions: Option<&'a NewDefinitions>,
@@ -81,7 +81,7 @@ impl From<Error> for Stop {
 }
 
 impl Engine {
-    /// One atomic commit: `stage` validates the changes of each table, which it is told by its
+    /// One atomic commit: `stage` validates the changes of each table, which it knows by its
     /// place among the parts, under the commit lock. Returns the commit's number; 0 when nothing
     /// was changed.
     pub fn commit_writes<'r>(
@@ -112,7 +112,7 @@ impl Engine {
             match outcome {
                 Ok(ticket) => ticket,
                 Err(Stop::Before) if !parts.is_empty() => {
-                    // So that it can be told which versions came since.
+                    // So that it is known which versions came since.
                     let guard = self.registry.register(|| self.watermarks.published())?;
                     for TableWrites { current, staged, .. } in &mut parts {
                         staged.remember_deleted(&current.core)?;

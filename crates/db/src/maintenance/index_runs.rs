@@ -86,7 +86,7 @@ impl Engine {
             self.back_off(table.id(), TableJob::BuildRun, matches!(built, Some(Err(_))));
             match built {
                 Some(Ok(())) => {
-                    // Nobody else tells of it then.
+                    // Nothing else reports it then.
                     failed.iter().for_each(|e| self.note_error(e));
                     return Ok(true);
                 }
@@ -97,7 +97,7 @@ impl Engine {
         failed.map_or(Ok(false), Err)
     }
 
-    /// Builds all runs that a table's segments should have and do not; `progress` is told how many
+    /// Builds all runs that a table's segments should have and do not; `progress` gets how many
     /// runs there are, and how many there should be.
     pub(crate) fn build_runs(
         self: &Arc<Self>,
@@ -144,7 +144,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives a segment that nobody knows yet its runs, of rows that are still in memory.
+    /// Gives a segment that no view has yet its runs, of rows that are still in memory.
     pub(crate) fn write_runs(
         self: &Arc<Self>,
         table: TableId,

@@ -8,7 +8,7 @@
 //! 3. make a checkpoint, when the log is too long;
 //! 4. merge segments that are a twentieth dead, or too many;
 //! 5. build the runs of indexes that are missing;
-//! 6. remove value files that nobody holds, and rewrite what refers to those that are mostly
+//! 6. remove value files without a holder, and rewrite what refers to those that are mostly
 //!    garbage.
 //!
 //! Before each job the log's reserve is filled, where the disk was full before.
@@ -91,14 +91,14 @@ pub(crate) struct State {
     pub failure: Option<Error>,
     /// A job is running: another caller leaves it alone.
     running: bool,
-    /// How many callers have a job of their own that is to run next: whoever does one job after
-    /// another would keep them from it for as long as something is due.
+    /// How many callers have a job of their own that is to run next: the task that does one job
+    /// after another would keep them from it for as long as something is due.
     waiting: usize,
     /// How many callers build runs themselves, and wait for them.
     building: usize,
 }
 
-/// Whoever is at a job. It is over when this is dropped, by a panic, too: the next one would wait
+/// The holder of a job. It is over when this is dropped, by a panic, too: the next one would wait
 /// for ever.
 struct Running<'e>(&'e Engine);
 
@@ -132,7 +132,7 @@ impl Engine {
     }
 
     /// Does the most urgent job, if there is one. False when there is nothing to do, or another
-    /// thread is at it. Whoever is not `patient` tries what has just failed once more.
+    /// thread is at it. A caller that is not `patient` tries what has just failed once more.
     pub(crate) fn maintain(self: &Arc<Self>, patient: bool) -> Result<bool> {
         let mut state = self.maintenance_state();
         if state.running || state.waiting > 0 {
@@ -168,7 +168,7 @@ impl Engine {
         match (self.do_less_urgent_job(), built) {
             (Ok(false), Err(failed)) => Err(failed),
             (done, built) => {
-                // Nobody else tells of it then.
+                // Nothing else reports it then.
                 built.err().iter().for_each(|e| self.note_error(e));
                 Ok(done? || settled)
             }
@@ -263,7 +263,7 @@ impl Engine {
         settled.is_some()
     }
 
-    /// A snapshot ended: dead rows that it saw may go, and what only it asked for.
+    /// A snapshot ended: dead rows that it saw may go, and what only it needed.
     pub(crate) fn wake_for_reclaim(&self) {
         let state = self.maintenance_state();
         let has_past = self.names.load().has_past();

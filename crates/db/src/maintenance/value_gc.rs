@@ -3,7 +3,7 @@
 //! * A file that is more than half garbage is *due*: the row groups whose rows refer to it are
 //!   rewritten, one after another, and their values go to the current file.
 //! * So are small files, once there are many: each opening begins a new one.
-//! * A file that nobody holds goes, once what let go of it is durable.
+//! * A file without a holder goes, once what let go of it is durable.
 //!
 //! Other rewriting copies no long value: it only drops what refers to them.
 
@@ -50,7 +50,7 @@ pub(super) enum CollectionThreshold {
 }
 
 impl Engine {
-    /// Removes the value files that nobody holds. False when there are none.
+    /// Removes the value files without a holder. False when there are none.
     pub(super) fn remove_unused_values(&self) -> Result<bool> {
         let values = self.segment_files.values();
         let unused = values.unused();

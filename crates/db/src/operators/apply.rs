@@ -11,8 +11,8 @@ use crate::transaction::Seen;
 use crate::{Modified, Result, Row, Table, TransactionTable};
 
 impl Table {
-    /// Applies an update to the row with a key, as one: nobody changes the row between its reading
-    /// and its writing. Returns the row before and the row now.
+    /// Applies an update to the row with a key, as one: no commit changes the row between its
+    /// reading and its writing. Returns the row before and the row now.
     ///
     /// ```
     /// use esker::{DataType, Modified, Options, Schema, Update};
@@ -64,8 +64,8 @@ impl TransactionTable<'_> {
     /// and the row now.
     ///
     /// # Errors
-    /// As for [`Table::apply`], but that what others commit meanwhile, and unique values, are told
-    /// by [`crate::Transaction::commit`].
+    /// As for [`Table::apply`], but that what others commit meanwhile, and unique values, are
+    /// reported by [`crate::Transaction::commit`].
     pub fn apply(&self, key: &[Value], update: &Update) -> Result<Modified> {
         let schema = Arc::clone(self.schema());
         let key = fit_key(&schema, key)?;

@@ -2,9 +2,10 @@
 //!
 //! An [`Update`] is a list of operators, each with a path. Before anything is locked it is bound to
 //! a schema: paths are taken apart, operands become what the fields take, and what can never be
-//! done is refused. Then, where a row is changed, be it under the commit lock or in a transaction,
-//! the bound update makes the new row of the old one in memory: nobody comes between reading and
-//! writing, and a failure leaves nothing behind. What is logged is the row that came of it.
+//! done is refused. Then, where a row is changed, whether under the commit lock or in a
+//! transaction, the bound update makes the new row of the old one in memory: nothing comes between
+//! reading and writing, and a failure leaves nothing behind. What is logged is the row that came of
+//! it.
 
 mod apply;
 mod bound;

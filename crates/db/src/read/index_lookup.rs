@@ -32,7 +32,7 @@ pub struct Finder<'a> {
 struct Searched<'a> {
     part: &'a SnapshotPart,
     run: Option<Arc<IndexRun>>,
-    /// No row has to be asked whether it is visible.
+    /// No row has to be tested for being visible.
     all_visible: bool,
 }
 

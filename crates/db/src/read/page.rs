@@ -24,7 +24,7 @@ pub struct PageOptions {
     /// Whether all rows are counted, too.
     pub total: bool,
     /// Whether all pages are of one snapshot, which the database holds until no page of it was
-    /// asked for during [`Options::cursor_hold`](crate::Options::cursor_hold).
+    /// used during [`Options::cursor_hold`](crate::Options::cursor_hold).
     pub snapshot: bool,
     /// The values of the query's parameters, by position.
     pub parameters: Arc<[Value]>,
@@ -55,7 +55,7 @@ impl HeldSnapshots {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets those go that nobody has asked for lately.
+    /// Lets those go that were not used lately.
     pub(crate) fn expire(&self) {
         let now_ns = self.environment.clock.monotonic_ns();
         let hold_ns = u64::try_from(self.hold.as_nanos()).unwrap_or(u64::MAX);
@@ -103,7 +103,7 @@ impl HeldSnapshots {
 }
 
 impl Engine {
-    /// Lets snapshots of cursors go that nobody has asked for lately.
+    /// Lets snapshots of cursors go that were not used lately.
     pub(crate) fn expire_held_snapshots(&self) {
         if let Some(held) = self.held_snapshots.get().and_then(Weak::upgrade) {
             held.expire();

@@ -64,7 +64,7 @@ impl Snapshot {
         Self::take_at(engine, ReaderKind::ReadOnly, || engine.visible())
     }
 
-    /// As of what is published, which may not be durable: whoever reads so has to wait before it
+    /// As of what is published, which may not be durable: such a reader has to wait before it
     /// tells anybody. For a transaction that may write.
     pub(crate) fn take_published(engine: &Arc<Engine>) -> Result<Self> {
         Self::take_at(engine, ReaderKind::ReadWrite, || engine.watermarks.published())

@@ -113,7 +113,7 @@ impl<T: Record> TypedTable<T> {
     ///
     /// # Errors
     /// As for [`Table::insert`]; `InvalidInput` when the table was changed and the struct no longer
-    /// agrees with it. Likewise below.
+    /// agrees with it. The same below.
     pub fn insert(&self, record: &T) -> Result<u64> {
         self.put(record, true)
     }

@@ -276,7 +276,7 @@ impl<'a> FileEntries<'a> {
         Ok(true)
     }
 
-    /// Appends the entries of a part. Parts are asked for in order.
+    /// Appends the entries of a part. Parts come in order.
     fn take_part(
         &mut self,
         import: &Import<'_>,

@@ -164,7 +164,7 @@ impl StagedUniques {
     }
 }
 
-/// True when nobody sees a row any more: it has no values.
+/// True when no reader sees a row any more: it has no values.
 fn has_expired(writer: &TableWriter, view: &View, holder: &Holder) -> Result<bool> {
     match (view.schema.expiry_field(), view.resolve(holder.location)) {
         (Some(field), Resolved::Row(row_group, row)) => {

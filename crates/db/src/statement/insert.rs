@@ -235,7 +235,7 @@ impl<'r> Puts<'_, 'r> {
     }
 
     /// Stages rows, one after another: each sees those before it. Returns how many were added or
-    /// changed. `check_cancelled` is asked before each of them.
+    /// changed. `check_cancelled` is called before each of them.
     fn put(
         mut self,
         writer: &mut TableWriter,

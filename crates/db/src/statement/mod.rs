@@ -38,7 +38,7 @@ use crate::engine::Engine;
 /// How many rows are changed between two looks at the time.
 pub(crate) const ROWS_PER_LOOK: usize = 256;
 
-/// Asked before each of many rows, by position: whether to go on.
+/// Called before each of many rows, by position: whether to go on.
 pub(crate) type CancellationCheck<'a> = &'a dyn Fn(usize) -> Result<()>;
 
 /// What is run with limits.
@@ -84,7 +84,7 @@ impl ChangeOptions {
 pub struct Changed {
     /// How many rows it added, changed or removed.
     pub rows: u64,
-    /// What it answers of each of them, where it was asked.
+    /// What it returns of each of them, where that is wanted.
     pub returning: Option<QueryResult>,
 }
 
@@ -116,7 +116,7 @@ impl Database {
     }
 
     /// Runs a statement that changes rows, with parameters or only to see what it would do, and
-    /// answers what it was asked to return of the rows.
+    /// answers what it is to return of the rows.
     ///
     /// # Errors
     /// As for [`Database::change`]; and what computing the answer fails with. Nothing is changed

@@ -23,7 +23,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// None so far, for what is asked.
+    /// None so far, for what is wanted.
     pub fn new(schema: &Schema, items: Option<&[SelectItem]>) -> Self {
         let are_named = items.into_iter().flatten().any(|item| names_version(schema, &item.expr));
         let is_free = |name: &&str| are_named && version_of(schema, name).is_some();

@@ -21,7 +21,7 @@ struct RowIdPart<'a> {
     inner: SourcePart<'a>,
     /// The position of the row ids.
     position: usize,
-    /// The ids of each zone, once they were asked for: only where rows match.
+    /// The ids of each zone, once they were needed: only where rows match.
     zones: Vec<OnceLock<Vec<u64>>>,
 }
 

@@ -57,7 +57,7 @@ impl Table {
         Ok(found.into_iter().map(u64::from).sum())
     }
 
-    /// As [`Table::update_many`] for updates that were asked for one by one: says of each whether
+    /// As [`Table::update_many`] for updates that came one by one: says of each whether
     /// there was a row, and fails, having changed nothing, where one of them alone would, or where
     /// what comes of them one by one may be something else.
     #[doc(hidden)]
@@ -71,8 +71,8 @@ impl Table {
         })
     }
 
-    /// Whether there was a row, of each. With a most of bytes, what is told of each, and what an
-    /// error of one is, is what a commit of its own would have told.
+    /// Whether there was a row, of each. With a most of bytes, what is returned of each, and what
+    /// an error of one is, is what a commit of its own would have returned.
     fn update_batch<N: AsRef<str>>(
         &self,
         current: &TableVersion,

@@ -1,4 +1,4 @@
-//! What a transaction has made of the tables themselves. Nobody else sees it before the commit.
+//! What a transaction has made of the tables themselves. No other reader sees it before the commit.
 //!
 //! ```text
 //! names:  "orders" ─► table 3        tables: 3 ─► was "orders", schema v2; is "old_orders", v3

@@ -251,7 +251,7 @@ impl TransactionBucket<'_> {
     /// Puts an entry, in the place of the one with its key.
     ///
     /// # Errors
-    /// As for [`crate::Bucket::put`], but that what others commit meanwhile is told by
+    /// As for [`crate::Bucket::put`], but that what others commit meanwhile is reported by
     /// [`Transaction::commit`]; `OverBudget` when the changes take too much memory.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.put_with(key, value, PutOptions::new())

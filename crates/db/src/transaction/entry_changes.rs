@@ -50,7 +50,7 @@ impl TransactionBucket<'_> {
     /// Puts entries, all or none; of two with one key the last wins.
     ///
     /// # Errors
-    /// As for [`TransactionBucket::put`]; nothing is changed then; likewise below.
+    /// As for [`TransactionBucket::put`]; nothing is changed then; the same below.
     pub fn put_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         entries: impl IntoIterator<Item = (K, V)>,

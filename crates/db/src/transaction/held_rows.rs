@@ -1,4 +1,4 @@
-//! Queries whose rows nobody else may change before the commit.
+//! Queries whose rows no other commit may change before this one.
 
 use esker_format::schema::ROW_ID_NAME;
 use esker_format::{Schema, Value, ValueRef};
@@ -12,10 +12,10 @@ use crate::{Error, QueryOptions, Result};
 
 impl Transaction {
     /// Answers a query of the rows of one table, and holds each row that it answers as
-    /// [`TransactionTable::get_for_update`] does: when another commit changes or removes one
-    /// before this transaction commits, the commit fails with a `Conflict` that names table and
-    /// key. Nobody waits, and rows that come meanwhile are not held. Beyond some hundred thousand
-    /// rows the whole table is held.
+    /// [`TransactionTable::get_for_update`] does: when another commit changes or removes one before
+    /// this transaction commits, the commit fails with a `Conflict` that names table and key. No
+    /// thread waits, and rows that come meanwhile are not held. Beyond some hundred thousand rows
+    /// the whole table is held.
     ///
     /// A filter may have subqueries; what these read is not held. Going back to a savepoint does
     /// not let go.

@@ -1,5 +1,5 @@
 //! Transactions: changes of any number of tables and buckets that become visible together, or not
-//! at all, made upon one view of the database.
+//! at all, made on one view of the database.
 //!
 //! ```text
 //! begin ─► snapshot (registered) ─► reads: own changes, else the snapshot
@@ -9,13 +9,13 @@
 //!           ─► unlock ─► wait for durability
 //! ```
 //!
-//! Nothing is locked before the commit, so that a transaction that is forgotten holds up nobody,
+//! Nothing is locked before the commit, so that a transaction that is forgotten holds up no other,
 //! and its end costs nothing: dropping it is rolling it back.
 //!
 //! Invariants:
 //! 1. The snapshot of a transaction that writes is of what is *published*, not only of what is
-//!    visible: who has just been overtaken would else be overtaken again until the other's sync
-//!    has ended. What it reads may therefore not be durable; no answer leaves it before it is
+//!    visible: a transaction that was just overtaken would be overtaken again until the other's
+//!    sync has ended. What it reads may therefore not be durable; no answer leaves it before it is
 //!    (protocol rule 2), but for the closure of [`Database::transact`], which waits at its end.
 //! 2. What a statement has changed is undone when it fails: a transaction is never half of one.
 //! 3. The commit validates under the same hold of the commit lock under which it is numbered.
@@ -67,7 +67,7 @@ use write_buffer::{Change, Changes, Undo};
 /// Reservations grow by so many bytes.
 const RESERVED_AT_ONCE: u64 = 256 << 10;
 
-/// Changes upon one view of the database, which become visible and durable together, or not at
+/// Changes on one view of the database, which become visible and durable together, or not at
 /// all. Dropping it rolls it back. It may be used from several threads, one after another.
 ///
 /// ```
@@ -91,7 +91,7 @@ pub struct Transaction {
     engine: Arc<Engine>,
     snapshot: Snapshot,
     options: TransactionOptions,
-    /// What it reads may be told before it is durable: somebody else waits for that.
+    /// What it reads may be returned before it is durable: the caller waits for that.
     waits_at_end: bool,
     /// Which of all transactions it is.
     number: u64,
@@ -230,7 +230,7 @@ impl Transaction {
         if schema.expiry_field().is_some() { self.moment() } else { Moment::FIRST }
     }
 
-    /// Waits until what the transaction reads may be told.
+    /// Waits until what the transaction reads may be returned.
     pub(crate) fn settle(&self) -> Result<()> {
         if self.waits_at_end {
             return Ok(());

@@ -1,6 +1,6 @@
 //! The rows that a transaction has changed, in columns, for its queries.
 //!
-//! They lie in groups like those of a table, which nobody else knows. Where a commit number would
+//! They lie in groups like those of a table, which no view has. Where a commit number would
 //! stand, there is the number of the query that they were made for, so that an answer that is
 //! still being read is not disturbed by later changes: it sees the rows up to its number.
 

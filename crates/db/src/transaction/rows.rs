@@ -121,9 +121,9 @@ impl<'t> TransactionTable<'t> {
     /// Adds a row; returns its row id, which is its key when the key is generated.
     ///
     /// # Errors
-    /// As for [`crate::Table::insert`], but that what others commit meanwhile is told by
+    /// As for [`crate::Table::insert`], but that what others commit meanwhile is reported by
     /// [`Transaction::commit`]; `OverBudget` when the changes take too much memory; `ReadOnly` in a
-    /// transaction that only reads. Nothing is changed then; likewise below.
+    /// transaction that only reads. Nothing is changed then; the same below.
     pub fn insert(&self, row: &[Value]) -> Result<u64> {
         let mut state = self.transaction.state();
         let row = fit_row(self.schema(), row)?.into_owned();
@@ -253,14 +253,14 @@ impl<'t> TransactionTable<'t> {
     /// A key was looked up: that there is no such row is something that was read, too. It counts
     /// whatever becomes of the change that it was for.
     pub(crate) fn note_read(&self, state: &mut State, key: &[ValueRef<'_>]) {
-        // Nobody else changes a table that is not there yet.
+        // No other commit changes a table that is not there yet.
         let is_new = state.definition(&self.current).is_some_and(|table| table.is_new());
         if self.transaction.remembers_reads() && !is_new {
             state.reads.note_key(&self.current, &self.bytes_of(key), key);
         }
     }
 
-    /// Nobody else may change a key before the commit.
+    /// No other commit may change a key before this one.
     pub(super) fn hold(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<()> {
         self.transaction.expect_writes()?;
         if state.definition(&self.current).is_some_and(|table| table.is_new()) {
@@ -396,7 +396,7 @@ impl<'t> TransactionTable<'t> {
         seen: &Seen,
     ) -> Result<()> {
         // Of a row that came and went within the transaction nothing is left to be compared once
-        // files have been written: that nobody else has put the key is looked at as what was read.
+        // files have been written: that no other commit has put the key counts as read.
         let is_new = state.definition(&self.current).is_some_and(|table| table.is_new());
         if seen.base == BaseVersion::Absent && !is_new && !self.schema().key_positions().is_empty()
         {

@@ -88,7 +88,7 @@ impl Savepoints {
 }
 
 impl State {
-    /// Nobody goes back any more where there is no savepoint.
+    /// Without a savepoint nothing goes back any more.
     pub(super) fn forget_undo(&mut self) {
         if self.savepoints.stack.is_empty() {
             self.undo.clear();

@@ -124,7 +124,7 @@ impl Transaction {
                 }
                 BaseVersion::Unknown => {}
             }
-            // Nobody has looked, or it was found so long ago that it is forgotten where it went.
+            // It was not looked up, or so long ago that it is forgotten where it went.
             let found = self.look_for(current, change)?;
             if found == change.base {
                 return Err(Error::corrupt("a row that a transaction hides leads nowhere"));

@@ -235,8 +235,8 @@ impl Spilled {
         }
     }
 
-    /// The row of a key is as if it had not been put. What cannot be read is told by whoever looks
-    /// next.
+    /// The row of a key is as if it had not been put. What cannot be read is an error of the next
+    /// look-up next.
     pub fn forget(&mut self, current: &TableVersion, bytes: &[u8]) {
         match self.find(current, bytes) {
             Ok(Some(place)) => self.mark_deleted(place),

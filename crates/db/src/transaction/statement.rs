@@ -91,14 +91,14 @@ impl Transaction {
     /// changed or removed.
     ///
     /// # Errors
-    /// As for [`crate::Database::change`], but that what others commit meanwhile is told by
+    /// As for [`crate::Database::change`], but that what others commit meanwhile is reported by
     /// [`Transaction::commit`].
     pub fn change(&self, change: &Change) -> Result<u64> {
         self.change_with(change, &ChangeOptions::default()).map(|changed| changed.rows)
     }
 
     /// Runs a statement that changes rows, with parameters or only to see what it would do, and
-    /// answers what it was asked to return of the rows.
+    /// answers what it is to return of the rows.
     ///
     /// # Errors
     /// As for [`Transaction::change`].

@@ -57,7 +57,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As for [`crate::Database::create_table`]; `ReadOnly` in a transaction that only reads. That
-    /// another commit has created a table of this name is told by [`Transaction::commit`].
+    /// another commit has created a table of this name is reported by [`Transaction::commit`].
     pub fn create_table(&self, name: &str, schema: Schema) -> Result<TransactionTable<'_>> {
         validate_name("table", name)?;
         Checks::of(&schema)?;
@@ -83,7 +83,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `NotFound` when the transaction sees none of this name, `ReadOnly`. That another commit has
-    /// altered, renamed or dropped it is told by [`Transaction::commit`].
+    /// altered, renamed or dropped it is reported by [`Transaction::commit`].
     pub fn drop_table(&self, name: &str) -> Result<()> {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {

@@ -1,4 +1,4 @@
-//! Running a transaction again until nobody is in its way.
+//! Running a transaction again until none conflicts with it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::{Transaction, TransactionOptions};
 use crate::engine::Engine;
 use crate::{Database, Error, ErrorKind, Result};
 
-/// How often a transaction is begun before its conflict is told.
+/// How often a transaction is begun before its conflict is returned.
 const ATTEMPTS_MAX: u32 = 1_000;
 /// Attempts that follow at once.
 const ATTEMPTS_AT_ONCE: u32 = 3;

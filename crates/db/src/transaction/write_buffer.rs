@@ -1,4 +1,4 @@
-//! What a transaction has changed of one table. Nobody else sees it before the commit.
+//! What a transaction has changed of one table. No other reader sees it before the commit.
 //!
 //! ```text
 //! by_key: key ─► before: which row of the snapshot has the key, if there is one
@@ -36,7 +36,7 @@ const UNDO_BYTES: usize = 96;
 /// The row of a key in the snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BaseVersion {
-    /// Nobody has looked.
+    /// It was not looked up.
     Unknown,
     /// There is none.
     Absent,
@@ -113,7 +113,7 @@ pub(super) struct Changes {
     pub own: Option<OwnRows>,
     /// What has been written to files.
     pub spilled: Spilled,
-    /// Where the versions of the snapshot are that do not show, as far as somebody has asked.
+    /// Where the versions of the snapshot are that do not show, as far as they were looked up.
     pub places: Option<Arc<PinnedLocations>>,
     /// Bytes of the changes, about.
     pub bytes: usize,
@@ -230,7 +230,7 @@ impl Changes {
         let schema = &self.current.schema;
         let is_generated = schema.key_positions().is_empty();
         if is_generated && change.base == BaseVersion::Absent {
-            // Nobody else has its key.
+            // No other row has its key.
             let PendingVersion::Row(row) = &change.now else { return Ok(()) };
             let (row_id, uniques) = (change.new_row_id, Vec::new());
             let hash = writer.table().hasher().hash_row_id(row_id);

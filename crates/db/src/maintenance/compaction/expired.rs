@@ -5,7 +5,7 @@
 //!
 //! A rewrite drops what has expired for every reader. Beside a snapshot that is held for long, rows
 //! that came after it would pile up: for it the time stands still. So these are deleted, as anybody
-//! might, in commits of which nobody takes notice, since for whoever reads from then on they are
+//! might, in commits that no reader notices, since from then on they are
 //! absent; what is dead goes by the rules of what is dead.
 
 use std::sync::Arc;

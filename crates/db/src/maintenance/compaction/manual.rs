@@ -30,7 +30,7 @@ impl Database {
     /// writers. Segments of a table that is ordered by key are disjoint then. A dry run only
     /// counts.
     ///
-    /// `progress` is told how many rows are done, of how many that all tables had at first: at
+    /// `progress` gets how many rows are done, of how many that all tables had at first: at
     /// the beginning, with each segment that is written, and once all are.
     ///
     /// Rows that a snapshot still sees stay.
@@ -78,7 +78,7 @@ impl Database {
         let engine = self.engine();
         let mut wrong = Vec::new();
         for name in self.tables() {
-            // Nobody changes the counter while the lock is held.
+            // No commit changes the counter while the lock is held.
             let catalogue = engine.lock();
             let Some(core) = engine.names.load().newest().get(&name).cloned() else { continue };
             let view = core.view();

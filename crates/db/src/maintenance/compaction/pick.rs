@@ -82,7 +82,7 @@ impl Engine {
             self.back_off(table.id(), TableJob::Merge, merged.is_err());
             match merged {
                 Ok(true) => {
-                    // Nobody else tells of it then.
+                    // Nothing else reports it then.
                     failed.iter().for_each(|e| self.note_error(e));
                     return Ok(true);
                 }
@@ -266,7 +266,7 @@ impl Engine {
 /// A row group that is not worth rewriting yet. Counting costs time: it is not done again before it
 /// may come to something else.
 pub(crate) struct SkipCache {
-    /// Those who might see a version that was dead then: whoever comes and goes later does not.
+    /// Those who might see a version that was dead then: later readers do not.
     readers: ReadCommits,
     /// When the last of the dead had died.
     newest: u64,

@@ -53,7 +53,7 @@ impl<'a> Progress<'a> {
 /// A segment that may be rewritten.
 struct Candidate {
     row_group: RowGroup,
-    /// It has rows or long values that nobody can see any more.
+    /// It has rows or long values that no reader can see any more.
     has_garbage: bool,
     /// What a rewritten segment would have of what it can have so much of: see [`Sizes`].
     sizes: Vec<u64>,
@@ -134,7 +134,7 @@ impl Engine {
         own: Vec<RowGroup>,
         progress: &mut Progress<'_>,
     ) -> Result<Option<Vec<RowGroup>>> {
-        // It may take long, and whoever writes meanwhile waits for memory.
+        // It may take long, and writers wait for memory meanwhile.
         self.do_urgent_job()?;
         let readers = self.read_commits();
         let mut tell = |rows| progress.pass(rows);
@@ -147,7 +147,7 @@ impl Engine {
         Ok(Some(now))
     }
 
-    /// What is to be rewritten together, as far as it can be told before anything is. Segments that
+    /// What is to be rewritten together, as far as it is known before anything is. Segments that
     /// overlap become disjoint in as many merges as it takes.
     fn planned(&self, table: &TableCore, row_groups: &[RowGroup]) -> Result<Vec<Vec<RowGroup>>> {
         let schema = table.schema();
