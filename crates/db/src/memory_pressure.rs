@@ -47,7 +47,7 @@ impl Engine {
     }
 
     /// Has a group sealed, and waits a little for that. False when there is nothing to seal, or
-    /// nobody who would.
+    /// no task that would.
     fn seal_for_memory(&self, failures: &mut Option<u64>) -> Result<bool> {
         if !self.is_durable() || !self.options.background {
             return Ok(false);

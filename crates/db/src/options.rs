@@ -326,8 +326,9 @@ impl Options {
         self
     }
 
-    /// When statements read the indexes of tables: where that is thought to be cheaper, unless told
-    /// otherwise. The answers are the same; for tests, which force what chance would seldom choose.
+    /// When statements read the indexes of tables: where that is thought to be cheaper, unless this
+    /// says otherwise. The answers are the same; for tests, which force what chance would seldom
+    /// choose.
     ///
     /// ```
     /// use esker::{IndexUse, Options};

@@ -5,7 +5,7 @@ use std::fmt;
 use esker::ErrorKind;
 pub use esker_wire::Code;
 
-/// The result of what a client asked.
+/// The result of a request.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What a client can do about an error of the engine.
@@ -67,8 +67,8 @@ impl Error {
         Self::new(Code::LimitExceeded, message)
     }
 
-    /// Why not all is told of a statement that changed something: sending it again might change it
-    /// twice.
+    /// Why not all is answered of a statement that changed something: sending it again might change
+    /// it twice.
     #[must_use]
     pub(crate) fn though_done(self) -> Self {
         let message = format!("the statement was done, but its answer is lost: {}", self.message);

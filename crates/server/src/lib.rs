@@ -3,7 +3,7 @@
 //! | module | what it defines |
 //! |---|---|
 //! | [`auth`] | who comes in, to which database, and what they may do |
-//! | [`config`] | what a server is told: file, environment, flags |
+//! | [`config`] | what a server runs with: file, environment, flags |
 //! | [`error`] | the one error of all protocols, with its stable codes |
 //! | [`monitor`] | who is connected, what is counted, log lines |
 //! | [`protocol`] | the wire protocol, JSON lines, Redis's protocol, HTTP |

@@ -91,8 +91,8 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// As a gate was told; what it counts is among the metrics of the gate. Where there is a
-    /// certificate, plain connections are for addresses of this machine alone.
+    /// By the configuration of access control; what it counts is among its metrics. Where there is
+    /// a certificate, plain connections are for addresses of this machine alone.
     ///
     /// # Errors
     /// What is wrong with the certificate.
@@ -221,7 +221,7 @@ impl Server {
             let _ = listener.await;
         }
         if let Some(path) = &self.shared.config.unix {
-            // Whoever connects from now on is told that nobody is there.
+            // New connections are refused from now on.
             let _ = esker_vfs::Environment::os().files.remove(path);
         }
         let emptied = async {
@@ -291,7 +291,7 @@ fn serve(stream: Stream, shared: &Arc<Shared>, protocol: Protocol) {
     }
     tokio::spawn(async move {
         let shared = &counted.0;
-        // What went wrong with a socket is nobody's but the client's.
+        // What went wrong with a socket concerns its client alone.
         let _ = match (shake_hands(stream, shared, protocol).await, protocol) {
             (Ok(stream), Protocol::Resp) => resp::serve(stream, shared).await,
             (Ok(stream), Protocol::Wire) => binary::serve(stream, shared).await,
@@ -303,7 +303,7 @@ fn serve(stream: Stream, shared: &Arc<Shared>, protocol: Protocol) {
 /// The first byte of a client that speaks TLS.
 const HANDSHAKE: u8 = 22;
 
-/// What a client is told that does not encrypt where it has to.
+/// What a client gets that does not encrypt where it has to.
 const PLAIN_WIRE: &[u8] =
     b"{\"error\":{\"code\":\"invalid_request\",\"message\":\"expected TLS: this \
     port is reached from other machines\"}}\n";
@@ -316,7 +316,7 @@ async fn shake_hands(stream: Stream, shared: &Shared, protocol: Protocol) -> io:
     let Some(tls) = &config.tls else { return Ok(stream) };
     let Stream::Tcp(mut socket) = stream else { return Ok(stream) };
     let patience = config.stall_timeout;
-    // Clients of Redis's protocol keep connections that have not asked anything yet.
+    // Clients of Redis's protocol keep connections that have sent nothing yet.
     let (until_first, is_plain_allowed, refusal) = match protocol {
         Protocol::Wire => (patience, config.is_plain_allowed, PLAIN_WIRE),
         Protocol::Resp => (config.idle_timeout, config.is_plain_resp_allowed, PLAIN_RESP),

@@ -279,8 +279,8 @@ impl Bucket {
     /// Waits until all that was written so far, by any thread, is on the disk.
     ///
     /// # Errors
-    /// `OutcomeUnknown` when a write or a sync failed: of what was not on the disk before, nobody
-    /// knows. Writes are refused as `Poisoned` from then on.
+    /// `OutcomeUnknown` when a write or a sync failed: what was not on the disk before may
+    /// be lost. Writes are refused as `Poisoned` from then on.
     pub fn sync(&self) -> Result<()> {
         self.table.engine.sync()
     }

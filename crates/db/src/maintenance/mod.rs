@@ -85,8 +85,8 @@ pub(crate) struct State {
     is_reserve_short: bool,
     /// Why the last job failed.
     pub last_error: Option<String>,
-    /// How many jobs have failed, and what the last of them met: writers that wait for memory are
-    /// told.
+    /// How many jobs have failed, and what the last of them met: writers that wait for memory
+    /// get it.
     pub failures: u64,
     pub failure: Option<Error>,
     /// A job is running: another caller leaves it alone.

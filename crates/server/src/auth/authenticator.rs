@@ -24,7 +24,7 @@ pub trait Authenticator: fmt::Debug + Send + Sync {
         true
     }
 
-    /// A session for whoever shows a token, or none, on a database, or the only one.
+    /// A session for a token, or none, on a database, or the only one.
     ///
     /// # Errors
     /// `Unauthenticated`, `Forbidden`, `NotFound`.

@@ -72,7 +72,7 @@ impl Tls {
     }
 
     /// Looks at the files if that was not done lately. Waits for the disk. What does not fit
-    /// leaves the certificate as it is, and is told.
+    /// leaves the certificate as it is, and is reported.
     ///
     /// # Errors
     /// As for [`Tls::open`].

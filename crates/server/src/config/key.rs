@@ -11,7 +11,7 @@ use esker::Durability;
 use super::quantity::{bytes_text, duration_text};
 use super::{Config, LogFormat, Origins, parse_bytes, parse_duration};
 
-/// One thing that a server may be told.
+/// One thing that can be configured.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// Its name in the file, with the table in front: `http.listen`.

@@ -1,4 +1,4 @@
-//! What a server is told: a TOML file, the environment, flags, in rising order of weight.
+//! What a server runs with: a TOML file, the environment, flags, in rising order of weight.
 //!
 //! Each key stands once, in [`KEYS`], with its default, its meaning and how it is read. The file,
 //! the variables (`ESKER_` and the key in capitals, `_` for `.`), the flags (`--` and the key, `-`
@@ -39,7 +39,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Everything that a server may be told.
+/// Everything that can be configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Where the wire protocol is served.

@@ -1,4 +1,5 @@
-//! Who is connected, and what runs for whom: listed for administrators, who may end it.
+//! The clients that are connected, and what runs for each: listed for administrators, who may end
+//! it.
 //!
 //! A connection that has said who it is takes a seat, and so does a transaction of HTTP, which
 //! lasts over several requests, and what else takes long there. A seat is given up with the last
@@ -15,7 +16,7 @@ use tokio::sync::Notify;
 use crate::session::{Canceller, RequestSummary};
 use crate::tenant::TenantName;
 
-/// How much of a statement is told, in characters.
+/// How much of a statement is shown, in characters.
 const TEXT_MAX: usize = 4_096;
 
 /// All seats of a server.
@@ -48,7 +49,7 @@ pub struct SeatInfo {
 /// What is listed of a request under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunningInfo {
-    /// What was asked, as slow statements are told.
+    /// The request, as slow statements show it.
     pub statement: String,
     /// For how long it has been running.
     pub elapsed_ms: u64,

@@ -10,10 +10,10 @@ use esker::ClockInfo;
 use crate::auth::access_control::AccessControl;
 use crate::tenant::TenantName;
 
-/// How often the databases are asked.
+/// How often the databases are looked at.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// What was told last of each database.
+/// What was logged last of each database.
 #[derive(Debug, Default)]
 struct ClockWatch {
     suspect: BTreeMap<TenantName, bool>,

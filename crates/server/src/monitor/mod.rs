@@ -5,7 +5,7 @@
 //! | [`active_sessions`] | who is connected, and what runs for them |
 //! | [`metrics`] | what is counted, and slow statements |
 //! | [`logging`] | log lines |
-//! | `clock_watch` | a suspect clock, told to the log |
+//! | `clock_watch` | a suspect clock, written to the log |
 
 pub mod active_sessions;
 pub(crate) mod clock_watch;

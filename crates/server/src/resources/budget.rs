@@ -24,7 +24,7 @@ pub struct Budget {
     used: AtomicUsize,
     waiting: AtomicUsize,
     freed: Notify,
-    /// Whoever waits, in the order of coming.
+    /// Those that wait, in the order of coming.
     queue: Mutex<()>,
 }
 
@@ -47,7 +47,7 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// Counts whoever waits.
+/// Counts those that wait.
 struct Waiting<'b>(&'b AtomicUsize);
 
 impl<'b> Waiting<'b> {
@@ -187,7 +187,7 @@ impl Share {
         tokio::time::timeout(at_most, waited).await.map_err(|_| exceeded())
     }
 
-    /// The same on a thread where waiting harms nobody, within a runtime.
+    /// The same on a thread where waiting does no harm, within a runtime.
     ///
     /// # Errors
     /// As for [`Share::wait`].

@@ -1,6 +1,6 @@
 //! How many loads there may be at once.
 //!
-//! A load has a thread for as long as its rows take to come, which is up to whoever sends them.
+//! A load has a thread for as long as its rows take to come, which is up to the client.
 //! Queries, syncs and all else that waits have threads beside those of as many loads as there may
 //! be, and no tenant has those of all. One too many waits for its turn, without a thread: what its
 //! client sends meanwhile stays on the way.

@@ -28,8 +28,8 @@ pub trait Access: fmt::Debug + Send + Sync {
     /// `Forbidden` with the right that is missing.
     fn expect(&self, level: Level, table: Option<&str>) -> Result<()>;
 
-    /// Refuses whoever was let in and may go on no longer: a token that was removed, or is past its
-    /// end.
+    /// Refuses a client that was let in and may go on no longer: a token that was removed, or is
+    /// past its end.
     ///
     /// # Errors
     /// `Unauthenticated`.

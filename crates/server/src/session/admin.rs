@@ -244,7 +244,7 @@ fn backup_report(place: &str, report: &BackupReport) -> Json {
 }
 
 impl NewBackup {
-    /// How the database is told, with backups in a directory.
+    /// How the database is shown, with backups in a directory.
     pub(crate) fn options(&self, base: Option<std::path::PathBuf>) -> BackupOptions {
         BackupOptions { base, copy: self.copy, dry_run: self.dry_run }
     }

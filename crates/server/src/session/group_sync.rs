@@ -68,7 +68,7 @@ impl Durability {
     }
 }
 
-/// Waits until a commit is durable, or nobody knows whether it is.
+/// Waits until a commit is durable, or it is unknown whether it is.
 pub(crate) async fn passed(reached: &mut watch::Receiver<Reached>, commit: u64) {
     let _ = reached.wait_for(|reached| is_past(reached, commit)).await;
 }
@@ -77,7 +77,7 @@ fn is_past(reached: &Reached, commit: u64) -> bool {
     reached.as_ref().map_or(true, |at| *at >= commit)
 }
 
-/// How far the disk is, or why nobody knows.
+/// How far the disk is, or why that is unknown.
 ///
 /// # Errors
 /// `OutcomeUnknown` when a sync failed.
@@ -101,7 +101,7 @@ async fn sync_for_all(this: Arc<Durability>, database: Database) {
 }
 
 impl Durability {
-    /// Syncs, and tells whoever waits, as long as more is wanted.
+    /// Syncs, and wakes those that wait, as long as more is wanted.
     fn sync_while_wanted(&self, database: &Database) {
         loop {
             let wanted = self.wanted.load(Ordering::SeqCst);

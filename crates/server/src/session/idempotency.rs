@@ -19,15 +19,15 @@ const ATTEMPTS_MAX: usize = 32;
 /// One write with a key.
 #[derive(Clone, Debug)]
 pub(crate) struct IdempotencyKey {
-    /// Of scope and key: nobody meets another's.
+    /// Of scope and key: no client meets another's.
     key: [u8; 32],
-    /// Of the body and what else says what is asked: another with the same key is an error.
+    /// Of the body and what else is part of the request: another with the same key is an error.
     body: [u8; 32],
     lifetime: Duration,
 }
 
 impl IdempotencyKey {
-    /// A key for what is asked by a body; the scope has the token, and what kind of request it is.
+    /// A key for a request with a body; the scope has the token, and what kind of request it is.
     ///
     /// # Errors
     /// When the key is none.
@@ -90,7 +90,7 @@ impl IdempotencyKey {
     }
 
     /// The same for a body that comes in parts, which cannot come again: it ends with `Conflict`
-    /// where somebody else was quicker. `act` is told whether the key was used before: then nothing
+    /// where another client was quicker. `act` learns whether the key was used before: then nothing
     /// is to be done, but to take the body to its end.
     ///
     /// # Errors

@@ -94,9 +94,9 @@ pub struct Session {
     began: Option<Instant>,
     /// For what the request or transaction under way may add.
     room: Mutex<QuotaReservation>,
-    /// For what is told.
+    /// For the answer.
     answer: Mutex<ResultBudget>,
-    /// Notes what is asked.
+    /// Records requests.
     request_log: Option<Arc<RequestLog>>,
     /// Where what runs is listed.
     active_session: Option<Arc<ActiveSession>>,
@@ -150,8 +150,8 @@ impl Session {
         self.access.expect(level, table)
     }
 
-    /// Asked before each request of a client that was let in once and keeps its session: whether it
-    /// may still go on, and whether it asks too often.
+    /// Called before each request of a client that was let in once and keeps its session: whether
+    /// it may still go on, and whether it asks too often.
     ///
     /// # Errors
     /// `Unauthenticated` when its token was removed, or is past its end; `LimitExceeded`.
@@ -160,7 +160,7 @@ impl Session {
         self.access.count_request()
     }
 
-    /// Refuses whoever may go on no longer.
+    /// Refuses a client that may go on no longer.
     ///
     /// # Errors
     /// `Unauthenticated` when its token was removed, or is past its end.
@@ -178,7 +178,7 @@ impl Session {
         self.access.reserve_quota(self.database(), &mut room, rows as u64, bytes as u64)
     }
 
-    /// Told once what was asked for has been done or has failed, unless a transaction goes on.
+    /// Called once a request has been done or has failed, unless a transaction goes on.
     pub fn release_room(&self) {
         if !self.is_in_transaction() {
             self.room.lock().unwrap_or_else(PoisonError::into_inner).release();
@@ -221,7 +221,7 @@ impl Session {
         self.answer_room().begin(most);
     }
 
-    /// Room for so many bytes more of the answer under way: asked for before they are copied.
+    /// Room for so many bytes more of the answer under way: reserved before they are copied.
     ///
     /// # Errors
     /// `LimitExceeded` when an answer may not be so large, or there is no memory for it.
@@ -239,7 +239,7 @@ impl Session {
         self.answer_room().is_exhausted()
     }
 
-    /// Reads what is not told.
+    /// Reads what is not part of the answer.
     pub(crate) fn internally<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
         self.answer_room().set_internal(true);
         let done = read(self);

@@ -1,4 +1,4 @@
-//! What a client may ask of a session, and what it is told. Every protocol translates to and from
+//! The requests to a session, and its answers. Every protocol translates to and from
 //! these two, and nothing else.
 
 use std::time::Duration;
@@ -239,7 +239,7 @@ pub enum Request {
         /// Which.
         range: EntryRange,
     },
-    /// Something for whoever looks after the database. Answered by [`Answer::Report`].
+    /// A task of an administrator. Answered by [`Answer::Report`].
     Admin(AdminTask),
 }
 
@@ -283,7 +283,7 @@ impl Request {
     }
 }
 
-/// What a client is told.
+/// What a client gets.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Answer {
@@ -306,7 +306,7 @@ pub enum Answer {
     },
     /// How many rows or entries were changed or removed.
     Changed(u64),
-    /// Rows of a query, or what a change was asked to return.
+    /// Rows of a query, or what a change is to return.
     Result {
         /// The rows.
         result: QueryResult,

@@ -1,4 +1,4 @@
-//! What requests are about and how long they take, for whoever looks after a server.
+//! What requests are about and how long they take, for administrators of a server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) struct RequestLog {
     pub tenant: TenantName,
 }
 
-/// What is asked, in a few words.
+/// A request, in a few words.
 #[derive(Debug)]
 pub(crate) enum RequestSummary {
     /// A statement, with its parameters where they are small.
@@ -110,7 +110,7 @@ impl Drop for InFlight {
     }
 }
 
-/// The seat that was told of a transaction, and is told of its end.
+/// The active session that has a transaction, until its end.
 #[derive(Debug, Default)]
 pub(crate) struct TransactionRecord(Option<Arc<ActiveSession>>);
 
@@ -141,7 +141,7 @@ impl Session {
         }
     }
 
-    /// The token that its client showed; nothing of whoever is trusted without.
+    /// The token that its client showed; empty where it is trusted without.
     pub(crate) fn token(&self) -> &str {
         self.request_log.as_ref().map_or("", |request_log| request_log.token.as_str())
     }

@@ -1,6 +1,6 @@
 //! The memory that an answer may take.
 //!
-//! Whoever reads what is to be told asks for room first: how long a value is, is known before it is
+//! A reader of an answer reserves room first: how long a value is, is known before it is
 //! copied. An answer has no more bytes than the tenant lets it have, and a large one has a share of
 //! the budget of all connections before it is put together. On a thread that must not wait for that
 //! share a large answer is refused, and the protocol begins the request again on one that may: what
@@ -20,7 +20,7 @@ const STEP_BYTES: usize = 256 << 10;
 /// Where the bytes of an answer lie.
 #[derive(Debug, Default)]
 enum Place {
-    /// Where nobody counts them.
+    /// Where they are not counted.
     #[default]
     Uncounted,
     /// On a thread that must not wait.
@@ -40,7 +40,7 @@ pub(crate) struct ResultBudget {
     taken: u64,
     /// It was refused as it must not wait here.
     is_exhausted: bool,
-    /// What is read is not told.
+    /// What is read is not part of the answer.
     is_internal: bool,
 }
 
@@ -61,7 +61,7 @@ impl ResultBudget {
         Self::in_place(Place::AtOnce)
     }
 
-    /// On a thread where waiting harms nobody. Within a runtime.
+    /// On a thread where waiting does no harm. Within a runtime.
     pub fn shared(share: Share, patience: Duration) -> Self {
         let patience = Some((patience, Handle::current()));
         Self::in_place(Place::Shared { share, patience, copies: 1 })
@@ -97,7 +97,7 @@ impl ResultBudget {
         self.is_exhausted
     }
 
-    /// What is read from now on is told, or not.
+    /// What is read from now on is part of the answer, or not.
     pub(super) fn set_internal(&mut self, is_internal: bool) {
         self.is_internal = is_internal;
     }

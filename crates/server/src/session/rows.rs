@@ -139,7 +139,7 @@ impl Session {
         done
     }
 
-    /// Removes rows of a table likewise.
+    /// Removes rows of a table in the same way.
     pub(crate) fn delete_each(&self, table: &str, keys: &[Vec<Value>]) -> Result<Vec<bool>> {
         self.access.expect(Level::Write, Some(table))?;
         Ok(self.database().table(table)?.delete_each(keys)?)

@@ -11,7 +11,7 @@ use crate::Result;
 use crate::tenant::QueryPermit;
 
 impl Session {
-    /// Does what a client asks. What is told is durable as the database says, so that this may
+    /// Does a request. The answer is durable as the database says, so that this may
     /// wait for the disk.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Session {
         self.act(|session| session.answer(request))
     }
 
-    /// Does something that is asked, within the limits of a request.
+    /// Does something within the limits of a request.
     pub(super) fn act(&mut self, act: impl FnOnce(&mut Self) -> Result<Answer>) -> Result<Answer> {
         let answer = self.expect_wanted().and_then(|()| {
             self.began = self.limits.timeout.map(|_| Instant::now());
@@ -86,7 +86,7 @@ impl Session {
     }
 
     fn transact(&mut self, statement: TransactionStatement) -> Result<Answer> {
-        // What is done within is asked for one by one.
+        // The rights of what is done within are checked one by one.
         let options = self.change_options(Vec::new());
         self.sql.run(&Statement::Transaction(statement), &options)?;
         Ok(Answer::Done)

@@ -95,7 +95,7 @@ impl Session {
 /// What a statement needs, and of which table where it is of one alone.
 pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
     match statement {
-        // What a sequence has given out is given to nobody else.
+        // What a sequence has given out is not given out again.
         Statement::Query(query) | Statement::Explain(query) if query.takes_values() => {
             (Level::Write, None)
         }

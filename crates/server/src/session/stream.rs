@@ -13,11 +13,11 @@ use crate::Result;
 
 /// Takes the rows of an answer.
 pub trait RowSink {
-    /// Told before all else by a statement that has changed something.
+    /// Called before all else by a statement that has changed something.
     fn changed(&mut self) {}
     /// The columns, once, before all rows.
     fn columns(&mut self, columns: &[ResultColumn]) -> ControlFlow<()>;
-    /// Some rows; breaks when nobody wants more.
+    /// Some rows; breaks when no more are wanted.
     fn rows(&mut self, batch: &Batch) -> ControlFlow<()>;
 }
 

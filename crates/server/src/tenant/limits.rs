@@ -21,7 +21,7 @@ pub struct TenantLimits {
     /// or its transaction or load, has ended, and then for those that it added. The rows of
     /// `INSERT … SELECT` count once it is done.
     pub rows: Option<u64>,
-    /// Bytes of its files and of rows that are in none yet, likewise: keys and values of buckets
+    /// Bytes of its files and of rows that are in none yet, too: keys and values of buckets
     /// count when they are admitted, other rows for as much as they take once they are counted.
     pub bytes: Option<u64>,
     /// Requests in a second; twice as many may come at once.
@@ -85,7 +85,7 @@ pub struct QuotaReservation {
 }
 
 impl QuotaReservation {
-    /// Told when what it was held for has ended, as dropping it does: what that added is counted
+    /// Called when what it was held for has ended, as dropping it does: what that added is counted
     /// like everything that is there.
     pub fn release(&mut self) {
         if self.held == Amount::default() {
@@ -233,7 +233,7 @@ impl Usage {
         Ok(())
     }
 
-    /// Admits a load that has brought so many rows by now, or refuses it likewise.
+    /// Admits a load that has brought so many rows by now, or refuses it in the same way.
     ///
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.

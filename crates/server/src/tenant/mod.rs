@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A name has letters, digits, `-` and `_` only, so that none leads out of the directory; a
-//! database is opened when it is first asked for.
+//! database is opened when it is first used.
 
 mod backups;
 mod limits;

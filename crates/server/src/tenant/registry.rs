@@ -40,7 +40,7 @@ pub struct Tenant {
     pub(super) backups: Option<Backups>,
 }
 
-/// The tenants of a server, opened when they are first asked for. Calls read and write files: they
+/// The tenants of a server, opened when they are first used. Calls read and write files: they
 /// are not for tasks that others wait behind.
 #[derive(Debug)]
 pub struct Tenants {
@@ -56,7 +56,7 @@ pub struct Tenants {
 /// Where a database goes that is removed.
 const REMOVING: &str = "removing";
 
-/// A name that nobody else may make a database of.
+/// A name that no other call may make a database of.
 #[derive(Debug)]
 struct Reserved<'t>(&'t Tenants, &'t TenantName);
 
@@ -226,7 +226,7 @@ impl Tenants {
         Ok(self.expect_directory()?.join("backups").join(name.as_str()))
     }
 
-    /// Removes a tenant with all it has. Whoever still works on it sees errors.
+    /// Removes a tenant with all it has. Clients that still work on it see errors.
     ///
     /// # Errors
     /// `InvalidRequest` for the one that is always there; `NotFound`.
@@ -235,7 +235,7 @@ impl Tenants {
             let message = format!("database {:?} is the server's own and stays", name.as_str());
             return Err(Error::new(Code::InvalidRequest, message));
         }
-        // Nobody else may have removed it and made another until it is found.
+        // No other call may have removed it and made another until it is found.
         let changing = self.changing();
         let tenant = self.find_or_open(name, &changing)?;
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(name);

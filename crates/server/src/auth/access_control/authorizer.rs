@@ -1,4 +1,4 @@
-//! What a session of a principal may do in a tenant, asked anew for each request.
+//! What a session of a principal may do in a tenant, checked for each request.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) struct Authorizer {
     principal: Principal,
     tenant: Arc<Tenant>,
     tokens: Arc<TokenStore>,
-    /// The token that was shown; none of whoever is trusted without.
+    /// The token that was shown; none of a principal that is trusted without.
     standing: Option<Standing>,
 }
 

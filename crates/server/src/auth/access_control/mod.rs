@@ -24,7 +24,7 @@ use authorizer::Authorizer;
 /// What all protocols of a server share.
 #[derive(Debug)]
 pub struct AccessControl {
-    /// What the server was told.
+    /// What the server runs with.
     pub config: Config,
     /// The machine.
     pub environment: Environment,
@@ -80,7 +80,7 @@ impl AccessControl {
         Ok(Self { config, environment, tenants, tokens, metrics, active_sessions, budget })
     }
 
-    /// Whoever shows a token, or none.
+    /// The principal of a token, or of none.
     ///
     /// # Errors
     /// `Unauthenticated`.
@@ -97,8 +97,8 @@ impl AccessControl {
         }
     }
 
-    /// A tenant, for whoever may do anything there; others are not told whether it exists. May
-    /// open a database, so that this may wait for the disk. Whoever asks counts the request.
+    /// A tenant, for a principal that may do anything there; others do not learn whether it exists.
+    /// May open a database, so that this may wait for the disk. The caller counts the request.
     ///
     /// # Errors
     /// `Forbidden`, `NotFound`.
@@ -130,7 +130,7 @@ impl AccessControl {
         Session::with(&tenant.database, Arc::new(authorizer), limits).watched(watch)
     }
 
-    /// What somebody who starts the server ought to know about its tokens.
+    /// What the person who starts the server should know about its tokens.
     #[must_use]
     pub fn notice(&self) -> Option<&'static str> {
         match (self.config.trust_local, self.tokens.is_empty()) {

@@ -2,8 +2,8 @@
 //!
 //! A token is `esk_`, 16 hexadecimal digits that name it, `_`, and 64 that are 32 random bytes. The
 //! name finds the entry; the whole text is hashed and compared in constant time. What is stored is
-//! the SHA-256 of the text: whoever reads the file can use none of them, and the text itself is
-//! shown once, to whoever created it.
+//! the SHA-256 of the text: a reader of the file can use none of them, and the text itself is
+//! shown once, when it is created.
 //!
 //! ```text
 //! esk_5b0c2f9a1d3e4f60_3a…(64 digits)

@@ -94,13 +94,13 @@ impl fmt::Display for Scope {
     }
 }
 
-/// The id of whoever is trusted without a token; ids of tokens are digits.
+/// The id of a principal that is trusted without a token; ids of tokens are digits.
 const TRUSTED: &str = "local";
 
-/// Whoever a connection or a request speaks for.
+/// Whom a connection or a request speaks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
-    /// The id of the token; `local` for whoever is trusted without one.
+    /// The id of the token; `local` for a principal that is trusted without one.
     pub id: String,
     /// What it was called when it was made.
     pub name: String,
@@ -109,20 +109,20 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// Whoever is trusted without a token, and may do everything.
+    /// A principal that is trusted without a token, and may do everything.
     #[must_use]
     pub fn trusted() -> Self {
         let name = TRUSTED.to_owned();
         Self { id: name.clone(), name, scopes: vec![Scope::EVERYTHING] }
     }
 
-    /// True for whoever is trusted without a token.
+    /// True for one that is trusted without a token.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
         self.id == TRUSTED
     }
 
-    /// Whoever asks for what needs no token.
+    /// A client of what needs no token.
     #[must_use]
     pub fn nobody() -> Self {
         Self { id: String::new(), name: String::new(), scopes: Vec::new() }

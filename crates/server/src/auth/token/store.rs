@@ -33,7 +33,7 @@ const TOKENS_MAX: usize = 10_000;
 pub struct Token {
     /// The public part, which names it.
     pub id: String,
-    /// What it is for, in words of whoever made it.
+    /// What it is for, in the words of its maker.
     pub name: String,
     /// What it may do, as texts of [`Scope`].
     pub scopes: Vec<String>,
@@ -198,7 +198,7 @@ impl TokenStore {
     }
 
     /// Makes a token with the same name, scopes and lifetime, and lets the old one end after
-    /// `grace`, so that whoever uses it can change over.
+    /// `grace`, so that its users can change over.
     ///
     /// # Errors
     /// `NotFound` when there is no token of that id.
@@ -239,7 +239,7 @@ impl TokenStore {
         Ok(())
     }
 
-    /// Whoever a text speaks for.
+    /// The principal of a text.
     ///
     /// # Errors
     /// `Unauthenticated`, in the same words for a token that is unknown, wrong or past its end.
@@ -247,7 +247,8 @@ impl TokenStore {
         let id = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')).map(|(id, _)| id);
         let hash = hash_of(text);
         if let Err(e) = self.refresh() {
-            // Those read before hold: whoever shows a token is not told what is wrong with files.
+            // Those read before hold: a client that shows a token does not learn what is wrong with
+            // files.
             not_read(&e);
         }
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
@@ -327,7 +328,7 @@ impl TokenStore {
 
     fn reload(&self) -> Result<()> {
         let Some(directory) = &self.directory else { return Ok(()) };
-        // Whoever else is at it does it for all.
+        // The thread that is at it does it for all.
         let Ok(_writing) = self.writing.try_lock() else { return Ok(()) };
         let state = read(&self.environment, &directory.join(FILE))?;
         let known =
@@ -339,7 +340,7 @@ impl TokenStore {
     }
 
     /// The same where waiting for the disk would harm others: beside the work at hand, unless
-    /// nobody has looked for so long that what is known may be wrong for this very request.
+    /// the file was not read for so long that what is known may be wrong for this very request.
     fn refresh_beside(self: &Arc<Self>) {
         let Some(age_ns) = self.due_age_ns() else { return };
         if age_ns >= 2 * REFRESH_NS {
@@ -366,7 +367,7 @@ impl TokenStore {
         state.entries.get(id).map(|entry| entry.expires_us.unwrap_or(i64::MAX))
     }
 
-    /// Refuses whoever showed a token that is there no longer, or is past its end. A change by
+    /// Refuses a client whose token is there no longer, or is past its end. A change by
     /// another program is seen about a second later.
     ///
     /// # Errors

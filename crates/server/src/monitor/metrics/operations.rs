@@ -45,7 +45,7 @@ impl Operations {
         }
     }
 
-    /// Those that were asked for: the name, how many ended how, and how long they took.
+    /// Those that were used: the name, how many ended how, and how long they took.
     pub(super) fn counted(
         &self,
     ) -> impl Iterator<Item = (&str, Vec<(&'static str, u64)>, DurationCounts)> {

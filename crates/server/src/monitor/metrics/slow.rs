@@ -20,7 +20,7 @@ pub struct SlowStatement {
     pub ended_us: i64,
     /// How long it took, in milliseconds.
     pub elapsed_ms: u64,
-    /// What was asked: SQL, a query as JSON, or an operation, its table or bucket, and how many
+    /// The request: SQL, a query as JSON, or an operation, its table or bucket, and how many
     /// keys or rows; of a command of Redis's protocol, the first key.
     pub statement: String,
     /// How it is answered; none for what changes rows, and for what goes by keys.

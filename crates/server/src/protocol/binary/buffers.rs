@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::stream::READ_BYTES;
 
-/// Buffers of one thread that nobody uses.
+/// Unused buffers of one thread.
 const KEPT_MAX: usize = 16;
 /// Larger ones are not kept.
 pub(super) const KEPT_BYTES_MAX: usize = 8 * READ_BYTES;

@@ -265,7 +265,7 @@ trait RowTarget {
     fn push(&mut self, batch: Batch) -> Result<()>;
     /// How many were taken.
     fn rows(&self) -> u64;
-    /// Told of the memory that it takes to read them.
+    /// Called with the memory that it takes to read them.
     fn reserve_input(&mut self, bytes: u64) -> Result<()>;
 }
 

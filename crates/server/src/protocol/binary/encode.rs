@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// Rows of one frame, at most.
 const FRAME_ROWS: usize = 1024;
 
-/// Appends a frame that tells of an error.
+/// Appends a frame with an error.
 pub(super) fn error(out: &mut Vec<u8>, id: u32, error: &Error) {
     let mut frame = FrameWriter::new(out, id, Kind::Failed, 0);
     let payload = frame.payload();

@@ -1,4 +1,4 @@
-//! What may take long, on a thread where waiting harms nobody.
+//! What may take long, on a thread where waiting does no harm.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Hands frames on; breaks when nobody takes them, or there is no memory for them.
+    /// Hands frames on; breaks when no receiver takes them, or there is no memory for them.
     pub fn send(&mut self, bytes: Vec<u8>) -> Result<ControlFlow<()>> {
         self.share.wait_here(bytes.len(), self.stall)?;
         let output = JobOutput { id: self.id, bytes, share: self.share.take(), finished: None };
@@ -201,7 +201,7 @@ fn run(place: &mut Place, work: Work, session: &mut Session, is_own: bool) -> Do
     Done { bytes, failed, has_changed }.within(id, most.saturating_sub(sent), most)
 }
 
-/// Does a write once. Its frames are kept, and told to whoever sends it again.
+/// Does a write once. Its frames are kept, and sent again when it comes again.
 fn write_once(session: &mut Session, id: u32, once: &IdempotencyKey, request: &Request) -> Done {
     let done = once.run(session, |session| {
         let answer = session.run(request.clone())?;
@@ -217,7 +217,7 @@ fn write_once(session: &mut Session, id: u32, once: &IdempotencyKey, request: &R
     }
 }
 
-/// A transaction in the session of a job alone would be nobody's.
+/// A transaction in the session of a job alone would have no owner.
 fn refuse_begin(session: &mut Session, is_own: bool, answer: Answer) -> Result<Answer> {
     if !is_own || !session.is_in_transaction() {
         return Ok(answer);

@@ -22,7 +22,7 @@ fn snake_case(name: &str) -> String {
     text
 }
 
-/// A request under way: what is asked, and since when.
+/// A request under way: its kind, and since when.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub kind: Kind,

@@ -51,7 +51,7 @@ struct Asker<'s> {
 }
 
 impl Asker<'_> {
-    /// Ends what nobody wants any more, what takes longer than a statement may, or what has become
+    /// Ends what is cancelled, what takes longer than a statement may, or what has become
     /// too large for a frame.
     fn expect_small(&self, out: &[u8]) -> Result<()> {
         self.session.expect_wanted()?;
@@ -78,7 +78,7 @@ impl<'o> Output<'o> {
         Self { asker, out, counted }
     }
 
-    /// Room for what has been written, and so many bytes more; what is small is asked for together.
+    /// Room for what has been written, and so many bytes more; what is small is reserved together.
     fn reserve(&mut self, more: usize) -> Result<()> {
         const TOGETHER_BYTES: usize = 4 << 10;
         let end = self.out.len() + more;
@@ -128,7 +128,7 @@ pub(super) fn answer(
     Some(e.code())
 }
 
-/// What a request asks, for whoever looks at what was slow.
+/// A request, for the list of what was slow.
 pub(super) fn words(kind: Kind, payload: &[u8]) -> RequestSummary {
     let operation = match kind {
         Kind::BucketGet => "bucket_get",
@@ -199,7 +199,7 @@ fn rows(
 /// What is done with a row that is found.
 type Visit<'v> = &'v mut dyn FnMut(&RowRef<'_>) -> esker::Result<()>;
 
-/// Appends what is asked of each row.
+/// Appends what is wanted of each row.
 fn each_key(
     asker: Asker<'_>,
     (reader, count): (&mut Reader<'_>, usize),

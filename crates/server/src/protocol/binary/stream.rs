@@ -80,7 +80,8 @@ impl Stream {
         }
     }
 
-    /// Writes everything; an error once that takes longer: whoever does not read never lets it end.
+    /// Writes everything; an error once that takes longer: a client that does not read never lets
+    /// it end.
     pub async fn write_all(&mut self, bytes: &[u8], at_most: Duration) -> io::Result<()> {
         tokio::time::timeout(at_most, self.write_and_flush(bytes)).await?
     }

@@ -12,7 +12,7 @@ use crate::session::{AdminTask, Answer, Request};
 use crate::tenant::backup_name;
 use crate::{Code, Error};
 
-/// Does something for whoever looks after the database, with what came of it as the body.
+/// Does an administrator's task, with what came of it as the body.
 async fn administer(call: &Call, status: StatusCode, task: AdminTask) -> Outcome {
     match call.run(|session| session.run(Request::Admin(task))).await? {
         Answer::Report(report) => entity::json(status, &report),

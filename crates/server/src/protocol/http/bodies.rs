@@ -14,7 +14,7 @@ use crate::monitor::active_sessions::ActiveSession;
 /// Becomes true once nothing of a body has come for too long.
 pub(super) type Stalled = Arc<AtomicBool>;
 
-/// A body as something that is read; whoever sends nothing for some time is taken for gone, and
+/// A body as something that is read; a client that sends nothing for some time counts as gone, and
 /// nothing is read any more once the seat is ended. Within a runtime; to be read outside of it.
 pub(super) fn reader(
     body: Body,

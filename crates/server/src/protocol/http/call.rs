@@ -18,7 +18,7 @@ use crate::tenant::{Tenant, TenantName};
 use crate::{Code, Error, Result, Session};
 
 /// A body that is read has room for so many times what has come of it: few steps, so that it seldom
-/// waits in the middle, and little for whoever does not send the rest.
+/// waits in the middle, and little for a client that does not send the rest.
 const ROOM_FACTOR: usize = 4;
 
 /// One request, once it was let in.
@@ -32,7 +32,7 @@ pub(crate) struct Call {
     /// The parameters of the query.
     pub query: BTreeMap<String, String>,
     pub parts: Parts,
-    /// Taken by whoever reads it; behind a lock, as a body alone is not shared between threads.
+    /// Taken by its reader; behind a lock, as a body alone is not shared between threads.
     pub body: Mutex<Option<Body>>,
     /// The share of the budget of a body that was read as a whole.
     pub share: Share,
@@ -145,7 +145,7 @@ impl Call {
     }
 
     /// The body as a whole. Its share of the budget grows with what has come, whatever is said to
-    /// come; whoever sends nothing for some time is refused.
+    /// come; a client that sends nothing for some time is refused.
     pub async fn bytes(&mut self) -> std::result::Result<Bytes, Problem> {
         let config = &self.app.access_control.config;
         let (most, patience) = (config.request_bytes_max, config.stall_timeout);
@@ -189,8 +189,8 @@ impl Call {
     }
 
     /// Runs what may wait for the disk, or take long, beside the runtime: in a session of its own,
-    /// or in that of the transaction that the request names. It is cancelled when nobody waits for
-    /// it any more.
+    /// or in that of the transaction that the request names. It is cancelled when no client waits
+    /// for it any more.
     pub async fn run<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Session) -> Result<R> + Send + 'static,
@@ -219,7 +219,7 @@ impl Call {
     }
 
     /// The same for what takes no more than microseconds, unless a transaction is named, or what is
-    /// told is large.
+    /// answered is large.
     pub async fn run_at_once<R: Send + 'static>(
         &self,
         work: impl Fn(&mut Session) -> Result<R> + Send + 'static,

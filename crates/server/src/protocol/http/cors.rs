@@ -44,7 +44,7 @@ impl Cors {
         Some(Arc::new(Self { origins, has_credentials: config.cors_credentials }))
     }
 
-    /// Tells the browser that the page which asked may see the answer.
+    /// Lets the browser show the answer to the page of the request.
     fn allow(&self, origin: &HeaderValue, headers: &mut HeaderMap) {
         let shown = match self.origins {
             Origins::Any => HeaderValue::from_static("*"),

@@ -137,7 +137,7 @@ fn principal(app: &App, route: &Route, parts: &Parts) -> Result<Principal> {
 }
 
 /// Refuses a change without a token that a page of another origin asks for: a browser sends some of
-/// them without asking first, and whoever opened the page did not mean it.
+/// them without a check first, and the person who opened the page did not mean it.
 fn expect_no_other_page(app: &App, parts: &Parts) -> Result<()> {
     if parts.method.is_safe() {
         return Ok(());
@@ -180,7 +180,7 @@ fn check_need(
     path: &PathParameters,
 ) -> Result<()> {
     match route.need {
-        // Whether one may enter is asked where the tenant is looked for.
+        // Whether one may enter is checked where the tenant is looked up.
         Need::Nothing | Need::Token | Need::Enter => Ok(()),
         Need::Server(level) => principal.expect(level, None, None),
         Need::Limits => principal.expect(Level::Admin, None, None),

@@ -36,7 +36,7 @@ pub struct HttpServer {
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// How long a connection that has not asked anything yet may still ask once the server stops. Its
+/// How long a connection without a request yet may still send one once the server stops. Its
 /// client may have sent a request that has not come: it is answered, not cut off.
 const FIRST_REQUEST_GRACE: Duration = Duration::from_secs(1);
 
@@ -88,8 +88,8 @@ impl HttpServer {
     }
 
     /// Stops: no more requests; those under way are answered, for as long as the configuration lets
-    /// them. Until then whoever connects is told that the server stops. Transactions that are under
-    /// way are rolled back.
+    /// them. Until then new connections get the answer that the server stops. Transactions that are
+    /// under way are rolled back.
     pub async fn stop(self) {
         let connections = self.connections.load(Ordering::Relaxed);
         tracing::info!(protocol = "http", connections, "stops");
@@ -123,7 +123,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // Nobody waits for those who come while the server stops.
+                // The server does not wait for those that come while it stops.
                 let is_late = *shared.stopping.borrow();
                 let count = if is_late { &shared.late } else { &shared.connections };
                 let before = count.fetch_add(1, Ordering::Relaxed);
@@ -177,7 +177,7 @@ where
 {
     let config = &shared.app.access_control.config;
     let router = shared.router.clone();
-    // Holds a permit as soon as the connection has asked something.
+    // Holds a permit as soon as the connection has sent a request.
     let has_asked = Arc::new(Notify::new());
     let asked = Arc::clone(&has_asked);
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {

@@ -3,7 +3,7 @@
 //! ```text
 //!  connection ──► TLS ──► hyper ──► axum: which route ──► dispatch ──► handler
 //!                                                          │ token, database, rights, limits,
-//!                                                          │ parameters that nobody knows
+//!                                                          │ unknown parameters
 //!                                                          └ errors as problem+json
 //! ```
 //!

@@ -9,7 +9,7 @@ use crate::{Code, Error};
 /// The media type of problems.
 pub const MEDIA: &str = "application/problem+json";
 
-/// The status that a code is told with.
+/// The status of a code.
 #[must_use]
 pub fn status(code: Code) -> StatusCode {
     match code {
@@ -28,7 +28,7 @@ pub fn status(code: Code) -> StatusCode {
     }
 }
 
-/// Why a request failed, with the status it is told with.
+/// Why a request failed, with its status.
 #[derive(Debug)]
 pub struct Problem {
     status: StatusCode,

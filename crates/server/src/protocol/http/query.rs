@@ -157,7 +157,7 @@ pub(super) async fn answer(call: Call, request: Request, body: Option<Vec<u8>>) 
             }
             Ok(())
         });
-        // Whoever reads no more lets go of `alive`.
+        // A reader that reads no more lets go of `alive`.
         tokio::select! {
             outcome = outcome => {
                 if let Err(e) = outcome {
@@ -224,7 +224,7 @@ struct Sink {
     most: u64,
     /// The statement has changed something.
     has_changed: bool,
-    /// No more of it is told.
+    /// No more of it is sent.
     is_refused: bool,
     budget: Arc<Budget>,
     /// How long to wait for a share of it.

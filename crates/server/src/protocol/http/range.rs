@@ -1,6 +1,6 @@
 //! The header `Range`.
 
-/// Which part of a value is asked for.
+/// Which part of a value is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// All of it: the header is one that may be left out of account, as of several ranges.

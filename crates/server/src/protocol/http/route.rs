@@ -25,7 +25,7 @@ pub enum Need {
     Token,
     /// A right in the server as a whole.
     Server(Level),
-    /// Any right in the database of the path; what is asked says which more.
+    /// Any right in the database of the path; the request says which more.
     Enter,
     /// A right in the database of the path.
     Database(Level),
@@ -143,8 +143,8 @@ impl Route {
         !self.only_reads() && !self.headers.iter().any(is_key)
     }
 
-    /// True for what counts as a request of the database of the path. Whoever sets limits has to
-    /// reach one whose limits let nobody in.
+    /// True for what counts as a request of the database of the path. An administrator of limits
+    /// has to reach one whose limits let no client in.
     #[must_use]
     pub fn is_counted(&self) -> bool {
         self.is_in_database() && !matches!(self.need, Need::Limits)

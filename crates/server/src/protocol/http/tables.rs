@@ -113,7 +113,7 @@ fn alterations(table: &str, changes: &[String]) -> Result<Vec<Alteration>> {
     Ok(all)
 }
 
-/// A new name is for whoever may make what has it.
+/// A new name needs the right to make what has it.
 pub(super) fn expect_name(call: &Call, name: &str) -> Result<()> {
     call.session()?.expect(Level::Admin, Some(name))
 }

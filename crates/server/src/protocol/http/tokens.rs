@@ -1,4 +1,4 @@
-//! Tokens, for whoever administers the server.
+//! Tokens, for administrators of the server.
 
 use axum::http::StatusCode;
 use serde::Deserialize;

@@ -55,7 +55,7 @@ impl Held {
         Arc::clone(&self.turn).lock_owned().await
     }
 
-    /// Does something in it that its own client may cancel, and nobody else. A panic ends it: what
+    /// Does something in it that its own client may cancel, and no other. A panic ends it: what
     /// its session has is not used any more, but rolled back.
     pub fn run<R>(
         &self,
@@ -123,7 +123,7 @@ impl Transactions {
         Ok(id)
     }
 
-    /// The transaction of an id, for whoever began it.
+    /// The transaction of an id, for the client that began it.
     pub fn find(&self, id: &str, principal: &Principal, tenant: &Tenant) -> Result<Arc<Held>> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let own = |held: &&Arc<Held>| {

@@ -107,7 +107,7 @@ fn once_of(call: &Call, body: &[u8]) -> Result<Option<IdempotencyKey>> {
 }
 
 /// The headers that say, beside the body, what a write is. A body is JSON unless it says otherwise;
-/// how it is compressed is told by its bytes.
+/// how it is compressed is known by its bytes.
 fn options_of(call: &Call) -> Result<Vec<(&'static str, String)>> {
     let mut options = Vec::new();
     for name in ["esker-ttl", "if-match", "if-none-match"] {

@@ -10,7 +10,7 @@ use crate::resources::budget::Share;
 use crate::session::{Answer, IdempotencyKey, Request, ResultBudget, RowSink, Session};
 use crate::{Code, Error, Result};
 
-/// What is told, without the end of its line.
+/// The answer, without the end of its line.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub id: Option<String>,
@@ -19,7 +19,7 @@ pub(super) struct Told {
     pub share: Option<Share>,
     /// The code of the error that it is.
     pub failed: Option<Code>,
-    /// What was asked changes nothing.
+    /// The request changes nothing.
     pub only_reads: bool,
 }
 
@@ -35,7 +35,7 @@ impl Told {
     }
 }
 
-/// Does what is asked, and writes what is told of it; rows as they are found.
+/// Does a request, and writes its answer; rows as they are found.
 pub(super) fn tell(
     session: &mut Session,
     id: Option<String>,
@@ -61,7 +61,7 @@ pub(super) fn tell(
     Ok(Told { id, out, share, failed: None, only_reads })
 }
 
-/// Does a write once, and tells what is told of it each time that it is sent.
+/// Does a write once, and answers it each time that it is sent.
 pub(super) fn tell_once(
     session: &mut Session,
     id: Option<String>,
@@ -206,7 +206,7 @@ fn told(id: Option<&str>, answer: &Answer) -> Vec<u8> {
         Answer::Changed(n) => plain(&mut out, "changed", n),
         Answer::Number(n) => plain(&mut out, "number", n),
         Answer::Report(report) => plain(&mut out, "report", report),
-        // Their rows have been told.
+        // Their rows have been sent.
         Answer::Result { .. } => {}
         Answer::Page(page) => {
             result_rows(&mut out, &page.result);

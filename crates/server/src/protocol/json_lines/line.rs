@@ -1,4 +1,4 @@
-//! Lines: what is asked, and serving who sends them.
+//! Lines: requests, and serving the clients that send them.
 
 use std::borrow::Cow;
 use std::io;
@@ -26,7 +26,7 @@ use crate::session::{
 };
 use crate::{Code, Error, Result};
 
-/// What may be asked.
+/// The operations that there are.
 pub(crate) const OPERATIONS: [&str; 25] = [
     "hello",
     "ping",
@@ -110,7 +110,7 @@ struct Line<'l> {
 }
 
 impl Line<'_> {
-    /// Refuses members that are not for what is asked.
+    /// Refuses members that are not for the operation.
     fn expect_members(&self) -> Result<()> {
         let members = [
             ("token", self.token.is_some()),
@@ -264,7 +264,7 @@ pub(super) fn line_end(input: &[u8], searched: usize, is_at_end: bool) -> Option
     end.or((is_at_end && !input.is_empty()).then_some(input.len()))
 }
 
-/// The line that tells it, with a share of the budget: once there is none, what was asked is told
+/// The line that tells it, with a share of the budget: once there is none, the request is answered
 /// as refused only where it has changed nothing.
 async fn settle(told: Told, outgoing: &mut Share, stall: Duration) -> Vec<u8> {
     let Told { id, mut out, share, failed, only_reads } = told;
@@ -298,7 +298,7 @@ async fn answer_line(line: &[u8], session: &mut Option<Session>, shared: &Shared
     let since = Instant::now();
     let told = match (parsed.expect_members(), parsed.op.as_ref()) {
         (Err(e), _) => Err(e),
-        // The request that it names has been answered, or was never asked.
+        // The request that it names has been answered, or never came.
         (_, "cancel") => need(parsed.request, "request", "cancel").map(|_| Told::default()),
         (_, "hello") => {
             hello(&parsed, session, shared).await.map(|answer| Told::answer(id.clone(), &answer))
@@ -310,7 +310,7 @@ async fn answer_line(line: &[u8], session: &mut Option<Session>, shared: &Shared
     told
 }
 
-/// Counts what was told of an operation.
+/// Counts the answer to an operation.
 pub(super) fn count(op: &str, told: &Told, since: Instant, shared: &Shared) {
     if let Some(position) = OPERATIONS.iter().position(|known| *known == op) {
         let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);

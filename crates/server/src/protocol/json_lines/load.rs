@@ -158,7 +158,7 @@ fn start(begin: Begin, session: Option<&Session>, config: &ServerConfig) -> Resu
     Ok((tokio::spawn(load), to_load))
 }
 
-/// Hands rows to the load, with a share of the budget; behind the last it is told that. What has
+/// Hands rows to the load, with a share of the budget; behind the last it gets the end. What has
 /// failed takes no more.
 async fn hand_on(
     to_load: &mut Option<mpsc::Sender<Chunk>>,
@@ -172,7 +172,7 @@ async fn hand_on(
     share.wait(rows.len(), stall).await?;
     let is_open = sender.send(Some((rows, share))).await.is_ok();
     if is_open && is_end {
-        // It has ended itself where nobody takes this.
+        // It has ended itself where no receiver takes this.
         let _ = sender.send(None).await;
     } else if is_open {
         *to_load = Some(sender);

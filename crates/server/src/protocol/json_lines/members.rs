@@ -67,7 +67,7 @@ pub(super) struct Unread {
 }
 
 impl Unread {
-    /// What can be told of a line, and of what is wrong with it.
+    /// What is known of a line, and of what is wrong with it.
     pub fn of(line: &[u8], e: &serde_json::Error) -> Self {
         let error = Error::invalid(format!("a request as JSON: {e}"));
         let Ok(members) = serde_json::from_slice::<Members<'_>>(line) else {

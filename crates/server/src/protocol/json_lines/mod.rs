@@ -1,5 +1,5 @@
-//! Requests as JSON objects, one a line, and answers likewise: for people with `nc`, and programs
-//! that can do without speed. They are answered in order.
+//! Requests as JSON objects, one a line, and answers the same way: for people with `nc`, and
+//! programs that can do without speed. They are answered in order.
 //!
 //! | module | what it does |
 //! |---|---|

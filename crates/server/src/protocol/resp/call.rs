@@ -20,9 +20,9 @@ pub(super) const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// Why a command was not done.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// As it is told.
+    /// As it is sent.
     Text(Cow<'static, str>),
-    /// What the server said, as it is told.
+    /// What the server said, as it is sent.
     Server(Code, String),
     /// What the database said.
     Engine(esker::Error),
@@ -35,7 +35,7 @@ pub(super) const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of r
 pub(super) const SYNTAX: &str = "ERR syntax error";
 
 impl Failure {
-    /// The code that is counted, and what a client is told.
+    /// The code that is counted, and what a client gets.
     pub fn into_told(self) -> (Code, Cow<'static, str>) {
         match self {
             Self::Text(text) => (Code::InvalidRequest, text),

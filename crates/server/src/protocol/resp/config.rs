@@ -13,7 +13,7 @@ pub(super) fn get(call: &mut Call<'_>) -> Outcome {
         ("save", ""),
     ];
     let patterns = call.rest(2);
-    // What is asked for by its name is told by the name as it was asked for.
+    // What is looked up by its name is answered with the name as it was given.
     let found = known.into_iter().filter_map(|(name, value)| {
         let is_named = |pattern: &&[u8]| pattern.eq_ignore_ascii_case(name.as_bytes());
         let is_match =

@@ -1,7 +1,7 @@
 //! Where scans go on: a number for a client, a key for the server.
 //!
 //! A cursor is good for any connection, as often as it is sent. The oldest are forgotten when
-//! there are too many, and whoever sends one of those is told.
+//! there are too many, and a client that sends one of those gets an error.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError, Weak};
@@ -34,7 +34,7 @@ struct Known {
 pub(crate) struct Cursors(Mutex<Known>);
 
 impl Cursors {
-    /// A number for the last key of a bucket that was told.
+    /// A number for the last key of a bucket that was sent.
     pub fn add(&self, place: Place, key: &[u8]) -> u64 {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.bytes += key.len();

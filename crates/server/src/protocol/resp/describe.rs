@@ -1,4 +1,4 @@
-//! COMMAND, and the HELP of commands with subcommands: the table, told.
+//! COMMAND, and the HELP of commands with subcommands: the table, as answers.
 
 use super::call::{Call, Outcome, SYNTAX};
 use super::glob;

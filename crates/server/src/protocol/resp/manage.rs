@@ -49,7 +49,7 @@ pub(super) fn select(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-/// Lets whoever shows a token in, to a database of the server, or its own.
+/// Lets a client with a token in, to a database of the server, or its own.
 fn let_in(call: &mut Call<'_>, database: &[u8], token: &[u8]) -> Outcome {
     let Some(authenticator) = call.state.authenticator() else {
         return Err("ERR there are no tokens here".into());

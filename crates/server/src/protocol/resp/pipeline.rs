@@ -85,7 +85,7 @@ impl State {
         let last = progress.outcomes.len().checked_sub(1).and_then(|last| gathered.get(last));
         match last {
             Some(item) => item.end,
-            // The first may not be asked, and hardly any other.
+            // The first is not allowed, and hardly any other.
             None => self.do_apart(&gathered, &progress, None),
         }
     }
@@ -179,7 +179,7 @@ impl State {
                 progress.outcomes.clear();
                 for item in gathered {
                     let begun = self.reply.out.len();
-                    // What is not done here comes again, and is told why it may not be done then.
+                    // What is not done here comes again, and gets its error then.
                     if self.is_full() || !self.is_admitted(progress) {
                         break;
                     }
@@ -229,7 +229,7 @@ impl State {
         cause: Option<&Error>,
     ) -> usize {
         use ErrorKind::{Io, OutcomeUnknown, Poisoned};
-        // Nobody knows then whether they were done: doing them again might do them twice.
+        // It is unknown then whether they were done: doing them again might do them twice.
         let unknown = cause.filter(|e| matches!(e.kind(), OutcomeUnknown | Poisoned | Io));
         let mut end = 0;
         for (index, item) in gathered.iter().enumerate() {

@@ -36,7 +36,7 @@ impl Parser {
     /// missing. A command without arguments is none, and has to be passed over.
     ///
     /// # Errors
-    /// What is no command, in Redis's words; where the next starts cannot be told.
+    /// What is no command, in Redis's words; where the next starts cannot be known.
     pub fn next<'i>(
         &mut self,
         input: &'i [u8],

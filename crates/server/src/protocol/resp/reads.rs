@@ -8,7 +8,7 @@ use super::state::{Pending, State};
 use super::table;
 use crate::session::Level;
 
-/// Larger values are told with a share of the common budget.
+/// Larger values are sent with a share of the common budget.
 const VALUE_BYTES_MAX: usize = 4 << 10;
 
 impl State {
@@ -58,7 +58,7 @@ impl State {
                 Ok(None) => reply.null(),
                 Ok(Some(false)) | Err(_) => break,
             }
-            // Nobody has been told of it yet: who may not ask is told that, behind the others.
+            // It was not answered yet: a client without the right gets its error behind the others.
             if self.session.as_ref().is_none_or(|session| session.check_in().is_err()) {
                 self.reply.out.truncate(start);
                 break;

@@ -1,11 +1,11 @@
 //! Answers, in the second or the third form of the protocol.
 
-/// What a client is told, in order.
+/// What a client gets, in order.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     /// The bytes.
     pub out: Vec<u8>,
-    /// True when the client has asked for the third form.
+    /// True when the client has chosen the third form.
     pub is_third: bool,
 }
 

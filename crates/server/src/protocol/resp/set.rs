@@ -1,4 +1,4 @@
-//! Setting values, with what may be asked along with it.
+//! Setting values, with the options of it.
 
 use std::time::Duration;
 

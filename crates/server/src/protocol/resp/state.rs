@@ -88,7 +88,7 @@ pub(super) struct State {
     pub input: Vec<u8>,
     pub is_closing: bool,
     pub request_bytes_max: usize,
-    /// Commands are done on a thread where waiting harms nobody.
+    /// Commands are done on a thread where waiting does no harm.
     may_wait: bool,
     /// Until when those of this turn may wait for memory, all together.
     wait_until: Instant,
@@ -484,7 +484,7 @@ impl State {
         room.at_most(ANSWER_BYTES_MAX)
     }
 
-    /// What is said of a command that nobody knows. A browser that was sent here by a page is not
+    /// What is said of an unknown command. A browser that was sent here by a page is not
     /// listened to any further.
     fn unknown(&mut self, arguments: &Arguments<'_>) -> String {
         let name = arguments.first().map_or(&[][..], |name| name);

@@ -64,7 +64,7 @@ impl Command {
         self.flags.contains(&flag)
     }
 
-    /// True when whoever has not been let in may ask it.
+    /// True when a client that has not been let in may send it.
     pub fn is_open(&self) -> bool {
         self.has("no_auth")
     }

@@ -142,7 +142,7 @@ fn make_buckets(call: &Call<'_>, commands: &[Arguments<'static>]) -> Outcome {
     }
     for database in wanted {
         if let Some(name) = call.state.buckets.get(database) {
-            // Whoever may not is told by the command.
+            // A client without the right gets the error of the command.
             let _ = call.session()?.own_bucket_to_put(name);
         }
     }

@@ -12,7 +12,7 @@ use super::Connection;
 use crate::session::Canceller;
 use crate::session::group_sync;
 
-/// Answers that are told once a commit is durable.
+/// Answers that are sent once a commit is durable.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     pub commit: u64,

@@ -56,7 +56,7 @@ impl Connection<'_> {
         if is_known { most } else { most.min(SMALL_BYTES) }
     }
 
-    /// There was no memory for what the client sends: it is told, and has to begin again.
+    /// There was no memory for what the client sends: it gets an error, and has to begin again.
     pub(super) fn refuse(&mut self, e: &Error) {
         self.wanted = None;
         encode::error(&mut self.out, 0, e);

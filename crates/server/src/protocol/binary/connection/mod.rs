@@ -18,7 +18,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `requests` | frames: what is asked, at once or by a job |
+//! | `requests` | frames: requests, done at once or by a job |
 //! | `together` | changes of rows that share a commit |
 //! | `answers` | what waits for the disk, and for the socket |
 //! | `memory` | the shares of the budget, and which buffers are kept |
@@ -98,7 +98,7 @@ struct Connection<'s> {
     is_at_end: bool,
     /// The client's last request came soon after it had been answered.
     is_prompt: bool,
-    /// By which number it is known to whoever looks for more.
+    /// Its number among those that look for more.
     number: u64,
     /// When the client has had its time, and a timer that goes off no later.
     deadline: Instant,
@@ -189,7 +189,7 @@ impl Connection<'_> {
                 continue;
             }
             let is_idle = self.running.is_empty() && self.held.is_empty() && self.out.is_empty();
-            // What is decided here is what is waited for below: a stop that comes between is told.
+            // What is decided here is what is waited for below: a stop that comes between is seen.
             let stops = *stopping.borrow();
             if is_idle && (self.is_at_end || stops) {
                 return Ok(());

@@ -1,4 +1,4 @@
-//! Frames: what is asked, at once or by a job.
+//! Frames: requests, done at once or by a job.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Connection<'_> {
                     has_more = !self.may_begin();
                 }
                 Err(e) => {
-                    // Where the next frame starts cannot be told.
+                    // Where the next frame starts cannot be known.
                     encode::error(&mut self.out, 0, &e.into());
                     self.read_to = input.len();
                     self.end();
@@ -209,7 +209,7 @@ impl Connection<'_> {
             return Ok(Done::Later);
         }
         let Some(commit) = commit else { return Ok(Done::Answered(failed)) };
-        // It tells of what is not durable yet: that there is no such table.
+        // It reports what is not durable yet: that there is no such table.
         self.holding.frames.extend(self.out.drain(start..));
         self.holding.commit = self.holding.commit.max(commit);
         self.holding.asked.push((asked, failed));

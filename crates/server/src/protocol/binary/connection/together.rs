@@ -57,7 +57,7 @@ impl Connection<'_> {
                 session.note(took, true, words);
                 self.tell(&gathered, asked, &found, commit, *now);
             }
-            // Nobody knows then whether they were done: doing them again might do them twice.
+            // It is unknown then whether they were done: doing them again might do them twice.
             Err(e) | Ok((Err(e), _)) if is_unknown(&e) => {
                 session.note(took, false, words);
                 for frame in &gathered.frames {
