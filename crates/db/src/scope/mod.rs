@@ -13,6 +13,8 @@
 
 mod bucket;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use esker_format::{Schema, Value};
 
+use crate::statement::CancellationCheck;
 use crate::statement::update_many::RowUpdate;
 use crate::{Limits, Result, Row, SnapshotTable, Table, Transaction, TransactionTable};
 
 /// The most rows that a change of a database puts together in one commit in memory; with more it
 /// is a transaction, which writes to files what takes much memory.
-const COMMIT_ROWS_MAX: usize = 100_000;
+pub(super) const COMMIT_ROWS_MAX: usize = 100_000;
+/// Rows of one part of such a transaction.
+const PART_ROWS: usize = 1_000;
 
 /// A table of a [`Scope`](super::Scope).
 pub enum ScopedTable<'s> {
@@ -117,7 +120,16 @@ impl ScopedTable<'_> {
             Self::Database(table) if rows.len() <= COMMIT_ROWS_MAX => {
                 table.insert_many_with(rows, limits)
             }
-            table => table.within(|table| table.insert_many_with(rows, limits)),
+            Self::Transaction(table) => table.insert_many_with(rows, limits),
+            Self::Database(table) => {
+                let change = |table: &TransactionTable<'_>,
+                              first,
+                              part: &[_],
+                              check: CancellationCheck<'_>| {
+                    table.put_part(first, part, true, check).map(|()| 0)
+                };
+                Self::in_parts(table, rows, limits, change).map(|_: u64| ())
+            }
         }
     }
 
@@ -130,7 +142,16 @@ impl ScopedTable<'_> {
             Self::Database(table) if rows.len() <= COMMIT_ROWS_MAX => {
                 table.upsert_many_with(rows, limits)
             }
-            table => table.within(|table| table.upsert_many_with(rows, limits)),
+            Self::Transaction(table) => table.upsert_many_with(rows, limits),
+            Self::Database(table) => {
+                let change = |table: &TransactionTable<'_>,
+                              first,
+                              part: &[_],
+                              check: CancellationCheck<'_>| {
+                    table.put_part(first, part, false, check).map(|()| 0)
+                };
+                Self::in_parts(table, rows, limits, change).map(|_: u64| ())
+            }
         }
     }
 
@@ -158,7 +179,16 @@ impl ScopedTable<'_> {
             Self::Database(table) if updates.len() <= COMMIT_ROWS_MAX => {
                 table.update_many_with(updates, limits)
             }
-            table => table.within(|table| table.update_many_with(updates, limits)),
+            Self::Transaction(table) => table.update_many_with(updates, limits),
+            Self::Database(table) => {
+                let change = |table: &TransactionTable<'_>,
+                              first,
+                              part: &[_],
+                              check: CancellationCheck<'_>| {
+                    table.update_part(first, part, check)
+                };
+                Self::in_parts(table, updates, limits, change)
+            }
         }
     }
 
@@ -182,18 +212,36 @@ impl ScopedTable<'_> {
             Self::Database(table) if keys.len() <= COMMIT_ROWS_MAX => {
                 table.delete_many_with(keys, limits)
             }
-            table => table.within(|table| table.delete_many_with(keys, limits)),
+            Self::Transaction(table) => table.delete_many_with(keys, limits),
+            Self::Database(table) => {
+                let change = |table: &TransactionTable<'_>,
+                              first,
+                              part: &[_],
+                              check: CancellationCheck<'_>| {
+                    table.delete_part(first, part, check)
+                };
+                Self::in_parts(table, keys, limits, change)
+            }
         }
     }
 
-    /// Changes the table within the transaction, or within one of its own.
-    fn within<R>(&self, change: impl Fn(&TransactionTable<'_>) -> Result<R>) -> Result<R> {
-        match self {
-            Self::Transaction(table) => change(table),
-            Self::Database(table) => {
-                let change = |transaction: &Transaction| change(&transaction.table(&table.name())?);
-                Transaction::run(&table.engine, change)
-            }
-        }
+    /// Changes rows of a database part by part, in a transaction of their own: what leads back
+    /// from a part is forgotten after it. `change` gets the number of the first row of each part.
+    fn in_parts<T, R: Default + std::ops::AddAssign>(
+        table: &Table,
+        rows: &[T],
+        limits: &Limits,
+        change: impl Fn(&TransactionTable<'_>, usize, &[T], CancellationCheck<'_>) -> Result<R>,
+    ) -> Result<R> {
+        Transaction::run(&table.engine, |transaction| {
+            let within = transaction.table(&table.name())?;
+            within.within_limits(limits, |check_cancelled| {
+                let mut done = R::default();
+                for (number, part) in rows.chunks(PART_ROWS).enumerate() {
+                    done += change(&within, number * PART_ROWS, part, check_cancelled)?;
+                }
+                Ok(done)
+            })
+        })
     }
 }

@@ -17,7 +17,7 @@ impl TransactionTable<'_> {
     /// # Errors
     /// As for [`TransactionTable::update`]; the message says in which update.
     pub fn update_many<N: AsRef<str>>(&self, updates: &[RowUpdate<N>]) -> Result<u64> {
-        self.update_all(updates, &without_limits)
+        self.update_part(0, updates, &without_limits)
     }
 
     /// The same within limits: what takes longer than it may, or is cancelled, has changed nothing.
@@ -29,11 +29,13 @@ impl TransactionTable<'_> {
         updates: &[RowUpdate<N>],
         limits: &Limits,
     ) -> Result<u64> {
-        self.within_limits(limits, |check| self.update_all(updates, check))
+        self.within_limits(limits, |check| self.update_part(0, updates, check))
     }
 
-    fn update_all<N: AsRef<str>>(
+    /// Does updates, of which the first is number `first` of all.
+    pub(crate) fn update_part<N: AsRef<str>>(
         &self,
+        first: usize,
         updates: &[RowUpdate<N>],
         check_cancelled: CancellationCheck<'_>,
     ) -> Result<u64> {
@@ -56,7 +58,8 @@ impl TransactionTable<'_> {
                     }
                     self.replace(state, &key, (row, base, new_row_id)).map(|()| true)
                 };
-                let updated = update().map_err(|e| e.at(format_args!("update {position}")))?;
+                let updated =
+                    update().map_err(|e| e.at(format_args!("update {}", first + position)))?;
                 found += u64::from(updated);
             }
             Ok(found)
@@ -68,7 +71,7 @@ impl TransactionTable<'_> {
     /// # Errors
     /// As for [`TransactionTable::delete`]; the message says which key.
     pub fn delete_many(&self, keys: &[Vec<Value>]) -> Result<u64> {
-        self.delete_all(keys, &without_limits)
+        self.delete_part(0, keys, &without_limits)
     }
 
     /// The same within limits: what takes longer than it may, or is cancelled, has removed nothing.
@@ -76,11 +79,13 @@ impl TransactionTable<'_> {
     /// # Errors
     /// As for [`TransactionTable::delete_many`]; `TimedOut`, `Cancelled`.
     pub fn delete_many_with(&self, keys: &[Vec<Value>], limits: &Limits) -> Result<u64> {
-        self.within_limits(limits, |check| self.delete_all(keys, check))
+        self.within_limits(limits, |check| self.delete_part(0, keys, check))
     }
 
-    fn delete_all(
+    /// Removes rows by keys, of which the first is number `first` of all.
+    pub(crate) fn delete_part(
         &self,
+        first: usize,
         keys: &[Vec<Value>],
         check_cancelled: CancellationCheck<'_>,
     ) -> Result<u64> {
@@ -97,7 +102,8 @@ impl TransactionTable<'_> {
                         None => Ok(false),
                     }
                 };
-                let deleted = delete().map_err(|e| e.at(format_args!("key {position}")))?;
+                let deleted =
+                    delete().map_err(|e| e.at(format_args!("key {}", first + position)))?;
                 found += u64::from(deleted);
             }
             Ok(found)

@@ -135,7 +135,7 @@ impl<'t> TransactionTable<'t> {
     /// # Errors
     /// As for [`TransactionTable::insert`]; the message says which row.
     pub fn insert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
-        self.put_many(rows, true, &without_limits)
+        self.put_part(0, rows, true, &without_limits)
     }
 
     /// The same within limits: what takes longer than it may, or is cancelled, has added nothing.
@@ -143,7 +143,7 @@ impl<'t> TransactionTable<'t> {
     /// # Errors
     /// As for [`TransactionTable::insert_many`]; `TimedOut`, `Cancelled`.
     pub fn insert_many_with(&self, rows: &[Vec<Value>], limits: &Limits) -> Result<()> {
-        self.within_limits(limits, |check| self.put_many(rows, true, check))
+        self.within_limits(limits, |check| self.put_part(0, rows, true, check))
     }
 
     /// Adds a row or replaces the one with its key; returns its row id.
@@ -161,7 +161,7 @@ impl<'t> TransactionTable<'t> {
     /// # Errors
     /// As for [`TransactionTable::insert_many`].
     pub fn upsert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
-        self.put_many(rows, false, &without_limits)
+        self.put_part(0, rows, false, &without_limits)
     }
 
     /// The same within limits, as [`TransactionTable::insert_many_with`].
@@ -169,10 +169,10 @@ impl<'t> TransactionTable<'t> {
     /// # Errors
     /// As for [`TransactionTable::upsert_many`]; `TimedOut`, `Cancelled`.
     pub fn upsert_many_with(&self, rows: &[Vec<Value>], limits: &Limits) -> Result<()> {
-        self.within_limits(limits, |check| self.put_many(rows, false, check))
+        self.within_limits(limits, |check| self.put_part(0, rows, false, check))
     }
 
-    pub(super) fn within_limits<R>(
+    pub(crate) fn within_limits<R>(
         &self,
         limits: &Limits,
         run: impl FnOnce(CancellationCheck<'_>) -> Result<R>,
@@ -180,8 +180,10 @@ impl<'t> TransactionTable<'t> {
         within_limits(self.transaction.engine(), limits, run)
     }
 
-    fn put_many(
+    /// Puts rows, of which the first is number `first` of all.
+    pub(crate) fn put_part(
         &self,
+        first: usize,
         rows: &[Vec<Value>],
         must_be_new: bool,
         check_cancelled: CancellationCheck<'_>,
@@ -192,7 +194,7 @@ impl<'t> TransactionTable<'t> {
                 check_cancelled(i)?;
                 let put = fit_row(self.schema(), row)
                     .and_then(|row| self.put(state, row.into_owned(), must_be_new));
-                put.map_err(|e| e.at(format_args!("row {i}")))?;
+                put.map_err(|e| e.at(format_args!("row {}", first + i)))?;
             }
             Ok(())
         })
