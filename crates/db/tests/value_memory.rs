@@ -3,7 +3,7 @@
 
 use esker::{ErrorKind, Options, PutOptions};
 
-/// A value that is too long is refused before it is copied: pages of zeros that nobody has touched
+/// A value that is too long is refused before it is copied: pages of zeros that were never touched
 /// take no memory.
 #[test]
 fn a_value_of_more_than_a_gibibyte_is_refused() {

@@ -50,7 +50,7 @@ pub struct View {
     schemas_since: u64,
     /// The row groups, by rising number.
     pub row_groups: Vec<RowGroup>,
-    /// The retired row groups that somebody may still name, by rising number.
+    /// The retired row groups that locations may still name, by rising number.
     pub retired: Vec<Arc<Forwarding>>,
 }
 

@@ -7,7 +7,7 @@
 //! * The primary index has one entry per key: the newest version, which may be dead. It grows by
 //!   inserts, moves by updates (compare-and-swap), and shrinks when a merge drops dead versions.
 //! * A version names the one it replaced, for readers at older commits. Index entries, versions and
-//!   [`PinnedLocations`] that somebody remembers are led on when a rewrite has taken rows
+//!   [`PinnedLocations`] of transactions are relocated when a rewrite has taken rows
 //!   elsewhere.
 //! * Each unique index has entries of the same kind ([`UniqueKeys`]), for writers only.
 //! * A table with a generated key has entries only for rows that were updated; others are found

@@ -21,7 +21,7 @@ fn found(table: &SnapshotTable) -> Vec<Option<Value>> {
     (1..=5).map(value).collect()
 }
 
-/// It was told as damage, while counts and queries found the row.
+/// The look-up failed with `Corrupt`, while counts and queries found the row.
 #[test]
 fn a_row_is_looked_up_among_the_rows_of_a_transaction() {
     let db = Options::new().memory().unwrap();
