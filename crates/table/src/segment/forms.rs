@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use esker_format::part_lines::{LINE_BYTES, LINE_ROWS, Line, place_in};
 use esker_format::segment::{ColumnLayout, Encoding};
-use esker_format::{ColumnSlice, DataType, Field, Validity, ValueRef};
+use esker_format::{ColumnSlice, DataType, Field, FieldId, Validity, ValueRef};
 
 use super::Segment;
 use super::columns::plain;
@@ -20,7 +20,16 @@ use super::reader::byte;
 const OFFSET_BYTES: usize = 4;
 
 /// How the values of each field are found, by its number.
-pub(crate) struct FormMap(Vec<Option<Form>>);
+///
+/// Numbers are small for most fields, but not for all: the hidden fields of index runs have the
+/// greatest there are, and a table that has had thousands of fields may have few left. A table of
+/// all numbers would take megabytes for each segment then.
+pub(crate) struct FormMap {
+    /// By number, for numbers below its length.
+    low: Vec<Option<Form>>,
+    /// The fields with greater numbers, in order.
+    high: Vec<(FieldId, Form)>,
+}
 
 /// How those of a column are. Places are bytes of the file.
 #[derive(Clone, Copy)]
@@ -55,23 +64,38 @@ struct Places {
 impl FormMap {
     /// Of the columns of a segment.
     pub(super) fn of(columns: &[ColumnLayout]) -> Self {
-        let mut forms = Vec::new();
+        let limit = 2 * columns.len() + 16;
+        let mut map = Self { low: Vec::new(), high: Vec::new() };
         for column in columns {
+            let Some(form) = Form::of(column) else { continue };
             let at = usize::from(column.field.0);
-            if forms.len() <= at {
-                forms.resize(at + 1, None);
+            if at >= limit {
+                map.high.push((column.field, form));
+                continue;
             }
-            if let Some(slot) = forms.get_mut(at) {
-                *slot = Form::of(column);
+            if map.low.len() <= at {
+                map.low.resize(at + 1, None);
+            }
+            if let Some(slot) = map.low.get_mut(at) {
+                *slot = Some(form);
             }
         }
-        Self(forms)
+        map.high.sort_unstable_by_key(|(field, _)| *field);
+        map
     }
 
     #[inline]
     fn get(&self, field: &Field) -> Option<&Form> {
-        let form = self.0.get(usize::from(field.id.0))?.as_ref();
-        form.filter(|form| form.data_type == field.data_type)
+        let form = match self.low.get(usize::from(field.id.0)) {
+            Some(form) => form.as_ref()?,
+            None => self.get_high(field.id)?,
+        };
+        (form.data_type == field.data_type).then_some(form)
+    }
+
+    fn get_high(&self, field: FieldId) -> Option<&Form> {
+        let at = self.high.binary_search_by_key(&field, |(field, _)| *field).ok()?;
+        self.high.get(at).map(|(_, form)| form)
     }
 }
 
@@ -206,5 +230,38 @@ impl Segment {
             [a, b, c, d] => u32::from_le_bytes([a, b, c, d]),
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_format::segment::Extent;
+
+    use super::*;
+
+    fn column(field: u16) -> ColumnLayout {
+        let encoding = Encoding::Plain { values: Extent { offset: field.into(), len: 8 } };
+        let (field, data_type) = (FieldId(field), DataType::I64);
+        ColumnLayout { field, data_type, encoding, validity: None, zones: Vec::new() }
+    }
+
+    fn field(number: u16, data_type: DataType) -> Field {
+        Field::new(FieldId(number), "f".to_owned(), data_type, true)
+    }
+
+    #[test]
+    fn a_field_with_a_great_number_takes_no_room_for_all_below_it() {
+        let numbers = [u16::MAX, 3, u16::MAX - 1, 40_000, 1];
+        let map = FormMap::of(&numbers.map(column));
+        assert!(map.low.len() <= 26 && map.high.len() == 3, "{}", map.low.len());
+        for number in numbers {
+            let form = map.get(&field(number, DataType::I64)).expect("every field is found");
+            let start = usize::from(number);
+            assert!(matches!(form.steps, Steps::Plain { values, width: 8 } if values == start));
+        }
+        for (number, data_type) in [(2, DataType::I64), (39_999, DataType::I64), (3, DataType::F64)]
+        {
+            assert!(map.get(&field(number, data_type)).is_none());
+        }
     }
 }

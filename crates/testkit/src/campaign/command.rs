@@ -38,7 +38,8 @@ one workload of a campaign, with all its images:
 
 /// Failures after which a campaign ends.
 const FAILURES_MAX: usize = 3;
-/// A campaign that makes no progress for so long of the processor, or while it wants none, hangs.
+/// A campaign hangs when no workload ends while its workers use a processor for so long each, or
+/// while they want none for so long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What the command line says.
@@ -203,17 +204,20 @@ fn gather(threads: u64, goal: Goal, job: impl Fn(u64) -> Report + Sync) -> Repor
                 })
             })
             .collect();
-        watch(&total, &next, || workers.iter().all(std::thread::ScopedJoinHandle::is_finished));
+        let finished = || workers.iter().all(std::thread::ScopedJoinHandle::is_finished);
+        watch(&total, &next, workers.len(), finished);
     });
     total.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Prints progress; ends the program when there is none.
 #[allow(clippy::disallowed_methods, reason = "the campaign itself runs on the real machine")]
-fn watch(total: &Mutex<Report>, next: &AtomicU64, finished: impl Fn() -> bool) {
+fn watch(total: &Mutex<Report>, next: &AtomicU64, workers: usize, finished: impl Fn() -> bool) {
     let mut printed = now();
     let mut workloads = 0;
-    let mut watchdog = Watchdog::of_this_process(PATIENCE);
+    // The watchdog adds up what all threads use.
+    let patience = PATIENCE.saturating_mul(u32::try_from(workers).unwrap_or(u32::MAX));
+    let mut watchdog = Watchdog::of_this_process(patience);
     while !finished() {
         std::thread::sleep(Duration::from_millis(20));
         let total = total.lock().unwrap_or_else(PoisonError::into_inner);
