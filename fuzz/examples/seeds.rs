@@ -181,7 +181,7 @@ fn together() -> Vec<u8> {
         superseded: Vec::new(),
     };
     let edits = vec![load, Edit::DropTable { table: TableId(3) }];
-    let edit = Edit::Together { edits, rows: gone(2) };
+    let edit = Edit::Atomic { edits, rows: gone(2) };
     [edit.frame_kind().to_le_bytes().to_vec(), edit.encode()].concat()
 }
 

@@ -4,19 +4,13 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use esker_format::Schema;
-use esker_format::TableId;
-use esker_format::edit::Edit;
-use esker_format::schema::validate_name;
 use esker_query::json::JsonQuery;
 use esker_query::{Explanation, Query, QueryResult};
 
-use crate::catalog::checks;
-use crate::catalog::checks::Checks;
 use crate::commit::journal::Journal;
-use crate::engine::{Engine, no_table};
+use crate::engine::Engine;
 use crate::read::page::HeldSnapshots;
-use crate::{Error, ErrorKind, Limits, Options, QueryOptions, Result, Snapshot, Table};
+use crate::{Error, Limits, Options, QueryOptions, Result, Snapshot, Table};
 
 /// A longer log is checkpointed when the database is closed, in bytes.
 const CLOSING_LOG_BYTES: u64 = 16 << 20;
@@ -78,71 +72,6 @@ impl Database {
 
     pub(crate) fn held_snapshots(&self) -> &HeldSnapshots {
         &self.handle.held_snapshots
-    }
-
-    /// Creates a table.
-    ///
-    /// # Errors
-    /// `AlreadyExists` when there is one of this name, `InvalidInput` for a bad name.
-    pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
-        validate_name("table", name)?;
-        Checks::of(&schema)?;
-        let schema = checks::with_exact_names(schema)?;
-        let engine = self.engine();
-        let (core, ticket) = {
-            let mut catalogue = engine.lock_for_change()?;
-            if engine.names.load().newest().contains_key(name) {
-                drop(catalogue);
-                engine.acknowledge_published()?;
-                let message = format!("table {name:?} exists already");
-                return Err(Error::new(ErrorKind::AlreadyExists, message));
-            }
-            engine.expect_sequences(&schema)?;
-            let id = TableId(catalogue.next_table);
-            let edit =
-                Edit::CreateTable { table: id, name: name.to_owned(), schema: schema.clone() };
-            // Nothing may fail once the frame has its number.
-            let core = engine.new_table(id, name, schema)?;
-            let ticket = engine.append_edit(&edit)?;
-            catalogue.next_table += 1;
-            engine.add_table(&mut catalogue, &core, ticket.commit());
-            engine.watermarks.publish(ticket.commit());
-            (core, ticket)
-        };
-        engine.acknowledge(ticket)?;
-        Ok(Table::new(Arc::clone(engine), core))
-    }
-
-    /// Removes a table with all it holds.
-    ///
-    /// # Errors
-    /// `NotFound` when there is none of this name.
-    pub fn drop_table(&self, name: &str) -> Result<()> {
-        let engine = self.engine();
-        let core = engine.table(name)?;
-        let (ticket, index_file) = {
-            let mut catalogue = engine.lock_for_change()?;
-            let id = core.id();
-            if engine.names.load().newest().get(name).map(|table| table.id()) != Some(id) {
-                drop(catalogue);
-                engine.acknowledge_published()?;
-                return Err(no_table(name, engine.names.load().newest()));
-            }
-            let ticket = engine.append_edit(&Edit::DropTable { table: id })?;
-            core.set_dropped();
-            engine.change_names(ticket.commit(), |names| drop(names.remove(name)));
-            let entry = catalogue.tables.remove(&id);
-            engine.recount_frozen(&catalogue);
-            engine.watermarks.publish(ticket.commit());
-            (ticket, entry.map_or(0, |entry| entry.index_file))
-        };
-        if esker_log::sabotage::planted("drop_before_durable") {
-            core.view().segments().for_each(|segment| segment.mark_for_deletion());
-            core.set_view(esker_table::view::View::empty(core.schema()));
-        }
-        engine.acknowledge(ticket)?;
-        engine.remove_files_of(&core, index_file);
-        Ok(())
     }
 
     /// The table of a name.

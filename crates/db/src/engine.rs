@@ -34,6 +34,7 @@ use crate::catalog::checks::CheckCache;
 use crate::catalog::names::{NameHistory, Names};
 use crate::catalog::sequence::Sequences;
 use crate::commit::expiry_clock::Times;
+use crate::commit::hooks::CommitHooks;
 use crate::commit::journal::{Journal, Ticket};
 use crate::commit::watermarks::Watermarks;
 use crate::maintenance::Work;
@@ -76,6 +77,20 @@ pub(crate) struct Catalogue {
     pub scratch: esker_format::codec::Writer,
 }
 
+impl Catalogue {
+    /// A table's entry, or an error saying that it has been dropped.
+    pub fn entry(&mut self, id: TableId) -> Result<&mut TableEntry> {
+        let gone = || Error::new(ErrorKind::NotFound, "the table has been dropped or truncated");
+        self.tables.get_mut(&id).ok_or_else(gone)
+    }
+
+    /// Takes out a table that is there.
+    pub fn remove(&mut self, id: TableId) -> Result<TableEntry> {
+        let unknown = || Error::corrupt(format!("table {} is in no catalogue", id.0));
+        self.tables.remove(&id).ok_or_else(unknown)
+    }
+}
+
 /// Everything that handles share.
 pub(crate) struct Engine {
     pub environment: Environment,
@@ -87,6 +102,8 @@ pub(crate) struct Engine {
     pub arena: Arc<Arena>,
     pub journal: Journal,
     pub watermarks: Arc<Watermarks>,
+    /// What else takes part in commits.
+    pub hooks: CommitHooks,
     pub registry: ReaderRegistry,
     pub segment_files: Arc<SegmentFiles>,
     pub next_row_group: AtomicU64,
@@ -114,7 +131,7 @@ pub(crate) struct Engine {
     /// What the handle holds for cursors.
     pub held_snapshots: std::sync::OnceLock<Weak<HeldSnapshots>>,
     /// When rows expire.
-    pub times: Times,
+    pub times: Arc<Times>,
     /// The disk was too full to log the time.
     pub time_is_owed: AtomicBool,
     pub seals: Work,
@@ -213,24 +230,21 @@ impl Engine {
         self.names.store(Arc::new(changed));
     }
 
-    /// A table that no catalogue knows yet.
+    /// A table that no catalogue knows yet, with a number of its own.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full.
+    pub fn new_numbered_table(&self, name: &str, schema: Schema) -> Result<Arc<TableCore>> {
+        let mut catalogue = self.lock_for_change()?;
+        let core = self.new_table(TableId(catalogue.next_table), name, schema)?;
+        catalogue.next_table += 1;
+        Ok(core)
+    }
+
+    /// The same with a number that it has already.
     pub fn new_table(&self, id: TableId, name: &str, schema: Schema) -> Result<Arc<TableCore>> {
         let (schema, arena) = (Arc::new(schema), Arc::clone(&self.arena));
         Ok(Arc::new(TableCore::new(id, name.to_owned(), schema, arena, self.hasher())?))
-    }
-
-    /// Enters a table whose creation has been numbered.
-    pub fn add_table(&self, catalogue: &mut Catalogue, table: &Arc<TableCore>, commit: u64) {
-        table.set_created_at(commit);
-        let writer = TableWriter::new(Arc::clone(table), 1);
-        let entry = TableEntry::new(table.name().to_string(), writer);
-        catalogue.tables.insert(table.id(), entry);
-        self.change_names(commit, |names| {
-            names.insert(table.name().to_string(), Arc::clone(table));
-        });
     }
 
     /// Waits until a commit may be acknowledged.

@@ -1,5 +1,6 @@
 //! A handle to one table.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker_format::{Schema, Value, ValueRef};
@@ -8,7 +9,8 @@ use esker_query::model::OnConflict;
 use esker_table::table::{Existing, PreparedPut};
 use esker_table::{Table as TableCore, TableWriter};
 
-use crate::commit::pipeline::{Staged, entry, fit_key, fit_row, fit_value};
+use crate::commit::fit::{fit_key, fit_row, fit_value};
+use crate::commit::staged::Staged;
 use crate::engine::Engine;
 use crate::statement::{CancellationCheck, within_limits, without_limits};
 use crate::{Appender, Error, ErrorKind, Limits, Load, Result, Row, SnapshotTable};
@@ -39,7 +41,24 @@ pub(crate) struct TableVersion {
     pub schema: Arc<Schema>,
 }
 
+impl From<TableVersion> for Cow<'_, TableVersion> {
+    fn from(version: TableVersion) -> Self {
+        Self::Owned(version)
+    }
+}
+
+impl<'r> From<&'r TableVersion> for Cow<'r, TableVersion> {
+    fn from(version: &'r TableVersion) -> Self {
+        Self::Borrowed(version)
+    }
+}
+
 impl TableVersion {
+    /// As it is now.
+    pub fn newest(core: &Arc<TableCore>) -> Self {
+        Self { core: Arc::clone(core), schema: core.schema() }
+    }
+
     fn is_outdated(&self) -> bool {
         self.core.successor().is_some() || !self.core.schema().has_same_rows_as(&self.schema)
     }
@@ -298,13 +317,10 @@ impl Table {
 
     pub(crate) fn change<'r, R>(
         &self,
-        current: &TableVersion,
+        current: &'r TableVersion,
         stage: impl FnOnce(&mut TableWriter, &mut Staged<'r>) -> Result<R>,
     ) -> Result<R> {
-        let id = current.core.id();
-        self.engine.commit_rows(current, |catalogue, staged| {
-            stage(&mut entry(catalogue, id)?.writer, staged)
-        })
+        self.engine.commit_rows(current, stage)
     }
 
     /// The row with a key.

@@ -154,9 +154,9 @@ pub enum Edit {
     /// What is known of time: the times by which rows have expired are never earlier, but for a
     /// date that a later one of these takes back.
     Clock(ClockRecord),
-    /// One commit of these edits, none of which is another `Together`, and of changes of rows in
+    /// One commit of these edits, none of which is another `Atomic`, and of changes of rows in
     /// the form of a frame of [`ROWS_FRAME`].
-    Together { edits: Vec<Edit>, rows: Vec<u8> },
+    Atomic { edits: Vec<Edit>, rows: Vec<u8> },
 }
 
 const CREATE_TABLE: u16 = 16;
@@ -171,7 +171,7 @@ const SET_SEQUENCE: u16 = 24;
 const DROP_SEQUENCE: u16 = 25;
 /// Before version 9 of the log: the latest time that a reader or a commit had.
 const TIME: u16 = 26;
-const TOGETHER: u16 = 27;
+const ATOMIC: u16 = 27;
 const CLOCK: u16 = 28;
 const SEGMENTS_MAX: usize = 1 << 20;
 const REPLACED_MAX: usize = 1 << 26;
@@ -193,7 +193,7 @@ impl Edit {
             Self::SetSequence { .. } => SET_SEQUENCE,
             Self::DropSequence { .. } => DROP_SEQUENCE,
             Self::Clock(_) => CLOCK,
-            Self::Together { .. } => TOGETHER,
+            Self::Atomic { .. } => ATOMIC,
         }
     }
 
@@ -247,7 +247,7 @@ impl Edit {
             }
             Self::DropSequence { name } => out.text(name),
             Self::Clock(record) => record.encode(&mut out),
-            Self::Together { edits, rows } => {
+            Self::Atomic { edits, rows } => {
                 out.count(edits.len());
                 for edit in edits {
                     out.u16(edit.frame_kind());
@@ -311,7 +311,7 @@ impl Edit {
             DROP_SEQUENCE => Self::DropSequence { name: input.text()?.to_owned() },
             TIME => Self::Clock(ClockRecord::of_time(input.u64()?.cast_signed())),
             CLOCK => Self::Clock(ClockRecord::decode(&mut input)?),
-            TOGETHER => decode_together(&mut input)?,
+            ATOMIC => decode_atomic(&mut input)?,
             other => return Err(Error::corrupt(format!("unknown edit {other}"))),
         };
         input.finish()?;
@@ -319,18 +319,18 @@ impl Edit {
     }
 }
 
-fn decode_together(input: &mut Reader<'_>) -> Result<Edit> {
+fn decode_atomic(input: &mut Reader<'_>) -> Result<Edit> {
     let mut edits = Vec::new();
     for _ in 0..input.count(EDITS_MAX)? {
         let kind = input.u16()?;
-        if kind == TOGETHER {
+        if kind == ATOMIC {
             return Err(Error::corrupt("edits together within others"));
         }
         edits.push(Edit::decode(kind, input.bytes()?)?);
     }
     let rows = input.raw(input.remaining())?;
     RowChange::decode_all(rows)?;
-    Ok(Edit::Together { edits, rows: rows.to_vec() })
+    Ok(Edit::Atomic { edits, rows: rows.to_vec() })
 }
 
 /// Appends a count and that many row ids, rising, as distances.

@@ -126,7 +126,7 @@ fn frame_kinds_are_those_of_the_code() {
         Edit::TruncateTable { table: table_id, replacement: TableId(2) },
         Edit::SetSequence { name: "s".into(), sequence: Sequence::new(1, 1).unwrap() },
         Edit::DropSequence { name: "s".into() },
-        Edit::Together { edits: Vec::new(), rows: Vec::new() },
+        Edit::Atomic { edits: Vec::new(), rows: Vec::new() },
         Edit::Clock(ClockRecord::of_time(1)),
     ];
     let names = [
@@ -140,7 +140,7 @@ fn frame_kinds_are_those_of_the_code() {
         "truncate table",
         "set sequence",
         "drop sequence",
-        "together",
+        "atomic",
         "clock",
     ];
     let mut code =

@@ -254,7 +254,7 @@ impl Log {
         // The hook first: a thread that sees `durable` cover its commit goes on at once, and must
         // find that the layer above knows.
         if let Some(on_durable) = &self.on_durable {
-            on_durable(flusher.last_commit);
+            on_durable(flusher.last_commit, &flusher.batch);
         }
         self.durable.store(flusher.last_commit, Ordering::Release);
         flusher.batch.clear();

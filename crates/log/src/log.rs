@@ -20,7 +20,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// What is called when commits up to a number have become durable, before anybody who waits for
 /// them goes on. Calls come one at a time with rising numbers, and must not wait or append.
-pub type OnDurable = Arc<dyn Fn(u64) + Send + Sync>;
+pub type OnDurable = Arc<dyn Fn(u64, &[u8]) + Send + Sync>;
 
 /// How a log runs.
 #[derive(Clone, Default)]

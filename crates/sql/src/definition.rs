@@ -33,6 +33,10 @@ pub(crate) fn define(on: &dyn Scope, statement: &Statement, dry_run: bool) -> Re
                 on.drop_table(name)
             })
         }
+        Statement::Truncate { name, if_exists } => {
+            let truncate = |on: &dyn Scope, name: &str| on.truncate_table(name);
+            about_table(on, name, (*if_exists, dry_run), ("truncate", "truncated"), truncate)
+        }
         Statement::CreateIndex { table, index, if_not_exists } => {
             index::run_create(on, table, index, *if_not_exists, dry_run)
         }
@@ -47,7 +51,7 @@ pub(crate) fn define(on: &dyn Scope, statement: &Statement, dry_run: bool) -> Re
 }
 
 /// Does something to a table, unless it need not exist and does not, or only to see.
-pub(crate) fn about_table(
+fn about_table(
     on: &dyn Scope,
     name: &str,
     (if_exists, dry_run): (bool, bool),

@@ -7,7 +7,7 @@ use esker::{
 };
 use esker_query::model::Change;
 
-use crate::definition::{about_table, define};
+use crate::definition::define;
 use crate::prepared::Prepared;
 use crate::statement::{Statement, parse_statement};
 
@@ -123,11 +123,6 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             Ok(Outcome::Done(format!("created sequence {name}")))
         }
         Statement::DropSequence { name, if_exists } => drop_sequence(db, name, *if_exists, dry_run),
-        Statement::Truncate { name, if_exists } => {
-            let words = ("truncate", "truncated");
-            let truncate = |_: &dyn Scope, name: &str| db.truncate_table(name);
-            about_table(db, name, (*if_exists, dry_run), words, truncate)
-        }
         _ => run_in(db, statement, options),
     }
 }

@@ -4,7 +4,6 @@ use esker::{
     ChangeOptions, Database, Error, ErrorKind, QueryOptions, QueryResult, Result, Savepoint, Scope,
     Transaction,
 };
-use esker_query::model::{Change, Delete};
 use esker_query::{Explanation, Query};
 
 use crate::run::{Outcome, run, run_in};
@@ -118,15 +117,6 @@ impl Session {
             (Statement::QueryForUpdate(query), Some(open)) => {
                 let options = options.for_query();
                 Ok(Outcome::Rows(open.transaction.query_for_update_with(query, &options)?))
-            }
-            (Statement::Truncate { name, if_exists }, Some(open)) => {
-                let delete = Delete { table: name.clone(), ..Delete::default() };
-                match open.transaction.change_with(&Change::Delete(delete), options) {
-                    Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => {
-                        Ok(Outcome::Done(format!("no table {name}")))
-                    }
-                    done => Ok(Outcome::Removed(done?)),
-                }
             }
             (Statement::CreateSequence { .. } | Statement::DropSequence { .. }, Some(_)) => {
                 Err(Error::new(

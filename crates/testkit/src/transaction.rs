@@ -57,7 +57,9 @@ impl Run {
                 Step::Change(Action::Create { name, .. } | Action::Drop { name }, _) => {
                     [Some(name.as_str()), None]
                 }
-                Step::Change(Action::Alter { table, .. }, _) => [Some(table.as_str()), None],
+                Step::Change(Action::Alter { table, .. } | Action::Truncate { table, .. }, _) => {
+                    [Some(table.as_str()), None]
+                }
                 Step::Change(Action::Rename { from, to }, _) => {
                     [Some(from.as_str()), Some(to.as_str())]
                 }

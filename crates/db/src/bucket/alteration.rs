@@ -3,7 +3,7 @@
 use esker_format::Schema;
 use esker_format::schema::{Alteration, DefaultValue};
 
-use super::{EXPIRES_AT, is_bucket};
+use super::EXPIRES_AT;
 use crate::{Error, Result};
 
 /// Refuses changes after which a bucket would be none, or would refuse what buckets take.
@@ -15,7 +15,7 @@ pub(crate) fn refuse_alterations(
     schema: &Schema,
     alterations: &[Alteration],
 ) -> Result<()> {
-    if !is_bucket(schema) || alterations.iter().all(keeps_bucket) {
+    if !schema.is_bucket() || alterations.iter().all(keeps_bucket) {
         return Ok(());
     }
     Err(Error::invalid(format!(

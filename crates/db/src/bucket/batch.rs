@@ -7,8 +7,9 @@ use esker_table::TableWriter;
 use esker_table::table::Existing;
 
 use super::{Bucket, KeyCodec, PutOptions, TypedBucket, ValueCodec, codec, row};
-use crate::commit::pipeline::{fit_key, fit_row, key_bytes};
-use crate::commit::write_set::{CommitOptions, TableWrites};
+use crate::commit::fit::{fit_key, fit_row};
+use crate::commit::staged::key_bytes;
+use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet};
 use crate::engine::Engine;
 use crate::statement::{CancellationCheck, within_limits, without_limits};
 use crate::table::for_each_prefetched;
@@ -273,9 +274,13 @@ impl Batch {
                 now.iter().map(|now| TableWrites::new(now.table.current())).collect();
             let tables: Vec<_> = parts.iter().map(|part| part.current.core.id()).collect();
             let commit_options = CommitOptions { sync: self.sync, ..CommitOptions::default() };
-            let outcome = self.engine.commit_writes(parts, commit_options, |at, writer, part| {
-                now.get(at).map_or(Ok(()), |now| now.stage(writer, part, check_cancelled))
-            });
+            let outcome = self.engine.commit_writes(
+                WriteSet::Many(parts),
+                commit_options,
+                |at, writer, part| {
+                    now.get(at).map_or(Ok(()), |now| now.stage(writer, part, check_cancelled))
+                },
+            );
             // A table that was cleared meanwhile is another one now.
             let has_moved = now.iter().zip(tables).any(|(now, id)| now.table.core().id() != id);
             match outcome {

@@ -10,7 +10,7 @@ use esker_table::table::{Existing, PreparedPut};
 use super::decision::{self, Change, Entry};
 use super::{Bucket, Entries, PutOptions, RemovalReservation, Ttl, codec, microseconds, row};
 use crate::catalog::defaults::later;
-use crate::commit::pipeline::Staged;
+use crate::commit::staged::Staged;
 use crate::engine::Engine;
 use crate::table::TableVersion;
 use crate::{Error, Result};

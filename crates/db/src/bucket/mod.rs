@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use esker_format::schema::{Alteration, BUCKET_FIELDS, DefaultValue};
 use esker_format::suggest::near_or_all;
-use esker_format::{DataType, ExpiryClock, Schema, Value};
+use esker_format::{DataType, Schema, Value};
 
 use crate::table::TableVersion;
 use crate::{Database, Error, ErrorKind, Result, Table};
@@ -90,17 +90,17 @@ pub(crate) fn schema_of(options: &BucketOptions) -> Result<Schema> {
         Some(ttl) => schema.default_value(DefaultValue::After(microseconds(ttl)?)),
         None => schema,
     };
-    Ok(schema.primary_key([KEY]).ordered_by_key().expires_by_elapsed(EXPIRES_AT).build()?)
+    Ok(schema
+        .primary_key([KEY])
+        .ordered_by_key()
+        .expires_by_elapsed(EXPIRES_AT)
+        .bucket()
+        .build()?)
 }
 
 /// A time to live as it is stored.
 fn microseconds(ttl: Duration) -> Result<u64> {
     u64::try_from(ttl.as_micros()).map_err(|_| Error::invalid(format!("a time to live of {ttl:?}")))
-}
-
-/// True when a table is a bucket: it has the shape of one, and its rows have times to live.
-pub(crate) fn is_bucket(schema: &Schema) -> bool {
-    schema.has_bucket_shape() && schema.expiry_clock() == ExpiryClock::Elapsed
 }
 
 impl Database {
@@ -152,7 +152,7 @@ impl Database {
     #[must_use]
     pub fn buckets(&self) -> Vec<String> {
         let mut names = self.tables();
-        names.retain(|name| self.table(name).is_ok_and(|table| is_bucket(&table.schema())));
+        names.retain(|name| self.table(name).is_ok_and(|table| table.schema().is_bucket()));
         names
     }
 
@@ -209,7 +209,7 @@ pub(crate) fn no_bucket(name: &str, e: Error, buckets: impl FnOnce() -> Vec<Stri
 
 /// Refuses a table that is no bucket.
 pub(crate) fn expect_bucket(name: &str, schema: &Schema) -> Result<()> {
-    if is_bucket(schema) {
+    if schema.is_bucket() {
         return Ok(());
     }
     Err(Error::invalid(format!("{name:?} is a table, expected a bucket")))
@@ -288,7 +288,7 @@ impl Bucket {
     /// Runs a change of a table that is a bucket still.
     fn attempt<R>(&self, mut run: impl FnMut(&TableVersion) -> Result<R>) -> Result<R> {
         self.table.attempt(|current| {
-            if !is_bucket(&current.schema) {
+            if !current.schema.is_bucket() {
                 let message = format!("table {:?} is no bucket any more", self.name());
                 return Err(Error::invalid(message));
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_format::ValueRef;
 use esker_table::key_order::KeyForm;
 
-use super::{Bucket, BucketValue, Entries, Entry, expect_bucket, guard, is_bucket, no_bucket};
+use super::{Bucket, BucketValue, Entries, Entry, expect_bucket, guard, no_bucket};
 use crate::read::range::{KeyWalk, prefix_end};
 use crate::{Result, Snapshot, SnapshotTable};
 
@@ -49,7 +49,7 @@ impl Snapshot {
     /// `NotFound` when there was no such bucket then, `InvalidInput` for a table that is none.
     pub fn bucket(&self, name: &str) -> Result<BucketSnapshot> {
         let is_there =
-            |name: &String| self.table(name).is_ok_and(|table| is_bucket(table.schema()));
+            |name: &String| self.table(name).is_ok_and(|table| table.schema().is_bucket());
         let known = || self.table_names().into_iter().filter(is_there).collect();
         let rows = self.table(name).map_err(|e| no_bucket(name, e, known))?;
         expect_bucket(name, rows.schema())?;

@@ -6,7 +6,7 @@ use esker_format::{Batch, Schema, Value};
 use esker_query::model::OnConflict;
 
 use super::check_batch;
-use crate::commit::pipeline::fit_row;
+use crate::commit::fit::fit_row;
 use crate::statement::without_limits;
 use crate::table::TableVersion;
 use crate::{Result, Table};

@@ -11,7 +11,7 @@ use esker_format::decimal::limit;
 use esker_format::row::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use esker_format::{Batch, Column, DataType, Field, Schema, Values, VariableValues};
 
-use crate::commit::pipeline::refuse_long_values;
+use crate::commit::fit::refuse_long_values;
 use crate::{Error, Result};
 
 /// Checks every column of a batch. Messages count its rows from `first_row`.

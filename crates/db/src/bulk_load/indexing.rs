@@ -19,7 +19,7 @@ use esker_table::view::{Resolved, RowGroup, View};
 
 use super::refused;
 use super::worker::{Numbers, Shared};
-use crate::commit::pipeline::refuse_other_schema;
+use crate::commit::conflict::refuse_other_schema;
 use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result};
 

@@ -34,8 +34,10 @@ use esker_table::view::Forwarding;
 use esker_vfs::sync::Mutex;
 
 use super::{Error, ErrorKind, Result, Table};
+use crate::commit::conflict::refuse_other_schema;
+use crate::commit::fit::refuse_long_values;
 use crate::commit::journal::Ticket;
-use crate::commit::pipeline::{entry, half_applied, refuse_long_values, refuse_other_schema};
+use crate::commit::log_reserve::purpose_of;
 use crate::statement::without_limits;
 pub(crate) use batch_check::check_batch;
 use budget::{Budget, Gathered, rows_that_fit};
@@ -368,7 +370,7 @@ impl Load {
         if engine.has_expiring() && shared.schema.expiry_field().is_some() {
             engine.time_of_commit()?;
         }
-        let next_row_id = entry(&mut catalogue, table)?.writer.next_row_id();
+        let next_row_id = catalogue.entry(table)?.writer.next_row_id();
         let (mut replaced, superseded) = match &mut replacing {
             None => Default::default(),
             Some(replacing) => {
@@ -383,19 +385,17 @@ impl Load {
         replaced.dedup();
         let edit = Edit::Load { table, segments, next_row_id, replaced, superseded };
         refuse_long(&edit)?;
-        let ticket = engine.append_edit(&edit)?;
-        self.finished = true;
-        entry(&mut catalogue, table)?.changed_at = ticket.commit();
-        shared.commit.store(ticket.commit(), Ordering::Release);
-        shared.core.add_live_rows(i64::try_from(rows).unwrap_or_default());
-        let killed = replacing.map_or(Ok(()), |r| r.mark_deleted(&shared.core, ticket.commit()));
-        let expired = shared.expired.mark_deleted(&shared.core, ticket.commit());
-        if let Err(e) = killed.and(expired) {
-            catalogue.broken = true;
-            return Err(half_applied(e));
-        }
-        engine.watermarks.publish(ticket.commit());
-        Ok(ticket)
+        let (shared, finished) = (&self.shared, &mut self.finished);
+        engine.commit_edit(&mut catalogue, purpose_of(&edit), &edit, |catalogue, commit| {
+            *finished = true;
+            catalogue.entry(table)?.changed_at = commit;
+            shared.commit.store(commit, Ordering::Release);
+            shared.core.add_live_rows(i64::try_from(rows).unwrap_or_default());
+            if let Some(replacing) = replacing {
+                replacing.mark_deleted(&shared.core, commit)?;
+            }
+            Ok(shared.expired.mark_deleted(&shared.core, commit)?)
+        })
     }
 
     /// Do the gathered rows go through the log? Counts what they take then.

@@ -20,7 +20,7 @@ use super::expired::Expired;
 use super::replacing::Replacing;
 use super::{indexing, key_order};
 use crate::catalog::checks::Checks;
-use crate::commit::pipeline::entry;
+
 use crate::engine::Engine;
 use crate::maintenance::FileSink;
 use crate::table::TableVersion;
@@ -147,7 +147,7 @@ impl Shared {
         let rows = gathered.batch.len() as u64;
         let first_row_id = {
             let mut catalogue = self.engine().lock_for_change()?;
-            entry(&mut catalogue, self.core.id())?.writer.reserve_row_ids(rows)
+            catalogue.entry(self.core.id())?.writer.reserve_row_ids(rows)
         };
         let running = Some(Running::start(self));
         let task = Worker { running, gathered: Some(gathered), first_row_id, first_row };
@@ -202,7 +202,7 @@ impl Shared {
         }
         {
             let mut catalogue = engine.lock_for_change()?;
-            entry(&mut catalogue, self.core.id())?;
+            catalogue.entry(self.core.id())?;
             let mut view = (*self.core.view()).clone();
             view.insert(RowGroup::Segment(Arc::clone(&segment)));
             // An index may have been dropped meanwhile.

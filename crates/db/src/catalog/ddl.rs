@@ -1,33 +1,96 @@
-//! Changing tables themselves: their fields, their names, all their rows at once.
+//! Changing tables themselves: making and removing them, their fields, their names, all their rows
+//! at once.
 //!
-//! Each is one frame of the log. Rows stay as they are, unless a new field has another value in
-//! each of them: what a schema says about older rows is in [`Alteration`]. Readers at older commits
-//! go on seeing the older schema, name and rows.
+//! Each change is a commit of [`NewDefinitions`] alone; a transaction commits the same together
+//! with its rows. Rows stay as they are, unless a new field has another value in each of them: what
+//! a schema says about older rows is in [`Alteration`]. Readers at older commits go on seeing the
+//! older schema, name and rows.
+//!
+//! Outside of transactions only: a unique index, and another field by which rows expire, of a table
+//! that is there. Both look at all rows, those of others too, up to the moment of the commit, which
+//! no snapshot shows.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-use esker_format::edit::Edit;
+use esker_format::Schema;
 use esker_format::schema::{Alteration, validate_name};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
 
 use crate::bucket;
-use crate::catalog::checks;
-use crate::catalog::expiry;
-use crate::catalog::expiry::EndingExpired;
+use crate::catalog::checks::{self, Checks};
+use crate::catalog::expiry::{self, EndingExpired};
 use crate::catalog::new_fields::NewFields;
 use crate::catalog::unique_build::BuildingUniques;
-use crate::commit::journal::Ticket;
-use crate::commit::log_reserve::purpose_of_change;
-use crate::commit::pipeline::entry;
-use crate::engine::Engine;
+use crate::commit::definitions::{
+    AlteredTable, CreatedTable, Described, NewDefinitions, RemovedTable, TruncatedTable, conflict,
+};
+use crate::commit::write_set::{CommitOptions, WriteSet};
+use crate::engine::{Engine, no_table};
 use crate::maintenance::{Building, index_path};
-use crate::{Database, Error, ErrorKind, Result, SnapshotTable};
+use crate::{Database, Error, ErrorKind, Result, Table};
 
-/// How often a change with a new check begins anew when rows are written meanwhile.
+/// How often a definition begins anew when other commits come first.
 const ATTEMPTS_MAX: usize = 64;
 
 impl Database {
+    /// Creates a table.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when there is one of this name, `InvalidInput` for a bad name.
+    pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
+        validate_name("table", name)?;
+        Checks::of(&schema)?;
+        let schema = checks::with_exact_names(schema)?;
+        let (_, core) = self.define(|engine| {
+            refuse_taken(engine, name)?;
+            let core = engine.new_numbered_table(name, schema.clone())?;
+            let created = vec![CreatedTable { core: Arc::clone(&core), next_row_id: 1 }];
+            Ok((NewDefinitions { created, ..NewDefinitions::default() }, core))
+        })?;
+        Ok(Table::new(Arc::clone(self.engine()), core))
+    }
+
+    /// Removes a table with all it holds.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none of this name.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        let drop_it = |engine: &Arc<Engine>| {
+            let core = named(engine, name)?;
+            let dropped = vec![RemovedTable::new(Arc::clone(&core), Described::of(&core))];
+            Ok((NewDefinitions { dropped, ..NewDefinitions::default() }, ()))
+        };
+        self.define(drop_it).map(drop)
+    }
+
+    /// Gives a table another name.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown table, `AlreadyExists` when another has the new name,
+    /// `InvalidInput` for a bad name.
+    pub fn rename_table(&self, from: &str, to: &str) -> Result<()> {
+        validate_name("table", to)?;
+        let rename = |engine: &Arc<Engine>| {
+            let core = named(engine, from)?;
+            refuse_taken(engine, to)?;
+            let before = Described::of(&core);
+            let after = Described { name: to.to_owned(), schema: Arc::clone(&before.schema) };
+            let altered = vec![AlteredTable::new(core, before, after)];
+            Ok((NewDefinitions { altered, ..NewDefinitions::default() }, ()))
+        };
+        self.define(rename).map(drop)
+    }
+
+    /// Removes all rows of a table at once, however many there are. Row ids begin again at 1.
+    /// Handles go on working; a [`Load`](crate::Load) that has begun before fails.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown table.
+    pub fn truncate_table(&self, name: &str) -> Result<()> {
+        self.engine().define(|engine| truncated(engine, named(engine, name)?)).map(drop)
+    }
+
     /// Changes the fields of a table, in one commit: all the changes or none. Handles go on
     /// working, with the new fields; a [`Load`](crate::Load) or
     /// [`Appender`](crate::Appender) that has begun before fails, unless only indexes change.
@@ -66,184 +129,165 @@ impl Database {
             return self.alter_and_fill(name, alterations);
         }
         let engine = self.engine();
-        let tests =
-            |a: &Alteration| matches!(a, Alteration::AddCheck(_) | Alteration::SetNotNull(_));
-        let must_test = alterations.iter().any(tests);
         let adds_index = alterations.iter().any(|a| matches!(a, Alteration::AddIndex(_)));
         let _building = adds_index.then(|| Building::start(engine));
         let is_unique = |a: &Alteration| matches!(a, Alteration::AddIndex(new) if new.unique);
         let has_unique = alterations.iter().any(is_unique);
-        for _ in 0..ATTEMPTS_MAX {
-            let ending = match has_unique || expiry::sets_expiry(alterations) {
-                true => {
-                    // Not with the lock held.
-                    let core = Arc::clone(&engine.lock_table(name)?.1);
-                    bucket::refuse_alterations(name, &core.schema(), alterations)?;
-                    Some(EndingExpired::start(engine, &core)?)
-                }
-                false => None,
-            };
-            let tested = match must_test {
-                true => Some(self.test_checks(name, alterations)?),
-                false => None,
-            };
-            let altered = match has_unique {
-                true => {
-                    let altered = engine.exclusively(|_| {
-                        self.alter_with_uniques(name, alterations, tested.as_ref(), ending)
-                    });
-                    if altered.is_err() {
-                        // What is not durable yet is not reported.
-                        engine.acknowledge_published()?;
-                    }
-                    altered?
-                }
-                false => {
-                    self.alter_unless_changed(name, alterations, tested.as_ref(), (None, ending))?
-                }
-            };
-            if let Some((ticket, core)) = altered {
-                engine.acknowledge(ticket)?;
-                if expiry::sets_expiry(alterations) {
-                    engine.look_for_expired_anew(&core);
-                }
-                if adds_index {
-                    engine.build_runs_or_later(&core);
-                }
-                return Ok(ticket.commit());
+        let make = |_: &Arc<Engine>| {
+            let altered = self.altered(name, alterations, has_unique)?;
+            let core = Arc::clone(&altered.core);
+            let altered = vec![altered];
+            Ok((NewDefinitions { altered, ..NewDefinitions::default() }, core))
+        };
+        let (commit, core) = match has_unique {
+            true => engine.define_by(make, |new| {
+                // No row group may be sealed or merged until the indexes are there.
+                engine.exclusively(|_| {
+                    new.altered.iter().try_for_each(|altered| build_uniques(engine, altered))?;
+                    engine.commit_definitions(new)
+                })
+            })?,
+            false => self.define(make)?,
+        };
+        if expiry::sets_expiry(alterations) {
+            engine.look_for_expired_anew(&core);
+        }
+        if adds_index {
+            engine.build_runs_or_later(&core);
+        }
+        Ok(commit)
+    }
+
+    /// A table as some changes make it; rows that have to be tested are.
+    fn altered(
+        &self,
+        name: &str,
+        alterations: &[Alteration],
+        has_unique: bool,
+    ) -> Result<AlteredTable> {
+        let engine = self.engine();
+        let core = named(engine, name)?;
+        let before = Described::of(&core);
+        bucket::refuse_alterations(name, &before.schema, alterations)?;
+        let ending = match has_unique || expiry::sets_expiry(alterations) {
+            true => Some(EndingExpired::start(engine, &core)?),
+            false => None,
+        };
+        let schema = checks::alter(engine, name, &before.schema, alterations)?;
+        let after = Described { name: name.to_owned(), schema };
+        let mut altered = AlteredTable::new(core, before, after);
+        altered.rows.get_mut().unwrap_or_else(PoisonError::into_inner).ending = ending;
+        let tests =
+            |a: &Alteration| matches!(a, Alteration::AddCheck(_) | Alteration::SetNotNull(_));
+        if alterations.iter().any(tests) {
+            altered.unchanged_since = Some(self.test_rows(&altered, alterations)?);
+        }
+        Ok(altered)
+    }
+
+    /// Tests the rows there are: by new checks, and for values where there must be some. Returns
+    /// the commit as of which they were tested: what is not durable yet is not visible yet.
+    fn test_rows(&self, altered: &AlteredTable, alterations: &[Alteration]) -> Result<u64> {
+        let (engine, schema) = (self.engine(), &altered.after.schema);
+        let snapshot = self.table(&altered.before.name)?.snapshot()?;
+        if !snapshot.is_of(&altered.core) || *snapshot.schema() != altered.before.schema {
+            return Err(conflict(format!("table {:?} is another by now", altered.before.name)));
+        }
+        checks::test_not_null(engine, &snapshot, schema)?;
+        checks::test_rows(engine, &snapshot, schema, alterations)?;
+        Ok(snapshot.commit())
+    }
+
+    fn define<R>(
+        &self,
+        make: impl FnMut(&Arc<Engine>) -> Result<(NewDefinitions, R)>,
+    ) -> Result<(u64, R)> {
+        self.engine().define(make)
+    }
+}
+
+/// The newest table of a name.
+fn named(engine: &Engine, name: &str) -> Result<Arc<TableCore>> {
+    let names = engine.names.load();
+    names.newest().get(name).cloned().ok_or_else(|| no_table(name, names.newest()))
+}
+
+/// Refuses a name that another table has.
+fn refuse_taken(engine: &Engine, name: &str) -> Result<()> {
+    if engine.names.load().newest().contains_key(name) {
+        let message = format!("table {name:?} exists already");
+        return Err(Error::new(ErrorKind::AlreadyExists, message));
+    }
+    Ok(())
+}
+
+/// A table without rows in the place of another.
+fn truncated(engine: &Engine, old: Arc<TableCore>) -> Result<(NewDefinitions, ())> {
+    let before = Described::of(&old);
+    let core = engine.new_numbered_table(&before.name, (*before.schema).clone())?;
+    let replacement = CreatedTable { core, next_row_id: 1 };
+    let old = RemovedTable::new(old, before);
+    let truncated = vec![TruncatedTable { old, replacement, unchanged_since: None }];
+    Ok((NewDefinitions { truncated, ..NewDefinitions::default() }, ()))
+}
+
+/// Enters the rows there are into new unique indexes.
+fn build_uniques(engine: &Engine, altered: &AlteredTable) -> Result<()> {
+    let mut building = BuildingUniques::start(engine, &altered.core, &altered.after.schema)?;
+    while building.is_behind() {
+        building.catch_up(engine)?;
+    }
+    altered.rows.lock().unwrap_or_else(PoisonError::into_inner).building = Some(building);
+    Ok(())
+}
+
+impl Engine {
+    /// Removes all rows of the table that a handle stands for, whatever its name is now.
+    pub(crate) fn truncate_core(self: &Arc<Self>, table: &Table) -> Result<()> {
+        let truncate = |engine: &Arc<Self>| {
+            let core = table.core();
+            if core.is_dropped() {
+                return Err(Error::new(ErrorKind::NotFound, "the table has been dropped"));
             }
-            // What is not durable yet is not visible yet: test it when it is.
-            engine.acknowledge_published()?;
+            truncated(engine, Arc::clone(core))
+        };
+        self.define(truncate).map(drop)
+    }
+
+    /// Commits definitions; makes them anew when other commits come first.
+    fn define<R>(
+        self: &Arc<Self>,
+        make: impl FnMut(&Arc<Self>) -> Result<(NewDefinitions, R)>,
+    ) -> Result<(u64, R)> {
+        self.define_by(make, |new| self.commit_definitions(new))
+    }
+
+    fn define_by<R>(
+        self: &Arc<Self>,
+        mut make: impl FnMut(&Arc<Self>) -> Result<(NewDefinitions, R)>,
+        commit: impl Fn(&NewDefinitions) -> Result<u64>,
+    ) -> Result<(u64, R)> {
+        for _ in 0..ATTEMPTS_MAX {
+            match make(self).and_then(|(new, made)| Ok((commit(&new)?, made))) {
+                Ok(done) => return Ok(done),
+                Err(e) => {
+                    // What a refusal rests on is reported, and tested again, once it is durable.
+                    self.acknowledge_published()?;
+                    if e.kind() != ErrorKind::Conflict {
+                        return Err(e);
+                    }
+                }
+            }
         }
         let message = format!("tried {ATTEMPTS_MAX} times beside other writers");
         Err(Error::new(ErrorKind::Conflict, message))
     }
 
-    /// Changes a table that gets unique indexes. No other maintenance may run.
-    fn alter_with_uniques(
-        &self,
-        name: &str,
-        alterations: &[Alteration],
-        tested: Option<&SnapshotTable>,
-        ending: Option<EndingExpired>,
-    ) -> Result<Option<(Ticket, Arc<TableCore>)>> {
-        let engine = self.engine();
-        let core = {
-            let (_catalogue, core) = self.engine().lock_table(name)?;
-            core
-        };
-        let schema = checks::alter(engine, name, &core.schema(), alterations)?;
-        let building = BuildingUniques::start(engine, &core, &schema)?;
-        self.alter_unless_changed(name, alterations, tested, (Some(building), ending))
+    fn commit_definitions(self: &Arc<Self>, new: &NewDefinitions) -> Result<u64> {
+        let options = CommitOptions { definitions: Some(new), ..CommitOptions::default() };
+        self.commit_writes(WriteSet::Many(Vec::new()), options, |_, _, _| Ok(()))
     }
 
-    /// Tests the rows there are: by new checks, and for values where there must be some. Returns
-    /// what it tested.
-    fn test_checks(&self, name: &str, alterations: &[Alteration]) -> Result<SnapshotTable> {
-        let (engine, snapshot) = (self.engine(), self.table(name)?.snapshot()?);
-        let schema = checks::alter(engine, name, snapshot.schema(), alterations)?;
-        checks::test_not_null(engine, &snapshot, &schema)?;
-        checks::test_rows(engine, &snapshot, &schema, alterations)?;
-        Ok(snapshot)
-    }
-
-    /// Nothing when rows were written since the snapshot that new checks were tested on, or that is
-    /// of another table or schema: what is published may not be visible yet.
-    fn alter_unless_changed(
-        &self,
-        name: &str,
-        alterations: &[Alteration],
-        tested: Option<&SnapshotTable>,
-        (mut building, ending): (Option<BuildingUniques>, Option<EndingExpired>),
-    ) -> Result<Option<(Ticket, Arc<TableCore>)>> {
-        let engine = self.engine();
-        let (mut catalogue, core) = loop {
-            let locked = engine.lock_table(name)?;
-            match &mut building {
-                Some(building) if building.is_behind() => {
-                    drop(locked);
-                    building.catch_up(engine)?;
-                }
-                _ => break locked,
-            }
-        };
-        let changed_at = entry(&mut catalogue, core.id())?.changed_at;
-        if let Some(tested) = tested
-            && (!tested.is_of(&core) || changed_at > tested.commit())
-        {
-            return Ok(None);
-        }
-        let before = core.schema();
-        let schema = checks::alter(engine, name, &before, alterations)?;
-        engine.expect_sequences(&schema)?;
-        let standing = engine.let_time_stand();
-        match ending {
-            Some(ending) if ending.is_of(&core) => ending.finish(engine, &mut catalogue)?,
-            None if !expiry::ends_expiry(&before, &schema) => {}
-            _ => return Ok(None),
-        }
-        let uniques = match building {
-            None => Vec::new(),
-            Some(building) => match building.finish(&core, &schema)? {
-                Some(uniques) => uniques,
-                None => return Ok(None),
-            },
-        };
-        let (table, name) = (core.id(), name.to_owned());
-        let edit = Edit::AlterTable { table, name, schema: (*schema).clone() };
-        engine.note_new_expiry(&before, &schema)?;
-        let ticket = engine.append_edit_for(purpose_of_change(&before, &schema), &edit)?;
-        let at = (ticket.commit(), standing.now());
-        entry(&mut catalogue, table)?.writer.alter(schema, &uniques, at);
-        drop(standing);
-        Ok(Some((self.engine().publish_edit(&catalogue, ticket), core)))
-    }
-
-    /// Gives a table another name.
-    ///
-    /// # Errors
-    /// `NotFound` for an unknown table, `AlreadyExists` when another has the new name,
-    /// `InvalidInput` for a bad name.
-    pub fn rename_table(&self, from: &str, to: &str) -> Result<()> {
-        validate_name("table", to)?;
-        let ticket = self.rename_published(from, to)?;
-        self.engine().acknowledge(ticket)
-    }
-
-    /// Renames a table; that is not durable yet.
-    fn rename_published(&self, from: &str, to: &str) -> Result<Ticket> {
-        let engine = self.engine();
-        let (mut catalogue, core) = self.engine().lock_table(from)?;
-        if engine.names.load().newest().contains_key(to) {
-            drop(catalogue);
-            engine.acknowledge_published()?;
-            let message = format!("table {to:?} exists already");
-            return Err(Error::new(ErrorKind::AlreadyExists, message));
-        }
-        let (table, schema) = (core.id(), (*core.schema()).clone());
-        let edit = Edit::AlterTable { table, name: to.to_owned(), schema };
-        let entry = entry(&mut catalogue, table)?;
-        let ticket = engine.append_edit(&edit)?;
-        to.clone_into(&mut entry.name);
-        core.rename(to);
-        engine.change_names(ticket.commit(), |names| {
-            names.remove(from);
-            names.insert(to.to_owned(), core);
-        });
-        Ok(self.engine().publish_edit(&catalogue, ticket))
-    }
-
-    /// Removes all rows of a table at once, however many there are. Row ids begin again at 1.
-    /// Handles go on working; a [`Load`](crate::Load) that has begun before fails.
-    ///
-    /// # Errors
-    /// `NotFound` for an unknown table.
-    pub fn truncate_table(&self, name: &str) -> Result<()> {
-        self.engine().truncate(name)
-    }
-}
-
-impl Engine {
     /// Builds the runs of new indexes. These are there, whatever becomes of their runs: it tries
     /// again.
     pub(crate) fn build_runs_or_later(self: &Arc<Self>, core: &Arc<TableCore>) {
@@ -271,7 +315,6 @@ impl Engine {
 mod tests {
     use std::time::Duration;
 
-    use crate::catalog::expiry::EndingExpired;
     use crate::{Alteration, DataType, Options, Schema, Value};
     use esker_vfs::sim::{Options as SimOptions, Simulation};
 
@@ -282,10 +325,11 @@ mod tests {
         let db = options.open("db").unwrap();
         let schema = Schema::builder().field("n", DataType::I64).build().unwrap();
         db.create_table("old", schema).unwrap();
-        let ticket = db.rename_published("old", "new").unwrap();
+        let (renamed, commit) = db.without_waiting(|| db.rename_table("old", "new"));
+        renamed.unwrap();
         let meanwhile = db.snapshot().unwrap();
-        assert!(meanwhile.commit() < ticket.commit());
-        db.engine().acknowledge(ticket).unwrap();
+        assert!(meanwhile.commit() < commit.unwrap());
+        db.sync().unwrap();
         let after = db.snapshot().unwrap();
         for (snapshot, there, not_there) in [(meanwhile, "old", "new"), (after, "new", "old")] {
             snapshot.table(there).unwrap();
@@ -316,16 +360,15 @@ mod tests {
         for field in [None, Some("b".to_owned())] {
             let is_over = field.is_some();
             machine.advance_clock(Duration::from_secs(10));
-            let ending = EndingExpired::start(db.engine(), &table.current().core).unwrap();
             let change = [Alteration::SetExpiry(field)];
-            let altered = db.alter_unless_changed("t", &change, None, (None, Some(ending)));
-            let (ticket, _) = altered.unwrap().unwrap();
+            let (altered, commit) = db.without_waiting(|| db.alter_table("t", &change));
+            altered.unwrap();
             machine.advance_clock(Duration::from_secs(20));
             let meanwhile = db.snapshot().unwrap();
-            assert!(meanwhile.commit() < ticket.commit());
+            assert!(meanwhile.commit() < commit.unwrap());
             assert_eq!(seen(&meanwhile), [false, true, true]);
             assert!(table.get(&[Value::Int(1)]).unwrap().is_some());
-            db.engine().acknowledge(ticket).unwrap();
+            db.sync().unwrap();
             // By the new field it may have expired since.
             assert_eq!(seen(&db.snapshot().unwrap()), [false, !is_over, true]);
             assert_eq!(table.get(&[Value::Int(1)]).unwrap().is_some(), !is_over);

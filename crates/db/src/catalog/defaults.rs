@@ -6,7 +6,7 @@ use esker_format::calendar::DAY_US;
 use esker_format::schema::{Alteration, DefaultValue};
 use esker_format::{Batch, Column, DataType, Field, Schema, Value};
 
-use crate::commit::pipeline::fit_value;
+use crate::commit::fit::fit_value;
 use crate::engine::Engine;
 use crate::{Error, Result, Table};
 

@@ -35,8 +35,8 @@ use esker_table::view::{Resolved, RowGroup};
 use esker_table::{Location, Table as TableCore};
 
 use crate::Result;
-use crate::commit::pipeline::{Staged, entry};
 use crate::commit::private_rows::row_of;
+use crate::commit::staged::Staged;
 use crate::engine::{Catalogue, Engine};
 use crate::table::TableVersion;
 
@@ -49,6 +49,12 @@ const ROW_GROUP_BATCH_ROWS: usize = 1 << 10;
 pub(crate) fn ends_expiry(before: &Schema, after: &Schema) -> bool {
     let id = |schema: &Schema| schema.expiry_field().map(|field| field.id);
     id(before).is_some() && id(before) != id(after)
+}
+
+/// True when rows expire by a field by which they have not before.
+pub(crate) fn starts_expiry(before: &Schema, after: &Schema) -> bool {
+    let id = |schema: &Schema| schema.expiry_field().map(|field| field.id);
+    id(after).is_some() && id(after) != id(before)
 }
 
 /// True when some alteration sets by which field rows expire.
@@ -179,7 +185,7 @@ impl EndingExpired {
                 staged.delete(expired(row_group, row)?);
             }
         }
-        engine.apply_deletes(catalogue, &self.core, &staged)
+        engine.commit_deletes(catalogue, &TableVersion::newest(&self.core), staged)
     }
 }
 
@@ -228,8 +234,7 @@ impl Engine {
     /// Notes that rows expire by a field that they have had before. Under the commit lock, before
     /// anybody sees that.
     pub(crate) fn note_new_expiry(&self, before: &Schema, after: &Schema) -> Result<()> {
-        let id = |schema: &Schema| schema.expiry_field().map(|field| field.id);
-        if id(after).is_some() && id(after) != id(before) {
+        if starts_expiry(before, after) {
             self.note_expiring();
             self.time_of_commit()?;
         }
@@ -273,7 +278,7 @@ impl Engine {
         let (core, schema) = (&current.core, &current.schema);
         let Some(field) = schema.expiry_field() else { return Ok(()) };
         let (uniques, view) = (core.uniques(), core.view());
-        let now_us = entry(catalogue, core.id())?.writer.now_us();
+        let now_us = catalogue.entry(core.id())?.writer.now_us();
         let may_have_expired = |row_group: &RowGroup| row_group.least_expiry(field) <= now_us;
         if uniques.is_empty() || !view.row_groups.iter().any(may_have_expired) {
             return Ok(());
@@ -293,6 +298,6 @@ impl Engine {
                 }
             }
         }
-        self.apply_deletes(catalogue, core, &ended)
+        self.commit_deletes(catalogue, current, ended)
     }
 }

@@ -3,10 +3,11 @@
 //! | module | what it has |
 //! |---|---|
 //! | [`names`] | names of tables, now and at the commits that snapshots may still read at |
-//! | [`ddl`], [`truncate`], [`new_fields`], [`expiry`] | changes of tables |
+//! | [`ddl`], [`new_fields`], [`expiry`] | changes of tables |
 //! | [`index`], [`unique_build`] | indexes, and filling unique ones beside writers |
 //! | [`checks`], [`defaults`], [`sequence`] | what rows must meet, what fields get by themselves |
 
+pub(crate) mod altered_rows;
 pub(crate) mod checks;
 pub(crate) mod ddl;
 pub(crate) mod defaults;
@@ -15,5 +16,4 @@ pub(crate) mod index;
 pub(crate) mod names;
 pub(crate) mod new_fields;
 pub(crate) mod sequence;
-pub(crate) mod truncate;
 pub(crate) mod unique_build;

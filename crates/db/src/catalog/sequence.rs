@@ -30,6 +30,7 @@ use esker_vfs::sync::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use crate::commit::journal::Ticket;
+use crate::commit::log_reserve::purpose_of;
 use crate::engine::{Catalogue, Engine};
 use crate::{Database, Error, ErrorKind, Result};
 
@@ -151,8 +152,7 @@ impl Engine {
         }
         let given = state.given.saturating_add(state.ahead);
         let sequence = Sequence { given, ..state.logged };
-        let ticket = self.append_edit(&Edit::SetSequence { name: name.to_owned(), sequence })?;
-        self.watermarks.publish(ticket.commit());
+        let ticket = self.log_edit(&Edit::SetSequence { name: name.to_owned(), sequence })?;
         state.logged = sequence;
         state.ticket = Some(ticket);
         state.ahead = (state.ahead * 2).min(AHEAD_MOST);
@@ -197,8 +197,9 @@ impl Engine {
             }
             // A failure leaves a gap, no more.
             let edit = Edit::SetSequence { name: name.clone(), sequence: returned };
-            let Ok(ticket) = self.append_edit(&edit) else { return };
-            self.watermarks.publish(ticket.commit());
+            if self.log_edit(&edit).is_err() {
+                return;
+            }
             state.logged = returned;
         }
     }
@@ -308,7 +309,7 @@ impl Database {
         validate_name("sequence", name)?;
         let engine = self.engine();
         let ticket = {
-            let catalogue = engine.lock_for_change()?;
+            let mut catalogue = engine.lock_for_change()?;
             let sequences = engine.sequences.load();
             if sequences.contains_key(name) {
                 drop(catalogue);
@@ -320,12 +321,12 @@ impl Database {
                 return Err(Error::invalid(format!("at most {SEQUENCES_MAX} sequences")));
             }
             let edit = Edit::SetSequence { name: name.to_owned(), sequence };
-            let ticket = engine.append_edit(&edit)?;
-            engine.change_sequences(|sequences| {
-                sequences.insert(name.to_owned(), SharedSequence::new(sequence));
-            });
-            engine.watermarks.publish(ticket.commit());
-            ticket
+            engine.commit_edit(&mut catalogue, purpose_of(&edit), &edit, |_, _| {
+                engine.change_sequences(|sequences| {
+                    sequences.insert(name.to_owned(), SharedSequence::new(sequence));
+                });
+                Ok(())
+            })?
         };
         engine.acknowledge(ticket)
     }
@@ -338,7 +339,7 @@ impl Database {
     pub fn drop_sequence(&self, name: &str) -> Result<()> {
         let engine = self.engine();
         let ticket = {
-            let catalogue = engine.lock_for_change()?;
+            let mut catalogue = engine.lock_for_change()?;
             let sequences = engine.sequences.load();
             let refused = match sequences.get(name) {
                 None => Err(no_sequence(name, &sequences)),
@@ -352,11 +353,12 @@ impl Database {
                     return Err(e);
                 }
             };
-            let ticket = engine.append_edit(&Edit::DropSequence { name: name.to_owned() })?;
-            sequence.state().dropped = true;
-            engine.change_sequences(|sequences| drop(sequences.remove(name)));
-            engine.watermarks.publish(ticket.commit());
-            ticket
+            let edit = Edit::DropSequence { name: name.to_owned() };
+            engine.commit_edit(&mut catalogue, purpose_of(&edit), &edit, |_, _| {
+                sequence.state().dropped = true;
+                engine.change_sequences(|sequences| drop(sequences.remove(name)));
+                Ok(())
+            })?
         };
         engine.acknowledge(ticket)
     }

@@ -22,7 +22,7 @@ use esker_table::view::{Resolved, RowGroup, View};
 use esker_table::{Location, Table as TableCore};
 
 use crate::admin::check::CheckReport;
-use crate::commit::pipeline::refuse_long_unique;
+use crate::commit::fit::refuse_long_unique;
 use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result};
 

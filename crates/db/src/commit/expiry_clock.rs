@@ -13,15 +13,16 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use esker_format::edit::Edit;
-use esker_format::{Batch, ClockRecord, Moment, Schema, Value};
+use esker_format::{ClockRecord, Moment, Schema, Value};
 use esker_log::sabotage::planted;
 use esker_vfs::Clock;
 use esker_vfs::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard};
 
-use crate::Result;
 use crate::clock::{DatabaseClock, Reading};
-use crate::commit::pipeline::Staged;
-use crate::engine::Engine;
+use crate::commit::staged::Staged;
+use crate::engine::{Catalogue, Engine};
+use crate::table::TableVersion;
+use crate::{ErrorKind, Result};
 
 /// A record is logged at least this often while there are commits: it is less than a
 /// second older than a commit.
@@ -54,8 +55,8 @@ struct Live {
 }
 
 /// Time that stands still until this is dropped.
-pub(crate) struct StandingTime<'e> {
-    engine: &'e Engine,
+pub(crate) struct StandingTime {
+    times: Arc<Times>,
     now: Moment,
 }
 
@@ -164,16 +165,30 @@ impl Engine {
             self.note_expiring();
             self.time_of_commit()?;
         }
+        let column = staged.batch.as_ref().and_then(|batch| batch.columns.columns.get(position));
+        if column.is_some_and(|column| (0..column.len()).any(|row| !column.is_null(row))) {
+            self.note_expiring();
+            self.time_of_commit()?;
+        }
         Ok(())
     }
 
-    /// The same for a batch of rows. Under the commit lock.
-    pub fn note_ends_of(&self, schema: &Schema, batch: &Batch) -> Result<()> {
-        let column = schema.expiry_position().and_then(|at| batch.columns.get(at));
-        let Some(column) = column else { return Ok(()) };
-        if (0..column.len()).any(|row| !column.is_null(row)) {
-            self.note_expiring();
-            self.time_of_commit()?;
+    /// Tells the writer of a table whose rows expire what time it is.
+    pub fn on_time(&self, catalogue: &mut Catalogue, current: &TableVersion) -> Result<()> {
+        if self.has_expiring()
+            && current.schema.expiry_field().is_some()
+            && let Some(entry) = catalogue.tables.get_mut(&current.core.id())
+        {
+            let now = match self.time_of_commit() {
+                // On a full disk a commit that adds data is refused by itself. One that frees space
+                // logs the time before.
+                Err(e) if e.kind() == ErrorKind::NoSpace => {
+                    self.time_is_owed.store(true, Ordering::Relaxed);
+                    self.now()
+                }
+                logged => logged?,
+            };
+            entry.writer.set_time(now);
         }
         Ok(())
     }
@@ -226,11 +241,11 @@ impl Engine {
     }
 
     /// Lets the time stand still. Under the commit lock.
-    pub fn let_time_stand(&self) -> StandingTime<'_> {
+    pub fn let_time_stand(&self) -> StandingTime {
         let mut state = self.times.state();
         let now = state.told(&*self.environment.clock);
         state.standing += 1;
-        StandingTime { engine: self, now }
+        StandingTime { times: Arc::clone(&self.times), now }
     }
 
     /// What is known of time, for a checkpoint.
@@ -252,8 +267,7 @@ impl Engine {
     /// Tells the log what is known of time. Under the commit lock.
     pub fn log_clock(&self, record: ClockRecord) -> Result<()> {
         if self.is_durable() && !planted("time_not_logged") {
-            let ticket = self.append_edit(&Edit::Clock(record))?;
-            self.watermarks.publish(ticket.commit());
+            self.log_edit(&Edit::Clock(record))?;
         }
         Ok(())
     }
@@ -311,16 +325,16 @@ impl FixedTime {
     }
 }
 
-impl StandingTime<'_> {
+impl StandingTime {
     /// The moment.
     pub fn now(&self) -> Moment {
         self.now
     }
 }
 
-impl Drop for StandingTime<'_> {
+impl Drop for StandingTime {
     fn drop(&mut self) {
-        self.engine.times.state().standing -= 1;
+        self.times.state().standing -= 1;
     }
 }
 

@@ -44,7 +44,7 @@ impl Journal {
             Self::Log(log) => Ok(Ticket::Log(log.append_for(purpose, kind, payload)?)),
             Self::Memory(marks, next) => {
                 let commit = next.fetch_add(1, Ordering::Relaxed);
-                marks.make_durable(commit);
+                marks.make_durable(commit, &[]);
                 Ok(Ticket::Memory(commit))
             }
         }

@@ -1,15 +1,11 @@
 //! The reserve of the log, by which a full disk can be emptied: how large it is, and which commits
 //! may use it. How it works is in the crate `esker_log`, module `reserve`.
 
-use std::sync::atomic::Ordering;
-
 use esker_format::Schema;
 use esker_format::edit::Edit;
 use esker_log::Purpose;
 
 use crate::Result;
-use crate::commit::journal::Ticket;
-use crate::commit::pipeline::Staged;
 use crate::engine::Engine;
 
 /// The reserve is this part of what the database takes on the disk.
@@ -26,7 +22,7 @@ pub(crate) fn reserve_bytes(database_bytes: u64, most: u64) -> u64 {
 }
 
 /// What an edit is for. Callers say it of changes of schemas, and of several edits together.
-fn purpose_of(edit: &Edit) -> Purpose {
+pub(crate) fn purpose_of(edit: &Edit) -> Purpose {
     match edit {
         Edit::DropTable { .. }
         | Edit::TruncateTable { .. }
@@ -42,7 +38,7 @@ fn purpose_of(edit: &Edit) -> Purpose {
         | Edit::AlterTable { .. }
         | Edit::SetSequence { .. }
         | Edit::Clock(_)
-        | Edit::Together { .. } => Purpose::Adds,
+        | Edit::Atomic { .. } => Purpose::Adds,
     }
 }
 
@@ -63,36 +59,7 @@ pub(crate) fn purpose_of_all(all: impl IntoIterator<Item = Purpose>) -> Purpose 
     if adds { Purpose::Adds } else { Purpose::Frees }
 }
 
-impl Staged<'_> {
-    /// What the changes are for: deletes alone free space.
-    pub(crate) fn purpose(&self) -> Purpose {
-        if self.put_count() == 0 { Purpose::Frees } else { Purpose::Adds }
-    }
-}
-
 impl Engine {
-    /// Appends a catalogue edit. Under the commit lock; the caller applies and publishes it.
-    pub fn append_edit(&self, edit: &Edit) -> Result<Ticket> {
-        self.append_edit_for(purpose_of(edit), edit)
-    }
-
-    /// Appends a catalogue edit whose purpose the caller knows. Under the commit lock.
-    pub fn append_edit_for(&self, purpose: Purpose, edit: &Edit) -> Result<Ticket> {
-        self.append(purpose, edit.frame_kind(), &edit.encode())
-    }
-
-    /// Appends a frame. Under the commit lock.
-    pub(crate) fn append(&self, purpose: Purpose, kind: u16, payload: &[u8]) -> Result<Ticket> {
-        if purpose == Purpose::Frees && self.time_is_owed.swap(false, Ordering::Relaxed) {
-            let time = Edit::Clock(self.last_clock().record());
-            let logged = self.journal.append(purpose, time.frame_kind(), &time.encode());
-            let ticket =
-                logged.inspect_err(|_| self.time_is_owed.store(true, Ordering::Relaxed))?;
-            self.watermarks.publish(ticket.commit());
-        }
-        self.journal.append(purpose, kind, payload)
-    }
-
     /// Gives the reserve its size and fills it, as far as the disk has space. False when it is not
     /// whole.
     pub(crate) fn fill_log_reserve(&self) -> Result<bool> {

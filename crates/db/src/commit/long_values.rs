@@ -12,7 +12,7 @@
 use esker_format::{Batch, Column, Schema, Value, Values};
 use esker_table::value_file::StoredValue;
 
-use crate::commit::pipeline::{Put, Staged};
+use crate::commit::staged::{Put, Staged};
 use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result};
 

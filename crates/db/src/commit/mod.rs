@@ -2,8 +2,10 @@
 //!
 //! | module | what it has |
 //! |---|---|
-//! | [`pipeline`] | validating and staging rows, and committing those of one table |
-//! | [`write_set`] | one commit of several tables |
+//! | [`pipeline`] | every commit: stage, extend, number, apply, publish, acknowledge |
+//! | [`write_set`], [`staged`], [`fit`] | the changes of a commit, by table; checked rows |
+//! | [`conflict`] | what others have changed since |
+//! | [`hooks`] | what else takes part in commits |
 //! | [`definitions`] | tables that a commit creates, alters and drops beside its rows |
 //! | [`overflow`], [`private_rows`], [`long_values`] | what is too large for one frame of the log |
 //! | [`unique_check`], [`staged_keys`] | rows that are in the way of others |
@@ -12,14 +14,18 @@
 //! | [`expiry_clock`] | the moment by which rows expire |
 
 pub(crate) mod acknowledge;
+pub(crate) mod conflict;
 pub(crate) mod definitions;
 pub(crate) mod expiry_clock;
+pub(crate) mod fit;
+pub(crate) mod hooks;
 pub(crate) mod journal;
 pub(crate) mod log_reserve;
 pub(crate) mod long_values;
 pub(crate) mod overflow;
 pub(crate) mod pipeline;
 pub(crate) mod private_rows;
+pub(crate) mod staged;
 pub(crate) mod staged_keys;
 pub(crate) mod unique_check;
 pub(crate) mod watermarks;

@@ -15,39 +15,37 @@
 //! Rows keep the row ids that they were staged with. When somebody was quicker nothing is done and
 //! the writer gets a `Conflict`, to try again; the files go.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker_arena::{Category, ReaderGuard, Reservation};
+use esker_format::codec::Writer;
 use esker_format::edit::Edit;
-use esker_format::{Batch, Schema, Value, ValueRef};
+use esker_format::{Batch, Value};
 use esker_log::Purpose;
 use esker_log::sabotage::planted;
 use esker_table::segment::{CreateStamp, Segment};
 use esker_table::table::{Existing, UniqueEntry};
 use esker_table::value_file::StoredValue;
-use esker_table::view::{Resolved, RowGroup};
-use esker_table::{Location, PinnedLocations, ROW_GROUP_ROWS_MAX, Table as TableCore, TableWriter};
+use esker_table::view::RowGroup;
+use esker_table::{Location, PinnedLocations, ROW_GROUP_ROWS_MAX, TableWriter};
 
+use crate::Result;
+use crate::commit::conflict::{
+    as_changed, expect_alive, expect_as_staged, expect_same, refuse_other_schema,
+};
 use crate::commit::definitions::NewDefinitions;
 use crate::commit::journal::Ticket;
-use crate::commit::pipeline::{Put, Staged, entry, half_applied, key_bytes, refuse_other_schema};
-use crate::commit::private_rows::PrivateRows;
-use crate::commit::private_rows::SegmentRows;
+use crate::commit::private_rows::{PrivateRows, SegmentRows};
+use crate::commit::staged::{Put, key_bytes};
 use crate::commit::unique_check as unique;
-use crate::commit::write_set::{CommitOptions, TableWrites};
-use crate::commit::write_set::{expect_as_staged, purpose_of_parts};
+use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet, together};
 use crate::engine::{Catalogue, Engine};
 use crate::maintenance::FileSink;
 use crate::table::TableVersion;
-use crate::{Error, ErrorKind, Result};
 
-/// The longest value that an open group takes.
-const VALUE_BYTES: usize = 4 << 20;
 /// Bytes of values of one segment, about.
 const SEGMENT_BYTES: usize = 256 << 20;
-
-/// Bytes of a delete in a frame, at the most.
-const DELETE_BYTES: usize = 16;
 
 /// Rows that were written as a segment, in the order of their row ids.
 struct Written<'r> {
@@ -57,7 +55,7 @@ struct Written<'r> {
 
 /// The changes of a table that go by way of segments.
 struct Spilled<'r> {
-    current: TableVersion,
+    current: Cow<'r, TableVersion>,
     written: Vec<Written<'r>>,
     deletes: Vec<Existing>,
     /// Where the rows that are deleted lie, in their order.
@@ -66,28 +64,6 @@ struct Spilled<'r> {
     private: Option<PrivateRows>,
     /// What the rows of those do to unique indexes, by segment and row.
     uniques: Vec<Vec<Vec<UniqueEntry>>>,
-}
-
-/// Bytes that changes take in the log, at the most: else a commit of many short rows would be no
-/// large one, and no frame either.
-pub(crate) fn byte_count(staged: &Staged<'_>) -> usize {
-    let deletes = staged.deletes.len() * DELETE_BYTES;
-    deletes + staged.puts.iter().map(Put::byte_count).sum::<usize>()
-}
-
-/// True when a commit is too large for the log, or a value for an open group.
-pub(crate) fn is_large(staged: &Staged<'_>, commit_bytes_max: usize) -> bool {
-    let puts = &staged.puts;
-    let is_long = |put: &Put<'_>, field: usize| put.long.iter().any(|(at, _)| *at == field);
-    for put in puts {
-        for (field, value) in put.row.iter().enumerate() {
-            let len = value.as_ref().as_bytes().map_or(8, <[u8]>::len);
-            if len > VALUE_BYTES && !is_long(put, field) {
-                return true;
-            }
-        }
-    }
-    byte_count(staged) > commit_bytes_max || puts.len() > ROW_GROUP_ROWS_MAX
 }
 
 impl Engine {
@@ -100,7 +76,7 @@ impl Engine {
         commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Ticket> {
-        let bytes = large.iter().map(|part| byte_count(&part.staged)).max().unwrap_or(0);
+        let bytes = large.iter().map(|part| part.staged.byte_count()).max().unwrap_or(0);
         let mut held = Reservation::new(&self.arena, Category::Load);
         let linked = |part: &TableWrites<'_>| {
             part.private.as_ref().map_or(0, |private| private.linked_bytes(&part.current.core))
@@ -199,36 +175,28 @@ impl Engine {
             };
             let loads = spilled.iter_mut().map(load).collect::<Result<Vec<_>>>()?;
             expect_as_staged(catalogue, &mut small, commit_options, staged_at)?;
-            let rows = self.encode_parts(&small, commit_options).into_bytes();
+            let mut rows = Writer::new();
+            self.encode_rows(&mut rows, &small, commit_options);
+            let rows = rows.into_bytes();
             let mut edits = commit_options.definitions.map_or_else(Vec::new, NewDefinitions::edits);
             edits.extend(loads);
-            let edit = match edits.pop() {
-                Some(only) if edits.is_empty() && rows.is_empty() => only,
-                last => {
-                    edits.extend(last);
-                    Edit::Together { edits, rows }
-                }
-            };
-            self.refuse_large_frame(edit.encode().len())?;
+            let edit = together(edits, rows);
             self.make_room_for(catalogue, &small)?;
             let only_deletes = spilled.iter().all(|s| s.written.is_empty() && s.private.is_none());
             let purpose = match only_deletes {
-                true => purpose_of_parts(&small, commit_options),
+                true => WriteSet::purpose_of(&small, commit_options),
                 false => Purpose::Adds,
             };
-            let ticket = self.append_edit_for(purpose, &edit)?;
-            self.on_commit(ticket);
-            sink.keep();
-            spilled.iter().filter_map(|s| s.private.as_ref()).for_each(PrivateRows::keep);
-            // What is linked takes its place.
-            drop(held);
-            self.apply_definitions(catalogue, commit_options, ticket)?;
-            for spilled in &mut spilled {
-                spilled.apply(catalogue, ticket.commit())?;
-            }
-            self.apply_rows(catalogue, &small, ticket)?;
-            self.watermarks.publish(ticket.commit());
-            Ok(ticket)
+            self.commit_edit(catalogue, purpose, &edit, |catalogue, commit| {
+                self.on_commit(commit);
+                sink.keep();
+                spilled.iter().filter_map(|s| s.private.as_ref()).for_each(PrivateRows::keep);
+                // What is linked takes its place.
+                drop(held);
+                self.apply_definitions(catalogue, commit_options, commit)?;
+                spilled.iter_mut().try_for_each(|spilled| spilled.apply(catalogue, commit))?;
+                self.apply_rows(catalogue, &small, commit).map(drop)
+            })
         })
     }
 }
@@ -256,7 +224,7 @@ impl Spilled<'_> {
         let Self { current, written, deletes, places, private, uniques } = self;
         let table = current.core.id();
         refuse_other_schema(catalogue, table, commit_options.schema_before(current))?;
-        let writer = &mut entry(catalogue, table)?.writer;
+        let writer = &mut catalogue.entry(table)?.writer;
         // The writer of a table that comes with this commit has not given them out itself.
         let puts = written.iter().flat_map(|w| &w.puts);
         puts.for_each(|put| writer.note_row_id(put.prepared.row_id));
@@ -286,7 +254,7 @@ impl Spilled<'_> {
                 let own = private.segments().chain(written.iter().map(|w| &w.segment));
                 let own: Vec<_> = own.collect();
                 engine.end_expired_holders_of(catalogue, current, &own, &replaced)?;
-                let writer = &entry(catalogue, table)?.writer;
+                let writer = &catalogue.entry(table)?.writer;
                 let commit_options = (replaced.as_slice(), private.read_at);
                 *uniques = unique::of_segments((writer, &current.schema), &own, commit_options)?;
                 let of_puts = uniques.split_off(private.segments().count());
@@ -299,7 +267,7 @@ impl Spilled<'_> {
         let private = private.iter().flat_map(PrivateRows::segments);
         let segments = written.iter().map(|w| &w.segment).chain(private);
         let segments = segments.map(|segment| segment.entry()).collect();
-        let next_row_id = entry(catalogue, table)?.writer.next_row_id();
+        let next_row_id = catalogue.entry(table)?.writer.next_row_id();
         let superseded = Vec::new();
         Ok(Edit::Load { table, segments, next_row_id, replaced, superseded })
     }
@@ -309,41 +277,14 @@ impl Spilled<'_> {
     /// Makes the rows those of a commit.
     fn apply(&mut self, catalogue: &mut Catalogue, commit: u64) -> Result<()> {
         let Self { current, written, deletes, private, uniques, .. } = self;
-        let entry = entry(catalogue, current.core.id())?;
-        let writer = &mut entry.writer;
-        let applied = private
-            .as_ref()
-            .map_or(Ok(()), |private| private.apply(writer, current, uniques, commit))
-            .and_then(|()| apply(writer, written, deletes, commit));
+        let entry = catalogue.entry(current.core.id())?;
+        if let Some(private) = private {
+            private.apply(&mut entry.writer, current, uniques, commit)?;
+        }
+        apply(&mut entry.writer, written, deletes, commit)?;
         entry.changed_at = commit;
-        applied.map_err(|e| {
-            catalogue.broken = true;
-            half_applied(e)
-        })
+        Ok(())
     }
-}
-
-pub(crate) fn changed() -> Error {
-    Error::new(ErrorKind::Conflict, "a row was changed while a large commit was written; try again")
-}
-
-/// Refuses what was staged when somebody was quicker, and finds anew where the versions are that
-/// it replaces.
-pub(crate) fn expect_unchanged(
-    writer: &TableWriter,
-    current: &TableVersion,
-    staged: &mut Staged<'_>,
-    staged_at: u64,
-) -> Result<()> {
-    expect_alive(&current.core, &mut staged.deletes, staged.places.as_deref())?;
-    let puts = &mut staged.puts;
-    puts.iter_mut().try_for_each(|put| expect_same(writer, &current.schema, put, staged_at))?;
-    unique::expect_unique(writer, &current.schema, staged).map_err(as_changed)
-}
-
-/// Somebody has a value of a unique index meanwhile: who begins again hears which.
-fn as_changed(error: Error) -> Error {
-    if error.kind() == ErrorKind::AlreadyExists { changed() } else { error }
 }
 
 /// The empty value of the type of a long one.
@@ -353,55 +294,6 @@ fn empty_of(value: &Value) -> Value {
         Value::Bytes(_) => Value::Bytes(Vec::new()),
         other => other.clone(),
     }
-}
-
-/// Refuses versions that died since they were staged to be deleted, and finds where the others are
-/// now.
-fn expect_alive(
-    core: &TableCore,
-    deletes: &mut [Existing],
-    places: Option<&PinnedLocations>,
-) -> Result<()> {
-    let (view, located) = (core.view(), places.map(PinnedLocations::locate));
-    for (number, existing) in deletes.iter_mut().enumerate() {
-        let found = match (&located, view.resolve(existing.location)) {
-            (Some(located), _) => located.get(number),
-            (None, Resolved::Row(row_group, row)) => Some((row_group, row)),
-            (None, Resolved::Gone | Resolved::Unknown) => None,
-        };
-        match found {
-            Some((row_group, row)) if row_group.deleted(row) == 0 => {
-                existing.location = Location::new(row_group.id(), row);
-            }
-            _ => return Err(changed()),
-        }
-    }
-    Ok(())
-}
-
-/// Finds the version that a put replaces, wherever it is now; it has to be the one that was staged.
-fn expect_same(
-    writer: &TableWriter,
-    schema: &Schema,
-    put: &mut Put<'_>,
-    staged_at: u64,
-) -> Result<()> {
-    let prepared = &mut put.prepared;
-    let key: Vec<ValueRef<'_>> = match schema.key_positions() {
-        [] if prepared.existing.is_none() => return Ok(()),
-        [] => vec![ValueRef::Uint(prepared.row_id)],
-        positions => positions.iter().filter_map(|p| put.row.get(*p)).map(Value::as_ref).collect(),
-    };
-    let now = writer.existing(&key, prepared.hash)?;
-    // One that came since has a commit above: the reader held keeps it known.
-    let is_same = match now.filter(|e| e.deleted == 0) {
-        Some(now) => {
-            prepared.is_update() && now.row_id == prepared.row_id && now.created <= staged_at
-        }
-        None => !prepared.is_update(),
-    };
-    prepared.existing = now;
-    if is_same { Ok(()) } else { Err(changed()) }
 }
 
 fn apply(

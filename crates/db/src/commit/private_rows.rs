@@ -27,7 +27,7 @@ use esker_table::value_file::StoredValue;
 use esker_table::view::RowGroup;
 use esker_table::{Location, PinnedLocations, Table as TableCore, TableWriter};
 
-use crate::commit::pipeline::expect_snapshot;
+use crate::commit::conflict::expect_snapshot;
 use crate::engine::Engine;
 use crate::maintenance::FileSink;
 use crate::table::TableVersion;

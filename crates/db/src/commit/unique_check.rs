@@ -13,8 +13,9 @@ use esker_table::table::{Existing, Holder, UniqueEntry, UniqueKeys};
 use esker_table::view::{Resolved, View};
 use esker_table::{Location, TableWriter};
 
-use crate::commit::pipeline::{Put, Staged, refuse_long_unique};
+use crate::commit::fit::refuse_long_unique;
 use crate::commit::private_rows::row_of;
+use crate::commit::staged::{Put, Staged};
 use crate::{Error, ErrorKind, Result};
 
 /// Refuses rows of a schema that are staged with values that other rows have, and notes which

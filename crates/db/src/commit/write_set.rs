@@ -1,40 +1,40 @@
 //! One commit of changes to several tables (protocol rule 7): one frame has all of them, in the
 //! order of the tables' numbers, so that recovery applies all or none. What is more than a frame
-//! takes goes by way of segments, the largest tables first: see [`spill`].
+//! takes goes by way of segments, the largest tables first: see [`overflow`](super::overflow).
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_arena::ReaderGuard;
 use esker_format::Schema;
 use esker_format::codec::Writer;
-use esker_format::edit::{Edit, ROWS_FRAME};
+use esker_format::edit::Edit;
 use esker_log::Purpose;
 use esker_log::sabotage::planted;
-use esker_table::TableWriter;
 
+use crate::commit::conflict::expect_as_staged;
 use crate::commit::definitions::NewDefinitions;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of_all;
-use crate::commit::pipeline::{Staged, entry, half_applied, refuse_other_schema};
 use crate::commit::private_rows::PrivateRows;
-use crate::commit::{overflow as spill, unique_check as unique};
+use crate::commit::staged::Staged;
 use crate::engine::{Catalogue, Engine};
 use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// The changes of one table within a commit.
 pub(crate) struct TableWrites<'r> {
-    pub current: TableVersion,
+    pub current: Cow<'r, TableVersion>,
     pub staged: Staged<'r>,
     /// What a transaction has put into segments already.
     pub private: Option<PrivateRows>,
 }
 
-impl TableWrites<'_> {
+impl<'r> TableWrites<'r> {
     /// No changes yet.
-    pub fn new(current: TableVersion) -> Self {
-        Self { current, staged: Staged::default(), private: None }
+    pub fn new(current: impl Into<Cow<'r, TableVersion>>) -> Self {
+        Self { current: current.into(), staged: Staged::default(), private: None }
     }
 
     fn is_empty(&self) -> bool {
@@ -67,71 +67,91 @@ impl Default for CommitOptions<'_> {
     }
 }
 
-/// Why nothing was committed.
-enum Stop {
-    Failed(Error),
-    /// Nothing was changed, or files have to be written before.
-    Before,
+/// The changes of a commit, by table.
+pub(crate) enum WriteSet<'r> {
+    /// Of one table, as nearly all commits are: nothing is allocated for it.
+    One(TableWrites<'r>),
+    Many(Vec<TableWrites<'r>>),
 }
 
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
+impl<'r> WriteSet<'r> {
+    pub fn as_slice(&self) -> &[TableWrites<'r>] {
+        match self {
+            Self::One(writes) => std::slice::from_ref(writes),
+            Self::Many(writes) => writes,
+        }
+    }
+
+    pub fn as_mut_slice(&mut self) -> &mut [TableWrites<'r>] {
+        match self {
+            Self::One(writes) => std::slice::from_mut(writes),
+            Self::Many(writes) => writes,
+        }
+    }
+
+    /// How many tables there are, those without changes too.
+    pub fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    /// True when nothing is to be changed.
+    pub fn is_empty(&self) -> bool {
+        self.as_slice().iter().all(TableWrites::is_empty)
+    }
+
+    /// Adds changes of one more table.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what hooks add"))]
+    pub fn push(&mut self, writes: TableWrites<'r>) {
+        let mut all = std::mem::replace(self, Self::Many(Vec::new())).into_vec();
+        all.push(writes);
+        *self = Self::Many(all);
+    }
+
+    /// The tables that are changed.
+    pub fn into_changed(self) -> Vec<TableWrites<'r>> {
+        let mut all = self.into_vec();
+        all.retain(|writes| !writes.is_empty());
+        all
+    }
+
+    fn into_vec(self) -> Vec<TableWrites<'r>> {
+        match self {
+            Self::One(first) => vec![first],
+            Self::Many(all) => all,
+        }
+    }
+
+    /// How the commit is to be acknowledged, as the staging of a single table has it.
+    pub fn sync(&self) -> Option<bool> {
+        match self {
+            Self::One(writes) => writes.staged.sync,
+            Self::Many(_) => None,
+        }
+    }
+
+    /// Refuses two parts of one table.
+    pub fn expect_distinct(&self) -> Result<()> {
+        let Self::Many(all) = self else { return Ok(()) };
+        let mut tables = BTreeSet::new();
+        if all.iter().all(|writes| tables.insert(writes.current.core.id())) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Conflict, "a table was cleared meanwhile; try again"))
+    }
+
+    /// What the changes of some tables are for.
+    pub fn purpose_of(writes: &[TableWrites<'_>], options: CommitOptions<'_>) -> Purpose {
+        let definitions = options.definitions.map(NewDefinitions::purpose);
+        let rows = writes.iter().filter(|writes| !writes.is_empty());
+        let rows = rows.map(|writes| match writes.private {
+            Some(_) => Purpose::Adds,
+            None => writes.staged.purpose(),
+        });
+        purpose_of_all(rows.chain(definitions))
     }
 }
 
 impl Engine {
-    /// One atomic commit: `stage` validates the changes of each table, which it knows by its
-    /// place among the parts, under the commit lock. Returns the commit's number; 0 when nothing
-    /// was changed.
-    pub fn commit_writes<'r>(
-        self: &Arc<Self>,
-        mut parts: Vec<TableWrites<'r>>,
-        commit_options: CommitOptions<'_>,
-        mut stage: impl FnMut(usize, &mut TableWriter, &mut TableWrites<'r>) -> Result<()>,
-    ) -> Result<u64> {
-        self.wait_for_memory()?;
-        let ticket = {
-            let mut catalogue = self.lock_for_change()?;
-            let valid = (commit_options.validate)(&mut catalogue).map_err(Stop::Failed);
-            if planted("validated_before_the_lock") {
-                drop(catalogue);
-                catalogue = self.lock_for_change()?;
-            }
-            let outcome = valid.and_then(|()| {
-                self.defining(&mut catalogue, commit_options, |catalogue| {
-                    self.stage_parts(catalogue, &mut parts, commit_options, &mut stage)?;
-                    parts.retain(|part| !part.is_empty());
-                    let is_unchanged = parts.is_empty() && commit_options.definitions.is_none();
-                    match is_unchanged || self.need_files(&parts) {
-                        true => Err(Stop::Before),
-                        false => Ok(self.apply_parts(catalogue, &parts, commit_options)?),
-                    }
-                })
-            });
-            match outcome {
-                Ok(ticket) => ticket,
-                Err(Stop::Before) if !parts.is_empty() => {
-                    // So that it is known which versions came since.
-                    let guard = self.registry.register(|| self.watermarks.published())?;
-                    for TableWrites { current, staged, .. } in &mut parts {
-                        staged.remember_deleted(&current.core)?;
-                    }
-                    drop(catalogue);
-                    return Ok(self.commit_with_files(parts, commit_options, &guard)?.commit());
-                }
-                Err(stop) => {
-                    drop(catalogue);
-                    self.acknowledge_published()?;
-                    return if let Stop::Failed(e) = stop { Err(e) } else { Ok(0) };
-                }
-            }
-        };
-        self.acknowledge_as(ticket, commit_options.sync)?;
-        self.settle_definitions(commit_options);
-        Ok(ticket.commit())
-    }
-
     /// Runs a commit with the new tables of some terms entered; when it comes to nothing they are
     /// taken out again.
     pub(crate) fn defining<R, E: From<Error>>(
@@ -155,31 +175,29 @@ impl Engine {
         &self,
         catalogue: &mut Catalogue,
         commit_options: CommitOptions<'_>,
-        ticket: Ticket,
+        commit: u64,
     ) -> Result<()> {
         let Some(definitions) = commit_options.definitions else { return Ok(()) };
-        definitions.apply(self, catalogue, ticket.commit()).inspect_err(|_| {
-            catalogue.broken = true;
-        })
+        definitions.apply(self, catalogue, commit)
     }
 
     /// What is left to do once new definitions are durable.
-    fn settle_definitions(self: &Arc<Self>, commit_options: CommitOptions<'_>) {
+    pub(crate) fn settle_definitions(self: &Arc<Self>, commit_options: CommitOptions<'_>) {
         if let Some(definitions) = commit_options.definitions {
             definitions.settle(self);
         }
     }
 
     /// True when changes cannot be numbered before files are written.
-    fn need_files(&self, parts: &[TableWrites<'_>]) -> bool {
-        let bytes = || parts.iter().map(|part| spill::byte_count(&part.staged)).sum::<usize>();
+    pub(crate) fn needs_files(&self, parts: &[TableWrites<'_>]) -> bool {
+        let bytes = || parts.iter().map(|part| part.staged.byte_count()).sum::<usize>();
         parts.iter().any(|part| {
             self.is_large_part(part) || self.has_long(&part.current.schema, &part.staged)
         }) || (parts.len() > 1 && bytes() > self.options.commit_bytes_max)
     }
 
     fn is_large_part(&self, part: &TableWrites<'_>) -> bool {
-        part.private.is_some() || spill::is_large(&part.staged, self.options.commit_bytes_max)
+        part.private.is_some() || part.staged.is_large(self.options.commit_bytes_max)
     }
 
     /// Takes out the parts that do not go into a frame: those that are too large, and of the others
@@ -187,7 +205,7 @@ impl Engine {
     fn take_large<'r>(&self, parts: &mut Vec<TableWrites<'r>>) -> Vec<TableWrites<'r>> {
         let mut sized: Vec<_> = std::mem::take(parts)
             .into_iter()
-            .map(|part| (self.is_large_part(&part), spill::byte_count(&part.staged), part))
+            .map(|part| (self.is_large_part(&part), part.staged.byte_count(), part))
             .collect();
         sized.sort_by_key(|(is_large, bytes, _)| (*is_large, *bytes));
         let (mut large, mut together) = (Vec::new(), 0);
@@ -244,7 +262,7 @@ impl Engine {
             (commit_options.validate)(&mut catalogue)?;
             self.defining(&mut catalogue, commit_options, |catalogue| {
                 expect_as_staged(catalogue, &mut parts, commit_options, staged_at)?;
-                self.apply_parts(catalogue, &parts, commit_options)
+                self.commit_in_frame(catalogue, &parts, commit_options)
             })?
         };
         self.acknowledge_as(ticket, commit_options.sync)?;
@@ -252,88 +270,22 @@ impl Engine {
         Ok(ticket)
     }
 
-    fn stage_parts<'r>(
+    /// Appends the changes of rows as they are in the log; nothing in a memory database.
+    pub(crate) fn encode_rows(
         &self,
-        catalogue: &mut Catalogue,
-        parts: &mut [TableWrites<'r>],
-        commit_options: CommitOptions<'_>,
-        stage: &mut impl FnMut(usize, &mut TableWriter, &mut TableWrites<'r>) -> Result<()>,
-    ) -> Result<()> {
-        let mut tables = BTreeSet::new();
-        for (at, part) in parts.iter_mut().enumerate() {
-            let id = part.current.core.id();
-            if !tables.insert(id) {
-                let message = "a table was cleared meanwhile; try again";
-                return Err(Error::new(ErrorKind::Conflict, message));
-            }
-            refuse_other_schema(catalogue, id, commit_options.schema_before(&part.current))?;
-            self.on_time(catalogue, &part.current)?;
-            stage(at, &mut entry(catalogue, id)?.writer, part)?;
-            self.end_expired_holders(catalogue, &part.current, &part.staged)?;
-            let writer = &entry(catalogue, id)?.writer;
-            if part.private.is_none() {
-                unique::expect_unique(writer, &part.current.schema, &mut part.staged)?;
-            }
-            self.note_ends(&part.current.schema, &part.staged)?;
-        }
-        Ok(())
-    }
-
-    fn apply_parts(
-        &self,
-        catalogue: &mut Catalogue,
-        parts: &[TableWrites<'_>],
-        commit_options: CommitOptions<'_>,
-    ) -> Result<Ticket> {
-        if let ([only], None) = (parts, commit_options.definitions) {
-            return self.apply(catalogue, only.current.core.id(), &only.staged);
-        }
+        out: &mut Writer,
+        writes: &[TableWrites<'_>],
+        options: CommitOptions<'_>,
+    ) {
         let one_only = planted("batch_frame_has_one_table");
-        let named = if one_only { parts.get(..1).unwrap_or_default() } else { parts };
-        let rows = self.encode_parts(named, commit_options);
-        let (kind, frame) = match commit_options.definitions {
-            None => (ROWS_FRAME, rows.into_bytes()),
-            Some(new) => {
-                let edit = Edit::Together { edits: new.edits(), rows: rows.into_bytes() };
-                (edit.frame_kind(), edit.encode())
-            }
-        };
-        self.refuse_large_frame(frame.len())?;
-        let has_frozen = self.make_room_for(catalogue, parts)?;
-        let ticket = self.append(purpose_of_parts(parts, commit_options), kind, &frame)?;
-        self.on_commit(ticket);
-        if planted("parts_published_before_applied") {
-            self.watermarks.publish(ticket.commit());
-        }
-        self.apply_definitions(catalogue, commit_options, ticket)?;
-        let is_full = self.apply_rows(catalogue, parts, ticket)?;
-        self.watermarks.publish(ticket.commit());
-        let mut wakes = has_frozen || is_full || commit_options.definitions.is_some();
-        for part in parts {
-            wakes |= self.note_deleted(catalogue, &part.staged);
-        }
-        if wakes || self.log_is_long(ticket.commit()) {
-            self.wake_maintenance();
-        }
-        Ok(ticket)
-    }
-
-    /// The changes of rows as they are in the log; none in a memory database.
-    pub(crate) fn encode_parts(
-        &self,
-        parts: &[TableWrites<'_>],
-        commit_options: CommitOptions<'_>,
-    ) -> Writer {
-        let (mut rows, mut one) = (Writer::new(), Writer::new());
-        for TableWrites { current, staged, .. } in parts.iter().filter(|_| self.is_durable()) {
+        let named = if one_only { writes.get(..1).unwrap_or_default() } else { writes };
+        for TableWrites { current, staged, .. } in named.iter().filter(|_| self.is_durable()) {
             let schema = match planted("rows_logged_by_old_schema") {
-                true => commit_options.schema_before(current),
+                true => options.schema_before(current),
                 false => &current.schema,
             };
-            staged.encode(&mut one, current.core.id(), schema);
-            rows.raw(one.as_bytes());
+            staged.encode(out, current.core.id(), schema);
         }
-        rows
     }
 
     /// Freezes open groups without room for the rows that are put; true when there were some.
@@ -344,8 +296,8 @@ impl Engine {
     ) -> Result<bool> {
         let mut has_frozen = false;
         for part in parts {
-            let entry = entry(catalogue, part.current.core.id())?;
-            has_frozen |= self.freeze_if_full(entry, part.staged.puts.len());
+            let entry = catalogue.entry(part.current.core.id())?;
+            has_frozen |= self.freeze_if_full(entry, part.staged.put_count());
         }
         Ok(has_frozen)
     }
@@ -355,50 +307,26 @@ impl Engine {
         &self,
         catalogue: &mut Catalogue,
         parts: &[TableWrites<'_>],
-        ticket: Ticket,
+        commit: u64,
     ) -> Result<bool> {
         let mut is_full = false;
-        for part in parts {
-            let entry = entry(catalogue, part.current.core.id())?;
-            let new_row_group = &mut || self.new_row_group();
-            let applied = part.staged.apply(&mut entry.writer, ticket.commit(), new_row_group);
-            entry.changed_at = ticket.commit();
-            if let Err(e) = applied {
-                catalogue.broken = true;
-                return Err(half_applied(e));
-            }
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            let entry = catalogue.entry(part.current.core.id())?;
+            part.staged.apply(&mut entry.writer, commit, &mut || self.new_row_group())?;
+            entry.changed_at = commit;
             is_full |= self.freeze_if_full(entry, 0);
         }
         Ok(is_full)
     }
 }
 
-/// What the changes of some tables are for.
-pub(crate) fn purpose_of_parts(
-    parts: &[TableWrites<'_>],
-    commit_options: CommitOptions<'_>,
-) -> Purpose {
-    let definitions = commit_options.definitions.map(NewDefinitions::purpose);
-    let rows = parts.iter().map(|part| match part.private {
-        Some(_) => Purpose::Adds,
-        None => part.staged.purpose(),
-    });
-    purpose_of_all(rows.chain(definitions))
-}
-
-/// Refuses what was staged when somebody was quicker.
-pub(crate) fn expect_as_staged(
-    catalogue: &mut Catalogue,
-    parts: &mut [TableWrites<'_>],
-    commit_options: CommitOptions<'_>,
-    staged_at: &ReaderGuard,
-) -> Result<()> {
-    for TableWrites { current, staged, .. } in parts {
-        refuse_other_schema(catalogue, current.core.id(), commit_options.schema_before(current))?;
-        let writer = &mut entry(catalogue, current.core.id())?.writer;
-        // The writer of a table that comes with this commit has not given them out itself.
-        staged.puts.iter().for_each(|put| writer.note_row_id(put.prepared.row_id));
-        spill::expect_unchanged(writer, current, staged, staged_at.commit())?;
+/// One edit of all of these, and of changes of rows.
+pub(crate) fn together(mut edits: Vec<Edit>, rows: Vec<u8>) -> Edit {
+    match edits.pop() {
+        Some(only) if edits.is_empty() && rows.is_empty() => only,
+        last => {
+            edits.extend(last);
+            Edit::Atomic { edits, rows }
+        }
     }
-    Ok(())
 }

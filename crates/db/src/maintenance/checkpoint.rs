@@ -92,8 +92,7 @@ impl Engine {
         let name_it = || {
             self.write_checkpoint(&checkpoint)?;
             let mut catalogue = self.lock_for_change()?;
-            let ticket = self.append_edit(&Edit::Checkpoint { number, commit })?;
-            self.watermarks.publish(ticket.commit());
+            let ticket = self.log_edit(&Edit::Checkpoint { number, commit })?;
             catalogue.checkpoint_commit = commit;
             Ok(ticket)
         };

@@ -163,9 +163,7 @@ impl Engine {
         if !catalogue.tables.contains_key(&table) {
             return Ok(None);
         }
-        let ticket = self.append_edit(edit)?;
-        self.watermarks.publish(ticket.commit());
-        Ok(Some(ticket))
+        self.log_edit(edit).map(Some)
     }
 
     /// Waits until a frame is durable, whatever the durability of commits.

@@ -6,7 +6,7 @@ use esker_format::Value;
 use esker_query::model::Expr;
 
 use super::{Bound, Update};
-use crate::commit::pipeline::fit_key;
+use crate::commit::fit::fit_key;
 use crate::transaction::Seen;
 use crate::{Modified, Result, Row, Table, TransactionTable};
 

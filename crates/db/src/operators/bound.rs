@@ -6,7 +6,7 @@ use esker_log::sabotage::planted;
 
 use super::path::Path;
 use super::{Operand, Operator, Step, Update, json, typed};
-use crate::commit::pipeline::fit_value;
+use crate::commit::fit::fit_value;
 use crate::engine::Engine;
 use crate::statement::fit_assigned;
 use crate::{Error, Result};

@@ -12,7 +12,7 @@ use esker_table::index_run::IndexRun;
 use esker_table::table::SnapshotPart;
 use esker_table::view::RowGroup;
 
-use crate::commit::pipeline::fit_reference;
+use crate::commit::fit::fit_reference;
 use crate::{Error, Result, Row, SnapshotTable};
 
 /// Finds rows by the fields of one index, over and over: what a query would have to plan each time

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_format::{Moment, Schema, Value, ValueRef};
 use esker_table::key_order::{Direction, KeyBounds, KeyCursor, KeyForm, KeyRow};
 
-use crate::commit::pipeline::fit_reference;
+use crate::commit::fit::fit_reference;
 use crate::{Error, Result, Row, SnapshotTable};
 
 /// The rows of a range of keys, by key, as of one commit. See [`SnapshotTable::range`].

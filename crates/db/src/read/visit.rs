@@ -3,7 +3,7 @@
 use esker_format::{Schema, ValueRef};
 use esker_table::Found;
 
-use crate::commit::pipeline::fit_key_of;
+use crate::commit::fit::fit_key_of;
 use crate::{Result, SnapshotTable, Table};
 
 /// A row where it lies: nothing of it is copied.

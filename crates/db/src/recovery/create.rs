@@ -54,7 +54,7 @@ pub(super) fn create(
         let _ = log.fill_reserve(reserve_bytes);
     }
     let last = log.next_commit() - 1;
-    watermarks.make_durable(last);
+    watermarks.make_durable(last, &[]);
     watermarks.publish(last);
     let files = options.segment_files(&environment, dir, database);
     let mut recovered = Recovered::empty(files, new_arena(&options)?, hash_key);

@@ -32,6 +32,7 @@ use crate::admin::backup::{UNFINISHED_FILE, unfinished};
 use crate::catalog::names::NameHistory;
 use crate::catalog::sequence::{Sequences, SharedSequence};
 use crate::commit::expiry_clock::Times;
+use crate::commit::hooks::CommitHooks;
 use crate::commit::journal::Journal;
 use crate::commit::log_reserve::reserve_bytes;
 use crate::commit::watermarks::Watermarks;
@@ -130,6 +131,7 @@ impl Engine {
             })
         };
         let times = Times::new(tables.any(expires), recovered.clock, &*environment.clock);
+        let times = Arc::new(times);
         Ok(Arc::new(Self {
             environment,
             options,
@@ -144,6 +146,7 @@ impl Engine {
             arena: recovered.arena,
             journal,
             watermarks,
+            hooks: CommitHooks::default(),
             registry,
             next_row_group: AtomicU64::new(recovered.next_row_group),
             catalogue: Mutex::new(recovered.catalogue),
@@ -333,7 +336,7 @@ fn recover(
         let bytes = segments.sum::<u64>() + scan.bytes();
         let log = scan.start(log_options(&watermarks, bytes, &options))?;
         let last = log.next_commit() - 1;
-        watermarks.make_durable(last);
+        watermarks.make_durable(last, &[]);
         watermarks.publish(last);
         remove_leftovers(&environment, dir, number, &recovered)?;
         Journal::Log(Box::new(log))
@@ -350,7 +353,7 @@ fn log_options(
 ) -> esker_log::Options {
     let marks = Arc::clone(watermarks);
     esker_log::Options {
-        on_durable: Some(Arc::new(move |commit| marks.make_durable(commit))),
+        on_durable: Some(Arc::new(move |commit, frames| marks.make_durable(commit, frames))),
         reserve_bytes: reserve_bytes(database_bytes, options.log_reserve_bytes),
     }
 }

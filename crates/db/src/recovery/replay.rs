@@ -232,7 +232,7 @@ fn apply_rows_of(
                 apply_change(recovered, tables, gone, commit)
             })
         }
-        Edit::Together { edits, rows } => {
+        Edit::Atomic { edits, rows } => {
             for edit in edits {
                 apply_rows_of(recovered, tables, edit, commit)?;
             }
@@ -299,7 +299,7 @@ fn apply_edit(
             )));
         }
         Edit::Checkpoint { .. } => {}
-        Edit::Together { mut edits, .. } => {
+        Edit::Atomic { mut edits, .. } => {
             edits.truncate(if planted("large_commit_replays_one_table") { 1 } else { usize::MAX });
             let ignores_drops = planted("drop_within_commit_not_replayed");
             edits.retain(|edit| !ignores_drops || !matches!(edit, Edit::DropTable { .. }));

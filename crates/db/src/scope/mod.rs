@@ -24,7 +24,7 @@ use esker_query::json::JsonQuery;
 use esker_query::model::Change;
 use esker_query::{Page, Query};
 
-use crate::bucket::{is_bucket, schema_of};
+use crate::bucket::schema_of;
 use crate::{
     BucketOptions, ChangeOptions, Changed, Database, ErrorKind, PageOptions, Result, Snapshot,
     Transaction,
@@ -109,6 +109,12 @@ pub trait Scope {
     /// As for [`Database::drop_table`].
     fn drop_table(&self, name: &str) -> Result<()>;
 
+    /// Removes all rows of a table at once.
+    ///
+    /// # Errors
+    /// As for [`Database::truncate_table`] and [`Transaction::truncate_table`].
+    fn truncate_table(&self, name: &str) -> Result<()>;
+
     /// The tables that a query reads, as they are now.
     ///
     /// # Errors
@@ -134,7 +140,7 @@ pub trait Scope {
     fn buckets(&self) -> Result<Vec<String>> {
         let mut buckets = self.names()?;
         // default: a table that was dropped meanwhile is no bucket.
-        buckets.retain(|name| self.table(name).is_ok_and(|table| is_bucket(&table.schema())));
+        buckets.retain(|name| self.table(name).is_ok_and(|table| table.schema().is_bucket()));
         Ok(buckets)
     }
 
@@ -207,6 +213,10 @@ impl Scope for Database {
         self.drop_table(name)
     }
 
+    fn truncate_table(&self, name: &str) -> Result<()> {
+        self.truncate_table(name)
+    }
+
     fn bucket(&self, name: &str) -> Result<ScopedBucket<'_>> {
         Ok(ScopedBucket::Database(self.existing_bucket(name)?))
     }
@@ -247,6 +257,10 @@ impl Scope for Transaction {
 
     fn drop_table(&self, name: &str) -> Result<()> {
         self.drop_table(name)
+    }
+
+    fn truncate_table(&self, name: &str) -> Result<()> {
+        self.truncate_table(name)
     }
 
     fn bucket(&self, name: &str) -> Result<ScopedBucket<'_>> {

@@ -8,7 +8,7 @@ use esker_query::model::Expr;
 use esker_query::{Computed, Inputs};
 use esker_table::table::{Existing, PreparedPut};
 
-use crate::commit::pipeline::{fit_key, fit_row};
+use crate::commit::fit::{fit_key, fit_row};
 use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result, Row, Table};
 

@@ -13,7 +13,7 @@ use esker_table::TableWriter;
 use esker_table::table::{Holder, UniqueKeys};
 use esker_table::view::{Resolved, View};
 
-use crate::commit::pipeline::Staged;
+use crate::commit::staged::Staged;
 use crate::{Error, Result};
 
 /// By what a row that is in the way is found.

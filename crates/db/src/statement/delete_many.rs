@@ -6,7 +6,7 @@ use esker_format::Value;
 use esker_table::table::Existing;
 
 use super::{CancellationCheck, within_limits, without_limits};
-use crate::commit::pipeline::fit_key;
+use crate::commit::fit::fit_key;
 use crate::table::{TableVersion, for_each_prefetched};
 use crate::{Limits, Result, Table};
 

@@ -13,7 +13,8 @@ use super::returning::Shown;
 use super::{
     CancellationCheck, Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions,
 };
-use crate::commit::pipeline::{Staged, fit_row, key_bytes};
+use crate::commit::fit::fit_row;
+use crate::commit::staged::{Staged, key_bytes};
 use crate::statement::conflict::{ConflictingRow, StagedUniques, Target};
 use crate::table::{TableVersion, for_each_prefetched};
 use crate::{Error, ErrorKind, Result, Table};

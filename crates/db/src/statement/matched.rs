@@ -13,7 +13,7 @@ use super::assignment::whole_fields;
 use super::returning::Shown;
 use super::row_ids::RowIdSource;
 use super::{Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions};
-use crate::commit::pipeline::fit_key;
+use crate::commit::fit::fit_key;
 use crate::read::tables::OpenTables;
 use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result, SnapshotTable, Table};

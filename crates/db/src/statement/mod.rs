@@ -32,7 +32,8 @@ use esker_query::QueryResult;
 use esker_query::model::{Change, Expr, Query, SelectItem};
 
 use super::{Database, Error, Limits, QueryOptions, Result, Transaction};
-use crate::commit::pipeline::{Staged, fit_value};
+use crate::commit::fit::fit_value;
+use crate::commit::staged::Staged;
 use crate::engine::Engine;
 
 /// How many rows are changed between two looks at the time.

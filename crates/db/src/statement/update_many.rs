@@ -4,7 +4,7 @@ use esker_format::{Schema, Value};
 use esker_table::table::{Existing, PreparedPut};
 
 use super::{CancellationCheck, within_limits, without_limits};
-use crate::commit::pipeline::fit_key;
+use crate::commit::fit::fit_key;
 use crate::table::{TableVersion, fit_changes, for_each_prefetched};
 use crate::{Error, ErrorKind, Limits, Result, Table};
 

@@ -11,7 +11,7 @@ use super::insert::Conflicts;
 use super::matched::{MakeRow, Wanted};
 use super::returning::Shown;
 use super::{ChangeOptions, Changed, On, RowIdSource, StatementRun};
-use crate::commit::pipeline::{fit_key, fit_value};
+use crate::commit::fit::{fit_key, fit_value};
 use crate::statement::conflict::Target;
 use crate::transaction::{State, TransactionTable};
 use crate::{Error, ErrorKind, QueryOptions, Result, Transaction};

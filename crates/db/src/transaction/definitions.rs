@@ -24,9 +24,9 @@ use esker_vfs::sync::AtomicU64;
 use crate::catalog::checks::Checks;
 use crate::catalog::names::Names;
 use crate::commit::definitions::{
-    AlteredTable, CreatedTable, Described, DroppedTable, NewDefinitions,
+    AlteredTable, CreatedTable, Described, NewDefinitions, RemovedTable, TruncatedTable,
 };
-use crate::commit::pipeline::fit_reference;
+use crate::commit::fit::fit_reference;
 use crate::engine::Engine;
 use crate::table::TableVersion;
 use crate::transaction::write_buffer::{Change, Changes, PendingVersion};
@@ -48,7 +48,7 @@ pub(crate) struct Definition {
     pub schema: Arc<Schema>,
     pub checks: Arc<Checks>,
     was: Was,
-    is_dropped: bool,
+    fate: Fate,
     /// Whether its rows were tested, so that no other may come before the commit.
     is_tested: bool,
 }
@@ -59,6 +59,17 @@ enum Was {
     /// It was not there. The next row id.
     New(Arc<AtomicU64>),
     There(Described),
+    /// Another was there, which this one has taken the place of. The next row id.
+    Other(Arc<TableCore>, Described, Arc<AtomicU64>),
+}
+
+/// What has become of a table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Stays,
+    Dropped,
+    /// Another has taken its place, and speaks for it.
+    Truncated,
 }
 
 impl Definitions {
@@ -85,7 +96,7 @@ impl Definitions {
             checks: Arc::new(Checks::of(&schema)?),
             schema,
             was: Was::New(Arc::new(AtomicU64::new(1))),
-            is_dropped: false,
+            fate: Fate::Stays,
             is_tested: false,
         };
         Arc::make_mut(&mut self.names).insert(name, Arc::clone(core));
@@ -95,8 +106,30 @@ impl Definitions {
 
     /// A table is gone.
     pub fn drop_table(&mut self, name: &str, current: &TableVersion) -> Result<()> {
-        self.entry(name, current)?.is_dropped = true;
+        self.entry(name, current)?.fate = Fate::Dropped;
         Arc::make_mut(&mut self.names).remove(name);
+        Ok(())
+    }
+
+    /// A table has no rows: `new` has taken its place.
+    pub fn truncate(
+        &mut self,
+        name: &str,
+        current: &TableVersion,
+        new: &Arc<TableCore>,
+    ) -> Result<()> {
+        let next = Arc::new(AtomicU64::new(1));
+        let old = self.entry(name, current)?;
+        old.fate = Fate::Truncated;
+        let was = match &old.was {
+            Was::New(_) => Was::New(next),
+            Was::There(base) => Was::Other(Arc::clone(&old.core), base.clone(), next),
+            Was::Other(core, base, _) => Was::Other(Arc::clone(core), base.clone(), next),
+        };
+        let definition =
+            Definition { core: Arc::clone(new), was, fate: Fate::Stays, ..old.clone() };
+        Arc::make_mut(&mut self.names).insert(name.to_owned(), Arc::clone(new));
+        self.tables.insert(new.id(), definition);
         Ok(())
     }
 
@@ -132,7 +165,7 @@ impl Definitions {
             schema: Arc::clone(schema),
             checks,
             was: Was::There(Described { name: name.to_owned(), schema: Arc::clone(schema) }),
-            is_dropped: false,
+            fate: Fate::Stays,
             is_tested: false,
         }))
     }
@@ -142,24 +175,30 @@ impl Definitions {
         let mut new = NewDefinitions::default();
         for definition in self.tables.values() {
             let Definition { core, name, schema, is_tested, .. } = definition;
-            match (&definition.was, definition.is_dropped) {
-                (Was::New(_), true) => {}
-                (Was::New(next), false) => new.created.push(CreatedTable {
-                    core: engine.new_table(core.id(), name, (**schema).clone())?,
-                    next_row_id: next.load(Ordering::Relaxed),
-                }),
-                (Was::There(base), true) => {
-                    new.dropped.push(DroppedTable::new(Arc::clone(core), base.clone()));
+            let coming = |next: &AtomicU64| -> Result<CreatedTable> {
+                let core = engine.new_table(core.id(), name, (**schema).clone())?;
+                Ok(CreatedTable { core, next_row_id: next.load(Ordering::Relaxed) })
+            };
+            match (&definition.was, definition.fate) {
+                (_, Fate::Truncated) | (Was::New(_), Fate::Dropped) => {}
+                (Was::New(next), Fate::Stays) => new.created.push(coming(next)?),
+                (Was::There(base), Fate::Dropped) => {
+                    new.dropped.push(RemovedTable::new(Arc::clone(core), base.clone()));
                 }
-                (Was::There(base), false) => {
+                (Was::Other(old, base, _), Fate::Dropped) => {
+                    new.dropped.push(RemovedTable::new(Arc::clone(old), base.clone()));
+                }
+                (Was::Other(old, base, next), Fate::Stays) => new.truncated.push(TruncatedTable {
+                    old: RemovedTable::new(Arc::clone(old), base.clone()),
+                    replacement: coming(next)?,
+                    unchanged_since: Some(read_at),
+                }),
+                (Was::There(base), Fate::Stays) => {
                     let after = Described { name: name.clone(), schema: Arc::clone(schema) };
                     if after != *base {
-                        new.altered.push(AlteredTable {
-                            core: Arc::clone(core),
-                            before: base.clone(),
-                            after,
-                            tested_at: is_tested.then_some(read_at),
-                        });
+                        let altered = AlteredTable::new(Arc::clone(core), base.clone(), after);
+                        let unchanged_since = is_tested.then_some(read_at);
+                        new.altered.push(AlteredTable { unchanged_since, ..altered });
                     }
                 }
             }
@@ -169,15 +208,15 @@ impl Definitions {
 }
 
 impl Definition {
-    /// True for a table that the transaction has created.
+    /// True for a table that the transaction has created, or truncated: all its rows are its own.
     pub fn is_new(&self) -> bool {
-        matches!(self.was, Was::New(_))
+        matches!(self.was, Was::New(_) | Was::Other(..))
     }
 
     /// The row id of one more row, where the catalogue does not give it.
     pub fn next_row_id(&self) -> Option<u64> {
         match &self.was {
-            Was::New(next) => Some(next.fetch_add(1, Ordering::Relaxed)),
+            Was::New(next) | Was::Other(_, _, next) => Some(next.fetch_add(1, Ordering::Relaxed)),
             Was::There(_) => None,
         }
     }
@@ -185,9 +224,13 @@ impl Definition {
     /// Refuses what was made ready for a table that is gone by now, or another.
     pub fn expect(&self, current: &TableVersion) -> Result<()> {
         let name = &self.name;
-        if self.is_dropped {
-            let message = format!("table {name:?} was dropped by the transaction");
-            return Err(Error::new(ErrorKind::NotFound, message));
+        let gone = match self.fate {
+            Fate::Stays => None,
+            Fate::Dropped => Some("was dropped by the transaction"),
+            Fate::Truncated => Some("was truncated by the transaction: take it again by its name"),
+        };
+        if let Some(gone) = gone {
+            return Err(Error::new(ErrorKind::NotFound, format!("table {name:?} {gone}")));
         }
         if !Arc::ptr_eq(&self.schema, &current.schema) {
             let message = format!(

@@ -8,8 +8,7 @@ use esker_format::{Moment, Value, ValueRef};
 use super::rows::TransactionTable;
 use super::{State, Transaction};
 use crate::bucket::{
-    VALUE_POSITION, add, default_ttl, expect_bucket, expect_key, expect_value, is_bucket,
-    no_bucket, row,
+    VALUE_POSITION, add, default_ttl, expect_bucket, expect_key, expect_value, no_bucket, row,
 };
 use crate::{BucketSnapshot, BucketValue, Entries, PutOptions, Result};
 
@@ -39,7 +38,7 @@ impl Transaction {
     /// `NotFound` when there was no such bucket when it began, `InvalidInput` when it is a table.
     pub fn bucket(&self, name: &str) -> Result<TransactionBucket<'_>> {
         let is_there =
-            |name: &String| self.table(name).is_ok_and(|table| is_bucket(table.schema()));
+            |name: &String| self.table(name).is_ok_and(|table| table.schema().is_bucket());
         // default: the error lists none then.
         let known = || self.tables().unwrap_or_default().into_iter().filter(is_there).collect();
         let table = self.table(name).map_err(|e| no_bucket(name, e, known))?;

@@ -6,7 +6,7 @@ use esker_query::model::{Expr, SelectItem};
 use esker_query::{Query, QueryResult};
 
 use super::{Transaction, TransactionTable};
-use crate::commit::pipeline::fit_key;
+use crate::commit::fit::fit_key;
 use crate::statement::{ROWS_PER_LOOK, answer_with_row_ids};
 use crate::{Error, QueryOptions, Result};
 

@@ -3,7 +3,7 @@
 use esker_format::Value;
 
 use super::rows::{Seen, TransactionTable};
-use crate::commit::pipeline::fit_key;
+use crate::commit::fit::fit_key;
 use crate::statement::update_many::RowUpdate;
 use crate::statement::{CancellationCheck, without_limits};
 use crate::table::fit_changes;

@@ -49,7 +49,7 @@ use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::commit::definitions::NewDefinitions;
 use crate::commit::private_rows::PrivateRows;
-use crate::commit::write_set::{CommitOptions, TableWrites};
+use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet};
 use crate::engine::Engine;
 use crate::table::TableVersion;
 use crate::{Database, Error, ErrorKind, Result, Snapshot};
@@ -358,14 +358,20 @@ impl Transaction {
             validate: &|catalogue| reads.expect_unchanged(&self.engine, catalogue, read_at),
             definitions,
         };
-        let outcome = self.engine.commit_writes(parts, commit_options, |at, writer, part| {
-            let changes =
-                changes.get(at).ok_or_else(|| Error::corrupt("a part without changes"))?;
-            changes.stage(writer, &mut part.staged, read_at)
-        });
+        let outcome =
+            self.engine.commit_writes(WriteSet::Many(parts), commit_options, |at, writer, part| {
+                let changes =
+                    changes.get(at).ok_or_else(|| Error::corrupt("a part without changes"))?;
+                changes.stage(writer, &mut part.staged, read_at)
+            });
         match outcome {
             Ok(0) => Ok(read_at),
-            Ok(commit) => Ok(commit),
+            Ok(commit) => {
+                if let Some(definitions) = definitions {
+                    definitions.build_indexes(&self.engine);
+                }
+                Ok(commit)
+            }
             // It was there when the transaction began.
             Err(e) if e.kind() == ErrorKind::NotFound => Err(Error::new(
                 ErrorKind::Conflict,

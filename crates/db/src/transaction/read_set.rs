@@ -13,7 +13,7 @@ use esker_format::{TableId, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
 
-use crate::commit::pipeline::expect_snapshot;
+use crate::commit::conflict::expect_snapshot;
 use crate::engine::{Catalogue, Engine};
 use crate::table::TableVersion;
 use crate::{Error, ErrorKind, Result};

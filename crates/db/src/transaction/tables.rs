@@ -66,14 +66,7 @@ impl Transaction {
         self.define(&mut self.state(), |_, definitions| {
             refuse_name(definitions, name)?;
             self.engine.expect_sequences(&schema)?;
-            let core = {
-                let mut catalogue = self.engine.lock_for_change()?;
-                let id = TableId(catalogue.next_table);
-                let core = self.engine.new_table(id, name, schema)?;
-                catalogue.next_table += 1;
-                core
-            };
-            definitions.create(&core)?;
+            definitions.create(&self.engine.new_numbered_table(name, schema)?)?;
             Ok(Taken::Nothing)
         })?;
         self.table(name)
@@ -89,6 +82,23 @@ impl Transaction {
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
             definitions.drop_table(name, &current)?;
+            let id = current.core.id();
+            Ok(Taken::Changes(id, state.changes.remove(&id).map(Box::new)))
+        })
+    }
+
+    /// Removes all rows of a table at once, however many there are. Row ids begin again at 1. A
+    /// [`TransactionTable`] that was taken before has to be taken again.
+    ///
+    /// # Errors
+    /// As for [`Transaction::drop_table`]. That another commit has changed rows of the table is
+    /// reported by [`Transaction::commit`].
+    pub fn truncate_table(&self, name: &str) -> Result<()> {
+        self.settle()?;
+        self.define(&mut self.state(), |state, definitions| {
+            let current = self.current(state, name)?;
+            let new = self.engine.new_numbered_table(name, (*current.schema).clone())?;
+            definitions.truncate(name, &current, &new)?;
             let id = current.core.id();
             Ok(Taken::Changes(id, state.changes.remove(&id).map(Box::new)))
         })
@@ -224,7 +234,7 @@ impl Transaction {
             return Ok(row_id);
         }
         let mut catalogue = self.engine.lock_for_change()?;
-        let entry = crate::commit::pipeline::entry(&mut catalogue, id);
+        let entry = catalogue.entry(id);
         let entry = entry.map_err(|_| super::table_gone(&current.core.name()))?;
         Ok(entry.writer.reserve_row_ids(1))
     }

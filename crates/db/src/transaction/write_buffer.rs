@@ -25,7 +25,8 @@ use esker_table::{Location, PinnedLocations};
 use super::own_rows::OwnRows;
 use super::spilled::{Place, Spilled};
 use crate::Result;
-use crate::commit::pipeline::{Staged, expect_snapshot};
+use crate::commit::conflict::expect_snapshot;
+use crate::commit::staged::Staged;
 use crate::table::TableVersion;
 
 /// Bytes that a changed row takes beside its values, about.

@@ -79,7 +79,8 @@ fn checks_of_a_bucket_hold_for_every_write() {
         .field("value", esker::DataType::Bytes)
         .nullable("expires_at", esker::DataType::Timestamp)
         .check(check.name, check.condition);
-    let schema = schema.primary_key(["key"]).ordered_by_key().expires_by_elapsed("expires_at");
+    let schema =
+        schema.primary_key(["key"]).ordered_by_key().expires_by_elapsed("expires_at").bucket();
     db.create_table("b", schema.build().unwrap()).unwrap();
     let bucket = db.bucket("b").unwrap();
     bucket.put("k", "good").unwrap();

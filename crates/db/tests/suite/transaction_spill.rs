@@ -413,7 +413,7 @@ fn rows_in_files_expire() {
 fn bucket_schema() -> Schema {
     let schema = Schema::builder().field("key", DataType::Bytes).field("value", DataType::Bytes);
     let schema = schema.nullable("expires_at", DataType::Timestamp).primary_key(["key"]);
-    schema.ordered_by_key().expires_by_elapsed("expires_at").build().unwrap()
+    schema.ordered_by_key().expires_by_elapsed("expires_at").bucket().build().unwrap()
 }
 
 #[test]

@@ -175,3 +175,51 @@ fn rows_that_are_put_after_going_back_on_an_alteration_are_of_the_first_schema()
     assert_eq!(now.get(&[21i64.into()]).unwrap().unwrap().values(), row(21, 210));
     assert_eq!((now.count().unwrap(), now.schema().fields().len()), (11, 2));
 }
+
+#[test]
+fn a_table_is_truncated_with_the_transaction() {
+    let db = database();
+    let (handle, older) = (db.table("t").unwrap(), db.snapshot().unwrap());
+    let transaction = db.begin().unwrap();
+    let before = transaction.table("t").unwrap();
+    before.insert(&row(50, 1)).unwrap();
+    transaction.truncate_table("t").unwrap();
+    let e = before.insert(&row(51, 1)).unwrap_err();
+    assert!(e.to_string().contains("take it again by its name"), "{e}");
+    let t = transaction.table("t").unwrap();
+    assert_eq!(t.count().unwrap(), 0);
+    t.insert(&row(3, 33)).unwrap();
+    let savepoint = transaction.savepoint();
+    transaction.truncate_table("t").unwrap();
+    assert_eq!(transaction.table("t").unwrap().count().unwrap(), 0);
+    transaction.rollback_to(savepoint).unwrap();
+    assert_eq!(transaction.table("t").unwrap().count().unwrap(), 1);
+    assert_eq!(handle.count().unwrap(), 10);
+    transaction.commit().unwrap();
+    assert_eq!(handle.count().unwrap(), 1, "handles go on working");
+    assert_eq!(handle.get(&[3i64.into()]).unwrap().unwrap().values(), row(3, 33));
+    handle.insert(&row(4, 44)).unwrap();
+    assert_eq!(older.table("t").unwrap().count().unwrap(), 10);
+    assert_eq!(db.check().unwrap().problems, []);
+    assert_eq!(db.truncate_table("none").unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn truncation_beside_others_is_a_conflict() {
+    type Change = fn(&Database) -> esker::Result<()>;
+    let changes: [(&str, Change); 4] = [
+        ("rows were changed", |db| db.table("t")?.insert(&row(60, 1)).map(drop)),
+        ("was altered", |db| db.alter_table("t", &[add("more", 1)])),
+        ("renamed or truncated", |db| db.truncate_table("t")),
+        ("was dropped", |db| db.drop_table("t")),
+    ];
+    for (why, change) in changes {
+        let db = database();
+        let transaction = db.begin().unwrap();
+        transaction.truncate_table("t").unwrap();
+        change(&db).unwrap();
+        let e = transaction.commit().unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::Conflict, "{e}");
+        assert!(e.to_string().contains(why), "{e}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Building a schema.
 
-use super::{Check, DefaultValue, Field, FieldId, NewIndex, PrimaryKey, RowOrder, Schema};
+use super::{Check, DefaultValue, Field, FieldId, NewIndex, PrimaryKey, Profile, RowOrder, Schema};
 use crate::{DataType, Error, ExpiryClock, Labels, Result};
 
 /// Builds a [`Schema`].
@@ -10,6 +10,7 @@ pub struct SchemaBuilder {
     key: Vec<String>,
     checks: Vec<Check>,
     indexes: Vec<NewIndex>,
+    profile: Profile,
     row_order: RowOrder,
     expiry: Option<String>,
     expiry_clock: ExpiryClock,
@@ -219,6 +220,13 @@ impl SchemaBuilder {
         self
     }
 
+    /// The table is a bucket: with the fields of buckets, which this checks.
+    #[must_use]
+    pub fn bucket(mut self) -> Self {
+        self.profile = Profile::Bucket;
+        self
+    }
+
     /// Checks and finishes the schema.
     ///
     /// # Errors
@@ -239,7 +247,7 @@ impl SchemaBuilder {
         let next_field = u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX);
         let (fields, checks) = (self.fields, self.checks);
         let mut schema = Schema::new(fields, primary_key, checks, next_field);
-        schema.row_order = self.row_order;
+        (schema.profile, schema.row_order) = (self.profile, self.row_order);
         schema.set_expiry(self.expiry.as_deref())?;
         schema.expiry_clock = self.expiry_clock;
         self.indexes.iter().try_for_each(|index| schema.add_index(index))?;

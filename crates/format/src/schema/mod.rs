@@ -15,7 +15,7 @@ pub use field::{DefaultValue, Field};
 pub use index::{
     INDEX_FIELDS_MAX, INDEX_IDS_MAX, INDEXES_MAX, Index, IndexField, IndexId, IndexKind, NewIndex,
 };
-pub use profile::{BUCKET_FIELDS, RowOrder};
+pub use profile::{BUCKET_FIELDS, Profile, RowOrder};
 
 /// The number of a table within its database; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,6 +73,7 @@ pub struct Schema {
     pub(crate) next_index: u32,
     /// The version that last changed what a row is: not only indexes.
     pub(crate) rows_since: u32,
+    pub(crate) profile: Profile,
     pub(crate) row_order: RowOrder,
     /// The field that says when a row expires.
     pub(crate) expiry: Option<FieldId>,
@@ -125,6 +126,7 @@ impl Schema {
             indexes: Vec::new(),
             next_index: 1,
             rows_since: 1,
+            profile: Profile::Table,
             row_order: RowOrder::Arrival,
             expiry: None,
             expiry_clock: ExpiryClock::Date,

@@ -1,4 +1,4 @@
-//! In which order the rows of a table are stored, and when they expire.
+//! What a table is for, in which order its rows are stored, and when they expire.
 
 use super::{FieldId, PrimaryKey, Schema};
 use crate::codec::{Reader, Writer};
@@ -31,14 +31,31 @@ impl RowOrder {
     }
 }
 
+/// What a table is for. It is stored with the table, never guessed from its fields, and decides
+/// which of its parts are fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Profile {
+    /// Rows of any fields: order of rows, key, checks, indexes and expiry are the user's.
+    #[default]
+    Table,
+    /// Entries: keys and values of bytes in the order of the keys, which live for an elapsed time.
+    Bucket,
+}
+
 /// The fields of a bucket: keys and values of bytes, and when a time to live is over.
 pub const BUCKET_FIELDS: [(&str, DataType); 3] =
     [("key", DataType::Bytes), ("value", DataType::Bytes), ("expires_at", DataType::Timestamp)];
 
-/// The order of rows and, times two, by which time they expire: 0 where that is not said.
+/// The order of rows.
 const BY_KEY: u8 = 1;
+/// By which time they expire: 0 where they do not, or where that is not said.
+const CLOCK: u8 = 3 << 1;
 const BY_DATE: u8 = 1 << 1;
 const BY_ELAPSED: u8 = 2 << 1;
+/// The profile: 0 where that is not said.
+const PROFILE: u8 = 3 << 3;
+const TABLE: u8 = 1 << 3;
+const BUCKET: u8 = 2 << 3;
 
 impl Schema {
     /// In which order the rows of segments lie. It never changes.
@@ -86,9 +103,22 @@ impl Schema {
         self.expiry_clock
     }
 
-    /// True for the fields, the key and the order of rows that buckets have.
+    /// What the table is for.
     #[must_use]
-    pub fn has_bucket_shape(&self) -> bool {
+    #[inline]
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// True for the table of a bucket.
+    #[must_use]
+    #[inline]
+    pub fn is_bucket(&self) -> bool {
+        self.profile == Profile::Bucket
+    }
+
+    /// True for the fields, the key and the order of rows that buckets have.
+    fn has_bucket_shape(&self) -> bool {
         let fields = self.fields.iter().map(|field| (field.name.as_str(), field.data_type));
         self.is_ordered_by_key()
             && self.key_positions() == [0]
@@ -115,7 +145,11 @@ impl Schema {
             (Some(_), ExpiryClock::Date) => BY_DATE,
             (Some(_), ExpiryClock::Elapsed) => BY_ELAPSED,
         };
-        out.u8(order | clock);
+        let profile = match self.profile {
+            Profile::Table => TABLE,
+            Profile::Bucket => BUCKET,
+        };
+        out.u8(order | clock | profile);
         // No field has number 0.
         out.u16(self.expiry.map_or(0, |field| field.0));
     }
@@ -124,22 +158,41 @@ impl Schema {
         let flags = input.u8()?;
         self.row_order = if flags & BY_KEY == 0 { RowOrder::Arrival } else { RowOrder::Key };
         self.expiry = Some(FieldId(input.u16()?)).filter(|field| field.0 != 0);
-        self.expiry_clock = match flags & !BY_KEY {
+        let unknown = || Error::corrupt(format!("unknown profile of a table: {flags:#04x}"));
+        if flags & !(BY_KEY | CLOCK | PROFILE) != 0 {
+            return Err(unknown());
+        }
+        self.expiry_clock = match flags & CLOCK {
             // Before version 9 of the log nothing said so, and buckets were known by their shape.
-            0 if self.has_bucket_shape() => ExpiryClock::Elapsed,
+            0 if flags & PROFILE == 0 && self.has_bucket_shape() => ExpiryClock::Elapsed,
             0 | BY_DATE => ExpiryClock::Date,
             BY_ELAPSED => ExpiryClock::Elapsed,
-            _ => return Err(Error::corrupt(format!("unknown order of rows {flags}"))),
+            _ => return Err(unknown()),
         };
         if self.expiry.is_none() {
             self.expiry_clock = ExpiryClock::Date;
         }
+        self.profile = match flags & PROFILE {
+            // Before version 10 of the log nothing said so: buckets were known by shape and clock.
+            0 if self.is_bucket_by_shape() => Profile::Bucket,
+            0 | TABLE => Profile::Table,
+            BUCKET => Profile::Bucket,
+            _ => return Err(unknown()),
+        };
         Ok(())
+    }
+
+    fn is_bucket_by_shape(&self) -> bool {
+        self.has_bucket_shape() && self.expiry_clock == ExpiryClock::Elapsed
     }
 
     pub(super) fn validate_profile(&self) -> Result<()> {
         if self.is_ordered_by_key() && self.primary_key == PrimaryKey::Generated {
             let message = "rows in the order of the key: expected a primary key of fields";
+            return Err(Error::invalid(message));
+        }
+        if self.is_bucket() && !self.is_bucket_by_shape() {
+            let message = "a bucket has other fields, another key or another expiry than buckets";
             return Err(Error::invalid(message));
         }
         let Some(expiry) = self.expiry else { return Ok(()) };

@@ -1,4 +1,4 @@
-use super::{Alteration, Check, DefaultValue, Field, FieldId, IndexId, NewIndex, Schema};
+use super::{Alteration, Check, DefaultValue, Field, FieldId, IndexId, NewIndex, Profile, Schema};
 use crate::codec::{Reader, Writer};
 use crate::{DataType, Value};
 
@@ -145,4 +145,42 @@ fn indexes_are_named_numbered_and_go_with_their_fields() {
     assert_eq!(path.index_fields(index), ["doc.a.b", "id", "doc.a"]);
     let three = two.alter(&[Alteration::DropIndex("by_id".into()), add("by_id", &["id"])]).unwrap();
     assert_eq!(three.indexes()[0].id, IndexId(3));
+}
+
+/// A bucket was known by its fields and its clock; now it is stored that a table is one.
+#[test]
+fn the_profile_is_stored_and_older_schemas_are_read() {
+    let fields = || {
+        let keys = Schema::builder().field("key", DataType::Bytes).field("value", DataType::Bytes);
+        keys.nullable("expires_at", DataType::Timestamp).primary_key(["key"]).ordered_by_key()
+    };
+    let decode = |bytes: &[u8]| Schema::decode(&mut Reader::new(bytes));
+    let encode = |schema: &Schema| {
+        let mut out = Writer::new();
+        schema.encode(&mut out);
+        out.into_bytes()
+    };
+    let bucket = fields().expires_by_elapsed("expires_at").bucket().build().unwrap();
+    let alike = fields().expires_by_elapsed("expires_at").build().unwrap();
+    let by_date = fields().expires_by("expires_at").build().unwrap();
+    let profiles =
+        [(&bucket, Profile::Bucket), (&alike, Profile::Table), (&by_date, Profile::Table)];
+    for (schema, profile) in profiles {
+        let mut bytes = encode(schema);
+        assert_eq!(decode(&bytes).unwrap(), *schema);
+        assert_eq!(schema.profile(), profile);
+        // As it was written before: without a profile.
+        let at = bytes.len() - 3;
+        bytes[at] &= !(3 << 3);
+        assert_eq!(decode(&bytes).unwrap().is_bucket(), *schema != by_date);
+        bytes[at] |= 3 << 3;
+        assert!(decode(&bytes).unwrap_err().to_string().contains("unknown profile"));
+    }
+    let mut bytes = encode(&by_date);
+    let at = bytes.len() - 3;
+    bytes[at] ^= 3 << 3;
+    let damaged = decode(&bytes).unwrap_err().to_string();
+    assert!(damaged.contains("a bucket has other fields"), "{damaged}");
+    let wrong = Schema::builder().field("n", DataType::I64).bucket().build().unwrap_err();
+    assert!(wrong.to_string().contains("a bucket has other fields"), "{wrong}");
 }

@@ -118,7 +118,12 @@ fn queued_frames_are_one_batch() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let on_durable = {
         let seen = Arc::clone(&seen);
-        Arc::new(move |commit| seen.lock().unwrap().push(commit))
+        Arc::new(move |commit, frames: &[u8]| {
+            let numbers = frames.windows(8).filter(|bytes| bytes[1..] == [0; 7] && bytes[0] > 1);
+            let payloads =
+                (2..=commit).filter(|n: &u64| numbers.clone().any(|b| *b == n.to_le_bytes()));
+            seen.lock().unwrap().push((commit, payloads.count()));
+        })
     };
     let options = Options { on_durable: Some(on_durable), ..Options::default() };
     let log = Log::create(&directory.environment, &directory.path, DATABASE, options).unwrap();
@@ -129,11 +134,11 @@ fn queued_frames_are_one_batch() {
     for ticket in tickets {
         log.wait_durable(ticket).unwrap();
     }
-    assert_eq!(*seen.lock().unwrap(), [9]);
+    assert_eq!(*seen.lock().unwrap(), [(9, 8)], "the frames of a batch come with it");
     assert_eq!(log.queued_bytes(), 0);
     log.append(kind::ROWS, &10_u64.to_le_bytes()).unwrap();
     log.flush().unwrap();
-    assert_eq!(*seen.lock().unwrap(), [9, 10]);
+    assert_eq!(seen.lock().unwrap()[1].0, 10);
     log.flush().unwrap();
     assert_eq!(commits(&directory.scan(0).unwrap()).len(), 10);
 }
@@ -179,7 +184,7 @@ fn threads_share_batches() {
     let highest = Arc::new(AtomicU64::new(0));
     let on_durable = {
         let highest = Arc::clone(&highest);
-        Arc::new(move |commit| {
+        Arc::new(move |commit, _: &[u8]| {
             assert!(highest.swap(commit, Ordering::SeqCst) < commit, "calls come in order");
         })
     };

@@ -133,7 +133,7 @@ fn threads_never_wait_for_ever() {
     let told = Arc::new(AtomicU64::new(0));
     let on_durable = {
         let told = Arc::clone(&told);
-        Arc::new(move |commit| {
+        Arc::new(move |commit, _: &[u8]| {
             assert!(told.swap(commit, Ordering::SeqCst) < commit, "calls come in order");
         })
     };

@@ -134,7 +134,7 @@ impl Driver {
     /// What the hook is told is promised: readers may see it from then on.
     fn options(&self) -> Options {
         let (history, machine) = (Arc::clone(&self.history), self.machine.clone());
-        let on_durable = move |commit| {
+        let on_durable = move |commit, _: &[u8]| {
             history.lock().unwrap().happened(machine.io_count(), What::Promised(commit));
         };
         Options { on_durable: Some(Arc::new(on_durable)), reserve_bytes: self.reserve_bytes }

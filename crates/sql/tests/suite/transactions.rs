@@ -110,6 +110,33 @@ fn savepoints_have_names() {
     assert_eq!(answer(&mut a, "SELECT count(*) FROM stock"), "2");
 }
 
+/// Within a transaction it deleted the rows one by one; those that others added stayed.
+#[test]
+fn truncate_in_a_transaction_takes_all_rows_or_is_a_conflict() {
+    let db = database();
+    let (mut a, mut b) = (Session::new(&db), Session::new(&db));
+    let truncate = ["BEGIN", "TRUNCATE TABLE stock", "INSERT INTO stock VALUES ('ink', 3)"];
+    run(&mut a, &truncate);
+    run(&mut b, &["INSERT INTO stock VALUES ('gum', 1)"]);
+    let conflict = a.sql("COMMIT").unwrap_err();
+    assert!(conflict.to_string().contains("rows were changed"), "{conflict}");
+    assert_eq!(answer(&mut b, "SELECT count(*) FROM stock"), "3", "nothing is changed");
+    run(&mut a, &truncate);
+    run(&mut a, &["SAVEPOINT s", "TRUNCATE stock", "ROLLBACK TO s"]);
+    run(&mut a, &["ALTER TABLE stock RENAME TO goods", "ALTER TABLE goods ADD COLUMN at i64"]);
+    run(&mut a, &["INSERT INTO goods VALUES ('tea', 9, 7)"]);
+    assert_eq!(answer(&mut b, "SELECT count(*) FROM stock"), "3");
+    run(&mut a, &["COMMIT"]);
+    let rows = "SELECT string_agg(item, ' ') FROM (SELECT item FROM goods ORDER BY item) g";
+    assert_eq!(answer(&mut b, rows), "ink tea");
+    assert_eq!(answer(&mut b, "SELECT sum(at) FROM goods"), "7");
+    // A table that is truncated and dropped is gone, and its name free.
+    run(&mut a, &["BEGIN", "TRUNCATE goods", "DROP TABLE goods", "CREATE TABLE goods (n i64)"]);
+    run(&mut a, &["COMMIT"]);
+    assert_eq!(answer(&mut b, "SELECT count(*) FROM goods"), "0");
+    assert_eq!(db.check().unwrap().problems, []);
+}
+
 #[test]
 fn what_does_not_go_says_what_does() {
     let db = database();

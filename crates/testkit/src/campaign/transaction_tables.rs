@@ -28,12 +28,16 @@ fn add(name: &str, initial: u64) -> Alteration {
     Alteration::AddField(Field { initial: Value::Uint(initial), ..field })
 }
 
-/// Three tables: one is about to be rewritten, one to be altered, one to be dropped.
+/// The tables that there are at first.
+const ALL: [&str; 4] = ["emptied", "gone", "kept", "old"];
+
+/// Four tables: one is about to be rewritten, one altered, one truncated, one dropped.
 fn begun(options: Options, machine: &Simulation) -> Result<Database, String> {
     let db = open(options, machine)?;
     insert(&db, "old", 6)?;
     insert(&db, "kept", 5)?;
     insert(&db, "gone", 3)?;
+    insert(&db, "emptied", 4)?;
     db.wait_idle().map_err(said)?;
     Ok(db)
 }
@@ -51,6 +55,8 @@ fn rewrite(db: &Database) -> esker::Result<u64> {
     transaction.drop_table("old")?;
     transaction.rename_table("new", "old")?;
     transaction.drop_table("gone")?;
+    transaction.truncate_table("emptied")?;
+    transaction.table("emptied")?.insert(&[40u64.into(), "anew".into()])?;
     transaction.alter_table("kept", &[add("more", 7)])?;
     let kept = transaction.table("kept")?;
     for id in 3..8u64 {
@@ -63,7 +69,7 @@ fn rewrite(db: &Database) -> esker::Result<u64> {
 /// Everything is as before the transaction, or (true) as after it.
 fn is_rewritten(db: &Database) -> Result<bool, String> {
     let rows = |name: &str| db.snapshot().and_then(|s| s.table(name)?.rows()).map_err(said);
-    let (old, kept) = (rows("old")?, rows("kept")?);
+    let (old, kept, emptied) = (rows("old")?, rows("kept")?, rows("emptied")?);
     let report = db.check().map_err(said)?;
     if !report.is_sound() {
         return Err(format!("{report:?}"));
@@ -73,18 +79,24 @@ fn is_rewritten(db: &Database) -> Result<bool, String> {
         _ => None,
     };
     let is_new = number(old.first().map_or(&[][..], |(_, row)| row), 1).is_some();
-    let tables: &[&str] = if is_new { &["kept", "old"] } else { &["gone", "kept", "old"] };
+    let tables: &[&str] = if is_new { &["emptied", "kept", "old"] } else { &ALL };
     if db.tables() != tables {
         return Err(format!("tables {:?}, expected {tables:?}", db.tables()));
     }
     let is_right = match is_new {
-        false => old.len() == 6 && kept.len() == 5 && kept.iter().all(|(_, row)| row.len() == 2),
+        false => {
+            emptied.len() == 4
+                && old.len() == 6
+                && kept.len() == 5
+                && kept.iter().all(|(_, row)| row.len() == 2)
+        }
         true => {
             let more = |id: u64| if id < 3 { 7 } else { id + 100 };
             let ids = kept.iter().map(|(_, row)| (number(row, 0), number(row, 2)));
             ids.eq((1..8).map(|id| (Some(id), Some(more(id)))))
                 && old.iter().all(|(_, row)| number(row, 1) == number(row, 0).map(|id| id * 10))
                 && old.len() == 9
+                && emptied.len() == 1
         }
     };
     if !is_right {
@@ -157,7 +169,7 @@ fn too_late() -> Outcome {
     }
     let db = open(options(false), &revived(&machine.crash_image(CrashChoice::KeepNone)))?;
     expect("rows of a table that stays", count(&db, "old")?, 6)?;
-    match db.tables() == ["gone", "kept", "old"] {
+    match db.tables() == ALL {
         true => Ok(()),
         false => Err(format!("tables {:?}", db.tables())),
     }

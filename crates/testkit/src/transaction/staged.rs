@@ -24,6 +24,8 @@ pub(crate) struct Staged {
     touched: BTreeMap<u64, BTreeSet<u64>>,
     /// How tables were altered that had been there.
     alterations: BTreeMap<u64, Vec<FieldChange>>,
+    /// Tables that took the place of others that had been there, whose rows are gone.
+    truncated: BTreeMap<u64, u64>,
     /// What it has read, whatever was undone since.
     reads: BTreeSet<Read>,
     /// Tables that it has met, whatever was undone since; by their incarnations.
@@ -39,6 +41,7 @@ impl Staged {
             base,
             touched: BTreeMap::new(),
             alterations: BTreeMap::new(),
+            truncated: BTreeMap::new(),
             reads: BTreeSet::new(),
             met: BTreeSet::new(),
             defines: false,
@@ -61,6 +64,7 @@ impl Staged {
         self.state = saved.state.clone();
         self.touched = saved.touched.clone();
         self.alterations = saved.alterations.clone();
+        self.truncated = saved.truncated.clone();
     }
 
     /// Does a change; how many rows it changes.
@@ -71,6 +75,13 @@ impl Staged {
         self.defines |= action.changes_rows_of().is_none();
         match action {
             Action::Alter { table, changes } => return self.alter(table, changes).map(|()| 0),
+            Action::Truncate { table, incarnation } => {
+                self.meet(table);
+                let before = self.state.table(table).map(|table| table.incarnation);
+                let was = before.map(|before| *self.truncated.get(&before).unwrap_or(&before));
+                self.truncated.extend(was.map(|was| (*incarnation, was)));
+                return change_tables(&mut self.state, action).map(|()| 0);
+            }
             Action::Create { .. } | Action::Drop { .. } | Action::Rename { .. } => {
                 if let Action::Drop { name } | Action::Rename { from: name, .. } = action {
                     self.meet(name);
@@ -240,6 +251,12 @@ impl Staged {
             if is_defined && (there.0 != name || there.1.schema != old.schema)
                 || there.1.schema.version != old.schema.version
             {
+                return Err(ErrorKind::Conflict);
+            }
+            let is_truncated = |(new, was): (&u64, &u64)| {
+                *was == old.incarnation && by_incarnation(&self.state, *new).is_some()
+            };
+            if there.1.rows != old.rows && self.truncated.iter().any(is_truncated) {
                 return Err(ErrorKind::Conflict);
             }
             after.tables.remove(there.0);

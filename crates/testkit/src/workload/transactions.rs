@@ -352,7 +352,7 @@ impl Client {
         true
     }
 
-    /// Creates, alters, drops or renames a table.
+    /// Creates, alters, truncates, drops or renames a table.
     fn define(&mut self, running: &mut Running) -> bool {
         let name = self.generator.pick(TABLES).to_owned();
         let drawn = self.pick_within(running);
@@ -365,6 +365,12 @@ impl Client {
             (6, _) => {
                 let result = running.transaction().and_then(|t| t.drop_table(&name));
                 self.stepped(running, Action::Drop { name }, result.map(|()| 0))
+            }
+            (7, Some((table, _))) => {
+                let result = running.transaction().and_then(|t| t.truncate_table(&table));
+                let incarnation = self.world.serial();
+                let action = Action::Truncate { table, incarnation };
+                self.stepped(running, action, result.map(|()| 0))
             }
             _ => {
                 let (kind, incarnation) =

@@ -1,5 +1,7 @@
 use super::*;
-use crate::{DataType, Database, Options, Table};
+use crate::ErrorKind;
+use crate::commit::staged::Staged;
+use crate::{DataType, Database, Options, Schema, Table, ValueRef};
 use esker_vfs::sim::{Options as SimOptions, Simulation};
 
 fn table() -> (Database, Table) {
@@ -24,7 +26,7 @@ fn spill(
     let mut staged = Staged::default();
     {
         let mut catalogue = engine.lock_for_change()?;
-        let writer = &mut entry(&mut catalogue, current.core.id())?.writer;
+        let writer = &mut catalogue.entry(current.core.id())?.writer;
         for row in puts {
             staged.put(row.clone(), writer.prepare_put(row, false)?);
         }
@@ -36,7 +38,7 @@ fn spill(
     }
     let guard = engine.registry.register(|| engine.watermarks.published())?;
     meanwhile(table);
-    let large = vec![TableWrites { staged, ..TableWrites::new(current) }];
+    let large = vec![TableWrites { staged, ..TableWrites::new(&current) }];
     engine.spill(large, Vec::new(), CommitOptions::default(), &guard).map(drop)
 }
 
@@ -126,7 +128,7 @@ fn a_spilled_commit_counts_as_a_change_of_its_table() {
     let (_db, table) = table();
     let changed_at = |table: &Table| {
         let mut catalogue = table.engine.lock_for_change().unwrap();
-        entry(&mut catalogue, table.core().id()).unwrap().changed_at
+        catalogue.entry(table.core().id()).unwrap().changed_at
     };
     table.insert(&row(1, "a")).unwrap();
     let before = changed_at(&table);
@@ -150,7 +152,7 @@ fn changes_take_no_more_of_the_log_than_is_counted() {
         let table = db.create_table("t", schema.build().unwrap()).unwrap();
         let (engine, current) = (&table.engine, table.current());
         let mut catalogue = engine.lock_for_change().unwrap();
-        let writer = &mut entry(&mut catalogue, current.core.id()).unwrap().writer;
+        let writer = &mut catalogue.entry(current.core.id()).unwrap().writer;
         let row = vec![value];
         let mut staged = Staged::default();
         let mut prepared = writer.prepare_put(&row, false).unwrap();
@@ -158,7 +160,7 @@ fn changes_take_no_more_of_the_log_than_is_counted() {
         staged.put(row, prepared);
         let mut frame = Default::default();
         staged.encode(&mut frame, esker_format::TableId(u32::MAX), &current.schema);
-        let (taken, counted) = (frame.len(), byte_count(&staged));
+        let (taken, counted) = (frame.len(), staged.byte_count());
         assert!(taken <= counted, "{data_type:?}: {taken} bytes, counted {counted}");
     }
 }
