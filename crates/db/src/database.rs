@@ -2,14 +2,15 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 
 use esker_query::json::JsonQuery;
 use esker_query::{Explanation, Query, QueryResult};
+use esker_vfs::Environment;
 
 use crate::commit::journal::Journal;
-use crate::engine::Engine;
-use crate::read::page::HeldSnapshots;
+use crate::engine::{Engine, ExpiringSnapshots};
+use crate::read::held_snapshots::HeldSnapshots;
 use crate::{Error, Limits, Options, QueryOptions, Result, Snapshot, Table};
 
 /// A longer log is checkpointed when the database is closed, in bytes.
@@ -20,6 +21,51 @@ const CLOSING_LOG_BYTES: u64 = 16 << 20;
 #[derive(Clone)]
 pub struct Database {
     handle: Arc<Handle>,
+}
+
+impl Options {
+    /// Opens the database in a directory.
+    ///
+    /// # Errors
+    /// `Locked` when another process has it open, `NotFound` when there is none and it must not
+    /// be created, `Corrupt` when it is damaged (nothing is modified then), `Io`.
+    pub fn open(self, dir: impl AsRef<Path>) -> Result<Database> {
+        Database::open_with(self, dir.as_ref())
+    }
+
+    /// A database in memory: the same engine without files, gone when the last handle is dropped.
+    ///
+    /// # Errors
+    /// `OverBudget` when the system gives no memory.
+    pub fn memory(self) -> Result<Database> {
+        match cfg!(feature = "memory-on-disk") {
+            true => self.on_simulated_disk(),
+            false => Database::memory_with(self),
+        }
+    }
+
+    /// A new database on a disk of its own that is simulated in memory, faults apart.
+    fn on_simulated_disk(self) -> Result<Database> {
+        use esker_vfs::sim;
+        let disk = sim::Simulation::new(0, sim::Options::default()).environment();
+        let own = self.environment.clone().unwrap_or_else(Environment::os);
+        let environment = Environment { files: disk.files, ..own };
+        self.environment(environment).open("database")
+    }
+
+    /// A database in memory that begins with what a directory holds, which is only read: what
+    /// [`Database::save`] wrote, a backup, or any database without a writer.
+    ///
+    /// # Errors
+    /// As for [`Options::open`] of a database to be read, and `OverBudget` when it does not fit.
+    pub fn memory_from(self, dir: impl AsRef<Path>) -> Result<Database> {
+        let environment = self.environment.clone();
+        let saved = Self { environment, ..Self::new() }.memory_limit(self.memory_limit_bytes);
+        let saved = saved.read_only(true).open(dir)?;
+        let database = self.memory()?;
+        database.copy_from(&saved)?;
+        Ok(database)
+    }
 }
 
 /// Closes the engine when the last user handle goes; background tasks do not keep it open.
@@ -33,8 +79,9 @@ impl Handle {
     fn new(engine: Arc<Engine>) -> Arc<Self> {
         let (environment, hold) = (&engine.environment, engine.options.cursor_hold);
         let held_snapshots = Arc::new(HeldSnapshots::new(environment, hold));
+        let held: Weak<dyn ExpiringSnapshots> = Arc::<HeldSnapshots>::downgrade(&held_snapshots);
         // An engine has one handle.
-        let _ = engine.held_snapshots.set(Arc::downgrade(&held_snapshots));
+        let _ = engine.held_snapshots.set(held);
         Arc::new(Self { engine, held_snapshots })
     }
 }

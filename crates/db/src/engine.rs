@@ -38,7 +38,6 @@ use crate::commit::hooks::CommitHooks;
 use crate::commit::journal::{Journal, Ticket};
 use crate::commit::watermarks::Watermarks;
 use crate::maintenance::Work;
-use crate::read::page::HeldSnapshots;
 use crate::{Durability, Error, ErrorKind, Options, Result};
 
 /// One table, as the catalogue knows it.
@@ -91,6 +90,12 @@ impl Catalogue {
     }
 }
 
+/// Snapshots that are held for a while.
+pub(crate) trait ExpiringSnapshots: Send + Sync {
+    /// Lets those go that were not used lately.
+    fn expire(&self);
+}
+
 /// Everything that handles share.
 pub(crate) struct Engine {
     pub environment: Environment,
@@ -129,7 +134,7 @@ pub(crate) struct Engine {
     /// Transactions that were begun.
     pub transactions: AtomicU64,
     /// What the handle holds for cursors.
-    pub held_snapshots: std::sync::OnceLock<Weak<HeldSnapshots>>,
+    pub held_snapshots: std::sync::OnceLock<Weak<dyn ExpiringSnapshots>>,
     /// When rows expire.
     pub times: Arc<Times>,
     /// The disk was too full to log the time.
@@ -210,6 +215,13 @@ impl Engine {
     /// All commits that snapshots read at, or may yet.
     pub fn read_commits(&self) -> ReadCommits {
         self.registry.read_commits(self.watermarks.visible())
+    }
+
+    /// Lets snapshots of cursors go that were not used lately.
+    pub(crate) fn expire_held_snapshots(&self) {
+        if let Some(held) = self.held_snapshots.get().and_then(Weak::upgrade) {
+            held.expire();
+        }
     }
 
     /// A table by name. The answer waits until what it says is durable.

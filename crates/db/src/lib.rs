@@ -50,6 +50,7 @@ mod commit;
 mod database;
 mod engine;
 mod error;
+mod limits;
 mod maintenance;
 mod memory_pressure;
 mod object;
@@ -61,14 +62,13 @@ mod recovery;
 mod scope;
 mod statement;
 mod table;
+mod table_version;
 mod transaction;
 
 pub use crate::admin::backup::{BackupOptions, BackupReport};
 pub use crate::admin::check::{CheckReport, Problem};
 pub use crate::admin::clock::ClockInfo;
-pub use crate::admin::info::{
-    FileInfo, IndexInfo, Info, MemoryInfo, SnapshotInfo, TableInfo, WorkInfo,
-};
+pub use crate::admin::info::{FileInfo, IndexInfo, Info, MemoryInfo, SnapshotInfo, TableInfo};
 pub use crate::bulk_load::appender::Appender;
 pub use crate::catalog::checks::check;
 pub use crate::catalog::sequence::SequenceInfo;
@@ -103,7 +103,7 @@ pub use esker_query::{AnswerSink, Explanation, IndexUse, Page, Query, QueryResul
 /// The most values that a field may have in one segment for a bitmap index to hold them; with more,
 /// the segment is scanned.
 pub use esker_table::index_run::VALUES_MAX as BITMAP_VALUES_MAX;
-pub use maintenance::CompactReport;
+pub use maintenance::{CompactReport, WorkInfo};
 pub use operators::Update;
 pub use options::{Durability, Options};
 pub use record::{FieldType, Record, ToKey, TypedTable, TypedTransactionTable};

@@ -11,7 +11,6 @@ use esker_table::segment::SegmentFiles;
 use esker_table::value_file::ValueLimits;
 use esker_vfs::Environment;
 
-use crate::{Database, Result};
 
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -351,48 +350,5 @@ impl Options {
     ) -> Arc<SegmentFiles> {
         let (environment, dir) = (environment.clone(), dir.to_owned());
         SegmentFiles::new(environment, dir, database, self.paranoid, self.values)
-    }
-
-    /// Opens the database in a directory.
-    ///
-    /// # Errors
-    /// `Locked` when another process has it open, `NotFound` when there is none and it must not
-    /// be created, `Corrupt` when it is damaged (nothing is modified then), `Io`.
-    pub fn open(self, dir: impl AsRef<Path>) -> Result<Database> {
-        Database::open_with(self, dir.as_ref())
-    }
-
-    /// A database in memory: the same engine without files, gone when the last handle is dropped.
-    ///
-    /// # Errors
-    /// `OverBudget` when the system gives no memory.
-    pub fn memory(self) -> Result<Database> {
-        match cfg!(feature = "memory-on-disk") {
-            true => self.on_simulated_disk(),
-            false => Database::memory_with(self),
-        }
-    }
-
-    /// A new database on a disk of its own that is simulated in memory, faults apart.
-    fn on_simulated_disk(self) -> Result<Database> {
-        use esker_vfs::sim;
-        let disk = sim::Simulation::new(0, sim::Options::default()).environment();
-        let own = self.environment.clone().unwrap_or_else(Environment::os);
-        let environment = Environment { files: disk.files, ..own };
-        self.environment(environment).open("database")
-    }
-
-    /// A database in memory that begins with what a directory holds, which is only read: what
-    /// [`Database::save`] wrote, a backup, or any database without a writer.
-    ///
-    /// # Errors
-    /// As for [`Options::open`] of a database to be read, and `OverBudget` when it does not fit.
-    pub fn memory_from(self, dir: impl AsRef<Path>) -> Result<Database> {
-        let environment = self.environment.clone();
-        let saved = Self { environment, ..Self::new() }.memory_limit(self.memory_limit_bytes);
-        let saved = saved.read_only(true).open(dir)?;
-        let database = self.memory()?;
-        database.copy_from(&saved)?;
-        Ok(database)
     }
 }

@@ -1,6 +1,5 @@
 //! A handle to one table.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker_format::{Schema, Value, ValueRef};
@@ -12,8 +11,9 @@ use esker_table::{Table as TableCore, TableWriter};
 use crate::commit::fit::{fit_key, fit_row, fit_value};
 use crate::commit::staged::Staged;
 use crate::engine::Engine;
-use crate::statement::{CancellationCheck, within_limits, without_limits};
-use crate::{Appender, Error, ErrorKind, Limits, Load, Result, Row, SnapshotTable};
+use crate::limits::{CancellationCheck, within_limits, without_limits};
+use crate::table_version::TableVersion;
+use crate::{Error, ErrorKind, Limits, Result, Row, SnapshotTable};
 
 /// How often a change of a row with long values begins anew when somebody else changes it.
 const ATTEMPTS_MAX: usize = 16;
@@ -33,49 +33,6 @@ const LOOKS_MAX: usize = 4;
 
 /// Keys that are brought near at a time.
 const KEYS_AT_ONCE: usize = 64;
-
-/// What a change of rows was prepared for.
-#[derive(Clone)]
-pub(crate) struct TableVersion {
-    pub core: Arc<TableCore>,
-    pub schema: Arc<Schema>,
-}
-
-impl From<TableVersion> for Cow<'_, TableVersion> {
-    fn from(version: TableVersion) -> Self {
-        Self::Owned(version)
-    }
-}
-
-impl<'r> From<&'r TableVersion> for Cow<'r, TableVersion> {
-    fn from(version: &'r TableVersion) -> Self {
-        Self::Borrowed(version)
-    }
-}
-
-impl TableVersion {
-    /// As it is now.
-    pub fn newest(core: &Arc<TableCore>) -> Self {
-        Self { core: Arc::clone(core), schema: core.schema() }
-    }
-
-    fn is_outdated(&self) -> bool {
-        self.core.successor().is_some() || !self.core.schema().has_same_rows_as(&self.schema)
-    }
-
-    pub fn hash(&self, key: &[ValueRef<'_>]) -> u64 {
-        match (self.core.has_generated_key(), key) {
-            (true, [ValueRef::Uint(id)]) => self.core.hasher().hash_row_id(*id),
-            _ => self.core.hasher().hash_key(key.iter().copied()),
-        }
-    }
-
-    /// The hash of the key of a row, of a table whose keys are not generated.
-    pub fn hash_of_row(&self, row: &[Value]) -> u64 {
-        let key = self.schema.key_positions().iter().filter_map(|p| row.get(*p));
-        self.core.hasher().hash_key(key.map(Value::as_ref))
-    }
-}
 
 /// Does something for each of many changes, whose keys are brought near some dozens at a time: the
 /// look-ups of these then wait for memory together.
@@ -422,20 +379,6 @@ impl Table {
         }
         self.engine.acknowledge_published()?;
         Err(Error::new(ErrorKind::NotFound, "the table has been dropped"))
-    }
-
-    /// Starts appending a stream of rows.
-    #[must_use]
-    pub fn appender(&self) -> Appender {
-        Appender::new(self.clone())
-    }
-
-    /// Starts a bulk load: atomic as a whole, beside other writers.
-    ///
-    /// # Errors
-    /// `ReadOnly` when the database is.
-    pub fn load(&self) -> Result<Load> {
-        Load::start(self.clone())
     }
 }
 

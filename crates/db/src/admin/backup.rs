@@ -25,10 +25,8 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Engine;
 use crate::maintenance::PinnedState;
 use crate::recovery::LOCK_FILE;
+use crate::recovery::unfinished_backup::{UNFINISHED_FILE, unfinished};
 use crate::{Database, Error, ErrorKind, Result};
-
-/// The name of the file that a directory has while a backup is made in it.
-pub(crate) const UNFINISHED_FILE: &str = "BACKUP-UNFINISHED";
 
 /// How much is copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
@@ -302,13 +300,6 @@ impl Backup<'_> {
         }
         Ok(target.sync_data()?)
     }
-}
-
-/// What to do about a directory that is no backup yet.
-pub(crate) fn unfinished(dir: &std::path::Display<'_>) -> String {
-    format!(
-        "{dir}: a backup into this directory was not finished; remove it and make the backup again"
-    )
 }
 
 impl Engine {

@@ -80,7 +80,7 @@ impl Database {
             check_rows(&snapshot, table, &mut report);
             check_index(table, &mut report);
             check_replaced(table, &mut report);
-            crate::catalog::unique_build::check(engine, table, &mut report);
+            super::unique_entries::check(engine, table, &mut report);
         }
         if let Some(message) = self.clock().warning() {
             report.notes.push(Problem { place: "clock".to_owned(), message });

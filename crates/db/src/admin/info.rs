@@ -12,7 +12,7 @@ use esker_vfs::{DurationCounts, OpenMode};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Catalogue, Engine};
-use crate::maintenance::{RunCounts, count_runs, parse_number};
+use crate::maintenance::{RunCounts, WorkInfo, count_runs, parse_number};
 use crate::{Database, Result, SequenceInfo};
 
 /// An index, and how much of it is built. What is not built is scanned.
@@ -81,15 +81,6 @@ pub struct MemoryInfo {
     pub total: u64,
     /// The most that all of it may take.
     pub limit: u64,
-}
-
-/// Work in the background, since the database was opened.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct WorkInfo {
-    /// How often it was done, and how long it took.
-    pub durations: DurationCounts,
-    /// Bytes of the segments that it wrote.
-    pub bytes: u64,
 }
 
 /// Figures about a database.

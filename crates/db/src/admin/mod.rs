@@ -6,3 +6,4 @@ pub(crate) mod clock;
 pub(crate) mod date_move;
 pub(crate) mod info;
 pub(crate) mod save;
+mod unique_entries;

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use esker_format::Batch;
 use esker_vfs::OpenMode;
 
-use crate::admin::backup::UNFINISHED_FILE;
 use crate::read::snapshot::SnapshotTable;
+use crate::recovery::unfinished_backup::UNFINISHED_FILE;
 use crate::{Database, Options, Result, Table};
 
 /// Rows that are handed over at a time.

@@ -11,7 +11,7 @@ use crate::commit::fit::{fit_key, fit_row};
 use crate::commit::staged::key_bytes;
 use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet};
 use crate::engine::Engine;
-use crate::statement::{CancellationCheck, within_limits, without_limits};
+use crate::limits::{CancellationCheck, within_limits, without_limits};
 use crate::table::for_each_prefetched;
 use crate::{Database, Error, ErrorKind, Limits, Result, Table};
 use std::sync::Arc;

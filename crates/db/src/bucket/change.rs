@@ -12,7 +12,7 @@ use super::{Bucket, Entries, PutOptions, RemovalReservation, Ttl, codec, microse
 use crate::catalog::defaults::later;
 use crate::commit::staged::Staged;
 use crate::engine::Engine;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{Error, Result};
 
 /// What came of [`Bucket::compare_and_swap`].

@@ -35,7 +35,7 @@ use esker_format::schema::{Alteration, BUCKET_FIELDS, DefaultValue};
 use esker_format::suggest::near_or_all;
 use esker_format::{DataType, Schema, Value};
 
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{Database, Error, ErrorKind, Result, Table};
 pub(crate) use alteration::refuse_alterations;
 pub use batch::Batch as WriteBatch;

@@ -7,8 +7,8 @@ use esker_query::model::OnConflict;
 
 use super::check_batch;
 use crate::commit::fit::fit_row;
-use crate::statement::without_limits;
-use crate::table::TableVersion;
+use crate::limits::without_limits;
+use crate::table_version::TableVersion;
 use crate::{Result, Table};
 
 /// Rows gathered before they are committed together.

@@ -38,7 +38,8 @@ use crate::commit::conflict::refuse_other_schema;
 use crate::commit::fit::refuse_long_values;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of;
-use crate::statement::without_limits;
+use crate::limits::without_limits;
+use appender::Appender;
 pub(crate) use batch_check::check_batch;
 use budget::{Budget, Gathered, rows_that_fit};
 use replacing::Replacing;
@@ -75,6 +76,22 @@ pub struct Load {
     /// Segments handed to workers.
     started: usize,
     finished: bool,
+}
+
+impl Table {
+    /// Starts appending a stream of rows.
+    #[must_use]
+    pub fn appender(&self) -> Appender {
+        Appender::new(self.clone())
+    }
+
+    /// Starts a bulk load: atomic as a whole, beside other writers.
+    ///
+    /// # Errors
+    /// `ReadOnly` when the database is.
+    pub fn load(&self) -> Result<Load> {
+        Load::start(self.clone())
+    }
 }
 
 impl Load {

@@ -23,7 +23,7 @@ use crate::catalog::checks::Checks;
 
 use crate::engine::Engine;
 use crate::maintenance::FileSink;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result, Table};
 
 /// What a load and its workers share.

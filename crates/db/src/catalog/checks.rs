@@ -14,7 +14,7 @@ use crate::catalog::index;
 use crate::engine::Engine;
 use crate::read::source::SnapshotSource;
 use crate::statement::RowIdSource;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{Error, Result, SnapshotTable};
 
 /// The checks of one version of a schema.

@@ -38,7 +38,7 @@ use crate::Result;
 use crate::commit::private_rows::row_of;
 use crate::commit::staged::Staged;
 use crate::engine::{Catalogue, Engine};
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 
 /// Rows that are deleted while the lock is held.
 const BATCH_ROWS: usize = 16 << 10;

@@ -12,7 +12,7 @@ use crate::commit::staged::{Put, Staged};
 use crate::commit::unique_check as unique;
 use crate::commit::write_set::{CommitOptions, TableWrites};
 use crate::engine::Catalogue;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// Refuses rows that were prepared for another version of a table's schema, unless only indexes

@@ -21,7 +21,7 @@ use esker_vfs::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard};
 use crate::clock::{DatabaseClock, Reading};
 use crate::commit::staged::Staged;
 use crate::engine::{Catalogue, Engine};
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{ErrorKind, Result};
 
 /// A record is logged at least this often while there are commits: it is less than a

@@ -42,7 +42,7 @@ use crate::commit::unique_check as unique;
 use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet, together};
 use crate::engine::{Catalogue, Engine};
 use crate::maintenance::FileSink;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 
 /// Bytes of values of one segment, about.
 const SEGMENT_BYTES: usize = 256 << 20;

@@ -42,7 +42,7 @@ use crate::commit::staged::{Staged, StagedBatch};
 use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet};
 use crate::commit::{unique_check as unique, write_set};
 use crate::engine::{Catalogue, Engine, TableEntry};
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// Frames from here on are weighed against the memory that is left.

@@ -30,7 +30,7 @@ use esker_table::{Location, PinnedLocations, Table as TableCore, TableWriter};
 use crate::commit::conflict::expect_snapshot;
 use crate::engine::Engine;
 use crate::maintenance::FileSink;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes of an index entry of a row, and of what is known of when it was made, about.

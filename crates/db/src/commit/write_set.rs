@@ -20,7 +20,7 @@ use crate::commit::log_reserve::purpose_of_all;
 use crate::commit::private_rows::PrivateRows;
 use crate::commit::staged::Staged;
 use crate::engine::{Catalogue, Engine};
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// The changes of one table within a commit.

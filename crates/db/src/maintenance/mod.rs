@@ -47,6 +47,7 @@ pub(crate) use seal::frozen_groups;
 pub(crate) use sink::FileSink;
 use value_gc::CollectionThreshold;
 pub(crate) use work::Work;
+pub use work::WorkInfo;
 
 /// A checkpoint is made for the sake of the index past this many times the rows that are worth an
 /// index file.

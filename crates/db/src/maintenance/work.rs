@@ -3,9 +3,18 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_table::rewrite::Rewritten;
-use esker_vfs::{Clock, Durations};
+use esker_vfs::{Clock, DurationCounts, Durations};
 
-use crate::{Result, WorkInfo};
+use crate::Result;
+
+/// Work in the background, since the database was opened.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct WorkInfo {
+    /// How often it was done, and how long it took.
+    pub durations: DurationCounts,
+    /// Bytes of the segments that it wrote.
+    pub bytes: u64,
+}
 
 /// Seals or merges.
 #[derive(Debug, Default)]

@@ -28,7 +28,7 @@ use esker_query::model::OnConflict;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::statement::without_limits;
+use crate::limits::without_limits;
 use crate::{Database, Result, Row, Table, ToKey};
 
 use deserializer::RowDeserializer;

@@ -7,6 +7,7 @@
 //! | [`row`], [`visit`], [`range`], [`index_lookup`] | rows by key, in order, by an index |
 //! | [`page`] | answers page by page |
 
+pub(crate) mod held_snapshots;
 pub(crate) mod index_lookup;
 pub(crate) mod page;
 pub(crate) mod range;

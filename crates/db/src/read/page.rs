@@ -1,20 +1,13 @@
 //! Answers page by page.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use esker_format::Value;
 use esker_query::json::JsonQuery;
 use esker_query::{Cursor, Page, Paging, Query};
-use esker_vfs::Environment;
 
-use crate::engine::Engine;
 use crate::statement::RowIdSource;
-use crate::{Database, Error, ErrorKind, Limits, QueryOptions, Result, Snapshot};
-
-/// The most snapshots that are held for cursors; past it the one that was used least lately goes.
-const HELD_MAX: usize = 256;
+use crate::{Database, Error, Limits, QueryOptions, Result, Snapshot};
 
 /// Which page of an answer, and what the query is run with.
 #[derive(Clone, Debug, Default)]
@@ -30,85 +23,6 @@ pub struct PageOptions {
     pub parameters: Arc<[Value]>,
     /// How long it may take and how much memory it may have.
     pub limits: Limits,
-}
-
-/// Snapshots that cursors go on in.
-#[derive(Debug)]
-pub(crate) struct HeldSnapshots {
-    environment: Environment,
-    hold: Duration,
-    held: Mutex<BTreeMap<u128, Held>>,
-}
-
-#[derive(Debug)]
-struct Held {
-    snapshot: Snapshot,
-    used_ns: u64,
-}
-
-impl HeldSnapshots {
-    pub(crate) fn new(environment: &Environment, hold: Duration) -> Self {
-        Self { environment: environment.clone(), hold, held: Mutex::default() }
-    }
-
-    fn locked(&self) -> std::sync::MutexGuard<'_, BTreeMap<u128, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lets those go that were not used lately.
-    pub(crate) fn expire(&self) {
-        let now_ns = self.environment.clock.monotonic_ns();
-        let hold_ns = u64::try_from(self.hold.as_nanos()).unwrap_or(u64::MAX);
-        let is_old = |held: &Held| now_ns.saturating_sub(held.used_ns) > hold_ns;
-        // Dropped without the lock.
-        let gone: Vec<Held> = {
-            let mut held = self.locked();
-            let old: Vec<u128> =
-                held.iter().filter(|(_, held)| is_old(held)).map(|(id, _)| *id).collect();
-            old.iter().filter_map(|id| held.remove(id)).collect()
-        };
-        drop(gone);
-    }
-
-    /// Lets all of them go.
-    pub(crate) fn clear(&self) {
-        let all = std::mem::take(&mut *self.locked());
-        drop(all);
-    }
-
-    fn hold(&self, snapshot: &Snapshot) -> u128 {
-        let random = || u128::from(self.environment.random.next_u64());
-        let id = random() << 64 | random();
-        let used_ns = self.environment.clock.monotonic_ns();
-        let gone = {
-            let mut held = self.locked();
-            held.insert(id, Held { snapshot: snapshot.clone(), used_ns });
-            let oldest = held.iter().min_by_key(|(_, held)| held.used_ns).map(|(id, _)| *id);
-            if held.len() > HELD_MAX { oldest.and_then(|id| held.remove(&id)) } else { None }
-        };
-        drop(gone);
-        id
-    }
-
-    fn find(&self, id: u128) -> Result<Snapshot> {
-        let mut held = self.locked();
-        let held = held.get_mut(&id).ok_or_else(|| {
-            let message = "cursor: the snapshot of its pages is held no longer: begin again \
-                           without it, or without \"snapshot\"";
-            Error::new(ErrorKind::SnapshotGone, message)
-        })?;
-        held.used_ns = self.environment.clock.monotonic_ns();
-        Ok(held.snapshot.clone())
-    }
-}
-
-impl Engine {
-    /// Lets snapshots of cursors go that were not used lately.
-    pub(crate) fn expire_held_snapshots(&self) {
-        if let Some(held) = self.held_snapshots.get().and_then(Weak::upgrade) {
-            held.expire();
-        }
-    }
 }
 
 impl Database {
@@ -143,7 +57,7 @@ impl Database {
     /// snapshot that it names is held no longer; else as [`Database::query`].
     pub fn page(&self, query: &Query, options: &PageOptions) -> Result<Page> {
         let held = self.held_snapshots();
-        held.expire();
+        held.expire_now();
         let cursor = options.cursor.as_deref().map(Cursor::parse).transpose()?;
         let snapshot = match cursor.as_ref().and_then(Cursor::snapshot) {
             Some(id) => return held.find(id)?.page_from(query, options, cursor, Some(id)),

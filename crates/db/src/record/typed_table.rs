@@ -9,7 +9,7 @@ use esker_vfs::sync::ArcSwap;
 
 use super::writer::declared;
 use super::{Binding, Record, ToKey};
-use crate::statement::without_limits;
+use crate::limits::without_limits;
 use crate::{Database, Result, Table};
 
 /// A [`Table`] whose rows are structs of one type. Cheap to clone; usable from any number of

@@ -11,6 +11,7 @@ mod create;
 mod index;
 mod replay;
 mod runs;
+pub(crate) mod unfinished_backup;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,6 @@ use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
 use super::{Error, ErrorKind, Options, Result};
-use crate::admin::backup::{UNFINISHED_FILE, unfinished};
 use crate::catalog::names::NameHistory;
 use crate::catalog::sequence::{Sequences, SharedSequence};
 use crate::commit::expiry_clock::Times;
@@ -38,6 +38,7 @@ use crate::commit::log_reserve::reserve_bytes;
 use crate::commit::watermarks::Watermarks;
 use crate::engine::{Engine, TableEntry};
 use crate::maintenance::{Work, checkpoint_path, frozen_groups, parse_number};
+use crate::recovery::unfinished_backup::{UNFINISHED_FILE, unfinished};
 use replay::Recovered;
 
 /// The name of the lock file.

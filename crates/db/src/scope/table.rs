@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_format::{Schema, Value};
 
-use crate::statement::CancellationCheck;
+use crate::limits::CancellationCheck;
 use crate::statement::update_many::RowUpdate;
 use crate::{Limits, Result, Row, SnapshotTable, Table, Transaction, TransactionTable};
 

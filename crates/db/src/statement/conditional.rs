@@ -9,7 +9,7 @@ use esker_query::{Computed, Inputs};
 use esker_table::table::{Existing, PreparedPut};
 
 use crate::commit::fit::{fit_key, fit_row};
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result, Row, Table};
 
 /// From a row to the new one, or `None` to remove it.

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use esker_format::Value;
 use esker_table::table::Existing;
 
-use super::{CancellationCheck, within_limits, without_limits};
 use crate::commit::fit::fit_key;
-use crate::table::{TableVersion, for_each_prefetched};
+use crate::limits::{CancellationCheck, within_limits, without_limits};
+use crate::table::for_each_prefetched;
+use crate::table_version::TableVersion;
 use crate::{Limits, Result, Table};
 
 impl Table {

@@ -10,13 +10,13 @@ use esker_table::table::{Existing, PreparedPut, describe_key};
 
 use super::assignment::whole_fields;
 use super::returning::Shown;
-use super::{
-    CancellationCheck, Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions,
-};
+use super::{Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions};
 use crate::commit::fit::fit_row;
 use crate::commit::staged::{Staged, key_bytes};
+use crate::limits::CancellationCheck;
 use crate::statement::conflict::{ConflictingRow, StagedUniques, Target};
-use crate::table::{TableVersion, for_each_prefetched};
+use crate::table::for_each_prefetched;
+use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result, Table};
 
 /// The values of a row, in the order of the named fields; `None` for a default.

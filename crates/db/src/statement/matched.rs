@@ -15,7 +15,7 @@ use super::row_ids::RowIdSource;
 use super::{Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions};
 use crate::commit::fit::fit_key;
 use crate::read::tables::OpenTables;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result, SnapshotTable, Table};
 
 /// How often a statement begins anew when others change its rows under it.

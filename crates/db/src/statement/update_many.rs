@@ -3,9 +3,10 @@
 use esker_format::{Schema, Value};
 use esker_table::table::{Existing, PreparedPut};
 
-use super::{CancellationCheck, within_limits, without_limits};
 use crate::commit::fit::fit_key;
-use crate::table::{TableVersion, fit_changes, for_each_prefetched};
+use crate::limits::{CancellationCheck, within_limits, without_limits};
+use crate::table::{fit_changes, for_each_prefetched};
+use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Limits, Result, Table};
 
 /// The key of a row, and the names and new values of some of its fields.

@@ -28,7 +28,7 @@ use crate::commit::definitions::{
 };
 use crate::commit::fit::fit_reference;
 use crate::engine::Engine;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::{Change, Changes, PendingVersion};
 use crate::{Error, ErrorKind, Result};
 

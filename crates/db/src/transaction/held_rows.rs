@@ -7,7 +7,8 @@ use esker_query::{Query, QueryResult};
 
 use super::{Transaction, TransactionTable};
 use crate::commit::fit::fit_key;
-use crate::statement::{ROWS_PER_LOOK, answer_with_row_ids};
+use crate::limits::ROWS_PER_LOOK;
+use crate::statement::answer_with_row_ids;
 use crate::{Error, QueryOptions, Result};
 
 impl Transaction {

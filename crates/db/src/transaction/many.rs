@@ -4,8 +4,8 @@ use esker_format::Value;
 
 use super::rows::{Seen, TransactionTable};
 use crate::commit::fit::fit_key;
+use crate::limits::{CancellationCheck, without_limits};
 use crate::statement::update_many::RowUpdate;
-use crate::statement::{CancellationCheck, without_limits};
 use crate::table::fit_changes;
 use crate::{Limits, Result};
 

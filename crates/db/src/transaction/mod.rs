@@ -51,7 +51,7 @@ use crate::commit::definitions::NewDefinitions;
 use crate::commit::private_rows::PrivateRows;
 use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet};
 use crate::engine::Engine;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{Database, Error, ErrorKind, Result, Snapshot};
 use definitions::Definition;
 pub(crate) use definitions::Definitions;

@@ -14,7 +14,7 @@ use esker_table::view::RowGroup;
 use esker_table::{Location, PinnedLocations};
 
 use crate::engine::Engine;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::{Change, PendingVersion};
 use crate::{Error, ErrorKind, Result};
 

@@ -15,7 +15,7 @@ use esker_table::Table as TableCore;
 
 use crate::commit::conflict::expect_snapshot;
 use crate::engine::{Catalogue, Engine};
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes that a key takes beside its own, about.

@@ -9,8 +9,8 @@ use esker_table::{Found, Location};
 use super::spilled::{Spilled, bytes_of};
 use super::{State, Transaction};
 use crate::commit::fit::{fit_key, fit_row, refuse_long_values};
-use crate::statement::{CancellationCheck, within_limits, without_limits};
-use crate::table::TableVersion;
+use crate::limits::{CancellationCheck, within_limits, without_limits};
+use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::{BaseVersion, Change, PendingVersion, VersionRef};
 use crate::{Error, ErrorKind, KeyRange, Limits, Result, Row, SnapshotTable};
 

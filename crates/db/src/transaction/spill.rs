@@ -14,7 +14,7 @@ use esker_table::PinnedLocations;
 
 use super::{State, Step, Transaction};
 use crate::commit::private_rows::PrivateRows;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::{
     BaseVersion, Change, Changes, PendingVersion, UndoRecord, VersionRef,
 };

@@ -25,7 +25,7 @@ use esker_table::{KeyHasher, Table as TableCore};
 
 use crate::commit::private_rows::{PrivateRows, key_of, linked_bytes, row_of};
 use crate::engine::Engine;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::{
     BaseVersion, Change, PendingVersion, UndoRecord, VersionRef,
 };

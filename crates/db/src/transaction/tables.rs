@@ -12,7 +12,7 @@ use super::{State, Step, Transaction};
 use crate::catalog::checks;
 use crate::catalog::checks::Checks;
 use crate::catalog::new_fields::NewFields;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::Changes;
 use crate::{Error, ErrorKind, Result};
 

@@ -27,7 +27,7 @@ use super::spilled::{Place, Spilled};
 use crate::Result;
 use crate::commit::conflict::expect_snapshot;
 use crate::commit::staged::Staged;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 
 /// Bytes that a changed row takes beside its values, about.
 const ROW_BYTES: usize = 160;

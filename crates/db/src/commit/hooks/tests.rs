@@ -4,7 +4,7 @@ use esker_format::{Schema, Value};
 
 use super::*;
 use crate::commit::write_set::TableWrites;
-use crate::table::TableVersion;
+use crate::table_version::TableVersion;
 use crate::{DataType, Error, Options, Result, Table};
 
 /// Writes into a feed how many rows of another table each commit puts.
