@@ -16,7 +16,6 @@
 //! 2. `published` moves under the commit lock; `visible` only grows.
 //! 3. Only the maintenance task seals, merges and makes checkpoints, one after another.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
@@ -26,69 +25,20 @@ use esker_format::suggest::near_or_all;
 use esker_format::{Schema, TableId};
 use esker_log::sabotage::planted;
 use esker_table::segment::SegmentFiles;
-use esker_table::{KeyHasher, Table as TableCore, TableWriter};
+use esker_table::{KeyHasher, Table as TableCore};
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
 use crate::catalog::checks::CheckCache;
 use crate::catalog::names::{NameHistory, Names};
-use crate::catalog::sequence::Sequences;
-use crate::commit::expiry_clock::Times;
+use crate::catalog::shared_sequence::Sequences;
+use crate::catalogue::Catalogue;
 use crate::commit::hooks::CommitHooks;
 use crate::commit::journal::{Journal, Ticket};
+use crate::commit::times::Times;
 use crate::commit::watermarks::Watermarks;
 use crate::maintenance::Work;
 use crate::{Durability, Error, ErrorKind, Options, Result};
-
-/// One table, as the catalogue knows it.
-pub(crate) struct TableEntry {
-    pub name: String,
-    pub writer: TableWriter,
-    /// Versions created up to this commit are in segments, or dead.
-    pub sealed_through: u64,
-    /// The newest commit of rows since the database was opened; 0 for none.
-    pub changed_at: u64,
-    /// The number of the table's index checkpoint file, 0 for none.
-    pub index_file: u64,
-    /// The segments that the file covers.
-    pub index_covers: Vec<u64>,
-}
-
-impl TableEntry {
-    /// A table of which no file says anything yet.
-    pub fn new(name: String, writer: TableWriter) -> Self {
-        let (sealed_through, changed_at, index_file, index_covers) = (0, 0, 0, Vec::new());
-        Self { name, writer, sealed_through, changed_at, index_file, index_covers }
-    }
-}
-
-/// What the commit lock guards.
-pub(crate) struct Catalogue {
-    pub tables: BTreeMap<TableId, TableEntry>,
-    pub next_table: u32,
-    pub checkpoint_number: u64,
-    pub checkpoint_commit: u64,
-    /// Rows that were deleted since maintenance last counted.
-    pub killed: u64,
-    pub closed: bool,
-    /// A numbered commit could not be applied: memory and log differ until the next open.
-    pub broken: bool,
-    pub scratch: esker_format::codec::Writer,
-}
-
-impl Catalogue {
-    /// A table's entry, or an error saying that it has been dropped.
-    pub fn entry(&mut self, id: TableId) -> Result<&mut TableEntry> {
-        let gone = || Error::new(ErrorKind::NotFound, "the table has been dropped or truncated");
-        self.tables.get_mut(&id).ok_or_else(gone)
-    }
-
-    /// Takes out a table that is there.
-    pub fn remove(&mut self, id: TableId) -> Result<TableEntry> {
-        let unknown = || Error::corrupt(format!("table {} is in no catalogue", id.0));
-        self.tables.remove(&id).ok_or_else(unknown)
-    }
-}
 
 /// Snapshots that are held for a while.
 pub(crate) trait ExpiringSnapshots: Send + Sync {

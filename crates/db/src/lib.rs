@@ -45,6 +45,7 @@ mod admin;
 mod bucket;
 mod bulk_load;
 mod catalog;
+mod catalogue;
 mod clock;
 mod commit;
 mod database;

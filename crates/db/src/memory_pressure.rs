@@ -16,7 +16,8 @@ use std::time::Duration;
 use esker_arena::{Category, Reservation};
 
 use super::{Error, ErrorKind, Result};
-use crate::engine::{Catalogue, Engine};
+use crate::catalogue::Catalogue;
+use crate::engine::Engine;
 use crate::maintenance::frozen_groups;
 
 /// How long a writer waits before it looks again by itself.
@@ -179,7 +180,7 @@ impl Engine {
 
     /// Freezes the largest open group, so that it can be sealed. False when all are small.
     fn freeze_largest(&self, catalogue: &mut Catalogue) -> bool {
-        let bytes_of = |entry: &crate::engine::TableEntry| {
+        let bytes_of = |entry: &crate::catalogue::TableEntry| {
             entry.writer.open_group().map_or(0, |group| group.group().byte_count())
         };
         let largest = catalogue.tables.values_mut().max_by_key(|entry| bytes_of(entry));

@@ -11,7 +11,6 @@ use esker_table::segment::SegmentFiles;
 use esker_table::value_file::ValueLimits;
 use esker_vfs::Environment;
 
-
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {

@@ -25,7 +25,8 @@ use esker_table::Table as TableCore;
 
 use crate::Result;
 use crate::catalog::expiry::EndingExpired;
-use crate::engine::{Catalogue, Engine};
+use crate::catalogue::Catalogue;
+use crate::engine::Engine;
 
 /// How often rows are looked for that were put while the record became durable, and had expired.
 const ROUNDS_MAX: usize = 8;

@@ -11,7 +11,8 @@ use esker_table::view::View;
 use esker_vfs::{DurationCounts, OpenMode};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Catalogue, Engine};
+use crate::catalogue::Catalogue;
+use crate::engine::Engine;
 use crate::maintenance::{RunCounts, WorkInfo, count_runs, parse_number};
 use crate::{Database, Result, SequenceInfo};
 

@@ -14,7 +14,6 @@
 //! `expires_at` is the elapsed time at which an entry ends. What takes or shows a date
 //! ([`Ttl::At`], [`Entry::expires_at_us`]) goes by how elapsed time and date differ at the moment.
 
-mod alteration;
 mod batch;
 mod change;
 mod codec;
@@ -37,7 +36,6 @@ use esker_format::{DataType, Schema, Value};
 
 use crate::table_version::TableVersion;
 use crate::{Database, Error, ErrorKind, Result, Table};
-pub(crate) use alteration::refuse_alterations;
 pub use batch::Batch as WriteBatch;
 pub use change::Swapped;
 pub(crate) use change::{add, expiry_of};

@@ -12,9 +12,10 @@ use esker_table::table::UniqueKeys;
 use crate::Result;
 use crate::catalog::expiry::{self, EndingExpired};
 use crate::catalog::unique_build::BuildingUniques;
+use crate::catalogue::Catalogue;
 use crate::commit::definitions::conflict;
-use crate::commit::expiry_clock::StandingTime;
-use crate::engine::{Catalogue, Engine};
+use crate::commit::times::StandingTime;
+use crate::engine::Engine;
 
 /// Work on the rows of a table that is altered.
 #[derive(Default)]

@@ -17,11 +17,11 @@ use esker_format::schema::{Alteration, validate_name};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
 
-use crate::bucket;
 use crate::catalog::checks::{self, Checks};
 use crate::catalog::expiry::{self, EndingExpired};
 use crate::catalog::new_fields::NewFields;
 use crate::catalog::unique_build::BuildingUniques;
+use crate::catalog::{bucket_alteration, checked_rows};
 use crate::commit::definitions::{
     AlteredTable, CreatedTable, Described, NewDefinitions, RemovedTable, TruncatedTable, conflict,
 };
@@ -168,12 +168,12 @@ impl Database {
         let engine = self.engine();
         let core = named(engine, name)?;
         let before = Described::of(&core);
-        bucket::refuse_alterations(name, &before.schema, alterations)?;
+        bucket_alteration::refuse_alterations(name, &before.schema, alterations)?;
         let ending = match has_unique || expiry::sets_expiry(alterations) {
             true => Some(EndingExpired::start(engine, &core)?),
             false => None,
         };
-        let schema = checks::alter(engine, name, &before.schema, alterations)?;
+        let schema = checked_rows::alter(engine, name, &before.schema, alterations)?;
         let after = Described { name: name.to_owned(), schema };
         let mut altered = AlteredTable::new(core, before, after);
         altered.rows.get_mut().unwrap_or_else(PoisonError::into_inner).ending = ending;
@@ -193,8 +193,8 @@ impl Database {
         if !snapshot.is_of(&altered.core) || *snapshot.schema() != altered.before.schema {
             return Err(conflict(format!("table {:?} is another by now", altered.before.name)));
         }
-        checks::test_not_null(engine, &snapshot, schema)?;
-        checks::test_rows(engine, &snapshot, schema, alterations)?;
+        checked_rows::test_not_null(engine, &snapshot, schema)?;
+        checked_rows::test_rows(engine, &snapshot, schema, alterations)?;
         Ok(snapshot.commit())
     }
 

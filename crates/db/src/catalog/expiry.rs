@@ -35,9 +35,10 @@ use esker_table::view::{Resolved, RowGroup};
 use esker_table::{Location, Table as TableCore};
 
 use crate::Result;
+use crate::catalogue::Catalogue;
 use crate::commit::private_rows::row_of;
 use crate::commit::staged::Staged;
-use crate::engine::{Catalogue, Engine};
+use crate::engine::Engine;
 use crate::table_version::TableVersion;
 
 /// Rows that are deleted while the lock is held.

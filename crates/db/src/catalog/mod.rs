@@ -8,6 +8,8 @@
 //! | [`checks`], [`defaults`], [`sequence`] | what rows must meet, what fields get by themselves |
 
 pub(crate) mod altered_rows;
+pub(crate) mod bucket_alteration;
+pub(crate) mod checked_rows;
 pub(crate) mod checks;
 pub(crate) mod ddl;
 pub(crate) mod defaults;
@@ -16,4 +18,5 @@ pub(crate) mod index;
 pub(crate) mod names;
 pub(crate) mod new_fields;
 pub(crate) mod sequence;
+pub(crate) mod shared_sequence;
 pub(crate) mod unique_build;

@@ -17,46 +17,20 @@
 //!   They have them for other reasons, too: a commit that fails does not give its values back. A
 //!   clean close does, with a frame that lowers the number again; no values are given out then.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use esker_format::edit::Edit;
 use esker_format::schema::validate_name;
 use esker_format::sequence::SEQUENCES_MAX;
-use esker_format::suggest::near_or_all;
 use esker_format::{Field, Schema, Sequence};
-use esker_log::sabotage::planted;
-use esker_vfs::sync::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::shared_sequence::{AHEAD_MOST, Sequences, SharedSequence, no_sequence};
+use crate::catalogue::Catalogue;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of;
-use crate::engine::{Catalogue, Engine};
+use crate::engine::Engine;
 use crate::{Database, Error, ErrorKind, Result};
-
-/// Values that are made free at once, at first and at most.
-const AHEAD_FIRST: u64 = 32;
-const AHEAD_MOST: u64 = 4_096;
-
-/// The sequences there are, by name.
-pub(crate) type Sequences = BTreeMap<String, Arc<SharedSequence>>;
-
-/// A sequence that everybody takes values from.
-#[derive(Debug)]
-pub(crate) struct SharedSequence(Mutex<State>);
-
-#[derive(Debug)]
-struct State {
-    /// As the newest frame says: only with the commit lock is it changed.
-    logged: Sequence,
-    /// How many values are gone.
-    given: u64,
-    /// How many values the next frame frees beyond what is needed.
-    ahead: u64,
-    /// The newest frame, where this process wrote it.
-    ticket: Option<Ticket>,
-    dropped: bool,
-}
 
 /// A sequence, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,48 +43,6 @@ pub struct SequenceInfo {
     pub increment: i64,
     /// The value that is given out next; `None` when there are no more.
     pub next: Option<i64>,
-}
-
-impl SharedSequence {
-    /// A sequence as the catalogue has it.
-    pub fn new(logged: Sequence) -> Arc<Self> {
-        let (given, ahead) = (logged.given, AHEAD_FIRST);
-        Arc::new(Self(Mutex::new(State { logged, given, ahead, ticket: None, dropped: false })))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// As the newest frame says. Under the commit lock.
-    pub fn logged(&self) -> Sequence {
-        self.state().logged
-    }
-}
-
-impl SharedSequence {
-    /// The sequence with what it has given out, and nothing more.
-    pub fn given(&self) -> Sequence {
-        let state = self.state();
-        Sequence { given: state.given, ..state.logged }
-    }
-}
-
-impl State {
-    /// The next value, if it is free, and the frame that freed it.
-    fn take(&mut self) -> Option<Option<(i64, Option<Ticket>)>> {
-        if self.given >= self.logged.given && !planted("sequence_not_logged") {
-            return None;
-        }
-        let value = self.logged.value(self.given);
-        self.given += u64::from(value.is_some());
-        Some(value.map(|value| (value, self.ticket)))
-    }
-}
-
-fn no_sequence(name: &str, sequences: &Sequences) -> Error {
-    let known = near_or_all(name, "sequences", sequences.keys().map(String::as_str));
-    Error::new(ErrorKind::NotFound, format!("no sequence {name:?}{known}"))
 }
 
 impl Engine {

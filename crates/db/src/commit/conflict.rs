@@ -8,10 +8,10 @@ use esker_table::table::Existing;
 use esker_table::view::Resolved;
 use esker_table::{Location, PinnedLocations, Table as TableCore, TableWriter};
 
+use crate::catalogue::Catalogue;
 use crate::commit::staged::{Put, Staged};
 use crate::commit::unique_check as unique;
 use crate::commit::write_set::{CommitOptions, TableWrites};
-use crate::engine::Catalogue;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 

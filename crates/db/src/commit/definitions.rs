@@ -24,8 +24,9 @@ use esker_vfs::sync::Mutex;
 
 use crate::catalog::altered_rows::{AlteredRows, Entered};
 use crate::catalog::names::Names;
+use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::log_reserve::{purpose_of_all, purpose_of_change};
-use crate::engine::{Catalogue, Engine, TableEntry};
+use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result};
 
 /// What a commit makes of the tables themselves.

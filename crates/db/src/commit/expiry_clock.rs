@@ -8,151 +8,19 @@
 //! * Both stand still while a table gets another field by which its rows expire: a reader at a
 //!   later moment finds that change in the table's view, and what it ended at which time.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use esker_format::edit::Edit;
 use esker_format::{ClockRecord, Moment, Schema, Value};
 use esker_log::sabotage::planted;
-use esker_vfs::Clock;
-use esker_vfs::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard};
 
-use crate::clock::{DatabaseClock, Reading};
+use crate::catalogue::Catalogue;
+use crate::clock::DatabaseClock;
 use crate::commit::staged::Staged;
-use crate::engine::{Catalogue, Engine};
+use crate::commit::times::{FixedTime, StandingTime};
+use crate::engine::Engine;
 use crate::table_version::TableVersion;
 use crate::{ErrorKind, Result};
-
-/// A record is logged at least this often while there are commits: it is less than a
-/// second older than a commit.
-const LOGGED_EVERY_US: i64 = 900_000;
-
-/// What the engine knows of times.
-pub(crate) struct Times {
-    state: Mutex<State>,
-    /// Some row has an end.
-    is_needed: AtomicBool,
-    /// How often the date was taken back.
-    moved_back: AtomicU64,
-}
-
-struct State {
-    clock: DatabaseClock,
-    /// The elapsed time of the last record in the log, since the database was opened.
-    logged_us: Option<i64>,
-    /// Snapshots by the times that they have fixed.
-    live: Live,
-    /// How many want that time stands still.
-    standing: usize,
-}
-
-/// How many snapshots have fixed which times.
-#[derive(Default)]
-struct Live {
-    elapsed: BTreeMap<i64, usize>,
-    date: BTreeMap<i64, usize>,
-}
-
-/// Time that stands still until this is dropped.
-pub(crate) struct StandingTime {
-    times: Arc<Times>,
-    now: Moment,
-}
-
-/// A moment that is fixed until this is dropped.
-pub(crate) struct FixedTime {
-    engine: Option<Arc<Engine>>,
-    now: Moment,
-}
-
-impl Times {
-    /// With what opening found: whether rows of some table expire, and the last record.
-    pub fn new(is_needed: bool, record: Option<ClockRecord>, clock: &dyn Clock) -> Self {
-        let reading = Reading::take(clock);
-        let clock = match record {
-            Some(record) => DatabaseClock::open(&record, reading),
-            None => DatabaseClock::start(reading),
-        };
-        let state = State { clock, logged_us: None, live: Live::default(), standing: 0 };
-        Self {
-            state: Mutex::new(state),
-            is_needed: AtomicBool::new(is_needed),
-            moved_back: AtomicU64::new(0),
-        }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    /// The moment by what the machine's clocks say.
-    fn told(&mut self, clock: &dyn Clock) -> Moment {
-        if self.standing == 0 {
-            self.clock.advance(clock.boottime_us());
-            if self.clock.is_look_due() {
-                self.clock.look(clock.wall_us());
-            }
-        }
-        self.clock.moment()
-    }
-
-    /// The same, with a look at the wall clock.
-    fn looked(&mut self, clock: &dyn Clock) -> Moment {
-        if self.standing == 0 {
-            self.clock.advance(clock.boottime_us());
-            self.clock.look(clock.wall_us());
-        }
-        self.clock.moment()
-    }
-
-    /// The moment for a commit, and what is to be logged, where that is due.
-    fn told_to_commit(&mut self, clock: &dyn Clock) -> (Moment, Option<ClockRecord>) {
-        let goes_on = self.standing == 0;
-        if goes_on {
-            self.clock.advance(clock.boottime_us());
-        }
-        let elapsed_us = self.clock.elapsed_us();
-        let is_old = |logged_us| elapsed_us.saturating_sub(logged_us) >= LOGGED_EVERY_US;
-        let is_due = self.logged_us.is_none_or(is_old);
-        if goes_on && (is_due || self.clock.is_look_due()) {
-            self.clock.look(clock.wall_us());
-        }
-        if is_due {
-            self.logged_us = Some(elapsed_us);
-            if goes_on {
-                self.clock.draw();
-            }
-        }
-        (self.clock.moment(), is_due.then(|| self.clock.record()))
-    }
-}
-
-impl Live {
-    fn add(&mut self, now: Moment) {
-        *self.elapsed.entry(now.elapsed_us).or_default() += 1;
-        *self.date.entry(now.date_us).or_default() += 1;
-    }
-
-    fn remove(&mut self, now: Moment) {
-        for (times, time_us) in [(&mut self.elapsed, now.elapsed_us), (&mut self.date, now.date_us)]
-        {
-            if let Some(count) = times.get_mut(&time_us) {
-                *count -= 1;
-                if *count == 0 {
-                    times.remove(&time_us);
-                }
-            }
-        }
-    }
-
-    fn least(&self) -> Option<Moment> {
-        let (elapsed_us, date_us) = (self.elapsed.keys().next()?, self.date.keys().next()?);
-        Some(Moment { elapsed_us: *elapsed_us, date_us: *date_us })
-    }
-}
 
 impl Engine {
     /// Notes that rows which are about to be put expire at some time, and tells the log the time
@@ -242,10 +110,7 @@ impl Engine {
 
     /// Lets the time stand still. Under the commit lock.
     pub fn let_time_stand(&self) -> StandingTime {
-        let mut state = self.times.state();
-        let now = state.told(&*self.environment.clock);
-        state.standing += 1;
-        StandingTime { times: Arc::clone(&self.times), now }
+        StandingTime::start(&self.times, &*self.environment.clock)
     }
 
     /// What is known of time, for a checkpoint.
@@ -289,14 +154,11 @@ impl Engine {
     }
 
     /// Fixes the moment for a snapshot.
-    pub fn fix_time(self: &Arc<Self>) -> FixedTime {
-        if !self.has_expiring() {
-            return FixedTime { engine: None, now: Moment::FIRST };
+    pub fn fix_time(&self) -> FixedTime {
+        match self.has_expiring() {
+            true => FixedTime::fix(&self.times, &*self.environment.clock),
+            false => FixedTime::none(),
         }
-        let mut state = self.times.state();
-        let now = state.told(&*self.environment.clock);
-        state.live.add(now);
-        FixedTime { engine: Some(Arc::clone(self)), now }
     }
 
     /// The earliest moment that a snapshot has fixed or may yet fix, and by which rows may be
@@ -310,38 +172,5 @@ impl Engine {
         let now = Moment { elapsed_us, date_us: state.clock.destroying_date_us() };
         let least = state.live.least().filter(|_| !planted("purge_ignores_snapshots"));
         least.map_or(now, |least| least.least(now))
-    }
-}
-
-impl FixedTime {
-    /// False when there was no need to.
-    pub fn is_fixed(&self) -> bool {
-        self.engine.is_some()
-    }
-
-    /// The moment.
-    pub fn now(&self) -> Moment {
-        self.now
-    }
-}
-
-impl StandingTime {
-    /// The moment.
-    pub fn now(&self) -> Moment {
-        self.now
-    }
-}
-
-impl Drop for StandingTime {
-    fn drop(&mut self) {
-        self.times.state().standing -= 1;
-    }
-}
-
-impl Drop for FixedTime {
-    fn drop(&mut self) {
-        if let Some(engine) = &self.engine {
-            engine.times.state().live.remove(self.now);
-        }
     }
 }

@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering;
 use esker_vfs::sync::{ArcSwap, AtomicBool};
 
 use crate::Result;
+use crate::catalogue::Catalogue;
 use crate::commit::write_set::WriteSet;
-use crate::engine::Catalogue;
 
 /// Adds changes to commits of others.
 pub(crate) trait CommitHook: Send + Sync {

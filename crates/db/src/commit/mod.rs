@@ -11,7 +11,7 @@
 //! | [`unique_check`], [`staged_keys`] | rows that are in the way of others |
 //! | [`journal`], [`log_reserve`] | numbers and frames |
 //! | [`watermarks`], [`acknowledge`] | what is applied, durable, visible; who waits for it |
-//! | [`expiry_clock`] | the moment by which rows expire |
+//! | [`expiry_clock`], [`times`] | the moment by which rows expire |
 
 pub(crate) mod acknowledge;
 pub(crate) mod conflict;
@@ -27,6 +27,7 @@ pub(crate) mod pipeline;
 pub(crate) mod private_rows;
 pub(crate) mod staged;
 pub(crate) mod staged_keys;
+pub(crate) mod times;
 pub(crate) mod unique_check;
 pub(crate) mod watermarks;
 pub(crate) mod write_set;

@@ -31,6 +31,7 @@ use esker_table::view::RowGroup;
 use esker_table::{Location, PinnedLocations, ROW_GROUP_ROWS_MAX, TableWriter};
 
 use crate::Result;
+use crate::catalogue::Catalogue;
 use crate::commit::conflict::{
     as_changed, expect_alive, expect_as_staged, expect_same, refuse_other_schema,
 };
@@ -40,7 +41,7 @@ use crate::commit::private_rows::{PrivateRows, SegmentRows};
 use crate::commit::staged::{Put, key_bytes};
 use crate::commit::unique_check as unique;
 use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet, together};
-use crate::engine::{Catalogue, Engine};
+use crate::engine::Engine;
 use crate::maintenance::FileSink;
 use crate::table_version::TableVersion;
 

@@ -35,13 +35,14 @@ use esker_log::sabotage::planted;
 use esker_table::TableWriter;
 use esker_vfs::sync::MutexGuard;
 
+use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::conflict::refuse_other_schema;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of;
 use crate::commit::staged::{Staged, StagedBatch};
 use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet};
 use crate::commit::{unique_check as unique, write_set};
-use crate::engine::{Catalogue, Engine, TableEntry};
+use crate::engine::Engine;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 

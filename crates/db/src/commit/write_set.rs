@@ -13,13 +13,14 @@ use esker_format::edit::Edit;
 use esker_log::Purpose;
 use esker_log::sabotage::planted;
 
+use crate::catalogue::Catalogue;
 use crate::commit::conflict::expect_as_staged;
 use crate::commit::definitions::NewDefinitions;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of_all;
 use crate::commit::private_rows::PrivateRows;
 use crate::commit::staged::Staged;
-use crate::engine::{Catalogue, Engine};
+use crate::engine::Engine;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 

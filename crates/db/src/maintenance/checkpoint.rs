@@ -207,7 +207,7 @@ impl Engine {
     }
 }
 
-fn pin(entry: &mut crate::engine::TableEntry) -> Pinned {
+fn pin(entry: &mut crate::catalogue::TableEntry) -> Pinned {
     let table = Arc::clone(entry.writer.table());
     let view = table.view();
     Pinned {

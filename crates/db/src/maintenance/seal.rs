@@ -176,7 +176,7 @@ impl Engine {
 }
 
 /// The groups of a table that take no more rows, by age.
-pub(crate) fn frozen_groups(entry: &crate::engine::TableEntry) -> Vec<RowGroup> {
+pub(crate) fn frozen_groups(entry: &crate::catalogue::TableEntry) -> Vec<RowGroup> {
     let open = entry.writer.open_group().map(|writer| Arc::clone(writer.group()));
     let view = entry.writer.table().view();
     let is_open = |group| open.as_ref().is_some_and(|open| Arc::ptr_eq(open, group));

@@ -16,8 +16,8 @@ use esker_table::table::Overlay;
 use esker_table::{Found, Table as TableCore, TableSnapshot};
 
 use crate::catalog::names::Names;
-use crate::commit::expiry_clock::FixedTime;
 use crate::commit::fit::fit_key;
+use crate::commit::times::FixedTime;
 use crate::engine::{Engine, no_table};
 use crate::read::source::SnapshotSource;
 use crate::read::tables::OpenTables;

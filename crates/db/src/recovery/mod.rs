@@ -30,13 +30,14 @@ use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
 use super::{Error, ErrorKind, Options, Result};
 use crate::catalog::names::NameHistory;
-use crate::catalog::sequence::{Sequences, SharedSequence};
-use crate::commit::expiry_clock::Times;
+use crate::catalog::shared_sequence::{Sequences, SharedSequence};
+use crate::catalogue::TableEntry;
 use crate::commit::hooks::CommitHooks;
 use crate::commit::journal::Journal;
 use crate::commit::log_reserve::reserve_bytes;
+use crate::commit::times::Times;
 use crate::commit::watermarks::Watermarks;
-use crate::engine::{Engine, TableEntry};
+use crate::engine::Engine;
 use crate::maintenance::{Work, checkpoint_path, frozen_groups, parse_number};
 use crate::recovery::unfinished_backup::{UNFINISHED_FILE, unfinished};
 use replay::Recovered;

@@ -26,7 +26,7 @@ use esker_table::{KeyHasher, Location, Table as TableCore, TableWriter};
 use esker_vfs::Environment;
 
 use crate::catalog::names::Names;
-use crate::engine::{Catalogue, TableEntry};
+use crate::catalogue::{Catalogue, TableEntry};
 use crate::{Error, Result};
 
 /// A planted bug.

@@ -13,8 +13,9 @@ use esker_format::{TableId, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
 
+use crate::catalogue::Catalogue;
 use crate::commit::conflict::expect_snapshot;
-use crate::engine::{Catalogue, Engine};
+use crate::engine::Engine;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 

@@ -9,6 +9,7 @@ use esker_table::PinnedLocations;
 use super::definitions::{Definitions, converted};
 use super::rows::TransactionTable;
 use super::{State, Step, Transaction};
+use crate::catalog::checked_rows;
 use crate::catalog::checks;
 use crate::catalog::checks::Checks;
 use crate::catalog::new_fields::NewFields;
@@ -147,7 +148,7 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
-            let schema = checks::alter(&self.engine, name, &current.schema, alterations)?;
+            let schema = checked_rows::alter(&self.engine, name, &current.schema, alterations)?;
             self.engine.expect_sequences(&schema)?;
             let is_new = definitions.get(current.core.id()).is_some_and(|table| table.is_new());
             let adds_unique = |a: &Alteration| matches!(a, Alteration::AddIndex(new) if new.unique);
@@ -169,8 +170,8 @@ impl Transaction {
             if is_tested {
                 let rows = self.with_changes(state, [&current.core])?;
                 let rows = rows.table_core(&current.core)?;
-                checks::test_not_null(&self.engine, &rows, &schema)?;
-                checks::test_rows(&self.engine, &rows, &schema, alterations)?;
+                checked_rows::test_not_null(&self.engine, &rows, &schema)?;
+                checked_rows::test_rows(&self.engine, &rows, &schema, alterations)?;
             }
             let taken = take(state, &current, &schema)?;
             let holds_rows = (is_tested || is_of_rows) && !is_new;

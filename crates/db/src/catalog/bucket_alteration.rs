@@ -1,9 +1,8 @@
 //! Which changes of its table a bucket takes.
 
 use esker_format::Schema;
-use esker_format::schema::{Alteration, DefaultValue};
+use esker_format::schema::{Alteration, BUCKET_FIELDS, DefaultValue};
 
-use super::EXPIRES_AT;
 use crate::{Error, Result};
 
 /// Refuses changes after which a bucket would be none, or would refuse what buckets take.
@@ -31,7 +30,7 @@ fn keeps_bucket(alteration: &Alteration) -> bool {
     match alteration {
         Alteration::SetDefault { field, default } => {
             let is_ttl = matches!(default, None | Some(DefaultValue::After(_)));
-            field.eq_ignore_ascii_case(EXPIRES_AT) && is_ttl
+            field.eq_ignore_ascii_case(BUCKET_FIELDS[2].0) && is_ttl
         }
         Alteration::AddIndex(index) => !index.unique,
         Alteration::DropIndex(_) | Alteration::DropCheck(_) => true,
