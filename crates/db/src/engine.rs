@@ -23,7 +23,6 @@ use std::sync::{Arc, PoisonError, Weak};
 use esker_arena::{Arena, ReadCommits, ReaderRegistry};
 use esker_format::suggest::near_or_all;
 use esker_format::{Schema, TableId};
-use esker_log::sabotage::planted;
 use esker_table::segment::SegmentFiles;
 use esker_table::{KeyHasher, Table as TableCore};
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
@@ -34,11 +33,11 @@ use crate::catalog::names::{NameHistory, Names};
 use crate::catalog::shared_sequence::Sequences;
 use crate::catalogue::Catalogue;
 use crate::commit::hooks::CommitHooks;
-use crate::commit::journal::{Journal, Ticket};
+use crate::commit::journal::Journal;
 use crate::commit::times::Times;
 use crate::commit::watermarks::Watermarks;
 use crate::maintenance::Work;
-use crate::{Durability, Error, ErrorKind, Options, Result};
+use crate::{Error, ErrorKind, Options, Result};
 
 /// Snapshots that are held for a while.
 pub(crate) trait ExpiringSnapshots: Send + Sync {
@@ -93,14 +92,6 @@ pub(crate) struct Engine {
     pub merges: Work,
     /// Held until the database is closed.
     pub lock_file: Mutex<Option<Box<dyn FileLock>>>,
-}
-
-fn in_doubt(commit: u64) -> Error {
-    let message = format!(
-        "whether commit {commit} survives is unknown until the database is opened again: \
-         a write or a sync of the log failed"
-    );
-    Error::new(ErrorKind::OutcomeUnknown, message)
 }
 
 /// Says which tables there are.
@@ -207,94 +198,6 @@ impl Engine {
     pub fn new_table(&self, id: TableId, name: &str, schema: Schema) -> Result<Arc<TableCore>> {
         let (schema, arena) = (Arc::new(schema), Arc::clone(&self.arena));
         Ok(Arc::new(TableCore::new(id, name.to_owned(), schema, arena, self.hasher())?))
-    }
-
-    /// Waits until a commit may be acknowledged.
-    pub fn acknowledge(&self, ticket: Ticket) -> Result<()> {
-        self.wait_until(ticket, self.options.durability == Durability::Sync)
-    }
-
-    /// Waits until a commit may be acknowledged: once it is on the disk, or at once, or as the
-    /// database says.
-    pub fn acknowledge_as(self: &Arc<Self>, ticket: Ticket, sync: Option<bool>) -> Result<()> {
-        if sync == Some(false) && self.is_durable() {
-            crate::maintenance::flusher_of(self);
-        }
-        let sync = sync.filter(|_| !planted("durability_of_a_write_ignored"));
-        let sync = sync.unwrap_or(self.options.durability == Durability::Sync);
-        // A write that needs more than there is waits here, where maintenance sees it.
-        let is_usual = self.options.durability == Durability::Sync && self.journal.log().is_some();
-        if sync && is_usual && self.defer(ticket.commit()) {
-            return Ok(());
-        }
-        self.wait_until(ticket, sync)
-    }
-
-    fn wait_until(&self, ticket: Ticket, sync: bool) -> Result<()> {
-        match &self.journal {
-            Journal::Memory(..) => {}
-            Journal::Log(log) if !sync => {
-                // What may be lost is not shown any more.
-                if log.is_poisoned() {
-                    return Err(in_doubt(ticket.commit()));
-                }
-                self.watermarks.reveal(ticket.commit());
-                self.schedule_flush();
-            }
-            Journal::Log(log) => {
-                if let Ticket::Log(ticket) = ticket {
-                    log.wait_durable(ticket)?;
-                }
-            }
-        }
-        debug_assert!(self.visible() >= ticket.commit(), "an acknowledged commit is visible");
-        Ok(())
-    }
-
-    /// Waits until everything that is applied may be acknowledged: an answer such as "exists
-    /// already" reports commits that a power loss must not take back.
-    pub fn acknowledge_published(&self) -> Result<()> {
-        let waits =
-            self.options.durability == Durability::Sync && !planted("refusal_before_durable");
-        let published = self.watermarks.published();
-        if !waits || self.visible() >= published || self.defer(published) {
-            return Ok(());
-        }
-        self.sync().map_err(|e| Error::new(ErrorKind::Poisoned, e.to_string()))
-    }
-
-    /// The same for what was committed up to a number. Where no commit waits for the disk, what is
-    /// reported is from now on seen by all: no reader reads, after that, what was before it.
-    pub fn acknowledge_through(&self, commit: u64) -> Result<()> {
-        if self.visible() >= commit {
-            return Ok(());
-        }
-        if let (Journal::Log(log), Durability::Async { .. }) =
-            (&self.journal, self.options.durability)
-        {
-            if log.is_poisoned() {
-                return Err(in_doubt(commit));
-            }
-            self.watermarks.reveal(commit);
-            return Ok(());
-        }
-        self.acknowledge_published()
-    }
-
-    /// Waits until everything committed so far is on the disk.
-    pub fn sync(&self) -> Result<()> {
-        match &self.journal {
-            Journal::Memory(..) => Ok(()),
-            Journal::Log(log) => Ok(log.flush()?),
-        }
-    }
-
-    fn schedule_flush(&self) {
-        if !self.dirty.swap(true, Ordering::AcqRel)
-            && let Some(task) = self.flusher_task.get()
-        {
-            task.wake();
-        }
     }
 
     /// Tells maintenance that there may be work.

@@ -8,8 +8,9 @@ use esker_table::table::Existing;
 
 use super::{Bucket, KeyCodec, PutOptions, TypedBucket, ValueCodec, codec, row};
 use crate::commit::fit::{fit_key, fit_row};
+use crate::commit::options::CommitOptions;
 use crate::commit::staged::key_bytes;
-use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet};
+use crate::commit::write_set::{TableWrites, WriteSet};
 use crate::engine::Engine;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
 use crate::table::for_each_prefetched;

@@ -13,7 +13,7 @@ use crate::Result;
 use crate::catalog::expiry::{self, EndingExpired};
 use crate::catalog::unique_build::BuildingUniques;
 use crate::catalogue::Catalogue;
-use crate::commit::definitions::conflict;
+use crate::commit::conflict::conflict;
 use crate::commit::times::StandingTime;
 use crate::engine::Engine;
 

@@ -22,10 +22,12 @@ use crate::catalog::expiry::{self, EndingExpired};
 use crate::catalog::new_fields::NewFields;
 use crate::catalog::unique_build::BuildingUniques;
 use crate::catalog::{bucket_alteration, checked_rows};
+use crate::commit::conflict::conflict;
 use crate::commit::definitions::{
-    AlteredTable, CreatedTable, Described, NewDefinitions, RemovedTable, TruncatedTable, conflict,
+    AlteredTable, CreatedTable, Described, NewDefinitions, RemovedTable, TruncatedTable,
 };
-use crate::commit::write_set::{CommitOptions, WriteSet};
+use crate::commit::options::CommitOptions;
+use crate::commit::write_set::WriteSet;
 use crate::engine::{Engine, no_table};
 use crate::maintenance::{Building, index_path};
 use crate::{Database, Error, ErrorKind, Result, Table};

@@ -223,7 +223,8 @@ mod tests {
         let t = db.create_table("t", schema).unwrap();
         let (engine, core) = (db.engine(), t.core());
         let index = Alteration::AddIndex(NewIndex::new("by_n", ["n"]).unique());
-        let schema = crate::catalog::checks::alter(engine, "t", &core.schema(), &[index]).unwrap();
+        let schema =
+            crate::catalog::checked_rows::alter(engine, "t", &core.schema(), &[index]).unwrap();
         let mut building = BuildingUniques::start(engine, core, &schema).unwrap();
         assert!(!building.is_behind());
         let mut load = t.load().unwrap();

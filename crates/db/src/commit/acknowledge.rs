@@ -6,9 +6,14 @@
 //! client waits for it, with all others, by one [`Database::sync`].
 
 use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use esker_log::sabotage::planted;
+
+use crate::commit::journal::{Journal, Ticket};
 use crate::engine::Engine;
-use crate::{Database, Durability};
+use crate::{Database, Durability, Error, ErrorKind, Result};
 
 thread_local! {
     /// The engine whose changes do not wait on this thread, and the newest one that should have.
@@ -79,4 +84,100 @@ impl Engine {
             _ => false,
         }
     }
+
+    /// Waits until a commit may be acknowledged.
+    pub fn acknowledge(&self, ticket: Ticket) -> Result<()> {
+        self.wait_until(ticket, self.options.durability == Durability::Sync)
+    }
+
+    /// Waits until a commit may be acknowledged: once it is on the disk, or at once, or as the
+    /// database says.
+    pub fn acknowledge_as(self: &Arc<Self>, ticket: Ticket, sync: Option<bool>) -> Result<()> {
+        if sync == Some(false) && self.is_durable() {
+            crate::maintenance::flusher_of(self);
+        }
+        let sync = sync.filter(|_| !planted("durability_of_a_write_ignored"));
+        let sync = sync.unwrap_or(self.options.durability == Durability::Sync);
+        // A write that needs more than there is waits here, where maintenance sees it.
+        let is_usual = self.options.durability == Durability::Sync && self.journal.log().is_some();
+        if sync && is_usual && self.defer(ticket.commit()) {
+            return Ok(());
+        }
+        self.wait_until(ticket, sync)
+    }
+
+    fn wait_until(&self, ticket: Ticket, sync: bool) -> Result<()> {
+        match &self.journal {
+            Journal::Memory(..) => {}
+            Journal::Log(log) if !sync => {
+                // What may be lost is not shown any more.
+                if log.is_poisoned() {
+                    return Err(in_doubt(ticket.commit()));
+                }
+                self.watermarks.reveal(ticket.commit());
+                self.schedule_flush();
+            }
+            Journal::Log(log) => {
+                if let Ticket::Log(ticket) = ticket {
+                    log.wait_durable(ticket)?;
+                }
+            }
+        }
+        debug_assert!(self.visible() >= ticket.commit(), "an acknowledged commit is visible");
+        Ok(())
+    }
+
+    /// Waits until everything that is applied may be acknowledged: an answer such as "exists
+    /// already" reports commits that a power loss must not take back.
+    pub fn acknowledge_published(&self) -> Result<()> {
+        let waits =
+            self.options.durability == Durability::Sync && !planted("refusal_before_durable");
+        let published = self.watermarks.published();
+        if !waits || self.visible() >= published || self.defer(published) {
+            return Ok(());
+        }
+        self.sync().map_err(|e| Error::new(ErrorKind::Poisoned, e.to_string()))
+    }
+
+    /// The same for what was committed up to a number. Where no commit waits for the disk, what is
+    /// reported is from now on seen by all: no reader reads, after that, what was before it.
+    pub fn acknowledge_through(&self, commit: u64) -> Result<()> {
+        if self.visible() >= commit {
+            return Ok(());
+        }
+        if let (Journal::Log(log), Durability::Async { .. }) =
+            (&self.journal, self.options.durability)
+        {
+            if log.is_poisoned() {
+                return Err(in_doubt(commit));
+            }
+            self.watermarks.reveal(commit);
+            return Ok(());
+        }
+        self.acknowledge_published()
+    }
+
+    /// Waits until everything committed so far is on the disk.
+    pub fn sync(&self) -> Result<()> {
+        match &self.journal {
+            Journal::Memory(..) => Ok(()),
+            Journal::Log(log) => Ok(log.flush()?),
+        }
+    }
+
+    fn schedule_flush(&self) {
+        if !self.dirty.swap(true, Ordering::AcqRel)
+            && let Some(task) = self.flusher_task.get()
+        {
+            task.wake();
+        }
+    }
+}
+
+fn in_doubt(commit: u64) -> Error {
+    let message = format!(
+        "whether commit {commit} survives is unknown until the database is opened again: \
+         a write or a sync of the log failed"
+    );
+    Error::new(ErrorKind::OutcomeUnknown, message)
 }

@@ -22,12 +22,13 @@ use esker_table::view::View;
 use esker_table::{Table as TableCore, TableWriter};
 use esker_vfs::sync::Mutex;
 
+use crate::Result;
 use crate::catalog::altered_rows::{AlteredRows, Entered};
 use crate::catalog::names::Names;
 use crate::catalogue::{Catalogue, TableEntry};
+use crate::commit::conflict::conflict;
 use crate::commit::log_reserve::{purpose_of_all, purpose_of_change};
 use crate::engine::Engine;
-use crate::{Error, ErrorKind, Result};
 
 /// What a commit makes of the tables themselves.
 #[derive(Default)]
@@ -332,8 +333,4 @@ fn expect_unchanged(
         return Err(conflict(format!("table {name:?}: {why}")));
     }
     Ok(())
-}
-
-pub(crate) fn conflict(message: String) -> Error {
-    Error::new(ErrorKind::Conflict, format!("{message}; begin again"))
 }

@@ -4,27 +4,33 @@
 //! |---|---|
 //! | [`pipeline`] | every commit: stage, extend, number, apply, publish, acknowledge |
 //! | [`write_set`], [`staged`], [`fit`] | the changes of a commit, by table; checked rows |
-//! | [`conflict`] | what others have changed since |
+//! | [`conflict`], [`restaged`] | what others have changed since |
+//! | [`options`], [`apply`] | on which terms, and what becomes of it |
 //! | [`hooks`] | what else takes part in commits |
 //! | [`definitions`] | tables that a commit creates, alters and drops beside its rows |
-//! | [`overflow`], [`private_rows`], [`long_values`] | what is too large for one frame of the log |
+//! | [`file_commit`], [`overflow`], [`private_rows`], [`segment_rows`], [`long_values`] | what is too large for one frame of the log |
 //! | [`unique_check`], [`staged_keys`] | rows that are in the way of others |
 //! | [`journal`], [`log_reserve`] | numbers and frames |
 //! | [`watermarks`], [`acknowledge`] | what is applied, durable, visible; who waits for it |
 //! | [`expiry_clock`], [`times`] | the moment by which rows expire |
 
 pub(crate) mod acknowledge;
+pub(crate) mod apply;
 pub(crate) mod conflict;
 pub(crate) mod definitions;
 pub(crate) mod expiry_clock;
+pub(crate) mod file_commit;
 pub(crate) mod fit;
 pub(crate) mod hooks;
 pub(crate) mod journal;
 pub(crate) mod log_reserve;
 pub(crate) mod long_values;
+pub(crate) mod options;
 pub(crate) mod overflow;
 pub(crate) mod pipeline;
 pub(crate) mod private_rows;
+pub(crate) mod restaged;
+pub(crate) mod segment_rows;
 pub(crate) mod staged;
 pub(crate) mod staged_keys;
 pub(crate) mod times;

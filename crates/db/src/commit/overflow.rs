@@ -32,15 +32,17 @@ use esker_table::{Location, PinnedLocations, ROW_GROUP_ROWS_MAX, TableWriter};
 
 use crate::Result;
 use crate::catalogue::Catalogue;
-use crate::commit::conflict::{
-    as_changed, expect_alive, expect_as_staged, expect_same, refuse_other_schema,
-};
+use crate::commit::apply::together;
+use crate::commit::conflict::{as_changed, refuse_other_schema};
 use crate::commit::definitions::NewDefinitions;
 use crate::commit::journal::Ticket;
-use crate::commit::private_rows::{PrivateRows, SegmentRows};
+use crate::commit::options::CommitOptions;
+use crate::commit::private_rows::PrivateRows;
+use crate::commit::restaged::{expect_alive, expect_as_staged, expect_same};
+use crate::commit::segment_rows::SegmentRows;
 use crate::commit::staged::{Put, key_bytes};
 use crate::commit::unique_check as unique;
-use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet, together};
+use crate::commit::write_set::TableWrites;
 use crate::engine::Engine;
 use crate::maintenance::FileSink;
 use crate::table_version::TableVersion;
@@ -92,7 +94,9 @@ impl Engine {
         for TableWrites { current, staged, mut private } in large {
             let (puts, deletes, places) = staged.into_parts();
             let written = self.write_segments(&current, puts, &mut sink)?;
-            private.as_mut().map_or(Ok(()), |private| private.open(self))?;
+            private
+                .as_mut()
+                .map_or(Ok(()), |private| private.open(&self.segment_files, &self.arena))?;
             let uniques = Vec::new();
             spilled.push(Spilled { current, written, deletes, places, private, uniques });
         }
@@ -185,7 +189,7 @@ impl Engine {
             self.make_room_for(catalogue, &small)?;
             let only_deletes = spilled.iter().all(|s| s.written.is_empty() && s.private.is_none());
             let purpose = match only_deletes {
-                true => WriteSet::purpose_of(&small, commit_options),
+                true => commit_options.purpose(&small),
                 false => Purpose::Adds,
             };
             self.commit_edit(catalogue, purpose, &edit, |catalogue, commit| {

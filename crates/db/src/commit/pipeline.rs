@@ -39,9 +39,10 @@ use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::conflict::refuse_other_schema;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of;
+use crate::commit::options::CommitOptions;
 use crate::commit::staged::{Staged, StagedBatch};
-use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet};
-use crate::commit::{unique_check as unique, write_set};
+use crate::commit::write_set::{TableWrites, WriteSet};
+use crate::commit::{apply, unique_check as unique};
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
@@ -274,7 +275,7 @@ impl Engine {
         let mut rows = std::mem::replace(&mut catalogue.scratch, Writer::new());
         rows.clear();
         self.encode_rows(&mut rows, writes, options);
-        let purpose = WriteSet::purpose_of(writes, options);
+        let purpose = options.purpose(writes);
         let has_frozen = self.make_room_for(catalogue, writes)?;
         let mut is_full = false;
         let apply = |catalogue: &mut Catalogue, commit| {
@@ -295,7 +296,7 @@ impl Engine {
                 ticket
             }
             Some(new) => {
-                let edit = write_set::together(new.edits(), rows.into_bytes());
+                let edit = apply::together(new.edits(), rows.into_bytes());
                 self.commit_edit(catalogue, purpose, &edit, apply)?
             }
         };

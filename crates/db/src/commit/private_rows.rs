@@ -14,22 +14,17 @@
 //! 1. All rows of the segments live: one that the transaction has changed again is not in them.
 //! 2. A row that replaces a version of the snapshot has its row id.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use esker_format::edit::SegmentEntry;
-use esker_format::{Batch, Schema, Value, ValueRef};
+use esker_arena::Arena;
+use esker_format::{Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
-use esker_table::rewrite::SegmentSink;
-use esker_table::segment::{CreateStamp, Segment, SegmentSpec, SegmentWriter};
+use esker_table::segment::{CreateStamp, Segment, SegmentFiles};
 use esker_table::table::{Existing, PreparedPut, UniqueEntry, describe_key};
-use esker_table::value_file::StoredValue;
 use esker_table::view::RowGroup;
 use esker_table::{Location, PinnedLocations, Table as TableCore, TableWriter};
 
 use crate::commit::conflict::expect_snapshot;
-use crate::engine::Engine;
-use crate::maintenance::FileSink;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
@@ -53,62 +48,6 @@ pub(crate) struct PrivateRows {
     pub read_at: u64,
     /// The same segments, as the table is to have them.
     opened: Vec<Arc<Segment>>,
-}
-
-/// The columns of a segment: rows in the order that they are to have.
-pub(crate) struct SegmentRows<'a> {
-    pub batch: &'a Batch,
-    /// The values that lie in value files: by column, by rising row.
-    pub long: Vec<Vec<(usize, StoredValue)>>,
-    pub row_ids: &'a [u64],
-}
-
-impl Engine {
-    /// Writes rows as a segment, and syncs it. No view has it yet.
-    pub(crate) fn write_rows(
-        &self,
-        current: &TableVersion,
-        rows: SegmentRows<'_>,
-        sink: &mut FileSink<'_>,
-    ) -> Result<Segment> {
-        let TableVersion { core, schema } = current;
-        let id = self.new_row_group();
-        let spec = SegmentSpec {
-            database: self.database,
-            table: core.id(),
-            segment: id,
-            schema_version: schema.version(),
-            rows: u32::try_from(rows.row_ids.len()).unwrap_or(u32::MAX),
-            order: schema.row_order(),
-            side_by_side: schema.side_by_side(),
-        };
-        let count = spec.rows;
-        let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
-        let columns = schema.fields().iter().zip(&rows.batch.columns);
-        for ((field, column), long) in columns.zip(rows.long) {
-            writer.field(field.id, Cow::Borrowed(column), long)?;
-        }
-        let finished = writer.finish(rows.row_ids, None)?;
-        // The frame that names it stamps it with its commit.
-        let file_bytes = finished.file_bytes;
-        let entry = SegmentEntry { id, rows: count, file_bytes, holds_through: 0 };
-        Ok(sink.finish(entry, finished.target)?)
-    }
-
-    /// Writes rows without long values as a segment of a transaction, whose file goes with it.
-    pub(crate) fn write_private(
-        self: &Arc<Self>,
-        current: &TableVersion,
-        batch: &Batch,
-        row_ids: &[u64],
-    ) -> Result<Arc<Segment>> {
-        let mut sink = FileSink::new(self);
-        let long = vec![Vec::new(); batch.columns.len()];
-        let segment = self.write_rows(current, SegmentRows { batch, long, row_ids }, &mut sink)?;
-        sink.keep();
-        segment.mark_for_deletion();
-        Ok(Arc::new(segment))
-    }
 }
 
 /// Bytes that rows of a transaction take in memory once they are their table's, and while they
@@ -163,10 +102,8 @@ impl PrivateRows {
     }
 
     /// Opens the segments anew: open readers of the transaction's rows see them as they were.
-    pub fn open(&mut self, engine: &Engine) -> Result<()> {
-        let open = |segment: &Arc<Segment>| {
-            Segment::open(&engine.segment_files, &segment.entry(), &engine.arena)
-        };
+    pub fn open(&mut self, files: &Arc<SegmentFiles>, arena: &Arc<Arena>) -> Result<()> {
+        let open = |segment: &Arc<Segment>| Segment::open(files, &segment.entry(), arena);
         self.opened = self.written.iter().map(|s| Ok(Arc::new(open(s)?))).collect::<Result<_>>()?;
         Ok(())
     }

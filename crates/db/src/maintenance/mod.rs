@@ -24,6 +24,7 @@ mod index_file;
 mod index_runs;
 mod seal;
 mod sink;
+mod state;
 mod value_gc;
 mod work;
 
@@ -31,8 +32,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
-use esker_format::TableId;
-use esker_table::rewrite::Repoint;
 use esker_vfs::sync::MutexGuard;
 use esker_vfs::{Step, Task};
 
@@ -45,6 +44,7 @@ pub(crate) use index_file::IndexFile;
 pub(crate) use index_runs::{Building, RunCounts, count_runs};
 pub(crate) use seal::frozen_groups;
 pub(crate) use sink::FileSink;
+pub(crate) use state::{State, TableJob};
 use value_gc::CollectionThreshold;
 pub(crate) use work::Work;
 pub use work::WorkInfo;
@@ -55,49 +55,6 @@ const UNCOVERED_FACTOR: usize = 8;
 
 /// The log's reserve is filled again after this time, when the disk was full.
 const RESERVE_RETRY: Duration = Duration::from_secs(1);
-
-/// A job that is about one table and, when it fails, does not hold back those of others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum TableJob {
-    Merge,
-    BuildRun,
-}
-
-/// What maintenance remembers between steps.
-#[derive(Default)]
-pub(crate) struct State {
-    /// Left by a seal or merge that could not read the keys of its inputs.
-    moving: Option<Repoint>,
-    /// Segments may know when their rows were created until no snapshot is older than this commit.
-    settles_at: Option<u64>,
-    /// Row groups judged as not worth rewriting yet.
-    skip_cache: std::collections::BTreeMap<u64, compaction::pick::SkipCache>,
-    /// The elapsed time at which row groups of tables whose rows expire are to be looked at next.
-    expiring: std::collections::BTreeMap<u64, i64>,
-    /// Tables of which a job failed the last times: how often, and until when it is left alone.
-    back_off: std::collections::BTreeMap<(TableId, TableJob), (u32, u64)>,
-    /// What row groups refer to in value files.
-    counted: std::collections::BTreeMap<u64, value_gc::Counted>,
-    /// Merges of tables in the order of the key that did not fit one, and are under way.
-    compaction_cursors: std::collections::BTreeMap<TableId, compaction::leveled::CompactionCursor>,
-    /// Index files that are not needed once the next checkpoint is durable.
-    old_index_files: Vec<u64>,
-    /// The disk had too little space for the log's reserve.
-    is_reserve_short: bool,
-    /// Why the last job failed.
-    pub last_error: Option<String>,
-    /// How many jobs have failed, and what the last of them met: writers that wait for memory
-    /// get it.
-    pub failures: u64,
-    pub failure: Option<Error>,
-    /// A job is running: another caller leaves it alone.
-    running: bool,
-    /// How many callers have a job of their own that is to run next: the task that does one job
-    /// after another would keep them from it for as long as something is due.
-    waiting: usize,
-    /// How many callers build runs themselves, and wait for them.
-    building: usize,
-}
 
 /// The holder of a job. It is over when this is dropped, by a panic, too: the next one would wait
 /// for ever.

@@ -11,11 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_arena::ReadCommits;
-use esker_format::{Field, FieldId};
+use esker_format::Field;
 use esker_table::Table as TableCore;
 use esker_table::view::RowGroup;
 
 use super::TableJob;
+use super::state::{Bytes, Counted};
 use crate::Result;
 use crate::engine::Engine;
 
@@ -23,22 +24,6 @@ use crate::engine::Engine;
 const SMALL_SHARE: u64 = 16;
 /// Small files that there may be.
 const SMALL_MAX: usize = 8;
-
-/// Bytes of long values by file.
-type Bytes = BTreeMap<u64, u64>;
-
-/// What a row group referred to when it was last counted.
-#[derive(Default)]
-pub(super) struct Counted {
-    /// Rows, and what happened to them since.
-    as_of: (usize, u64),
-    /// When the last of the dead had died, and who might see such a version then.
-    newest: u64,
-    readers: Option<ReadCommits>,
-    /// The fields that somebody might ask for then.
-    fields: Vec<FieldId>,
-    bytes: Bytes,
-}
 
 /// Which files are emptied.
 #[derive(Clone, Copy, PartialEq, Eq)]

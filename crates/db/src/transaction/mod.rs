@@ -48,8 +48,9 @@ use esker_log::sabotage::planted;
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::commit::definitions::NewDefinitions;
+use crate::commit::options::CommitOptions;
 use crate::commit::private_rows::PrivateRows;
-use crate::commit::write_set::{CommitOptions, TableWrites, WriteSet};
+use crate::commit::write_set::{TableWrites, WriteSet};
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
 use crate::{Database, Error, ErrorKind, Result, Snapshot};

@@ -23,6 +23,7 @@ use crate::engine::Engine;
 use crate::maintenance::compaction::expired::Expired;
 use crate::maintenance::compaction::leveled as key_levels;
 use crate::maintenance::seal::frozen_groups;
+use crate::maintenance::state::SkipCache;
 use crate::maintenance::work::bytes_of;
 use crate::maintenance::{FileSink, TableJob};
 
@@ -260,31 +261,6 @@ impl Engine {
         let skip_cache = SkipCache { readers: readers.up_to(newest), newest, events, missing };
         self.maintenance_state().skip_cache.insert(row_group.id(), skip_cache);
         false
-    }
-}
-
-/// A row group that is not worth rewriting yet. Counting costs time: it is not done again before it
-/// may come to something else.
-pub(crate) struct SkipCache {
-    /// Those who might see a version that was dead then: later readers do not.
-    readers: ReadCommits,
-    /// When the last of the dead had died.
-    newest: u64,
-    /// Deaths, and successors of dead rows, until then.
-    events: u64,
-    /// How many more there have to be for the same readers.
-    missing: u64,
-}
-
-impl SkipCache {
-    fn holds(&self, events: u64, readers: &ReadCommits) -> bool {
-        let readers = readers.up_to(self.newest);
-        let same_time = self.readers.since() == readers.since();
-        self.readers.are_held_alike(&readers)
-            && match self.missing {
-                0 => same_time,
-                missing => events < self.events + missing,
-            }
     }
 }
 

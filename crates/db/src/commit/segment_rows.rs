@@ -1,0 +1,71 @@
+//! Writing rows as segments, before any view has them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use esker_format::Batch;
+use esker_format::edit::SegmentEntry;
+use esker_table::rewrite::SegmentSink;
+use esker_table::segment::{Segment, SegmentSpec, SegmentWriter};
+use esker_table::value_file::StoredValue;
+
+use crate::Result;
+use crate::engine::Engine;
+use crate::maintenance::FileSink;
+use crate::table_version::TableVersion;
+
+/// The columns of a segment: rows in the order that they are to have.
+pub(crate) struct SegmentRows<'a> {
+    pub batch: &'a Batch,
+    /// The values that lie in value files: by column, by rising row.
+    pub long: Vec<Vec<(usize, StoredValue)>>,
+    pub row_ids: &'a [u64],
+}
+
+impl Engine {
+    /// Writes rows as a segment, and syncs it. No view has it yet.
+    pub(crate) fn write_rows(
+        &self,
+        current: &TableVersion,
+        rows: SegmentRows<'_>,
+        sink: &mut FileSink<'_>,
+    ) -> Result<Segment> {
+        let TableVersion { core, schema } = current;
+        let id = self.new_row_group();
+        let spec = SegmentSpec {
+            database: self.database,
+            table: core.id(),
+            segment: id,
+            schema_version: schema.version(),
+            rows: u32::try_from(rows.row_ids.len()).unwrap_or(u32::MAX),
+            order: schema.row_order(),
+            side_by_side: schema.side_by_side(),
+        };
+        let count = spec.rows;
+        let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
+        let columns = schema.fields().iter().zip(&rows.batch.columns);
+        for ((field, column), long) in columns.zip(rows.long) {
+            writer.field(field.id, Cow::Borrowed(column), long)?;
+        }
+        let finished = writer.finish(rows.row_ids, None)?;
+        // The frame that names it stamps it with its commit.
+        let file_bytes = finished.file_bytes;
+        let entry = SegmentEntry { id, rows: count, file_bytes, holds_through: 0 };
+        Ok(sink.finish(entry, finished.target)?)
+    }
+
+    /// Writes rows without long values as a segment of a transaction, whose file goes with it.
+    pub(crate) fn write_private(
+        self: &Arc<Self>,
+        current: &TableVersion,
+        batch: &Batch,
+        row_ids: &[u64],
+    ) -> Result<Arc<Segment>> {
+        let mut sink = FileSink::new(self);
+        let long = vec![Vec::new(); batch.columns.len()];
+        let segment = self.write_rows(current, SegmentRows { batch, long, row_ids }, &mut sink)?;
+        sink.keep();
+        segment.mark_for_deletion();
+        Ok(Arc::new(segment))
+    }
+}
