@@ -254,12 +254,6 @@ impl Bucket {
         &self.table
     }
 
-    /// Keys and values of other types than bytes.
-    #[must_use]
-    pub fn typed<K: KeyCodec, V: ValueCodec>(&self) -> TypedBucket<K, V> {
-        TypedBucket::new(self.clone())
-    }
-
     /// What entries get that are put without a time to live of their own.
     #[must_use]
     pub fn default_ttl(&self) -> Option<Duration> {

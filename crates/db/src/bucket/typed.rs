@@ -23,6 +23,14 @@ pub struct TypedEntries<K, V> {
     types: PhantomData<fn() -> (K, V)>,
 }
 
+impl Bucket {
+    /// Keys and values of other types than bytes.
+    #[must_use]
+    pub fn typed<K: KeyCodec, V: ValueCodec>(&self) -> TypedBucket<K, V> {
+        TypedBucket::new(self.clone())
+    }
+}
+
 impl<K, V> Clone for TypedBucket<K, V> {
     fn clone(&self) -> Self {
         Self { bucket: self.bucket.clone(), types: PhantomData }

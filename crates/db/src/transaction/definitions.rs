@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use esker_format::{Schema, TableId, Value};
+use esker_format::{Schema, TableId};
 use esker_table::Table as TableCore;
 use esker_vfs::sync::AtomicU64;
 
@@ -26,10 +26,8 @@ use crate::catalog::names::Names;
 use crate::commit::definitions::{
     AlteredTable, CreatedTable, Described, NewDefinitions, RemovedTable, TruncatedTable,
 };
-use crate::commit::fit::fit_reference;
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
-use crate::transaction::write_buffer::{Change, Changes, PendingVersion};
 use crate::{Error, ErrorKind, Result};
 
 /// The tables as a transaction sees them.
@@ -240,32 +238,4 @@ impl Definition {
         }
         Ok(())
     }
-}
-
-/// The same changes of a table whose rows have another shape from now on.
-pub(super) fn converted(changes: &Changes, schema: &Arc<Schema>) -> Result<Changes> {
-    let Changes { current: TableVersion { core, schema: old }, by_key, .. } = changes;
-    let place = |field: &esker_format::Field| old.fields().iter().position(|f| f.id == field.id);
-    let fields = schema.fields().iter().map(|field| (field, place(field)));
-    let fields: Vec<_> = fields.collect();
-    let row = |row: &[Value]| -> Result<Vec<Value>> {
-        let value = |(field, place): &(&esker_format::Field, Option<usize>)| {
-            let value = place.and_then(|at| row.get(at)).unwrap_or(&field.initial);
-            Ok(fit_reference(field, value.as_ref())?.to_owned())
-        };
-        fields.iter().map(value).collect()
-    };
-    let mut new = Changes::new(TableVersion { core: Arc::clone(core), schema: Arc::clone(schema) });
-    for (key, change) in by_key {
-        let now = match &change.now {
-            PendingVersion::Row(values) => PendingVersion::Row(row(values)?),
-            gone @ PendingVersion::Tombstone(_) => gone.clone(),
-        };
-        let (base, new_row_id) = (change.base, change.new_row_id);
-        new.set(key.clone(), Change { base, now, new_row_id })?;
-    }
-    // Their columns are found by the numbers of fields, as those of the table are.
-    new.spilled = changes.spilled.clone();
-    new.places = changes.places.clone();
-    Ok(new)
 }

@@ -24,8 +24,10 @@ mod bulk;
 mod definitions;
 mod entries;
 mod entry_changes;
+mod gone;
 mod held_rows;
 mod many;
+mod new_fields;
 mod options;
 mod own_rows;
 mod page;
@@ -37,13 +39,14 @@ mod spilled;
 mod statement;
 mod tables;
 mod transact;
+mod undo;
 mod write_buffer;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use esker_arena::{Category, Reservation};
-use esker_format::{Moment, Schema, TableId, ValueRef};
+use esker_format::{Moment, Schema, TableId};
 use esker_log::sabotage::planted;
 use esker_vfs::sync::{Mutex, MutexGuard};
 
@@ -53,7 +56,7 @@ use crate::commit::private_rows::PrivateRows;
 use crate::commit::write_set::{TableWrites, WriteSet};
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
-use crate::{Database, Error, ErrorKind, Result, Snapshot};
+use crate::{Error, ErrorKind, Result, Snapshot};
 use definitions::Definition;
 pub(crate) use definitions::Definitions;
 pub use entries::TransactionBucket;
@@ -62,8 +65,8 @@ use read_set::Reads;
 pub(crate) use rows::Seen;
 pub use rows::TransactionTable;
 pub use savepoint::Savepoint;
-use tables::Taken;
-use write_buffer::{Change, Changes, Undo};
+use undo::{Savepoints, Step};
+use write_buffer::{Change, Changes};
 
 /// Reservations grow by so many bytes.
 const RESERVED_AT_ONCE: u64 = 256 << 10;
@@ -114,49 +117,10 @@ pub(crate) struct State {
     /// Something was read that must stay as it is, whatever is changed.
     holds: bool,
     /// How many savepoints there are that somebody may go back to.
-    savepoints: savepoint::Savepoints,
+    savepoints: Savepoints,
     held: Reservation,
     /// Bytes of changes that stay in memory when the others are written to files.
     unspilled_bytes: usize,
-}
-
-/// What leads back from one change.
-enum Step {
-    Row(TableId, Undo),
-    Defined { base: Option<Arc<Definitions>>, taken: Taken },
-}
-
-pub(super) fn table_gone(name: &str) -> Error {
-    let message =
-        format!("table {name:?} was dropped or truncated since the transaction began; begin again");
-    Error::new(ErrorKind::Conflict, message)
-}
-
-/// A row that was found has expired, without a commit that says so.
-pub(super) fn row_gone(current: &TableVersion, key: &[ValueRef<'_>]) -> Error {
-    let key = esker_table::table::describe_key(&current.schema, key);
-    let message = format!("{key} has expired since the transaction began; begin again");
-    Error::new(ErrorKind::Conflict, message)
-}
-
-impl Database {
-    /// Begins a transaction under snapshot isolation.
-    ///
-    /// # Errors
-    /// `ReadOnly` when the database is opened for reading, `OverBudget` when there are too many
-    /// snapshots.
-    pub fn begin(&self) -> Result<Transaction> {
-        self.begin_with(TransactionOptions::new())
-    }
-
-    /// Begins a transaction.
-    ///
-    /// # Errors
-    /// As for [`Database::begin`]; one that only reads may begin on a database that is opened for
-    /// reading.
-    pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
-        Transaction::begin(self.engine(), options, false)
-    }
 }
 
 impl Transaction {
@@ -181,7 +145,7 @@ impl Transaction {
             undo: Vec::new(),
             undo_bytes: 0,
             holds: false,
-            savepoints: savepoint::Savepoints::default(),
+            savepoints: Savepoints::default(),
             held: Reservation::new(&engine.arena, Category::Load),
             unspilled_bytes: 0,
         };
@@ -433,16 +397,6 @@ impl State {
     /// What has become of a table, where it is not as it was.
     fn definition(&self, current: &TableVersion) -> Option<&Definition> {
         self.definitions.as_ref()?.get(current.core.id())
-    }
-}
-
-impl Step {
-    /// Bytes that it keeps, about.
-    fn byte_count(&self) -> usize {
-        match self {
-            Self::Row(_, undo) => undo.byte_count(),
-            Self::Defined { taken, .. } => taken.byte_count(),
-        }
     }
 }
 

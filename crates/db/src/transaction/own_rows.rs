@@ -110,7 +110,7 @@ impl OwnRows {
         if change.row_id() == 0 {
             let mut catalogue = engine.lock_for_change()?;
             let entry = catalogue.entry(current.core.id());
-            let entry = entry.map_err(|_| super::table_gone(&current.core.name()))?;
+            let entry = entry.map_err(|_| super::gone::table_gone(&current.core.name()))?;
             change.new_row_id = entry.writer.reserve_row_ids(1);
         }
         if let PendingVersion::Row(row) = &change.now {

@@ -150,7 +150,7 @@ impl Reads {
                 engine.on_time(catalogue, &keys.current)?;
             }
             let Some(entry) = catalogue.tables.get(id) else {
-                return Err(super::table_gone(&keys.current.core.name()));
+                return Err(super::gone::table_gone(&keys.current.core.name()));
             };
             for noted in keys.by_bytes.values() {
                 let key: Vec<ValueRef<'_>> = noted.key.iter().map(Value::as_ref).collect();
@@ -159,7 +159,7 @@ impl Reads {
                 expect_snapshot(&keys.current, &key, existing.as_ref(), since)?;
                 let is_gone = existing.is_none_or(|existing| !existing.is_alive());
                 if noted.must_stay && is_gone && !planted("expired_key_keeps_watch") {
-                    return Err(super::row_gone(&keys.current, &key));
+                    return Err(super::gone::row_gone(&keys.current, &key));
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::{Error, Result};
 
+use super::undo::Savepoints;
 use super::{State, Transaction};
 
 /// A place within a transaction to go back to.
@@ -9,13 +10,6 @@ use super::{State, Transaction};
 pub struct Savepoint {
     transaction: u64,
     number: u64,
-}
-
-/// The savepoints of a transaction, oldest first, with what had been done then.
-#[derive(Default)]
-pub(super) struct Savepoints {
-    stack: Vec<(u64, usize)>,
-    next: u64,
 }
 
 impl Transaction {

@@ -12,7 +12,8 @@ use esker_arena::{Category, Reservation};
 use esker_format::{TableId, ValueRef};
 use esker_table::PinnedLocations;
 
-use super::{State, Step, Transaction};
+use super::undo::Step;
+use super::{State, Transaction};
 use crate::commit::private_rows::PrivateRows;
 use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::{

@@ -3,28 +3,21 @@
 use std::sync::Arc;
 
 use esker_format::schema::{Alteration, validate_name};
-use esker_format::{Schema, TableId};
+use esker_format::{Schema, Value};
 use esker_table::PinnedLocations;
 
-use super::definitions::{Definitions, converted};
+use super::definitions::Definitions;
 use super::rows::TransactionTable;
-use super::{State, Step, Transaction};
+use super::undo::{Step, Taken};
+use super::{State, Transaction};
 use crate::catalog::checked_rows;
 use crate::catalog::checks;
 use crate::catalog::checks::Checks;
 use crate::catalog::new_fields::NewFields;
+use crate::commit::fit::fit_reference;
 use crate::table_version::TableVersion;
-use crate::transaction::write_buffer::Changes;
+use crate::transaction::write_buffer::{Change, Changes, PendingVersion};
 use crate::{Error, ErrorKind, Result};
-
-/// What a definition has taken from the changes of rows.
-pub(super) enum Taken {
-    Nothing,
-    /// All of a table; `None` where there were none.
-    Changes(TableId, Option<Box<Changes>>),
-    /// The schema that they were of.
-    Schema(TableId, Arc<Schema>),
-}
 
 impl Transaction {
     /// The names of the tables and buckets that the transaction sees, sorted.
@@ -236,7 +229,7 @@ impl Transaction {
         }
         let mut catalogue = self.engine.lock_for_change()?;
         let entry = catalogue.entry(id);
-        let entry = entry.map_err(|_| super::table_gone(&current.core.name()))?;
+        let entry = entry.map_err(|_| super::gone::table_gone(&current.core.name()))?;
         Ok(entry.writer.reserve_row_ids(1))
     }
 }
@@ -265,16 +258,6 @@ fn refuse_name(definitions: &Definitions, name: &str) -> Result<()> {
     Ok(())
 }
 
-impl Taken {
-    /// Bytes that it keeps, about.
-    pub fn byte_count(&self) -> usize {
-        match self {
-            Self::Changes(_, Some(changes)) => changes.bytes + changes.spilled.byte_count(),
-            Self::Changes(_, None) | Self::Schema(..) | Self::Nothing => 0,
-        }
-    }
-}
-
 impl State {
     /// Puts back what a definition has taken.
     pub(super) fn give_back(&mut self, taken: Taken) {
@@ -289,4 +272,32 @@ impl State {
             }
         }
     }
+}
+
+/// The same changes of a table whose rows have another shape from now on.
+fn converted(changes: &Changes, schema: &Arc<Schema>) -> Result<Changes> {
+    let Changes { current: TableVersion { core, schema: old }, by_key, .. } = changes;
+    let place = |field: &esker_format::Field| old.fields().iter().position(|f| f.id == field.id);
+    let fields = schema.fields().iter().map(|field| (field, place(field)));
+    let fields: Vec<_> = fields.collect();
+    let row = |row: &[Value]| -> Result<Vec<Value>> {
+        let value = |(field, place): &(&esker_format::Field, Option<usize>)| {
+            let value = place.and_then(|at| row.get(at)).unwrap_or(&field.initial);
+            Ok(fit_reference(field, value.as_ref())?.to_owned())
+        };
+        fields.iter().map(value).collect()
+    };
+    let mut new = Changes::new(TableVersion { core: Arc::clone(core), schema: Arc::clone(schema) });
+    for (key, change) in by_key {
+        let now = match &change.now {
+            PendingVersion::Row(values) => PendingVersion::Row(row(values)?),
+            gone @ PendingVersion::Tombstone(_) => gone.clone(),
+        };
+        let (base, new_row_id) = (change.base, change.new_row_id);
+        new.set(key.clone(), Change { base, now, new_row_id })?;
+    }
+    // Their columns are found by the numbers of fields, as those of the table are.
+    new.spilled = changes.spilled.clone();
+    new.places = changes.places.clone();
+    Ok(new)
 }

@@ -15,6 +15,24 @@ const ATTEMPTS_AT_ONCE: u32 = 3;
 const REST_US_MAX: u64 = 5_000;
 
 impl Database {
+    /// Begins a transaction under snapshot isolation.
+    ///
+    /// # Errors
+    /// `ReadOnly` when the database is opened for reading, `OverBudget` when there are too many
+    /// snapshots.
+    pub fn begin(&self) -> Result<Transaction> {
+        self.begin_with(TransactionOptions::new())
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// As for [`Database::begin`]; one that only reads may begin on a database that is opened for
+    /// reading.
+    pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
+        Transaction::begin(self.engine(), options, false)
+    }
+
     /// Runs a function in a transaction and commits it; again, from the beginning and after a short
     /// rest, as long as others are quicker (`Conflict`). What the function returns is returned once
     /// the commit is durable. An error of the function rolls back.

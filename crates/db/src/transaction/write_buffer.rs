@@ -249,7 +249,7 @@ impl Changes {
         if let (PendingVersion::Row(_), BaseVersion::At(..), true) =
             (&change.now, change.base, has_expired)
         {
-            return Err(super::row_gone(&self.current, &key));
+            return Err(super::gone::row_gone(&self.current, &key));
         }
         match (&change.now, there) {
             (PendingVersion::Tombstone(_), Some(_)) if planted("transaction_forgets_deletes") => {}
