@@ -31,6 +31,7 @@ pub mod protocol;
 pub mod resources;
 mod server;
 pub mod session;
+mod shared;
 pub mod tenant;
 #[cfg(test)]
 #[path = "../tests/two_tenants/mod.rs"]
@@ -41,5 +42,6 @@ pub use crate::protocol::binary::answer_frames;
 #[doc(hidden)]
 pub use crate::protocol::resp::answer_commands;
 pub use error::{Code, Error, Result};
-pub use server::{Server, ServerConfig};
+pub use server::Server;
 pub use session::{Answer, Request, Session};
+pub use shared::ServerConfig;

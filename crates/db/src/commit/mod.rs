@@ -8,7 +8,8 @@
 //! | [`options`], [`apply`] | on which terms, and what becomes of it |
 //! | [`hooks`] | what else takes part in commits |
 //! | [`definitions`] | tables that a commit creates, alters and drops beside its rows |
-//! | [`file_commit`], [`overflow`], [`private_rows`], [`segment_rows`], [`long_values`] | what is too large for one frame of the log |
+//! | [`file_commit`], [`overflow`], [`private_rows`], [`long_values`] | what needs files first |
+//! | [`segment_rows`] | rows that are written as segments |
 //! | [`unique_check`], [`staged_keys`] | rows that are in the way of others |
 //! | [`journal`], [`log_reserve`] | numbers and frames |
 //! | [`watermarks`], [`acknowledge`] | what is applied, durable, visible; who waits for it |

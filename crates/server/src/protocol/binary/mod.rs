@@ -51,7 +51,7 @@ use std::sync::Arc;
 use esker_wire::frame::{GREETING_BYTES, MAGIC, greeting, parse_greeting};
 
 pub(crate) use crate::protocol::json_lines::operations as line_operations;
-use crate::server::Shared;
+use crate::shared::Shared;
 pub(crate) use encrypted::Encrypted;
 pub(crate) use operations::frames as frame_operations;
 pub use replay::answer_frames;

@@ -19,11 +19,11 @@ use crate::monitor::metrics::Operations;
 use crate::protocol::binary::Stream;
 use crate::resources::budget::{SMALL_BYTES, Share};
 use crate::resources::fair_share::FairShare;
-use crate::server::{ServerConfig, Shared};
 use crate::session::{
     AdminTask, Answer, Canceller, Conflict, EntryRange, Expiry, Fields, IdempotencyKey, Key,
     Request, ResultBudget, Rows, Session, panic_guard::caught,
 };
+use crate::shared::{ServerConfig, Shared};
 use crate::{Code, Error, Result};
 
 /// The operations that there are.

@@ -15,8 +15,8 @@ use crate::protocol::binary::Stream;
 use crate::protocol::binary::bulk;
 use crate::protocol::binary::bulk::{Begin, CHUNKS_MAX, Chunk};
 use crate::resources::budget::Share;
-use crate::server::{ServerConfig, Shared};
 use crate::session::{Answer, Session};
+use crate::shared::{ServerConfig, Shared};
 use crate::{Code, Error, Result};
 
 /// Rows are handed on once there are as many bytes of them.

@@ -11,8 +11,8 @@ use crate::monitor::active_sessions::ActiveSession;
 use crate::protocol::binary::Stream;
 use crate::resources::budget::{SMALL_BYTES, Share};
 use crate::resources::fair_share::FairShare;
-use crate::server::Shared;
 use crate::session::{Session, panic_guard::caught};
+use crate::shared::Shared;
 
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 

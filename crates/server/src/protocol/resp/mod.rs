@@ -60,6 +60,7 @@ mod tests;
 #[cfg(test)]
 mod tls;
 mod transactions;
+mod turn;
 mod watch;
 
 use crate::Session;

@@ -12,8 +12,9 @@ use tokio::time::Instant;
 
 use super::call::Failure;
 use super::protocol::{Arguments, Parser};
-use super::state::{Pending, State, is_long};
+use super::state::{Pending, State};
 use super::table::{self, Command};
+use super::turn::is_long;
 use crate::Code;
 
 /// The most commands of one commit.

@@ -47,10 +47,10 @@ use crate::monitor::active_sessions::ActiveSession;
 use crate::resources::budget::Share;
 use crate::resources::fair_share::FairShare;
 use crate::resources::spin::{PROMPT, SPIN};
-use crate::server::Shared;
 use crate::session::group_sync;
 use crate::session::group_sync::{Durability, Reached};
 use crate::session::{Canceller, Session};
+use crate::shared::Shared;
 use answers::Held;
 
 /// Answers that wait to be written, in bytes; past it no request is begun.
