@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use esker_format::json::{Json, Kind, Step, array, parse_path, string};
 
 use super::super::written::written;
-use super::Call;
+use super::call::Call;
 use crate::Result;
 use crate::evaluate::vector::{Lanes, Vector};
 use crate::meter::{Meter, Reservation};

@@ -8,7 +8,7 @@ use esker_format::json::{
     object, parse_path,
 };
 
-use super::Call;
+use super::call::Call;
 use crate::Result;
 use crate::evaluate::vector::{Lanes, Vector};
 use crate::model::{Function as F, is_path};

@@ -3,7 +3,7 @@
 use esker_format::DataType;
 use esker_format::calendar::{DAY_US, civil_from_days, days_from_civil};
 
-use super::Call;
+use super::call::Call;
 use crate::Result;
 use crate::evaluate::vector::{Lanes, Vector};
 use crate::model::date_unit::Unit;

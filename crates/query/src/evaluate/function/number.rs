@@ -2,7 +2,8 @@
 
 use esker_format::{Decimal, ValueRef};
 
-use super::{Call, rounding};
+use super::call::Call;
+use super::rounding;
 use crate::Result;
 use crate::evaluate::vector::{Lanes, Vector};
 use crate::model::Function as F;

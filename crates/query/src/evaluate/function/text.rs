@@ -6,7 +6,7 @@ use std::ops::Range;
 use esker_format::DataType;
 use memchr::memmem::Finder;
 
-use super::Call;
+use super::call::Call;
 use crate::Result;
 use crate::evaluate::vector::{Lanes, Vector};
 use crate::model::Function as F;

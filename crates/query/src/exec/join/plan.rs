@@ -1,0 +1,86 @@
+//! What is joined, and which side is built.
+
+use crate::Result;
+use crate::access_path::{Access, Goal, ScanPlan};
+use crate::bound::Bound;
+use crate::model::JoinKind;
+use crate::options::Options;
+use crate::predicate::Predicate;
+use crate::source::Source;
+
+/// No row: the end of a chain, or what stands beside a row without a match.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// One side of a join. Expressions read the fields of `source` by position.
+pub(crate) struct Input<'a> {
+    pub(crate) source: &'a dyn Source,
+    /// What rows have to pass.
+    pub(crate) filter: Option<Bound>,
+    /// What has to be equal to the keys of the other side, in order.
+    pub(crate) keys: Vec<Bound>,
+    /// The fields that are wanted of the rows that match.
+    pub(crate) columns: Vec<usize>,
+    /// The fields that the pair filter reads.
+    pub(crate) pair_columns: Vec<usize>,
+}
+
+/// A join.
+pub(crate) struct JoinPlan<'a> {
+    pub(crate) kind: JoinKind,
+    pub(crate) left: Input<'a>,
+    pub(crate) right: Input<'a>,
+    /// What pairs have to pass: over the pair columns of the left, then those of the right.
+    pub(crate) pair: Option<Bound>,
+}
+
+/// Which side the index is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Left,
+    Right,
+}
+
+/// What a join met.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct JoinCounts {
+    /// Rows of the side that was built.
+    pub(crate) rows_built: u64,
+    /// Rows of the other side that passed its filter.
+    pub(crate) rows_probed: u64,
+    /// Rows that came out.
+    pub(crate) rows_out: u64,
+}
+
+impl Input<'_> {
+    /// About how many rows pass the filter.
+    ///
+    /// # Errors
+    /// When an index cannot be read.
+    pub(crate) fn estimate(&self, options: &Options) -> Result<u64> {
+        /// What passes a filter of which nothing is known.
+        const SHARE: f64 = 1.0 / 3.0;
+        let predicate = Predicate::compile(self.filter.as_ref());
+        let plan = ScanPlan::new(&predicate, self.source, Goal::ALL, options)?;
+        let mut rows = 0.0;
+        for index in 0..self.source.part_count() {
+            let part = self.source.part(index);
+            let visible = || part.visible_count().unwrap_or_else(|| part.row_count()) as f64;
+            rows += match &plan.part(index).access {
+                Access::Nothing => 0.0,
+                Access::Lookup(candidates) => candidates.estimate(part.row_count()),
+                Access::Scan if predicate == Predicate::Constant(true) => visible(),
+                Access::Scan => visible() * SHARE,
+            };
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        Ok(rows as u64)
+    }
+}
+
+impl Side {
+    /// Which side to build, given about how many rows each has: the smaller one, the right one
+    /// where they are about the same.
+    pub(crate) fn to_build(left: u64, right: u64) -> Self {
+        if left.saturating_mul(2) < right { Self::Left } else { Self::Right }
+    }
+}
