@@ -5,6 +5,7 @@
 
 use crate::program::{Program, root};
 use crate::{Error, ErrorKind, Result, tidy};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// What a step came to.
@@ -28,17 +29,18 @@ const STEPS: &[Step] = &[
     Step { name: "test", run: tests },
     Step { name: "test-stores", run: tests_on_disk },
     Step { name: "quickstart", run: quickstart },
-    Step { name: "crash", run: || campaign(&["--images", "50000"]) },
-    Step { name: "crash-busy", run: || campaign(&["--busy", "10000"]) },
+    Step { name: "campaigns", run: build_campaigns },
+    Step { name: "crash", run: || campaign(&["--images", "30000"]) },
+    Step { name: "crash-busy", run: || campaign(&["--busy", "5000"]) },
     Step { name: "crash-buckets", run: || campaign(&["--buckets", "10000"]) },
     Step { name: "crash-directed", run: || campaign(&["--directed"]) },
-    Step { name: "crash-sweep", run: || campaign(&["--sweep", "20"]) },
-    Step { name: "crash-small", run: || campaign(&["--exhaustive"]) },
+    Step { name: "crash-sweep", run: || campaign(&["--sweep", "6"]) },
+    Step { name: "crash-small", run: || campaign(&["--exhaustive", "400"]) },
     Step { name: "crash-rot", run: || campaign(&["--rot", "20000"]) },
     Step { name: "bucket-rot", run: || campaign(&["--bucket-rot", "10000"]) },
     Step { name: "crash-lies", run: || campaign(&["--lying-fsync", "10000"]) },
     Step { name: "bucket-lies", run: || campaign(&["--bucket-lies", "5000"]) },
-    Step { name: "determinism", run: || campaign(&["--determinism", "1000"]) },
+    Step { name: "determinism", run: || campaign(&["--determinism", "500"]) },
     Step { name: "kill", run: kill_loop },
     Step { name: "differential", run: differential },
     Step { name: "plans", run: plans },
@@ -117,12 +119,29 @@ fn tests() -> Result<Outcome> {
         .map(|()| Outcome::Passed)
 }
 
-/// The tests of databases in memory once more, on a disk: both stores do the same.
+/// The tests of databases in memory once more, on a disk: both stores do the same. The programs are
+/// those of the step before, which a build of their packages alone would not be.
 fn tests_on_disk() -> Result<Outcome> {
-    let of = |package, features, filters: &[&str]| {
-        let test = ["test", "--locked", "--package", package, "--features", features];
-        let arguments = [&test[..], &["--test", "suite", "--"], filters].concat();
-        once(Program::cargo(&arguments)).environment("PROPTEST_RNG_SEED", "1").run()
+    let build = ["test", "--workspace", "--locked", "--no-run", "--message-format", "json"];
+    let built = once(Program::cargo(&build)).output()?;
+    let built = String::from_utf8_lossy(&built);
+    let of = |directory: &str, filters: &[&str]| {
+        let place = format!("/{directory}/tests/suite/main.rs\"");
+        let line = built.lines().find(|line| line.contains(&place));
+        let program = line.and_then(|line| {
+            let (_, path) = line.split_once("\"executable\":\"")?;
+            path.split('"').next()
+        });
+        let program = program.ok_or_else(|| {
+            let message = format!("cargo names no program of the tests of {directory}");
+            Error::new(ErrorKind::NotStarted, message)
+        })?;
+        Program::new(program)
+            .directory(&root().join(directory))
+            .arguments(filters)
+            .environment("PROPTEST_RNG_SEED", "1")
+            .environment("ESKER_TEST_MEMORY_ON_DISK", "1")
+            .run()
     };
     let modules = [
         "buckets::",
@@ -143,8 +162,8 @@ fn tests_on_disk() -> Result<Outcome> {
         "emdb_bugs::",
         "load_re",
     ];
-    of("esker", "memory-on-disk", &modules)?;
-    of("esker-sql", "esker/memory-on-disk", &[])?;
+    of("crates/db", &modules)?;
+    of("crates/sql", &[])?;
     Ok(Outcome::Passed)
 }
 
@@ -179,46 +198,47 @@ fn quickstart() -> Result<Outcome> {
     ended.map(|()| Outcome::Passed)
 }
 
+/// Builds the programs of all campaigns at once, beside `esker`: by themselves they would build the
+/// engine once more, with other features of its libraries.
+fn build_campaigns() -> Result<Outcome> {
+    let packages = ["-p", "esker-cli", "-p", "esker-testkit", "-p", "esker-differential"];
+    cargo(&[&["build", "--release", "--locked", "--bins"][..], &packages].concat())
+}
+
+/// Runs one of these programs.
+fn built(name: &str, arguments: &[&str]) -> Result<Outcome> {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    let target = target.map_or_else(|| root().join("target"), PathBuf::from);
+    let program = target.join("release").join(name);
+    Program::new(&program.to_string_lossy()).arguments(arguments).run().map(|()| Outcome::Passed)
+}
+
 /// A sample of the crash campaign.
 fn campaign(arguments: &[&str]) -> Result<Outcome> {
-    let package = ["run", "--release", "--locked", "--package", "esker-testkit", "--bin", "crash"];
-    once(Program::cargo(&package).arguments(&["--"]).arguments(arguments))
-        .run()
-        .map(|()| Outcome::Passed)
+    built("crash", arguments)
 }
 
 /// Random SQL, compared with SQLite.
 fn differential() -> Result<Outcome> {
-    let package = ["run", "--release", "--locked", "--package", "esker-differential"];
-    let amount = ["--", "--statements", "2000", "--queries", "20000", "--seed", "1"];
-    once(Program::cargo(&package).arguments(&amount)).run().map(|()| Outcome::Passed)
+    built("esker-differential", &["--statements", "2000", "--queries", "20000", "--seed", "1"])
 }
 
 /// Answers under different plans, compared.
 fn plans() -> Result<Outcome> {
-    let package = ["run", "--release", "--locked", "--package", "esker-testkit", "--bin", "plans"];
-    once(Program::cargo(&package).arguments(&["--", "--cases", "100", "--seed", "1"]))
-        .run()
-        .map(|()| Outcome::Passed)
+    built("plans", &["--cases", "100", "--seed", "1"])
 }
 
 /// Histories of transactions, judged.
 fn history(arguments: &[&str]) -> Result<Outcome> {
-    let package = ["run", "--release", "--locked", "--package", "esker-testkit"];
-    let program = Program::cargo(&package).arguments(&["--bin", "history", "--"]);
-    once(program.arguments(arguments)).run().map(|()| Outcome::Passed)
+    built("history", arguments)
 }
 
 /// A real process that is killed while it writes, and a server under load, a few times; and one
 /// with many clients.
 fn kill_loop() -> Result<Outcome> {
-    let package = ["run", "--release", "--locked", "--package", "esker-testkit"];
-    let program = ["--bin", "kill_loop", "--", "--cycles", "10"];
-    once(Program::cargo(&package).arguments(&program)).run()?;
-    let program = ["--bin", "load_server", "--", "--small"];
-    once(Program::cargo(&package).arguments(&program)).run()?;
-    let program = ["--bin", "kill_server", "--", "--cycles", "300"];
-    once(Program::cargo(&package).arguments(&program)).run().map(|()| Outcome::Passed)
+    built("kill_loop", &["--cycles", "10"])?;
+    built("load_server", &["--small"])?;
+    built("kill_server", &["--cycles", "100"])
 }
 
 /// Licences, bans and sources. Advisories need a database from outside, which an offline machine

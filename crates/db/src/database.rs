@@ -38,7 +38,7 @@ impl Options {
     /// # Errors
     /// `OverBudget` when the system gives no memory.
     pub fn memory(self) -> Result<Database> {
-        match cfg!(feature = "memory-on-disk") {
+        match is_on_disk() {
             true => self.on_simulated_disk(),
             false => Database::memory_with(self),
         }
@@ -66,6 +66,12 @@ impl Options {
         database.copy_from(&saved)?;
         Ok(database)
     }
+}
+
+/// True when tests of databases in memory are to run on a simulated disk: both stores do the same.
+/// Optimised programs do not ask.
+fn is_on_disk() -> bool {
+    cfg!(debug_assertions) && std::env::var_os("ESKER_TEST_MEMORY_ON_DISK").is_some()
 }
 
 /// Closes the engine when the last user handle goes; background tasks do not keep it open.

@@ -5,8 +5,8 @@ use super::{Project, Violation};
 const PATH: &str = "CHANGELOG.md";
 const BUCKETS: [&str; 3] = ["Safety and performance", "Features", "Internals"];
 
-/// The rule: `## Unreleased` first, then `## 1.2.3 (2026-01-31)`, each with buckets of known names
-/// in their order, and `Unreleased` with all three.
+/// The rule: what is not released first, as `## Unreleased` or `## 1.2.3 (unreleased)`, then
+/// `## 1.2.3 (2026-01-31)`, each with buckets of known names in their order, the first with all.
 #[must_use]
 pub fn check(project: &Project) -> Vec<Violation> {
     let Some(text) = project.text(PATH) else {
@@ -21,7 +21,8 @@ pub fn check(project: &Project) -> Vec<Violation> {
             releases.last_mut().into_iter().for_each(|release| release.2.push(bucket));
         }
     }
-    if releases.first().is_none_or(|(_, name, _)| *name != "Unreleased") {
+    let is_open = |name: &str| name == "Unreleased" || name.ends_with(" (unreleased)");
+    if releases.first().is_none_or(|(_, name, _)| !is_open(name)) {
         found.push(Violation::new(PATH, 1, "expected `## Unreleased` as the first release"));
     }
     for (at, (line, name, buckets)) in releases.iter().enumerate() {

@@ -81,3 +81,8 @@ mod update_operator_bugs;
 mod update_operators;
 mod update_operators_model;
 mod waiting;
+
+/// True when databases in memory are on a simulated disk: see `cargo xtask ci test-stores`.
+fn is_on_disk() -> bool {
+    std::env::var_os("ESKER_TEST_MEMORY_ON_DISK").is_some()
+}

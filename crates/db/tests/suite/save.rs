@@ -70,8 +70,10 @@ fn holds_the_same(a: &Database, b: &Database) {
 }
 
 #[test]
-#[cfg_attr(feature = "memory-on-disk", ignore = "of databases in memory")]
 fn what_is_saved_comes_back() {
+    if crate::is_on_disk() {
+        return; // Of databases in memory.
+    }
     let dir = Directory::new("save");
     let db = filled();
     db.save(&dir.0).unwrap();
@@ -96,8 +98,10 @@ fn what_is_saved_comes_back() {
 }
 
 #[test]
-#[cfg_attr(feature = "memory-on-disk", ignore = "of databases in memory")]
 fn a_directory_that_is_used_is_refused_and_left_alone() {
+    if crate::is_on_disk() {
+        return; // Of databases in memory.
+    }
     let dir = Directory::new("save-used");
     let db = Options::new().memory().unwrap();
     db.save(&dir.0).unwrap();
@@ -111,8 +115,10 @@ fn a_directory_that_is_used_is_refused_and_left_alone() {
 
 /// Whatever a crash leaves of a directory is all that was saved, or no database.
 #[test]
-#[cfg_attr(feature = "memory-on-disk", ignore = "of databases in memory")]
 fn a_crash_leaves_all_or_no_database() {
+    if crate::is_on_disk() {
+        return; // Of databases in memory.
+    }
     let (mut whole, mut refused, mut ios) = (0, 0, 0);
     loop {
         let machine = Simulation::new(3, SimOptions::default());

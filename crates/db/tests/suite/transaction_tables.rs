@@ -142,8 +142,10 @@ fn a_table_that_the_transaction_dropped_is_gone_for_it_alone() {
 }
 
 #[test]
-#[cfg_attr(feature = "memory-on-disk", ignore = "of databases in memory: others write to files")]
 fn rows_that_an_alteration_keeps_twice_are_within_the_memory_of_the_transaction() {
+    if crate::is_on_disk() {
+        return; // Others write to files.
+    }
     let db = database();
     let options = TransactionOptions::new().memory_limit(200_000);
     let transaction = db.begin_with(options).unwrap();

@@ -8,18 +8,17 @@ mod number;
 mod rounding;
 mod text;
 
-
 use esker_format::{DataType, Value};
 
 use crate::model::date_unit::Unit;
 
 use self::call::Call;
 use super::{choose, compute};
+use crate::Result;
 use crate::bound::{Bound, Comparison};
 use crate::evaluate::rows::Rows;
 use crate::evaluate::vector::{Selection, Vector};
 use crate::model::Function;
-use crate::Result;
 
 /// Computes a call.
 pub(super) fn call<'a>(
