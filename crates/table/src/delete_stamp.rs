@@ -153,7 +153,7 @@ impl RowGroup {
     pub fn newest_delete_stamp(&self) -> u64 {
         match self.dead_count() {
             0 => 0,
-            _ => (0..self.row_count()).map(|row| self.deleted(row)).max().unwrap_or_default(),
+            _ => (0..self.row_count()).map(|row| self.deleted(row)).fold(0, u64::max),
         }
     }
 }

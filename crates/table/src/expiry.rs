@@ -111,7 +111,7 @@ impl Segment {
                 // Nothing is known of it.
                 _ => i64::MIN,
             });
-            least.min().unwrap_or(i64::MAX)
+            least.fold(i64::MAX, i64::min)
         })
     }
 

@@ -106,6 +106,7 @@ fn number_bits(value: ValueRef<'_>) -> u64 {
     match value {
         ValueRef::Float32(v) => float_bits(v.into()),
         ValueRef::Float(v) => float_bits(v),
+        // default: only NULL is left, and every NULL hashes alike
         other => other.as_word().map_or(0, i64::cast_unsigned),
     }
 }

@@ -45,12 +45,14 @@ impl Location {
     /// The row's number in its row group.
     #[must_use]
     pub fn row(self) -> usize {
+        // default: 22 bits always fit
         usize::try_from(self.0 & ((1 << ROW_BITS) - 1)).unwrap_or_default()
     }
 }
 
 /// A row's number as sparse words take it.
 pub(crate) fn row_word(row: usize) -> u32 {
+    // default: a row that nothing is known of, and that sparse words refuse
     u32::try_from(row).unwrap_or(u32::MAX)
 }
 

@@ -72,6 +72,7 @@ impl PinnedLocations {
     }
 
     fn words(&self) -> MutexGuard<'_, Vec<u64>> {
+        // default: words are changed one at a time, so that a panic leaves all of them whole
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

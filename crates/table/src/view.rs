@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
 
-use crate::Result;
 use crate::delete_stamp::DeleteStamp;
 pub use crate::forwarding::Forwarding;
 use crate::group::Group;
 use crate::location::Location;
 use crate::segment::Segment;
+use crate::{Error, Result};
 
 /// An open or frozen group, or a segment.
 #[derive(Clone)]
@@ -187,7 +187,9 @@ impl RowGroup {
     /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn row_id(&self, row: usize) -> Result<u64> {
         match self {
-            Self::Group(group) => Ok(group.row_id(row)),
+            Self::Group(group) => group.known_row_id(row).ok_or_else(|| {
+                Error::corrupt(format!("group {}: row {row} has no row id", group.id))
+            }),
             Self::Segment(segment) => segment.row_id(row),
         }
     }
@@ -259,7 +261,14 @@ impl View {
         if esker_log::sabotage::planted("snapshot_sees_new_schema") {
             return Some(&self.schema);
         }
-        Some(self.past.iter().find(|past| at < past.until).map_or(&self.schema, |p| &p.schema))
+        let past = self.past.iter().find(|past| at < past.until);
+        // default: no change came later, so the newest schema is that of the commit
+        Some(past.map_or(&self.schema, |past| &past.schema))
+    }
+
+    /// The first commit whose schema is known.
+    pub(crate) fn known_since(&self) -> u64 {
+        self.schemas_since
     }
 
     /// From `commit`, which came at some moment, on, the table has another schema.
@@ -315,8 +324,7 @@ impl View {
     /// Forgets the schemas that only readers before `oldest` see.
     pub fn forget_schemas(&mut self, oldest: u64) {
         let forgotten = self.past.iter().filter(|past| past.until <= oldest);
-        let since = forgotten.map(|past| past.until).max().unwrap_or_default();
-        self.schemas_since = self.schemas_since.max(since);
+        self.schemas_since = forgotten.map(|past| past.until).fold(self.schemas_since, u64::max);
         self.past.retain(|past| past.until > oldest);
     }
 

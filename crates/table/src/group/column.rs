@@ -52,6 +52,7 @@ impl Heap for ColumnHeap {
     fn bytes(&self, word: u64) -> &[u8] {
         let HeapWord::Long { index } = HeapWord::of(word) else { return self.near.bytes(word) };
         let Some(reference) = self.reference(index) else { return &[] };
+        // default: what `ensure` refuses is empty, since a heap has no errors
         self.files.get(reference.file).map_or(&[], |file| file.bytes(&reference))
     }
 

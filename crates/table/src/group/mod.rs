@@ -68,6 +68,7 @@ impl Group {
     /// How many rows have been published, visible or not.
     #[must_use]
     pub fn row_count(&self) -> usize {
+        // default: it was stored from a usize, so it always fits
         usize::try_from(self.length.load(Ordering::Acquire)).unwrap_or_default()
     }
 
@@ -87,6 +88,7 @@ impl Group {
     #[must_use]
     pub fn newest_commit(&self) -> u64 {
         let runs = self.created.len();
+        // default: without rows there is no commit
         runs.checked_sub(1).and_then(|last| self.created.get(last)).map_or(0, |run| run[1])
     }
 
@@ -126,6 +128,7 @@ impl Group {
         }
         match self.created.get(low) {
             Some([first, _]) if low < runs => {
+                // default: a limit beyond all rows
                 length.min(usize::try_from(first).unwrap_or(usize::MAX))
             }
             _ => length,
@@ -135,7 +138,10 @@ impl Group {
     /// The commit that created a row.
     #[must_use]
     pub fn created(&self, row: usize) -> u64 {
-        self.created.run_of(row).map_or(0, |run| run[1])
+        let run = self.created.run_of(row);
+        debug_assert!(run.is_some(), "row {row} of group {} has no commit", self.id);
+        // default: the run of a row is there before the row is published
+        run.map_or(0, |[_, commit]| commit)
     }
 
     /// True when the row had been created at commit `at`.
@@ -150,7 +156,15 @@ impl Group {
     /// The row id of a row.
     #[must_use]
     pub fn row_id(&self, row: usize) -> u64 {
-        self.row_ids.run_of(row).map_or(0, |[first, id]| id + (row as u64 - first))
+        let row_id = self.known_row_id(row);
+        debug_assert!(row_id.is_some(), "row {row} of group {} has no row id", self.id);
+        // default: the run of a row is there before the row is published
+        row_id.unwrap_or(0)
+    }
+
+    /// The same; `None` for a row that has not been published.
+    pub(crate) fn known_row_id(&self, row: usize) -> Option<u64> {
+        self.row_ids.run_of(row).map(|[first, id]| id + (row as u64 - first))
     }
 
     /// The row that was inserted here with this id; updates are not found.
@@ -253,6 +267,8 @@ impl Group {
     /// The bytes that a word of a column names.
     #[inline]
     pub(crate) fn word_bytes(&self, column: usize, word: u64) -> &[u8] {
+        debug_assert!(column < self.columns.len(), "group {} has no column {column}", self.id);
+        // default: who has a word got it from that column of this group
         self.columns.get(column).map_or(&[], |column| column.word_bytes(word))
     }
 
@@ -269,7 +285,7 @@ impl Group {
     /// The end of the chunk that holds `row`: columns are contiguous up to there.
     #[must_use]
     pub fn chunk_end(&self, row: usize) -> usize {
-        self.columns.first().map_or(row, |c| c.chunk_end(row))
+        esker_arena::chunk_end(row)
     }
 }
 

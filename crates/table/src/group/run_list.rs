@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use esker_arena::{AppendReader, AppendVec, Appender, Arena, Category};
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// Rows of a note.
 const NOTE_ROWS: usize = 32;
@@ -54,7 +54,10 @@ impl RunListWriter {
         if missing == 0 {
             return Ok(());
         }
-        let last = u32::try_from(self.runs.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        let last = self.runs.len().checked_sub(1).and_then(|last| u32::try_from(last).ok());
+        let last = last.ok_or_else(|| {
+            Error::corrupt(format!("{} runs for {rows} rows of a group", self.runs.len()))
+        })?;
         Ok(self.notes.extend_with(missing, |notes| notes.fill(last))?)
     }
 }
@@ -77,6 +80,7 @@ impl RunList {
     pub fn run_of(&self, row: usize) -> Option<[u64; 2]> {
         let note = row / NOTE_ROWS;
         let position = |note| self.notes.get(note).and_then(|run| usize::try_from(run).ok());
+        // default: without a note the search begins with the first run
         let mut low = position(note).unwrap_or(0);
         let mut high = self.runs.len();
         if let Some(next) = position(note + 1) {
@@ -90,6 +94,7 @@ impl RunList {
             let middle = match guesses.next() {
                 Some(_) => {
                     let share = (row - begin) * (high - low) as u64 / (end - begin);
+                    // default: a guess, which is clamped
                     low.saturating_add(usize::try_from(share).unwrap_or(usize::MAX))
                 }
                 None => low.midpoint(high),

@@ -164,6 +164,7 @@ impl GroupWriter {
         let first = self.rows;
         let mut bytes = 0;
         for (i, (column, values)) in self.columns.iter_mut().zip(&batch.columns).enumerate() {
+            // default: a batch whose values all lie in the group has no lists
             let long = long.get(i).map(Vec::as_slice).unwrap_or_default();
             bytes += column.append_column(values, long)?;
         }

@@ -216,6 +216,7 @@ impl Table {
     }
 
     fn places(&self) -> MutexGuard<'_, Vec<Weak<PinnedLocations>>> {
+        // default: nothing panics while the list changes
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -77,6 +77,7 @@ impl Found<'_> {
     fn refuse_large(&self, fields: &[Field]) -> Result<()> {
         let mut needed = 0;
         for field in fields {
+            // default: only long values are large
             needed += self.row_group.long_value(field, self.row)?.map_or(0, |r| r.len);
         }
         let limit = self.arena.limit_bytes();
@@ -116,29 +117,26 @@ impl Table {
         loop {
             let at = read_at();
             let view = self.view.load();
-            let schema = view.schema_at(at);
-            let outcome = match schema {
-                None => EntryOutcome::Stale,
-                Some(_) => self.find_in(&view, key, at)?,
-            };
-            match outcome {
-                EntryOutcome::Found(row_group, row) => {
-                    let schema = schema.unwrap_or(&view.schema);
-                    let found = self.found(schema, (row_group, row), view.as_of_until(at));
-                    return take(found).map(Some);
+            if let Some(schema) = view.schema_at(at) {
+                match self.find_in(&view, key, at)? {
+                    EntryOutcome::Found(row_group, row) => {
+                        let found = self.found(schema, (row_group, row), view.as_of_until(at));
+                        return take(found).map(Some);
+                    }
+                    EntryOutcome::Absent => return Ok(None),
+                    EntryOutcome::Stale => {}
                 }
-                EntryOutcome::Absent => return Ok(None),
-                // What leads from newer versions back to commit `at` is gone: the caller, who has
-                // not registered `at`, begins again at a newer commit.
-                EntryOutcome::Stale if self.link_horizon() > at => return Ok(None),
-                // A location was taken from a view that was there by then.
-                EntryOutcome::Stale
-                    if stale.as_ref().is_some_and(|stale| Arc::ptr_eq(stale, &view)) =>
-                {
-                    return Err(Error::corrupt("a version of a row leads nowhere"));
-                }
-                EntryOutcome::Stale => stale = Some(Arc::clone(&view)),
             }
+            // What leads from newer versions back to commit `at` is gone: the caller, who has not
+            // registered `at`, begins again at a newer commit.
+            if self.link_horizon() > at {
+                return Ok(None);
+            }
+            // A location was taken from a view that was there by then.
+            if stale.as_ref().is_some_and(|stale| Arc::ptr_eq(stale, &view)) {
+                return Err(Error::corrupt("a version of a row leads nowhere"));
+            }
+            stale = Some(Arc::clone(&view));
         }
     }
 

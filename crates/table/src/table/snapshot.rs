@@ -98,10 +98,16 @@ impl Table {
     ) -> Result<TableSnapshot> {
         // The view goes with the places: it knows where all of them lead.
         let located = overlay.places.as_ref().map(|places| places.locate());
-        let view =
-            located.as_ref().map_or_else(|| self.view(), |located| Arc::clone(located.view()));
+        let view = match &located {
+            Some(located) => Arc::clone(located.view()),
+            None => self.view(),
+        };
         // The commit is registered, so its schema is known.
-        let schema = Arc::clone(view.schema_at(at).unwrap_or(&view.schema));
+        let forgotten = || {
+            let (name, since) = (self.name(), view.known_since());
+            Error::corrupt(format!("table {name:?}: no schema of commit {at}, before {since}"))
+        };
+        let schema = Arc::clone(view.schema_at(at).ok_or_else(forgotten)?);
         let now = now.first(view.as_of_until(at));
         let mut hidden = hidden_rows(located.as_ref(), &overlay.hidden)?;
         drop(located);
@@ -451,6 +457,7 @@ impl SnapshotPart {
             RowGroup::Segment(segment) => segment.long_bytes(),
         };
         let rows = LONG_BYTES_AT_ONCE.saturating_mul(self.row_group.row_count() as u64);
+        // default: no limit without long values, and none that a usize cannot count
         rows.checked_div(bytes).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX))
     }
 
@@ -502,9 +509,11 @@ impl SnapshotPart {
 
     /// The hidden rows among some.
     fn hidden_within(&self, rows: &Range<usize>) -> &[usize] {
+        // default: without a list no row is hidden
         let hidden = self.hidden.as_deref().unwrap_or_default();
         let start = hidden.partition_point(|row| *row < rows.start);
         let end = hidden.partition_point(|row| *row < rows.end);
+        // default: only a range without rows has its end before its start
         hidden.get(start..end).unwrap_or_default()
     }
 

@@ -326,14 +326,16 @@ impl Table {
     /// behind the other.
     ///
     /// # Errors
-    /// `OverBudget` when the arena is full, `Corrupt` for damage.
+    /// `OverBudget` when the arena is full, `Corrupt` for damage, or where there is no such row.
     pub fn enter_unique(&self, location: Location, older: Option<Location>) -> Result<()> {
         let uniques = self.uniques.load();
         if uniques.is_empty() {
             return Ok(());
         }
         let view = self.view.load();
-        let Some(row_group) = view.row_group(location.row_group()) else { return Ok(()) };
+        let row_group = view.row_group(location.row_group()).ok_or_else(|| {
+            Error::corrupt(format!("table {}: {location:?} is not in the view", self.id.0))
+        })?;
         for keys in uniques.iter() {
             let Some(hash) = keys.hash_at(self, &view.schema, row_group, location.row())? else {
                 continue;

@@ -252,6 +252,7 @@ impl TableWriter {
             view.row_groups.iter().filter(|row_group| !left_out.contains(&row_group.id()))
         {
             let rows = match row_group {
+                // default: none was inserted there with this id
                 RowGroup::Group(group) => group.fresh_row(row_id).map_or(0..0, |row| row..row + 1),
                 RowGroup::Segment(segment) => segment.rows_with_id(row_id)?,
             };
@@ -424,7 +425,7 @@ impl TableWriter {
         debug_assert!(!self.table.schema().has_unique_values(), "batches have nothing to index");
         let group = self.group(new_row_group)?;
         group.push_batch((batch, long), first_row_id, commit)?;
-        self.table.add_live_rows(i64::try_from(batch.len()).unwrap_or_default());
+        self.table.add_live_rows((batch.len() as u64).cast_signed());
         Ok(())
     }
 
@@ -462,6 +463,7 @@ impl TableWriter {
     fn group(&mut self, new_row_group: &mut dyn FnMut() -> u64) -> Result<&mut GroupWriter> {
         if self.group.is_none() {
             let mut view = (*self.table.view()).clone();
+            // default: rows are of the newest schema
             let schema = self.group_schema.as_ref().unwrap_or(&view.schema);
             let group = GroupWriter::create(&self.table.arena, new_row_group(), schema)?;
             view.insert(RowGroup::Group(Arc::clone(group.group())));
@@ -510,6 +512,7 @@ impl TableWriter {
     /// The schema of the rows that are restored now.
     #[must_use]
     pub fn restores_as(&self) -> Arc<Schema> {
+        // default: rows are of the newest schema
         self.group_schema.clone().unwrap_or_else(|| self.table.schema())
     }
 
@@ -535,6 +538,7 @@ pub fn describe_key(schema: &Schema, key: &[ValueRef<'_>]) -> String {
     let fields = schema.key_positions().iter().filter_map(|p| schema.fields().get(*p));
     let pairs: Vec<String> = fields.zip(key).map(|(f, v)| format!("{} = {v}", f.name)).collect();
     if pairs.is_empty() {
+        // default: an error that was given no key says NULL
         return format!("row id {}", key.first().copied().unwrap_or_default());
     }
     format!("key {}", pairs.join(", "))
