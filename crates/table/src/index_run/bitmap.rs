@@ -22,7 +22,7 @@ use esker_format::{
 use esker_log::sabotage::planted;
 
 use super::build::write_list;
-use super::grams::number;
+use super::grams::{number, row_limit};
 use super::{IndexRun, RunSource};
 use crate::rewrite::SegmentSink;
 use crate::segment::Segment;
@@ -61,6 +61,7 @@ impl Gathered {
             }
             let number = numbers.of(column, at);
             if number == values.len() {
+                // default: numbers have none, and `VALUES_MAX` is their bound
                 byte_count += column.value(at).as_bytes().map_or(0, <[u8]>::len);
                 if number == VALUES_MAX || byte_count > VALUE_BYTES_MAX {
                     return None;
@@ -140,6 +141,7 @@ pub(super) fn write(
     let column = source.column(indexed)?;
     let mut values = Column::empty(indexed.data_type);
     let (mut counts, mut rows) = (Column::empty(COUNT.1), Column::empty(ROWS.1));
+    // default: too many values have none, and the run says so
     let gathered = Gathered::of(&column).map_or_else(Vec::new, |gathered| gathered.values);
     for (first, postings) in &gathered {
         values.push(column.value(*first))?;
@@ -193,8 +195,7 @@ impl IndexRun {
     pub fn add_rows_of_value(&self, value: usize, rows: usize, bits: &mut [u64]) -> Result<()> {
         let field = field(ROWS);
         let column = self.entries.column(&field, value..value + 1)?;
-        let rows = u32::try_from(rows).unwrap_or(u32::MAX);
-        let added = add_to(column.bytes(0), rows, bits);
+        let added = add_to(column.bytes(0), row_limit(rows), bits);
         Ok(added.map_err(|e| e.at(format_args!("index {:?}", self.index.name)))?)
     }
 
@@ -216,7 +217,7 @@ impl IndexRun {
         if found.len != values.len() {
             return Err(wrong(&format!("{} values, expected {}", found.len, values.len())));
         }
-        let most = u32::try_from(owner.row_count()).unwrap_or(u32::MAX);
+        let most = row_limit(owner.row_count());
         let rows_field = field(ROWS);
         for (at, (first, postings)) in values.iter().enumerate() {
             let rows = self.entries.column(&rows_field, at..at + 1)?;

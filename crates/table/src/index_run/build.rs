@@ -10,9 +10,9 @@ use super::sort::sorted_rows;
 use super::{
     IndexRun, KEY_BYTES_MAX, ROW_FIELD, bitmap, document_text, grams, path_field, run_file_id,
 };
-use crate::Result;
 use crate::rewrite::SegmentSink;
 use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter};
+use crate::{Error, Result};
 
 /// Where the values of a segment come from.
 pub trait RunSource {
@@ -68,7 +68,7 @@ pub fn write_run(
         let (id, column) = match part.path.is_empty() {
             true => (field.id, source.column(field)?),
             false => match extracted.next() {
-                Some(texts) => (path_field(number), ColumnSlice::from(texts)),
+                Some(texts) => (path_field(number)?, ColumnSlice::from(texts)),
                 None => continue,
             },
         };
@@ -79,12 +79,12 @@ pub fn write_run(
         true => by.iter().map(|(column, _)| (*column, false)).collect(),
         false => by,
     };
-    let mut order = sorted_rows(rows, &by);
+    let mut order = sorted_rows(rows, &by).map_err(|e| at_segment(index, segment, e))?;
     if planted("run_not_sorted") {
         order.sort_unstable();
     }
     let id = run_file_id(segment, index.id);
-    let count = u32::try_from(rows).unwrap_or(u32::MAX);
+    let count = entry_count(index, rows)?;
     let schema_version = schema.version();
     let spec = SegmentSpec {
         database,
@@ -128,8 +128,8 @@ pub(super) fn write_list(
     rows: usize,
     sink: &mut dyn SegmentSink,
 ) -> Result<IndexRun> {
-    let count = columns.first().map_or(0, |(_, column)| column.len());
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    // default: a list without columns has no entries
+    let count = entry_count(index, columns.first().map_or(0, |(_, column)| column.len()))?;
     let id = run_file_id(segment, index.id);
     let schema_version = schema.version();
     let spec = SegmentSpec {
@@ -147,6 +147,15 @@ pub(super) fn write_list(
         sink.pause();
     }
     finish(writer, (id, count), index, rows, sink)
+}
+
+fn entry_count(index: &Index, count: usize) -> Result<u32> {
+    u32::try_from(count)
+        .map_err(|_| Error::corrupt(format!("index {:?}: {count} entries", index.name)))
+}
+
+fn at_segment(index: &Index, segment: u64, error: Error) -> Error {
+    error.at(format_args!("index {:?}, segment {segment}", index.name))
 }
 
 fn finish(

@@ -31,18 +31,21 @@ pub(super) fn sorted_rows(column: &ColumnSlice<'_>) -> Vec<u32> {
     let mut work = Vec::new();
     push_equal(&mut work, &items, 0, CHUNK_BYTES);
     while let Some(Equal { items: range, depth }) = work.pop() {
-        let first = range.start;
+        let end = range.end;
         let Some(equal) = items.get_mut(range) else { continue };
-        let ended = sort_from(column, equal, depth);
-        let rest = equal.get(ended..).unwrap_or_default();
-        push_equal(&mut work, rest, first + ended, depth + CHUNK_BYTES);
+        let rest = sort_from(column, equal, depth);
+        push_equal(&mut work, rest, end - rest.len(), depth + CHUNK_BYTES);
     }
     items.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Sorts rows that are equal before `depth` by the chunk there, behind those that have ended; how
-/// many these are.
-fn sort_from(column: &ColumnSlice<'_>, items: &mut [(u64, u32)], depth: usize) -> usize {
+/// Sorts rows that are equal before `depth` by the chunk there, behind those that have ended, and
+/// gives those that have not.
+fn sort_from<'i>(
+    column: &ColumnSlice<'_>,
+    items: &'i mut [(u64, u32)],
+    depth: usize,
+) -> &'i [(u64, u32)] {
     let mut ended = 0;
     for (key, row) in &mut *items {
         let bytes = column.bytes(*row as usize);
@@ -59,7 +62,7 @@ fn sort_from(column: &ColumnSlice<'_>, items: &mut [(u64, u32)], depth: usize) -
     let (short, rest) = items.split_at_mut(ended);
     short.sort_unstable();
     rest.sort_unstable();
-    ended
+    rest
 }
 
 /// Notes runs of equal chunks; `first` is where `items` begin.
@@ -76,6 +79,7 @@ fn push_equal(work: &mut Vec<Equal>, items: &[(u64, u32)], first: usize, depth: 
 
 /// Eight bytes from `depth` on as a number in the same order.
 fn chunk(bytes: &[u8], depth: usize) -> u64 {
+    // default: where a string has ended there are zeros
     let rest = bytes.get(depth..).unwrap_or_default();
     match rest.first_chunk() {
         Some(eight) => u64::from_le_bytes(*eight).swap_bytes(),

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::IndexRun;
-use crate::Result;
 use crate::segment::Segment;
+use crate::{Error, Result};
 
 /// Ranges of at most one entry in this many are counted row by row instead.
 pub(super) const TEST_SHARE: usize = 64;
@@ -41,13 +41,15 @@ impl DeadEntries {
     }
 
     /// How many of some entries are dead for a reader at commit `at`.
-    pub fn count(&self, entries: Range<usize>, at: u64) -> usize {
+    pub fn count(&self, entries: Range<usize>, at: u64) -> Result<usize> {
         let start = self.entries.partition_point(|e| (*e as usize) < entries.start);
         let end = self.entries.partition_point(|e| (*e as usize) < entries.end);
         if self.newest <= at {
-            return end - start;
+            return Ok(end - start);
         }
-        let commits = self.commits.get(start..end).unwrap_or_default();
-        commits.iter().filter(|commit| **commit <= at).count()
+        let Some(commits) = self.commits.get(start..end) else {
+            return Err(Error::corrupt(format!("no commits of dead entries {start}..{end}")));
+        };
+        Ok(commits.iter().filter(|commit| **commit <= at).count())
     }
 }

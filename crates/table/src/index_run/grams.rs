@@ -120,11 +120,8 @@ impl IndexRun {
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn gram_count(&self, gram: u32) -> Result<usize> {
-        let count = self.find_gram(gram)?.map(|at| {
-            let count = number(self.entries.value(&field(COUNT), at)?)?;
-            Ok::<_, Error>(count as usize)
-        });
-        count.unwrap_or(Ok(0))
+        let Some(at) = self.find_gram(gram)? else { return Ok(0) };
+        Ok(number(self.entries.value(&field(COUNT), at)?)? as usize)
     }
 
     /// The rows that have a gram, rising, of a segment of `rows` rows.
@@ -135,7 +132,7 @@ impl IndexRun {
         let Some(at) = self.find_gram(gram)? else { return Ok(Vec::new()) };
         let field = field(ROWS);
         let column = self.entries.column(&field, at..at + 1)?;
-        let found = decode(column.bytes(0), u32::try_from(rows).unwrap_or(u32::MAX));
+        let found = decode(column.bytes(0), row_limit(rows));
         Ok(found.map_err(|e| e.at(format_args!("index {:?}", self.index.name)))?)
     }
 
@@ -154,13 +151,19 @@ impl IndexRun {
         for (gram, postings) in gathered.iter() {
             count += 1;
             let (rows, most) = (self.gram_rows(gram, owner.row_count())?, owner.row_count());
-            let expected = decode(&postings.encode(), u32::try_from(most).unwrap_or(u32::MAX))?;
+            let expected = decode(&postings.encode(), row_limit(most))?;
             if rows != expected || self.gram_count(gram)? != rows.len() {
                 return Err(wrong(gram));
             }
         }
         if count + 1 == self.entries.row_count() { Ok(()) } else { Err(wrong(END)) }
     }
+}
+
+/// What the numbers of the rows of a segment are below.
+pub(super) fn row_limit(rows: usize) -> u32 {
+    // default: a limit beyond all row numbers
+    u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
 pub(super) fn number(value: ValueRef<'_>) -> Result<u32> {

@@ -43,13 +43,14 @@ use esker_format::order_key::{Key, KeyRange, key};
 use esker_format::schema::{INDEX_IDS_MAX, Index, IndexField, IndexId, IndexKind};
 use esker_format::{Data, DataType, Field, FieldId, Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
-use esker_vfs::sync::Mutex;
+use esker_vfs::sync::{Mutex, MutexGuard};
 
 use super::{Error, Result};
 use crate::segment::Segment;
 pub use bitmap::VALUES_MAX;
 pub use build::{RunSource, write_run};
 use dead::DeadEntries;
+use grams::number;
 use search::Probe;
 
 /// The longest stored value of a text or byte string, in bytes; what is longer is cut.
@@ -59,16 +60,14 @@ pub const KEY_BYTES_MAX: usize = 64;
 const ROW_FIELD: FieldId = FieldId(u16::MAX);
 
 /// The field number under which a run stores the texts of its field number `number`, a path.
-fn path_field(number: usize) -> FieldId {
-    FieldId(ROW_FIELD.0 - 1 - u16::try_from(number).unwrap_or_default())
+fn path_field(number: usize) -> Result<FieldId> {
+    let below = u16::try_from(number).ok().and_then(|number| (ROW_FIELD.0 - 1).checked_sub(number));
+    below.map(FieldId).ok_or_else(|| Error::corrupt(format!("field {number} of an index")))
 }
 
 /// The text at the end of a path into a document.
 fn document_text(document: ValueRef<'_>, path: &[String]) -> Option<String> {
-    if document.is_null() {
-        return None;
-    }
-    let document = Json::document(document.as_bytes().unwrap_or_default());
+    let document = Json::document(document.as_bytes()?);
     document.text_at(path.iter().map(String::as_str))
 }
 
@@ -114,8 +113,11 @@ impl IndexRun {
             return Err(Error::corrupt(message));
         }
         let row_field = Field::new(ROW_FIELD, "row".to_owned(), DataType::U32, false);
-        let path = |number| Field::new(path_field(number), String::new(), DataType::Text, true);
-        let paths = (0..index.fields.len()).map(path).collect();
+        let path = |number| {
+            let id = path_field(number)?;
+            Ok(Field::new(id, String::new(), DataType::Text, true))
+        };
+        let paths = (0..index.fields.len()).map(path).collect::<Result<_>>()?;
         let (dead, firsts) = (Mutex::new(None), OnceLock::new());
         Ok(Self { index, entries, row_field, paths, dead, firsts })
     }
@@ -170,7 +172,11 @@ impl IndexRun {
         let column = self.entries.column(&self.row_field, entries)?;
         Ok(match column.data {
             Data::U32(rows) => rows.into(),
-            _ => (0..column.len).map(|i| row_number(column.value(i))).collect::<Vec<_>>().into(),
+            _ => {
+                let rows: Result<Vec<_>> =
+                    (0..column.len).map(|i| number(column.value(i))).collect();
+                rows.map_err(|e| e.at(format_args!("index {:?}", self.index.name)))?.into()
+            }
         })
     }
 
@@ -187,13 +193,14 @@ impl IndexRun {
         number: usize,
         range: &KeyRange<'_>,
     ) -> Result<Range<usize>> {
-        let part = self.index.fields.get(number);
-        let Some((part, field)) = part.and_then(|p| Some((p, schema.field_of(p.field)?))) else {
+        let part = self.index.fields.get(number).zip(self.paths.get(number));
+        let part = part.and_then(|(part, texts)| Some((part, texts, schema.field_of(part.field)?)));
+        let Some((part, texts, documents)) = part else {
             let message = format!("index {:?} has no field {number}", self.index.name);
             return Err(Error::corrupt(message));
         };
-        let (documents, path) = (field, part.path.as_slice());
-        let field = if path.is_empty() { field } else { self.paths.get(number).unwrap_or(field) };
+        let path = part.path.as_slice();
+        let field = if path.is_empty() { documents } else { texts };
         if let KeyRange::Keys(least, greatest) = range
             && number == 0
             && within == (0..self.len())
@@ -227,14 +234,16 @@ impl IndexRun {
                     |value: &[u8], entry| probe.is_below(value, entry, least),
                     |value: &[u8], entry| probe.is_above(value, entry, greatest),
                 );
-                let bytes = |value: ValueRef<'_>| value.as_bytes().unwrap_or_default().to_vec();
                 let (mut start, mut end);
+                let rest;
                 if descending {
-                    start = probe.first(values.clone(), |v, e| above(&bytes(v), e))?;
-                    end = probe.first_near(start..values.end, |v, e| Ok(!below(&bytes(v), e)?))?;
+                    start = probe.first(values.clone(), |v, e| above(probe.bytes(v)?, e))?;
+                    rest = start..values.end;
+                    end = probe.first_near(rest, |v, e| Ok(!below(probe.bytes(v)?, e)?))?;
                 } else {
-                    start = probe.first(values.clone(), |v, e| below(&bytes(v), e))?;
-                    end = probe.first_near(start..values.end, |v, e| Ok(!above(&bytes(v), e)?))?;
+                    start = probe.first(values.clone(), |v, e| below(probe.bytes(v)?, e))?;
+                    rest = start..values.end;
+                    end = probe.first_near(rest, |v, e| Ok(!above(probe.bytes(v)?, e)?))?;
                 }
                 // An empty range: its end lies before its start.
                 end = end.max(start);
@@ -265,17 +274,23 @@ impl IndexRun {
             return Ok(self.rows(entries)?.iter().filter(is_visible).count());
         }
         let dead = self.dead_entries(owner)?;
-        Ok(entries.len() - dead.count(entries, at))
+        let count = dead.count(entries.clone(), at);
+        let count = count.map_err(|e| e.at(format_args!("index {:?}", self.index.name)))?;
+        Ok(entries.len() - count)
     }
 
     /// True when somebody has looked for the dead entries since the last row died.
     fn knows_dead_entries(&self, owner: &Segment) -> bool {
-        let kept = self.dead.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.as_ref().is_some_and(|dead| dead.is_of(owner))
+        self.kept_dead().as_ref().is_some_and(|dead| dead.is_of(owner))
+    }
+
+    fn kept_dead(&self) -> MutexGuard<'_, Option<Arc<DeadEntries>>> {
+        // default: a list is put there when it is whole
+        self.dead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn dead_entries(&self, owner: &Segment) -> Result<Arc<DeadEntries>> {
-        let mut kept = self.dead.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept_dead();
         match kept.as_ref().filter(|dead| dead.is_of(owner)) {
             Some(dead) => Ok(Arc::clone(dead)),
             None => {
@@ -321,6 +336,7 @@ impl IndexRun {
                 let value = owner.value(field, *row as usize)?;
                 let value = match part.path.is_empty() {
                     true => value.to_owned(),
+                    // default: a document without a text there is entered as NULL
                     false => document_text(value, &part.path).map_or(Value::Null, Value::Text),
                 };
                 let found = self.entries.value(stored, entry)?;
@@ -353,11 +369,4 @@ fn compare(a: &[Value], b: &[Value], fields: &[(&Field, &Field, &IndexField)]) -
         }
     }
     Ordering::Equal
-}
-
-fn row_number(value: ValueRef<'_>) -> u32 {
-    match value {
-        ValueRef::Uint(row) => u32::try_from(row).unwrap_or(u32::MAX),
-        _ => u32::MAX,
-    }
 }

@@ -1,30 +1,37 @@
 //! Sorting rows by whole numbers without comparing them: by counting.
 //!
-//! Few different numbers are counted once, and each row goes straight to its place. Others are
+//! Numbers of 16 bits are counted once, and each row goes straight to its place. Others are
 //! packed with their positions into words of 64 bits, which are moved by one byte of the number
 //! after the other, the lowest first (a radix sort from the least significant digit). Of numbers
 //! that do not fit beside a position the highest bits are sorted so; what these leave equal is
 //! compared.
 
+use crate::{Error, Result};
+
 /// Bits of a position in a packed word.
 const POSITION_BITS: u32 = 22;
-/// Numbers below this are counted.
-const COUNTED_MAX: u64 = 1 << 16;
-const DIGIT_BITS: u32 = 8;
+const DIGIT_BITS: u32 = u8::BITS;
 const DIGITS: usize = 1 << DIGIT_BITS;
 
 /// Sorts rows by their rank, which is at most `greatest`; equal ones keep their order.
-pub(super) fn sort_by_rank(order: &[u32], rank: impl Fn(u32) -> u64, greatest: u64) -> Vec<u32> {
+///
+/// # Errors
+/// `Corrupt` when a rank is greater.
+pub(super) fn sort_by_rank(
+    order: &[u32],
+    rank: impl Fn(u32) -> u64,
+    greatest: u64,
+) -> Result<Vec<u32>> {
     if order.is_sorted_by_key(|row| rank(*row)) {
-        return order.to_vec();
+        return Ok(order.to_vec());
     }
-    if greatest < COUNTED_MAX {
+    if let Ok(greatest) = u16::try_from(greatest) {
         return counted(order, rank, greatest);
     }
     if order.len() > 1 << POSITION_BITS {
         let mut sorted = order.to_vec();
         sorted.sort_by_key(|row| rank(*row));
-        return sorted;
+        return Ok(sorted);
     }
     let bits = u64::BITS - greatest.leading_zeros();
     let dropped = bits.saturating_sub(u64::BITS - POSITION_BITS);
@@ -33,11 +40,13 @@ pub(super) fn sort_by_rank(order: &[u32], rank: impl Fn(u32) -> u64, greatest: u
         words.push(rank(*row) >> dropped << POSITION_BITS | position);
     }
     let words = by_digits(words, POSITION_BITS, bits - dropped);
-    let row_of = |word: u64| {
-        let position = usize::try_from(word & ((1 << POSITION_BITS) - 1)).unwrap_or(usize::MAX);
-        order.get(position).copied().unwrap_or(u32::MAX)
-    };
-    let mut sorted: Vec<u32> = words.iter().map(|word| row_of(*word)).collect();
+    let mut sorted = Vec::with_capacity(order.len());
+    for word in &words {
+        let position = word & ((1 << POSITION_BITS) - 1);
+        let row = usize::try_from(position).ok().and_then(|position| order.get(position));
+        let missing = || Error::corrupt(format!("no row {position} of {}", order.len()));
+        sorted.push(*row.ok_or_else(missing)?);
+    }
     if dropped > 0 {
         let mut start = 0;
         for equal in words.chunk_by(|a, b| a >> POSITION_BITS == b >> POSITION_BITS) {
@@ -48,29 +57,30 @@ pub(super) fn sort_by_rank(order: &[u32], rank: impl Fn(u32) -> u64, greatest: u
             start += equal.len();
         }
     }
-    sorted
+    Ok(sorted)
 }
 
 /// Each row goes to where the rows of lower rank end.
-fn counted(order: &[u32], rank: impl Fn(u32) -> u64, greatest: u64) -> Vec<u32> {
-    let slot = |row: u32| usize::try_from(rank(row)).unwrap_or(usize::MAX);
-    let mut ends = vec![0u32; usize::try_from(greatest).unwrap_or_default() + 1];
+fn counted(order: &[u32], rank: impl Fn(u32) -> u64, greatest: u16) -> Result<Vec<u32>> {
+    let beyond = |rank: u64| Error::corrupt(format!("a rank of {rank}, at most {greatest}"));
+    let mut ends = vec![0u32; usize::from(greatest) + 1];
     for row in order {
-        if let Some(count) = ends.get_mut(slot(*row)) {
-            *count += 1;
-        }
+        let rank = rank(*row);
+        *slot(&mut ends, rank).ok_or_else(|| beyond(rank))? += 1;
     }
     to_starts(&mut ends);
     let mut sorted = vec![0; order.len()];
     for row in order {
-        if let Some(at) = ends.get_mut(slot(*row)) {
-            if let Some(place) = sorted.get_mut(*at as usize) {
-                *place = *row;
-            }
-            *at += 1;
-        }
+        let rank = rank(*row);
+        let at = slot(&mut ends, rank).ok_or_else(|| beyond(rank))?;
+        *sorted.get_mut(*at as usize).ok_or_else(|| beyond(rank))? = *row;
+        *at += 1;
     }
-    sorted
+    Ok(sorted)
+}
+
+fn slot(slots: &mut [u32], rank: u64) -> Option<&mut u32> {
+    slots.get_mut(usize::try_from(rank).ok()?)
 }
 
 /// Counts become the places where each digit begins.
@@ -87,7 +97,8 @@ fn to_starts(counts: &mut [u32]) {
 fn by_digits(mut words: Vec<u64>, low: u32, bits: u32) -> Vec<u64> {
     let passes = bits.div_ceil(DIGIT_BITS);
     let digit = |word: u64, pass: u32| {
-        usize::try_from(word >> (low + pass * DIGIT_BITS)).unwrap_or_default() % DIGITS
+        let [digit, ..] = (word >> (low + pass * DIGIT_BITS)).to_le_bytes();
+        usize::from(digit)
     };
     let mut counts = vec![[0u32; DIGITS]; passes as usize];
     for word in &words {
@@ -130,7 +141,7 @@ mod tests {
             let ranks: Vec<u64> = ranks.iter().map(|rank| rank >> shift).collect();
             let greatest = ranks.iter().copied().max().unwrap_or_default();
             let order: Vec<u32> = (0..u32::try_from(ranks.len()).unwrap()).rev().collect();
-            let sorted = sort_by_rank(&order, |row| ranks[row as usize], greatest);
+            let sorted = sort_by_rank(&order, |row| ranks[row as usize], greatest).unwrap();
             let mut wanted = order;
             wanted.sort_by_key(|row| ranks[*row as usize]);
             prop_assert_eq!(sorted, wanted);

@@ -20,13 +20,17 @@ impl Ranks {
             Data::Narrowed { codes, .. } => Self::of_codes(column, codes),
             Data::Constant(_) => Self { ranks: vec![0; column.len], greatest: 0 },
             _ if column.data_type.is_variable() => Self::of_bytes(column),
+            // default: numbers that do not lie as their type stores them, or are far apart
             _ => Self::of_words(column).unwrap_or_else(|| Self::of_keys(column)),
         }
     }
 
     /// The rank of a row; of a descending column, in which NULL is last all the same.
     pub fn rank(&self, row: u32, descending: bool) -> u64 {
-        let rank = self.ranks.get(row as usize).copied().unwrap_or(u64::MAX);
+        let rank = self.ranks.get(row as usize).copied();
+        debug_assert!(rank.is_some(), "row {row} of {} has no rank", self.ranks.len());
+        // default: each row of the column has one
+        let rank = rank.unwrap_or(u64::MAX);
         if descending && rank <= self.greatest { self.greatest - rank } else { rank }
     }
 
@@ -47,7 +51,7 @@ impl Ranks {
     /// Ranks of which those of rows that are NULL mean nothing.
     fn with_nulls(column: &ColumnSlice<'_>, mut ranks: Vec<u64>) -> Self {
         if matches!(column.validity, Validity::AllValid) {
-            let greatest = ranks.iter().copied().max().unwrap_or_default();
+            let greatest = ranks.iter().copied().fold(0, u64::max);
             return Self { ranks, greatest };
         }
         let mut greatest = 0;
@@ -100,6 +104,7 @@ impl Ranks {
         match span {
             Some(span) if span < u64::MAX - 1 => {
                 let rank = |k: &Option<Key>| match k {
+                    // default: no key is further from the least than the greatest is
                     Some(k) => u64::try_from(k - least).unwrap_or(span),
                     None => span + 1,
                 };
@@ -154,6 +159,7 @@ fn words(column: &ColumnSlice<'_>) -> Option<Vec<u64>> {
         values.iter().map(|v| (*v).into()).collect()
     }
     fn floats(values: impl Iterator<Item = f64>) -> Vec<u64> {
+        // default: the keys of floats have 64 bits
         let word = |v| i64::try_from(float_key(v)).unwrap_or(i64::MAX);
         values.map(|v| word(v).cast_unsigned() ^ 1 << 63).collect()
     }

@@ -10,8 +10,8 @@ use esker_format::{Field, ValueRef};
 use esker_log::sabotage::planted;
 
 use super::{IndexRun, KEY_BYTES_MAX, document_text};
-use crate::Result;
 use crate::segment::Segment;
+use crate::{Error, Result};
 
 /// A search in one field of a run.
 pub(super) struct Probe<'a> {
@@ -88,18 +88,33 @@ impl<'a> Probe<'a> {
         if stored.len() + 3 < KEY_BYTES_MAX || planted("run_trusts_cut_values") {
             return Ok(stored.cmp(bytes));
         }
+        // default: fewer bytes than are stored are compared as they are
         match stored.cmp(bytes.get(..stored.len()).unwrap_or(bytes)) {
             Ordering::Equal => {
-                let row = self.run.rows(entry..entry + 1)?.first().copied().unwrap_or(u32::MAX);
-                let value = self.owner.value(self.documents, row as usize)?;
+                let rows = self.run.rows(entry..entry + 1)?;
+                let row = rows.first().ok_or_else(|| self.missing("a row", entry))?;
+                let value = self.owner.value(self.documents, *row as usize)?;
                 if self.path.is_empty() {
-                    return Ok(value.as_bytes().unwrap_or_default().cmp(bytes));
+                    return Ok(self.bytes(value)?.cmp(bytes));
                 }
-                let text = document_text(value, self.path).unwrap_or_default();
-                Ok(text.as_bytes().cmp(bytes))
+                let text = document_text(value, self.path);
+                Ok(text.ok_or_else(|| self.missing("a text", entry))?.as_bytes().cmp(bytes))
             }
             order => Ok(order),
         }
+    }
+
+    /// The bytes of a value that is not NULL, of a field of texts or byte strings.
+    pub(super) fn bytes<'v>(&self, value: ValueRef<'v>) -> Result<&'v [u8]> {
+        value.as_bytes().ok_or_else(|| {
+            let (name, kind) = (&self.run.index.name, value.kind_name());
+            Error::corrupt(format!("index {name:?}: a {kind} among texts or byte strings"))
+        })
+    }
+
+    fn missing(&self, what: &str, entry: usize) -> Error {
+        let (name, segment) = (&self.run.index.name, self.owner.id());
+        Error::corrupt(format!("index {name:?}, segment {segment}: entry {entry} lacks {what}"))
     }
 
     pub(super) fn is_below(

@@ -9,22 +9,29 @@ use esker_format::{ColumnSlice, Data};
 use super::bytes_order;
 use super::radix::sort_by_rank;
 use super::ranks::Ranks;
+use crate::{Error, Result};
 
 /// The rows in the order of some columns, each with whether its greatest value comes first; NULL
 /// last, ties by row.
-pub(super) fn sorted_rows(len: usize, columns: &[(ColumnSlice<'_>, bool)]) -> Vec<u32> {
+///
+/// # Errors
+/// `Corrupt` when the columns do not have so many rows.
+pub(super) fn sorted_rows(len: usize, columns: &[(ColumnSlice<'_>, bool)]) -> Result<Vec<u32>> {
+    if let Some((column, _)) = columns.iter().find(|(column, _)| column.len != len) {
+        return Err(Error::corrupt(format!("a column of {} rows, expected {len}", column.len)));
+    }
     if let [(column, false)] = columns
         && column.data_type.is_variable()
         && !matches!(column.data, Data::Dictionary { .. } | Data::Constant(_))
     {
-        return by_bytes(column);
+        return Ok(by_bytes(column));
     }
-    let mut order: Vec<u32> = (0..u32::try_from(len).unwrap_or(u32::MAX)).collect();
+    let mut order: Vec<u32> = (0..len).zip(0u32..).map(|(_, row)| row).collect();
     for (column, descending) in columns.iter().rev() {
         let ranks = Ranks::of(column);
-        order = sort_by_rank(&order, |row| ranks.rank(row, *descending), ranks.greatest());
+        order = sort_by_rank(&order, |row| ranks.rank(row, *descending), ranks.greatest())?;
     }
-    order
+    Ok(order)
 }
 
 fn by_bytes(column: &ColumnSlice<'_>) -> Vec<u32> {

@@ -50,7 +50,7 @@ impl IndexRun {
         }
         // The zones in which the two ends lie.
         let first = firsts.partition_point(|number| *number < low).saturating_sub(1);
-        let rest = firsts.get(first..).unwrap_or_default();
+        let Some(rest) = firsts.get(first..) else { return Ok(None) };
         let beyond = match rest.get(1) {
             Some(next) if *next > high => 1,
             _ => rest.partition_point(|number| *number <= high).max(1),
@@ -76,7 +76,8 @@ impl IndexRun {
     ) -> Result<Option<Range<usize>>> {
         let start = zone * ZONE_ROWS;
         let entries = start..self.entries.row_count().min(start + ZONE_ROWS);
-        let first = firsts.get(zone).copied().unwrap_or_default();
+        let Some(first) = firsts.get(zone).copied() else { return Ok(None) };
+        // default: a guess of the last zone, behind which nothing is known
         let next = firsts.get(zone + 1).copied().unwrap_or(first.saturating_add(1));
         let bounds = (first.into(), next.into());
         let column = self.entries.column(field, entries)?;
@@ -131,6 +132,7 @@ fn is_whole(data_type: DataType) -> bool {
 }
 
 fn clamped(key: Key) -> i64 {
+    // default: the bound on its side
     i64::try_from(key).unwrap_or(if key < 0 { i64::MIN } else { i64::MAX })
 }
 
@@ -212,14 +214,14 @@ fn start_of<T: Copy + Ord>(numbers: &[T], least: T, guess: usize) -> usize {
             step *= 2;
         }
     }
-    let between = numbers.get(low..high.max(low)).unwrap_or_default();
-    low + between.partition_point(|number| *number < least)
+    low + part(numbers, low..high.max(low)).partition_point(|number| *number < least)
 }
 
 /// How many of some rising numbers are at most one, of which those before `start` are.
 fn end_of<T: Copy + Ord>(numbers: &[T], greatest: T, start: usize) -> usize {
-    let rest = numbers.get(start..).unwrap_or_default();
+    let rest = part(numbers, start..numbers.len());
     let is_in = |number: &T| *number <= greatest;
+    // default: fewer are all near
     let near = rest.get(..NEAR).unwrap_or(rest);
     let found = near.iter().filter(|number| is_in(number)).count();
     if found < near.len() || near.len() == rest.len() {
@@ -230,7 +232,15 @@ fn end_of<T: Copy + Ord>(numbers: &[T], greatest: T, start: usize) -> usize {
         step *= 2;
     }
     let (low, high) = (step / 2, step.min(rest.len()));
-    start + low + rest.get(low..high).unwrap_or_default().partition_point(is_in)
+    start + low + part(rest, low..high).partition_point(is_in)
+}
+
+/// Some of the numbers, which a search has seen to be there.
+#[inline]
+fn part<T>(numbers: &[T], range: Range<usize>) -> &[T] {
+    debug_assert!(numbers.get(range.clone()).is_some(), "{range:?} of {} numbers", numbers.len());
+    // default: both ends are places of numbers, or the end of all
+    numbers.get(range).unwrap_or_default()
 }
 
 #[cfg(test)]
