@@ -85,6 +85,7 @@ impl KeyCursor {
                 }
             };
             for run in runs {
+                // default: without a run the rows themselves lie in the order of the key
                 let len = run.as_ref().map_or(part.row_count(), |run| run.rows.len());
                 let (part, head) = (Arc::clone(part), Vec::new());
                 let mut source = Source { part, run, rest: 0..len, head, is_bound: false };
@@ -128,7 +129,7 @@ impl KeyCursor {
                 self.settle()?;
                 continue;
             }
-            let row = source.take(self.direction);
+            let row = source.take(self.direction)?;
             let row = row.filter(|row| *row < source.part.row_count());
             let row = row.filter(|row| source.part.is_visible(*row));
             let found = row.map(|row| KeyRow { part: Arc::clone(&source.part), row });
@@ -170,16 +171,20 @@ impl KeyCursor {
 }
 
 impl Source {
-    fn row(&self, at: usize) -> usize {
-        self.run.as_ref().map_or(at, |run| run.rows.get(at).map_or(usize::MAX, |row| *row as usize))
+    #[inline]
+    fn row(&self, at: usize) -> Result<usize> {
+        match &self.run {
+            None => Ok(at),
+            Some(run) => run.row(self.part.row_group(), at),
+        }
     }
 
-    fn take(&mut self, direction: Direction) -> Option<usize> {
+    fn take(&mut self, direction: Direction) -> Result<Option<usize>> {
         let at = match direction {
             Direction::Up => self.rest.next(),
             Direction::Down => self.rest.next_back(),
         };
-        at.map(|at| self.row(at))
+        at.map(|at| self.row(at)).transpose()
     }
 
     /// The least key as the zone map knows it, where the walk begins with the first row.
@@ -203,7 +208,7 @@ impl Source {
             Direction::Down => self.rest.end.saturating_sub(1),
         };
         self.is_bound = false;
-        form.read(self.part.row_group(), self.row(at), &mut self.head)
+        form.read(self.part.row_group(), self.row(at)?, &mut self.head)
     }
 
     fn narrow(&mut self, form: &KeyForm, (least, greatest): KeyBounds<'_>) -> Result<()> {
@@ -232,7 +237,8 @@ impl Source {
         let (mut low, mut high) = (near.start, near.end);
         while low < high {
             let middle = low.midpoint(high);
-            let order = form.compare(self.part.row_group(), self.row(middle), key, &mut scratch)?;
+            let row = self.row(middle)?;
+            let order = form.compare(self.part.row_group(), row, key, &mut scratch)?;
             if order.is_lt() || (beyond && order.is_eq()) {
                 low = middle + 1
             } else {
@@ -269,11 +275,9 @@ impl Source {
         {
             return;
         }
-        let first = |at| match bytes_of(self.part.row_group(), field, self.row(at)) {
-            Ok(bytes) => bytes.first().copied().unwrap_or_default(),
-            Err(_) => 0,
-        };
-        std::hint::black_box(near.map(first).fold(0, u8::wrapping_add));
+        let row_group = self.part.row_group();
+        let first = |at| bytes_of(row_group, field, self.row(at).ok()?).ok()?.first().copied();
+        std::hint::black_box(near.filter_map(first).fold(0, u8::wrapping_add));
     }
 
     /// Where to search. In a run, where its samples say. Among the rows of a segment in the order

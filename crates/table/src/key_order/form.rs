@@ -38,6 +38,7 @@ impl KeyForm {
     pub fn encode(&self, key: &[ValueRef<'_>]) -> Vec<u8> {
         let mut out = Vec::new();
         if self.is_plain {
+            // default: of no values there are no bytes
             out.extend(key.first().and_then(|value| value.as_bytes()).unwrap_or_default());
             return out;
         }

@@ -57,6 +57,7 @@ impl SortedRows {
         form: &KeyForm,
         rows: usize,
     ) -> Result<Vec<Arc<SortedRun>>> {
+        // default: the list is replaced as a whole
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let covered: usize = runs.iter().map(|run| run.rows.len()).sum();
         if covered < rows {
@@ -89,21 +90,26 @@ fn sorted(row_group: &RowGroup, form: &KeyForm, rows: std::ops::Range<usize>) ->
     let mut key = Vec::new();
     for row in rows {
         form.read(row_group, row, &mut key)?;
-        pairs.push((first_bytes(&key), u32::try_from(row).unwrap_or(u32::MAX)));
+        let number = u32::try_from(row);
+        let beyond = |_| Error::corrupt(format!("row group {}: no row {row}", row_group.id()));
+        pairs.push((first_bytes(&key), number.map_err(beyond)?));
     }
     pairs.sort_unstable();
     let mut other = Vec::new();
     let mut failed = None;
     for equal in pairs.chunk_by_mut(|a, b| a.0 == b.0).filter(|chunk| chunk.len() > 1) {
-        equal.sort_by(|a, b| {
-            let order = compare(row_group, form, (a.1, b.1), (&mut key, &mut other));
-            order.unwrap_or_else(|e| {
+        equal.sort_by(|a, b| match compare(row_group, form, (a.1, b.1), (&mut key, &mut other)) {
+            Ok(order) => order,
+            Err(e) => {
                 failed.get_or_insert(e);
                 Ordering::Equal
-            })
+            }
         });
     }
-    failed.map_or_else(|| Ok(pairs.into_iter().map(|(_, row)| row).collect()), Err)
+    match failed {
+        None => Ok(pairs.into_iter().map(|(_, row)| row).collect()),
+        Some(e) => Err(e),
+    }
 }
 
 /// Versions of several row groups, by key, and of one key by age.
@@ -115,8 +121,7 @@ pub(crate) fn sorted_by_key(
     let mut key = Vec::new();
     let mut keyed = Vec::with_capacity(versions.len());
     for version in versions {
-        let Some(row_group) = row_groups.get(version.row_group as usize) else { continue };
-        form.read(row_group, version.row as usize, &mut key)?;
+        form.read(version.row_group_in(row_groups)?, version.row as usize, &mut key)?;
         keyed.push((first_bytes(&key), version));
     }
     // Stable: segments are sorted already, which this sort makes use of.
@@ -124,22 +129,15 @@ pub(crate) fn sorted_by_key(
     for equal in keyed.chunk_by_mut(|a, b| a.0 == b.0).filter(|chunk| chunk.len() > 1) {
         let mut whole = Vec::with_capacity(equal.len());
         for (_, version) in equal.iter() {
-            let Some(row_group) = row_groups.get(version.row_group as usize) else { continue };
-            form.read(row_group, version.row as usize, &mut key)?;
-            whole.push((key.clone(), *version));
+            let (row_group, row) = (version.row_group_in(row_groups)?, version.row as usize);
+            form.read(row_group, row, &mut key)?;
+            // Row groups that were rewritten at different times are not always in the order of
+            // their rows.
+            let age = (row_group.created(row), version.row_group, version.row);
+            whole.push((key.clone(), age, *version));
         }
-        // Row groups that were rewritten at different times are not always in the order of their
-        // rows.
-        let age = |kept: &LiveVersion| {
-            let row_group = row_groups.get(kept.row_group as usize);
-            (
-                row_group.map_or(0, |row_group| row_group.created(kept.row as usize)),
-                kept.row_group,
-                kept.row,
-            )
-        };
-        whole.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| age(&a.1).cmp(&age(&b.1))));
-        for (to, (_, version)) in equal.iter_mut().zip(whole) {
+        whole.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        for (to, (_, _, version)) in equal.iter_mut().zip(whole) {
             to.1 = version;
         }
     }

@@ -17,9 +17,9 @@ use esker_format::Field;
 use esker_format::segment::ZONE_ROWS;
 
 use super::{KeyForm, first_bytes};
-use crate::Result;
 use crate::segment::Segment;
 use crate::view::RowGroup;
+use crate::{Error, Result};
 
 /// Of so many rows one is sampled.
 pub(super) const SAMPLED_ROWS: usize = 16;
@@ -36,28 +36,30 @@ pub(super) struct Heads {
 impl Heads {
     /// The heads of sorted keys, of which `first` and `last` are the ends.
     fn new(first: &[u8], last: &[u8], capacity: usize) -> Self {
-        let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
-        let prefix = first.get(..common).unwrap_or_default().to_vec();
+        let common = first.iter().zip(last).take_while(|(a, b)| a == b);
+        let prefix = common.map(|(byte, _)| *byte).collect();
         Self { prefix, heads: Vec::with_capacity(capacity) }
     }
 
-    fn push(&mut self, key: &[u8]) {
-        self.heads.push(first_bytes(key.get(self.prefix.len()..).unwrap_or_default()));
+    /// Adds a key; false when it lies outside of what the ends have in common, so that the keys
+    /// are not sorted.
+    #[must_use]
+    fn push(&mut self, key: &[u8]) -> bool {
+        let Some(rest) = key.strip_prefix(self.prefix.as_slice()) else { return false };
+        self.heads.push(first_bytes(rest));
+        true
     }
 
     /// The keys before the start of the range are less than `key`, those from its end on greater.
     fn near(&self, key: &[u8]) -> Range<usize> {
-        let common = self.prefix.len().min(key.len());
-        let (begins, rest) = key.split_at_checked(common).unwrap_or((key, &[]));
-        match begins.cmp(self.prefix.get(..common).unwrap_or_default()) {
-            std::cmp::Ordering::Greater => self.heads.len()..self.heads.len(),
-            std::cmp::Ordering::Equal if common == self.prefix.len() => {
+        match key.strip_prefix(self.prefix.as_slice()) {
+            Some(rest) => {
                 let head = first_bytes(rest);
                 let start = self.heads.partition_point(|other| *other < head);
-                let equal = self.heads.get(start..).unwrap_or_default();
-                start..start + equal.partition_point(|other| *other == head)
+                start..self.heads.partition_point(|other| *other <= head)
             }
-            std::cmp::Ordering::Less | std::cmp::Ordering::Equal => 0..0,
+            None if key > self.prefix.as_slice() => self.heads.len()..self.heads.len(),
+            None => 0..0,
         }
     }
 }
@@ -68,17 +70,21 @@ fn sampled(
     row_group: &RowGroup,
     form: &KeyForm,
     len: usize,
-    row: impl Fn(usize) -> usize,
+    row: impl Fn(usize) -> Result<usize>,
 ) -> Result<Heads> {
     let places = (0..len).step_by(SAMPLED_ROWS);
     let (mut key, mut last) = (Vec::new(), Vec::new());
     let Some(end) = places.clone().next_back() else { return Ok(Heads::default()) };
-    form.read(row_group, row(0), &mut key)?;
-    form.read(row_group, row(end), &mut last)?;
+    form.read(row_group, row(0)?, &mut key)?;
+    form.read(row_group, row(end)?, &mut last)?;
     let mut heads = Heads::new(&key, &last, places.len());
     for place in places {
-        form.read(row_group, row(place), &mut key)?;
-        heads.push(&key);
+        let row = row(place)?;
+        form.read(row_group, row, &mut key)?;
+        if !heads.push(&key) {
+            let id = row_group.id();
+            return Err(Error::corrupt(format!("row group {id}: row {row} is not in key order")));
+        }
     }
     Ok(heads)
 }
@@ -87,6 +93,7 @@ fn sampled(
 /// all are less, at `end` one is greater.
 fn rows_near(heads: &Heads, key: &[u8], len: usize) -> Range<usize> {
     let near = heads.near(key);
+    // default: no sample is less, so the first row may be the one
     let start = near.start.checked_sub(1).map_or(0, |before| before * SAMPLED_ROWS + 1);
     start..(near.end * SAMPLED_ROWS).min(len)
 }
@@ -101,12 +108,22 @@ pub struct SortedRun {
 impl SortedRun {
     /// A run of rows that are sorted.
     pub(super) fn new(row_group: &RowGroup, form: &KeyForm, rows: Vec<u32>) -> Result<Self> {
-        let row = |place: usize| rows.get(place).map_or(usize::MAX, |row| *row as usize);
-        let heads = match rows.len() >= SAMPLED_FROM_ROWS {
-            true => Some(sampled(row_group, form, rows.len(), row)?),
-            false => None,
-        };
-        Ok(Self { rows, heads })
+        let mut run = Self { rows, heads: None };
+        let len = run.rows.len();
+        if len >= SAMPLED_FROM_ROWS {
+            run.heads = Some(sampled(row_group, form, len, |place| run.row(row_group, place))?);
+        }
+        Ok(run)
+    }
+
+    /// The row at a place of the run, which is one of a row group.
+    #[inline]
+    pub(super) fn row(&self, row_group: &RowGroup, place: usize) -> Result<usize> {
+        let row = self.rows.get(place).map(|row| *row as usize);
+        row.ok_or_else(|| {
+            let (id, len) = (row_group.id(), self.rows.len());
+            Error::corrupt(format!("row group {id}: no row {place} of {len} by key"))
+        })
     }
 
     /// Where in the run to look for a key.
@@ -133,7 +150,9 @@ impl SegmentSamples {
         let least = |zone| segment.zone(field, zone).and_then(|(least, _, _)| least.as_bytes());
         let mut zones = Heads::new(least(0)?, least(count.checked_sub(1)?)?, count);
         for zone in 0..count {
-            zones.push(least(zone)?);
+            if !zones.push(least(zone)?) {
+                return None;
+            }
         }
         Some(Self { zones, within: (0..count).map(|_| OnceLock::new()).collect() })
     }
@@ -165,7 +184,7 @@ impl SegmentSamples {
         let Some(slot) = self.within.get(zone) else { return rows };
         let heads = match slot.get() {
             Some(heads) => heads,
-            None => match sampled(row_group, form, rows.len(), |place| rows.start + place) {
+            None => match sampled(row_group, form, rows.len(), |place| Ok(rows.start + place)) {
                 Ok(heads) => slot.get_or_init(|| heads),
                 Err(_) => return rows,
             },
@@ -185,7 +204,7 @@ mod tests {
         for from in 0..texts.len() {
             let keys = &texts[from..];
             let mut heads = Heads::new(keys[0].as_bytes(), b"ba", 0);
-            keys.iter().for_each(|key| heads.push(key.as_bytes()));
+            assert!(keys.iter().all(|key| heads.push(key.as_bytes())));
             for key in texts.iter().chain(&["abcdefghij", "a\0\0", "bb", "z"]) {
                 let near = heads.near(key.as_bytes());
                 assert!(keys[..near.start].iter().all(|other| other < key), "{key:?}");
@@ -193,7 +212,8 @@ mod tests {
             }
         }
         let mut shared = Heads::new(b"user:1", b"user:9", 0);
-        ["user:1", "user:5", "user:9"].iter().for_each(|key| shared.push(key.as_bytes()));
+        assert!(["user:1", "user:5", "user:9"].iter().all(|key| shared.push(key.as_bytes())));
+        assert!(!shared.push(b"vendor:1"), "it is not between them");
         assert_eq!(shared.near(b"user"), 0..0);
         assert_eq!(shared.near(b"user:4"), 1..1);
         assert_eq!(shared.near(b"user:5"), 1..2);

@@ -3,9 +3,9 @@
 use esker_format::{Column, ColumnSlice, Data, Field, ValueRef};
 
 use super::{LiveVersion, RELEASE_ROWS, RewritePlan, SegmentSink};
-use crate::Result;
 use crate::value_file::StoredValue;
 use crate::view::RowGroup;
+use crate::{Error, Result};
 
 /// One column of an output on its way.
 pub(super) struct Gathering<'a> {
@@ -45,7 +45,7 @@ impl<'a> Gathering<'a> {
         let mut at = 0;
         let mut read = vec![0; plan.inputs.len()];
         while let Some(first) = rows.get(at) {
-            let Some(row_group) = plan.row_group(first) else { break };
+            let row_group = plan.row_group(first)?;
             let start = first.row as usize;
             let limit = match row_group {
                 RowGroup::Group(group) => group.chunk_end(start),
@@ -54,9 +54,9 @@ impl<'a> Gathering<'a> {
             let follows = |(i, kept): (usize, &LiveVersion)| {
                 kept.row_group == first.row_group && kept.row as usize == start + i
             };
-            let rest = rows.get(at..).unwrap_or_default();
-            let run = rest
+            let run = rows
                 .iter()
+                .skip(at)
                 .take(limit - start)
                 .enumerate()
                 .take_while(|pair| follows(*pair))
@@ -95,8 +95,13 @@ impl<'a> Gathering<'a> {
 
     /// Copies a value into another file.
     fn moved(&mut self, stored: &StoredValue) -> Result<StoredValue> {
-        stored.file.ensure(&stored.reference)?;
-        let copy = self.sink.store(stored.file.bytes(&stored.reference))?;
+        let reference = &stored.reference;
+        stored.file.ensure(reference)?;
+        let bytes = stored.file.bytes(reference);
+        if bytes.len() as u64 != reference.len {
+            return Err(Error::corrupt(format!("{reference}: {} bytes are there", bytes.len())));
+        }
+        let copy = self.sink.store(bytes)?;
         Ok(match esker_log::sabotage::planted("value_reference_not_repointed") {
             true => StoredValue { reference: stored.reference, ..copy },
             false => copy,

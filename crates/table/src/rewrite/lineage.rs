@@ -15,6 +15,7 @@ use super::RewritePlan;
 use crate::forwarding::RowWords;
 use crate::location::{Location, row_word};
 use crate::view::{Resolved, RowGroup, View};
+use crate::{Error, Result};
 
 /// Some row groups on their way to others.
 pub(super) struct Lineage<'a> {
@@ -27,49 +28,59 @@ pub(super) struct Lineage<'a> {
 
 impl Lineage<'_> {
     /// The version that a row leads back to: the newest older one that is kept.
-    pub fn older(&self, row_group: &RowGroup, row: usize) -> Option<Location> {
+    pub fn older(&self, row_group: &RowGroup, row: usize) -> Result<Option<Location>> {
         let mut named = row_group.replaced(row);
         loop {
-            let location = named?;
+            let Some(location) = named else { return Ok(None) };
             let (found, row) = match self.view.link_previous(location) {
                 Resolved::Row(found, row) => (found, row),
                 // A reader that comes here reads between a delete and the next insert of the key,
                 // or all see what names it.
-                Resolved::Gone | Resolved::Unknown => return None,
+                Resolved::Gone | Resolved::Unknown => return Ok(None),
             };
             let Some(input) = self.input(found) else {
-                return Some(Location::new(found.id(), row));
+                return Ok(Some(Location::new(found.id(), row)));
             };
-            match self.target(input, row) {
-                0 if planted("dropped_version_cuts_chain") => return None,
+            match self.target(input, row)? {
+                0 if planted("dropped_version_cuts_chain") => return Ok(None),
                 0 => named = found.replaced(row),
-                word => return Location::from_word(word),
+                word => return Ok(Location::from_word(word)),
             }
         }
     }
 
     /// True when versions are dropped that died after the oldest commit that somebody reads.
-    pub fn drops_between(&self) -> bool {
-        let mut inputs = self.plan.inputs.iter().enumerate();
-        inputs.any(|(input, row_group)| {
-            row_group.dead_count() > 0
-                && (0..row_group.row_count()).any(|row| self.is_between(input, row_group, row))
-        })
+    pub fn drops_between(&self) -> Result<bool> {
+        for (input, row_group) in self.plan.inputs.iter().enumerate() {
+            if row_group.dead_count() == 0 {
+                continue;
+            }
+            for row in 0..row_group.row_count() {
+                if self.is_between(input, row_group, row)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// What dropped versions of each input lead back to, where others than inputs name them.
-    pub fn older_of_dropped(&self) -> Vec<RowWords> {
+    pub fn older_of_dropped(&self) -> Result<Vec<RowWords>> {
         let named = self.named_by_inputs();
-        let inputs = self.plan.inputs.iter().enumerate();
-        let of_input = |(input, row_group): (usize, &RowGroup)| {
-            let is_named = |row: usize| named.get(input).is_some_and(|rows| has(rows, row));
-            let is_wanted =
-                |row: &usize| self.is_between(input, row_group, *row) && !is_named(*row);
-            let rows = (0..row_group.row_count()).filter(is_wanted);
-            rows.filter_map(|row| Some((row_word(row), self.older(row_group, row)?.word())))
-                .collect()
-        };
-        inputs.map(of_input).collect()
+        let mut all = Vec::with_capacity(named.len());
+        for ((input, row_group), named) in self.plan.inputs.iter().enumerate().zip(&named) {
+            let mut words = RowWords::new();
+            for row in 0..row_group.row_count() {
+                if self.is_between(input, row_group, row)?
+                    && !has(named, row)
+                    && let Some(older) = self.older(row_group, row)?
+                {
+                    words.push((row_word(row), older.word()));
+                }
+            }
+            all.push(words);
+        }
+        Ok(all)
     }
 
     /// Which rows of each input are named by rows of inputs, one bit each.
@@ -88,17 +99,19 @@ impl Lineage<'_> {
         named
     }
 
-    fn is_between(&self, input: usize, row_group: &RowGroup, row: usize) -> bool {
-        self.target(input, row) == 0 && row_group.deleted(row) > self.plan.readers.oldest()
+    fn is_between(&self, input: usize, row_group: &RowGroup, row: usize) -> Result<bool> {
+        Ok(self.target(input, row)? == 0 && row_group.deleted(row) > self.plan.readers.oldest())
     }
 
     fn input(&self, row_group: &RowGroup) -> Option<usize> {
         self.plan.inputs.iter().position(|input| input.id() == row_group.id())
     }
 
-    fn target(&self, input: usize, row: usize) -> u64 {
-        let targets = self.targets.get(input);
-        targets.and_then(|targets| targets.get(row)).copied().unwrap_or_default()
+    fn target(&self, input: usize, row: usize) -> Result<u64> {
+        let target = self.targets.get(input).and_then(|targets| targets.get(row));
+        target.copied().ok_or_else(|| {
+            Error::corrupt(format!("nothing says where row {row} of input {input} goes"))
+        })
     }
 }
 

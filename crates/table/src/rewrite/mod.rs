@@ -39,7 +39,7 @@ use crate::segment::{CreateStamp, Segment, SegmentSpec, SegmentWriter, SinkTarge
 use crate::table::{Table, UniqueKeys};
 use crate::value_file::StoredValue;
 use crate::view::{Forwarding, RowGroup, View};
-use crate::{ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 use gathering::Gathering;
 use lineage::Lineage;
 
@@ -60,6 +60,16 @@ pub(crate) struct LiveVersion {
     pub row_id: u64,
     pub row_group: u32,
     pub row: u32,
+}
+
+impl LiveVersion {
+    /// Its row group, among the inputs of a rewrite.
+    pub fn row_group_in<'g>(&self, inputs: &'g [RowGroup]) -> Result<&'g RowGroup> {
+        inputs.get(self.row_group as usize).ok_or_else(|| {
+            let (input, row, len) = (self.row_group, self.row, inputs.len());
+            Error::corrupt(format!("row {row} of input {input}, of {len} that are rewritten"))
+        })
+    }
 }
 
 /// What a rewrite needs to know.
@@ -140,7 +150,7 @@ impl RewritePlan {
         let kept = self.kept_rows(&view)?;
         let outputs = self.outputs(&fields, &kept)?;
         let outputs: Vec<_> = outputs.into_iter().map(|rows| (sink.next_id(), rows)).collect();
-        let forwardings = self.targets(&outputs);
+        let forwardings = self.targets(&outputs)?;
         let lineage = Lineage { plan: &self, view: &view, targets: &forwardings };
         let mut segments = Vec::new();
         for (id, rows) in outputs {
@@ -148,26 +158,29 @@ impl RewritePlan {
             tell(rows.len() as u64);
             sink.pause();
         }
-        let (older, dropped_through) = match lineage.drops_between() {
-            true => (lineage.older_of_dropped(), self.readers.since()),
+        let (older, dropped_through) = match lineage.drops_between()? {
+            true => (lineage.older_of_dropped()?, self.readers.since()),
             false => (vec![RowWords::new(); self.inputs.len()], oldest),
         };
         Ok(Rewritten { plan: self, segments, forwardings, older, dropped_through })
     }
 
     /// Where each row of each input goes.
-    fn targets(&self, outputs: &[(u64, &[LiveVersion])]) -> Vec<Vec<u64>> {
+    fn targets(&self, outputs: &[(u64, &[LiveVersion])]) -> Result<Vec<Vec<u64>>> {
         let nowhere = |row_group: &RowGroup| vec![0; row_group.row_count()];
         let mut all: Vec<Vec<u64>> = self.inputs.iter().map(nowhere).collect();
         for (id, rows) in outputs {
             for (i, kept) in rows.iter().enumerate() {
                 let targets = all.get_mut(kept.row_group as usize);
-                if let Some(slot) = targets.and_then(|t| t.get_mut(kept.row as usize)) {
-                    *slot = Location::new(*id, i).word();
-                }
+                let slot = targets.and_then(|targets| targets.get_mut(kept.row as usize));
+                let missing = || {
+                    let (row, input) = (kept.row, kept.row_group);
+                    Error::corrupt(format!("segment {id}: no row {row} of input {input}"))
+                };
+                *slot.ok_or_else(missing)? = Location::new(*id, i).word();
             }
         }
-        all
+        Ok(all)
     }
 
     /// Every version that some snapshot may see, in the order of the table, then by age.
@@ -178,7 +191,7 @@ impl RewritePlan {
         for (index, row_group) in (0u32..).zip(&self.inputs) {
             let expiry = view.expiry_since(oldest);
             let expiry = expiry.filter(|field| row_group.least_expiry(field) <= expired_us);
-            for row in 0..row_group.row_count() {
+            for (row, number) in (0..row_group.row_count()).zip(0u32..) {
                 if row_group.is_droppable(row, &self.readers) {
                     continue;
                 }
@@ -189,9 +202,8 @@ impl RewritePlan {
                 {
                     continue;
                 }
-                let (row_id, row) =
-                    (row_group.row_id(row)?, u32::try_from(row).unwrap_or(u32::MAX));
-                kept.push(LiveVersion { row_id, row_group: index, row });
+                let row_id = row_group.row_id(row)?;
+                kept.push(LiveVersion { row_id, row_group: index, row: number });
             }
         }
         if schema.is_ordered_by_key() && !planted("merge_ignores_key_order") {
@@ -218,6 +230,7 @@ impl RewritePlan {
         }
         let (mut outputs, mut rest) = (Vec::new(), kept);
         while !rest.is_empty() {
+            // default: no more are left
             let rows = self.rows_that_fit(&texts, rest.get(..rows_max).unwrap_or(rest))?;
             let (output, later) = rest.split_at(rows.clamp(1, rest.len()));
             outputs.push(output);
@@ -230,13 +243,14 @@ impl RewritePlan {
     fn rows_that_fit(&self, texts: &[&Field], rows: &[LiveVersion]) -> Result<usize> {
         let mut sums = vec![0u64; texts.len()];
         for (i, kept) in rows.iter().enumerate() {
-            let Some(row_group) = self.row_group(kept) else { continue };
+            let row_group = self.row_group(kept)?;
             for (sum, field) in sums.iter_mut().zip(texts) {
                 let row = kept.row as usize;
                 if row_group.long_value(field, row)?.is_some() {
                     continue;
                 }
                 let value = row_group.value(field, row)?;
+                // default: NULL has no bytes
                 *sum += value.as_bytes().map_or(0, |bytes| bytes.len() as u64);
                 if *sum > self.column_bytes_max {
                     return Ok(i);
@@ -253,6 +267,7 @@ impl RewritePlan {
         });
         let by_bytes = (SEGMENT_BYTES_MAX * rows.max(1)) / bytes.max(1);
         let rows_max = self.rows_max.clamp(1, SEGMENT_ROWS_MAX);
+        // default: a limit beyond the other one
         let most = usize::try_from(by_bytes).unwrap_or(usize::MAX).clamp(1, rows_max);
         kept.div_ceil(kept.div_ceil(most).max(1))
     }
@@ -264,12 +279,13 @@ impl RewritePlan {
         (id, rows): (u64, &[LiveVersion]),
         sink: &mut dyn SegmentSink,
     ) -> Result<Segment> {
+        let too_many = |_| Error::corrupt(format!("segment {id}: {} rows", rows.len()));
         let spec = SegmentSpec {
             database: self.database,
             table: self.table.id(),
             segment: id,
             schema_version: lineage.view.schema.version(),
-            rows: u32::try_from(rows.len()).unwrap_or(u32::MAX),
+            rows: u32::try_from(rows.len()).map_err(too_many)?,
             order: self.table.schema().row_order(),
             side_by_side: self.table.schema().side_by_side(),
         };
@@ -283,7 +299,7 @@ impl RewritePlan {
         }
         self.inputs.iter().for_each(RowGroup::release);
         let row_ids: Vec<u64> = rows.iter().map(|kept| kept.row_id).collect();
-        let dead = self.dead_bits(rows);
+        let dead = self.dead_bits(rows)?;
         let finished = writer.finish(&row_ids, dead.as_deref())?;
         let (file_bytes, holds_through) = (finished.file_bytes, self.through);
         let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through };
@@ -293,12 +309,11 @@ impl RewritePlan {
     }
 
     /// Kept versions that had died by `through`, for recovery, which knows no snapshots.
-    fn dead_bits(&self, rows: &[LiveVersion]) -> Option<Vec<u64>> {
+    fn dead_bits(&self, rows: &[LiveVersion]) -> Result<Option<Vec<u64>>> {
         let mut bits = vec![0u64; rows.len().div_ceil(64)];
         let mut any = false;
         for (i, kept) in rows.iter().enumerate() {
-            let deleted =
-                self.row_group(kept).map_or(0, |row_group| row_group.deleted(kept.row as usize));
+            let deleted = self.row_group(kept)?.deleted(kept.row as usize);
             if deleted != 0 && deleted <= self.through {
                 any = true;
                 if let Some(word) = bits.get_mut(i / 64) {
@@ -306,11 +321,11 @@ impl RewritePlan {
                 }
             }
         }
-        any.then_some(bits)
+        Ok(any.then_some(bits))
     }
 
-    fn row_group(&self, kept: &LiveVersion) -> Option<&RowGroup> {
-        self.inputs.get(kept.row_group as usize)
+    fn row_group(&self, kept: &LiveVersion) -> Result<&RowGroup> {
+        kept.row_group_in(&self.inputs)
     }
 
     /// While some snapshot is older than the newest row, the segment says when rows were created
@@ -325,8 +340,7 @@ impl RewritePlan {
         let mut runs: Vec<(u32, u64)> = Vec::new();
         let mut newest = 0;
         for (i, kept) in (0u32..).zip(rows) {
-            let Some(row_group) = self.row_group(kept) else { continue };
-            let row = kept.row as usize;
+            let (row_group, row) = (self.row_group(kept)?, kept.row as usize);
             let created = row_group.created(row);
             newest = newest.max(created);
             if runs.last().is_none_or(|run| run.1 != created) {
@@ -334,7 +348,7 @@ impl RewritePlan {
             }
             // No reader goes back beyond one that all see.
             if created > oldest
-                && let Some(older) = lineage.older(row_group, row)
+                && let Some(older) = lineage.older(row_group, row)?
             {
                 segment.replaced.set(i, older.word())?;
             }
@@ -436,14 +450,13 @@ impl Rewritten {
         if self.plan.table.schema().expiry_field().is_none() {
             return 0;
         }
-        let mut dropped = 0;
+        let mut dropped = 0u64;
         for (row_group, targets) in self.plan.inputs.iter().zip(&self.forwardings) {
             let is_dropped =
                 |(row, target): &(usize, &u64)| **target == 0 && row_group.deleted(*row) == 0;
-            let rows = targets.iter().enumerate().filter(is_dropped).count();
-            dropped += i64::try_from(rows).unwrap_or_default();
+            dropped += targets.iter().enumerate().filter(is_dropped).count() as u64;
         }
-        dropped
+        dropped.cast_signed()
     }
 
     fn carry_delete_stamps(&self, row_group: &RowGroup, targets: &[u64]) -> Result<()> {
@@ -453,9 +466,12 @@ impl Rewritten {
             else {
                 continue;
             };
-            if let Some(output) = self.segments.iter().find(|s| s.id() == target.row_group()) {
-                output.delete(target.row(), delete_stamp)?;
-            }
+            let output = self.segments.iter().find(|s| s.id() == target.row_group());
+            let missing = || {
+                let (id, output) = (row_group.id(), target.row_group());
+                Error::corrupt(format!("row group {id}: row {row} went to {output}, no output"))
+            };
+            output.ok_or_else(missing)?.delete(target.row(), delete_stamp)?;
         }
         Ok(())
     }
@@ -563,7 +579,10 @@ impl Repoint {
     /// Moves entries, those that still name the old place. Under the commit lock.
     pub fn apply(&self, batch: &[Move]) {
         for Move { keys, hash, old, new } in batch {
-            let entries = keys.as_ref().map_or_else(|| self.table.index(), |keys| keys.entries());
+            let entries = match keys {
+                Some(keys) => keys.entries(),
+                None => self.table.index(),
+            };
             match new {
                 Goal::Moved(_) if planted("index_entry_not_repointed") => {}
                 Goal::Moved(_) if keys.is_some() && planted("unique_not_repointed") => {}
