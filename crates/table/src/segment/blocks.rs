@@ -58,11 +58,16 @@ impl Blocks {
     }
 
     /// The same, keeping a copy of each block that is verified at its first touch.
-    #[must_use]
-    pub fn with_copies(mut self) -> Self {
-        let len = usize::try_from(self.data_end).unwrap_or_default();
+    ///
+    /// # Errors
+    /// `Corrupt` when there are more bytes than memory can hold.
+    pub fn with_copies(mut self) -> Result<Self> {
+        let len = usize::try_from(self.data_end).map_err(|_| {
+            let (path, bytes) = (self.path.display(), self.data_end);
+            Error::corrupt(format!("{path}: {bytes} bytes, more than memory can hold"))
+        })?;
         self.copies = Some(Arc::new(BlockCopies::new(len, BLOCK_BYTES)));
-        self
+        Ok(self)
     }
 
     /// The copies of verified blocks, when they are to be read.
@@ -112,7 +117,9 @@ impl Blocks {
 
     #[inline]
     fn is_verified(&self, block: u64) -> bool {
+        // default: a number beyond all words
         let index = usize::try_from(block / 64).unwrap_or(usize::MAX);
+        // default: no block behind the end is verified, and reading one fails
         let word = self.verified.get(index).map_or(0, |w| w.load(Ordering::Acquire));
         word >> (block % 64) & 1 == 1
     }
@@ -120,6 +127,7 @@ impl Blocks {
     /// Reads and verifies a block, and keeps what it read when copies are read.
     fn touch(&self, block: u64) -> Result<()> {
         let bytes = self.verify(block)?;
+        // default: a number beyond all blocks, which `verify` has refused
         let index = usize::try_from(block).unwrap_or(usize::MAX);
         if self.copies.as_ref().is_some_and(|copies| !copies.fill(index, &bytes)) {
             let path = self.path.display();
@@ -138,11 +146,13 @@ impl Blocks {
     /// Reads and verifies a block, whether or not that has been done.
     fn verify(&self, block: u64) -> Result<Vec<u8>> {
         let offset = block * BLOCK_BYTES as u64;
-        let len = (self.data_end - offset.min(self.data_end)).min(BLOCK_BYTES as u64);
-        let mut bytes = vec![0; usize::try_from(len).unwrap_or_default()];
+        let rest = self.data_end.saturating_sub(offset);
+        // default: a limit, and no block is longer
+        let len = usize::try_from(rest).unwrap_or(usize::MAX).min(BLOCK_BYTES);
+        let mut bytes = vec![0; len];
         self.file.read_exact_at(&mut bytes, offset)?;
-        let index = usize::try_from(block).unwrap_or(usize::MAX);
-        let expected = self.checksums.get(index).copied();
+        let index = usize::try_from(block).ok();
+        let expected = index.and_then(|index| self.checksums.get(index)).copied();
         if expected != Some(self.checksum(block, &bytes)) && !self.fits_anywhere(&bytes) {
             let path = self.path.display();
             return Err(Error::corrupt(format!(

@@ -160,11 +160,12 @@ impl Segment {
                     Codes::U16(codes) => codes.first().copied().map(u32::from),
                     Codes::U32(codes) => codes.first().copied(),
                 };
-                self.between(*offsets, *heap, code.unwrap_or(u32::MAX) as usize)?
+                let code = code.ok_or_else(|| self.no_row(row))?;
+                self.between(*offsets, *heap, code as usize)?
             }
             Encoding::Scattered { words, heap, .. } => {
-                let word = self.typed::<u64>(*words, row..row + 1)?.first().copied();
-                match HeapWord::of(word.unwrap_or_default()) {
+                let word = self.typed::<u64>(*words, row..row + 1)?.first();
+                match HeapWord::of(*word.ok_or_else(|| self.no_row(row))?) {
                     HeapWord::Near { position, len } => {
                         within(*heap, byte(position), byte(position.saturating_add(len)))
                     }
@@ -197,7 +198,9 @@ impl Segment {
         if self.blocks.as_ref().is_some_and(|blocks| !blocks.are_all_verified()) {
             return true;
         }
+        // default: a hint, and where there are no bytes there is nothing to load
         let bytes = self.raw(place).unwrap_or_default();
+        // default: without a stride every line is loaded
         let step = self.stride(field).unwrap_or_default().max(LINE_BYTES);
         std::hint::black_box(bytes.iter().step_by(step).fold(0, |sum: u8, byte| sum ^ byte));
         true
@@ -206,6 +209,11 @@ impl Segment {
     #[cold]
     fn missing(&self, place: &Range<usize>) -> Error {
         Error::corrupt(format!("segment {}: no bytes {place:?}", self.id()))
+    }
+
+    #[cold]
+    pub(super) fn no_row(&self, row: usize) -> Error {
+        Error::corrupt(format!("segment {}: no row {row} of {}", self.id(), self.row_count()))
     }
 
     /// The place of a part of a row that a line tells.

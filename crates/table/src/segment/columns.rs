@@ -36,8 +36,8 @@ impl Segment {
         };
         let data = match &layout.encoding {
             Encoding::Constant(value) if stored == data_type => Data::Constant(value.as_ref()),
-            // One that does not fit is of rows that this reader cannot see.
             Encoding::Constant(value) => {
+                // default: one that does not fit is of rows that this reader cannot see
                 Data::Constant(value.as_ref().coerce(data_type).unwrap_or(ValueRef::Null))
             }
             Encoding::Plain { values } => self.plain(stored, *values, rows)?,
@@ -70,7 +70,9 @@ impl Segment {
     }
 
     fn plain(&self, data_type: DataType, values: Extent, rows: Range<usize>) -> Result<Data<'_>> {
-        let width = data_type.width().unwrap_or_default();
+        let Some(width) = data_type.width() else {
+            return Err(Error::corrupt(format!("segment {}: plain {data_type}", self.id)));
+        };
         let bytes = self.bytes(values, rows.start * width..rows.end * width)?;
         plain(data_type, bytes).map_err(|e| e.at(format!("segment {}", self.id)))
     }
@@ -88,16 +90,22 @@ impl Segment {
             self.release();
         }
         let Some(column) = self.column_map.get(field.id) else {
+            // default: what is no text or byte string counts nothing
             let each = field.initial.as_ref().as_bytes().map_or(0, <[u8]>::len) as u64;
             return Ok(each * self.row_count() as u64);
         };
-        Ok(self.decoded.get().and_then(|all| all.get(column)).copied().unwrap_or_default())
+        let bytes = self.decoded.get().and_then(|all| all.get(column)).copied();
+        bytes.ok_or_else(|| {
+            let (id, name) = (self.id, &field.name);
+            Error::corrupt(format!("segment {id}: the bytes of field {name:?} were not counted"))
+        })
     }
 
     fn count_decoded(&self, layout: &ColumnLayout) -> Result<u64> {
         let rows = self.row_count() as u64;
         Ok(match &layout.encoding {
             Encoding::Constant(value) => {
+                // default: what is no text or byte string counts nothing
                 value.as_ref().as_bytes().map_or(0, |bytes| bytes.len() as u64 * rows)
             }
             Encoding::Variable { heap, .. }
@@ -113,8 +121,10 @@ impl Segment {
             Encoding::Strided { width, .. } => u64::from(*width) * rows,
             Encoding::Interleaved { part, offsets, .. } => {
                 let offsets: &[u32] = self.typed(*offsets, 0..byte(offsets.len / 4))?;
-                let parts = offsets.get(usize::from(*part)..).unwrap_or_default().chunks_exact(2);
-                parts.map(length_between).sum()
+                let Some(parts) = offsets.get(usize::from(*part)..) else {
+                    return Err(Error::corrupt(format!("segment {}: no offsets", self.id)));
+                };
+                parts.chunks_exact(2).map(length_between).sum()
             }
             Encoding::Lined { part, lines, .. } => {
                 let lines: &[Line] = self.typed(*lines, 0..byte(lines.len) / LINE_BYTES)?;

@@ -49,6 +49,7 @@ impl DeleteBitmap {
     #[inline]
     fn word(&self, at: usize) -> u64 {
         let words = self.0.get().and_then(|words| words.get(at));
+        // default: no bit was set while all rows live, and there is none behind the last
         words.map_or(0, |word| word.load(Ordering::Acquire))
     }
 }

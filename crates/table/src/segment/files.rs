@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use esker_vfs::sync::Mutex;
+use esker_vfs::sync::{Mutex, MutexGuard};
 use esker_vfs::{Environment, ErrorKind, File, OpenMode};
 
 use super::{segment_file_name, segment_path};
@@ -79,7 +79,12 @@ impl SegmentFiles {
 
     /// Nothing is created or removed from here on: the directory is about to be unlocked.
     pub fn give_up(&self) {
-        *self.owned.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        *self.owned() = false;
+    }
+
+    fn owned(&self) -> MutexGuard<'_, bool> {
+        // default: a flag is whole whoever panics
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Creates the file of a new segment. That of a run has a name of its own until it is whole:
@@ -88,7 +93,7 @@ impl SegmentFiles {
     /// # Errors
     /// `InvalidInput` once the directory has been given up, or what the machine says.
     pub fn create(&self, id: u64) -> Result<Arc<dyn File>> {
-        let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        let owned = self.owned();
         if !*owned {
             return Err(Error::new(crate::ErrorKind::InvalidInput, "the database is closed"));
         }
@@ -119,7 +124,7 @@ impl SegmentFiles {
     /// # Errors
     /// `InvalidInput` once the directory has been given up, or what the machine says.
     pub fn name_run(&self, id: u64) -> Result<()> {
-        let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        let owned = self.owned();
         if !*owned {
             return Err(Error::new(crate::ErrorKind::InvalidInput, "the database is closed"));
         }
@@ -149,7 +154,7 @@ impl SegmentFiles {
 
     /// Removes another file of the directory that nothing names any more.
     pub fn remove_other(&self, path: &Path) {
-        let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        let owned = self.owned();
         if *owned {
             let _ = self.environment.files.remove(path);
         }

@@ -8,7 +8,7 @@ use esker_format::{Data, PartLines};
 use esker_log::sabotage::planted;
 
 use super::Segment;
-use crate::Result;
+use crate::{Error, Result};
 
 impl Segment {
     /// Values of any length, one after another.
@@ -19,10 +19,11 @@ impl Segment {
         rows: Range<usize>,
     ) -> Result<Data<'_>> {
         let offsets: &[u32] = self.typed(offsets, rows.start..rows.end + 1)?;
-        let (first, last) = (offsets.first(), offsets.last());
-        let (first, last) = (first.copied().unwrap_or(0), last.copied().unwrap_or(0));
-        let heap = self.bytes(heap, first as usize..last as usize)?;
-        Ok(Data::Variable { offsets, start: first, heap })
+        let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
+            return Err(Error::corrupt(format!("segment {}: no offsets of {rows:?}", self.id)));
+        };
+        let heap = self.bytes(heap, *first as usize..*last as usize)?;
+        Ok(Data::Variable { offsets, start: *first, heap })
     }
 
     /// Values of `width` bytes, each `at` bytes into a row of `stride` bytes.
@@ -52,6 +53,7 @@ impl Segment {
         let first = 2 * rows.start + usize::from(part);
         let offsets: &[u32] = self.typed(offsets, first..first + 2 * rows.len())?;
         let (start, end) = (offsets.first(), offsets.last());
+        // default: no rows have no offsets, and no bytes
         let (start, end) = (start.copied().unwrap_or(0), end.copied().unwrap_or(0));
         let heap = self.bytes(heap, start as usize..end as usize)?;
         Ok(Data::Interleaved { offsets, start, heap })
@@ -72,10 +74,10 @@ impl Segment {
             false => rows.start % LINE_ROWS,
         };
         let lines = PartLines::new(lines, first, usize::from(part));
-        let place = |row: usize| lines.place(row).unwrap_or_default();
+        let place = |row: usize| lines.place(row).ok_or_else(|| self.no_row(rows.start + row));
         let (start, end) = match rows.len().checked_sub(1) {
             None => (0, 0),
-            Some(last) => (place(0).0, place(last).1),
+            Some(last) => (place(0)?.0, place(last)?.1),
         };
         let heap = self.bytes(heap, start as usize..end as usize)?;
         Ok(Data::Lined { lines, start, heap })

@@ -102,9 +102,9 @@ struct Known {
 }
 
 fn known(word: u64) -> Known {
-    let of = |shift: u32| u32::try_from((word >> shift) & u64::from(LENGTH_MAX)).unwrap_or(0);
-    let rows = usize::try_from(word >> (2 * LENGTH_BITS)).unwrap_or(0);
-    Known { rows, least: of(LENGTH_BITS), greatest: of(0) }
+    let [a, b, c, d, e, f, g, h] = word.to_le_bytes();
+    let (greatest, least) = (u32::from_le_bytes([a, b, c, 0]), u32::from_le_bytes([d, e, f, 0]));
+    Known { rows: u16::from_le_bytes([g, h]).into(), least, greatest }
 }
 
 fn word_of(known: &Known) -> u64 {

@@ -80,6 +80,7 @@ impl Segment {
                 }
                 // Two offsets a row.
                 Encoding::Interleaved { offsets, .. } => (*offsets, 8),
+                // default: a hint, and plain numbers have a width
                 Encoding::Plain { values } => (*values, column.data_type.width().unwrap_or(1)),
                 Encoding::Narrowed { width, codes, .. }
                 | Encoding::Dictionary { width, codes, .. } => (*codes, usize::from(*width)),
@@ -95,7 +96,9 @@ impl Segment {
 
     #[inline]
     fn prefetch_bytes(&self, place: Range<usize>) -> u8 {
+        // default: bytes that have not been verified are not loaded
         let bytes = self.verified(place).unwrap_or_default();
+        // default: no bytes add nothing
         let mut sum = bytes.last().copied().unwrap_or_default();
         let mut at = 0;
         while let Some(byte) = bytes.get(at).filter(|_| at < LINES_MAX * LINE_BYTES) {

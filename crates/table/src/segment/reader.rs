@@ -112,7 +112,11 @@ impl Segment {
         if footer_end != Some(tail_offset) {
             return Err(at(Error::corrupt("the footer does not end at the trailer")));
         }
-        let mut bytes = vec![0; usize::try_from(trailer.footer_len).unwrap_or_default()];
+        let Ok(footer_len) = usize::try_from(trailer.footer_len) else {
+            let message = format!("a footer of {} bytes", trailer.footer_len);
+            return Err(at(Error::corrupt(message)));
+        };
+        let mut bytes = vec![0; footer_len];
         file.read_exact_at(&mut bytes, trailer.footer_offset)?;
         if checksum(place(FOOTER_BLOCK), &bytes) != trailer.footer_checksum {
             let offset = trailer.footer_offset;
@@ -130,7 +134,7 @@ impl Segment {
         let data_end = trailer.footer_offset;
         let blocks = Blocks::new(file, path.clone(), database, entry.id, data_end, checksums);
         let mut segment = Self::assemble(footer, mapping, arena)?;
-        segment.blocks = Some(if files.copies() { blocks.with_copies() } else { blocks });
+        segment.blocks = Some(if files.copies() { blocks.with_copies()? } else { blocks });
         segment.files = Some(Arc::clone(files));
         segment.file_bytes = len;
         segment.holds_through = entry.holds_through;
@@ -147,7 +151,10 @@ impl Segment {
         tail.raw(mapping.len().saturating_sub(TRAILER_BYTES) + 16)?;
         let (offset, len) = (tail.u64()?, tail.u64()?);
         let (from, to) = (byte(offset), byte(offset + len));
-        let footer = Footer::decode(mapping.get(from..to).unwrap_or_default(), offset)?;
+        let Some(footer) = mapping.get(from..to) else {
+            return Err(Error::corrupt(format!("a footer at {from}..{to} of {}", mapping.len())));
+        };
+        let footer = Footer::decode(footer, offset)?;
         let file_bytes = mapping.len() as u64;
         let mut segment = Self::assemble(footer, mapping, arena)?;
         segment.file_bytes = file_bytes;
@@ -267,7 +274,7 @@ impl Segment {
         match self.created.load().as_deref() {
             None => 0,
             Some(CreateStamp::Load(commit)) => commit.load(Ordering::Acquire),
-            Some(CreateStamp::Runs(runs)) => runs.iter().map(|run| run.1).max().unwrap_or_default(),
+            Some(CreateStamp::Runs(runs)) => runs.iter().map(|run| run.1).fold(0, u64::max),
         }
     }
 
@@ -299,7 +306,10 @@ impl Segment {
             Some(CreateStamp::Load(commit)) => commit.load(Ordering::Acquire),
             Some(CreateStamp::Runs(runs)) => {
                 let after = runs.partition_point(|run| run.0 as usize <= row);
-                after.checked_sub(1).and_then(|i| runs.get(i)).map_or(0, |run| run.1)
+                let run = after.checked_sub(1).and_then(|at| runs.get(at));
+                debug_assert!(run.is_some(), "row {row} of segment {} is in no run", self.id);
+                // default: the first run begins with the first row
+                run.map_or(0, |run| run.1)
             }
         }
     }
@@ -440,7 +450,9 @@ impl Segment {
     /// # Errors
     /// `Corrupt` naming file and offset.
     pub fn verify_all(&self) -> Result<()> {
-        self.blocks.as_ref().map_or(Ok(()), Blocks::verify_all)?;
+        if let Some(blocks) = &self.blocks {
+            blocks.verify_all()?;
+        }
         self.verify_long()
     }
 
@@ -555,5 +567,6 @@ impl Drop for Segment {
 }
 
 pub(super) fn byte(offset: u64) -> usize {
+    // default: beyond all bytes, so that reading there fails
     usize::try_from(offset).unwrap_or(usize::MAX)
 }

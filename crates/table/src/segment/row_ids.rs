@@ -7,10 +7,11 @@ use esker_format::schema::RowOrder;
 use esker_format::segment::{RowIds, ZONE_ROWS};
 use esker_format::{Codes, ColumnSlice, Data, DataType, Validity};
 use esker_log::sabotage::planted;
+use esker_vfs::sync::MutexGuard;
 
 use super::Segment;
 use super::reader::byte;
-use crate::Result;
+use crate::{Error, Result};
 
 /// The numbers of the rows of a zone.
 const COUNTED: &[u16; ZONE_ROWS] = &counted();
@@ -42,11 +43,12 @@ impl Segment {
         Ok(match self.footer.row_ids {
             RowIds::Dense { first } => first + row as u64,
             RowIds::Narrowed { first, codes, .. } => {
-                let code = self.typed::<u32>(codes, row..row + 1)?;
-                first + code.first().copied().map_or(0, u64::from)
+                let code = self.typed::<u32>(codes, row..row + 1)?.first();
+                first + u64::from(*code.ok_or_else(|| self.no_row(row))?)
             }
             RowIds::Plain { values, .. } => {
-                self.typed::<u64>(values, row..row + 1)?.first().copied().unwrap_or_default()
+                let value = self.typed::<u64>(values, row..row + 1)?.first();
+                *value.ok_or_else(|| self.no_row(row))?
             }
         })
     }
@@ -59,8 +61,11 @@ impl Segment {
         let (len, start) = (rows.len(), rows.start as u64);
         let data = match self.footer.row_ids {
             RowIds::Dense { first } => {
-                let codes = Codes::U16(COUNTED.get(..len).unwrap_or_default());
-                Data::Narrowed { base: first + start, codes }
+                let Some(numbers) = COUNTED.get(..len) else {
+                    let message = format!("segment {}: {len} rows, more than of a zone", self.id);
+                    return Err(Error::corrupt(message));
+                };
+                Data::Narrowed { base: first + start, codes: Codes::U16(numbers) }
             }
             RowIds::Narrowed { first, codes, .. } => {
                 Data::Narrowed { base: first, codes: Codes::U32(self.typed::<u32>(codes, rows)?) }
@@ -122,7 +127,10 @@ impl Segment {
         }
         let rows = self.rows_by_row_id()?;
         let (mut low, mut high) = (0, rows.len());
-        let id_at = |at: usize| rows.get(at).map_or(Ok(u64::MAX), |row| self.row_id(*row as usize));
+        let id_at = |at: usize| match rows.get(at) {
+            Some(row) => self.row_id(*row as usize),
+            None => Err(self.no_row(at)),
+        };
         while low < high {
             let middle = low.midpoint(high);
             if id_at(middle)? < row_id { low = middle + 1 } else { high = middle }
@@ -137,11 +145,16 @@ impl Segment {
 
     /// Frees what [`Segment::find_row_id`] keeps.
     pub fn forget_row_order(&self) {
-        *self.by_row_id.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.row_order() = None;
+    }
+
+    fn row_order(&self) -> MutexGuard<'_, Option<Arc<Vec<u32>>>> {
+        // default: rows are put there when all of them are sorted
+        self.by_row_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn rows_by_row_id(&self) -> Result<Arc<Vec<u32>>> {
-        let mut kept = self.by_row_id.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.row_order();
         if let Some(rows) = kept.as_ref() {
             return Ok(Arc::clone(rows));
         }

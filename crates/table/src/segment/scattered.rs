@@ -48,6 +48,7 @@ impl Heap for ScatteredHeap {
             HeapWord::Near { position, len } => self.raw(self.heap, position, len),
             HeapWord::Long { index } => self.long(index),
         };
+        // default: what `Segment::scattered` refuses is empty, since a heap has no errors
         bytes.unwrap_or_default()
     }
 }
@@ -122,19 +123,21 @@ impl Segment {
     /// `Corrupt` when a block does not fit its checksum.
     pub fn long_value(&self, field: &Field, row: usize) -> Result<Option<ValueReference>> {
         let Some((words, long)) = self.scattered_layout(field) else { return Ok(None) };
-        match self.typed::<u64>(words, row..row + 1)?.first().map(|word| HeapWord::of(*word)) {
-            Some(HeapWord::Long { index }) => self.reference(long, index).map(Some),
-            _ => Ok(None),
+        let word = self.typed::<u64>(words, row..row + 1)?.first();
+        match HeapWord::of(*word.ok_or_else(|| self.no_row(row))?) {
+            HeapWord::Long { index } => self.reference(long, index).map(Some),
+            HeapWord::Near { .. } => Ok(None),
         }
     }
 
     fn reference(&self, long: Extent, index: u64) -> Result<ValueReference> {
         let index = byte(index);
+        let missing = || Error::corrupt(format!("segment {}: no reference {index}", self.id()));
         if index >= byte(long.len) / REFERENCE_BYTES {
-            return Err(Error::corrupt(format!("segment {}: no reference {index}", self.id())));
+            return Err(missing());
         }
         let words: &[[u64; 4]] = self.typed(long, index..index + 1)?;
-        Ok(ValueReference::from_words(words.first().copied().unwrap_or_default())?)
+        Ok(ValueReference::from_words(*words.first().ok_or_else(missing)?)?)
     }
 
     pub(super) fn scattered(
@@ -158,8 +161,12 @@ impl Segment {
                 }
             }
         }
+        if end > heap.len {
+            let (id, len) = (self.id(), heap.len);
+            return Err(Error::corrupt(format!("segment {id}: byte {end} of a heap of {len}")));
+        }
         if start < end {
-            self.bytes(heap, byte(start)..byte(end.min(heap.len)))?;
+            self.bytes(heap, byte(start)..byte(end))?;
         }
         let missing = || Error::corrupt(format!("segment {}: no heap", self.id()));
         let heap = self.heaps.get(&column).ok_or_else(missing)?;

@@ -15,8 +15,8 @@ use esker_format::{Column, FieldId, TableId};
 use esker_vfs::File;
 
 use super::blocks::{FOOTER_BLOCK, TRAILER_BLOCK, block_place};
-use crate::Result;
 use crate::value_file::StoredValue;
+use crate::{Error, Result};
 
 /// Bytes of one write, which begins at a multiple of them: the page cache then holds the file in
 /// huge pages, where the file system can.
@@ -26,6 +26,9 @@ const WRITEBACK_BYTES: u64 = 16 << 20;
 
 /// Bytes of rows that are put together before they are appended.
 const INTERLEAVED_BYTES: usize = BLOCK_BYTES;
+
+/// What lies between buffers, each of which begins at a multiple of 64.
+const ZEROS: &[u8] = &[0; 64];
 
 /// Where a segment's bytes go.
 pub enum SinkTarget {
@@ -193,8 +196,13 @@ impl<'a> SegmentWriter<'a> {
 
     fn pad(&mut self) -> Result<()> {
         let padding = usize::try_from(self.position.next_multiple_of(64) - self.position);
-        let zeros = [0; 64];
-        self.append(zeros.get(..padding.unwrap_or_default()).unwrap_or_default())
+        match padding.ok().and_then(|padding| ZEROS.get(..padding)) {
+            Some(zeros) => self.append(zeros),
+            None => {
+                let (segment, position) = (self.spec.segment, self.position);
+                Err(Error::corrupt(format!("segment {segment}: no padding at {position}")))
+            }
+        }
     }
 
     /// Encodes and appends a column, some of whose values, by rising row, lie in value files. Of
@@ -326,7 +334,9 @@ impl<'a> SegmentWriter<'a> {
         if let Some((field, column)) = self.half.take() {
             self.column(&encode_column(field, &column))?;
         }
+        // default: bounds of no rows, which nobody looks at
         let first = row_ids.iter().min().copied().unwrap_or_default();
+        // default: the same, of no rows
         let last = row_ids.iter().max().copied().unwrap_or_default();
         let row_ids = match encode_row_ids(row_ids) {
             None => RowIds::Dense { first },

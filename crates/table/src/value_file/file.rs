@@ -223,6 +223,7 @@ impl ValueFile {
     }
 
     fn writing(&self) -> MutexGuard<'_, Writing> {
+        // default: nothing panics between two changes that belong together
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -289,6 +290,7 @@ impl ValueFile {
     }
 
     fn verified(&self) -> MutexGuard<'_, BTreeMap<u64, (u64, u64)>> {
+        // default: a value is added once it is verified
         self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -303,7 +305,7 @@ impl ValueFile {
         let mut at = reference.offset;
         while at < reference.end() {
             let len = byte(reference.end() - at).min(PIECE_BYTES);
-            let piece = piece.get_mut(..len).unwrap_or_default();
+            let Some(piece) = piece.get_mut(..len) else { return Err(self.damage(reference)) };
             self.read(piece, at)?;
             sum.update(piece);
             at += len as u64;
@@ -316,7 +318,7 @@ impl ValueFile {
         self.expect_inside(reference)?;
         let len = byte(reference.len);
         let mut bytes = vec![0; len.next_multiple_of(COPY_BYTES)];
-        let value = bytes.get_mut(..len).unwrap_or_default();
+        let Some(value) = bytes.get_mut(..len) else { return Err(self.damage(reference)) };
         self.read(value, reference.offset)?;
         let mut sum = reference.start_checksum(self.header.database);
         sum.update(value);
@@ -369,6 +371,7 @@ impl ValueFile {
             Bytes::Mapped(mapping) => mapping.get(start, len),
             Bytes::Copied(copies) => copies.get(start..start.saturating_add(len)),
         };
+        // default: empty for others than verified values, as told above
         bytes.unwrap_or_default()
     }
 
@@ -383,5 +386,6 @@ impl ValueFile {
 }
 
 fn byte(offset: u64) -> usize {
+    // default: beyond all bytes, so that reading there fails
     usize::try_from(offset).unwrap_or(usize::MAX)
 }

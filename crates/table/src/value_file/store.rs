@@ -74,7 +74,13 @@ impl ValueFiles {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
+        // default: nothing panics between two changes that belong together
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn owned(&self) -> MutexGuard<'_, bool> {
+        // default: a flag is whole whoever panics
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has there been a value file since the database was opened?
@@ -119,7 +125,7 @@ impl ValueFiles {
         let salt = self.environment.random.next_u64();
         let header = ValueFileHeader { database: self.database, number: id, salt };
         let file = {
-            let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+            let owned = self.owned();
             if !*owned {
                 return Err(Error::new(crate::ErrorKind::InvalidInput, "the database is closed"));
             }
@@ -212,7 +218,7 @@ impl ValueFiles {
     }
 
     fn unlink(&self, path: &Path) {
-        let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        let owned = self.owned();
         if *owned {
             let _ = self.environment.files.remove(path);
         }
