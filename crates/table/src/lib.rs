@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod column_map;
+mod dead_rows;
 mod delete_stamp;
 mod error;
 pub mod expiry;
@@ -28,7 +29,9 @@ pub mod group;
 pub mod hash;
 pub mod index_run;
 pub mod key_order;
-pub mod location;
+mod known_expiry;
+mod live_version;
+mod location;
 pub mod pinned_locations;
 pub mod rewrite;
 pub mod segment;

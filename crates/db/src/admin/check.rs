@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use esker_format::{Value, ValueRef};
 use esker_log::RESERVE_FILE;
-use esker_table::index_run::run_of_file;
+use esker_table::segment::run_of_file;
 use esker_table::segment::{Segment, is_unnamed_run, run_file_number, segment_file_id};
 use esker_table::table::describe_key;
 use esker_table::value_file::{value_file_id, value_file_name};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use esker_format::edit::SegmentEntry;
-use esker_table::index_run::run_of_file;
 use esker_table::rewrite::SegmentSink;
+use esker_table::segment::run_of_file;
 use esker_table::segment::{Segment, SinkTarget};
 use esker_table::value_file::StoredValue;
 use esker_vfs::Mapping;

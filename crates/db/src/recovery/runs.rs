@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use esker_table::index_run::run_file_id;
+use esker_table::segment::run_file_id;
 use esker_table::segment::segment_file_name;
 use esker_vfs::Environment;
 

@@ -22,10 +22,10 @@ use esker_format::{
 use esker_log::sabotage::planted;
 
 use super::build::write_list;
-use super::grams::{number, row_limit};
+use super::row_number::{number, row_limit};
 use super::{IndexRun, RunSource};
-use crate::rewrite::SegmentSink;
 use crate::segment::Segment;
+use crate::segment::sink::SegmentSink;
 use crate::{Error, Result};
 
 /// The most values of a field in one segment, for which a bitmap index is kept.

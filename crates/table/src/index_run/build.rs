@@ -7,10 +7,9 @@ use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableI
 use esker_log::sabotage::planted;
 
 use super::sort::sorted_rows;
-use super::{
-    IndexRun, KEY_BYTES_MAX, ROW_FIELD, bitmap, document_text, grams, path_field, run_file_id,
-};
-use crate::rewrite::SegmentSink;
+use super::{IndexRun, KEY_BYTES_MAX, ROW_FIELD, bitmap, document_text, grams, path_field};
+use crate::segment::run_file_id;
+use crate::segment::sink::SegmentSink;
 use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter};
 use crate::{Error, Result};
 

@@ -18,9 +18,10 @@ use esker_format::schema::Index;
 use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId, ValueRef};
 
 use super::build::write_list;
+use super::row_number::{number, row_limit};
 use super::{IndexRun, RunSource};
-use crate::rewrite::SegmentSink;
 use crate::segment::Segment;
+use crate::segment::sink::SegmentSink;
 use crate::{Error, Result};
 
 /// The columns of the file.
@@ -158,18 +159,4 @@ impl IndexRun {
         }
         if count + 1 == self.entries.row_count() { Ok(()) } else { Err(wrong(END)) }
     }
-}
-
-/// What the numbers of the rows of a segment are below.
-pub(super) fn row_limit(rows: usize) -> u32 {
-    // default: a limit beyond all row numbers
-    u32::try_from(rows).unwrap_or(u32::MAX)
-}
-
-pub(super) fn number(value: ValueRef<'_>) -> Result<u32> {
-    match value {
-        ValueRef::Uint(number) => u32::try_from(number).ok(),
-        _ => None,
-    }
-    .ok_or_else(|| Error::corrupt("a run has a number that is none"))
 }

@@ -28,6 +28,7 @@ mod dead;
 mod grams;
 mod radix;
 mod ranks;
+mod row_number;
 mod search;
 mod sort;
 #[cfg(test)]
@@ -40,7 +41,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use esker_format::json::Json;
 use esker_format::order_key::{Key, KeyRange, key};
-use esker_format::schema::{INDEX_IDS_MAX, Index, IndexField, IndexId, IndexKind};
+use esker_format::schema::{Index, IndexField, IndexKind};
 use esker_format::{Data, DataType, Field, FieldId, Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_vfs::sync::{Mutex, MutexGuard};
@@ -50,7 +51,7 @@ use crate::segment::Segment;
 pub use bitmap::VALUES_MAX;
 pub use build::{RunSource, write_run};
 use dead::DeadEntries;
-use grams::number;
+use row_number::number;
 use search::Probe;
 
 /// The longest stored value of a text or byte string, in bytes; what is longer is cut.
@@ -69,24 +70,6 @@ fn path_field(number: usize) -> Result<FieldId> {
 fn document_text(document: ValueRef<'_>, path: &[String]) -> Option<String> {
     let document = Json::document(document.as_bytes()?);
     document.text_at(path.iter().map(String::as_str))
-}
-
-/// The bit that tells the file number of a run from that of a segment.
-const RUN_TAG: u64 = 1 << 55;
-const INDEX_SHIFT: u32 = 40;
-
-/// The number of a run's file.
-#[must_use]
-pub fn run_file_id(segment: u64, index: IndexId) -> u64 {
-    debug_assert!(index.0 <= INDEX_IDS_MAX, "index number {} does not fit 15 bits", index.0);
-    RUN_TAG | u64::from(index.0) << INDEX_SHIFT | segment
-}
-
-/// The segment and the index of a run, by the number of its file; `None` for a segment's.
-#[must_use]
-pub fn run_of_file(id: u64) -> Option<(u64, IndexId)> {
-    let index = u32::try_from((id & (RUN_TAG - 1)) >> INDEX_SHIFT).ok()?;
-    (id & RUN_TAG != 0).then_some((id & ((1 << INDEX_SHIFT) - 1), IndexId(index)))
 }
 
 /// The rows of one segment in the order of one index.

@@ -11,7 +11,7 @@ use esker_vfs::Mapping;
 use proptest::prelude::*;
 
 use super::{IndexRun, write_run};
-use crate::rewrite::SegmentSink;
+use crate::segment::sink::SegmentSink;
 use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter, SinkTarget};
 use crate::value_file::StoredValue;
 

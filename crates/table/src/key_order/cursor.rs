@@ -9,7 +9,8 @@ use esker_log::sabotage::planted;
 
 use super::KeyForm;
 use super::form::bytes_of;
-use super::samples::{SAMPLED_ROWS, SortedRun};
+use super::samples::SAMPLED_ROWS;
+use super::sorted_rows::SortedRun;
 use crate::Result;
 use crate::table::{SnapshotPart, TableSnapshot};
 use crate::view::RowGroup;

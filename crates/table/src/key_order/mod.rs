@@ -21,33 +21,26 @@
 mod cursor;
 mod form;
 mod samples;
+mod sorted_rows;
 #[cfg(test)]
 mod tests;
 
 use std::cmp::Ordering;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use esker_format::Schema;
-use esker_vfs::sync::Mutex;
 
-use crate::rewrite::LiveVersion;
+use crate::live_version::LiveVersion;
 use crate::segment::Segment;
 use crate::view::RowGroup;
 use crate::{Error, Result};
 pub use cursor::{Direction, KeyBounds, KeyCursor, KeyRow};
 pub use form::KeyForm;
-use samples::{SegmentSamples, SortedRun};
+pub use sorted_rows::SortedRows;
+use sorted_rows::{SegmentSamples, SortedRun};
 
 /// Longer runs are not merged any more: a reader would wait for it.
 const MERGED_ROWS_MAX: usize = 1 << 17;
-
-/// The rows of a row group, sorted as far as readers needed them.
-#[derive(Default)]
-pub struct SortedRows {
-    runs: Mutex<Vec<Arc<SortedRun>>>,
-    /// Of a segment whose rows lie in the order of the key.
-    samples: OnceLock<Option<SegmentSamples>>,
-}
 
 impl SortedRows {
     /// Runs that name all of the first `rows` rows of a row group, and maybe later ones.

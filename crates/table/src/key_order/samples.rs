@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 use esker_format::Field;
 use esker_format::segment::ZONE_ROWS;
 
+use super::sorted_rows::{Heads, SegmentSamples, SortedRun};
 use super::{KeyForm, first_bytes};
 use crate::segment::Segment;
 use crate::view::RowGroup;
@@ -25,13 +26,6 @@ use crate::{Error, Result};
 pub(super) const SAMPLED_ROWS: usize = 16;
 /// Shorter runs are searched without samples.
 const SAMPLED_FROM_ROWS: usize = 64;
-
-/// Sorted keys: what they have in common, and eight bytes after that of each.
-#[derive(Debug, Default)]
-pub(super) struct Heads {
-    prefix: Vec<u8>,
-    heads: Vec<u64>,
-}
 
 impl Heads {
     /// The heads of sorted keys, of which `first` and `last` are the ends.
@@ -98,13 +92,6 @@ fn rows_near(heads: &Heads, key: &[u8], len: usize) -> Range<usize> {
     start..(near.end * SAMPLED_ROWS).min(len)
 }
 
-/// Rows of a row group by key.
-#[derive(Debug)]
-pub struct SortedRun {
-    pub(super) rows: Vec<u32>,
-    heads: Option<Heads>,
-}
-
 impl SortedRun {
     /// A run of rows that are sorted.
     pub(super) fn new(row_group: &RowGroup, form: &KeyForm, rows: Vec<u32>) -> Result<Self> {
@@ -133,14 +120,6 @@ impl SortedRun {
             None => 0..self.rows.len(),
         }
     }
-}
-
-/// The samples of a segment whose rows lie in the order of the key.
-#[derive(Debug)]
-pub(super) struct SegmentSamples {
-    /// Of the least keys of the zones, as the zone map knows them: cut short, if they are long.
-    zones: Heads,
-    within: Vec<OnceLock<Heads>>,
 }
 
 impl SegmentSamples {

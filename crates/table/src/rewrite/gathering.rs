@@ -2,7 +2,8 @@
 
 use esker_format::{Column, ColumnSlice, Data, Field, ValueRef};
 
-use super::{LiveVersion, RELEASE_ROWS, RewritePlan, SegmentSink};
+use super::{RELEASE_ROWS, RewritePlan, SegmentSink};
+use crate::live_version::LiveVersion;
 use crate::value_file::StoredValue;
 use crate::view::RowGroup;
 use crate::{Error, Result};

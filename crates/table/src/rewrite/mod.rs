@@ -34,10 +34,11 @@ use esker_log::sabotage::planted;
 
 use crate::forwarding::RowWords;
 use crate::key_order::{KeyForm, sorted_by_key};
+use crate::live_version::LiveVersion;
 use crate::location::Location;
-use crate::segment::{CreateStamp, Segment, SegmentSpec, SegmentWriter, SinkTarget};
+pub use crate::segment::sink::SegmentSink;
+use crate::segment::{CreateStamp, Segment, SegmentSpec, SegmentWriter};
 use crate::table::{Table, UniqueKeys};
-use crate::value_file::StoredValue;
 use crate::view::{Forwarding, RowGroup, View};
 use crate::{Error, ErrorKind, Result};
 use gathering::Gathering;
@@ -53,24 +54,6 @@ pub const REPOINT_BATCH: usize = 1_024;
 
 /// Rows read of one row group before its pages are let go: a system call each.
 const RELEASE_ROWS: usize = 4_096;
-
-/// One version that is kept.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct LiveVersion {
-    pub row_id: u64,
-    pub row_group: u32,
-    pub row: u32,
-}
-
-impl LiveVersion {
-    /// Its row group, among the inputs of a rewrite.
-    pub fn row_group_in<'g>(&self, inputs: &'g [RowGroup]) -> Result<&'g RowGroup> {
-        inputs.get(self.row_group as usize).ok_or_else(|| {
-            let (input, row, len) = (self.row_group, self.row, inputs.len());
-            Error::corrupt(format!("row {row} of input {input}, of {len} that are rewritten"))
-        })
-    }
-}
 
 /// What a rewrite needs to know.
 pub struct RewritePlan {
@@ -105,36 +88,6 @@ pub struct Rewritten {
     older: Vec<RowWords>,
     /// Versions that died up to here may have been dropped.
     dropped_through: u64,
-}
-
-/// Gives out numbers and places for new segments, and opens what was written.
-pub trait SegmentSink {
-    /// A number that no row group has had.
-    fn next_id(&mut self) -> u64;
-
-    /// Where the segment's bytes go.
-    ///
-    /// # Errors
-    /// What the machine says.
-    fn create(&mut self, id: u64) -> Result<SinkTarget>;
-
-    /// Longer values are to lie in value files.
-    fn long_bytes(&self) -> usize;
-
-    /// Writes a value into a value file.
-    ///
-    /// # Errors
-    /// What the machine says.
-    fn store(&mut self, value: &[u8]) -> Result<StoredValue>;
-
-    /// Syncs and opens a finished segment.
-    ///
-    /// # Errors
-    /// What the machine says.
-    fn finish(&mut self, entry: SegmentEntry, target: SinkTarget) -> Result<Segment>;
-
-    /// A point at which others may run, in simulation.
-    fn pause(&mut self);
 }
 
 impl RewritePlan {

@@ -7,67 +7,13 @@
 use std::ops::Range;
 
 use esker_format::part_lines::{LINE_BYTES, LINE_ROWS, Line, place_in};
-use esker_format::segment::{ColumnLayout, Encoding, Extent};
+use esker_format::segment::{Encoding, Extent};
 use esker_format::value_file::HeapWord;
-use esker_format::{Codes, DataType, Field, FieldId};
+use esker_format::{Codes, Field};
 
 use super::Segment;
-use super::reader::byte;
+use super::plain::byte;
 use crate::{Error, Result};
-
-/// The columns in which the place of a value follows from its row number alone.
-pub(crate) struct CellMap(Vec<Cells>);
-
-/// Such a column.
-#[derive(Clone, Copy, Debug)]
-struct Cells {
-    data_type: DataType,
-    /// Where the first value begins; 0 where places do not follow from row numbers.
-    start: usize,
-    width: usize,
-    /// From where a value begins to where the next does.
-    stride: usize,
-}
-
-impl CellMap {
-    /// Of the columns of a segment.
-    pub(super) fn of(columns: &[ColumnLayout]) -> Self {
-        let mut cells = Vec::new();
-        for column in columns {
-            let (start, width, stride) = match &column.encoding {
-                Encoding::FixedWidth { width, heap } => (byte(heap.offset), *width, *width),
-                Encoding::Strided { width, stride, at, heap } => {
-                    (byte(heap.offset) + *at as usize, *width, *stride)
-                }
-                _ => continue,
-            };
-            if column.validity.is_some() {
-                continue;
-            }
-            let at = usize::from(column.field.0);
-            let (width, stride) = (width as usize, stride as usize);
-            let of = Cells { data_type: column.data_type, start, width, stride };
-            if cells.len() <= at {
-                cells.resize(at + 1, Cells { start: 0, ..of });
-            }
-            if let Some(slot) = cells.get_mut(at) {
-                *slot = of;
-            }
-        }
-        Self(cells)
-    }
-
-    /// Where the value of a row lies in the file.
-    #[inline]
-    fn place(&self, field: FieldId, data_type: DataType, row: usize) -> Option<Range<usize>> {
-        let cells = self.0.get(usize::from(field.0))?;
-        if cells.start == 0 || cells.data_type != data_type {
-            return None;
-        }
-        let start = cells.start + row * cells.stride;
-        Some(start..start + cells.width)
-    }
-}
 
 /// A part of an extent, as bytes of the file.
 #[inline]
@@ -90,8 +36,7 @@ impl Segment {
 
     /// How many bytes the values of a field are apart, where that is the same for all.
     fn stride(&self, field: &Field) -> Option<usize> {
-        let cells = self.cells.0.get(usize::from(field.id.0)).filter(|cells| cells.start > 0);
-        cells.map(|cells| cells.stride)
+        self.cells.stride(field.id)
     }
 
     /// The bytes of a value whose place follows from its row number, when they have been verified.

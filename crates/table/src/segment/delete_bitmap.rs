@@ -8,14 +8,11 @@
 //!    know of a delete finds its bit.
 //! 2. A bit that is set says only that there is a commit to look at.
 
-use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Segment;
-
 /// Rows of a word.
-const WORD_ROWS: usize = 64;
+pub(super) const WORD_ROWS: usize = 64;
 
 /// The bits of the rows that were killed; nothing while all live.
 #[derive(Debug, Default)]
@@ -51,55 +48,5 @@ impl DeleteBitmap {
         let words = self.0.get().and_then(|words| words.get(at));
         // default: no bit was set while all rows live, and there is none behind the last
         words.map_or(0, |word| word.load(Ordering::Acquire))
-    }
-}
-
-impl Segment {
-    /// Which of some rows, all of them created by commit `at`, had not died by then: `None` when
-    /// that is so of each, else one bit a row.
-    pub(crate) fn alive(&self, rows: Range<usize>, at: u64) -> Option<Vec<u64>> {
-        let mut words: Option<Vec<u64>> = None;
-        for (i, first) in rows.clone().step_by(WORD_ROWS).enumerate() {
-            let mut dead = self.delete_bitmap.from(first);
-            while dead != 0 {
-                let row = first + dead.trailing_zeros() as usize;
-                dead &= dead - 1;
-                let commit = if row < rows.end { self.deleted(row) } else { 0 };
-                if commit == 0 || commit > at {
-                    continue;
-                }
-                let words = words.get_or_insert_with(|| all(rows.len()));
-                if let Some(word) = words.get_mut(i) {
-                    *word &= !(1 << (row - first));
-                }
-            }
-        }
-        words
-    }
-}
-
-/// One bit for each of so many rows.
-fn all(rows: usize) -> Vec<u64> {
-    let mut words = vec![u64::MAX; rows.div_ceil(WORD_ROWS)];
-    let past = (WORD_ROWS - rows % WORD_ROWS) % WORD_ROWS;
-    words.last_mut().into_iter().for_each(|word| *word >>= past);
-    words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::DeleteBitmap;
-
-    #[test]
-    fn bits_are_found_from_any_row_on() {
-        let dead = DeleteBitmap::default();
-        assert!(!dead.has(5) && dead.from(3) == 0);
-        let rows = [0, 5, 63, 64, 130, 199];
-        rows.iter().for_each(|row| dead.mark(*row, 200));
-        for row in 0..200 {
-            assert_eq!(dead.has(row), rows.contains(&row), "{row}");
-            let bits = (0..64).filter(|i| rows.contains(&(row + i)));
-            assert_eq!(dead.from(row), bits.fold(0, |word, i| word | 1 << i), "{row}");
-        }
     }
 }

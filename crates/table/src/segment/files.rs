@@ -10,13 +10,9 @@ use std::sync::{Arc, PoisonError};
 use esker_vfs::sync::{Mutex, MutexGuard};
 use esker_vfs::{Environment, ErrorKind, File, OpenMode};
 
-use super::{segment_file_name, segment_path};
-use crate::index_run::run_of_file;
+use super::file_name::{UNNAMED, run_of_file, segment_file_name, segment_path};
 use crate::value_file::{ValueFiles, ValueLimits};
 use crate::{Error, Result};
-
-/// What the name of a run ends with while it is written.
-pub(super) const UNNAMED: &str = ".new";
 
 /// Creates, opens and removes the segment files of a database.
 #[derive(Debug)]

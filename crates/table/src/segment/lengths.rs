@@ -15,43 +15,15 @@
 //! - Rows do not change, so what is remembered stays true; dead rows are counted in.
 
 use std::ops::{Range, RangeInclusive};
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use esker_format::Field;
 use esker_format::segment::ZONE_ROWS;
-use esker_vfs::sync::AtomicU64;
 
-use super::reader::Segment;
+use super::Segment;
 
 const LENGTH_BITS: u32 = 24;
 const LENGTH_MAX: u32 = (1 << LENGTH_BITS) - 1;
-
-/// The words of a column's zones.
-type Zones = Box<[AtomicU64]>;
-
-/// What is known of the lengths in a segment: by column, once they were needed.
-#[derive(Default)]
-pub(super) struct KnownLengths {
-    columns: OnceLock<Box<[OnceLock<Zones>]>>,
-}
-
-impl KnownLengths {
-    fn zone(&self, column: usize, zone: usize) -> Option<&AtomicU64> {
-        self.columns.get()?.get(column)?.get()?.get(zone)
-    }
-
-    /// The same, where there is none yet.
-    fn zone_or_new(
-        &self,
-        (column, columns): (usize, usize),
-        (zone, zones): (usize, usize),
-    ) -> Option<&AtomicU64> {
-        let all = self.columns.get_or_init(|| (0..columns).map(|_| OnceLock::new()).collect());
-        let words = all.get(column)?;
-        words.get_or_init(|| (0..zones).map(|_| AtomicU64::new(0)).collect()).get(zone)
-    }
-}
 
 impl Segment {
     /// The least and the greatest length of a field's values in a zone, if that is known: a text's

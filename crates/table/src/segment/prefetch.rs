@@ -11,7 +11,7 @@ use esker_format::part_lines::{LINE_BYTES, LINE_ROWS};
 use esker_format::segment::{Encoding, Extent};
 
 use super::Segment;
-use super::reader::byte;
+use super::plain::byte;
 
 /// Columns to touch; more misses than this at a time do not overlap.
 pub(crate) const COLUMNS_MAX: usize = 8;

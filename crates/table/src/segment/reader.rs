@@ -17,19 +17,20 @@ use esker_vfs::Mapping;
 use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64, Mutex};
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
-use super::columns::cast;
 use super::delete_bitmap::DeleteBitmap;
 use super::files::SegmentFiles;
 use super::forms::FormMap;
-use super::lengths::KnownLengths;
-use super::scattered::ScatteredHeap;
+use super::known_lengths::KnownLengths;
+use super::plain::{byte, cast};
+use super::scattered_heap::ScatteredHeap;
 use crate::column_map::ColumnMap;
 use crate::delete_stamp::DeleteStamp;
-use crate::expiry::KnownExpiry;
-use crate::index_run::{IndexRun, run_file_id};
+use crate::index_run::IndexRun;
 use crate::key_order::SortedRows;
+use crate::known_expiry::KnownExpiry;
 use crate::location::{Location, row_word};
-use crate::segment::cell::CellMap;
+use crate::segment::cell_map::CellMap;
+use crate::segment::run_file_id;
 use crate::value_file::ValueFile;
 use crate::{Error, ErrorKind, Result};
 
@@ -564,9 +565,4 @@ impl Drop for Segment {
             files.remove(self.id);
         }
     }
-}
-
-pub(super) fn byte(offset: u64) -> usize {
-    // default: beyond all bytes, so that reading there fails
-    usize::try_from(offset).unwrap_or(usize::MAX)
 }

@@ -10,7 +10,7 @@ use esker_log::sabotage::planted;
 use esker_vfs::sync::MutexGuard;
 
 use super::Segment;
-use super::reader::byte;
+use super::plain::byte;
 use crate::{Error, Result};
 
 /// The numbers of the rows of a zone.
