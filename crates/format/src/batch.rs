@@ -48,7 +48,9 @@ impl VariableValues {
     /// The same of the values from `first` on.
     #[must_use]
     pub fn longest_from(&self, first: usize) -> usize {
+        // default: past the end there is no value.
         let starts = self.offsets.get(first..).unwrap_or_default();
+        // default: without an offset there is none, either.
         let ends = starts.get(1..).unwrap_or_default();
         let lengths = starts.iter().zip(ends).map(|(start, end)| end.wrapping_sub(*start));
         lengths.fold(0, u32::max) as usize
@@ -59,7 +61,9 @@ impl VariableValues {
     pub fn get(&self, i: usize) -> &[u8] {
         match (self.offsets.get(i), self.offsets.get(i + 1)) {
             (Some(start), Some(end)) => {
-                self.heap.get(*start as usize..*end as usize).unwrap_or_default()
+                let bytes = self.heap.get(*start as usize..*end as usize);
+                debug_assert!(bytes.is_some(), "bytes {start}..{end} of value {i}");
+                bytes.unwrap_or_default() // default: offsets rise up to the end of the heap.
             }
             _ => &[],
         }
@@ -296,6 +300,7 @@ impl Column {
         }
         with_values!(&mut self.values, v => v.truncate(rows), v => {
             v.offsets.truncate(rows + 1);
+            // default: without an offset there is no value.
             v.heap.truncate(v.offsets.last().map_or(0, |end| *end as usize));
         });
     }
@@ -324,7 +329,7 @@ impl Batch {
     /// The number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.columns.first().map_or(0, Column::len)
+        self.columns.first().map_or(0, Column::len) // default: no columns have no rows.
     }
 
     /// True when there is no row.
@@ -379,7 +384,7 @@ pub fn fit_value<'a>(field: &'a crate::Field, value: ValueRef<'a>) -> Result<Val
     if value.is_null() && !field.nullable {
         return Err(Error::invalid(format!("field {:?} must not be null", field.name)));
     }
-    let len = value.as_bytes().map_or(0, <[u8]>::len);
+    let len = value.as_bytes().map_or(0, <[u8]>::len); // default: numbers are never too long.
     if len > VALUE_BYTES_MAX {
         let name = &field.name;
         return Err(Error::invalid(format!(

@@ -74,12 +74,10 @@ pub fn parse_date(text: &str) -> Result<i32> {
 pub fn parse_timestamp(text: &str) -> Result<i64> {
     let bad =
         || Error::invalid(format!("expected a timestamp like 2013-01-31 05:17:00, found {text:?}"));
-    let split = text.find(['T', 't', ' ']);
-    let (date, time) = match split.and_then(|at| text.split_at_checked(at)) {
-        Some((date, rest)) => (date, rest.get(1..).unwrap_or_default()),
-        None => (text, "00:00"),
-    };
+    // default: a date alone is its midnight.
+    let (date, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, "00:00"));
     let days = i64::from(parse_date(date).map_err(|_| bad())?);
+    // default: the Z may be left out.
     let of_day = parse_time_of_day(time.strip_suffix(['Z', 'z']).unwrap_or(time));
     // The earliest timestamps lie in a day whose start is too early to be one.
     let us = i128::from(days) * i128::from(DAY_US) + i128::from(of_day.ok_or_else(bad)?);

@@ -39,8 +39,9 @@ pub fn fold(c: char) -> char {
         '\u{1fe3}' => '\u{3b0}',
         '\u{fb05}' => '\u{fb06}',
         _ => {
+            // default: a letter stays where another case of it would be several letters.
             let upper = single(c.to_uppercase()).unwrap_or(c);
-            single(upper.to_lowercase()).unwrap_or(upper)
+            single(upper.to_lowercase()).unwrap_or(upper) // default: as above.
         }
     }
 }

@@ -149,7 +149,7 @@ impl Checkpoint {
         state.number = input.u64()?;
         let body_len = input.u64()?;
         let _reserved = input.u64()?;
-        let covered = bytes.get(..input.position()).unwrap_or_default();
+        let covered = input.read_since(0)?;
         if input.u64()? != checksum(state.place(0), covered) || state.number != number {
             return Err(Error::corrupt("offset 0: the checkpoint header's checksum does not fit"));
         }
@@ -159,6 +159,7 @@ impl Checkpoint {
             return Err(Error::new(ErrorKind::UnknownVersion, message));
         }
         let mut body = Vec::new();
+        // default: what no memory holds is longer than the file, which ends early below.
         let mut left = usize::try_from(body_len).unwrap_or(usize::MAX);
         while left > 0 {
             let position = input.position() as u64;

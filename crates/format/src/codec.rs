@@ -253,6 +253,12 @@ impl<'a> Reader<'a> {
             .map_err(|e| Error::corrupt(format!("text at {at} is not UTF-8: {e}")))
     }
 
+    /// The bytes from `start` up to here, for a checksum of them.
+    pub(crate) fn read_since(&self, start: usize) -> Result<&'a [u8]> {
+        let read = self.bytes.get(start..self.at);
+        read.ok_or_else(|| Error::corrupt(format!("nothing was read from {start} to {}", self.at)))
+    }
+
     /// Succeeds only at the end of the buffer.
     #[inline]
     pub fn finish(self) -> Result<()> {

@@ -46,11 +46,12 @@ impl Codes<'_> {
     /// Code `i`; 0 past the end.
     #[must_use]
     pub fn get(&self, i: usize) -> u32 {
-        match self {
-            Self::U8(v) => v.get(i).copied().unwrap_or_default().into(),
-            Self::U16(v) => v.get(i).copied().unwrap_or_default().into(),
-            Self::U32(v) => v.get(i).copied().unwrap_or_default(),
-        }
+        let code = match self {
+            Self::U8(v) => v.get(i).map(|code| u32::from(*code)),
+            Self::U16(v) => v.get(i).map(|code| u32::from(*code)),
+            Self::U32(v) => v.get(i).copied(),
+        };
+        code.unwrap_or_default() // default: a row past the end has no code, and is not asked for.
     }
 }
 
@@ -234,6 +235,7 @@ impl std::fmt::Debug for Data<'_> {
 fn range<'a>(offsets: &[u32], first: u32, heap: &'a [u8], i: usize) -> &'a [u8] {
     let at = |i: usize| Some(offsets.get(i)?.wrapping_sub(first) as usize);
     match (at(i), at(i + 1)) {
+        // default: a checksum would have to miss offsets outside of the heap first.
         (Some(start), Some(end)) => heap.get(start..end).unwrap_or_default(),
         _ => &[],
     }
@@ -245,8 +247,9 @@ impl<'a> ColumnSlice<'a> {
     #[must_use]
     pub fn rows(&self, start: usize, end: usize) -> Self {
         fn cut<T>(values: &[T], start: usize, end: usize) -> &[T] {
-            values.get(start..end).unwrap_or_default()
+            values.get(start..end).unwrap_or_default() // default: the rows are there, see below.
         }
+        debug_assert!(start <= end && end <= self.len, "rows {start}..{end} of {}", self.len);
         let data = match self.data {
             Data::U8(v) => Data::U8(cut(v, start, end)),
             Data::U16(v) => Data::U16(cut(v, start, end)),
@@ -289,19 +292,23 @@ impl<'a> ColumnSlice<'a> {
     #[must_use]
     pub fn bytes(&self, i: usize) -> &'a [u8] {
         match self.data {
-            Data::Constant(v) => v.as_bytes().unwrap_or_default(),
+            Data::Constant(v) => v.as_bytes().unwrap_or_default(), // default: NULL has no bytes.
             Data::Dictionary { codes, dictionary } => dictionary.get(codes.get(i) as usize),
             Data::Variable { offsets, start, heap } => range(offsets, start, heap, i),
             Data::FixedWidth { width, stride, heap } => {
+                // default: past the end there is no value.
                 heap.get(i * stride..i * stride + width).unwrap_or_default()
             }
             Data::Interleaved { offsets, start, heap } => range(offsets, start, heap, 2 * i),
             Data::Lined { lines, start, heap } => {
+                // default: past the end there is no value.
                 let (first, end) = lines.place(i).unwrap_or((start, start));
                 let at = |place: u32| place.wrapping_sub(start) as usize;
+                // default: as in `range`.
                 heap.get(at(first)..at(end)).unwrap_or_default()
             }
             Data::Scattered { references, heap } => {
+                // default: past the end there is no value.
                 references.get(i).map_or(&[], |r| heap.bytes(*r))
             }
             _ => &[],
@@ -353,7 +360,7 @@ fn narrowed<'a>(x: f64) -> ValueRef<'a> {
 }
 
 fn at<'a, T: Copy>(values: &[T], i: usize, make: impl FnOnce(T) -> ValueRef<'a>) -> ValueRef<'a> {
-    values.get(i).map_or(ValueRef::Null, |v| make(*v))
+    values.get(i).map_or(ValueRef::Null, |v| make(*v)) // default: it is NULL past the end.
 }
 
 impl<'a> From<&'a Column> for ColumnSlice<'a> {

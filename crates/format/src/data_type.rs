@@ -300,6 +300,7 @@ fn parse_decimal_type(text: &str) -> Result<DataType> {
         None => text.strip_prefix(':'),
     };
     let numbers = digits.and_then(|digits| {
+        // default: decimal(12) is decimal(12,0).
         let (precision, scale) = digits.split_once(',').unwrap_or((digits, "0"));
         Some((precision.trim().parse().ok()?, scale.trim().parse().ok()?))
     });
@@ -328,8 +329,10 @@ impl FromStr for DataType {
     /// Reads a name in any case, or the usual name of another system: `int`, `varchar`, …. The
     /// digits of a decimal stand behind it: `decimal(12,2)`, `numeric:12,2`.
     fn from_str(name: &str) -> Result<Self> {
-        let end = name.find([' ', '(', ':']).unwrap_or(name.len());
-        let (word, behind) = name.split_at_checked(end).unwrap_or((name, ""));
+        let (word, behind) = match name.find([' ', '(', ':']) {
+            Some(end) => name.split_at(end),
+            None => (name, ""),
+        };
         if Self::is_decimal_name(word) {
             return parse_decimal_type(behind.trim());
         }

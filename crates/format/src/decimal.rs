@@ -8,6 +8,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use crate::value::compare_floats;
+
 /// The most digits of a decimal.
 pub const DIGITS_MAX: u8 = 38;
 
@@ -41,8 +43,9 @@ pub const fn limit(precision: u8) -> i128 {
 /// How many digits a mantissa has; 1 for zero.
 #[must_use]
 pub fn digit_count(mantissa: i128) -> u8 {
+    // default: zero, which has no logarithm, has one digit.
     let digits = mantissa.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
-    u8::try_from(digits).unwrap_or(u8::MAX)
+    u8::try_from(digits).unwrap_or(u8::MAX) // default: 128 bits are 39 digits at most.
 }
 
 impl Decimal {
@@ -106,12 +109,14 @@ impl Decimal {
         if dropped <= 0 {
             return Some(self);
         }
+        // default: below zero no digit stands behind the point.
         let scale = u8::try_from(digits).unwrap_or(0);
         let Some(unit) = u32::try_from(dropped).ok().and_then(power) else {
             return Self::new(0, scale);
         };
         let (mantissa, half) = (self.mantissa(), unit / 2);
         let whole = (mantissa.checked_add(if mantissa < 0 { -half } else { half })?) / unit;
+        // default: where digits stand behind the point, no zeros stand before it.
         let zeros = power(u32::try_from(-digits).unwrap_or(0))?;
         Self::new(whole.checked_mul(zeros)?, scale)
     }
@@ -140,7 +145,7 @@ impl Decimal {
         let scale = self.scale.max(other.scale);
         let at = |v: Self| {
             let unit = limit(scale - v.scale);
-            // What does not fit is further from zero than anything that does.
+            // default: what does not fit is further from zero than anything that does.
             v.mantissa().checked_mul(unit).unwrap_or(match v.mantissa() {
                 ..0 => i128::MIN,
                 _ => i128::MAX,
@@ -168,7 +173,7 @@ impl Decimal {
             return by_whole;
         }
         let rest = self.mantissa() % unit;
-        match (rest.signum(), fraction.partial_cmp(&0.0).unwrap_or(Ordering::Equal)) {
+        match (rest.signum(), compare_floats(fraction, 0.0)) {
             (0, Ordering::Equal) => Ordering::Equal,
             (..=0, Ordering::Greater) | (-1, Ordering::Equal) => Ordering::Less,
             (0.., Ordering::Less) | (1.., Ordering::Equal) => Ordering::Greater,
@@ -188,6 +193,7 @@ impl Decimal {
         if mantissa.unsigned_abs() < 1 << 53 && self.scale <= 22 {
             return mantissa as f64 / limit(self.scale) as f64;
         }
+        // default: a decimal is always written as a float may be.
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
@@ -217,6 +223,7 @@ impl Decimal {
                 kept.mantissa().checked_mul(power(u32::from(scale - places))?)?
             }
             // Rounding has left zeros alone behind the last place.
+            // default: no number has a digit before so many places.
             Ok(places) => kept.mantissa() / power(u32::from(places - scale)).unwrap_or(i128::MAX),
             Err(_) if places > 0 => 0,
             Err(_) if kept.mantissa() == 0 => 0,
@@ -253,10 +260,10 @@ impl Decimal {
 #[allow(clippy::cast_possible_truncation, reason = "halves are cut on purpose")]
 fn compare_fractions(rest: u128, unit: u128, fraction: f64) -> Ordering {
     let bits = fraction.to_bits();
-    let exponent = i32::try_from(bits >> 52).unwrap_or(0);
+    let exponent = bits >> 52;
     // fraction = significand / 2^places
     let significand = u128::from(bits & ((1 << 52) - 1) | u64::from(exponent > 0) << 52);
-    let places = u32::try_from(1075 - exponent.max(1)).unwrap_or(0);
+    let places = 1075u64.saturating_sub(exponent.max(1));
     if places > 190 {
         // Below 10^-38, and so below every decimal.
         return Ordering::Greater;
@@ -323,7 +330,7 @@ impl<'a> Parts<'a> {
         let behind = i64::try_from(self.fraction.len()).ok()? - i64::from(self.exponent);
         let zeros = i64::from(scale) - behind;
         let kept = i64::try_from(written).ok()?.checked_add(zeros.min(0))?;
-        let kept = usize::try_from(kept).unwrap_or(0);
+        let kept = usize::try_from(kept).unwrap_or(0); // default: below zero none is kept.
         if zeros < 0 && digits().skip(kept).any(|digit| digit != 0) {
             return None;
         }

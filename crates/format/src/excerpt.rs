@@ -34,11 +34,13 @@ impl Excerpt {
     pub fn of(text: &[u8], position: usize, length: usize) -> Self {
         let position = position.min(text.len());
         let (before, after) = text.split_at(position);
+        // default: the first line starts where the text does.
         let line_start = before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        // default: the last line ends where the text does.
         let line_end = after.iter().position(|b| *b == b'\n').unwrap_or(after.len());
-        let head = String::from_utf8_lossy(before.get(line_start..).unwrap_or_default());
-        let rest = String::from_utf8_lossy(after.get(..line_end).unwrap_or_default());
-        let marked = after.get(..line_end.min(length)).unwrap_or_default();
+        let ((_, head), (rest, _)) = (before.split_at(line_start), after.split_at(line_end));
+        let (marked, _) = rest.split_at(line_end.min(length));
+        let (head, rest) = (String::from_utf8_lossy(head), String::from_utf8_lossy(rest));
         let marks = String::from_utf8_lossy(marked).trim_end().chars().count().max(1);
         let column = head.chars().count() + 1;
         let visible = |c: char| if c.is_control() { ' ' } else { c };

@@ -40,6 +40,7 @@ impl Column {
             &mut self.values,
             values => values.resize(before + rows, Default::default()),
             values => {
+                // default: without an offset there is no value.
                 let end = values.offsets.last().copied().unwrap_or_default();
                 values.offsets.resize(before + rows + 1, end);
             }
@@ -77,7 +78,7 @@ impl Column {
                 }));
             }
             (Values::Variable(to), Data::Variable { offsets, start, heap }) => {
-                let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
+                let ([first, ends @ ..], Some(last)) = (offsets, offsets.last()) else {
                     return false;
                 };
                 let at = |offset: u32| offset.wrapping_sub(start) as usize;
@@ -87,7 +88,6 @@ impl Column {
                     return false;
                 }
                 to.heap.extend_from_slice(bytes);
-                let ends = offsets.get(1..).unwrap_or_default();
                 to.offsets.extend(ends.iter().map(|end| end - first + base));
             }
             _ => return false,
@@ -102,19 +102,22 @@ impl Column {
             &self.values,
             values => size_of_val(values.as_slice()),
             values => values.heap.len() + 4 * values.offsets.len()
-        ) + self.nulls.as_ref().map_or(0, Vec::len)
+        ) + self.nulls.as_ref().map_or(0, Vec::len) // default: without NULLs there are no marks.
     }
 
     /// Bytes of memory that the values of some rows take.
     #[must_use]
     pub fn byte_count_of(&self, rows: std::ops::Range<usize>) -> usize {
+        debug_assert!(rows.end <= self.len(), "rows {rows:?} of {}", self.len());
         let marks = if self.nulls.is_some() { rows.len() } else { 0 };
         let offset = |values: &crate::VariableValues, row: usize| {
+            // default: rows past the end take no memory.
             values.offsets.get(row).map_or(0, |offset| *offset as usize)
         };
         marks
             + with_values!(
                 &self.values,
+                // default: as above.
                 values => size_of_val(values.get(rows).unwrap_or_default()),
                 values => {
                     let heap = offset(values, rows.end).saturating_sub(offset(values, rows.start));
@@ -133,7 +136,7 @@ impl Column {
             &self.values,
             values => of(values),
             values => of(&values.heap) + of(&values.offsets)
-        ) + self.nulls.as_ref().map_or(0, of)
+        ) + self.nulls.as_ref().map_or(0, of) // default: without NULLs there are no marks.
     }
 
     /// The bytes of row `i` of a column of text or bytes.

@@ -83,10 +83,10 @@ impl IndexHeader {
         out.u64(self.entries);
         let sum = checksum(self.place(0), out.as_bytes());
         out.u64(sum);
-        let start = out.len();
-        self.segments.iter().for_each(|id| out.u64(*id));
-        let list = out.as_bytes().get(start..).unwrap_or_default();
-        let sum = checksum(self.place(start as u64), list);
+        let mut list = Writer::new();
+        self.segments.iter().for_each(|id| list.u64(*id));
+        let sum = checksum(self.place(out.len() as u64), list.as_bytes());
+        out.raw(list.as_bytes());
         out.u64(sum);
         out.into_bytes()
     }
@@ -97,7 +97,8 @@ impl IndexHeader {
         for entry in entries {
             out.extend_from_slice(&entry.packed().to_le_bytes());
         }
-        let sum = checksum(self.place(position), out.get(start..).unwrap_or_default());
+        let (_, piece) = out.split_at(start);
+        let sum = checksum(self.place(position), piece);
         out.extend_from_slice(&sum.to_le_bytes());
     }
 
@@ -119,7 +120,7 @@ impl IndexHeader {
         let own_number = input.u64()?;
         let (count, entries) = (input.u64()?, input.u64()?);
         let mut header = Self { database, number, table, segments: Vec::new(), entries };
-        let covered = bytes.get(..input.position()).unwrap_or_default();
+        let covered = input.read_since(0)?;
         if input.u64()? != checksum(header.place(0), covered) || own_number != number {
             return Err(Error::corrupt("offset 0: the index header's checksum does not fit"));
         }
@@ -127,15 +128,14 @@ impl IndexHeader {
             let message = format!("index file version {version}, this program knows {VERSION}");
             return Err(Error::new(ErrorKind::UnknownVersion, message));
         }
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        if count > SEGMENTS_MAX {
+        if count > SEGMENTS_MAX as u64 {
             return Err(Error::corrupt(format!("{count} segments, at most {SEGMENTS_MAX}")));
         }
         let start = input.position();
         for _ in 0..count {
             header.segments.push(input.u64()?);
         }
-        let list = bytes.get(start..input.position()).unwrap_or_default();
+        let list = input.read_since(start)?;
         if input.u64()? != checksum(header.place(start as u64), list) {
             return Err(Error::corrupt(format!("offset {start}: checksum does not fit")));
         }

@@ -50,14 +50,16 @@ pub fn encode_key(out: &mut Vec<u8>, data_type: DataType, value: ValueRef<'_>) {
 }
 
 fn big_endian(out: &mut Vec<u8>, data_type: DataType, v: u64, signed: bool) {
-    let width = data_type.width().unwrap_or(8);
+    debug_assert!(data_type.width().is_some(), "a number in a field of {data_type}");
+    let width = data_type.width().unwrap_or(8); // default: types of numbers have a width.
     let sign = if signed { 1u64 << (width * 8 - 1) } else { 0 };
     push_big_endian(out, v ^ sign, width);
 }
 
 fn push_big_endian(out: &mut Vec<u8>, v: u64, width: usize) {
     let bytes = v.swap_bytes().to_le_bytes();
-    out.extend_from_slice(bytes.get(bytes.len().saturating_sub(width)..).unwrap_or_default());
+    let (_, last) = bytes.split_at(bytes.len().saturating_sub(width));
+    out.extend_from_slice(last);
 }
 
 fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {

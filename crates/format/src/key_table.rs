@@ -61,12 +61,11 @@ impl KeyList {
     /// The one at `i`; empty past the end.
     #[must_use]
     pub fn get(&self, i: usize) -> &[u8] {
-        let start = match i {
-            0 => 0,
-            _ => self.ends.get(i - 1).copied().unwrap_or_default(),
+        let find = || {
+            let start = if i == 0 { 0 } else { *self.ends.get(i - 1)? };
+            self.heap.get(start..*self.ends.get(i)?)
         };
-        let end = self.ends.get(i).copied().unwrap_or(start);
-        self.heap.get(start..end).unwrap_or_default()
+        find().unwrap_or_default() // default: past the end there is none, as said above.
     }
 
     /// Appends one.
@@ -119,15 +118,17 @@ impl HashIndex {
         let mask = self.slots.len().saturating_sub(1);
         let mut at = spread(hash) & mask;
         loop {
+            // default: where there are no slots, there is no key.
             let slot = self.slots.get(at).copied().unwrap_or_default();
             if slot == 0 {
                 return Err(at);
             }
             if slot >> NUMBER_BITS == hash & NUMBER_MASK {
-                let number = (slot & NUMBER_MASK) - 1;
-                let index = usize::try_from(number).unwrap_or(usize::MAX);
+                // default: half of a slot fits.
+                let number = u32::try_from((slot & NUMBER_MASK) - 1).unwrap_or(u32::MAX);
+                let index = number as usize;
                 if self.hashes.get(index) == Some(&hash) && is_it(index) {
-                    return Ok(u32::try_from(number).unwrap_or(u32::MAX));
+                    return Ok(number);
                 }
             }
             at = (at + 1) & mask;
@@ -137,6 +138,8 @@ impl HashIndex {
     /// Puts a new key where [`HashIndex::locate`] said, and returns its number.
     #[inline]
     pub fn insert(&mut self, slot: usize, hash: u64) -> u32 {
+        debug_assert!(self.len() < u32::MAX as usize, "{} keys", self.len());
+        // default: nobody has that many keys, which take more than 100 GB.
         let number = u32::try_from(self.len()).unwrap_or(u32::MAX - 1);
         self.hashes.push(hash);
         if let Some(slot) = self.slots.get_mut(slot) {
@@ -253,7 +256,7 @@ fn slot_of(hash: u64, number: u32) -> u64 {
 
 /// The bits of a hash that choose a slot.
 fn spread(hash: u64) -> usize {
-    usize::try_from(hash >> NUMBER_BITS).unwrap_or_default()
+    usize::try_from(hash >> NUMBER_BITS).unwrap_or_default() // default: 32 bits fit.
 }
 
 /// A hash of bytes: eight at a time, each folded in by a 128-bit multiplication.

@@ -56,12 +56,11 @@ impl Labels {
         let mut by_text: Vec<u16> = (0..=u16::MAX).take(values.len()).collect();
         let text = |place: &u16| values.get(usize::from(*place)).map(|v| label(v));
         by_text.sort_by_key(|place| text(place).map(str::to_owned));
-        let same = by_text.windows(2).find(|pair| match pair {
-            [a, b] => text(a) == text(b),
-            _ => false,
+        let repeated = by_text.windows(2).find_map(|pair| match pair {
+            [a, b] => text(a).filter(|label| Some(*label) == text(b)),
+            _ => None,
         });
-        if let Some([repeated, _]) = same {
-            let repeated = text(repeated).unwrap_or_default();
+        if let Some(repeated) = repeated {
             return Err(Error::invalid(format!("label {repeated:?} is declared twice")));
         }
         Ok(Self { values, by_text })
@@ -76,6 +75,7 @@ impl Labels {
     #[must_use]
     pub fn find(&self, text: &str) -> Option<ValueRef<'_>> {
         let value = |place: &u16| self.values.get(usize::from(*place));
+        // default: each place is that of a value.
         let compare = |place: &u16| value(place).map_or("", |v| label(v)).cmp(text);
         let at = self.by_text.binary_search_by(compare).ok()?;
         Some(ValueRef::Enum(value(self.by_text.get(at)?)?))
@@ -135,7 +135,8 @@ impl Labels {
 /// The label of a stored value; empty for what is none.
 #[must_use]
 pub fn label(value: &[u8]) -> &str {
-    std::str::from_utf8(value.get(2..).unwrap_or_default()).unwrap_or_default()
+    let text = value.get(2..).and_then(|text| std::str::from_utf8(text).ok());
+    text.unwrap_or_default() // default: what is no value has no label, as said above.
 }
 
 /// Checks that bytes have the form of a value of some labels.
@@ -143,8 +144,9 @@ pub fn label(value: &[u8]) -> &str {
 /// # Errors
 /// `Corrupt` when they do not.
 pub fn check_value(value: &[u8]) -> Result<()> {
-    let text = value.get(2..).unwrap_or_default();
-    let fits = (1..=LABEL_BYTES_MAX).contains(&text.len()) && std::str::from_utf8(text).is_ok();
+    let fits = value.get(2..).is_some_and(|text| {
+        (1..=LABEL_BYTES_MAX).contains(&text.len()) && std::str::from_utf8(text).is_ok()
+    });
     if fits { Ok(()) } else { Err(Error::corrupt(format!("enum value of {} bytes", value.len()))) }
 }
 

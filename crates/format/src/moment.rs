@@ -88,5 +88,6 @@ impl Moment {
 /// A time that is as far from `to_us` as it was from `from_us`.
 fn moved(time_us: i64, from_us: i64, to_us: i64) -> i64 {
     let moved = i128::from(time_us) - i128::from(from_us) + i128::from(to_us);
+    // default: a time beyond the first or the last one is that one.
     i64::try_from(moved).unwrap_or(if moved < 0 { i64::MIN } else { i64::MAX })
 }

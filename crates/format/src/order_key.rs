@@ -56,7 +56,7 @@ pub fn key(value: ValueRef<'_>) -> Key {
         ValueRef::Float32(v) => float_key(v.into()),
         ValueRef::Float(v) => float_key(v),
         ValueRef::Decimal(v) => v.mantissa(),
-        other => other.as_word().map_or(0, Key::from),
+        other => other.as_word().map_or(0, Key::from), // default: texts have one key: see `bounds`.
     }
 }
 
@@ -98,6 +98,7 @@ pub fn float_at_most(key: Key) -> f64 {
 /// The float of a key.
 #[must_use]
 pub fn float_of(key: Key) -> f64 {
+    // default: a key beyond the least or the greatest is that one.
     let key = i64::try_from(key).unwrap_or(if key < 0 { i64::MIN } else { i64::MAX });
     let bits = if key < 0 { key ^ i64::MAX } else { key };
     f64::from_bits(bits.cast_unsigned())

@@ -32,6 +32,7 @@ pub fn lines_of(lengths: impl Iterator<Item = usize>) -> Option<Vec<u16>> {
         lines.push(u16::try_from(end).ok()?);
     }
     let all = lines.len().next_multiple_of(size_of::<Line>() / size_of::<u16>());
+    // default: without rows there is no line to fill up.
     lines.resize(all, lines.last().copied().unwrap_or_default());
     Some(lines)
 }

@@ -52,6 +52,7 @@ impl Postings {
     /// ```
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
+        // default: no rows take no bits.
         let bits_len = self.last.map_or(0, |last| last as usize / 8 + 1);
         let mut out = Writer::new();
         if self.distances.len() <= bits_len {
@@ -63,6 +64,7 @@ impl Postings {
         let mut input = Reader::new(self.distances.as_bytes());
         let mut row = 0usize;
         while let Ok(distance) = input.varint() {
+            // default: `push` wrote distances of 32 bits.
             row += usize::try_from(distance).unwrap_or_default();
             if let Some(byte) = bits.get_mut(row / 8) {
                 *byte |= 1 << (row % 8);
@@ -156,6 +158,7 @@ fn distances(input: &mut Reader<'_>, rows: u32, visit: &mut dyn FnMut(u32)) -> R
         if distance == 0 && last.is_some() {
             return Err(wrong("a row comes twice"));
         }
+        // default: the first row stands as it is.
         let next = last.unwrap_or_default().saturating_add(distance);
         let row = u32::try_from(next).ok().filter(|row| *row < rows);
         visit(row.ok_or_else(|| wrong(PAST))?);

@@ -64,7 +64,7 @@ impl ShortText {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(self.as_bytes()).unwrap_or_default()
+        std::str::from_utf8(self.as_bytes()).unwrap_or_default() // default: ASCII is always text.
     }
 
     #[inline]
@@ -87,6 +87,7 @@ impl ShortText {
         let mut start = digits.len();
         while value > 0 {
             start -= 1;
+            // default: a digit fits.
             digits[start] = b'0' + u8::try_from(value % 10).unwrap_or_default();
             value /= 10;
         }
@@ -98,7 +99,8 @@ impl ShortText {
     /// A number below 100 of two digits.
     #[inline]
     fn push_pair(&mut self, value: i64) {
-        let value = u8::try_from(value).unwrap_or_default();
+        debug_assert!((0..100).contains(&value), "{value} as two digits");
+        let value = u8::try_from(value).unwrap_or_default(); // default: it is below 100.
         self.push(b'0' + value / 10);
         self.push(b'0' + value % 10);
     }

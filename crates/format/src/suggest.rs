@@ -24,7 +24,10 @@ pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
 /// The end of a message about an unknown name: `; did you mean "dep_delay"?`, or nothing.
 #[must_use]
 pub fn did_you_mean<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(name, names).map_or_else(String::new, |near| format!("; did you mean {near:?}?"))
+    match nearest(name, names) {
+        Some(near) => format!("; did you mean {near:?}?"),
+        None => String::new(),
+    }
 }
 
 /// The same, or all names there are when none is near: `; fields: a, b`, `; fields: none`.
@@ -54,6 +57,7 @@ fn distance(a: &[char], b: &[char], most: usize) -> Option<usize> {
     for (i, x) in a.iter().enumerate() {
         let mut row = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
+            // default: a row has a cell for each letter, and one more.
             let at = |row: &[usize], column: usize| row.get(column).copied().unwrap_or(most);
             let replaced = at(&last, j) + usize::from(x != y);
             let mut best = replaced.min(at(&last, j + 1) + 1).min(at(&row, j) + 1);

@@ -95,7 +95,7 @@ fn parse_short_decimal(field: &[u8]) -> Option<f64> {
     if count == 0 || count > 15 {
         return None;
     }
-    let decimals = point.map_or(0, |at| count - at);
+    let decimals = point.map_or(0, |at| count - at); // default: without a point there are none.
     let magnitude = value as f64 / POWERS.get(decimals)?;
     Some(if negative { -magnitude } else { magnitude })
 }
@@ -130,7 +130,7 @@ pub fn parse_f32(field: &[u8]) -> Option<f32> {
 /// Bytes as pairs of hexadecimal digits, with or without `\x` in front.
 #[must_use]
 pub fn parse_hex(field: &[u8]) -> Option<Vec<u8>> {
-    let digits = field.strip_prefix(b"\\x").unwrap_or(field);
+    let digits = field.strip_prefix(b"\\x").unwrap_or(field); // default: it may be left out.
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|d| u8::try_from(d).ok());
     let (pairs, rest) = digits.as_chunks::<2>();
     if !rest.is_empty() {

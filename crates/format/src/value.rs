@@ -187,9 +187,10 @@ impl<'a> ValueRef<'a> {
     pub fn shortened(self, bytes_max: usize) -> Self {
         match self {
             Self::Text(text) => {
-                let end = text.floor_char_boundary(bytes_max.min(text.len()));
-                Self::Text(text.get(..end).unwrap_or(text))
+                let (start, _) = text.split_at(text.floor_char_boundary(bytes_max));
+                Self::Text(start)
             }
+            // default: a shorter one stays whole.
             Self::Bytes(bytes) => Self::Bytes(bytes.get(..bytes_max).unwrap_or(bytes)),
             other => other,
         }
@@ -202,9 +203,10 @@ impl<'a> ValueRef<'a> {
     pub fn from_bytes(data_type: DataType, bytes: &'a [u8]) -> Self {
         const ZERO: &[u8; 16] = &[0; 16];
         match data_type {
+            // default: other bytes read so, as said above; likewise below.
             DataType::Text => Self::Text(std::str::from_utf8(bytes).unwrap_or_default()),
-            DataType::Uuid => Self::Uuid(bytes.as_array().unwrap_or(ZERO)),
-            DataType::Ipv6 => Self::Ipv6(bytes.as_array().unwrap_or(ZERO)),
+            DataType::Uuid => Self::Uuid(bytes.as_array().unwrap_or(ZERO)), // default: see above.
+            DataType::Ipv6 => Self::Ipv6(bytes.as_array().unwrap_or(ZERO)), // default: see above.
             DataType::Enum => Self::Enum(bytes),
             DataType::Json => Self::Json(bytes),
             _ => Self::Bytes(bytes),
@@ -236,6 +238,7 @@ impl<'a> ValueRef<'a> {
             DataType::Decimal { scale, .. } => scale,
             _ => 0,
         };
+        // default: a mantissa with too many digits reads so, as said above.
         Self::Decimal(Decimal::new(mantissa, scale).unwrap_or_default())
     }
 
@@ -506,6 +509,7 @@ fn float(v: ValueRef<'_>) -> f64 {
 /// The total order of floats: `-0.0` equals `0.0`, NaN equals NaN and is the greatest.
 #[must_use]
 pub fn compare_floats(a: f64, b: f64) -> Ordering {
+    // default: NaN alone has no order of its own.
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
@@ -587,7 +591,7 @@ from! {
 
 impl<T: Into<Self>> From<Option<T>> for Value {
     fn from(v: Option<T>) -> Self {
-        v.map_or(Self::Null, Into::into)
+        v.map_or(Self::Null, Into::into) // default: what is none is NULL.
     }
 }
 
@@ -609,7 +613,7 @@ impl fmt::Display for ValueRef<'_> {
             Self::Text(v) => f.write_str(v),
             Self::Bytes(v) => v.iter().try_for_each(|b| write!(f, "{b:02x}")),
             Self::Date(_) | Self::Timestamp(_) | Self::Time(_) => {
-                ShortText::of(*self).map_or(Ok(()), |text| f.write_str(text.as_str()))
+                f.write_str(ShortText::of(*self).ok_or(fmt::Error)?.as_str())
             }
             Self::Uuid(v) => write_uuid(f, v),
             Self::Ipv4(v) => Ipv4Addr::from_bits(*v).fmt(f),

@@ -60,8 +60,8 @@ pub(crate) struct Position {
 impl FileRun {
     /// True when commits above this one count in the file.
     pub fn holds_above(&self, commit: u64) -> bool {
-        let first = self.header.filter(|_| self.counts).map_or(u64::MAX, |h| h.first_commit);
-        self.last > commit && self.last >= first
+        let has_own = self.header.is_some_and(|header| self.last >= header.first_commit);
+        self.counts && has_own && self.last > commit
     }
 }
 
@@ -123,8 +123,9 @@ impl FileBytes {
     /// # Errors
     /// `Corrupt` when there is another or none: the memory is damaged, or the caller mistaken.
     pub fn verified(&self, offset: u64, commit: u64) -> Result<Frame<'_>> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let frame = self.bytes.get(start..).and_then(|bytes| decode_unchecked(bytes).ok());
+        let start = usize::try_from(offset).ok();
+        let bytes = start.and_then(|start| self.bytes.get(start..));
+        let frame = bytes.and_then(|bytes| decode_unchecked(bytes).ok());
         frame.filter(|frame| frame.header.commit == commit).ok_or_else(|| {
             let message = format!(
                 "{}: offset {offset}: the frame of commit {commit} changed since it was verified",
@@ -140,7 +141,10 @@ impl FileBytes {
     /// Those of [`FileBytes::verified`].
     pub fn behind(&self, commit: u64) -> Result<Position> {
         let mark = self.marks.partition_point(|mark| mark.commit <= commit).saturating_sub(1);
-        let mut next = self.marks.get(mark).copied().unwrap_or_default();
+        let mut next = self.marks.get(mark).copied().ok_or_else(|| {
+            let message = format!("{}: no run goes beyond commit {commit}", self.path.display());
+            Error::new(ErrorKind::Corrupt, message)
+        })?;
         while next.commit <= commit {
             let frame = self.verified(next.offset, next.commit)?;
             next = Position {

@@ -38,8 +38,8 @@
 //! repeated: the log is poisoned, and each waiter whose frame is not durable gets an error: its
 //! outcome is unknown.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use esker_format::frame::{FILE_HEADER_BYTES, FileHeader, seal_frame};
 use esker_vfs::File;
@@ -139,7 +139,10 @@ impl Log {
             let seen = self.rotation_event.generation();
             let mut state = self.state();
             if state.rotation.done >= wanted {
-                return state.rotation.error.clone().map_or(Ok(()), Err);
+                return match &state.rotation.error {
+                    Some(error) => Err(error.clone()),
+                    None => Ok(()),
+                };
             }
             state.check_poison()?;
             let flusher = state.flusher.take();
@@ -211,7 +214,10 @@ impl Log {
             let (checksum, bytes) = seal_frame(rest, place, flusher.checksum, durable_through)?;
             flusher.checksum = checksum;
             offset += bytes as u64;
-            rest = rest.get_mut(bytes..).unwrap_or_default();
+            rest = rest.get_mut(bytes..).ok_or_else(|| {
+                let message = format!("the frame up to offset {offset} is longer than its batch");
+                Error::new(ErrorKind::Corrupt, message)
+            })?;
         }
         Ok(())
     }
@@ -306,7 +312,7 @@ impl Log {
         };
         let start = FILE_HEADER_BYTES as u64;
         let mut new = self.new_file(&header, start + queued, tail)?;
-        let mut reserve = self.reserve.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reserve = self.reserve();
         new.publish(&mut reserve).map_err(|error| RotationError { error, fatal: true })?;
         let NewFile { file, mut reserved, .. } = new;
         loop {

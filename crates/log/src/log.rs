@@ -188,8 +188,13 @@ impl Log {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         #[cfg(test)]
         crate::tests::interleavings::switch();
-        // No code that may panic runs under this lock between two related changes.
+        // default: no code that may panic runs under this lock between two related changes.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn reserve(&self) -> MutexGuard<'_, ReserveFile> {
+        // default: what a panic may leave wrong is its length, which the next open measures.
+        self.reserve.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives a frame the next commit number and queues it; [`Log::wait_durable`] makes it durable.
@@ -271,7 +276,7 @@ impl Log {
         } else {
             drop(state);
         }
-        let mut reserve = self.reserve.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reserve = self.reserve();
         match reserve.fill(bytes) {
             Err(e) if e.kind() != ErrorKind::NoSpace => return Err(e),
             _ => {}
@@ -285,7 +290,7 @@ impl Log {
     /// # Errors
     /// `Io`.
     pub fn release_reserve(&self) -> Result<bool> {
-        self.reserve.lock().unwrap_or_else(PoisonError::into_inner).release()
+        self.reserve().release()
     }
 
     /// The commit number that the next frame will get.
@@ -375,7 +380,7 @@ impl Log {
             let Some(number) = state.oldest_through(commit) else { return Ok(()) };
             let reserve_bytes = state.reserve_bytes;
             drop(state);
-            let mut reserve = self.reserve.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut reserve = self.reserve();
             reserve.retire(number, reserve_bytes)?;
             self.state().files.retain(|file| file.number != number);
         }

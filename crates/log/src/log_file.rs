@@ -91,8 +91,9 @@ fn is_zero_from(files: &dyn FileSystem, path: &Path, mut offset: u64) -> Result<
     let mut piece = vec![0; PIECE_BYTES];
     let len = file.len()?;
     while offset < len {
+        // default: more than fits is read piece by piece, too.
         let bytes = usize::try_from(len - offset).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
-        let piece = piece.get_mut(..bytes).unwrap_or_default();
+        let (piece, _) = piece.split_at_mut(bytes);
         file.read_exact_at(piece, offset)
             .map_err(|e| Error::new(ErrorKind::Io, format!("read {}: {e}", path.display())))?;
         if piece.iter().any(|b| *b != 0) {

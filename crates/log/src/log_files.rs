@@ -64,6 +64,7 @@ impl LogFiles {
             let path = log_file::path(dir, number);
             let bytes = log_file::read(environment.files.as_ref(), &path)?;
             let mut bytes = FileBytes::new(&path, number, database, bytes)?;
+            // default: a file with a torn header has no frames that could be void.
             let epoch = bytes.header.map_or(0, |h| h.epoch);
             let run = bytes.run(database, bound.before(epoch));
             if let Some(header) = run.header.filter(|_| run.counts) {
@@ -118,6 +119,7 @@ impl VoidBound {
             return u64::MAX;
         }
         let own = if epoch < self.epoch { self.first } else { None };
+        // default: where no newer file counts, nothing is void.
         own.into_iter().chain(self.above).min().unwrap_or(u64::MAX)
     }
 

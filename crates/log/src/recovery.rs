@@ -165,12 +165,12 @@ impl Scan {
     }
 
     fn next_number(&self) -> u64 {
-        self.runs.last().map_or(0, |run| run.number) + 1
+        self.runs.last().map_or(0, |run| run.number) + 1 // default: files are numbered from 1.
     }
 
     /// Starts the epoch in a file, with copies of the commits above `settled`.
     fn begin(&self, new: NewFile, settled: u64, reserve: &mut ReserveFile) -> Result<Begun> {
-        let epoch = self.runs.iter().map(|run| run.epoch).max().unwrap_or(0);
+        let epoch = self.runs.iter().map(|run| run.epoch).fold(0, u64::max);
         let previous_epoch = self.counted_epoch();
         let header = FileHeader {
             database: self.database,
@@ -205,7 +205,7 @@ impl Scan {
     /// The checksum of the frame of a commit at the start of a part of the chain; 0 when unknown.
     fn checksum_of(&self, commit: u64) -> u64 {
         let follower = self.chain.iter().find(|part| part.first_commit == commit + 1);
-        follower.map_or(0, |part| part.previous)
+        follower.map_or(0, |part| part.previous) // default: 0 is a checksum that is not known.
     }
 
     /// Removes every file without a settled commit above the checkpoint; returns the others. A
@@ -347,7 +347,7 @@ impl EpochWriter {
         let header = FrameHeader { epoch: self.header.epoch, commit, kind, ..Default::default() };
         let start = self.buffer.len();
         append_frame(&mut self.buffer, &header, payload)?;
-        let frame = self.buffer.get_mut(start..).unwrap_or_default();
+        let (_, frame) = self.buffer.split_at_mut(start);
         let place = log_file::place(self.header.database, self.header.number, self.end.offset);
         let (checksum, bytes) = seal_frame(frame, place, self.end.checksum, durable_through)?;
         self.end = End { offset: self.end.offset + bytes as u64, checksum };

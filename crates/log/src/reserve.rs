@@ -65,14 +65,16 @@ pub(crate) struct ReserveFile {
 }
 
 impl ReserveFile {
-    /// Looks for the reserve file. One that cannot be read counts as none.
+    /// Looks for the reserve file. One that cannot be read counts as none: without it nothing is
+    /// lost but the reserve.
     pub fn find(environment: &Environment, dir: &Path) -> Self {
         let files = Arc::clone(&environment.files);
         let path = dir.join(RESERVE_FILE);
-        let found = files.exists(&path).unwrap_or(false);
-        let len = || files.open(&path, OpenMode::Read).and_then(|file| file.len());
-        // default: without a reserve file nothing is lost but the reserve.
-        let bytes = if found { len().unwrap_or(0) } else { 0 };
+        let len = || match files.exists(&path)? {
+            true => files.open(&path, OpenMode::Read)?.len(),
+            false => Ok(0),
+        };
+        let bytes = len().unwrap_or(0); // default: it counts as none.
         Self { files, dir: dir.to_owned(), bytes }
     }
 
@@ -100,7 +102,10 @@ impl ReserveFile {
             self.files.sync_dir(&self.dir)?;
         }
         self.bytes = file.len()?;
-        full.map_or(Ok(()), Err)
+        match full {
+            Some(full) => Err(full),
+            None => Ok(()),
+        }
     }
 
     /// Gives the space of the file back. False when there is none.
@@ -248,6 +253,7 @@ impl NewFile {
 pub(crate) fn write_zeros(file: &dyn File, mut at: u64, end: u64) -> Result<(u64, Option<Error>)> {
     let mut most = ZEROS.len();
     while at < end {
+        // default: what does not fit is more than is written at once.
         let len = usize::try_from(end - at).unwrap_or(usize::MAX).min(most);
         let (zeros, _) = ZEROS.split_at(len);
         match file.write_all_at(zeros, at) {

@@ -195,15 +195,14 @@ impl Scan {
             );
             return Err(Error::new(ErrorKind::Corrupt, message));
         }
+        // default: what no file claims proves nothing more.
         self.proven = self.proven.max(claim.map_or(0, |c| c.0)).min(self.last_commit);
         let vouched =
             if planted("recovery_trusts_any_claim") { self.proven } else { self.vouched() };
         self.settled = vouched.clamp(self.checkpoint_commit, self.last_commit);
         let run = self.runs.iter().find(|run| run.number == number);
-        let tail_end = run.map_or(0, |run| run.tail_end);
-        if tail_end > offset {
-            self.torn_tail = Some(TornTail { path, offset, bytes: tail_end - offset });
-        }
+        let torn = run.map(|run| run.tail_end).filter(|tail_end| *tail_end > offset);
+        self.torn_tail = torn.map(|tail_end| TornTail { path, offset, bytes: tail_end - offset });
         Ok(())
     }
 
@@ -215,13 +214,13 @@ impl Scan {
     fn vouched(&self) -> u64 {
         let newest = self.counted_epoch();
         let own = self.runs.iter().filter(|run| run.counts && run.epoch_of_header() == newest);
-        own.map(|run| run.vouched).max().unwrap_or(0)
+        own.map(|run| run.vouched).fold(0, u64::max)
     }
 
     /// The newest epoch that counts.
     pub(crate) fn counted_epoch(&self) -> u64 {
         let counting = self.runs.iter().filter(|run| run.counts);
-        counting.map(FileRun::epoch_of_header).max().unwrap_or(0)
+        counting.map(FileRun::epoch_of_header).fold(0, u64::max)
     }
 
     /// The last commit that survived; the checkpoint's when the log holds none above it.
@@ -271,6 +270,6 @@ impl Scan {
 
 impl FileRun {
     fn epoch_of_header(&self) -> u64 {
-        self.header.map_or(0, |h| h.epoch)
+        self.header.map_or(0, |h| h.epoch) // default: epochs are numbered from 1: it is of none.
     }
 }

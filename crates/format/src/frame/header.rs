@@ -71,13 +71,14 @@ pub fn frame_bytes(payload_len: usize) -> usize {
 /// # Errors
 /// `InvalidInput` when the payload is longer than [`PAYLOAD_BYTES_MAX`]; nothing is appended.
 pub fn append_frame(out: &mut Vec<u8>, header: &FrameHeader, payload: &[u8]) -> Result<()> {
-    let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-    if payload.len() > PAYLOAD_BYTES_MAX {
-        return Err(Error::invalid(format!(
+    let fits = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= PAYLOAD_BYTES_MAX);
+    let len = fits.ok_or_else(|| {
+        Error::invalid(format!(
             "payload of a log frame has {} bytes, expected at most {PAYLOAD_BYTES_MAX}",
             payload.len()
-        )));
-    }
+        ))
+    })?;
+    let end = out.len() + frame_bytes(payload.len());
     out.reserve(frame_bytes(payload.len()));
     let mut out_header = Writer::after(std::mem::take(out));
     out_header.u64(0);
@@ -91,12 +92,8 @@ pub fn append_frame(out: &mut Vec<u8>, header: &FrameHeader, payload: &[u8]) -> 
     out_header.u16(header.lane);
     out_header.u32(0);
     out_header.raw(payload);
-    out_header.raw(
-        [0; 8]
-            .get(..frame_bytes(payload.len()) - FRAME_HEADER_BYTES - payload.len())
-            .unwrap_or_default(),
-    );
     *out = out_header.into_bytes();
+    out.resize(end, 0);
     Ok(())
 }
 
@@ -118,9 +115,18 @@ pub fn seal_frame(
     let frame = frame.ok_or_else(|| Error::corrupt("expected a frame to seal"))?;
     set(frame, PREVIOUS_AT, previous);
     set(frame, DURABLE_THROUGH_AT, durable_through);
-    let sum = checksum(place, frame.get(MAGIC_AT..).unwrap_or_default());
+    let sum = checksum(place, covered(frame, bytes)?);
     set(frame, CHECKSUM_AT, sum);
     Ok((sum, bytes))
+}
+
+/// What the checksum of a frame of so many bytes covers.
+fn covered(frame: &[u8], bytes: usize) -> Result<&[u8]> {
+    let covered = frame.get(MAGIC_AT..bytes);
+    covered.ok_or_else(|| {
+        let found = frame.len();
+        Error::corrupt(format!("expected a log frame of {bytes} bytes, found {found}"))
+    })
 }
 
 fn set(frame: &mut [u8], at: usize, v: u64) {
@@ -141,8 +147,7 @@ pub fn may_be_frame(bytes: &[u8]) -> bool {
 /// `Corrupt` when no whole frame stands there.
 pub fn decode_frame(bytes: &[u8], place: Place) -> Result<Frame<'_>> {
     let frame = decode_unchecked(bytes)?;
-    let covered = bytes.get(MAGIC_AT..frame.bytes).unwrap_or_default();
-    if checksum(place, covered) != frame.checksum {
+    if checksum(place, covered(bytes, frame.bytes)?) != frame.checksum {
         return Err(Error::corrupt("checksum of the log frame does not match"));
     }
     Ok(frame)

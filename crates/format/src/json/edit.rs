@@ -9,7 +9,7 @@
 //! ```
 
 use super::{
-    ARRAY, DEPTH_MAX, Items, Json, Kind, Members, NUMBER, OBJECT, STRING, Step, Steps,
+    ARRAY, DEPTH_MAX, Items, Json, Kind, Members, NUMBER, OBJECT, STRING, Step, Steps, document_of,
     number_document, parser,
 };
 use crate::{Error, Result, ValueRef};
@@ -74,7 +74,7 @@ pub fn edit_in_steps(
     }
     let mut way = Way { path, change, steps };
     Ok(match way.edit_at(document, 0)? {
-        Replacement::Put(nested) => Replacement::Put(document_of(nested)),
+        Replacement::Put(nested) => Replacement::Put(document_of(nested)?),
         other => other,
     })
 }
@@ -91,14 +91,14 @@ impl Way<'_> {
     fn edit_at(&mut self, found: Option<Json<'_>>, depth: usize) -> Result<Replacement> {
         let path = self.path;
         let Some(step) = path.get(depth) else { return self.change(found, depth) };
-        match (found.map(Json::kind), step) {
-            (Some(Kind::Object(members)), Step::Name(name) | Step::Part(name)) => {
+        let Some(found) = found else { return self.edit_nothing(step, depth) };
+        match (found.kind(), step) {
+            (Kind::Object(members), Step::Name(name) | Step::Part(name)) => {
                 self.edit_member(members, name, depth)
             }
-            (Some(Kind::Array(items)), _) => self.edit_element(items, step, depth),
-            (None, _) => self.edit_nothing(step, depth),
-            (Some(_), _) => {
-                let kind = found.map_or("null", Json::kind_name);
+            (Kind::Array(items), _) => self.edit_element(items, step, depth),
+            _ => {
+                let kind = found.kind_name();
                 let expected = match step {
                     Step::Name(_) => "an object",
                     Step::Place(_) => "an array",
@@ -290,7 +290,7 @@ pub fn merge(document: Option<Json<'_>>, patch: Json<'_>, steps: Steps<'_>) -> R
     if height(patch, steps)? > DEPTH_MAX {
         return Err(Error::invalid(format!("expected at most {DEPTH_MAX} levels")));
     }
-    Ok(document_of(merge_nested(document, patch, steps)?))
+    document_of(merge_nested(document, patch, steps)?)
 }
 
 /// The same, in its form within a document.
@@ -333,16 +333,6 @@ fn number(written: &str) -> Vec<u8> {
     let mut bytes = vec![NUMBER];
     bytes.extend_from_slice(written.as_bytes());
     bytes
-}
-
-/// A value in its form within a document, as a document of its own.
-fn document_of(nested: Vec<u8>) -> Vec<u8> {
-    match nested.split_first() {
-        Some((&NUMBER, written)) => {
-            number_document(std::str::from_utf8(written).unwrap_or_default())
-        }
-        _ => nested,
-    }
 }
 
 /// The levels of arrays and objects of a value.

@@ -113,6 +113,7 @@ impl<'a> Ends<'a> {
     #[inline]
     fn end(self, i: usize) -> usize {
         let start = i.saturating_mul(self.width);
+        // default: there is an end for each part, and no other is asked for.
         match *self.bytes.get(start..start + self.width).unwrap_or_default() {
             [only] => usize::from(only),
             [low, high] => usize::from(u16::from_le_bytes([low, high])),
@@ -128,6 +129,7 @@ impl<'a> Ends<'a> {
 
     /// What lies in `of` between the end before and this one; empty where that is nothing.
     fn part(self, i: usize, of: &'a [u8]) -> &'a [u8] {
+        // default: what has not been checked may have ends that do not rise.
         of.get(self.start(i)..self.end(i)).unwrap_or_default()
     }
 }
@@ -190,6 +192,7 @@ impl<'a> Members<'a> {
 
     /// All names and values.
     pub fn iter(self) -> impl Iterator<Item = (&'a str, Json<'a>)> {
+        // default: what has not been checked may have names that are no text.
         let name = move |i| std::str::from_utf8(self.name(i)).unwrap_or_default();
         self.items.iter().enumerate().map(move |(i, value)| (name(i), value))
     }
@@ -205,7 +208,7 @@ impl<'a> Json<'a> {
     /// What it is.
     #[must_use]
     pub fn kind(self) -> Kind<'a> {
-        self.read().unwrap_or(Kind::Null)
+        self.read().unwrap_or(Kind::Null) // default: what is no value is null, as said above.
     }
 
     fn read(self) -> Result<Kind<'a>> {
@@ -218,11 +221,12 @@ impl<'a> Json<'a> {
             FALSE => Kind::Bool(false),
             TRUE => Kind::Bool(true),
             NUMBER => {
-                let written = self.bytes.get(1..).unwrap_or_default();
-                let order = if self.is_document { order_len(written) } else { 0 };
-                Kind::Number(text(written.get(order..).unwrap_or_default())?)
+                if self.is_document {
+                    input.raw(order_len(self.bytes))?;
+                }
+                Kind::Number(text(input.raw(input.remaining())?)?)
             }
-            STRING => Kind::String(text(self.bytes.get(1..).unwrap_or_default())?),
+            STRING => Kind::String(text(input.raw(input.remaining())?)?),
             tag @ (ARRAY | OBJECT) => {
                 let width = usize::from(input.u8()?);
                 if !matches!(width, 1 | 2 | 4) {
@@ -233,6 +237,7 @@ impl<'a> Json<'a> {
                     let len = count.saturating_mul(width);
                     Ok::<_, Error>(Ends { bytes: input.raw(len)?, width })
                 };
+                // default: where there are no parts, nothing is bounded.
                 let last = |ends: Ends<'_>| count.checked_sub(1).map_or(0, |last| ends.end(last));
                 if tag == ARRAY {
                     let ends = table(&mut input)?;
@@ -380,46 +385,59 @@ fn width_of(greatest: usize) -> usize {
     }
 }
 
-/// How many bytes of order stand before a number that is a document.
-fn order_len(bytes: &[u8]) -> usize {
-    let end = match bytes.first() {
+/// How many bytes of order stand behind the tag of a number that is a document; where their end is
+/// missing, more than there are.
+fn order_len(document: &[u8]) -> usize {
+    let end = match document.get(1) {
         Some(1) => 0xff,
         Some(3) => 0,
         _ => return 1,
     };
-    bytes.iter().skip(5).position(|byte| *byte == end).map_or(bytes.len(), |at| at + 6)
+    // default: an order without an end would go on behind the document.
+    document.iter().skip(6).position(|byte| *byte == end).map_or(document.len(), |at| at + 6)
 }
 
 /// A number, as it is written, as a document.
 fn number_document(written: &str) -> Vec<u8> {
+    let mut document = vec![NUMBER];
+    push_order(&mut document, written);
+    document.extend_from_slice(written.as_bytes());
+    document
+}
+
+/// A value in its form within a document, as a document of its own.
+fn document_of(nested: Vec<u8>) -> Result<Vec<u8>> {
+    let Some((&NUMBER, written)) = nested.split_first() else { return Ok(nested) };
+    let written = std::str::from_utf8(written);
+    written.map(number_document).map_err(|e| Error::corrupt(format!("json number: {e}")))
+}
+
+/// Appends the order of a number, as it is written: bytes that sort as numbers do.
+fn push_order(out: &mut Vec<u8>, written: &str) {
     let (negative, rest) = match written.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, written),
     };
+    // default: a number without an exponent is what its digits say.
     let (coefficient, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+    // default: a whole number has no fraction.
     let (whole, fraction) = coefficient.split_once('.').unwrap_or((coefficient, ""));
     // What has not been checked may have others than digits.
     let digits = whole.bytes().chain(fraction.bytes()).filter(u8::is_ascii_digit);
     let digits: Vec<u8> = digits.map(|b| b - b'0').collect();
     let zeros = digits.iter().take_while(|digit| **digit == 0).count();
-    let significant = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
-    let mut document = vec![NUMBER];
-    if significant == 0 {
-        document.push(2);
-    } else {
-        let exponent: i32 = exponent.parse().unwrap_or(0);
-        let places = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
-        let power = exponent.saturating_add(places(whole.len())).saturating_sub(places(zeros));
-        let flip = if negative { 0xff } else { 0 };
-        document.push(if negative { 1 } else { 3 });
-        let ordered = (power.cast_unsigned() ^ 1 << 31).to_le_bytes();
-        document.extend(ordered.iter().rev().map(|byte| byte ^ flip));
-        let digits = digits.get(zeros..significant).unwrap_or_default();
-        document.extend(digits.iter().map(|digit| (digit + 1) ^ flip));
-        document.push(flip);
-    }
-    document.extend_from_slice(written.as_bytes());
-    document
+    let Some(last) = digits.iter().rposition(|digit| *digit != 0) else { return out.push(2) };
+    // default: `is_number` has refused what is no exponent, and one beyond a million.
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    // default: no value has so many digits.
+    let places = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
+    let power = exponent.saturating_add(places(whole.len())).saturating_sub(places(zeros));
+    let flip = if negative { 0xff } else { 0 };
+    out.push(if negative { 1 } else { 3 });
+    let ordered = (power.cast_unsigned() ^ 1 << 31).to_le_bytes();
+    out.extend(ordered.iter().rev().map(|byte| byte ^ flip));
+    out.extend(digits.iter().take(last + 1).skip(zeros).map(|digit| (digit + 1) ^ flip));
+    out.push(flip);
 }
 
 impl fmt::Display for Json<'_> {

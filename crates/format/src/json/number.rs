@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 
 use super::edit::written_float;
-use super::{number_document, order_len};
+use super::push_order;
 use crate::decimal::DIGITS_MAX;
 use crate::{Decimal, Error, Result};
 
@@ -35,12 +35,12 @@ pub fn compare_numbers(a: &str, b: &str) -> Ordering {
     if let (Ok(a), Ok(b)) = (a.parse::<i64>(), b.parse::<i64>()) {
         return a.cmp(&b);
     }
-    let (a, b) = (number_document(a), number_document(b));
-    let ordered = |bytes: &[u8]| {
-        let bytes = bytes.get(1..).unwrap_or_default();
-        bytes.get(..order_len(bytes)).unwrap_or_default().to_vec()
+    let order = |written| {
+        let mut order = Vec::new();
+        push_order(&mut order, written);
+        order
     };
-    ordered(&a).cmp(&ordered(&b))
+    order(a).cmp(&order(b))
 }
 
 fn calculate(
@@ -136,13 +136,14 @@ fn rounded(mut digits: Vec<i64>, scale: usize) -> Option<(Decimal, bool)> {
         carry(&mut digits);
     }
     let most = usize::from(DIGITS_MAX);
+    // default: zero has no digits but zeros.
     let len = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
     let first = len.saturating_sub(most).max(scale.saturating_sub(most));
     for dropped in first..=scale {
         let (behind, kept) = digits.split_at_checked(dropped)?;
         let is_up = behind.last().is_some_and(|digit| *digit >= 5);
         let whole = |sum: i128, digit: &i64| sum.checked_mul(10)?.checked_add((*digit).into());
-        let kept = kept.get(..len.saturating_sub(dropped)).unwrap_or_default();
+        let kept = kept.get(..len.saturating_sub(dropped))?;
         let mantissa = kept.iter().rev().try_fold(0, whole)? + i128::from(is_up);
         let mantissa = if is_negative { -mantissa } else { mantissa };
         // Rounded up, it may have one digit more.

@@ -1,8 +1,8 @@
 //! JSON text, as RFC 8259 has it, to the binary form.
 
 use super::{
-    ARRAY, DEPTH_MAX, EXPONENT_MAX, FALSE, NULL, NUMBER, OBJECT, STRING, Steps, TRUE,
-    number_document, width_of,
+    ARRAY, DEPTH_MAX, EXPONENT_MAX, FALSE, NULL, NUMBER, OBJECT, STRING, Steps, TRUE, document_of,
+    width_of,
 };
 use crate::text::shown;
 use crate::{Error, Result};
@@ -50,12 +50,7 @@ fn parse_by(text: &str, depth_max: usize, steps: Steps<'_>) -> Result<Vec<u8>> {
     if parser.at < text.len() {
         return Err(parser.error("the end"));
     }
-    match value.split_first() {
-        Some((&NUMBER, written)) => {
-            Ok(number_document(std::str::from_utf8(written).unwrap_or_default()))
-        }
-        _ => Ok(value),
-    }
+    document_of(value)
 }
 
 /// True for a number as JSON writes it, its exponent within bounds.
@@ -65,10 +60,7 @@ pub(super) fn is_number(text: &[u8]) -> bool {
 
 /// The length of the number at the start of a text.
 fn number_len(text: &[u8]) -> Option<usize> {
-    let digits = |at: usize| {
-        let rest = text.get(at..).unwrap_or_default();
-        rest.iter().take_while(|b| b.is_ascii_digit()).count()
-    };
+    let digits = |at: usize| text.iter().skip(at).take_while(|b| b.is_ascii_digit()).count();
     let mut at = usize::from(text.first() == Some(&b'-'));
     let whole = digits(at);
     if whole == 0 || whole > 1 && text.get(at) == Some(&b'0') {
@@ -104,6 +96,8 @@ struct Parser<'a, 's> {
 
 impl<'a> Parser<'a, '_> {
     fn rest(&self) -> &'a [u8] {
+        debug_assert!(self.at <= self.text.len(), "at {} of {}", self.at, self.text.len());
+        // default: the parser never goes past the end, behind which there is nothing.
         self.text.as_bytes().get(self.at..).unwrap_or_default()
     }
 
@@ -117,18 +111,16 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn error_at(&self, at: usize, expected: &str) -> Error {
-        let before = self.text.get(..at).unwrap_or_default();
-        let (line, start) = (before.matches('\n').count() + 1, before.rfind('\n'));
-        let character = before.get(start.map_or(0, |at| at + 1)..).map_or(0, |s| s.chars().count());
-        let rest = self.text.get(at..).unwrap_or_default();
+        let (before, rest) = self.text.split_at(self.text.floor_char_boundary(at));
+        let line = before.matches('\n').count() + 1;
+        let character = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         let found = if rest.is_empty() {
             "the end".to_owned()
         } else {
             shown(rest.chars().take(20).collect::<String>().as_bytes())
         };
         Error::invalid(format!(
-            "expected json: line {line}, character {}: expected {expected}, found {found}",
-            character + 1
+            "expected json: line {line}, character {character}: expected {expected}, found {found}"
         ))
     }
 
@@ -166,11 +158,11 @@ impl<'a> Parser<'a, '_> {
             Some(b'[') => self.array(depth),
             Some(b'{') => self.object(depth),
             Some(b'-' | b'0'..=b'9') => {
-                let len = number_len(self.rest()).ok_or_else(|| {
+                let rest = self.rest();
+                let number = number_len(rest).and_then(|len| rest.get(..len)).ok_or_else(|| {
                     self.error(&format!("a number with an exponent of at most {EXPONENT_MAX}"))
                 })?;
-                let number = self.rest().get(..len).unwrap_or_default();
-                self.at += len;
+                self.at += number.len();
                 Ok([&[NUMBER], number].concat())
             }
             _ => Err(self.error("a value")),
@@ -249,10 +241,11 @@ impl<'a> Parser<'a, '_> {
         self.at += 1;
         loop {
             let plain = |b: &&u8| !matches!(**b, b'"' | b'\\' | 0..0x20);
-            let len = self.rest().iter().take_while(plain).count();
-            out.extend_from_slice(self.rest().get(..len).unwrap_or_default());
-            self.at += len;
-            match self.rest() {
+            let rest = self.rest();
+            let (text, rest) = rest.split_at(rest.iter().take_while(plain).count());
+            out.extend_from_slice(text);
+            self.at += text.len();
+            match rest {
                 [b'"', ..] => {
                     self.at += 1;
                     return Ok(());
@@ -317,7 +310,8 @@ pub(super) fn header(
     (tables, content_len): (usize, usize),
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(2 + width * (1 + tables * count) + content_len);
-    out.extend_from_slice(&[tag, u8::try_from(width).unwrap_or(4)]);
+    out.push(tag);
+    push_number(&mut out, width, 1);
     push_number(&mut out, count, width);
     out
 }
@@ -335,7 +329,7 @@ pub(super) fn push_number(out: &mut Vec<u8>, n: usize, width: usize) {
 
 /// An array or object of so many values, from its tables of ends and what they bound.
 pub(super) fn container(tag: u8, count: usize, tables: &[&[usize]], contents: &[&[u8]]) -> Vec<u8> {
-    let longest = contents.iter().map(|content| content.len()).max().unwrap_or(0);
+    let longest = contents.iter().map(|content| content.len()).fold(0, usize::max);
     let width = width_of(longest.max(count));
     let content_len: usize = contents.iter().map(|content| content.len()).sum();
     let mut out = header(tag, width, count, (tables.len(), content_len));

@@ -136,6 +136,7 @@ impl<'t> Reader<'t> {
     /// `.name`, up to the next step.
     fn name(&mut self) -> Result<Step> {
         self.expect(".", ".")?;
+        // default: the last name goes on to the end.
         let end = self.rest.find(['.', '[', '"', ']', '*']).unwrap_or(self.rest.len());
         if end == 0 {
             return Err(self.fault("the name of a member, in double quotes if need be,"));
@@ -167,10 +168,14 @@ impl<'t> Reader<'t> {
     fn place(&mut self) -> Result<Step> {
         const PLACE: &str = "a place like 0 or -1";
         self.expect("[", "[")?;
-        let is_from_end = self.rest.starts_with('#');
-        let from_end = self.rest.strip_prefix('#').unwrap_or(self.rest);
-        let end = from_end.find(|c: char| !c.is_ascii_digit() && c != '-');
-        let digits = end.and_then(|end| from_end.get(..end)).unwrap_or(from_end);
+        let (is_from_end, rest) = match self.rest.strip_prefix('#') {
+            Some(rest) => (true, rest),
+            None => (false, self.rest),
+        };
+        let digits = match rest.find(|c: char| !c.is_ascii_digit() && c != '-') {
+            Some(end) => rest.split_at(end).0,
+            None => rest,
+        };
         let place = digits.parse::<i64>().ok().filter(|place| !is_from_end || *place < 0);
         let place = place.ok_or_else(|| self.fault(PLACE))?;
         self.take(digits.len() + usize::from(is_from_end))?;

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::parser::{header, push_number};
 use super::{ARRAY, Ends, Items, Members, OBJECT, Steps, width_of};
-use crate::Result;
+use crate::{Error, Result};
 
 /// Parts side by side, of which some give way to another.
 struct Spliced<'a> {
@@ -35,7 +35,7 @@ impl<'a> Members<'a> {
         };
         let new = value.map(|_| name.as_bytes());
         let names = Spliced { ends: self.name_ends, bytes: self.names, gone: gone.clone(), new };
-        container(OBJECT, &[names, self.items.spliced(gone, value)], steps)
+        container(OBJECT, names.count(), &[names, self.items.spliced(gone, value)], steps)
     }
 }
 
@@ -48,7 +48,8 @@ impl<'a> Items<'a> {
         steps: Steps<'_>,
     ) -> Result<Vec<u8>> {
         let place = place.min(self.len());
-        container(ARRAY, &[self.spliced(place..(place + 1).min(self.len()), value)], steps)
+        let values = self.spliced(place..(place + 1).min(self.len()), value);
+        container(ARRAY, values.count(), &[values], steps)
     }
 
     fn spliced(self, gone: Range<usize>, new: Option<&'a [u8]>) -> Spliced<'a> {
@@ -56,16 +57,15 @@ impl<'a> Items<'a> {
     }
 }
 
-fn container(tag: u8, parts: &[Spliced<'_>], steps: Steps<'_>) -> Result<Vec<u8>> {
-    let count = parts.first().map_or(0, Spliced::count);
-    let longest = parts.iter().map(Spliced::len).max().unwrap_or(0);
+fn container(tag: u8, count: usize, parts: &[Spliced<'_>], steps: Steps<'_>) -> Result<Vec<u8>> {
+    let longest = parts.iter().map(Spliced::len).fold(0, usize::max);
     let width = width_of(longest.max(count));
     let len = parts.iter().map(Spliced::len).sum();
     let mut out = header(tag, width, count, (parts.len(), len));
     parts.iter().try_for_each(|part| part.write_ends(&mut out, width, steps))?;
     for part in parts {
         steps(part.len())?;
-        part.write_bytes(&mut out);
+        part.write_bytes(&mut out)?;
     }
     Ok(out)
 }
@@ -83,7 +83,7 @@ impl Spliced<'_> {
     }
 
     fn new_len(&self) -> usize {
-        self.new.map_or(0, <[u8]>::len)
+        self.new.map_or(0, <[u8]>::len) // default: a part that goes leaves no bytes.
     }
 
     /// How many bytes there are then.
@@ -95,7 +95,7 @@ impl Spliced<'_> {
         let gone = self.gone_bytes();
         if width == self.ends.width {
             let before = self.ends.bytes.get(..self.gone.start * width);
-            out.extend_from_slice(before.unwrap_or_default());
+            out.extend_from_slice(before.ok_or_else(|| self.damage())?);
         } else {
             for i in 0..self.gone.start {
                 steps(width)?;
@@ -113,16 +113,28 @@ impl Spliced<'_> {
         Ok(())
     }
 
-    fn write_bytes(&self, out: &mut Vec<u8>) {
+    fn write_bytes(&self, out: &mut Vec<u8>) -> Result<()> {
         let gone = self.gone_bytes();
-        out.extend_from_slice(self.bytes.get(..gone.start).unwrap_or_default());
-        out.extend_from_slice(self.new.unwrap_or_default());
-        out.extend_from_slice(self.bytes.get(gone.end..).unwrap_or_default());
+        let (before, behind) = (self.bytes.get(..gone.start), self.bytes.get(gone.end..));
+        out.extend_from_slice(before.ok_or_else(|| self.damage())?);
+        if let Some(new) = self.new {
+            out.extend_from_slice(new);
+        }
+        out.extend_from_slice(behind.ok_or_else(|| self.damage())?);
+        Ok(())
+    }
+
+    /// The error for ends that lie outside of what they bound.
+    fn damage(&self) -> Error {
+        let (gone, len) = (self.gone_bytes(), self.bytes.len());
+        let place = self.gone.start;
+        Error::corrupt(format!("json part {place} at {gone:?} of {len} bytes"))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::ErrorKind;
     use crate::json::{Json, Replacement, Step, check, edit, parse};
 
     /// Values whose tables of ends take one, two and four bytes for each.
@@ -166,6 +178,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_lies_outside_of_its_array_is_an_error() {
+        let mut document = parse("[1,22,333]").unwrap();
+        // The end of the first element.
+        document[3] = 200;
+        let put = |place: i64| {
+            let path = [Step::Place(place)];
+            let one = parse("1").unwrap();
+            edit(Some(Json::document(&document)), &path, &mut |_| Ok(Replacement::Put(one.clone())))
+        };
+        let error = put(1).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        put(2).unwrap();
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl SchemaBuilder {
     #[must_use]
     #[allow(clippy::should_implement_trait, reason = "nothing is summed")]
     pub fn add(mut self, field: Field) -> Self {
-        let id = FieldId(u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX));
+        let id = self.next_id();
         let default = field.default.clone();
         self.fields.push(Field { id, ..field });
         match default {
@@ -43,9 +43,14 @@ impl SchemaBuilder {
     }
 
     fn push(mut self, name: String, data_type: DataType, nullable: bool) -> Self {
-        let id = FieldId(u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX));
-        self.fields.push(Field::new(id, name, data_type, nullable));
+        self.fields.push(Field::new(self.next_id(), name, data_type, nullable));
         self
+    }
+
+    /// The number of a field behind those there are.
+    fn next_id(&self) -> FieldId {
+        // default: `build` refuses a table of so many fields.
+        FieldId(u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX))
     }
 
     /// Limits the field added last, a text or byte string, to so many characters or bytes.
@@ -102,9 +107,9 @@ impl SchemaBuilder {
     #[must_use]
     pub fn default_value(mut self, default: DefaultValue) -> Self {
         if let Some(field) = self.fields.last_mut() {
-            // A value that does not fit is refused by `build`.
             field.default = Some(match default {
                 DefaultValue::Literal(value) => {
+                    // default: a value that does not fit is refused by `build`.
                     DefaultValue::Literal(field.fit(&value).unwrap_or(value))
                 }
                 computed => computed,
@@ -244,7 +249,7 @@ impl SchemaBuilder {
         } else {
             PrimaryKey::Fields(positions)
         };
-        let next_field = u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX);
+        let next_field = self.next_id().0;
         let (fields, checks) = (self.fields, self.checks);
         let mut schema = Schema::new(fields, primary_key, checks, next_field);
         (schema.profile, schema.row_order) = (self.profile, self.row_order);

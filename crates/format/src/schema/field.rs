@@ -117,17 +117,17 @@ impl Field {
     /// `InvalidInput` with the length, the limit and the start of the value.
     pub fn check_length(&self, value: ValueRef<'_>) -> Result<()> {
         let Some(most) = self.length_max else { return Ok(()) };
-        let (unit, length) = match value {
+        let (unit, length, bytes) = match value {
             // A character has at least one byte.
             ValueRef::Text(text) if text.len() <= most as usize => return Ok(()),
-            ValueRef::Text(text) => ("characters", text.chars().count()),
-            ValueRef::Bytes(bytes) => ("bytes", bytes.len()),
+            ValueRef::Text(text) => ("characters", text.chars().count(), text.as_bytes()),
+            ValueRef::Bytes(bytes) => ("bytes", bytes.len(), bytes),
             _ => return Ok(()),
         };
         if length <= most as usize {
             return Ok(());
         }
-        let start = shown(value.as_bytes().unwrap_or_default());
+        let start = shown(bytes);
         Err(Error::invalid(format!("expected at most {most} {unit}, found {length}: {start}")))
     }
 

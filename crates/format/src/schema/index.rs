@@ -349,6 +349,7 @@ impl Schema {
     /// What a part of an index is on: `name`, or `name.step.step`.
     #[must_use]
     pub fn place_of(&self, part: &IndexField) -> String {
+        // default: `validate_indexes` has refused what is on no field.
         let name = self.field_of(part.field).map_or("?", |field| field.name.as_str());
         let steps = part.path.iter().map(|step| format!(".{step}"));
         format!("{name}{}", steps.collect::<String>())
@@ -391,15 +392,18 @@ impl Schema {
 
     /// The field of a name, and the path behind it: a name may have points itself.
     fn resolve_path(&self, name: &str) -> Result<(FieldId, Vec<String>)> {
-        let id = |position: usize| self.fields.get(position).map_or(FieldId(0), |field| field.id);
+        let id = |position: usize| match self.fields.get(position) {
+            Some(field) => Ok(field.id),
+            None => Err(Error::invalid(format!("field {name:?} is number {position} of fewer"))),
+        };
         let failed = match self.resolve(name) {
-            Ok(position) => return Ok((id(position), Vec::new())),
+            Ok(position) => return Ok((id(position)?, Vec::new())),
             Err(failed) => failed,
         };
-        for (at, _) in name.match_indices('.') {
-            let (before, path) = (name.get(..at).unwrap_or_default(), name.get(at + 1..));
-            if let (Ok(position), Some(path)) = (self.resolve(before), path) {
-                return Ok((id(position), path.split('.').map(str::to_owned).collect()));
+        for (at, point) in name.match_indices('.') {
+            let (before, behind) = name.split_at(at);
+            if let (Ok(position), Some(path)) = (self.resolve(before), behind.strip_prefix(point)) {
+                return Ok((id(position)?, path.split('.').map(str::to_owned).collect()));
             }
         }
         Err(failed)

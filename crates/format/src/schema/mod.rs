@@ -93,8 +93,7 @@ impl Schema {
     #[must_use]
     pub fn of_types(types: &[DataType]) -> Self {
         let field = |(i, data_type): (usize, &DataType)| {
-            let id = FieldId(u16::try_from(i + 1).unwrap_or(u16::MAX));
-            Field::new(id, format!("column {i}"), *data_type, true)
+            Field::new(number_of(i), format!("column {i}"), *data_type, true)
         };
         let fields = types.iter().enumerate().map(field).collect();
         Self::new(fields, PrimaryKey::Generated, Vec::new(), u16::MAX)
@@ -104,10 +103,8 @@ impl Schema {
     /// names may be given twice.
     #[must_use]
     pub fn of_fields(fields: Vec<Field>) -> Self {
-        let numbered = fields.into_iter().enumerate().map(|(i, field)| {
-            let id = FieldId(u16::try_from(i + 1).unwrap_or(u16::MAX));
-            Field { id, ..field }
-        });
+        let fields = fields.into_iter().enumerate();
+        let numbered = fields.map(|(i, field)| Field { id: number_of(i), ..field });
         Self::new(numbered.collect(), PrimaryKey::Generated, Vec::new(), u16::MAX)
     }
 
@@ -374,6 +371,12 @@ impl Schema {
         self.validate_profile()?;
         self.validate_indexes()
     }
+}
+
+/// The number of a field of rows that no table holds.
+fn number_of(position: usize) -> FieldId {
+    // default: such rows are read by the positions of their fields, whatever the numbers.
+    FieldId(u16::try_from(position + 1).unwrap_or(u16::MAX))
 }
 
 /// Checks a table or field name: 1 to [`NAME_BYTES_MAX`] bytes, no control characters.

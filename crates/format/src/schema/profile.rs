@@ -150,7 +150,7 @@ impl Schema {
             Profile::Bucket => BUCKET,
         };
         out.u8(order | clock | profile);
-        // No field has number 0.
+        // default: no field has number 0.
         out.u16(self.expiry.map_or(0, |field| field.0));
     }
 

@@ -416,14 +416,14 @@ impl Footer {
         self.order.encode(&mut out);
         self.row_ids.encode(&mut out);
         out.u8(u8::from(self.dead.is_some()));
-        self.dead.unwrap_or_default().encode(&mut out);
+        self.dead.unwrap_or_default().encode(&mut out); // default: the flag says that it is none.
         out.count(self.columns.len());
         for column in &self.columns {
             out.u16(column.field.0);
             column.data_type.encode(&mut out);
             column.encoding.encode(&mut out, column.data_type);
             out.u8(u8::from(column.validity.is_some()));
-            column.validity.unwrap_or_default().encode(&mut out);
+            column.validity.unwrap_or_default().encode(&mut out); // default: as above.
             out.count(column.zones.len());
             column.zones.iter().for_each(|zone| zone.encode(&mut out, column.data_type));
         }
@@ -573,7 +573,7 @@ impl Trailer {
             footer_checksum: input.u64()?,
         };
         let _reserved = (input.u64()?, input.u64()?);
-        let covered = bytes.get(..input.position()).unwrap_or_default();
+        let covered = input.read_since(0)?;
         if input.u64()? != checksum(place, covered) {
             return Err(Error::corrupt("the segment trailer's checksum does not fit"));
         }

@@ -81,7 +81,8 @@ impl<'a> Part<'a> {
                 _ => (0..0, heap),
             },
         };
-        heap.get(place).unwrap_or_default()
+        debug_assert!(heap.get(place.clone()).is_some(), "row {row} at {place:?}");
+        heap.get(place).unwrap_or_default() // default: what was just encoded has all its bytes.
     }
 }
 
@@ -129,6 +130,7 @@ impl<'a> Interleaved<'a> {
         let mut end = 0;
         offsets.push(0);
         offsets.extend(lengths().map(|len| {
+            // default: `new` took no more than 4 GiB in all.
             end += u32::try_from(len).unwrap_or_default();
             end
         }));

@@ -4,7 +4,8 @@ use super::encode::{Buffer, Encoded, EncodedColumn, Ranks, encode_column, validi
 use super::zone::ZoneEntry;
 use crate::column::Dictionary;
 use crate::{
-    Codes, Column, ColumnSlice, Data, DataType, FieldId, Result, Validity, Values, VariableValues,
+    Codes, Column, ColumnSlice, Data, DataType, Error, FieldId, Result, Validity, Values,
+    VariableValues,
 };
 
 /// Rows of a column in another order. A dictionary stays as it is; other values are encoded anew.
@@ -28,8 +29,12 @@ impl<'a> Reordered<'a> {
     /// byte strings longer than `bytes_max` are shortened.
     ///
     /// # Errors
-    /// `InvalidInput` when the texts are longer than 4 GiB in all.
+    /// `InvalidInput` when `order` names a row past the last, or the texts are longer than 4 GiB in
+    /// all.
     pub fn new(slice: &ColumnSlice<'a>, order: &[u32], bytes_max: usize) -> Result<Self> {
+        if let Some(last) = order.iter().copied().max().filter(|row| *row as usize >= slice.len) {
+            return Err(Error::invalid(format!("row {last} of {} in another order", slice.len)));
+        }
         let nulls = match slice.validity {
             Validity::AllValid => None,
             _ => {
@@ -81,6 +86,7 @@ impl<'a> Reordered<'a> {
 }
 
 fn take<T: Copy + Default>(values: &[T], order: &[u32]) -> Vec<T> {
+    // default: `new` has seen that all rows are there.
     order.iter().map(|row| values.get(*row as usize).copied().unwrap_or_default()).collect()
 }
 
@@ -137,6 +143,7 @@ fn take_narrowed<T>(base: u64, codes: Codes<'_>, order: &[u32], of: impl Fn(u64)
         order: &[u32],
         of: impl Fn(u64) -> T,
     ) -> Vec<T> {
+        // default: as in `take`.
         let code = |row: &u32| codes.get(*row as usize).map_or(0, |code| (*code).into());
         order.iter().map(|row| of(base.wrapping_add(code(row)))).collect()
     }

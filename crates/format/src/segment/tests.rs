@@ -5,7 +5,7 @@ use super::*;
 use crate::checksum::Place;
 use crate::schema::RowOrder;
 use crate::value_file::HeapWord;
-use crate::{Column, DataType, FieldId, TableId, Value, ValueReference};
+use crate::{Column, ColumnSlice, DataType, FieldId, TableId, Value, ValueReference};
 
 fn column(data_type: DataType, values: impl IntoIterator<Item = Value>) -> Column {
     let mut column = Column::empty(data_type);
@@ -169,6 +169,14 @@ fn long_values_are_left_out_of_heap_and_bounds() {
     let bounds = |zone: &ZoneEntry| (zone.least.clone(), zone.greatest.clone());
     assert_eq!(bounds(&encoded.zones[0]), ("0".into(), Some("999".into())));
     assert_eq!(bounds(&encoded.zones[1]), ("".into(), None));
+}
+
+#[test]
+fn rows_that_are_not_there_have_no_other_order() {
+    let numbers = column(DataType::I64, (0..3).map(Value::Int));
+    let of = |order: &[u32]| Reordered::new(&ColumnSlice::from(&numbers), order, 100).map(drop);
+    assert_eq!((of(&[2, 0, 1]), of(&[])), (Ok(()), Ok(())));
+    assert!(of(&[0, 3]).unwrap_err().to_string().contains("row 3 of 3"));
 }
 
 #[test]

@@ -30,6 +30,7 @@ impl ZoneEntry {
     #[must_use]
     pub fn of_column(column: &Column) -> Vec<Self> {
         Self::of_zones(column.len(), column.nulls.as_deref(), |rows| {
+            // default: texts, and floats with a NaN among them, are compared as values.
             fixed_bounds(column, rows.clone()).unwrap_or_else(|| value_bounds(column, rows))
         })
     }
@@ -55,15 +56,10 @@ impl ZoneEntry {
         ranks: &Ranks,
         entry: impl Fn(usize) -> &'a [u8],
     ) -> Vec<Self> {
-        let entry = |rank| {
-            let rank = usize::try_from(rank).unwrap_or(usize::MAX);
-            ValueRef::from_bytes(data_type, entry(rank))
-        };
-        Self::of_zones(len, nulls, |rows| {
-            let bounds = ranks.bounds(rows, nulls);
-            bounds.map_or((ValueRef::Null, ValueRef::Null), |(least, greatest)| {
-                (entry(least), entry(greatest))
-            })
+        let entry = |rank: u32| ValueRef::from_bytes(data_type, entry(rank as usize));
+        Self::of_zones(len, nulls, |rows| match ranks.bounds(rows, nulls) {
+            Some((least, greatest)) => (entry(least), entry(greatest)),
+            None => (ValueRef::Null, ValueRef::Null),
         })
     }
 
@@ -75,6 +71,7 @@ impl ZoneEntry {
         let zone = |start| {
             let rows = start..len.min(start + ZONE_ROWS);
             let nulls = nulls.and_then(|nulls| nulls.get(rows.clone()));
+            // default: without marks no row is NULL.
             let null_count = nulls.map_or(0, |nulls| nulls.iter().map(|b| u32::from(*b)).sum());
             if !rows.is_empty() && u32::try_from(rows.len()) == Ok(null_count) {
                 return Self { least: Value::Null, greatest: Some(Value::Null), null_count };

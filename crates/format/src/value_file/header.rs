@@ -56,7 +56,7 @@ impl ValueFileHeader {
         let database = u128::from_le_bytes(database);
         let header = Self { database, number: input.u64()?, salt: input.u64()? };
         let _reserved = input.u64()?;
-        let covered = bytes.get(..input.position()).unwrap_or_default();
+        let covered = input.read_since(0)?;
         let place = Place { database, file: FILE_TAG | number, position: 0 };
         if input.u64()? != checksum(place, covered) || header.number != number {
             return Err(Error::corrupt("offset 0: the header's checksum does not fit"));
