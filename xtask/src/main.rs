@@ -8,7 +8,8 @@ usage: cargo xtask COMMAND
 
   ci [STEP...]                    every check, in order; `--list` names the steps
   tidy [--statistics]             the rules of style that no compiler checks
-  quickstart [--serve]            the example data, asked; served, to the guide's commands
+  quickstart [--serve]            the example data, asked; served, to the guide's commands;
+                                  `--picture FILE`: as a picture
   crash [ARGUMENT...]             the crash campaign of esker-testkit
   differential [ARGUMENT...]      random SQL here and on SQLite, compared
   plans [--cases N] [--seed N]    answers with each index, sealed or not, old or new, compared

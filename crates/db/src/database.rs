@@ -48,6 +48,7 @@ impl Options {
     fn on_simulated_disk(self) -> Result<Database> {
         use esker_vfs::sim;
         let disk = sim::Simulation::new(0, sim::Options::default()).environment();
+        // default: the machine, unless a test has another
         let own = self.environment.clone().unwrap_or_else(Environment::os);
         let environment = Environment { files: disk.files, ..own };
         self.environment(environment).open("database")
@@ -313,6 +314,7 @@ impl Engine {
         };
         self.segment_files.give_up();
         // Handles that are left may still read; another process may open the database.
+        // default: a panic leaves what is locked as it was, or whole
         drop(self.lock_file.lock().unwrap_or_else(PoisonError::into_inner).take());
         Ok(result?)
     }

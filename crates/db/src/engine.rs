@@ -103,6 +103,7 @@ pub(crate) fn no_table(name: &str, names: &Names) -> Error {
 impl Engine {
     /// The commit lock.
     pub fn lock(&self) -> MutexGuard<'_, Catalogue> {
+        // default: a panic leaves what is locked as it was, or whole
         self.catalogue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

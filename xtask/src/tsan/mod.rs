@@ -29,35 +29,27 @@ struct Tests {
 
 /// Every such test, from the bottom up. Tests on the simulator, which is one thread, are left out:
 /// they take the sanitizer long and show it nothing.
-const TESTS: [Tests; 7] = [
+const TESTS: [Tests; 8] = [
     Tests { package: "esker-vfs", programs: &["--lib"], names: &["os::"] },
     Tests { package: "esker-arena", programs: &["--lib"], names: ARENA_TESTS },
     Tests { package: "esker-log", programs: &["--lib"], names: &["basics::", "clients::threads"] },
     Tests { package: "esker-query", programs: &["--lib"], names: &[] },
-    Tests { package: "esker", programs: ENGINE_PROGRAMS, names: &[] },
+    Tests { package: "esker", programs: &["--lib"], names: &[] },
+    Tests { package: "esker", programs: &["--test", "suite"], names: ENGINE_TESTS },
     Tests { package: "esker-import", programs: &["--lib"], names: &["pipeline::", "reader::"] },
     Tests { package: "esker-testkit", programs: &["--test", "concurrent"], names: &[] },
 ];
 
-/// The engine's own tests, and those programs of which some tests have several threads.
-const ENGINE_PROGRAMS: &[&str] = &[
-    "--lib",
-    "--test",
-    "load",
-    "--test",
-    "rows",
-    "--test",
-    "buckets",
-    "--test",
-    "bucket_reads",
-    "--test",
-    "bucket_threads",
-    "--test",
-    "emdb_bugs",
-    "--test",
-    "merging",
-    "--test",
-    "transactions",
+/// The integration tests of the engine of which some have several threads.
+const ENGINE_TESTS: &[&str] = &[
+    "load::",
+    "rows::",
+    "buckets::",
+    "bucket_reads::",
+    "bucket_threads::",
+    "emdb_bugs::",
+    "merging::",
+    "transactions::",
 ];
 
 /// A writer beside readers, in each container.
@@ -104,18 +96,16 @@ pub fn run(arguments: &[String]) -> Result<()> {
 }
 
 fn chosen(packages: &[String]) -> Result<Vec<&'static Tests>> {
-    let find = |package: &String| {
-        TESTS.iter().find(|tests| tests.package == package).ok_or_else(|| {
-            let known: Vec<_> = TESTS.iter().map(|tests| tests.package).collect();
-            let known = known.join(", ");
-            Error::usage(format!("no concurrent tests in {package:?}; packages: {known}"))
-        })
-    };
-    if packages.is_empty() {
-        Ok(TESTS.iter().collect())
-    } else {
-        packages.iter().map(find).collect()
+    let is_of = |tests: &&Tests, package: &String| tests.package == package;
+    if let Some(unknown) = packages.iter().find(|p| !TESTS.iter().any(|t| is_of(&t, p))) {
+        let mut known: Vec<_> = TESTS.iter().map(|tests| tests.package).collect();
+        known.dedup();
+        let known = known.join(", ");
+        let message = format!("no concurrent tests in {unknown:?}; packages: {known}");
+        return Err(Error::usage(message));
     }
+    let is_chosen = |t: &&Tests| packages.is_empty() || packages.iter().any(|p| is_of(t, p));
+    Ok(TESTS.iter().filter(is_chosen).collect())
 }
 
 fn source(name: &str) -> PathBuf {

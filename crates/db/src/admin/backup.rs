@@ -288,7 +288,9 @@ impl Backup<'_> {
         let mut piece = vec![0; PIECE_BYTES];
         let mut at = 0;
         while at < len {
+            // default: more than a piece is read in pieces
             let bytes = usize::try_from(len - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+            // default: more than a piece is read in pieces
             let piece = piece.get_mut(..bytes).unwrap_or_default();
             source.read_exact_at(piece, at)?;
             target.write_all_at(piece, at)?;

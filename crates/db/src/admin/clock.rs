@@ -35,7 +35,9 @@ impl ClockInfo {
     fn of(clock: &DatabaseClock) -> Self {
         let Moment { elapsed_us, date_us } = clock.moment();
         let (suspicion, hold) = (clock.suspicion(), clock.hold());
+        // default: without a suspicion nothing is kept
         let kept_us = suspicion.map_or(0, |suspicion| suspicion.kept_us);
+        // default: without a suspicion nothing is kept
         let held_us = hold.map_or(0, |hold| hold.until_us.saturating_sub(elapsed_us).min(HOLD_US));
         Self {
             elapsed_us,
@@ -45,6 +47,7 @@ impl ClockInfo {
             kept: duration(kept_us),
             needed: duration(KEPT_US),
             held: duration(held_us),
+            // default: without a hold nothing is held
             held_by: duration(hold.map_or(0, |hold| hold.back_us)),
         }
     }

@@ -161,6 +161,7 @@ fn index_infos(table: &Table) -> Vec<IndexInfo> {
     let info = |index: &Index| {
         let RunCounts { built, of, too_many_values } = count_runs(table, index);
         let keys = uniques.iter().find(|keys| keys.index().id == index.id);
+        // default: an index that is not unique has no entries in memory
         let memory_bytes = keys.map_or(0, |keys| keys.entries().memory_bytes());
         let (name, fields) = (index.name.clone(), schema.index_fields(index));
         let (kind, unique) = (index.kind, index.unique);
@@ -185,9 +186,11 @@ impl Engine {
             return 0;
         }
         let files = &self.environment.files;
+        // default: a figure: what cannot be read counts as nothing
         let names = files.list(&self.dir).unwrap_or_default();
         let logs = names.iter().filter(|name| parse_number(name, "log-").is_some());
         let opened = logs.map(|name| files.open(&self.dir.join(name), OpenMode::Read));
+        // default: a figure: what cannot be read counts as nothing
         opened.map(|file| file.and_then(|file| file.len()).unwrap_or_default()).sum()
     }
 }
@@ -254,6 +257,7 @@ impl Database {
         let files = &engine.environment.files;
         let names = files.list(&engine.dir)?;
         let opened = names.iter().map(|name| files.open(&engine.dir.join(name), OpenMode::Read));
+        // default: a figure: what cannot be read counts as nothing
         let bytes = opened.map(|file| file.and_then(|file| file.len()).unwrap_or_default()).sum();
         Ok(FileInfo { count: names.len() as u64, bytes })
     }
@@ -300,6 +304,7 @@ impl Database {
                 limit: engine.options.memory_limit_bytes,
             },
             log_bytes: engine.log_bytes(),
+            // default: a database in memory has no log
             syncs: engine.journal.log().map(|log| log.syncs()).unwrap_or_default(),
             seals: engine.seals.info(),
             merges: engine.merges.info(),

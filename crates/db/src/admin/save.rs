@@ -91,6 +91,7 @@ fn copy_rows(from: &SnapshotTable, to: &Table) -> Result<()> {
     from.for_each(|_, row| {
         for (column, value) in batch.columns.iter_mut().zip(row) {
             column.push(*value)?;
+            // default: what is no bytes is a word
             bytes += value.as_bytes().map_or(size_of::<u64>(), <[u8]>::len);
         }
         if batch.len() >= BATCH_ROWS || bytes >= BATCH_BYTES {

@@ -279,6 +279,7 @@ impl Batch {
                 WriteSet::Many(parts),
                 commit_options,
                 |at, writer, part| {
+                    // default: there is a target for each table of the set
                     now.get(at).map_or(Ok(()), |now| now.stage(writer, part, check_cancelled))
                 },
             );

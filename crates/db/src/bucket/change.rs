@@ -308,6 +308,7 @@ impl Bucket {
 
 /// The sum of a value and a number, as it is stored and as it is.
 pub(crate) fn add(value: Option<&[u8]>, by: i64) -> Result<(Vec<u8>, i64)> {
+    // default: an entry that is not there counts as 0
     let before = value.map_or(Ok(0), codec::decode_i64)?;
     let sum = before.checked_add(by).ok_or_else(|| {
         Error::invalid(format!("{before} + {by} is beyond the numbers of 64 bits"))

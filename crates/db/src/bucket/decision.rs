@@ -31,6 +31,7 @@ impl<'a> Entry<'a> {
 
 /// The end of an entry, which it keeps; `new` tells that of one that comes.
 fn end_of(entry: Option<&Entry<'_>>, new: impl FnOnce() -> Result<Value>) -> Result<Value> {
+    // default: a new entry gets the end of new ones
     entry.map_or_else(new, |entry| Ok(entry.expires_at.clone()))
 }
 
@@ -94,6 +95,7 @@ pub(crate) fn append(
     bytes: &[u8],
     end: impl FnOnce() -> Result<Value>,
 ) -> Result<(Change, usize)> {
+    // default: an entry that is not there is empty
     let mut value = entry.map_or_else(Vec::new, |entry| entry.value.to_vec());
     value.extend_from_slice(bytes);
     let len = value.len();

@@ -117,7 +117,7 @@ impl Entries {
     /// Visits the keys, in their order.
     pub(super) fn for_each_key(mut self, mut visit: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         while let Some(row) = self.walk.step(Direction::Up)? {
-            visit(self.field(&row, 0)?.as_bytes().unwrap_or_default())?;
+            visit(guard::stored_bytes(self.field(&row, 0)?)?)?;
         }
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Entry {
             None => {
                 let value = row_group.value(field, number)?;
                 match row_group.has_long(field) && row_group.long_value(field, number)?.is_some() {
-                    true => EntryValue::Long(value.as_bytes().unwrap_or_default().to_vec()),
+                    true => EntryValue::Long(guard::stored_bytes(value)?.to_vec()),
                     false => EntryValue::Row,
                 }
             }
@@ -193,6 +193,7 @@ impl Entry {
         let (row_group, row) = (self.row.part.row_group(), self.row.row);
         let column = field.and_then(|field| row_group.column(field, row..row + 1).ok());
         debug_assert!(column.is_some(), "bytes that were verified can be read");
+        // default: what was verified can be read
         column.map_or(&[], |column| column.bytes(0))
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use esker_format::{Field, Schema};
+use esker_format::{Field, Schema, ValueRef};
 use esker_table::value_location::ValueLocation;
 use esker_table::view::RowGroup;
 
@@ -32,6 +32,12 @@ pub(super) fn value_field(schema: &Schema) -> Result<&Field> {
     field.ok_or_else(|| Error::corrupt(format!("no field {VALUE:?}")))
 }
 
+/// The bytes of a key or a value.
+pub(super) fn stored_bytes(value: ValueRef<'_>) -> Result<&[u8]> {
+    let kind = value.kind_name();
+    value.as_bytes().ok_or_else(|| Error::corrupt(format!("{kind} in a bucket, expected bytes")))
+}
+
 /// Hands the value of an entry to `take`, where it lies; its bytes are verified here.
 #[inline]
 pub(super) fn read<R>(found: &Found<'_>, take: impl FnOnce(&[u8]) -> R) -> Result<R> {
@@ -41,7 +47,7 @@ pub(super) fn read<R>(found: &Found<'_>, take: impl FnOnce(&[u8]) -> R) -> Resul
     }
     Ok(match found.row_group.in_place_bytes(field, found.row)? {
         Some((_, bytes)) => take(bytes),
-        None => take(found.row_group.value(field, found.row)?.as_bytes().unwrap_or_default()),
+        None => take(stored_bytes(found.row_group.value(field, found.row)?)?),
     })
 }
 
@@ -54,7 +60,7 @@ impl BucketValue {
         }
         let value = row_group.value(field, row)?;
         Ok(match row_group.has_long(field) && row_group.long_value(field, row)?.is_some() {
-            true => Self::copied(value.as_bytes().unwrap_or_default().to_vec()),
+            true => Self::copied(stored_bytes(value)?.to_vec()),
             false => Self::lying(row_group, schema, row),
         })
     }
@@ -84,6 +90,7 @@ impl BucketValue {
                 let field = schema.fields().get(VALUE_POSITION);
                 let column = field.and_then(|field| row_group.column(field, *row..row + 1).ok());
                 debug_assert!(column.is_some(), "a value that was verified can be read");
+                // default: what was verified can be read
                 column.map_or(&[], |column| column.bytes(0))
             }
         }

@@ -155,6 +155,7 @@ impl BucketSnapshot {
     #[must_use]
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Entries {
         let prefix = prefix.as_ref().to_vec();
+        // default: a prefix of greatest bytes has no end
         let end = prefix_end(prefix.clone()).map_or(Bound::Unbounded, Bound::Excluded);
         self.entries(Bound::Included(prefix), end)
     }

@@ -90,6 +90,7 @@ impl Appender {
         let mut bytes = self.row_bytes;
         for position in &self.variable {
             let value = row.get(*position).and_then(|v| v.as_ref().as_bytes());
+            // default: what is no text or bytes has none
             bytes += value.map_or(0, <[u8]>::len);
         }
         if bytes > OWN_COMMIT_BYTES {
@@ -199,6 +200,7 @@ impl Appender {
 /// The most bytes of a row of a schema in the log, without its texts and bytes.
 fn row_bytes(schema: &Schema) -> usize {
     let nulls = schema.fields().len().div_ceil(8);
+    // default: texts and bytes have a length in place of a width
     let widths = schema.fields().iter().map(|f| f.data_type.width().unwrap_or(LENGTH_BYTES));
     ROW_HEAD_BYTES + nulls + widths.sum::<usize>()
 }

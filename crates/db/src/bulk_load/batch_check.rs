@@ -187,6 +187,7 @@ impl Checked<'_> {
             let strange =
                 |row: &usize| !labels.has_value(values.get(*row)) && !self.column.is_null(*row);
             let expected = labels.expected();
+            // default: none is strange
             return (0..values.len()).find(strange).map_or(Ok(()), |row| {
                 Err(self.error_at(row, format_args!(": expected {expected}, found another value")))
             });
@@ -197,11 +198,13 @@ impl Checked<'_> {
                 documents.map(|row| (row, esker_format::json::check(values.get(row))));
             return checked
                 .find_map(|(row, checked)| Some((row, checked.err()?)))
+                // default: none is wrong
                 .map_or(Ok(()), |(row, e)| {
                     Err(self.error_at(row, format_args!(": expected json: {e}")))
                 });
         }
         // Nothing has more characters than bytes.
+        // default: without a limit any length fits
         let most = self.field.length_max.map_or(usize::MAX, |most| most as usize);
         if !sixteen && values.longest() <= most {
             return Ok(());
@@ -219,6 +222,7 @@ impl Checked<'_> {
     }
 
     fn check_offsets(&self, values: &VariableValues) -> Result<()> {
+        // default: without offsets there are no values, which is refused below
         let ends = values.offsets.get(1..).unwrap_or_default();
         let ranges = || values.offsets.iter().zip(ends);
         let falls = ranges().fold(false, |falls, (start, end)| falls | (end < start));

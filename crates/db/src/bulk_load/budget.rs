@@ -58,11 +58,13 @@ impl Budget {
         let factor = GATHERED_FACTOR + ENCODED_FACTOR + write_factor;
         let share = engine.load_share() * 100 / (factor * (100 + ROWS_PERCENT));
         let cores = engine.environment.tasks.parallelism().max(1);
+        // default: a limit beyond all memory
         let by_share = usize::try_from(share / SEGMENT_BYTES_WANTED).unwrap_or(usize::MAX);
         let workers = by_share.saturating_sub(1).clamp(1, cores);
         let bytes = (share / (workers as u64 + 1)).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES);
         let nullable = schema.fields().iter().filter(|field| field.nullable).count() as u64;
         Self {
+            // default: a limit beyond all memory
             segment_bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
             workers,
             write_factor,
@@ -115,6 +117,7 @@ impl Gathered {
     /// Ends gathering: counts what there is, not what might have come.
     pub fn settle(&mut self, budget: &Budget) {
         let columns = || self.batch.columns.iter().map(|column| column.byte_count() as u64);
+        // default: no columns take nothing
         let (bytes, largest) = (columns().sum(), columns().max().unwrap_or_default());
         let writing = budget.writing(self.batch.len(), bytes, largest);
         self.held.shrink(capacity(&self.batch) + writing);

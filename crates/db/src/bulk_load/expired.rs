@@ -23,6 +23,7 @@ impl Expired {
     }
 
     fn rows(&self) -> MutexGuard<'_, Vec<(u64, usize)>> {
+        // default: a panic leaves what is locked as it was, or whole
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

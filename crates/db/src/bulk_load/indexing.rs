@@ -29,6 +29,7 @@ const LOCKED_BATCH: usize = 4_096;
 /// How far a hash is shifted to get the number of its batch. Batches are whole ranges of leading
 /// bits, as the index's partitions are: half a partition's range at a time would crowd its lines.
 fn batch_shift(entries: usize) -> u32 {
+    // default: few entries are one batch
     let bits = (entries / LOCKED_BATCH).checked_ilog2().unwrap_or(0);
     64 - bits
 }
@@ -64,6 +65,7 @@ pub(super) fn leave_out_replaced(shared: &Shared, batch: &mut Batch) -> Result<u
     let entries = keys.by_hash(batch.len());
     for run in entries.chunk_by(|a, b| a.0 == b.0) {
         for (position, (_, row)) in run.iter().enumerate() {
+            // default: behind the last, or before the first, there is none
             let later = run.get(position + 1..).unwrap_or_default();
             if later.iter().any(|(_, other)| keys.key(*other) == keys.key(*row))
                 && let Some(replaced) = replaced.get_mut(*row)
@@ -99,6 +101,7 @@ fn known_rows(shared: &Shared, batch: &Batch) -> Result<Vec<bool>> {
     let engine = &shared.table.engine;
     let all = BatchKeys::all(shared, batch);
     let mut known = vec![false; batch.len()];
+    // default: rows of the batch only are marked
     let mut mark = |row: usize| known.get_mut(row).map_or((), |known| *known = true);
     for keys in &all {
         for chunk in keys.by_hash(batch.len()).chunks(LOCKED_BATCH) {
@@ -130,6 +133,7 @@ fn mark_later(all: &[BatchKeys<'_>], rows: usize, known: &mut [bool]) {
         let hashes: Vec<_> = all.iter().map(|keys| keys.hash(row)).collect();
         let taken = all.iter().zip(&kept).zip(&hashes).any(|((keys, kept), hash)| {
             let same = hash.and_then(|hash| kept.get(&hash)).map(Vec::as_slice);
+            // default: no row has this hash
             same.unwrap_or_default().iter().any(|other| keys.key(*other) == keys.key(row))
         });
         if taken {
@@ -145,6 +149,7 @@ fn mark_later(all: &[BatchKeys<'_>], rows: usize, known: &mut [bool]) {
 }
 
 fn row_of(word: u64) -> usize {
+    // default: the word is an entry that was made here
     Location::from_word(word).map_or(0, Location::row)
 }
 
@@ -205,6 +210,7 @@ impl<'a> BatchKeys<'a> {
 
     /// The index of these keys.
     fn index(&self) -> &PartitionedHash {
+        // default: without a unique index it is that of the key
         self.unique.as_ref().map_or_else(|| self.shared.core.index(), |keys| keys.entries())
     }
 
@@ -261,6 +267,7 @@ impl<'a> BatchKeys<'a> {
         // it takes all entries at once.
         let is_young = self.index().len() < entries.len();
         let shift = if is_young { u64::BITS } else { batch_shift(entries.len()) };
+        // default: all entries are one batch
         let batch_of = |entry: &(u64, u64)| entry.0.checked_shr(shift).unwrap_or(0);
         for chunk in entries.chunk_by(|a, b| batch_of(a) == batch_of(b)) {
             let own = {
@@ -290,6 +297,7 @@ impl<'a> BatchKeys<'a> {
     fn mark_repeated(&self, rows: usize, known: &mut [bool]) {
         for run in self.by_hash(rows).chunk_by(|a, b| a.0 == b.0) {
             for (position, (_, row)) in run.iter().enumerate() {
+                // default: behind the last, or before the first, there is none
                 let earlier = run.get(..position).unwrap_or_default();
                 if earlier.iter().any(|(_, other)| self.key(*other) == self.key(*row))
                     && let Some(known) = known.get_mut(*row)

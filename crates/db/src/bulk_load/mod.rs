@@ -254,6 +254,7 @@ impl Load {
     /// # Errors
     /// As for [`Load::push`].
     pub fn push_row(&mut self, row: &[Value]) -> Result<()> {
+        // default: what is no bytes is a word
         let variable = |v: &Value| v.as_ref().as_bytes().map_or(8, |b| b.len() + 4);
         let bytes = row.iter().map(variable).sum::<usize>();
         if !self.make_room(1, bytes)? {
@@ -407,6 +408,7 @@ impl Load {
             *finished = true;
             catalogue.entry(table)?.changed_at = commit;
             shared.commit.store(commit, Ordering::Release);
+            // default: no table has 2^63 rows
             shared.core.add_live_rows(i64::try_from(rows).unwrap_or_default());
             if let Some(replacing) = replacing {
                 replacing.mark_deleted(&shared.core, commit)?;

@@ -182,6 +182,7 @@ impl Replacing {
             let (row_group, row) = found.ok_or_else(gone)?;
             row_group.mark_deleted(row, commit)?;
         }
+        // default: no table has 2^63 rows
         core.add_live_rows(-i64::try_from(self.rows.len() + self.own.len()).unwrap_or_default());
         Ok(())
     }

@@ -21,6 +21,7 @@ use super::replacing::Replacing;
 use super::{indexing, key_order};
 use crate::catalog::checks::Checks;
 
+use crate::commit::segment_rows::rows_of_segment;
 use crate::engine::Engine;
 use crate::maintenance::FileSink;
 use crate::table_version::TableVersion;
@@ -88,12 +89,14 @@ impl Shared {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
+        // default: a panic leaves what is locked as it was, or whole
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is replaced.
     pub fn replacing(&self) -> Option<MutexGuard<'_, Replacing>> {
         let replacing = self.replacing.as_ref()?;
+        // default: a panic leaves what is locked as it was, or whole
         Some(replacing.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -163,6 +166,7 @@ impl Shared {
             {
                 let state = self.state();
                 if state.running < most {
+                    // default: no worker has failed
                     return state.error.as_ref().map_or(Ok(()), |e| Err(e.repeated()));
                 }
             }
@@ -226,7 +230,7 @@ impl Shared {
             table: self.core.id(),
             segment: id,
             schema_version: self.schema.version(),
-            rows: u32::try_from(batch.len()).unwrap_or(u32::MAX),
+            rows: rows_of_segment(batch.len())?,
             order: self.schema.row_order(),
             side_by_side: self.schema.side_by_side(),
         };
@@ -261,8 +265,11 @@ pub(super) struct Numbers {
 
 impl Numbers {
     fn place(&self, row: usize) -> u64 {
-        let order = self.order.as_ref().and_then(|order| order.get(row));
-        order.map_or(row as u64, |place| u64::from(*place))
+        let Some(order) = &self.order else { return row as u64 };
+        let place = order.get(row);
+        debug_assert!(place.is_some(), "row {row} of {} that were sorted", order.len());
+        // default: each row of the segment was sorted
+        place.map_or(row as u64, |place| u64::from(*place))
     }
 
     /// The number that a row has in the load.

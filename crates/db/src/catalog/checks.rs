@@ -78,6 +78,7 @@ impl Checks {
 /// The name of a field as it is.
 pub(super) fn exact<'a>(schema: &'a Schema, name: &str) -> Result<&'a str> {
     let position = schema.resolve(name)?;
+    // default: a position that was just resolved
     Ok(schema.fields().get(position).map_or("", |field| field.name.as_str()))
 }
 

@@ -178,6 +178,7 @@ impl Database {
         let schema = checked_rows::alter(engine, name, &before.schema, alterations)?;
         let after = Described { name: name.to_owned(), schema };
         let mut altered = AlteredTable::new(core, before, after);
+        // default: a panic leaves what is locked as it was, or whole
         altered.rows.get_mut().unwrap_or_else(PoisonError::into_inner).ending = ending;
         let tests =
             |a: &Alteration| matches!(a, Alteration::AddCheck(_) | Alteration::SetNotNull(_));
@@ -239,6 +240,7 @@ fn build_uniques(engine: &Engine, altered: &AlteredTable) -> Result<()> {
     while building.is_behind() {
         building.catch_up(engine)?;
     }
+    // default: a panic leaves what is locked as it was, or whole
     altered.rows.lock().unwrap_or_else(PoisonError::into_inner).building = Some(building);
     Ok(())
 }

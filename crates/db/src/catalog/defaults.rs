@@ -53,6 +53,7 @@ impl Engine {
         let last = self
             .last_uuid
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+        // default: the update never refuses
         let stamp = next(last.unwrap_or_default());
         let (ms, counter) = (stamp >> COUNTER_BITS, stamp & ((1 << COUNTER_BITS) - 1));
         let high = ms << 16 | 7 << 12 | counter;
@@ -108,6 +109,7 @@ impl Engine {
 
     fn filled(&self, schema: &Schema, field: &Field, column: &Column) -> Result<Column> {
         let mut filled = Column::empty(field.data_type);
+        // default: without NULLs there are no marks
         let marks = column.nulls.as_deref().unwrap_or_default();
         for (row, mark) in marks.iter().enumerate() {
             if *mark == Column::DEFAULT_MARK {
@@ -134,6 +136,7 @@ impl Engine {
         }
         let fields = schema.fields().iter().zip(given);
         fields
+            // default: what is not given is the default
             .map(|(field, value)| value.map_or_else(|| self.default_of(schema, field), Ok))
             .collect()
     }
@@ -213,6 +216,7 @@ impl Table {
 /// A time in microseconds as a date, a time or a timestamp.
 fn time_as(now_us: i64, data_type: DataType) -> Value {
     match data_type {
+        // default: a date beyond all that can be stored
         DataType::Date => Value::Date(i32::try_from(now_us.div_euclid(DAY_US)).unwrap_or(i32::MAX)),
         DataType::Time => Value::Time(now_us.rem_euclid(DAY_US)),
         _ => Value::Timestamp(now_us),

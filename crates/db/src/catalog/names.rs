@@ -29,6 +29,7 @@ impl NameHistory {
     /// The tables as of a commit that was registered before this was loaded.
     pub fn at(&self, commit: u64) -> &Arc<Names> {
         let past = self.past.iter().find(|(until, _)| commit < *until);
+        // default: no change since is the newest
         past.map_or(&self.newest, |(_, names)| names)
     }
 
@@ -50,6 +51,7 @@ impl NameHistory {
     pub fn changed(&self, commit: u64, oldest: u64, change: impl FnOnce(&mut Names)) -> Self {
         let mut names = (*self.newest).clone();
         change(&mut names);
+        // default: nothing is to be forgotten
         let mut past = self.settled(oldest).map_or_else(|| self.past.clone(), |kept| kept.past);
         past.push((commit, Arc::clone(&self.newest)));
         Self { newest: Arc::new(names), past }

@@ -43,6 +43,7 @@ impl SharedSequence {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        // default: a panic leaves what is locked as it was, or whole
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -83,6 +83,7 @@ impl BuildingUniques {
         let view = self.core.view();
         let row_groups = view.row_groups.iter().filter(|row_group| !row_group.is_loading());
         let entered =
+            // default: a row group that is new has none
             |row_group: &RowGroup| self.entered.get(&row_group.id()).copied().unwrap_or_default();
         let missing: usize =
             row_groups.map(|row_group| row_group.row_count() - entered(row_group)).sum();
@@ -113,6 +114,7 @@ impl BuildingUniques {
         let mut count = 0;
         for row_group in view.row_groups.iter().filter(|row_group| !row_group.is_loading()) {
             let end = row_group.row_count();
+            // default: a row group that is new has none
             let mut start = self.entered.get(&row_group.id()).copied().unwrap_or_default();
             count += end - start;
             while start < end {
@@ -154,6 +156,7 @@ impl BuildingUniques {
         entries.sort_unstable();
         for (at, (hash, location)) in entries.iter().enumerate() {
             let Some(values) = keys.values_at(schema, row_group, location.row())? else { continue };
+            // default: behind the last there is none
             let later = entries.get(at + 1..).unwrap_or_default();
             for (_, other) in later.iter().take_while(|(other, _)| other == hash) {
                 if keys.equals(schema, (row_group, other.row()), &values)? {
@@ -203,6 +206,7 @@ impl BuildingUniques {
             [] => row_group.row_id(row).map(|row_id| vec![ValueRef::Uint(row_id)]),
             _ => schema.key_fields().map(|field| row_group.value(field, row)).collect(),
         };
+        // default: the message says why there is no key
         key.map_or_else(|e| e.to_string(), |key| describe_key(schema, &key))
     }
 }

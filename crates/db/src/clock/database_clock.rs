@@ -76,6 +76,7 @@ impl DatabaseClock {
         if planted("retention_by_unconfirmed_time") {
             return self.last.wall_us;
         }
+        // default: without a hold nothing is held
         self.date_us.saturating_sub(self.hold.map_or(0, |hold| hold.back_us))
     }
 
@@ -163,6 +164,7 @@ impl DatabaseClock {
 
     /// The date has moved by so much, other than by going on.
     pub(super) fn hold_back(&mut self, by_us: i64) {
+        // default: without a hold nothing is held
         let back_us = self.hold.map_or(0, |hold| hold.back_us).saturating_add(by_us);
         let until_us = match (by_us > 0, self.hold) {
             (false, Some(hold)) => hold.until_us,

@@ -50,9 +50,12 @@ impl DatabaseClock {
         let since_record_us = reading.wall_us.saturating_sub(record.wall_us);
         let since_date_us = reading.wall_us.saturating_sub(record.date_us);
         let can_be = |gap_us: &i64| (0..=DATE_GAP_MAX_US).contains(gap_us);
+        // default: without a suspicion the date is right
         let if_right_us = record.suspicion.map_or(since_record_us, |_| since_date_us);
         let least_us = [since_record_us, if_right_us].into_iter().filter(can_be).min();
+        // default: neither is possible: the record is all there is
         let gap_us = least_us.unwrap_or(since_record_us).clamp(BOOT_GAP_MIN_US, BOOT_GAP_MAX_US);
+        // default: neither is possible: the record is all there is
         let date_gap_us = least_us.unwrap_or(gap_us).max(BOOT_GAP_MIN_US);
         self.pass(gap_us);
         self.date_us = record.date_us.saturating_add(date_gap_us);

@@ -54,6 +54,7 @@ impl Database {
         let engine = identity(self.engine());
         let scope = Scope(DEFERRED.replace(Some((engine, 0))));
         let result = run();
+        // default: the scope was there until now
         let waiting = DEFERRED.get().map_or(0, |(_, commit)| commit);
         drop(scope);
         (result, (waiting > 0).then_some(waiting))
@@ -97,6 +98,7 @@ impl Engine {
             crate::maintenance::flusher_of(self);
         }
         let sync = sync.filter(|_| !planted("durability_of_a_write_ignored"));
+        // default: what a write does not say the database does
         let sync = sync.unwrap_or(self.options.durability == Durability::Sync);
         // A write that needs more than there is waits here, where maintenance sees it.
         let is_usual = self.options.durability == Durability::Sync && self.journal.log().is_some();

@@ -55,16 +55,18 @@ impl Engine {
         out: &mut Writer,
         writes: &[TableWrites<'_>],
         options: CommitOptions<'_>,
-    ) {
+    ) -> Result<()> {
         let one_only = planted("batch_frame_has_one_table");
+        // default: a planted bug
         let named = if one_only { writes.get(..1).unwrap_or_default() } else { writes };
         for TableWrites { current, staged, .. } in named.iter().filter(|_| self.is_durable()) {
             let schema = match planted("rows_logged_by_old_schema") {
                 true => options.schema_before(current),
                 false => &current.schema,
             };
-            staged.encode(out, current.core.id(), schema);
+            staged.encode(out, current.core.id(), schema)?;
         }
+        Ok(())
     }
 
     /// Freezes open groups without room for the rows that are put; true when there were some.

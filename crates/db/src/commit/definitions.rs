@@ -95,6 +95,7 @@ impl RemovedTable {
     /// Takes it out of the catalogue, once the frame has its number.
     fn apply(&self, catalogue: &mut Catalogue, is_gone_early: bool) -> Result<()> {
         let index_file = catalogue.remove(self.core.id())?.index_file;
+        // default: a panic leaves what is locked as it was, or whole
         *self.index_file.lock().unwrap_or_else(PoisonError::into_inner) = index_file;
         if is_gone_early {
             self.core.view().segments().for_each(|segment| segment.mark_for_deletion());
@@ -105,6 +106,7 @@ impl RemovedTable {
 
     /// Removes its files, once the commit is durable.
     fn settle(&self, engine: &Arc<Engine>) {
+        // default: a panic leaves what is locked as it was, or whole
         let index_file = *self.index_file.lock().unwrap_or_else(PoisonError::into_inner);
         engine.remove_files_of(&self.core, index_file);
     }
@@ -122,6 +124,7 @@ impl AlteredTable {
         expect_as_it_was(engine, core, before)?;
         expect_unchanged(catalogue, core, before, *unchanged_since)?;
         engine.expect_sequences(&after.schema)?;
+        // default: a panic leaves what is locked as it was, or whole
         let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
         rows.enter(engine, catalogue, (core, &before.schema, &after.schema))
     }
@@ -130,9 +133,11 @@ impl AlteredTable {
         let Self { core, before, after, rows, .. } = self;
         let entry = catalogue.entry(core.id())?;
         if before.schema != after.schema {
+            // default: a panic leaves what is locked as it was, or whole
             let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
             let Entered { uniques, standing } = rows.take_entered();
             // Where rows expire by the same field as before it does not matter when that is.
+            // default: as said above
             let now = standing.as_ref().map_or(Moment::LAST, |standing| standing.now());
             entry.writer.alter(Arc::clone(&after.schema), &uniques, (commit, now));
         }

@@ -171,6 +171,7 @@ impl Engine {
         let elapsed_us = state.told(&*self.environment.clock).elapsed_us;
         let now = Moment { elapsed_us, date_us: state.clock.destroying_date_us() };
         let least = state.live.least().filter(|_| !planted("purge_ignores_snapshots"));
+        // default: no snapshot has fixed a moment
         least.map_or(now, |least| least.least(now))
     }
 }

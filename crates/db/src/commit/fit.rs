@@ -57,6 +57,7 @@ pub(crate) fn refuse_long_unique<'a>(
 
 /// Refuses a key with more bytes than keys may have.
 pub(crate) fn refuse_long_key<'a>(key: impl Iterator<Item = ValueRef<'a>>) -> Result<()> {
+    // default: what is no text or bytes has none
     let bytes: usize = key.map(|value| value.as_bytes().map_or(0, <[u8]>::len)).sum();
     if bytes > KEY_BYTES_MAX {
         let message = format!("a key of {bytes} bytes, at most {KEY_BYTES_MAX}");

@@ -41,6 +41,7 @@ impl Engine {
         for put in &mut *puts {
             let mut long = Vec::new();
             for (field, value) in self.long_fields(schema, put) {
+                // default: long fields are texts or bytes
                 let bytes = value.as_ref().as_bytes().unwrap_or_default();
                 long.push((field, self.store_value(bytes)?));
             }

@@ -25,6 +25,7 @@ impl<'a> CommitOptions<'a> {
     /// The schema that the table of some changes has until the commit.
     pub fn schema_before(self, current: &'a TableVersion) -> &'a Schema {
         let other = self.definitions.and_then(|new| new.schema_before(current.core.id()));
+        // default: a table that is not altered keeps its schema
         other.unwrap_or(&current.schema)
     }
 

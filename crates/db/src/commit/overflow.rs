@@ -79,9 +79,11 @@ impl Engine {
         commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Ticket> {
+        // default: no changes take nothing
         let bytes = large.iter().map(|part| part.staged.byte_count()).max().unwrap_or(0);
         let mut held = Reservation::new(&self.arena, Category::Load);
         let linked = |part: &TableWrites<'_>| {
+            // default: without files of its own nothing is linked
             part.private.as_ref().map_or(0, |private| private.linked_bytes(&part.current.core))
         };
         let linked: u64 = large.iter().map(linked).sum();
@@ -96,6 +98,7 @@ impl Engine {
             let written = self.write_segments(&current, puts, &mut sink)?;
             private
                 .as_mut()
+                // default: without files of its own nothing is opened
                 .map_or(Ok(()), |private| private.open(&self.segment_files, &self.arena))?;
             let uniques = Vec::new();
             spilled.push(Spilled { current, written, deletes, places, private, uniques });
@@ -181,8 +184,9 @@ impl Engine {
             let loads = spilled.iter_mut().map(load).collect::<Result<Vec<_>>>()?;
             expect_as_staged(catalogue, &mut small, commit_options, staged_at)?;
             let mut rows = Writer::new();
-            self.encode_rows(&mut rows, &small, commit_options);
+            self.encode_rows(&mut rows, &small, commit_options)?;
             let rows = rows.into_bytes();
+            // default: rows alone define nothing
             let mut edits = commit_options.definitions.map_or_else(Vec::new, NewDefinitions::edits);
             edits.extend(loads);
             let edit = together(edits, rows);

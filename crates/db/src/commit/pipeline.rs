@@ -274,7 +274,7 @@ impl Engine {
     ) -> Result<Ticket> {
         let mut rows = std::mem::replace(&mut catalogue.scratch, Writer::new());
         rows.clear();
-        self.encode_rows(&mut rows, writes, options);
+        self.encode_rows(&mut rows, writes, options)?;
         let purpose = options.purpose(writes);
         let has_frozen = self.make_room_for(catalogue, writes)?;
         let mut is_full = false;

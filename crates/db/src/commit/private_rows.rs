@@ -195,7 +195,15 @@ impl PrivateRows {
                 let hash = current.hash(&key);
                 let existing = writer.existing_beside(&ids, &key, hash)?;
                 let of_row = uniques.get_mut(at).and_then(|rows| rows.get_mut(row));
-                let uniques = of_row.map(std::mem::take).unwrap_or_default();
+                let uniques = match of_row {
+                    Some(of_row) => std::mem::take(of_row),
+                    None if !writer.table().has_uniques() => Vec::new(),
+                    None => {
+                        let id = segment.id();
+                        let message = format!("segment {id}: row {row} has no unique values");
+                        return Err(esker_table::Error::corrupt(message));
+                    }
+                };
                 let row_id = segment.row_id(row)?;
                 let put = PreparedPut { hash, existing, row_id, uniques };
                 writer.link(&put, Location::new(segment.id(), row), commit)?;

@@ -9,10 +9,10 @@ use esker_table::rewrite::SegmentSink;
 use esker_table::segment::{Segment, SegmentSpec, SegmentWriter};
 use esker_table::value_file::StoredValue;
 
-use crate::Result;
 use crate::engine::Engine;
 use crate::maintenance::FileSink;
 use crate::table_version::TableVersion;
+use crate::{Error, Result};
 
 /// The columns of a segment: rows in the order that they are to have.
 pub(crate) struct SegmentRows<'a> {
@@ -37,7 +37,7 @@ impl Engine {
             table: core.id(),
             segment: id,
             schema_version: schema.version(),
-            rows: u32::try_from(rows.row_ids.len()).unwrap_or(u32::MAX),
+            rows: rows_of_segment(rows.row_ids.len())?,
             order: schema.row_order(),
             side_by_side: schema.side_by_side(),
         };
@@ -68,4 +68,9 @@ impl Engine {
         segment.mark_for_deletion();
         Ok(Arc::new(segment))
     }
+}
+
+/// The number of rows of a segment, which its header has.
+pub(crate) fn rows_of_segment(rows: usize) -> Result<u32> {
+    u32::try_from(rows).map_err(|_| Error::corrupt(format!("a segment of {rows} rows")))
 }

@@ -14,9 +14,9 @@ use esker_table::table::{Existing, PreparedPut};
 use esker_table::value_file::StoredValue;
 use esker_table::{PinnedLocations, ROW_GROUP_ROWS_MAX, Table as TableCore, TableWriter};
 
-use crate::Result;
 use crate::commit::conflict::changed;
 use crate::commit::staged_keys::StagedKeys;
+use crate::{Error, Result};
 
 /// The longest value that an open group takes.
 const VALUE_BYTES: usize = 4 << 20;
@@ -48,6 +48,7 @@ impl<'r> Put<'r> {
     fn cell(&self, field: usize) -> Cell<'_> {
         match self.long.iter().find(|(at, _)| *at == field) {
             Some((_, stored)) => Cell::Long(stored.reference),
+            // default: the number of values was compared with the fields
             None => Cell::Value(self.row.get(field).map_or(ValueRef::Null, Value::as_ref)),
         }
     }
@@ -156,6 +157,7 @@ impl<'r> Staged<'r> {
 
     /// How many rows are put.
     pub fn put_count(&self) -> usize {
+        // default: what is no text or bytes has none
         self.puts.len() + self.batch.as_ref().map_or(0, |batch| batch.columns.len())
     }
 
@@ -225,13 +227,26 @@ impl<'r> Staged<'r> {
     }
 
     /// Appends what the log has of them.
-    pub(crate) fn encode(&self, out: &mut Writer, table: TableId, schema: &Schema) {
+    ///
+    /// # Errors
+    /// `Corrupt` when a row has not the fields of the schema: a value that is missing would be
+    /// NULL in the log.
+    pub(crate) fn encode(&self, out: &mut Writer, table: TableId, schema: &Schema) -> Result<()> {
+        let expect_fields = |found: usize| match schema.fields().len() {
+            fields if fields == found => Ok(()),
+            fields => Err(Error::corrupt(format!(
+                "table {}: a staged row has {found} values, expected {fields}",
+                table.0
+            ))),
+        };
         for existing in &self.deletes {
             RowChange::encode_delete(out, table, existing.row_id);
         }
         for put in &self.puts {
+            expect_fields(put.row.len())?;
             RowChange::encode_put(out, table, put.prepared.row_id, |out| {
                 if put.long.is_empty() {
+                    // default: the number of values was compared with the fields
                     let value = |i| put.row.get(i).map_or(ValueRef::Null, Value::as_ref);
                     encode_row(out, schema, value);
                 } else {
@@ -240,8 +255,10 @@ impl<'r> Staged<'r> {
             });
         }
         if let Some(batch) = &self.batch {
+            expect_fields(batch.columns.columns.len())?;
             batch.encode(out, table, schema);
         }
+        Ok(())
     }
 
     /// Makes them rows of the table, once they have their number.
@@ -269,6 +286,7 @@ impl<'r> Staged<'r> {
 impl StagedBatch<'_> {
     fn encode(&self, out: &mut Writer, table: TableId, schema: &Schema) {
         let Self { columns: batch, long, first_row_id } = self;
+        // default: the number of values was compared with the fields
         let value = |p: usize, i| batch.columns.get(p).map_or(ValueRef::Null, |c| c.value(i));
         let has_long = long.iter().any(|column| !column.is_empty());
         for i in 0..batch.len() {
@@ -281,6 +299,7 @@ impl StagedBatch<'_> {
                         let at = column.binary_search_by_key(&i, |(row, _)| *row).ok()?;
                         column.get(at).map(|(_, stored)| Cell::Long(stored.reference))
                     });
+                    // default: a value that is not in a file lies in the column
                     stored.unwrap_or(Cell::Value(value(p, i)))
                 });
             });
@@ -300,6 +319,7 @@ fn has_key_of(schema: &Schema, puts: &[Put<'_>], at: usize, row: &[Value]) -> bo
 
 /// The order-preserving bytes of a row's key.
 pub(crate) fn key_bytes(schema: &Schema, row: &[Value]) -> Vec<u8> {
+    // default: what is no text or bytes has none
     let bytes = |p: &usize| row.get(*p).and_then(|v| v.as_ref().as_bytes()).map_or(0, <[u8]>::len);
     let most: usize = schema.key_positions().iter().map(|p| bytes(p) + KEY_VALUE_BYTES).sum();
     let mut out = Vec::with_capacity(most);

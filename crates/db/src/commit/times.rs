@@ -68,6 +68,7 @@ impl Times {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        // default: a panic leaves what is locked as it was, or whole
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -186,6 +186,7 @@ fn is_younger(view: &View, holder: &Holder, at: u64) -> bool {
 
 /// The error for a row whose values another one has.
 fn refused(keys: &UniqueKeys, schema: &Schema, row: &[Value], how: &str) -> Error {
+    // default: the message shows no values where there are none
     let values = keys.values_of(schema, row).unwrap_or_default();
     let message = format!("{} {how}", keys.describe(schema, &values));
     Error::new(ErrorKind::AlreadyExists, message)

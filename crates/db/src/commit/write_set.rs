@@ -30,6 +30,7 @@ impl<'r> TableWrites<'r> {
 }
 
 /// The changes of a commit, by table.
+#[allow(clippy::large_enum_variant, reason = "a box would be allocated for each commit")]
 pub(crate) enum WriteSet<'r> {
     /// Of one table, as nearly all commits are: nothing is allocated for it.
     One(TableWrites<'r>),

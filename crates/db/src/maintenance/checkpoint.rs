@@ -289,8 +289,9 @@ impl Pinned {
                     });
                 }
                 RowChange::encode_put(&mut out, self.table.id(), group.row_id(row), |out| {
-                    let null = Cell::Value(ValueRef::Null);
-                    encode_cells(out, &self.schema, |p| cells.get(p).copied().unwrap_or(null));
+                    // default: there is a cell for each field, made above
+                    let cell = |p| cells.get(p).copied().unwrap_or(Cell::Value(ValueRef::Null));
+                    encode_cells(out, &self.schema, cell);
                 });
             }
         }

@@ -110,7 +110,9 @@ impl Engine {
                 _ => continue,
             };
             let Some(segment) = positions.get(&row_group).copied() else { continue };
-            piece.push(IndexEntry { tag, segment, row: u32::try_from(row).unwrap_or(u32::MAX) });
+            let beyond = |_| Error::corrupt(format!("segment {row_group}: no row {row}"));
+            let row = u32::try_from(row).map_err(beyond)?;
+            piece.push(IndexEntry { tag, segment, row });
             header.entries += 1;
             if piece.len() == PIECE_ENTRIES {
                 let position = written + out.len() as u64;
@@ -177,6 +179,7 @@ impl IndexFile {
             _ => e.into(),
         })?;
         let len = file.len()?;
+        // default: below 64 KiB, which fits
         let mut bytes = vec![0; usize::try_from(len.min(64 << 10)).unwrap_or_default()];
         file.read_exact_at(&mut bytes, 0)?;
         let (header, first) = IndexHeader::decode(&bytes, number).map_err(at)?;
@@ -210,6 +213,7 @@ impl IndexFile {
         let before = piece * PIECE_ENTRIES as u64;
         let count = self.header.entries.saturating_sub(before).min(PIECE_ENTRIES as u64);
         let position = self.first + before * 8 + piece * 8;
+        // default: at most so many entries as a piece has, which fits
         let mut bytes = vec![0; usize::try_from(count * 8 + 8).unwrap_or_default()];
         self.file.read_exact_at(&mut bytes, position)?;
         let decoded = self.header.decode_piece(position, &bytes, |entry| out.push(entry));

@@ -94,6 +94,7 @@ impl Engine {
                 Some(Err(e)) => failed = failed.or(Some(e)),
             }
         }
+        // default: nothing failed
         failed.map_or(Ok(false), Err)
     }
 
@@ -175,6 +176,7 @@ impl Engine {
         for segment in segments {
             for index in schema.indexes() {
                 let stale = stale_source(table, index);
+                // default: without an older run the segment is read
                 let source = stale.as_ref().unwrap_or(segment);
                 let place = (segment.id(), &**source as &dyn RunSource);
                 let run = self.write_run(table.id(), &schema, index, place, sink)?;
@@ -219,6 +221,7 @@ pub(crate) fn count_runs(table: &TableCore, index: &Index) -> RunCounts {
         let Some(run) = run_of(segment, index) else { continue };
         counts.built += 1;
         let is_left_out =
+            // default: a run that cannot be read says so where it is asked
             index.kind == IndexKind::Bitmap && run.has_too_many_values().unwrap_or(false);
         counts.too_many_values += usize::from(is_left_out);
     }

@@ -71,6 +71,7 @@ impl Drop for Running<'_> {
 
 impl Engine {
     pub(crate) fn maintenance_state(&self) -> MutexGuard<'_, State> {
+        // default: a panic leaves what is locked as it was, or whole
         self.maintenance.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,6 +154,7 @@ impl Engine {
         if is_moved || self.seal_frozen()? {
             return Ok(true);
         }
+        // default: a database in memory has no log
         let log_bytes = self.journal.log().map_or(0, esker_log::Log::bytes);
         if log_bytes > self.options.log_limit_bytes {
             self.make_checkpoint()?;
@@ -258,6 +260,7 @@ impl Task for Maintenance {
                 let refill = is_short.then_some(RESERVE_RETRY);
                 let next = engine.until_next_try().into_iter().chain(engine.until_expiry());
                 let next = next.chain(engine.until_look()).chain(refill).min();
+                // default: nothing is due at a known time
                 next.map_or(Step::Idle, Step::After)
             }
             Err(e) => {

@@ -34,6 +34,7 @@ impl Engine {
             RowGroup::Group(group) => group.newest_commit(),
             RowGroup::Segment(_) => 0,
         });
+        // default: no groups: nothing is sealed
         let through = through.max().unwrap_or_default();
         // Deletes go on after the newest row, and a checkpoint may have put some of them out of
         // reach of replay: the segment has to hold all there are.

@@ -134,6 +134,7 @@ impl Engine {
         let is_small = |(id, size): &&(u64, u64)| *size < small_bytes && Some(*id) != current;
         let small = files.iter().filter(is_small).count();
         let is_due = |file: &&(u64, u64)| {
+            // default: no row refers to it
             let used = live.get(&file.0).copied().unwrap_or_default();
             let garbage = file.1.saturating_sub(used);
             match threshold {

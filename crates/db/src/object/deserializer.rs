@@ -38,7 +38,9 @@ impl<'de> MapAccess<'de> for RowDeserializer<'_> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
-        let value = self.values.next().copied().unwrap_or_default();
+        let missing =
+            || ObjectError(crate::Error::corrupt(format!("field {:?} has no value", self.name)));
+        let value = self.values.next().copied().ok_or_else(missing)?;
         let read = seed.deserialize(ValueDeserializer(value));
         read.map_err(|e| e.at(format_args!("field {:?}", self.name)))
     }

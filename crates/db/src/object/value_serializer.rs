@@ -29,6 +29,7 @@ impl ValueSerializer {
     /// The decimal that was written as a float, when so few digits were that no other can have
     /// been.
     fn decimal(self, written: &str, kept: u8) -> Result<Value> {
+        // default: splitting gives one part at least
         let digits = written.split('e').next().unwrap_or_default();
         let digits = digits.trim_start_matches(['-', '0', '.']).trim_end_matches(['0', '.']);
         if digits.bytes().filter(u8::is_ascii_digit).count() > usize::from(kept) {

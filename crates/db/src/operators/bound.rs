@@ -72,6 +72,7 @@ impl<'s> Bound<'s> {
         }
         let mut value = |(at, old): (usize, &Value)| {
             let new = changed.iter_mut().find(|(position, _)| *position == at);
+            // default: what is not changed stays
             new.map_or_else(|| old.clone(), |(_, new)| std::mem::take(new))
         };
         Ok(row.iter().enumerate().map(&mut value).collect())

@@ -32,6 +32,7 @@ pub(super) fn rename(old: &Value, from: &[String], to: &[String]) -> crate::Resu
     let shared = shared.min(from.len().saturating_sub(1)).min(to.len().saturating_sub(1));
     let (from, to) = (parts(from), parts(to));
     let (way, from) = from.split_at(shared);
+    // default: the way is shared by both
     let to = to.get(shared..).unwrap_or_default();
     let replacement = match way {
         [] => moved(document(old), from, to)?,
@@ -52,6 +53,7 @@ fn moved(found: Option<Json<'_>>, from: &[Step], to: &[Step]) -> Result<Replacem
         Replacement::Keep | Replacement::Remove => None,
     };
     let mut value = Some(value);
+    // default: it is put once
     edit(rest, to, &mut |_| Ok(value.take().map_or(Replacement::Keep, Replacement::Put)))
 }
 

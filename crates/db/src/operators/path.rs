@@ -20,6 +20,7 @@ impl Path {
             return Ok(Self { position, steps: Vec::new() });
         }
         let mut steps = split(text).into_iter();
+        // default: an empty path names no field, which is refused
         let position = schema.expect_position(&steps.next().unwrap_or_default())?;
         Ok(Self { position, steps: steps.collect() })
     }

@@ -132,6 +132,7 @@ fn operand(json: &serde_json::Value) -> crate::Result<Value> {
         serde_json::Value::Number(number) => match (number.as_i64(), number.as_u64()) {
             (Some(v), _) => Value::Int(v),
             (None, Some(v)) => Value::Uint(v),
+            // default: a number that is none of these is null
             _ => number.as_f64().map_or(Value::Null, Value::Float),
         },
         _ => Value::json(&json.to_string())?,

@@ -32,12 +32,14 @@ impl HeldSnapshots {
     }
 
     fn locked(&self) -> std::sync::MutexGuard<'_, BTreeMap<u128, Held>> {
+        // default: a panic leaves what is locked as it was, or whole
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets those go that were not used lately.
     pub(crate) fn expire_now(&self) {
         let now_ns = self.environment.clock.monotonic_ns();
+        // default: a hold of centuries never ends
         let hold_ns = u64::try_from(self.hold.as_nanos()).unwrap_or(u64::MAX);
         let is_old = |held: &Held| now_ns.saturating_sub(held.used_ns) > hold_ns;
         // Dropped without the lock.

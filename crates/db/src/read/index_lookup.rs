@@ -254,7 +254,8 @@ impl FoundRow<'_> {
     pub fn get(&self, field: &str) -> Result<Value> {
         let schema = self.table.schema();
         let position = schema.expect_position(field)?;
-        schema.fields().get(position).map_or(Ok(Value::Null), |field| self.read(field))
+        let missing = || Error::corrupt(format!("no field at position {position}"));
+        self.read(schema.fields().get(position).ok_or_else(missing)?)
     }
 
     fn read(&self, field: &Field) -> Result<Value> {

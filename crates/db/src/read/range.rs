@@ -100,6 +100,7 @@ fn key_bound(
     Ok(match is_included == is_least {
         true if is_least => Bound::Included(bytes),
         true => Bound::Excluded(bytes),
+        // default: a prefix of greatest bytes has no end
         false => prefix_end(bytes).map_or(Bound::Unbounded, |end| match is_least {
             true => Bound::Included(end),
             false => Bound::Excluded(end),

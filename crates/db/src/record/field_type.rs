@@ -167,6 +167,7 @@ impl<T: FieldType> FieldType for Option<T> {
     const TAKES_NULL: bool = true;
 
     fn to_value(&self) -> Result<Value> {
+        // default: None is NULL
         self.as_ref().map_or(Ok(Value::Null), FieldType::to_value)
     }
 

@@ -57,6 +57,7 @@ impl RecordWriter {
 }
 
 fn json_null() -> Value {
+    // default: null is JSON
     Value::json("null").unwrap_or_default()
 }
 

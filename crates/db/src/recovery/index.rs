@@ -49,6 +49,7 @@ pub(super) fn fill(
         None => Err(Error::corrupt("a segment is missing")),
     })?;
     import_all(tasks, table.index(), covered.as_ref(), &sorted)?;
+    // default: without an index file nothing is covered
     Ok(covered.map_or_else(Vec::new, |c| c.ids.into_iter().flatten().collect()))
 }
 
@@ -73,6 +74,7 @@ fn import_all(
     covered: Option<&Covered>,
     sorted: &[SortedKeys],
 ) -> Result<()> {
+    // default: without an index file nothing is covered
     let in_file = covered.map_or(0, |c| c.file.entries());
     let expected = in_file + sorted.iter().map(|s| s.entries.len() as u64).sum::<u64>();
     if expected > 0 {
@@ -80,6 +82,7 @@ fn import_all(
         let parts = import.parts();
         let spans = (tasks.parallelism() * SPANS_A_THREAD) as u64;
         let span_parts = parts.div_ceil(spans);
+        // default: a number of tasks, which is small
         let count = usize::try_from(parts.div_ceil(span_parts)).unwrap_or_default();
         for_each(tasks, count, &|i| {
             let first = i as u64 * span_parts;
@@ -101,10 +104,12 @@ fn for_each<T: Send>(
     tasks.parallel(count, &|i| {
         let result = job(i);
         if let Some(slot) = results.get(i) {
+            // default: a panic leaves what is locked as it was, or whole
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         }
     });
     let results = results.into_iter();
+    // default: a panic leaves what is locked as it was, or whole
     let done = results.filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
     done.collect()
 }
@@ -189,8 +194,10 @@ impl SortedKeys {
     fn take_part(&self, import: &Import<'_>, part: u64, out: &mut Vec<(u32, u64)>) {
         let part_of = |entry: &u64| import.part_of(tag_of(*entry));
         let start = self.entries.partition_point(|entry| part_of(entry) < part);
+        // default: behind the last there is none
         let rest = self.entries.get(start..).unwrap_or_default();
         out.extend(rest.iter().take_while(|entry| part_of(entry) == part).map(|entry| {
+            // default: 32 bits, which fit
             let row = usize::try_from(entry & u64::from(u32::MAX)).unwrap_or_default();
             (tag_of(*entry), Location::new(self.segment, row).word())
         }));
@@ -242,12 +249,14 @@ impl<'a> FileEntries<'a> {
         while low < high && part > 0 {
             let middle = high - (high - low) / 2;
             this.read(middle)?;
+            // default: an empty piece has no parts before it
             let first = this.entries.first().map_or(0, |entry| import.part_of(entry.tag));
             if first < part { low = middle } else { high = middle - 1 }
         }
         this.entries.clear();
         this.piece = low;
         while this.fill()? {
+            // default: behind the last there is none
             let rest = this.entries.get(this.taken..).unwrap_or_default();
             this.taken += rest.partition_point(|entry| import.part_of(entry.tag) < part);
             if this.taken < this.entries.len() {
@@ -284,6 +293,7 @@ impl<'a> FileEntries<'a> {
         out: &mut Vec<(u32, u64)>,
     ) -> Result<()> {
         while self.fill()? {
+            // default: behind the last there is none
             let rest = self.entries.get(self.taken..).unwrap_or_default();
             // An entry of an earlier part is out of order; the import refuses it.
             let own = rest.iter().take_while(|entry| import.part_of(entry.tag) <= part);

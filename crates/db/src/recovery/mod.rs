@@ -59,6 +59,7 @@ pub(crate) struct Parts {
 impl Engine {
     /// Opens or creates the database in a directory.
     pub(crate) fn open(options: Options, dir: &Path) -> Result<Arc<Self>> {
+        // default: the machine, unless a test has another
         let environment = options.environment.clone().unwrap_or_else(Environment::os);
         let files = Arc::clone(&environment.files);
         let at = |e: Error| e.at(dir.display());
@@ -85,6 +86,7 @@ impl Engine {
             }
             Some(_) => recover(environment, options, dir, lock, whole)?,
             None if !unfinished => {
+                // default: nothing is broken where nothing is left
                 let why = broken.first().map_or("no checkpoint file is left", String::as_str);
                 return Err(at(Error::corrupt(why)));
             }
@@ -101,6 +103,7 @@ impl Engine {
 
     /// A database without files.
     pub(crate) fn in_memory(options: Options) -> Result<Arc<Self>> {
+        // default: the machine, unless a test has another
         let environment = options.environment.clone().unwrap_or_else(Environment::os);
         let random = || environment.random.next_u64();
         let database = u128::from(random()) << 64 | u128::from(random());
@@ -269,6 +272,7 @@ fn choose_checkpoint(
     whole: Vec<Checkpoint>,
 ) -> Result<(Checkpoint, Scan)> {
     let trusting = planted("unnamed_checkpoint_trusted");
+    // default: without a checkpoint opening has failed above
     let oldest_commit = whole.iter().map(|c| c.commit).min().unwrap_or_default();
     let mut whole = whole.into_iter();
     let mut checkpoint =
@@ -309,7 +313,9 @@ fn read_checkpoint(
     number: u64,
 ) -> Result<esker_format::Result<Checkpoint>> {
     let file = environment.files.open(path, OpenMode::Read)?;
-    let mut bytes = vec![0; usize::try_from(file.len()?).unwrap_or_default()];
+    let len = file.len()?;
+    let too_long = |_| Error::corrupt(format!("{}: {len} bytes", path.display()));
+    let mut bytes = vec![0; usize::try_from(len).map_err(too_long)?];
     file.read_exact_at(&mut bytes, 0)?;
     Ok(Checkpoint::decode(&bytes, number))
 }
@@ -321,6 +327,7 @@ fn recover(
     lock: Box<dyn FileLock>,
     whole: Vec<Checkpoint>,
 ) -> Result<Parts> {
+    // default: without a whole checkpoint numbers begin at 1
     let last_number = whole.first().map_or(0, |newest| newest.number);
     let (checkpoint, scan) = choose_checkpoint(&environment, dir, whole)?;
     let number = checkpoint.number;

@@ -133,6 +133,7 @@ impl Table {
         let past = past.map(|(_, schema)| schema);
         let mut cells: Vec<Cell<'_>> = Vec::new();
         let mut input = Reader::new(bytes);
+        // default: a row of the newest schema
         decode_cells(&mut input, past.map_or(newest, |schema| schema), &mut cells)?;
         input.finish()?;
         let mut row = StoredRow::default();
@@ -538,5 +539,6 @@ fn count_live(table: &Arc<TableCore>) {
         .iter()
         .map(|row_group| row_group.row_count() as u64 - row_group.dead_count())
         .sum();
+    // default: no table has 2^63 rows
     table.add_live_rows(i64::try_from(live).unwrap_or_default());
 }

@@ -36,6 +36,7 @@ pub(super) fn whole_fields<'s>(
             let how = if other.steps == path.steps { "set twice" } else { "set within another" };
             return Err(Error::invalid(format!("{name:?} is {how}")));
         }
+        // default: the error names what was written
         let field = schema.fields().get(path.position).map_or(name, |field| &field.name);
         let Some(steps) = Some(&path.steps).filter(|steps| !steps.is_empty()) else {
             whole.push((name.clone(), value.clone()));
@@ -49,8 +50,10 @@ pub(super) fn whole_fields<'s>(
         };
         let mut operands = vec![document];
         operands.extend(steps_of(steps).into_iter().map(Expr::literal));
+        // default: a value that is no part stays whole
         operands.push(part_of(schema, value).unwrap_or_else(|| value.clone()));
         let made = (field.clone(), Expr::call(Function::JsonSet, operands));
+        // default: it comes last
         whole.insert(at.unwrap_or(whole.len()), made);
         seen.push(path);
     }

@@ -87,6 +87,7 @@ impl StatementRun<'_> {
         let placed = rows.iter().enumerate().map(|(i, values)| {
             self.expect_time_left(i)?;
             let exprs = match &insert.rows {
+                // default: only for the message: which parameter it was
                 InsertRows::Values(rows) => rows.get(i).map_or(&[][..], Vec::as_slice),
                 InsertRows::Query(_) => &[],
             };
@@ -175,6 +176,7 @@ impl Conflicts {
                     let computed = Computed::new(exprs, &both, &run.options.inputs);
                     computed.map(Box::new).map_err(|e| e.at("ON CONFLICT"))
                 };
+                // default: without a condition all are meant
                 let filter = filter.clone().unwrap_or(Expr::literal(true));
                 Self::Update { positions, values: compute(&exprs)?, filter: compute(&[filter])? }
             }
@@ -294,7 +296,7 @@ impl<'r> Puts<'_, 'r> {
     ) -> Result<bool> {
         let schema = &self.current.schema;
         if let ConflictingRow::Staged(at) = in_the_way {
-            let old = self.staged.row_at(*at).unwrap_or_default().to_vec();
+            let old = self.staged_row(*at)?.to_vec();
             let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
             return self.change_staged(*at, row).map(|()| true);
         }
@@ -317,6 +319,10 @@ impl<'r> Puts<'_, 'r> {
         Ok(true)
     }
 
+    fn staged_row(&self, at: usize) -> Result<&[Value]> {
+        self.staged.row_at(at).ok_or_else(|| Error::corrupt(format!("no staged row {at}")))
+    }
+
     fn add(&mut self, writer: &mut TableWriter, row: Cow<'r, [Value]>) -> Result<bool> {
         let prepared = writer.prepare_put(&row, true)?;
         self.stage(None, row, prepared);
@@ -335,7 +341,7 @@ impl<'r> Puts<'_, 'r> {
             if matches!(conflicts, Conflicts::Fail) {
                 return Err(taken(schema, &row, "is in an earlier row, too"));
             }
-            let old = self.staged.row_at(at).unwrap_or_default();
+            let old = self.staged_row(at)?;
             let Some(row) = conflicts.resolve(schema, old, row)? else { return Ok(false) };
             return self.change_staged(at, row).map(|()| true);
         }

@@ -98,6 +98,24 @@ pub(crate) fn answer_with_row_ids(
     Ok(Resolved::run_on(query, &source, &read, options)?.execute()?)
 }
 
+/// A row that a statement has found: its row id, its key, which may be that, and its values.
+pub(super) struct Found<'r> {
+    pub row_id: &'r Value,
+    pub key: &'r [Value],
+    pub values: &'r [Value],
+}
+
+impl<'r> Found<'r> {
+    /// Of what the query answered: the row id, the fields of the key, and the values.
+    pub fn of(found: &'r [Value], key_fields: usize) -> Result<Self> {
+        let missing = || Error::corrupt(format!("{} columns of a row that was found", found.len()));
+        let (row_id, rest) = found.split_first().ok_or_else(missing)?;
+        let (key, values) = rest.split_at_checked(key_fields).ok_or_else(missing)?;
+        let key = if key_fields == 0 { std::slice::from_ref(row_id) } else { key };
+        Ok(Self { row_id, key, values })
+    }
+}
+
 impl StatementRun<'_> {
     pub(super) fn update(&self, update: &Update) -> Result<Changed> {
         let schema = self.schema(&update.table)?;
@@ -180,6 +198,7 @@ impl StatementRun<'_> {
                 result => return result,
             }
         }
+        // default: no attempt was made
         let why = last.map_or(String::new(), |e| e.to_string());
         let message = format!("tried {ATTEMPTS_MAX} times beside other writers: {why}");
         Err(Error::new(ErrorKind::Conflict, message))
@@ -207,9 +226,7 @@ impl StatementRun<'_> {
             let (mut rows, mut shown) = (0, Shown::new(schema, wanted.returning));
             for (i, found) in matched.rows.iter().enumerate() {
                 self.expect_time_left(i)?;
-                let Some((row_id, rest)) = found.split_first() else { continue };
-                let (key, values) = rest.split_at_checked(key_fields).unwrap_or((rest, &[]));
-                let key = if key_fields == 0 { std::slice::from_ref(row_id) } else { key };
+                let Found { row_id, key, values } = Found::of(found, key_fields)?;
                 let key = fit_key(schema, key)?;
                 let hash = current.hash(&key);
                 let existing = writer.existing(&key, hash)?;

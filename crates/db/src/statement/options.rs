@@ -78,9 +78,11 @@ impl Engine {
         let Limits { timeout, memory_bytes, cancel } = &given.limits;
         let mut options = esker_query::Options::new(&self.environment);
         options.inputs.parameters = Arc::clone(&given.parameters);
+        // default: what a statement does not say the database does
         options.inputs.limits.cancel = Arc::clone(cancel.as_ref().unwrap_or(&self.options.cancel));
         options.indexes = self.options.index_use;
         options =
+            // default: what a statement does not say the database does
             options.with_memory(memory_bytes.unwrap_or(self.options.query_memory_limit_bytes));
         if !self.dir.as_os_str().is_empty() {
             let files = TemporaryFiles::new(&self.environment, self.dir.clone());

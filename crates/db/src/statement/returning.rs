@@ -50,6 +50,7 @@ impl Shown {
                 if !self.versions.contains(&name) {
                     continue;
                 }
+                // default: a version that is not there has no values
                 let nulls = row.len().saturating_sub(version.map_or(0, <[Value]>::len));
                 values.extend(version.into_iter().flatten().cloned());
                 values.extend(std::iter::repeat_n(Value::Null, nulls));

@@ -139,5 +139,6 @@ fn can_update_each(schema: &Schema) -> bool {
 }
 
 fn byte_count(value: &Value) -> usize {
+    // default: what is no text or bytes has none
     value.as_ref().as_bytes().map_or(0, <[u8]>::len)
 }

@@ -8,6 +8,7 @@ use esker_format::{Schema, Value, ValueRef};
 use esker_query::model::{Change, Expr, Function, Insert, Operator, Query};
 
 use super::insert::Conflicts;
+use super::matched::Found;
 use super::matched::{MakeRow, Wanted};
 use super::returning::Shown;
 use super::{ChangeOptions, Changed, On, RowIdSource, StatementRun};
@@ -72,7 +73,7 @@ impl StatementRun<'_> {
         let returning = table.done(&mut state, |state| {
             for (i, found) in matched.rows.iter().enumerate() {
                 self.expect_time_left(i)?;
-                let (key, values) = split(&schema, found);
+                let (key, values) = split(&schema, found)?;
                 let key = fit_key(&schema, key)?;
                 let mut seen = table.see(state, &key)?;
                 let Some(old) = seen.row.take() else {
@@ -126,13 +127,9 @@ impl StatementRun<'_> {
 }
 
 /// The key, which may be the row id, and the values of a row that was found.
-fn split<'r>(schema: &Schema, found: &'r [Value]) -> (&'r [Value], &'r [Value]) {
-    let fields = schema.key_positions().len();
-    match found.split_first() {
-        Some((row_id, rest)) if fields == 0 => (std::slice::from_ref(row_id), rest),
-        Some((_, rest)) => rest.split_at_checked(fields).unwrap_or((rest, &[])),
-        None => (&[], &[]),
-    }
+fn split<'r>(schema: &Schema, found: &'r [Value]) -> Result<(&'r [Value], &'r [Value])> {
+    let Found { key, values, .. } = Found::of(found, schema.key_positions().len())?;
+    Ok((key, values))
 }
 
 /// The condition that a field, or what is at a path in it, has a value as an index compares it.
@@ -235,6 +232,7 @@ impl Puts<'_> {
                 return Ok(None);
             }
             let name = position.and_then(|p| schema.fields().get(p)).map(|field| &field.name);
+            // default: a field that is not there has no name, and no row matches
             let is = has_value(name.map_or("", String::as_str), &part.path, value);
             query.filter = Some(match query.filter.take() {
                 Some(filter) => filter.and(is),
@@ -245,6 +243,7 @@ impl Puts<'_> {
         let rows = snapshot.table_core(&self.table.current.core)?;
         let source = RowIdSource::new(rows.rows_as_of());
         let found = esker_query::execute(&query, &source, &self.run.options)?.to_rows();
-        Ok(found.first().map(|found| split(schema, found).0.to_vec()))
+        let key = found.first().map(|found| split(schema, found)).transpose()?;
+        Ok(key.map(|(key, _)| key.to_vec()))
     }
 }

@@ -88,7 +88,8 @@ impl Transaction {
             if i.is_multiple_of(ROWS_PER_LOOK) {
                 options.expect_time_left()?;
             }
-            let key = row.get(shown..).unwrap_or_default();
+            let missing = || Error::corrupt(format!("{} columns of a row to hold", row.len()));
+            let key = row.get(shown..).ok_or_else(missing)?;
             let key: Vec<Value> = key.iter().map(|value| ValueRef::to_owned(*value)).collect();
             table.hold(&mut state, &fit_key(table.schema(), &key)?)?;
         }

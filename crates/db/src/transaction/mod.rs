@@ -180,6 +180,7 @@ impl Transaction {
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        // default: a panic leaves what is locked as it was, or whole
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -252,6 +253,7 @@ impl Transaction {
     /// Refuses what was made ready for a table that the transaction has altered or dropped since.
     pub(crate) fn expect_current(&self, state: &State, current: &TableVersion) -> Result<()> {
         let definition = state.definition(current);
+        // default: a table that is as it was is as expected
         definition.map_or(Ok(()), |definition| definition.expect(current))
     }
 
@@ -260,6 +262,7 @@ impl Transaction {
         let own = state.counted_bytes();
         let groups = state.changes.values().filter_map(|changes| changes.own.as_ref());
         let all: u64 = own + groups.map(own_rows::OwnRows::byte_count).sum::<u64>();
+        // default: without a limit of its own the database has one
         let most = self.options.memory_bytes.unwrap_or(u64::MAX);
         let bytes = own + state.linked_bytes();
         if all <= most && (bytes <= state.held.bytes() || bytes < RESERVED_AT_ONCE) {
@@ -313,6 +316,7 @@ impl Transaction {
         let part = |(changes, private): (&&Changes, Option<PrivateRows>)| {
             let TableVersion { core, schema } = changes.current.clone();
             let created = definitions.and_then(|new| new.created(core.id()));
+            // default: a table that was there stays
             let core = created.cloned().unwrap_or(core);
             TableWrites { private, ..TableWrites::new(TableVersion { core, schema }) }
         };

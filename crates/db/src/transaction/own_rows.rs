@@ -158,7 +158,9 @@ impl OwnRows {
 }
 
 fn refuse_long_values<'a>(changes: impl Iterator<Item = &'a Change>) -> Result<()> {
+    // default: what is no text or bytes has none
     let len = |value: &Value| value.as_ref().as_bytes().map_or(0, <[u8]>::len);
+    // default: what is no text or bytes has none
     let longest = changes.filter_map(Change::row).flatten().map(len).max().unwrap_or(0);
     if longest <= VALUE_BYTES_MAX {
         return Ok(());

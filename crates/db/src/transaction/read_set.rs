@@ -83,6 +83,7 @@ impl Reads {
         is_there: bool,
     ) {
         let noted = self.noted(current, bytes, key);
+        // default: read for the first time
         noted.since = Some(noted.since.map_or(since, |other| other.min(since)));
         noted.must_stay |= is_there;
     }
@@ -155,6 +156,7 @@ impl Reads {
             for noted in keys.by_bytes.values() {
                 let key: Vec<ValueRef<'_>> = noted.key.iter().map(Value::as_ref).collect();
                 let existing = entry.writer.existing(&key, keys.current.hash(&key))?;
+                // default: read for the first time
                 let since = noted.since.unwrap_or(read_at);
                 expect_snapshot(&keys.current, &key, existing.as_ref(), since)?;
                 let is_gone = existing.is_none_or(|existing| !existing.is_alive());

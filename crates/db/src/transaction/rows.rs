@@ -288,6 +288,7 @@ impl<'t> TransactionTable<'t> {
             return Ok(None);
         }
         let found = self.transaction.find(&self.current, key, |_| Ok(()))?;
+        // default: no row was found
         let base = found.map_or(BaseVersion::Absent, |(_, base)| base);
         let change = changes.spilled.change_of(&self.current, (&bytes, key), base)?;
         Ok(change.map(Cow::Owned))
@@ -317,6 +318,7 @@ impl<'t> TransactionTable<'t> {
             return Ok((BaseVersion::Unknown, 0));
         }
         let found = self.transaction.find(&self.current, key, |_| Ok(()))?;
+        // default: no row was found
         Ok((found.map_or(BaseVersion::Absent, |(_, base)| base), 0))
     }
 

@@ -50,7 +50,8 @@ impl Transaction {
     pub fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.state();
         let at = state.savepoints.find(self.number, savepoint)?;
-        let done = state.savepoints.stack.get(at).map_or(0, |(_, done)| *done);
+        let missing = || Error::corrupt(format!("no savepoint {at}"));
+        let done = state.savepoints.stack.get(at).map(|(_, done)| *done).ok_or_else(missing)?;
         state.savepoints.stack.truncate(at + 1);
         if !esker_log::sabotage::planted("savepoint_keeps_changes") {
             state.undo_to(done);

@@ -29,8 +29,10 @@ const OWN_SHARE: u64 = 4;
 impl Transaction {
     /// Bytes of changes from which on they are written to files.
     fn spills_from(&self) -> usize {
+        // default: without a limit of its own the database has one
         let own = self.options.memory_bytes.map_or(u64::MAX, |bytes| bytes / OWN_SHARE);
         let all = own.min(self.engine.load_share() / SHARE);
+        // default: a limit beyond all memory
         let all = usize::try_from(all).unwrap_or(usize::MAX);
         all.min(self.engine.options.transaction_bytes_max)
     }
@@ -101,6 +103,7 @@ impl Transaction {
             _ => change.key(&current.schema),
         };
         let found = self.find(current, &key, |_| Ok(()))?;
+        // default: no row was found
         Ok(found.map_or(BaseVersion::Absent, |(_, base)| base))
     }
 
@@ -167,6 +170,7 @@ impl State {
     /// Bytes of all that is counted but the groups, which the arena counts.
     pub(super) fn counted_bytes(&self) -> u64 {
         let of_table = |changes: &Changes| {
+            // default: no places take nothing
             let places = changes.places.as_ref().map_or(0, |places| places.byte_count());
             changes.spilled.byte_count() + places
         };

@@ -81,6 +81,7 @@ struct OwnSegment {
 
 /// The leading half of the hash of a key.
 fn place_of(hasher: &KeyHasher, key: &[u8]) -> u32 {
+    // default: 32 bits, which fit
     u32::try_from(hasher.hash_bytes(key) >> 32).unwrap_or_default()
 }
 
@@ -88,6 +89,7 @@ fn place_of(hasher: &KeyHasher, key: &[u8]) -> u32 {
 pub(super) fn bytes_of(schema: &Schema, key: &[ValueRef<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     match schema.key_positions() {
+        // default: a key of a row id has one value
         [] => encode_key(&mut bytes, DataType::U64, key.first().copied().unwrap_or_default()),
         _ => {
             for (field, value) in schema.key_fields().zip(key) {
@@ -133,6 +135,7 @@ impl Spilled {
     fn find(&self, current: &TableVersion, key: &[u8]) -> Result<Option<Place>> {
         self.expect_whole()?;
         let place = place_of(current.core.hasher(), key);
+        // default: behind the last there is none
         let same = self.places.get(first_at(&self.places, place)..).unwrap_or_default();
         for (_, number) in same.iter().take_while(|(other, _)| *other == place) {
             let number = *number as usize;
@@ -291,6 +294,7 @@ impl Spilled {
             first += rows.len();
         }
         let hasher = current.core.hasher();
+        // default: fewer rows than a segment may have
         let number = |at: usize| u32::try_from(count + at).unwrap_or(u32::MAX);
         let places = rows.iter().enumerate();
         let mut places: Vec<(u32, u32)> =
@@ -340,6 +344,7 @@ fn merged(one: &[(u32, u32)], other: &[(u32, u32)]) -> Vec<(u32, u32)> {
     while let (Some(a), Some(b)) = (one.first(), other.first()) {
         let (next, rest) = if a <= b { (a, &mut one) } else { (b, &mut other) };
         all.push(*next);
+        // default: behind the last there is none
         *rest = rest.get(1..).unwrap_or_default();
     }
     all.extend_from_slice(one);
@@ -350,6 +355,7 @@ fn merged(one: &[(u32, u32)], other: &[(u32, u32)]) -> Vec<(u32, u32)> {
 /// The first of sorted places that is not less: near where it would be if all were as far apart.
 fn first_at(places: &[(u32, u32)], place: u32) -> usize {
     let guess = (u64::from(place) * places.len() as u64) >> 32;
+    // default: 32 bits, which fit
     let guess = usize::try_from(guess).unwrap_or_default();
     let is_less = |at: usize| places.get(at).is_some_and(|(other, _)| *other < place);
     let (mut low, mut high, mut step) = (guess, guess, NEAR_PLACES);
@@ -363,6 +369,7 @@ fn first_at(places: &[(u32, u32)], place: u32) -> usize {
         low = low.saturating_sub(step);
         step *= 2;
     }
+    // default: behind the last there is none
     let between = places.get(low..high.min(places.len())).unwrap_or_default();
     low + between.partition_point(|(other, _)| *other < place)
 }
@@ -372,6 +379,7 @@ fn pieces<'p, 'r>(
     rows: &'p [NewRow<'r>],
     rows_max: usize,
 ) -> impl Iterator<Item = &'p [NewRow<'r>]> {
+    // default: what is no bytes is a word
     let len = |value: &Value| value.as_ref().as_bytes().map_or(8, <[u8]>::len);
     let mut rest = rows;
     std::iter::from_fn(move || {

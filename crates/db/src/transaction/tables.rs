@@ -216,6 +216,7 @@ impl Transaction {
     fn as_it_was(&self, core: Arc<esker_table::Table>) -> TableVersion {
         let view = core.view();
         // The commit is registered, so its schema is known.
+        // default: the commit is registered, so its schema is known
         let schema = Arc::clone(view.schema_at(self.read_at()).unwrap_or(&view.schema));
         TableVersion { core, schema }
     }
@@ -282,6 +283,7 @@ fn converted(changes: &Changes, schema: &Arc<Schema>) -> Result<Changes> {
     let fields: Vec<_> = fields.collect();
     let row = |row: &[Value]| -> Result<Vec<Value>> {
         let value = |(field, place): &(&esker_format::Field, Option<usize>)| {
+            // default: a field that is new has its initial value
             let value = place.and_then(|at| row.get(at)).unwrap_or(&field.initial);
             Ok(fit_reference(field, value.as_ref())?.to_owned())
         };

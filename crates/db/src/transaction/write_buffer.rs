@@ -100,6 +100,7 @@ impl Change {
 
     pub fn byte_count(&self, key: &[u8]) -> usize {
         let (PendingVersion::Row(values) | PendingVersion::Tombstone(values)) = &self.now;
+        // default: what is no text or bytes has none
         let bytes = |value: &Value| value.as_ref().as_bytes().map_or(0, <[u8]>::len);
         let values_bytes: usize =
             values.iter().map(|value| size_of::<Value>() + bytes(value)).sum();
@@ -169,7 +170,9 @@ impl Changes {
         }
         self.bytes += change.byte_count(&key);
         let previous = self.by_key.insert(key.clone(), change);
+        // default: no change was there before
         self.bytes -= previous.as_ref().map_or(0, |change| change.byte_count(&key));
+        // default: no change was there before
         let previous = previous.map_or(spilled, |change| UndoRecord::Change(Box::new(change)));
         Ok(Undo { key, previous, base })
     }

@@ -171,6 +171,7 @@ fn clusters<'s, 'a>(segments: &'s [&'a Ranged]) -> Vec<&'s [&'a Ranged]> {
 /// The segments of the first cluster of several, as many from the least key up as one merge takes.
 fn piece<'a>(segments: &[&'a Ranged], rows_max: u64) -> Vec<&'a Ranged> {
     let several = clusters(segments).into_iter().find(|cluster| cluster.len() > 1);
+    // default: no cluster has several
     let cluster = several.unwrap_or_default();
     let fitting = fitting(cluster.iter().map(|segment| segment.rows()), rows_max);
     cluster.iter().copied().take(fitting.max(2)).collect()
@@ -196,8 +197,10 @@ fn levels<'a>(segments: &[&'a Ranged]) -> (Vec<&'a Ranged>, Vec<&'a Ranged>) {
     by_end.sort_by(|a, b| (&a.greatest, &a.least).cmp(&(&b.greatest, &b.least)));
     // The most rows among the first segments; and how many of these end before each begins.
     let (mut most, mut ending) = (vec![0u64], Vec::new());
+    // default: before the first the greatest is 0
     let most_of = |most: &[u64], count: usize| most.get(count).copied().unwrap_or_default();
     for (count, segment) in by_end.iter().enumerate() {
+        // default: before the first there is none
         let earlier = by_end.get(..count).unwrap_or_default();
         let before = earlier.partition_point(|other| other.greatest <= segment.least);
         most.push(most_of(&most, count).max(most_of(&most, before) + segment.rows()));

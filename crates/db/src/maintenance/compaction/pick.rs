@@ -91,6 +91,7 @@ impl Engine {
                 Err(e) => failed = failed.or(Some(e)),
             }
         }
+        // default: nothing failed
         failed.map_or(Ok(false), Err)
     }
 

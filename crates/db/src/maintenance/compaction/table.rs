@@ -206,6 +206,7 @@ impl Engine {
             let left = rows.saturating_sub(dead.saturating_add(expired));
             let of_left = |size: u64| {
                 let size = u128::from(size) * u128::from(left) / u128::from(rows.max(1));
+                // default: a figure beyond all files
                 u64::try_from(size).unwrap_or(u64::MAX)
             };
             let has_garbage = dead > 0 || expired > 0 || has_dropped;
