@@ -200,7 +200,7 @@ impl Transaction {
     pub(super) fn current(&self, state: &State, name: &str) -> Result<TableVersion> {
         let Some(definitions) = &state.definitions else {
             let core = Arc::clone(self.snapshot.core(name)?);
-            return Ok(self.as_it_was(core));
+            return self.as_it_was(core);
         };
         let Some(core) = definitions.names.get(name) else {
             self.engine.acknowledge_published()?;
@@ -209,16 +209,19 @@ impl Transaction {
         let core = Arc::clone(core);
         Ok(match definitions.get(core.id()) {
             Some(definition) => TableVersion { core, schema: Arc::clone(&definition.schema) },
-            None => self.as_it_was(core),
+            None => self.as_it_was(core)?,
         })
     }
 
-    fn as_it_was(&self, core: Arc<esker_table::Table>) -> TableVersion {
-        let view = core.view();
-        // The commit is registered, so its schema is known.
-        // default: the commit is registered, so its schema is known
-        let schema = Arc::clone(view.schema_at(self.read_at()).unwrap_or(&view.schema));
-        TableVersion { core, schema }
+    /// A table as of the commit that is read at, which is registered, so that its schema is known.
+    fn as_it_was(&self, core: Arc<esker_table::Table>) -> Result<TableVersion> {
+        let (view, at) = (core.view(), self.read_at());
+        let forgotten = || {
+            let name = core.name();
+            Error::corrupt(format!("table {name:?}: its schema at commit {at} is forgotten"))
+        };
+        let schema = Arc::clone(view.schema_at(at).ok_or_else(forgotten)?);
+        Ok(TableVersion { core, schema })
     }
 
     /// A row id for a new row.

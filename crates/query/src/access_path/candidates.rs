@@ -74,6 +74,7 @@ impl Candidates<'_> {
             Self::Keys(rows) => rows.len(),
             Self::Grams(grams) => grams.count_max(),
             Self::Bitmaps(bitmaps) => bitmaps.count(),
+            // default: no members bound nothing
             Self::All(members) => members.iter().map(Self::count_max).min().unwrap_or(usize::MAX),
             Self::Any(members) => members.iter().map(Self::count_max).sum(),
         }
@@ -156,6 +157,7 @@ fn find_all<'a>(
     let mut candidates = rows as f64;
     for way in ways {
         let weight = |left: &[usize]| {
+            // default: members of the list only are weighed
             let of = |i: &usize| members.get(*i).map_or(0, Predicate::weight);
             left.iter().map(of).fold(0, u32::saturating_add)
         };

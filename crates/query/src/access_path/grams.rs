@@ -44,6 +44,7 @@ impl<'a> GramLookup<'a> {
 
     /// The most rows that have all of them.
     pub(crate) fn count_max(&self) -> usize {
+        // default: no grams bound nothing
         self.grams.first().map_or(usize::MAX, |(_, count)| *count)
     }
 
@@ -66,6 +67,7 @@ impl<'a> GramLookup<'a> {
             let with = self.run.rows(*gram)?;
             let mut from = 0;
             rows.retain(|row| {
+                // default: behind the last there is none
                 from += with.get(from..).unwrap_or_default().partition_point(|other| other < row);
                 with.get(from) == Some(row)
             });
@@ -77,6 +79,7 @@ impl<'a> GramLookup<'a> {
 /// Parts that every text has that meets a condition.
 fn parts_of(condition: &Condition) -> Vec<String> {
     let text = |bytes: &[u8]| {
+        // default: bytes that are no text have no grams
         std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), |text| vec![text.to_owned()])
     };
     match condition {

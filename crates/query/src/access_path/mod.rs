@@ -107,6 +107,7 @@ impl<'a> ScanPlan<'a> {
 
     /// How one part is answered.
     pub(crate) fn part(&self, index: usize) -> &PartPlan<'a> {
+        // default: parts that were not planned are answered alike
         self.parts.get(index).unwrap_or(&self.other)
     }
 }
@@ -164,6 +165,7 @@ fn chosen<'a>(
 impl PartPlan<'_> {
     /// What rows that are accessed have to pass.
     pub(crate) fn residual<'p>(&'p self, whole: &'p Predicate) -> &'p Predicate {
+        // default: without a part of its own all of it is left
         self.residual.as_ref().unwrap_or(whole)
     }
 

@@ -212,6 +212,7 @@ impl<'a> Scan<'a> {
             if let Some(set) = candidates {
                 let zones_end = morsel.rows.end.div_ceil(ZONE_ROWS);
                 let first = set.span(start..morsel.rows.end).map(|span| span.start);
+                // default: no row is left in the zones
                 let skipped = first.map_or(zones_end, |row| row / ZONE_ROWS) - start / ZONE_ROWS;
                 counts.zones += skipped as u64;
                 counts.zones_pruned += skipped as u64;
@@ -231,6 +232,7 @@ impl<'a> Scan<'a> {
             }
             let how = Visit { rows_max, verdict, candidates };
             let span = candidates.and_then(|set| set.span(start..zone_end));
+            // default: no row is left in the zones
             let rows = start..span.map_or(zone_end, |span| span.end);
             let flow = self.run_zone(morsel.part, rows, how, progress, &mut visit)?;
             if flow.is_break() {
@@ -258,6 +260,7 @@ impl<'a> Scan<'a> {
             self.options.expect_time_left()?;
             progress.next = start;
             let rows_max =
+                // default: batches that do not grow have the rows of a zone
                 rows_max.min(zone.end - start).min(progress.growing.unwrap_or(ZONE_ROWS));
             progress.growing = progress.growing.map(|rows| (2 * rows).min(ZONE_ROWS));
             let counts = &mut progress.counts;

@@ -137,6 +137,7 @@ impl RowSet {
             Self::Listed(listed) => {
                 let from = listed.partition_point(|row| (*row as usize) < rows.start);
                 let first = listed.get(from).filter(|row| (**row as usize) < rows.end)?;
+                // default: behind the last there is none
                 let later = listed.get(from..).unwrap_or_default();
                 let count = later.partition_point(|row| (*row as usize) < rows.end);
                 let last = later.get(count.checked_sub(1)?)?;
@@ -144,6 +145,7 @@ impl RowSet {
             }
             Self::Bits(bits) => {
                 let (first, last) = (rows.start / 64, rows.end.div_ceil(64).min(bits.len()));
+                // default: behind the last there is none
                 let words = bits.get(first..last).unwrap_or_default().iter().enumerate();
                 let found = words.map(|(i, word)| {
                     let low = if i == 0 { u64::MAX << (rows.start % 64) } else { u64::MAX };
@@ -162,6 +164,7 @@ impl RowSet {
             Self::Listed(listed) => {
                 let from = listed.partition_point(|row| (*row as usize) < rows.start);
                 let mut words = vec![0u64; rows.len().div_ceil(64)];
+                // default: behind the last there is none
                 let later = listed.get(from..).unwrap_or_default().iter().map(|row| *row as usize);
                 for row in later.take_while(|row| *row < rows.end) {
                     let at = row - rows.start;
@@ -171,6 +174,7 @@ impl RowSet {
             }
             Self::Bits(bits) => {
                 let (first, shift) = (rows.start / 64, rows.start % 64);
+                // default: behind the last there is none
                 let words = bits.get(first..).unwrap_or_default();
                 if shift == 0 {
                     return Mask::from_words(words, rows.len());
@@ -217,6 +221,7 @@ impl RowSets {
         let Some(set) = self.sets.get(part) else {
             return RowSet::new(candidates, row_count).map(Arc::new);
         };
+        // default: a panic leaves what is locked as it was, or whole
         let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
         match &*set {
             Some(set) => Ok(Arc::clone(set)),

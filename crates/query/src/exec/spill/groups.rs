@@ -99,6 +99,7 @@ fn morsel_of(record: &[u8]) -> Option<[u8; 8]> {
 }
 
 fn row_of(record: &[u8]) -> &[u8] {
+    // default: a record that was written here, whose length is checked
     rest_of(record).get(8..).unwrap_or_default()
 }
 
@@ -214,15 +215,19 @@ fn write_rows<'a>(
         let key = hash(&keys).to_le_bytes();
         let Some(share) = shares.get_mut(file_of(hash(&key), 0)) else { continue };
         let place = first + (rows.start() + selection.row(i) as usize) as u64;
+        // default: fewer rows than that
         let place = ValueRef::Int(i64::try_from(place).unwrap_or(i64::MAX));
         let mut out = Writer::after(std::mem::take(share));
         let start = out.len();
         out.u32(0);
+        // default: keys and rows are below 4 GiB
         out.u32(u32::try_from(key.len()).unwrap_or(u32::MAX));
         out.raw(&key);
         out.u64(first + morsel);
+        // default: behind the values comes the place
         let value = |field: usize| vectors.get(field).map_or(place, |vector| vector.value(i));
         encode_row(&mut out, &layout.schema, value);
+        // default: keys and rows are below 4 GiB
         let len = u32::try_from(out.len() - start - size_of::<u32>()).unwrap_or(u32::MAX);
         out.set_u32(start, len);
         *share = out.into_bytes();
@@ -293,12 +298,14 @@ fn over(bytes: usize, options: &Options) -> Error {
 fn write_groups(batch: &Batch, layout: &Layout, run: &mut SpillWriter) -> Result<()> {
     let Some((places, shown)) = batch.columns.split_last() else { return Ok(()) };
     let types: Vec<_> = layout.stage.types();
+    // default: without columns nothing is shown
     let schema = Schema::of_types(types.split_last().map_or(&[], |(_, shown)| shown));
     let mut out = Writer::new();
     for i in 0..batch.len() {
         let ValueRef::Int(place) = places.value(i) else { continue };
         out.clear();
         encode_row(&mut out, &schema, |field| {
+            // default: a value for each field was computed
             shown.get(field).map_or(ValueRef::Null, |column| column.value(i))
         });
         write_record(run, &rising(place.cast_unsigned()), out.as_bytes())?;

@@ -77,6 +77,7 @@ pub(crate) fn split(
 pub(crate) fn record_of(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut record = vec![0; 4];
     write(&mut record);
+    // default: records are below 4 GiB
     let len = u32::try_from(record.len() - 4).unwrap_or(u32::MAX);
     record.splice(..4, len.to_le_bytes());
     record
@@ -85,11 +86,13 @@ pub(crate) fn record_of(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 /// The key of a record.
 pub(crate) fn key_of(record: &[u8]) -> &[u8] {
     let Some((len, rest)) = record.split_first_chunk::<4>() else { return &[] };
+    // default: a record that was written here, whose length is checked
     rest.get(..u32::from_le_bytes(*len) as usize).unwrap_or_default()
 }
 
 /// What follows the key of a record.
 pub(crate) fn rest_of(record: &[u8]) -> &[u8] {
+    // default: a record that was written here, whose length is checked
     record.get(4 + key_of(record).len()..).unwrap_or_default()
 }
 

@@ -26,7 +26,7 @@ use crate::options::Options;
 use crate::predicate::Predicate;
 use crate::source::Source;
 use crate::temporary_file::TemporaryFiles;
-use crate::{Result, ZONE_ROWS};
+use crate::{Error, ErrorKind, Result, ZONE_ROWS};
 
 /// Filters, orders, cuts and shows groups. What is shown is computed for the groups that are, and
 /// for no others: what fails in a group that a limit leaves out fails nothing.
@@ -56,6 +56,7 @@ fn as_met(
     let predicate = Predicate::compile(projection.filter.as_ref());
     // Groups come in batches, which take what a morsel does.
     let budget = Budget::new(usize::MAX);
+    // default: an offset beyond all rows
     let mut skip = usize::try_from(projection.offset).unwrap_or(usize::MAX);
     let mut left = projection.rows_wanted().saturating_sub(skip);
     let mut counts = ScanCounts::default();
@@ -139,6 +140,7 @@ fn add_groups<'a>(
         key.extend(rising(first + rows.start() as u64 + u64::from(row)));
         let mut out = Writer::new();
         let value = |field: usize| {
+            // default: a column for each field was computed
             fields.get(field).map_or(ValueRef::Null, |column| column.value(row as usize))
         };
         encode_row(&mut out, schema, value);
@@ -225,10 +227,16 @@ impl SortedLocations<'_> {
     /// What reading fails with.
     pub(crate) fn next(&mut self) -> Result<Option<Location>> {
         let Some(Record { key, .. }) = self.merge.next()? else { return Ok(None) };
-        let mut tail = key.last_chunk::<8>().copied().unwrap_or_default();
+        let short = || {
+            let message = format!("a key of {} bytes in a temporary file", key.len());
+            Error::new(ErrorKind::Corrupt, message)
+        };
+        let mut tail = key.last_chunk::<8>().copied().ok_or_else(short)?;
         tail.reverse();
         let place = u64::from_le_bytes(tail);
+        // default: 32 bits, which fit
         let part = u32::try_from(place >> 32).unwrap_or(u32::MAX);
+        // default: 32 bits, which fit
         let row = u32::try_from(place & u64::from(u32::MAX)).unwrap_or(u32::MAX);
         Ok(Some(Location { part, row }))
     }

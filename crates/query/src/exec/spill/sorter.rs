@@ -20,7 +20,7 @@ use std::collections::binary_heap::PeekMut;
 
 use crate::options::Options;
 use crate::temporary_file::{SpillReader, SpillWriter, TemporaryFiles};
-use crate::{Result, ZONE_ROWS};
+use crate::{Error, ErrorKind, Result, ZONE_ROWS};
 
 /// The most runs that are read at once, and the most of one level.
 const RUNS_MAX: usize = 32;
@@ -150,16 +150,18 @@ fn write(run: &mut SpillWriter, record: &Record) -> Result<()> {
 
 /// Adds a record to a run.
 pub(super) fn write_record(run: &mut SpillWriter, key: &[u8], payload: &[u8]) -> Result<()> {
+    // default: keys are below 4 GiB
     let len = u32::try_from(key.len()).unwrap_or(u32::MAX);
     run.push_parts(&[&len.to_le_bytes(), key, payload])
 }
 
 fn read(run: &mut SpillReader) -> Result<Option<Record>> {
-    let Some((len, rest)) = run.next()?.and_then(|record| record.split_first_chunk::<4>()) else {
-        return Ok(None);
-    };
+    let Some(record) = run.next()? else { return Ok(None) };
+    let bytes = record.len();
+    let damaged = || Error::new(ErrorKind::Corrupt, format!("a sorted record of {bytes} bytes"));
+    let (len, rest) = record.split_first_chunk::<4>().ok_or_else(damaged)?;
     let (key, payload) =
-        rest.split_at_checked(u32::from_le_bytes(*len) as usize).unwrap_or((rest, &[]));
+        rest.split_at_checked(u32::from_le_bytes(*len) as usize).ok_or_else(damaged)?;
     Ok(Some(Record { key: key.to_vec(), payload: payload.to_vec() }))
 }
 
