@@ -65,7 +65,7 @@ pub(crate) enum Command {
     /// Look after the tokens of a server
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Look at what a server would be told
+    /// Look at what a server would read
     #[command(subcommand)]
     Config(ConfigCommand),
     Completions(CompletionsArguments),
@@ -136,7 +136,7 @@ pub(crate) struct LoadArguments {
 /// Serve a database by the wire protocol and HTTP until it is interrupted
 ///
 /// Prints where it listens once it is ready. Interrupted, it takes no more requests, answers
-/// those under way, and closes the database. Whoever asks shows a token, made by `esker token
+/// those under way, and closes the database. A client shows a token, made by `esker token
 /// create`; --trust-local lets those on this machine in without one.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
@@ -400,7 +400,7 @@ pub(crate) struct BackupArguments {
 pub(crate) struct RestoreArguments {
     /// The directory of the backup
     pub(crate) backup: PathBuf,
-    /// The directory of the database to be; it must not exist, or be empty
+    /// The directory of the new database; it must not exist, or be empty
     pub(crate) dir: PathBuf,
     /// Copy files, so that none is shared with the backup
     #[arg(long)]
@@ -473,7 +473,7 @@ pub(crate) struct RecountArguments {
     pub(crate) dry_run: bool,
 }
 
-/// Give a table an index, beside whoever reads and writes it, or take one away
+/// Give a table an index, beside readers and writers, or take one away
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct IndexArguments {

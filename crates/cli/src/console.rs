@@ -8,7 +8,7 @@ pub struct Console<'a> {
     pub out: &'a mut dyn Write,
     /// Errors and timings.
     pub err: &'a mut dyn Write,
-    /// Whether a person reads `out`: answers are tables then, unless told otherwise.
+    /// Whether a person reads `out`: answers are tables then, unless configured otherwise.
     pub is_terminal: bool,
     /// How many columns and lines the terminal has, where there is one.
     pub size: Option<(usize, usize)>,

@@ -137,7 +137,7 @@ fn writer(arguments: &ExportArguments, names: &[String]) -> Result<RowWriter> {
     Ok(RowWriter::new(format, delimiter, names.iter().map(String::as_str)))
 }
 
-/// Takes rows; breaks when nobody wants more.
+/// Takes rows; breaks when no one wants more.
 type Take<'t> = dyn FnMut(Batch) -> ControlFlow<()> + 't;
 
 /// Writes what `feed` hands over: batches become text in parallel, and are written in order.

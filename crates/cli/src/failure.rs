@@ -65,7 +65,7 @@ impl Failure {
         self.status
     }
 
-    /// True when nobody reads the output any more.
+    /// True when no one reads the output any more.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.broken_pipe
     }

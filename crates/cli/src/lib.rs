@@ -77,7 +77,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, console: &mut Console<
     };
     match outcome {
         Ok(status) => status,
-        // Whoever read the output has seen enough.
+        // The reader of the output has seen enough.
         Err(failure) if failure.is_broken_pipe() => Status::Ok,
         Err(failure) => {
             let _ = console.out.flush();

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     let mut console = Console { out: &mut out, err: &mut stderr, is_terminal, size };
     let status = esker_cli::run(std::env::args_os(), &mut console);
     let status = match out.flush() {
-        // Whoever read the output has seen enough.
+        // The reader of the output has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => status,
         Err(_) => status.max(Status::System),
         Ok(()) => status,

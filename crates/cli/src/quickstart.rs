@@ -1,4 +1,4 @@
-//! `esker quickstart [DIR] [--serve]`: a year of real flights, loaded and asked, and served.
+//! `esker quickstart [DIR] [--serve]`: a year of real flights, loaded, queried and served.
 
 use std::time::Duration;
 
@@ -122,7 +122,7 @@ const INDEXED: [IndexedQuestion; 3] = [
     },
 ];
 
-/// How often a question is asked; the quickest counts.
+/// How often a question runs; the quickest counts.
 const TIMES: usize = 5;
 
 pub(crate) fn run(arguments: &QuickstartArguments, console: &mut Console<'_>) -> Result<()> {
@@ -171,8 +171,8 @@ pub(crate) fn run(arguments: &QuickstartArguments, console: &mut Console<'_>) ->
     Ok(())
 }
 
-/// Serves the database until it is told to stop. The data is public, so nobody on this machine
-/// needs a token; where it listens may still be told by the environment.
+/// Serves the database until it is stopped. The data is public, so no one on this machine
+/// needs a token; where it listens may still come from the environment.
 fn serve_it(arguments: &QuickstartArguments, console: &mut Console<'_>) -> Result<()> {
     writeln!(
         console.out,

@@ -1,4 +1,4 @@
-//! The same commands of a server: where a directory is asked for, an address may be.
+//! The same commands of a server: where a directory is requested, an address may be.
 //!
 //! | what | how |
 //! |---|---|
@@ -236,7 +236,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Says how many rows have come, and in what time, where that is asked for.
+    /// Says how many rows have come, and in what time, where that is requested.
     pub(crate) fn tell_time(&self, settings: &Settings, console: &mut Console<'_>) -> Result<()> {
         if settings.timing && !self.reply.columns.is_empty() {
             console.out.flush()?;

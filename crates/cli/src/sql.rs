@@ -171,7 +171,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Writes an answer in the format that was asked for.
+    /// Writes an answer in the format that was requested.
     pub(crate) fn show(&self, result: &QueryResult, console: &mut Console<'_>) -> Result<()> {
         let default = if console.is_terminal { Format::Table } else { Format::Csv };
         let (format, width) = (self.format.unwrap_or(default), console.width());

@@ -16,7 +16,7 @@ pub enum Address {
     Unix(PathBuf),
 }
 
-/// The port that servers listen on unless told otherwise.
+/// The port that servers listen on unless configured otherwise.
 const PORT: u16 = 7437;
 
 impl Address {

@@ -62,7 +62,7 @@ impl AsyncPool {
         Self { shared: Arc::new(Shared { address, hello, most, room, idle }) }
     }
 
-    /// The same, for whoever shows a token, or none, on a database, or the server's own: each
+    /// The same, for a client with a token, or without, on a database, or the server's own: each
     /// connection says so first.
     #[must_use]
     pub fn hello(self, token: Option<&str>, database: Option<&str>) -> Self {
@@ -73,7 +73,7 @@ impl AsyncPool {
     /// A connection; waits while all are taken.
     ///
     /// # Errors
-    /// When a new one is needed and nobody is there, or does not let it in.
+    /// When a new one is needed and there is no server, or it refuses.
     pub async fn get(&self) -> Result<AsyncPooled> {
         let room = Arc::clone(&self.shared.room).acquire_owned().await;
         let room = room.map_err(|_| Error::connection("the pool is closed"))?;
@@ -164,7 +164,7 @@ impl AsyncPool {
 }
 
 /// A connection of an [`AsyncPool`]. A clone of its client that outlives it shares the connection
-/// with whoever has it next.
+/// with its next user.
 #[derive(Debug)]
 pub struct AsyncPooled {
     client: AsyncClient,

@@ -45,7 +45,7 @@ pub struct AsyncClient {
     to_send: mpsc::Sender<(u32, Call)>,
     waiting: Arc<Waiting>,
     next_id: Arc<AtomicU32>,
-    /// A transaction was begun, and its end was not told.
+    /// A transaction was begun, and its end is not known.
     may_be_within: Arc<AtomicBool>,
 }
 
@@ -87,7 +87,7 @@ impl Waiting {
         if !matches!(taken, Ok(false))
             && let Some((reply, answer)) = state.answers.remove(&frame.id)
         {
-            // Whoever asked may not want to know any more.
+            // The caller may not want to know any more.
             let _ = answer.send(taken.map(|_| reply));
         }
         Ok(())
@@ -106,7 +106,7 @@ impl AsyncClient {
     /// Connects to a server: see [`Address`]. Within a tokio runtime.
     ///
     /// # Errors
-    /// When nobody is there, or of another version.
+    /// When there is no server, or one of another version.
     pub async fn connect(address: &str) -> Result<Self> {
         match Address::parse(address)? {
             Address::Tcp(host) => {
@@ -183,7 +183,7 @@ impl AsyncClient {
     }
 }
 
-/// Sends what is asked, all that is there at once.
+/// Sends the requests that are there, all at once.
 async fn send_calls(
     mut writer: impl AsyncWrite + Unpin,
     mut calls: mpsc::Receiver<(u32, Call)>,

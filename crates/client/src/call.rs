@@ -42,7 +42,7 @@ impl Call {
 
     /// The same write, done once however often it is sent with the same key, of 1 to 255
     /// characters: sent again, also by another connection, it answers what it answered before.
-    /// What only reads is asked as ever; within a transaction it is refused.
+    /// What only reads is sent as ever; within a transaction it is refused.
     ///
     /// ```
     /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
@@ -205,7 +205,7 @@ impl Call {
         Self::new(Kind::Tables, |_| ())
     }
 
-    /// Something for whoever looks after the database, as JSON: `{"task": "check"}`. What came of
+    /// Something for an administrator of the database, as JSON: `{"task": "check"}`. What came of
     /// it is a text, JSON too; see `docs/reference/wire.md`.
     ///
     /// ```

@@ -11,7 +11,7 @@ use crate::reply::Column;
 use crate::socket::Socket;
 use crate::{Address, Call, Error, Reply, Result, RowUpdate};
 
-/// How often somebody who waits is asked whether to go on.
+/// How often a waiting caller decides whether to go on.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A connection to a server. One thread uses it at a time; see [`Pool`](crate::Pool) for more.
@@ -22,7 +22,7 @@ pub struct Client {
     next_id: u32,
     /// An answer was not read to its end: what follows would be taken for that of another.
     pub(crate) is_broken: bool,
-    /// A transaction was begun, and its end was not told.
+    /// A transaction was begun, and its end is not known.
     pub(crate) may_be_within: bool,
 }
 
@@ -30,7 +30,7 @@ impl Client {
     /// Connects to a server: see [`Address`].
     ///
     /// # Errors
-    /// When nobody is there, or of another version.
+    /// When there is no server, or one of another version.
     pub fn connect(address: &str) -> Result<Self> {
         let socket = Socket::connect(&Address::parse(address)?)?;
         let (out, next_id) = (Vec::new(), 1);
@@ -82,7 +82,7 @@ impl Client {
     /// Asks, and waits for the answer.
     ///
     /// # Errors
-    /// What the server said, or that the connection failed; likewise below.
+    /// What the server said, or that the connection failed; the same below.
     pub fn call(&mut self, call: &Call) -> Result<Reply> {
         let id = self.gather(call);
         self.send()?;
@@ -91,7 +91,7 @@ impl Client {
         reply
     }
 
-    /// The same, and cancels the request once `goes_on` says no, which it is asked every few
+    /// The same, and cancels the request once `goes_on` says no, which it decides every few
     /// milliseconds. Whether something was cancelled is what the server says: it may have been
     /// done already.
     ///
@@ -128,7 +128,8 @@ impl Client {
                     if !goes_on() {
                         let mut cancel = Vec::new();
                         Call::cancel(id).frame(&mut cancel, id);
-                        // Who cannot be told has gone, which whoever reads finds out.
+                        // A server that cannot be reached has gone, which the reading side finds
+                        // out.
                         return drop(writer.write(&cancel));
                     }
                 }

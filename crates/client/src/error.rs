@@ -7,7 +7,7 @@ use esker_wire::Code;
 /// The result of a request.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a request failed: what the server said, or that it could not be asked.
+/// Why a request failed: what the server said, or that it could not be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     code: Option<Code>,

@@ -68,7 +68,7 @@ pub(crate) fn may_come_again(e: &Error) -> bool {
     e.is_retryable() || e.code().is_none()
 }
 
-/// A key that nobody else has.
+/// A key that no one else has.
 pub(crate) fn random_key() -> Result<String> {
     let mut bytes = [0; 16];
     let random = rustls::crypto::ring::default_provider().secure_random;
@@ -88,7 +88,7 @@ impl Pool {
         Self { shared: Arc::new(Shared { address, hello, most, state, given_back }) }
     }
 
-    /// The same, for whoever shows a token, or none, on a database, or the server's own: each
+    /// The same, for a client with a token, or without, on a database, or the server's own: each
     /// connection says so first.
     #[must_use]
     pub fn hello(self, token: Option<&str>, database: Option<&str>) -> Self {
@@ -208,7 +208,7 @@ impl Pool {
     /// A connection; waits while all are taken.
     ///
     /// # Errors
-    /// When a new one is needed and nobody is there, or does not let it in.
+    /// When a new one is needed and there is no server, or it refuses.
     pub fn get(&self) -> Result<Pooled> {
         let mut state = self.shared.locked();
         let client = loop {

@@ -23,7 +23,7 @@ pub struct PageEnd {
     pub next: Option<String>,
     /// The cursor of the page before.
     pub previous: Option<String>,
-    /// How many rows all pages have, where that was asked for.
+    /// How many rows all pages have, where that was requested.
     pub total: Option<u64>,
 }
 
@@ -89,7 +89,7 @@ impl Reply {
     /// The rows of a get, in the order of the keys, with `None` where there is none.
     ///
     /// # Errors
-    /// When it is the answer to something else; likewise below.
+    /// When it is the answer to something else; the same below.
     pub fn found(&self) -> Result<Vec<Option<Vec<Value>>>> {
         self.list(|reader| {
             let mut ahead = *reader;

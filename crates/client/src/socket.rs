@@ -90,7 +90,7 @@ impl Socket {
         Ok(())
     }
 
-    /// True while the server has said nothing that nobody asked for, and has not hung up.
+    /// True while the server has said nothing that no one requested, and has not hung up.
     pub fn is_silent(&mut self) -> bool {
         let is_silent = match &mut self.stream {
             Stream::Tcp(stream) => tcp_is_silent(stream),

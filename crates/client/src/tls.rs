@@ -48,7 +48,7 @@ const RECORD_BYTES: usize = 16 << 10;
 struct Session {
     connection: ClientConnection,
     /// What came from the socket and is still to be decrypted: rustls takes no more than one
-    /// record ahead of whoever reads, and a socket gives what it has.
+    /// record ahead of the reader, and a socket gives what it has.
     came: VecDeque<u8>,
 }
 
@@ -98,7 +98,7 @@ impl TlsStream {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends what is encrypted; without the lock, as whoever reads needs it.
+    /// Sends what is encrypted; without the lock, as the reader needs it.
     fn send(&mut self) -> Result<()> {
         let mut bytes = Vec::new();
         let mut session = self.locked();
@@ -137,7 +137,7 @@ impl TlsStream {
                 continue;
             }
             drop(session);
-            // Behind the handshake, only whoever writes sends: records have an order.
+            // Behind the handshake, only the writer sends: records have an order.
             if is_handshake {
                 self.send()?;
             }

@@ -134,7 +134,7 @@ fn declaration(member: &Member<'_>) -> Result<TokenStream> {
 }
 
 /// True where a type is written as an `Option`: serde decides what JSON says for it, so that it
-/// cannot be asked.
+/// cannot be called.
 fn is_option(rust_type: &Type) -> bool {
     let Type::Path(path) = rust_type else { return false };
     path.path.segments.last().is_some_and(|segment| segment.ident == "Option")

@@ -29,7 +29,7 @@ pub fn checksum(place: Place, bytes: &[u8]) -> u64 {
 pub struct Checksum(Digest);
 
 impl Checksum {
-    /// Of no bytes yet, which stand at `place`.
+    /// Of no bytes yet, which lie at `place`.
     #[must_use]
     pub fn new(place: Place) -> Self {
         let mut header = [0u8; 32];

@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
     /// The next `n` bytes.
     ///
     /// # Errors
-    /// `Corrupt` when fewer are left; likewise for every method below.
+    /// `Corrupt` when fewer are left; the same for every method below.
     #[inline]
     pub fn raw(&mut self, n: usize) -> Result<&'a [u8]> {
         let end = self.at.checked_add(n).filter(|end| *end <= self.bytes.len());

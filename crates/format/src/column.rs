@@ -51,7 +51,7 @@ impl Codes<'_> {
             Self::U16(v) => v.get(i).map(|code| u32::from(*code)),
             Self::U32(v) => v.get(i).copied(),
         };
-        code.unwrap_or_default() // default: a row past the end has no code, and is not asked for.
+        code.unwrap_or_default() // default: a row past the end has no code, and is not requested.
     }
 }
 
@@ -97,7 +97,7 @@ pub trait Heap: Send + Sync {
 }
 
 /// Reads a column of texts or bytes. Of a scattered one it remembers where the last value lay:
-/// whoever wrote them one after another is quick to read so.
+/// reading them in the order of writing is quick.
 pub struct BytesReader<'a> {
     column: ColumnSlice<'a>,
     /// The position of the first byte of the window; none has `u64::MAX`.

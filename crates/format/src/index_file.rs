@@ -91,7 +91,7 @@ impl IndexHeader {
         out.into_bytes()
     }
 
-    /// Appends the piece of entries that stands at `position` in the file.
+    /// Appends the piece of entries that lies at `position` in the file.
     pub fn encode_piece(&self, out: &mut Vec<u8>, position: u64, entries: &[IndexEntry]) {
         let start = out.len();
         for entry in entries {

@@ -139,7 +139,7 @@ impl HashIndex {
     #[inline]
     pub fn insert(&mut self, slot: usize, hash: u64) -> u32 {
         debug_assert!(self.len() < u32::MAX as usize, "{} keys", self.len());
-        // default: nobody has that many keys, which take more than 100 GB.
+        // default: no one has that many keys, which take more than 100 GB.
         let number = u32::try_from(self.len()).unwrap_or(u32::MAX - 1);
         self.hashes.push(hash);
         if let Some(slot) = self.slots.get_mut(slot) {

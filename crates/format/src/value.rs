@@ -203,7 +203,7 @@ impl<'a> ValueRef<'a> {
     pub fn from_bytes(data_type: DataType, bytes: &'a [u8]) -> Self {
         const ZERO: &[u8; 16] = &[0; 16];
         match data_type {
-            // default: other bytes read so, as said above; likewise below.
+            // default: other bytes read so, as said above; the same below.
             DataType::Text => Self::Text(std::str::from_utf8(bytes).unwrap_or_default()),
             DataType::Uuid => Self::Uuid(bytes.as_array().unwrap_or(ZERO)), // default: see above.
             DataType::Ipv6 => Self::Ipv6(bytes.as_array().unwrap_or(ZERO)), // default: see above.

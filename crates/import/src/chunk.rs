@@ -67,7 +67,7 @@ pub(crate) struct Parsed {
     pub(crate) buffer: Vec<u8>,
 }
 
-/// Reads a chunk; leaves rows out that do not fit when asked to.
+/// Reads a chunk; leaves rows out that do not fit on request.
 pub(crate) fn parse(layout: &Layout, chunk: Chunk, skips: bool) -> Parsed {
     let rows = parse_rows(layout, &chunk, skips);
     Parsed { rows, buffer: chunk.into_buffer() }
@@ -227,7 +227,7 @@ impl Block<'_> {
         first.map_or(Ok(()), |(position, source, m)| Err(self.misfit_error(position, source, &m)))
     }
 
-    /// Reads the rows that fit; the others are told of.
+    /// Reads the rows that fit; the others are reported.
     fn salvage_into(&self, batch: &mut Batch, starts: &mut Vec<u32>, rejects: &mut Vec<Reject>) {
         let rows = batch.len();
         let truncate = |batch: &mut Batch, rows| {

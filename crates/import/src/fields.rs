@@ -1,4 +1,4 @@
-//! What a field says, before its type is asked.
+//! What a field says, before its type is known.
 
 use std::borrow::Cow;
 

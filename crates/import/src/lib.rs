@@ -22,7 +22,7 @@
 //! | [`row_text`](parse_json_row) | one row, as people write it |
 //! | `inference` | which types a file holds |
 //! | [`export`](RowWriter) | rows as files have them, the other way |
-//! | [`places`](Places) | the lines of rows, asked afterwards |
+//! | [`places`](Places) | the lines of rows, looked up afterwards |
 //! | [`pipeline`](Pipeline) | jobs in parallel, answers in order |
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Which line of which file a row stands on, asked when something is wrong with it afterwards.
+//! Which line of which file a row stands on, looked up when something is wrong with it afterwards.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -77,7 +77,7 @@ pub struct ImportReader {
 }
 
 impl ImportReader {
-    /// Opens a file and finds its schema. Compression is told by the first bytes.
+    /// Opens a file and finds its schema. The first bytes tell whether it is compressed.
     ///
     /// # Errors
     /// When the file cannot be read, has no usable header, or does not fit the options.

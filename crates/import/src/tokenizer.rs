@@ -124,7 +124,7 @@ impl<'a> Tokenizer<'a> {
         if self.has_quotes { self.quoted_block(spans) } else { self.plain_block(spans) }
     }
 
-    /// Goes on behind the record that is none; where it stands. `None` when nobody can tell where
+    /// Goes on behind the record that is none; where it stands. `None` when no one can tell where
     /// it ends.
     pub(crate) fn skip(&mut self, fault: Fault) -> Option<Span> {
         if fault.kind == FaultKind::Unclosed {

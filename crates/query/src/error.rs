@@ -17,7 +17,7 @@ pub enum ErrorKind {
     OverBudget,
     /// The disk has no space for the temporary files of the query: try again when there is some.
     NoSpace,
-    /// Somebody has asked for the query to end.
+    /// The caller has cancelled the query.
     Cancelled,
     /// The query took longer than it may: try again with more time.
     TimedOut,

@@ -15,7 +15,7 @@ use crate::limits::Limits;
 /// After work on so many bytes it is seen whether the statement is to end.
 pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
-/// Room is asked for in steps of so many bytes, or twice what there is.
+/// Room is requested in steps of so many bytes, or twice what there is.
 const ROOM_STEP_BYTES: usize = 64 << 10;
 
 /// Counts work, for one thread.
@@ -102,12 +102,12 @@ impl Reservation<'_> {
         if self.bytes <= self.charge.bytes() {
             return Ok(());
         }
-        // More than is asked for, so that few of many small values ask.
+        // More than is requested, so that few of many small values need more.
         let more = self.bytes.min(ROOM_STEP_BYTES);
         self.charge.set(self.bytes.saturating_add(more)).map_err(|e| e.at(self.maker))
     }
 
-    /// Says that so many bytes of what was asked for have not been needed.
+    /// Says that so many bytes of what was requested have not been needed.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes);
     }

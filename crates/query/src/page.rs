@@ -42,7 +42,7 @@ pub struct Page {
     pub next: Option<String>,
     /// Where the page before it ends, to be read backward; `None` when there was none.
     pub previous: Option<String>,
-    /// How many rows there are on all pages, where that was asked.
+    /// How many rows there are on all pages, where that is wanted.
     pub total: Option<u64>,
 }
 

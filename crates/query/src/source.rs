@@ -29,7 +29,7 @@ pub trait Source: Sync {
     fn part(&self, index: usize) -> &dyn Fragment;
 
     /// Where the rows with some keys are: those that are visible, at least. Each key has one value
-    /// for each key field, of the field's type. `None` when that cannot be told.
+    /// for each key field, of the field's type. `None` when that is unknown.
     ///
     /// # Errors
     /// When a row cannot be read.
@@ -92,7 +92,7 @@ pub trait Fragment: Sync {
         None
     }
 
-    /// Tells what [`Fragment::lengths`] is asked for, of some rows of one zone. A part may forget
+    /// Tells what [`Fragment::lengths`] answers, of some rows of one zone. A part may forget
     /// it.
     fn learn_lengths(&self, position: usize, rows: Range<usize>, lengths: RangeInclusive<u32>) {
         let _ = (position, rows, lengths);
@@ -259,7 +259,7 @@ pub struct RunPath {
 pub struct Entries {
     /// The entries.
     pub range: Range<usize>,
-    /// True when each of them lies in the range that was asked for.
+    /// True when each of them lies in the range that was requested.
     pub exact: bool,
 }
 

@@ -80,7 +80,7 @@ fn found(tokens: &[TokenWithSpan], message: &str) -> Option<(usize, usize)> {
     let clause = named.and_then(|at| clause_of(parts.get(at)?));
     let mut ranges = clause.map_or_else(Vec::new, |(_, word)| clauses(tokens, word));
     if named.is_some_and(|at| at > 0) {
-        // It is told of a query within another.
+        // It is about a query within another.
         ranges.sort_by_key(|range| std::cmp::Reverse(range.depth));
     }
     let in_clause = |text: &Wanted| {

@@ -39,7 +39,7 @@ impl Outcome {
         }
     }
 
-    /// The rows of the answer: of a query, or what a change was asked to return.
+    /// The rows of the answer: of a query, or what a change returns.
     #[must_use]
     pub fn into_rows(self) -> Option<QueryResult> {
         match self {

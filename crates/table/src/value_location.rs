@@ -94,7 +94,7 @@ impl RowGroup {
     pub fn bytes_at(&self, place: &ValueLocation) -> &[u8] {
         match (self, &place.0) {
             (Self::Segment(segment), Place::Segment(range)) => {
-                // default: empty for a place of another segment, as told above
+                // default: empty for a place of another segment, as said above
                 segment.raw(range.clone()).unwrap_or_default()
             }
             (Self::Group(group), Place::Group { column, word }) => group.word_bytes(*column, *word),

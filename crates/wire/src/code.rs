@@ -32,7 +32,7 @@ pub enum Code {
     NoSpace,
     /// The server starts, stops, or a write failed earlier: try again later.
     Unavailable,
-    /// The commit was made, but is not known to be on the disk, or its answer cannot be told: look.
+    /// The commit was made, but is not known to be on the disk, or its answer is not known: look.
     OutcomeUnknown,
     /// A file of the database is damaged.
     Damaged,

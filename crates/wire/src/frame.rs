@@ -90,7 +90,7 @@ kinds! {
     /// End a request: `id`. Never answered; the request is.
     Cancel = 0x03,
     /// A write that is done once, however often it is sent: `[key, code, payload]`, the last two as
-    /// the write is asked without a key.
+    /// the write comes without a key.
     Once = 0x04,
     /// Rows by key: `[table, [key…]]`.
     Get = 0x10,
@@ -120,7 +120,7 @@ kinds! {
     Commit = 0x24,
     /// Roll it back.
     Rollback = 0x25,
-    /// Something for whoever looks after the database, as JSON: `[text]`.
+    /// Something for an administrator of the database, as JSON: `[text]`.
     Admin = 0x26,
     /// Values of a bucket: `[bucket, [key…]]`.
     BucketGet = 0x30,
@@ -140,7 +140,7 @@ kinds! {
     BulkChunk = 0x41,
     /// There are no more rows: load them.
     BulkEnd = 0x42,
-    /// It is done: one value, by what was asked.
+    /// It is done: one value, by the kind of request.
     Done = 0x80,
     /// The columns of rows that follow: `[[name, type]…]`.
     Columns = 0x81,
@@ -168,7 +168,7 @@ impl<'b> Frame<'b> {
     /// not enough yet.
     ///
     /// # Errors
-    /// When the length is none that a frame may have: it cannot be told where the next one starts.
+    /// When the length is none that a frame may have: it is unknown where the next one starts.
     pub fn parse(bytes: &'b [u8], payload_bytes_max: usize) -> Result<Option<(Self, usize)>> {
         let Some((header, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return match bytes.first_chunk::<4>() {

@@ -371,7 +371,7 @@ impl<'b> Reader<'b> {
     /// How many values of an array follow.
     ///
     /// # Errors
-    /// When the next value is no array; likewise below.
+    /// When the next value is no array; the same below.
     #[inline]
     pub fn array(&mut self) -> Result<usize> {
         match self.token()? {

@@ -30,7 +30,7 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) offset: u64,
-    /// The size of its class, which may be more than was asked for.
+    /// The size of its class, which may be more than was requested.
     pub(crate) bytes: u64,
     pub(crate) kind: Kind,
     pub(crate) category: Category,

@@ -112,7 +112,7 @@ impl<W: WordHeap> Chunks<W> {
         Some(offset + within)
     }
 
-    /// The chunk or slot of a position; two slots that lie side by side are told one by one.
+    /// The chunk or slot of a position; two slots that lie side by side are reported one by one.
     pub(crate) fn run_of(&self, position: u64) -> Option<Run> {
         let (start, capacity) = match doubling_place(position) {
             Some(place) => (place.start as u64, place.capacity as u64),

@@ -163,7 +163,7 @@ impl ByteReader {
         let address = self.chunks.words().arena().data(offset, len)?;
         // SAFETY: `locate` found the range in blocks of this heap that are contiguous; they stay
         // until the last handle goes, and `self` is borrowed. Everything below `end` was written
-        // before `end` was published, or is a skipped rest that nobody writes.
+        // before `end` was published, or is a skipped rest that no one writes.
         Some(unsafe { std::slice::from_raw_parts(address.as_ptr(), len) })
     }
 
@@ -187,7 +187,7 @@ impl ByteReader {
         let address = self.chunks.words().arena().data(run.offset, len)?;
         // SAFETY: the run is one block of this heap, and it stays until the last handle goes, while
         // `self` is borrowed. Its bytes below `end` were written before `end` was published, or
-        // are a skipped rest, which is zero; nobody writes either.
+        // are a skipped rest, which is zero; no one writes either.
         Some((run.start, unsafe { std::slice::from_raw_parts(address.as_ptr(), len) }))
     }
 

@@ -111,7 +111,7 @@ fn probe<B>(
 ) -> ControlFlow<B> {
     let partition = start.partition;
     let mut number = start.home;
-    // Recycled lines may all have the overflow bit, hence the bound.
+    // Recycled lines may all have the overflow bit, which is why there is a bound.
     for _ in 0..partition.lines() {
         for slot in probe.tags.matches(tag) {
             let value = words.load(probe.line + slot);

@@ -31,7 +31,7 @@
 //!
 //! What a caller must know: `visit` may see a location twice, or one whose hash differs, or one
 //! that was replaced or removed while it looked. It checks the stored key, and treats the location
-//! as of some moment between the call and now. With the hash keyed by a secret nobody can aim at a
+//! as of some moment between the call and now. With the hash keyed by a secret no one can aim at a
 //! partition; equal hashes by the thousand still work, at a cost linear in their number.
 
 mod builder;

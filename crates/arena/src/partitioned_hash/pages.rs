@@ -73,7 +73,7 @@ impl Pages {
         }
     }
 
-    /// Tells that about `lines` lines will be asked for, so that blocks are large from the start.
+    /// Tells that about `lines` lines will be requested, so that blocks are large from the start.
     pub(crate) fn expect(&mut self, lines: u64) {
         self.expected = (lines >> self.shape.page_shift).saturating_sub(self.large.len() as u64);
     }

@@ -19,12 +19,12 @@
 //!
 //! The same scan tells all commits that are held, not the oldest alone: a reader that it misses
 //! reads at v₀ or above, and one that it meets while that registers makes it keep everything. So a
-//! version that died up to v₀, and that no commit found by the scan sees, is seen by nobody.
+//! version that died up to v₀, and that no commit found by the scan sees, is invisible to all.
 //! Commits that are found though their readers end meanwhile only keep more than is needed.
 //!
 //! A reader says what it is when it registers ([`ReaderKind`]): one that only reads needs the
 //! versions that it sees and no others; one that may write needs, besides, what tells when a key
-//! was changed last. The word of a slot holds both, so that nobody finds one without the other.
+//! was changed last. The word of a slot holds both, so that no one finds one without the other.
 //!
 //! Slots lie in blocks of 512, the first word of each naming the next block; a block is added when
 //! all are taken and stays. A slot word holds 0 (free), the commit plus one, its highest bit set
@@ -33,8 +33,8 @@
 //!
 //! Invariants
 //! - A slot leaves 0 only by compare-and-exchange, and only its holder stores to it after that.
-//! - A time is stored after the commit and taken back before the slot is released, so that whoever
-//!   finds the same commit before and after a time has read that reader's time, or none.
+//! - A time is stored after the commit and taken back before the slot is released, so that a thread
+//!   that finds the same commit before and after a time has read that reader's time, or none.
 //! - A block's link is stored once, by the holder of the growth lock.
 
 #[cfg(all(test, loom))]
@@ -56,7 +56,7 @@ pub use read_commits::ReadCommits;
 const BLOCK_WORDS: u64 = if cfg!(shuttle) { 8 } else { 512 };
 /// Looks at a slot that is just being claimed before a merger gives up: some hundred nanoseconds.
 const PATIENCE: u32 = 64;
-/// A slot whose reader has not told its commit yet.
+/// A slot whose reader has not stored its commit yet.
 const CLAIMED: u64 = u64::MAX;
 /// The bit of a slot whose reader only reads.
 const READ_ONLY: u64 = 1 << 63;
@@ -151,7 +151,7 @@ impl ReaderRegistry {
     }
 
     /// The oldest commit that a snapshot reads or may yet read, given the `visible` commit loaded
-    /// before this call. Versions that nobody from this commit on can see may go. 0 means that a
+    /// before this call. Versions that no one from this commit on can see may go. 0 means that a
     /// reader is just registering: keep everything and come back. That does no harm, since less is
     /// dropped for one job of maintenance, and is rare: a claim lasts until `visible` is loaded,
     /// which the scan waits out for a moment. Any other guess at what is loaded would be unsafe.

@@ -6,9 +6,9 @@
 //!   versions     ├──A──┤├─B─┤├────C────┤├─D─┤├───E───┤
 //! ```
 //!
-//! Readers hold A and C, and E may be seen by one to come. Nobody sees B and D, now or later: a
+//! Readers hold A and C, and E may be seen by one to come. No one sees B and D, now or later: a
 //! version that was created after one held commit and died up to the next is seen by no reader, and
-//! whoever registers later reads at `since` or above.
+//! a reader that registers later reads at `since` or above.
 //!
 //! Of those that are held, some are of readers that may write: from the oldest of these on, or from
 //! `since`, somebody may ask when a key was changed last.
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// let readers = registry.read_commits(20);
 /// assert_eq!(readers.oldest(), 3);
 /// assert!(readers.may_see(2, 4) && readers.may_see(5, 8) && readers.may_see(9, 21));
-/// // Created after one snapshot, and dead before the next: nobody sees it.
+/// // Created after one snapshot, and dead before the next: no one sees it.
 /// assert!(!readers.may_see(4, 7) && !readers.may_see(8, 20));
 /// # Ok(())
 /// # }
@@ -91,8 +91,8 @@ impl ReadCommits {
         self.held.first().map_or(self.since, |first| self.since.min(*first))
     }
 
-    /// What tells of versions that died up to a commit whether somebody may see them: readers from
-    /// there on see none of them, whoever they are.
+    /// What says of versions that died up to a commit whether somebody may see them: readers from
+    /// there on see none of them.
     #[must_use]
     pub fn up_to(&self, newest: u64) -> Self {
         let before = self.held.partition_point(|commit| *commit < newest);

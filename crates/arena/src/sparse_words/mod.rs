@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Invariants
-//! - A root or table word is stored once, by whoever holds the growth lock, after what it names is
+//! - A root or table word is stored once, by the holder of the growth lock, after what it names is
 //!   zeroed; readers see 0 (absent) or the finished table.
 //! - A word is set, or replaced, with release, so a reader that sees it sees what was done before.
 
@@ -59,7 +59,7 @@ impl SparseWords {
         self.inner.get(row)
     }
 
-    /// Sets the row's word, with everything the caller wrote before visible to whoever reads it.
+    /// Sets the row's word, with everything the caller wrote before visible to each reader of it.
     ///
     /// # Errors
     /// `InvalidInput` for a row of 2^22 or more, `OutOfMemory` when the row's chunk cannot be made.

@@ -12,13 +12,13 @@ use crate::error::ArenaError;
 ///
 /// The containers' algorithms are written against this trait and [`WordHeap`]; the arena backs them
 /// in the engine and loom's atomics in the models. Every load acquires and every store releases:
-/// whoever sees a stored value sees all that its writer did before. That costs nothing on x86-64,
+/// a reader of a stored value sees all that its writer did before. That costs nothing on x86-64,
 /// needs no fences that a race detector cannot follow, and leaves one rule to remember.
 pub(crate) trait Words: Copy {
     /// The word's value; 0 for a word that does not exist.
     fn load(self, word: u64) -> u64;
 
-    /// The same for whoever looks at many words: in a model no other thread runs before each.
+    /// The same for a look at many words: in a model no other thread runs before each.
     fn peek(self, word: u64) -> u64 {
         self.load(word)
     }

@@ -12,7 +12,7 @@ use crate::failure::Result;
 use crate::output::printable;
 use crate::{Console, remote};
 
-/// Entries that are asked for at a time.
+/// Entries that are requested at a time.
 const PAGE_ENTRIES: usize = 1_000;
 /// How often an entry is looked for again that somebody else puts at the same time.
 const ATTEMPTS_MAX: usize = 8;

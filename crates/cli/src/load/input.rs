@@ -33,7 +33,7 @@ pub(super) fn open(
     reader.map_err(with_advice)
 }
 
-/// How the files are written: as told, or by their names.
+/// How the files are written: as given, or by their names.
 fn format(arguments: &LoadArguments) -> Result<InputFormat> {
     if let Some(format) = arguments.format {
         return Ok(format);
@@ -123,7 +123,7 @@ fn options(arguments: &LoadArguments, existing: Option<&Schema>) -> Result<Impor
     }
 }
 
-/// The schema of a table that is made, with the indexes that are asked for.
+/// The schema of a table that is made, with the indexes that are requested.
 pub(super) fn with_indexes(schema: &Schema, indexes: &[String]) -> Result<Schema> {
     let mut add = Vec::new();
     for text in indexes {

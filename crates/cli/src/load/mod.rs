@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &LoadArguments, console: &mut Console<'_>) -> Resul
         None => Database::open(&arguments.db)?,
     };
     // When this fails, a new database stays, without a table: another process may have made it
-    // since it was looked for, and may be about to use it, so it is nobody's to remove.
+    // since it was looked for, and may be about to use it, so it must stay.
     let loaded = match table {
         Some(table) => load_rows(&table, reader, policy),
         None => load_new(&database, name, schema, reader, policy),
@@ -105,7 +105,7 @@ fn find_table(database: Option<&Database>, arguments: &LoadArguments) -> Result<
     Ok(found)
 }
 
-/// Rows are added to a table that has some only when that is asked for.
+/// Rows are added to a table that has some only when that is requested.
 fn expect_append(name: &str, rows: Option<u64>, append: bool) -> Result<()> {
     match (rows, append) {
         (Some(rows), false) => {

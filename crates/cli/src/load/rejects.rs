@@ -10,7 +10,7 @@ use esker_vfs::{Environment, File, OpenMode};
 use crate::failure::{Failure, Result};
 use crate::output::csv_line;
 
-/// The file of rejected rows, if one is asked for.
+/// The file of rejected rows, if one is requested.
 pub(super) struct Rejects {
     path: Option<PathBuf>,
     file: Option<BufWriter<FileWriter>>,

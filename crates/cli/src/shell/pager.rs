@@ -28,7 +28,7 @@ fn page(answer: &[u8]) -> Option<()> {
     let mut words = pager.split_whitespace();
     let mut command = Command::new(words.next()?);
     let mut child = command.args(words).stdin(Stdio::piped()).spawn().ok()?;
-    // Whoever has seen enough does not read on.
+    // A reader who has seen enough stops.
     let _ = child.stdin.take()?.write_all(answer);
     let _ = child.wait();
     Some(())

@@ -29,7 +29,7 @@ pub(super) enum Next {
     End,
 }
 
-/// What is asked.
+/// What the user wants to know.
 enum Target {
     Here(Box<esker_sql::Session>),
     There(Remote),
@@ -66,7 +66,7 @@ impl Session {
         Arc::clone(&self.words)
     }
 
-    /// Learns the names of tables, fields and indexes. Those of a server are asked for at the
+    /// Learns the names of tables, fields and indexes. Those of a server are requested at the
     /// beginning alone: each table takes a request.
     pub(super) fn learn_words(&self) {
         let Target::Here(statements) = &self.target else { return };

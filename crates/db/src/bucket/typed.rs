@@ -157,7 +157,7 @@ impl<K: KeyCodec, V: ValueCodec> TypedBucket<K, V> {
                 .map(V::decode_value)
                 .transpose()
                 .and_then(|value| change(value).as_ref().map(value_bytes).transpose());
-            // default: the error is told below
+            // default: the error is returned below
             changed.unwrap_or_else(|e| {
                 failed = Err(e);
                 // What is there stays.

@@ -207,8 +207,8 @@ impl Engine {
         Ok(())
     }
 
-    /// What holds for all staged rows, whoever staged them: their unique values are free, and the
-    /// engine knows whether they expire.
+    /// What holds for all staged rows, however they were staged: their unique values are free, and
+    /// the engine knows whether they expire.
     fn finish_staging(
         &self,
         catalogue: &mut Catalogue,

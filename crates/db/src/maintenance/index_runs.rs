@@ -221,7 +221,7 @@ pub(crate) fn count_runs(table: &TableCore, index: &Index) -> RunCounts {
         let Some(run) = run_of(segment, index) else { continue };
         counts.built += 1;
         let is_left_out =
-            // default: a run that cannot be read says so where it is asked
+            // default: a run that cannot be read says so where it is read
             index.kind == IndexKind::Bitmap && run.has_too_many_values().unwrap_or(false);
         counts.too_many_values += usize::from(is_left_out);
     }

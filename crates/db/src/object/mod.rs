@@ -8,8 +8,8 @@
 //! |---|---|---|
 //! | numbers | numbers; as text, too | numbers; a float that is none as text |
 //! | `decimal` | integers, text, floats of up to 15 digits: these are known | text |
-//! | `bytes` | bytes, lists of numbers, hexadecimal text | bytes or a list if asked, or text |
-//! | `uuid` | text, 16 bytes | likewise |
+//! | `bytes` | bytes, lists of numbers, hexadecimal text | bytes or a list if wanted, or text |
+//! | `uuid` | text, 16 bytes | the same |
 //! | `enum` | text, variants without fields | text, variants |
 //! | `json` | anything | what it is |
 //! | others | text | text |

@@ -223,7 +223,7 @@ fn bitmap_runs(part: &SnapshotPart) -> Vec<PartBitmaps<'_>> {
         let only = index.fields.first().filter(|_| index.kind == IndexKind::Bitmap)?;
         let position = schema.fields().iter().position(|f| f.id == only.field)?;
         let field = schema.fields().get(position)?;
-        // default: a run that cannot be read says so where it is asked
+        // default: a run that cannot be read says so where it is read
         let is_usable = run.is_readable_by(schema) && !run.has_too_many_values().unwrap_or(true);
         is_usable.then(|| PartBitmaps { segment, run: Arc::clone(run), position, field })
     };

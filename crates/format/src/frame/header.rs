@@ -141,7 +141,7 @@ pub fn may_be_frame(bytes: &[u8]) -> bool {
     bytes.get(MAGIC_AT..MAGIC_AT + 4) == Some(MAGIC.to_le_bytes().as_slice())
 }
 
-/// Reads the frame at the start of `bytes`, which stand at `place`.
+/// Reads the frame at the start of `bytes`, which lie at `place`.
 ///
 /// # Errors
 /// `Corrupt` when no whole frame stands there.

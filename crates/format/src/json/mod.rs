@@ -113,7 +113,7 @@ impl<'a> Ends<'a> {
     #[inline]
     fn end(self, i: usize) -> usize {
         let start = i.saturating_mul(self.width);
-        // default: there is an end for each part, and no other is asked for.
+        // default: there is an end for each part, and no other is requested.
         match *self.bytes.get(start..start + self.width).unwrap_or_default() {
             [only] => usize::from(only),
             [low, high] => usize::from(u16::from_le_bytes([low, high])),

@@ -94,7 +94,8 @@ pub fn add_decimals(a: Decimal, b: Decimal) -> Option<(Decimal, bool)> {
     rounded(digits, scale.into())
 }
 
-/// The product, likewise, with no more digits behind the point than its value or either needs.
+/// The product, in the same way, with no more digits behind the point than its value or either
+/// needs.
 #[must_use]
 pub fn multiply_decimals(a: Decimal, b: Decimal) -> Option<(Decimal, bool)> {
     let least = a.scale().max(b.scale());

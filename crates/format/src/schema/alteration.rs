@@ -3,7 +3,7 @@
 //! | change | why no row has to be rewritten |
 //! |---|---|
 //! | add a field | older rows have its *initial* value, which the schema says |
-//! | drop a field | nobody asks for the column of its number any more |
+//! | drop a field | no one asks for the column of its number any more |
 //! | rename a field | rows know fields by number |
 //! | widen a field | every stored value has the same meaning in the wider type |
 //! | an index | its runs are derived, and lie beside the segments (a unique one is tested first) |
@@ -45,7 +45,7 @@ pub enum Alteration {
     },
     /// The field may be NULL from now on.
     DropNotNull(String),
-    /// The field must have a value from now on. Whoever applies this has tested the rows there are.
+    /// The field must have a value from now on. The caller has tested the rows there are.
     SetNotNull(String),
     /// A label more, the last one, for an enum.
     AddLabel {
@@ -61,16 +61,16 @@ pub enum Alteration {
         /// The new default.
         default: Option<DefaultValue>,
     },
-    /// One more condition for all rows. Whoever applies this has tested the rows there are.
+    /// One more condition for all rows. The caller has tested the rows there are.
     AddCheck(Check),
     /// A condition less.
     DropCheck(String),
-    /// One more index; its number is given out. Whoever applies a unique one has tested the rows
+    /// One more index; its number is given out. The caller has tested the rows
     /// there are.
     AddIndex(NewIndex),
     /// An index less.
     DropIndex(String),
-    /// The timestamp field by which rows expire from now on, or none. Whoever applies this has
+    /// The timestamp field by which rows expire from now on, or none. The caller has
     /// ended the rows that had expired by another one, which do not come back.
     SetExpiry(Option<String>),
 }
@@ -122,8 +122,8 @@ impl Schema {
     }
 
     /// Refuses a changed schema with a new field of which the rows there are would have no value,
-    /// though it must have one. Whoever forbids NULL tests the rows there are, which have the older
-    /// fields only.
+    /// though it must have one. The caller tests, before it forbids NULL, the rows there are, which
+    /// have the older fields only.
     ///
     /// # Errors
     /// `InvalidInput` naming the field.

@@ -72,7 +72,7 @@ impl Schema {
 
     /// The key and the other field that segments store side by side, row by row: of a table whose
     /// rows lie in the order of a key that is one text or byte string, and that has one other field
-    /// of text, bytes or JSON, as a bucket has. Whoever looks up a row reads both.
+    /// of text, bytes or JSON, as a bucket has. A look-up of a row reads both.
     #[must_use]
     pub fn side_by_side(&self) -> Option<(FieldId, FieldId)> {
         let is_bytes = |field: &&Field| field.data_type.may_be_long();

@@ -1,4 +1,4 @@
-//! Two columns of text or bytes in one heap, row by row, so that whoever reads the one of a row has
+//! Two columns of text or bytes in one heap, row by row, so that a reader of the one of a row has
 //! the other near.
 //!
 //! ```text

@@ -1,8 +1,8 @@
 //! Where strings, numbers and members end.
 //!
-//! Strings are searched eight bytes at a time for what ends or interrupts them. Numbers keep to
-//! the grammar; values within values are only matched bracket by bracket, since whoever takes them
-//! reads them again.
+//! Strings are searched eight bytes at a time for what ends or interrupts them. Numbers keep to the
+//! grammar; values within values are only matched bracket by bracket, since the reader that takes
+//! them reads them again.
 #![allow(clippy::indexing_slicing, reason = "hot; positions come from scanning the same bytes")]
 
 use memchr::memchr2;

@@ -191,7 +191,7 @@ impl<'a> Tokenizer<'a> {
         Ok(())
     }
 
-    /// Goes on behind the row that is none; where it stands. `None` when nobody can tell where it
+    /// Goes on behind the row that is none; where it stands. `None` when no one can tell where it
     /// ends.
     pub(crate) fn skip(&mut self) -> Option<Span> {
         let start = self.rows.position;

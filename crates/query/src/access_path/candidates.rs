@@ -80,7 +80,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// True when it can be told how many of the rows are visible without reading them.
+    /// True when it is known how many of the rows are visible without reading them.
     pub(super) fn is_counted(&self, part: &dyn Fragment) -> bool {
         match self {
             Self::Lookup(_) | Self::Keys(_) => true,
@@ -89,7 +89,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// How many of the rows are visible, where that is told.
+    /// How many of the rows are visible, where that is known.
     ///
     /// # Errors
     /// When a run cannot be read.

@@ -35,7 +35,7 @@ use candidates::Found;
 pub(crate) use indexable::DocumentPath;
 pub(crate) use lookup::Lookup;
 
-/// What is asked of the rows that pass.
+/// What is wanted of the rows that pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Goal {
     /// Nothing but their number.
@@ -169,7 +169,7 @@ impl PartPlan<'_> {
         self.residual.as_ref().unwrap_or(whole)
     }
 
-    /// How many rows pass, when that can be told without reading a row.
+    /// How many rows pass, when that is known without reading a row.
     ///
     /// # Errors
     /// When a run cannot be read.

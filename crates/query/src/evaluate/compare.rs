@@ -70,7 +70,7 @@ fn zip<T>(
 }
 
 /// Floats beside integers or decimals, exactly. Nearly all pairs are further apart than rounding
-/// can be off, and are told apart by floats; the others by all their digits.
+/// can be off, and are distinguished by floats; the others by all their digits.
 fn floats_and_numbers(
     comparison: Comparison,
     (floats, numbers): (&Vector<'_>, &Vector<'_>),

@@ -1,4 +1,4 @@
-//! A batch of rows of a part, with the columns that have been asked for.
+//! A batch of rows of a part, with the columns that have been requested.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::meter::Meter;
 use crate::source::Fragment;
 use crate::{Error, Result};
 
-/// Consecutive rows of one part. A column is read when it is first asked for.
+/// Consecutive rows of one part. A column is read when it is first requested.
 pub(crate) struct Rows<'a> {
     part: Option<&'a dyn Fragment>,
     range: Range<usize>,

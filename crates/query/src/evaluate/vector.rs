@@ -24,7 +24,7 @@ impl Selection<'_> {
         }
     }
 
-    /// The row of the batch that stands at `i` in the selection.
+    /// The row of the batch that lies at `i` in the selection.
     pub(crate) fn row(&self, i: usize) -> u32 {
         match self {
             Self::All(_) => u32::try_from(i).unwrap_or(u32::MAX),
@@ -163,7 +163,7 @@ impl<'a> Vector<'a> {
         Self::new(data_type, lanes, Some(vec![true; len]))
     }
 
-    /// The same, with the room that was asked for before it was made.
+    /// The same, with the room that was requested before it was made.
     pub(crate) fn within(mut self, room: Reservation<'a>) -> Self {
         match &mut self.room {
             Some(own) => own.merge(room),

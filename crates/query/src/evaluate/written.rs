@@ -40,7 +40,7 @@ impl Write for Written<'_, '_> {
     }
 }
 
-/// What a value is written as, within room that is asked for as it grows.
+/// What a value is written as, within room that is requested as it grows.
 pub(super) fn written<'r>(
     value: &dyn Display,
     room: &mut Reservation<'r>,

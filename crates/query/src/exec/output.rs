@@ -101,7 +101,7 @@ fn empty(types: &[DataType]) -> Batch {
     Batch { columns: types.iter().map(|t| Column::empty(*t)).collect() }
 }
 
-/// Appends those of the selected rows that stand at `range` in the selection, and returns about how
+/// Appends those of the selected rows that lie at `range` in the selection, and returns about how
 /// many bytes they take.
 fn append_shown(
     column: &mut Column,

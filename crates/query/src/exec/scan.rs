@@ -71,7 +71,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Batches that start small and grow: for whoever hopes to need few rows.
+    /// Batches that start small and grow: for a reader that hopes to need few rows.
     pub(crate) fn growing() -> Self {
         Self { growing: Some(FEW_ROWS), ..Self::default() }
     }

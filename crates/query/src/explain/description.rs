@@ -1,4 +1,4 @@
-//! How a query would read its table, told without running it.
+//! How a query would read its table, shown without running it.
 
 use super::{ExplainedPart, Reading};
 use crate::Result;

@@ -34,7 +34,7 @@ pub struct ExplainedInput {
     pub inputs: Vec<Self>,
 }
 
-/// What is to be told of a join.
+/// What is to be shown of a join.
 pub(crate) struct ExplainedJoin {
     pub(crate) kind: JoinKind,
     pub(crate) keys: Vec<String>,

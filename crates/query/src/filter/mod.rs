@@ -146,7 +146,7 @@ fn decided(
     Ok(Some(!deciding))
 }
 
-/// How many rows of a batch pass, all of them visible, where that can be told without a mask.
+/// How many rows of a batch pass, all of them visible, where that is known without a mask.
 pub(crate) fn count(
     predicate: &Predicate,
     rows: &Rows<'_>,

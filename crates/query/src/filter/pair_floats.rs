@@ -1,7 +1,7 @@
 //! Floats beside whole numbers or decimals, exactly, 64 at a time.
 //!
-//! Nearly all pairs are further apart than rounding can be off, and are told apart by floats; the
-//! others by all their digits.
+//! Nearly all pairs are further apart than rounding can be off, and are distinguished by floats;
+//! the others by all their digits.
 
 use std::cmp::Ordering;
 

@@ -78,7 +78,7 @@ fn runs_of(table: &[bool]) -> (Vec<(Key, Key)>, bool) {
     if passing.len() <= failing.len() { (passing, false) } else { (failing, true) }
 }
 
-/// How many rows have a code that stands for a text that passes, where that is told faster than
+/// How many rows have a code that stands for a text that passes, where that is known faster than
 /// which rows they are.
 pub(super) fn count_codes(
     test: &Test,

@@ -67,7 +67,7 @@ pub(crate) struct Context<'a, 'o> {
     budget: &'o Budget,
     /// False where nothing is to be read, only looked at.
     runs: bool,
-    /// How subqueries are answered, where that is to be told.
+    /// How subqueries are answered, where that is to be shown.
     told: Option<RefCell<Vec<ExplainedSubquery>>>,
     /// In how many queries the one at hand lies, itself included.
     depth: Cell<usize>,
@@ -77,7 +77,7 @@ pub(crate) struct Context<'a, 'o> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     IndexRun,
-    /// To be run and told of.
+    /// To be run and shown.
     Analyze,
     Look,
 }
@@ -166,7 +166,7 @@ impl<'a> Resolved<'a> {
         Self::new(query, tables, None, options, Purpose::IndexRun)
     }
 
-    /// The same, to be told of by [`Resolved::explain`]: how subqueries are answered is noted.
+    /// The same, to be shown by [`Resolved::explain`]: how subqueries are answered is noted.
     ///
     /// # Errors
     /// As [`Resolved::run`].
@@ -278,7 +278,7 @@ struct Answered {
     input: Option<ExplainedInput>,
     /// How long it took, with all that it reads.
     elapsed_ns: u64,
-    /// How it came about, where that is to be told.
+    /// How it came about, where that is to be shown.
     plan: Option<Explanation>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The pairs are a source ([`Product`]), and the conditions on them are tested by whatever reads
 //! it. Those of a left join need not hold of a row that has no match: a field that no table has
-//! tells of it.
+//! shows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

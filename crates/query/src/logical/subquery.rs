@@ -100,7 +100,7 @@ impl<'a, 'o> Context<'a, 'o> {
         clauses.for_each(|expr| expr.collect_names(&mut behind));
         let may_be_alias = |name: &str| behind.iter().any(|known| std::ptr::eq(*known, name));
         for name in all {
-            // What may mean several fields is told when the subquery is resolved.
+            // What may mean several fields is reported when the subquery is resolved.
             let is_own = own.find(name, None).map_or(true, |found| found.is_some());
             let is_item = |item: &SelectItem| item.alias.as_deref() == Some(name);
             let is_alias = may_be_alias(name) && query.select.iter().any(is_item);

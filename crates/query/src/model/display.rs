@@ -182,7 +182,7 @@ impl Display for Expr {
     }
 }
 
-/// The values of a subquery, which nobody has written: a few of many.
+/// The values of a subquery, which no one has written: a few of many.
 fn answered(f: &mut Formatter<'_>, values: &[Value]) -> fmt::Result {
     for (i, value) in values.iter().take(SHOWN_VALUES).enumerate() {
         f.write_str(if i > 0 { ", " } else { "" })?;

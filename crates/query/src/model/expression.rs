@@ -49,7 +49,7 @@ pub enum Expr {
     AllFields(String),
     /// What a query answers.
     Subquery {
-        /// What it is asked for.
+        /// What is wanted of it.
         form: SubqueryForm,
         /// What may be among its values, for [`SubqueryForm::In`].
         operand: Option<Box<Self>>,
@@ -69,7 +69,7 @@ pub struct Answer {
     values: Vec<Value>,
     data_type: DataType,
     labels: Option<Arc<Labels>>,
-    /// What was asked, where nothing was answered.
+    /// The question, where nothing was answered.
     unanswered: Option<String>,
 }
 

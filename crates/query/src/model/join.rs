@@ -57,7 +57,7 @@ pub struct Join {
     pub using: Vec<String>,
 }
 
-/// What a query inside an expression is asked for.
+/// What is wanted of a query inside an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubqueryForm {

@@ -12,7 +12,7 @@ use super::Parameter;
 pub enum RowCount {
     /// So many.
     Number(u64),
-    /// As many as the statement is told when it is run.
+    /// As many as the statement is given when it is run.
     Parameter(Parameter),
 }
 

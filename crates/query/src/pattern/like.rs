@@ -72,7 +72,7 @@ pub(super) fn matches_within(pieces: &[Piece], text: &[u8], meter: &Meter<'_>) -
     follow(pieces, text, &mut |steps| meter.work(steps))
 }
 
-/// The same; `work` is told of steps before they are taken.
+/// The same; `work` counts steps before they are taken.
 fn follow<E>(
     pieces: &[Piece],
     text: &str,

@@ -10,7 +10,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 /// The most characters of a class that may be cases of one.
 const CASES_MAX: usize = 8;
 
-/// The parts of an expression; none when it cannot be told.
+/// The parts of an expression; none when they are unknown.
 pub(super) fn parts_of(expression: &str, any_case: bool) -> Vec<String> {
     let builder = regex_syntax::ParserBuilder::new().case_insensitive(any_case).utf8(false).build();
     let mut parser = builder;

@@ -1,5 +1,5 @@
 //! A source in memory, for tests and measurements: each part holds its columns in the encoding
-//! asked for, with NULLs, dead rows, chunks and zone maps as tables have them.
+//! requested, with NULLs, dead rows, chunks and zone maps as tables have them.
 
 mod encoded;
 mod run;

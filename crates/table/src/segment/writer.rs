@@ -334,7 +334,7 @@ impl<'a> SegmentWriter<'a> {
         if let Some((field, column)) = self.half.take() {
             self.column(&encode_column(field, &column))?;
         }
-        // default: bounds of no rows, which nobody looks at
+        // default: bounds of no rows, which no one looks at
         let first = row_ids.iter().min().copied().unwrap_or_default();
         // default: the same, of no rows
         let last = row_ids.iter().max().copied().unwrap_or_default();

@@ -371,7 +371,7 @@ impl ValueFile {
             Bytes::Mapped(mapping) => mapping.get(start, len),
             Bytes::Copied(copies) => copies.get(start..start.saturating_add(len)),
         };
-        // default: empty for others than verified values, as told above
+        // default: empty for others than verified values, as said above
         bytes.unwrap_or_default()
     }
 

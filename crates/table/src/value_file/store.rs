@@ -79,7 +79,7 @@ impl ValueFiles {
     }
 
     fn owned(&self) -> MutexGuard<'_, bool> {
-        // default: a flag is whole whoever panics
+        // default: a flag is whole after any panic
         self.owned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

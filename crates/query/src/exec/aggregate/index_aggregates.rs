@@ -1,4 +1,4 @@
-//! Aggregates of a part that its runs answer: the least and the greatest value stand at the ends of
+//! Aggregates of a part that its runs answer: the least and the greatest value lie at the ends of
 //! a run, and how many values there are is where its NULLs begin. Without a run, the least and the
 //! greatest value lie in the zone of which zone maps say so, unless that row is gone.
 
@@ -22,7 +22,7 @@ use crate::predicate::Predicate;
 use crate::source::{Fragment, IndexRun, KeyRange};
 use crate::{Result, ZONE_ROWS};
 
-/// After so many entries whose rows nobody sees, a part is scanned.
+/// After so many entries whose rows no one sees, a part is scanned.
 const ENTRIES_MAX: usize = 1_024;
 
 /// The most values of a part that are looked up one by one.
@@ -175,7 +175,7 @@ fn distinct(run: &dyn IndexRun, part: &dyn Fragment) -> Result<Option<Answer>> {
         }
         match seen {
             Some(row) => found.push(row),
-            // Nobody may see a row of this value: only all of them tell.
+            // No one may see a row of this value: only all of them tell.
             None if left == 0 || same.len() > BLOCK_ENTRIES => return Ok(None),
             None => {}
         }

@@ -21,7 +21,7 @@
 //!   keys ([`partitioned`]).
 //! * Where no key tells which rows belong together, all pairs are a source that what comes next
 //!   tests ([`Product`]), unless one side has so few rows that pairs are better gathered.
-//! * Where few keys are built, the probe side is first asked for these alone: by its index on the
+//! * Where few keys are built, the probe side is first read for these alone: by its index on the
 //!   key, if it has one.
 
 mod build;
@@ -142,7 +142,7 @@ fn narrowed(
     floats: &[bool],
     options: &Options,
 ) -> Option<Bound> {
-    /// As many keys as an index is asked for, or a scan tests each row for.
+    /// As many keys as an index is searched for, or a scan tests each row for.
     const INDEXED_MAX: usize = 2_048;
     const TESTED_MAX: usize = 64;
     let [key] = probe.keys.as_slice() else { return None };

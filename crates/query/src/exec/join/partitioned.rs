@@ -8,7 +8,7 @@
 //!
 //! * Of a row its key and where it lies are written; the columns that conditions on pairs read are
 //!   fetched for the rows of one file at a time.
-//! * A file of which memory does not hold the index is split again, and the one beside it likewise,
+//! * A file of which memory does not hold the index is split again, and so is the one beside it,
 //!   until [`LEVELS_MAX`]: then its rows have one key, and the join is refused.
 //! * The pairs are those that are found in memory, and sorting gives them the same order. They have
 //!   to fit: what comes out of a join lies in memory.

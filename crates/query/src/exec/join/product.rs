@@ -1,4 +1,4 @@
-//! All pairs of two sides as a source, of which none is made before it is asked for.
+//! All pairs of two sides as a source, of which none is made before it is requested.
 //!
 //! ```text
 //! left 1 2, right a b c      row    0    1    2    3    4    5

@@ -1,7 +1,7 @@
 //! Reading the output columns of rows that lie anywhere, some at a time.
 //!
 //! Rows of a chunk are read by location, so that each batch of the table is read once, and put in
-//! the order asked for. Chunks are as large as the budget allows: the first is small, and tells how
+//! the order requested. Chunks are as large as the budget allows: the first is small, and tells how
 //! large rows are.
 
 use std::ops::ControlFlow;
@@ -27,7 +27,7 @@ use crate::{ErrorKind, Result, ZONE_ROWS};
 /// The fewest and the most rows of a chunk.
 const CHUNK_ROWS: (usize, usize) = (ZONE_ROWS, 1 << 22);
 
-/// Reads the output columns of rows, and gives them in the order asked for; `next` names at most so
+/// Reads the output columns of rows, and gives them in the order requested; `next` names at most so
 /// many more of them, and none after the last.
 ///
 /// # Errors

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! No key is the beginning of another, so that the zeros decide nothing; rows are numbered as they
-//! come, so that equal keys keep their order. Whoever adds rows sorts them before they are merged:
+//! come, so that equal keys keep their order. The caller sorts rows before they are merged:
 //! that is done by all threads. In the end the sorted runs are cut at the same keys, and the pieces
 //! between two cuts are sorted side by side, each run in them being in order already.
 //!

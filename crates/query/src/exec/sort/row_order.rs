@@ -32,7 +32,7 @@ pub(crate) fn row_id_of(scan: &Scan<'_>, part: &dyn Fragment, row: usize) -> Res
     })
 }
 
-/// True when a part has its rows in the order asked for, and only some are wanted.
+/// True when a part has its rows in the order requested, and only some are wanted.
 pub(crate) fn is_order_of(scan: &Scan<'_>, projection: &Projection, part: usize) -> bool {
     let may_fail =
         scan.predicate.may_fail() || projection.order.iter().any(|key| key.bound.may_fail());

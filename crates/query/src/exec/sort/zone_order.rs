@@ -48,7 +48,7 @@ struct BoundedZone {
     morsel: Morsel,
 }
 
-/// True when a part is read zone by zone in the order asked for: only some rows are wanted, and
+/// True when a part is read zone by zone in the order requested: only some rows are wanted, and
 /// zone maps know the first key.
 pub(crate) fn is_for(scan: &Scan<'_>, projection: &Projection, part: usize) -> bool {
     let order = projection.order.as_slice();

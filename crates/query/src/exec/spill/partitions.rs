@@ -25,7 +25,7 @@ impl Partitions {
     /// Files by the bits of a level, from 0.
     ///
     /// # Errors
-    /// `NoSpace` or `Io`; likewise below.
+    /// `NoSpace` or `Io`; the same below.
     pub(crate) fn new(files: &TemporaryFiles, level: u32) -> Result<Self> {
         let files = (0..FILES).map(|_| files.create()).collect::<Result<_>>()?;
         Ok(Self { files, level })

@@ -2,7 +2,7 @@
 //!
 //! What comes is kept until it takes its part of the budget, sorted, and written as a run. As soon
 //! as there are more than [`RUNS_MAX`] runs of a level, they are merged into one of the next level,
-//! and what is left is merged at the end. Keys are all different: whoever has equal ones appends
+//! and what is left is merged at the end. Keys are all different: a caller with equal ones appends
 //! where they come from.
 //!
 //! ```text

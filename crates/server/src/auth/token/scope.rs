@@ -97,7 +97,7 @@ impl fmt::Display for Scope {
 /// The id of a principal that is trusted without a token; ids of tokens are digits.
 const TRUSTED: &str = "local";
 
-/// Whom a connection or a request speaks for.
+/// The client that a connection or a request is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     /// The id of the token; `local` for a principal that is trusted without one.

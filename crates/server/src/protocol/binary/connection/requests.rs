@@ -328,7 +328,7 @@ impl Connection<'_> {
     }
 
     /// Gives a load a chunk, or its end. A load that has ended has been answered: the rest of it
-    /// is nobody's.
+    /// belongs to no one.
     fn give(&mut self, id: u32, chunk: Option<&[u8]>) -> Done {
         let done = Done::Answered(None);
         let Some(running) = self.running.get_mut(&id) else { return done };
