@@ -267,7 +267,8 @@ impl Options {
     }
 
     /// Whether sealing, merging and checkpoints run by themselves; without, only
-    /// [`Database::wait_idle`] and [`Database::checkpoint`] do them. For tests.
+    /// [`wait_idle`](crate::Database::wait_idle) and [`checkpoint`](crate::Database::checkpoint) do
+    /// them. For tests.
     #[must_use]
     pub fn background(mut self, background: bool) -> Self {
         self.background = background;
@@ -276,8 +277,8 @@ impl Options {
 
     /// Whether reads use only what has been verified: the first touch of a block of a segment file
     /// copies it into memory, and later reads use that copy. Otherwise they use the mapped file,
-    /// where rot after the first touch gives a wrong answer until [`Database::check`] finds it, and
-    /// a device error ends the process.
+    /// where rot after the first touch gives a wrong answer until [`check`](crate::Database::check)
+    /// finds it, and a device error ends the process.
     ///
     /// Costs memory for what is read, up to the length of all segment files, beside the memory
     /// limit; each block is then read from the disk once only.

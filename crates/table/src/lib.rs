@@ -31,7 +31,7 @@ pub mod index_run;
 pub mod key_order;
 mod known_expiry;
 mod live_version;
-mod location;
+pub mod location;
 pub mod pinned_locations;
 pub mod rewrite;
 pub mod segment;
