@@ -288,7 +288,9 @@ impl Engine {
     }
 
     fn commit_definitions(self: &Arc<Self>, new: &NewDefinitions) -> Result<u64> {
-        let options = CommitOptions { definitions: Some(new), ..CommitOptions::default() };
+        let definitions = Some(new);
+        let options =
+            CommitOptions { definitions, tells_commit: false, ..CommitOptions::default() };
         self.commit_writes(WriteSet::Many(Vec::new()), options, |_, _, _| Ok(()))
     }
 

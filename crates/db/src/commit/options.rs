@@ -17,6 +17,9 @@ pub(crate) struct CommitOptions<'a> {
     pub sync: Option<bool>,
     /// What is to hold in addition, under the commit lock; checked again where that was let go.
     pub validate: &'a dyn Fn(&mut Catalogue) -> Result<()>,
+    /// Whether a test hears the number: see `Options::on_commits`. Definitions alone are no commit
+    /// of rows.
+    pub tells_commit: bool,
     /// What becomes of the tables themselves.
     pub definitions: Option<&'a NewDefinitions>,
 }
@@ -43,6 +46,6 @@ impl<'a> CommitOptions<'a> {
 
 impl Default for CommitOptions<'_> {
     fn default() -> Self {
-        Self { sync: None, validate: &|_| Ok(()), definitions: None }
+        Self { sync: None, validate: &|_| Ok(()), tells_commit: true, definitions: None }
     }
 }

@@ -279,7 +279,9 @@ impl Engine {
         let has_frozen = self.make_room_for(catalogue, writes)?;
         let mut is_full = false;
         let apply = |catalogue: &mut Catalogue, commit| {
-            self.on_commit(commit);
+            if options.tells_commit {
+                self.on_commit(commit);
+            }
             if planted("parts_published_before_applied") && writes.len() > 1 {
                 self.watermarks.publish(commit);
             }

@@ -325,6 +325,7 @@ impl Transaction {
         let commit_options = CommitOptions {
             sync: self.options.sync,
             validate: &|catalogue| reads.expect_unchanged(&self.engine, catalogue, read_at),
+            tells_commit: true,
             definitions,
         };
         let outcome =

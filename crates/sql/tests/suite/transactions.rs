@@ -127,8 +127,7 @@ fn truncate_in_a_transaction_takes_all_rows_or_is_a_conflict() {
     run(&mut a, &["INSERT INTO goods VALUES ('tea', 9, 7)"]);
     assert_eq!(answer(&mut b, "SELECT count(*) FROM stock"), "3");
     run(&mut a, &["COMMIT"]);
-    let rows = "SELECT string_agg(item, ' ') FROM (SELECT item FROM goods ORDER BY item) g";
-    assert_eq!(answer(&mut b, rows), "ink tea");
+    assert_eq!(answer(&mut b, "SELECT item FROM goods ORDER BY item"), "ink;tea");
     assert_eq!(answer(&mut b, "SELECT sum(at) FROM goods"), "7");
     // A table that is truncated and dropped is gone, and its name free.
     run(&mut a, &["BEGIN", "TRUNCATE goods", "DROP TABLE goods", "CREATE TABLE goods (n i64)"]);
