@@ -127,8 +127,7 @@ fn tests_on_disk() -> Result<Outcome> {
     let built = String::from_utf8_lossy(&built);
     let of = |directory: &str, filters: &[&str]| {
         let place = format!("/{directory}/tests/suite/main.rs\"");
-        let line = built.lines().find(|line| line.contains(&place));
-        let program = line.and_then(|line| {
+        let program = built.lines().filter(|line| line.contains(&place)).find_map(|line| {
             let (_, path) = line.split_once("\"executable\":\"")?;
             path.split('"').next()
         });
