@@ -173,18 +173,15 @@ impl Engine {
         staged: Staged<'_>,
     ) -> Result<()> {
         let id = current.core.id();
-        let Some(entry) = catalogue.tables.get(&id) else { return Ok(()) };
+        let Some(entry) = catalogue.tables.get(&id).filter(|_| !staged.is_empty()) else {
+            return Ok(());
+        };
         let changed_at = entry.changed_at;
         let mut set = WriteSet::One(TableWrites { staged, ..TableWrites::new(current) });
-        match self.commit_staged(catalogue, &mut set, CommitOptions::default()) {
-            Ok(_) => catalogue.entry(id)?.changed_at = changed_at,
-            Err(Stop::Empty) => {}
-            Err(Stop::Failed(e)) => return Err(e),
-            Err(Stop::NeedsFiles) => {
-                // Each batch of them is far below what a frame takes.
-                return Err(Error::corrupt("a batch of expired rows is too large for the log"));
-            }
-        }
+        self.extend(catalogue, &mut set)?;
+        // However many there are: nothing of a delete goes into files.
+        self.commit_in_frame(catalogue, set.as_slice(), CommitOptions::default())?;
+        catalogue.entry(id)?.changed_at = changed_at;
         Ok(())
     }
 
@@ -237,15 +234,19 @@ impl Engine {
         if set.is_empty() && options.definitions.is_none() {
             return Err(Stop::Empty);
         }
-        let known = set.len();
-        self.hooks.extend_write_set(catalogue, set)?;
-        for added in set.as_mut_slice().iter_mut().skip(known) {
-            self.finish_staging(catalogue, added)?;
-        }
+        self.extend(catalogue, set)?;
         match self.needs_files(set.as_slice()) {
             true => Err(Stop::NeedsFiles),
             false => Ok(self.commit_in_frame(catalogue, set.as_slice(), options)?),
         }
+    }
+
+    /// Lets hooks add to a set.
+    fn extend(&self, catalogue: &mut Catalogue, set: &mut WriteSet<'_>) -> Result<()> {
+        let known = set.len();
+        self.hooks.extend_write_set(catalogue, set)?;
+        let mut added = set.as_mut_slice().iter_mut().skip(known);
+        added.try_for_each(|added| self.finish_staging(catalogue, added))
     }
 
     /// Lets the lock go, writes files, and commits if all is as it was staged.
