@@ -279,8 +279,11 @@ impl Batch {
                 WriteSet::Many(parts),
                 commit_options,
                 |at, writer, part| {
-                    // default: there is a target for each table of the set
-                    now.get(at).map_or(Ok(()), |now| now.stage(writer, part, check_cancelled))
+                    let Some(now) = now.get(at) else {
+                        let message = format!("a batch of {} tables stages table {at}", now.len());
+                        return Err(Error::corrupt(message));
+                    };
+                    now.stage(writer, part, check_cancelled)
                 },
             );
             // A table that was cleared meanwhile is another one now.
