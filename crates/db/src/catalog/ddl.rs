@@ -276,7 +276,9 @@ impl Engine {
                 Ok(done) => return Ok(done),
                 Err(e) => {
                     // What a refusal rests on is reported, and tested again, once it is durable.
-                    self.acknowledge_published()?;
+                    if e.kind() != ErrorKind::OutcomeUnknown && e.kind() != ErrorKind::Poisoned {
+                        self.acknowledge_published()?;
+                    }
                     if e.kind() != ErrorKind::Conflict {
                         return Err(e);
                     }
