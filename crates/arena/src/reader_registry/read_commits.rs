@@ -91,8 +91,8 @@ impl ReadCommits {
         self.held.first().map_or(self.since, |first| self.since.min(*first))
     }
 
-    /// What says of versions that died up to a commit whether somebody may see them: readers from
-    /// there on see none of them.
+    /// The part that decides whether a reader can see versions that died up to a commit: readers
+    /// from there on see none of them.
     #[must_use]
     pub fn up_to(&self, newest: u64) -> Self {
         let before = self.held.partition_point(|commit| *commit < newest);

@@ -35,8 +35,8 @@ impl Database {
     /// included: see [`Database::is_durable`] and [`Database::sync`]. `None`: it may be reported
     /// now.
     ///
-    /// No reader sees the changes before they are durable, so `run` does not either. What is not a
-    /// change of rows (tables, indexes, loads) waits as ever.
+    /// No reader sees the changes before they are durable, so `run` does not either. New tables and
+    /// indexes are part of what is deferred; bulk loads and the removal of files wait for the disk.
     ///
     /// ```
     /// use esker::Options;

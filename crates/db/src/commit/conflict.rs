@@ -55,7 +55,7 @@ pub(crate) fn changed() -> Error {
     Error::new(ErrorKind::Conflict, "a row was changed while a large commit was written; try again")
 }
 
-/// Somebody has a value of a unique index meanwhile: who begins again hears which.
+/// Another commit took a value of a unique index meanwhile: the next attempt names it.
 pub(crate) fn as_changed(error: Error) -> Error {
     if error.kind() == ErrorKind::AlreadyExists { changed() } else { error }
 }

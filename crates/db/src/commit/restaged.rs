@@ -15,7 +15,7 @@ use crate::commit::unique_check as unique;
 use crate::commit::write_set::TableWrites;
 use crate::table_version::TableVersion;
 
-/// Refuses what was staged when somebody was quicker.
+/// Refuses what was staged when another commit changed the same rows first.
 pub(crate) fn expect_as_staged(
     catalogue: &mut Catalogue,
     parts: &mut [TableWrites<'_>],
@@ -32,7 +32,7 @@ pub(crate) fn expect_as_staged(
     Ok(())
 }
 
-/// Refuses what was staged when somebody was quicker, and finds anew where the versions are that
+/// Refuses it when another commit changed the same rows first, and finds where the versions are that
 /// it replaces.
 fn expect_unchanged(
     writer: &TableWriter,

@@ -88,7 +88,7 @@ pub(crate) struct Counted {
     /// When the last of the dead had died, and who might see such a version then.
     pub newest: u64,
     pub readers: Option<ReadCommits>,
-    /// The fields that somebody might ask for then.
+    /// The fields that a caller can ask for then.
     pub fields: Vec<FieldId>,
     pub bytes: Bytes,
 }
