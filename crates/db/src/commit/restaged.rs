@@ -32,7 +32,7 @@ pub(crate) fn expect_as_staged(
     Ok(())
 }
 
-/// Refuses it when another commit changed the same rows first, and finds where the versions are that
+/// Refuses it when another commit changed the same rows first, and finds the versions that
 /// it replaces.
 fn expect_unchanged(
     writer: &TableWriter,
