@@ -139,7 +139,7 @@ impl AlteredTable {
             // Where rows expire by the same field as before it does not matter when that is.
             // default: as said above
             let now = standing.as_ref().map_or(Moment::LAST, |standing| standing.now());
-            entry.writer.alter(Arc::clone(&after.schema), &uniques, (commit, now));
+            entry.writer.alter(Arc::clone(&after.schema), &uniques, (commit, now))?;
         }
         if before.name != after.name {
             after.name.clone_into(&mut entry.name);
@@ -249,7 +249,7 @@ impl NewDefinitions {
         let altered = self.altered.iter().map(|table| (table.after.name.clone(), &table.core));
         for (name, core) in created.chain(altered) {
             if names.contains_key(&name) {
-                let why = "was created by another commit since the transaction began";
+                let why = "was created by another commit meanwhile";
                 return Err(conflict(format!("table {name:?} {why}")));
             }
             names.insert(name, Arc::clone(core));
@@ -321,7 +321,7 @@ fn expect_as_it_was(engine: &Engine, core: &Arc<TableCore>, before: &Described) 
         (false, true) => "dropped",
         (false, false) => "renamed or truncated",
     };
-    Err(conflict(format!("table {name:?} was {how} by another commit since the transaction began")))
+    Err(conflict(format!("table {name:?} was {how} by another commit meanwhile")))
 }
 
 /// Refuses a table whose rows others have changed after a commit.

@@ -349,13 +349,52 @@ impl Table {
 
     /// From now on the unique indexes of a schema are entered: those that there were, and new ones,
     /// which have all rows already. Under the commit lock.
-    pub(super) fn set_uniques(&self, schema: &Schema, new: &[Arc<UniqueKeys>]) {
+    ///
+    /// # Errors
+    /// `Corrupt` when the entries of a unique index are unknown; nothing is changed then.
+    pub(super) fn set_uniques(&self, schema: &Schema, new: &[Arc<UniqueKeys>]) -> Result<()> {
         let before = self.uniques.load();
         let known = |index: &Index| {
             let mut all = before.iter().chain(new);
-            all.find(|keys| keys.index.id == index.id).map(Arc::clone)
+            all.find(|keys| keys.index.id == index.id).map(Arc::clone).ok_or_else(|| {
+                let (table, name) = (self.id.0, &index.name);
+                Error::corrupt(format!("table {table}: unique index {name:?} has no entries"))
+            })
         };
-        let uniques = schema.unique_indexes().filter_map(known).collect();
+        let uniques = schema.unique_indexes().map(known).collect::<Result<_>>()?;
         self.uniques.store(Arc::new(uniques));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_arena::ArenaOptions;
+    use esker_format::schema::{Alteration, IndexKind, NewIndex};
+    use esker_format::{DataType, Moment, TableId};
+
+    use super::*;
+    use crate::{ErrorKind, KeyHasher, TableWriter};
+
+    /// It was dropped: the table went on without it, and took equal values.
+    #[test]
+    fn a_unique_index_without_entries_is_an_error() {
+        let schema = Schema::builder().field("mail", DataType::Text).build().unwrap();
+        let new = NewIndex {
+            name: "by_mail".into(),
+            kind: IndexKind::Ordered,
+            unique: true,
+            fields: vec![("mail".into(), false)],
+        };
+        let after = Arc::new(schema.alter(&[Alteration::AddIndex(new)]).unwrap());
+        let arena = Arena::new(ArenaOptions::default()).unwrap();
+        let (name, hasher) = ("t".to_owned(), KeyHasher::new([1, 2]));
+        let table = Table::new(TableId(1), name, Arc::new(schema), arena, hasher).unwrap();
+        let table = Arc::new(table);
+        let mut writer = TableWriter::new(Arc::clone(&table), 1);
+        let error = writer.alter(after, &[], (1, Moment::FIRST)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.to_string().contains("\"by_mail\" has no entries"), "{error}");
+        assert!(table.schema().indexes().is_empty(), "nothing is changed");
     }
 }

@@ -477,12 +477,16 @@ impl TableWriter {
     /// are others, too, they go to a new group from here on. `new` are the entries of unique
     /// indexes that it has in addition. Under the commit lock; where rows expire by another field,
     /// no reader may get a later time meanwhile.
+    ///
+    /// # Errors
+    /// `Corrupt` when the entries of a unique index are unknown; nothing is changed then.
     pub fn alter(
         &mut self,
         schema: Arc<Schema>,
         new: &[Arc<UniqueKeys>],
         (commit, now): (u64, Moment),
-    ) {
+    ) -> Result<()> {
+        self.table.set_uniques(&schema, new)?;
         let mut view = (*self.table.view()).clone();
         let same_rows = view.schema.has_same_rows_as(&schema);
         if !same_rows && !esker_log::sabotage::planted("alter_keeps_group_open") {
@@ -490,9 +494,9 @@ impl TableWriter {
         }
         let is_wanted = |id| schema.indexes().iter().any(|index| index.id == id);
         view.segments().for_each(|segment| segment.retain_runs(is_wanted));
-        self.table.set_uniques(&schema, new);
         view.alter(schema, commit, now);
         self.table.set_view(view);
+        Ok(())
     }
 
     /// At recovery: the rows that are restored from here on are of an older schema, or (`None`) of
