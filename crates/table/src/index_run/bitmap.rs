@@ -21,7 +21,7 @@ use esker_format::{
 };
 use esker_log::sabotage::planted;
 
-use super::build::write_list;
+use super::build::{indexed_field, no_field, write_list};
 use super::row_number::{number, row_limit};
 use super::{IndexRun, RunSource};
 use crate::segment::Segment;
@@ -134,10 +134,8 @@ pub(super) fn write(
     source: &dyn RunSource,
     sink: &mut dyn SegmentSink,
 ) -> Result<IndexRun> {
-    let indexed = index.fields.first().and_then(|part| schema.field_of(part.field));
-    let Some(indexed) = indexed else {
-        return Err(Error::corrupt(format!("index {:?} has no field", index.name)));
-    };
+    let [part, ..] = index.fields.as_slice() else { return Err(no_field(index)) };
+    let indexed = indexed_field(schema, index, part)?;
     let column = source.column(indexed)?;
     let mut values = Column::empty(indexed.data_type);
     let (mut counts, mut rows) = (Column::empty(COUNT.1), Column::empty(ROWS.1));

@@ -1,7 +1,7 @@
 //! Writing the run of an index for one segment.
 
 use esker_format::edit::SegmentEntry;
-use esker_format::schema::{Index, IndexKind, RowOrder};
+use esker_format::schema::{Index, IndexField, IndexKind, RowOrder};
 use esker_format::segment::{Reordered, encode_column};
 use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId, ValueRef};
 use esker_log::sabotage::planted;
@@ -56,19 +56,18 @@ pub fn write_run(
     let rows = source.row_count();
     let mut extracted = Vec::new();
     for part in index.fields.iter().filter(|part| !part.path.is_empty()) {
-        if let Some(field) = schema.field_of(part.field) {
-            extracted.push(texts_at(&part.path, &source.column(field)?)?);
-        }
+        let field = indexed_field(schema, index, part)?;
+        extracted.push(texts_at(&part.path, &source.column(field)?)?);
     }
     let mut extracted = extracted.iter();
     let mut columns = Vec::new();
     for (number, part) in index.fields.iter().enumerate() {
-        let Some(field) = schema.field_of(part.field) else { continue };
+        let field = indexed_field(schema, index, part)?;
         let (id, column) = match part.path.is_empty() {
             true => (field.id, source.column(field)?),
             false => match extracted.next() {
                 Some(texts) => (path_field(number)?, ColumnSlice::from(texts)),
-                None => continue,
+                None => return Err(no_field(index)),
             },
         };
         columns.push((id, column, part.descending));
@@ -146,6 +145,19 @@ pub(super) fn write_list(
         sink.pause();
     }
     finish(writer, (id, count), index, rows, sink)
+}
+
+/// The field of a part of an index.
+pub(super) fn indexed_field<'s>(
+    schema: &'s Schema,
+    index: &Index,
+    part: &IndexField,
+) -> Result<&'s Field> {
+    schema.field_of(part.field).ok_or_else(|| no_field(index))
+}
+
+pub(super) fn no_field(index: &Index) -> Error {
+    Error::corrupt(format!("index {:?} is of a field that the schema lacks", index.name))
 }
 
 fn entry_count(index: &Index, count: usize) -> Result<u32> {

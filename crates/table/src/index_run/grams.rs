@@ -17,7 +17,7 @@ use esker_format::postings::{Postings, decode};
 use esker_format::schema::Index;
 use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId, ValueRef};
 
-use super::build::write_list;
+use super::build::{indexed_field, write_list};
 use super::row_number::{number, row_limit};
 use super::{IndexRun, RunSource};
 use crate::segment::Segment;
@@ -90,10 +90,8 @@ pub(super) fn write(
         columns.iter_mut().zip(values).try_for_each(|(column, value)| column.push(value))
     };
     for part in &index.fields {
-        if let Some(field) = schema.field_of(part.field) {
-            let gathered = Gathered::of(&source.column(field)?);
-            gathered.iter().try_for_each(|(gram, postings)| add(gram, postings))?;
-        }
+        let gathered = Gathered::of(&source.column(indexed_field(schema, index, part)?)?);
+        gathered.iter().try_for_each(|(gram, postings)| add(gram, postings))?;
     }
     add(END, &Postings::default())?;
     let columns: Vec<_> = [GRAM, COUNT, ROWS].into_iter().map(|(id, _)| id).zip(columns).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use esker_arena::{Arena, ArenaOptions};
 use esker_format::edit::SegmentEntry;
 use esker_format::order_key::{KeyRange, key};
-use esker_format::schema::{Alteration, IndexKind, NewIndex, RowOrder};
+use esker_format::schema::{Alteration, Index, IndexKind, NewIndex, RowOrder};
 use esker_format::segment::encode_column;
 use esker_format::{Batch, DataType, Decimal, Schema, TableId, Value, ValueRef};
 use esker_vfs::Mapping;
@@ -232,5 +232,21 @@ fn dead_rows_are_not_counted() {
                 }
             }
         }
+    }
+}
+
+/// The field was left out, and the run had entries without it.
+#[test]
+fn an_index_of_a_field_that_the_schema_lacks_is_an_error() {
+    let (segment, _, schema) = build(&[vec![Value::Null; TYPES.len()]], &[(0, false), (1, false)]);
+    let other = Schema::builder().nullable("f0", DataType::U8).build().unwrap();
+    let mut sink = Memory(Arena::new(ArenaOptions::default()).unwrap());
+    for kind in [IndexKind::Ordered, IndexKind::Trigram, IndexKind::Bitmap] {
+        let mut index = Index { kind, ..schema.indexes()[0].clone() };
+        index.fields.reverse();
+        let run = write_run((1, TableId(1), 7), &other, &index, &segment, &mut sink);
+        let error = run.map(drop).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::Corrupt);
+        assert!(error.to_string().contains("a field that the schema lacks"), "{error}");
     }
 }
