@@ -459,6 +459,12 @@ impl Segment {
 
     #[inline]
     pub(super) fn bytes(&self, extent: Extent, range: Range<usize>) -> Result<&[u8]> {
+        if range.end > byte(extent.len) {
+            return Err(Error::corrupt(format!(
+                "segment {}: bytes {range:?} of the {} at offset {}",
+                self.id, extent.len, extent.offset
+            )));
+        }
         let (start, end) = (byte(extent.offset) + range.start, byte(extent.offset) + range.end);
         if let Some(blocks) = &self.blocks {
             blocks.ensure(start as u64, end as u64)?;

@@ -240,3 +240,19 @@ fn a_value_is_told_as_its_column_tells_it() {
         }
     }
 }
+
+/// Rows behind the last were read from the bytes of the next column.
+#[test]
+fn a_column_ends_where_its_bytes_end() {
+    let texts = column(|row| Some(vec![b'v'; row * 7_919 % 300]));
+    let fixed = column(|row| Some(format!("{row:08}").into_bytes()));
+    let schema = Schema::builder().field("a", DataType::Bytes).field("b", DataType::Bytes);
+    let schema = schema.build().unwrap();
+    for columns in [[&texts, &fixed], [&fixed, &texts]] {
+        let segment = segment(&schema, &columns);
+        for field in schema.fields() {
+            let error = segment.column(field, 0..ROWS + 1).map(drop).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::Corrupt, "{error}");
+        }
+    }
+}
