@@ -107,18 +107,22 @@ impl Writer {
         self.bytes(text.as_bytes());
     }
 
-    /// Overwrites four bytes written earlier.
-    pub fn set_u32(&mut self, at: usize, v: u32) {
-        if let Some(slot) = self.bytes.get_mut(at..at + 4) {
-            slot.copy_from_slice(&v.to_le_bytes());
+    /// What `write` appends, after four bytes that count its bytes: [`u32::MAX`] where they are
+    /// more than that, which no reader finds.
+    #[inline]
+    pub fn counted<R>(&mut self, write: impl FnOnce(&mut Self) -> R) -> R {
+        let at = self.len();
+        self.u32(0);
+        let written = write(self);
+        let slot = self.bytes.get_mut(at..).and_then(<[u8]>::split_first_chunk_mut);
+        assert!(slot.is_some(), "the count at {at} was removed before it was known");
+        if let Some((slot, counted)) = slot {
+            let count = u32::try_from(counted.len());
+            debug_assert!(count.is_ok(), "{} bytes after a count of four", counted.len());
+            // default: as said above
+            *slot = count.unwrap_or(u32::MAX).to_le_bytes();
         }
-    }
-
-    /// Overwrites eight bytes written earlier.
-    pub fn set_u64(&mut self, at: usize, v: u64) {
-        if let Some(slot) = self.bytes.get_mut(at..at + 8) {
-            slot.copy_from_slice(&v.to_le_bytes());
-        }
+        written
     }
 }
 

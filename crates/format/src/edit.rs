@@ -44,13 +44,8 @@ impl<'a> RowChange<'a> {
         out.u8(PUT);
         out.varint(table.0.into());
         out.varint(row_id);
-        let at = out.len();
-        out.u32(0);
-        write(out);
-        let len = u32::try_from(out.len() - at - 4);
-        debug_assert!(len.is_ok(), "a row of {} bytes", out.len() - at - 4);
-        // default: a row of 4 GiB fits no frame of the log, and so it is in no group either.
-        out.set_u32(at, len.unwrap_or(u32::MAX));
+        // A row of 4 GiB fits no frame of the log, and so it is in no group either.
+        out.counted(write);
     }
 
     /// Appends the stored form of a delete.

@@ -218,18 +218,14 @@ fn write_rows<'a>(
         // default: fewer rows than that
         let place = ValueRef::Int(i64::try_from(place).unwrap_or(i64::MAX));
         let mut out = Writer::after(std::mem::take(share));
-        let start = out.len();
-        out.u32(0);
-        // default: keys and rows are below 4 GiB
-        out.u32(u32::try_from(key.len()).unwrap_or(u32::MAX));
-        out.raw(&key);
-        out.u64(first + morsel);
-        // default: behind the values comes the place
-        let value = |field: usize| vectors.get(field).map_or(place, |vector| vector.value(i));
-        encode_row(&mut out, &layout.schema, value);
-        // default: keys and rows are below 4 GiB
-        let len = u32::try_from(out.len() - start - size_of::<u32>()).unwrap_or(u32::MAX);
-        out.set_u32(start, len);
+        // Keys and rows are below 4 GiB.
+        out.counted(|out| {
+            out.counted(|out| out.raw(&key));
+            out.u64(first + morsel);
+            // default: behind the values comes the place
+            let value = |field: usize| vectors.get(field).map_or(place, |vector| vector.value(i));
+            encode_row(out, &layout.schema, value);
+        });
         *share = out.into_bytes();
     }
     Ok(room)
