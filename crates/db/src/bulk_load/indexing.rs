@@ -45,7 +45,10 @@ pub(super) fn index_segment(
     // Rows that were left out before these are not counted, so that none is named then.
     let at = |e: Error, row: usize| match shared.skips || shared.replacing.is_some() {
         true => e,
-        false => e.at(format_args!("row {}", numbers.row_of_load(row))),
+        false => match numbers.row_of_load(row) {
+            Ok(row) => e.at(format_args!("row {row}")),
+            Err(unsorted) => unsorted,
+        },
     };
     all.iter().try_for_each(|keys| keys.enter(id, batch.len(), &at))
 }

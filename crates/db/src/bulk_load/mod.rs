@@ -378,6 +378,8 @@ impl Load {
     fn commit(&mut self, segments: Vec<SegmentEntry>, rows: u64) -> Result<Ticket> {
         let shared = Arc::clone(&self.shared);
         let engine = &shared.table.engine;
+        let rows = i64::try_from(rows)
+            .map_err(|_| Error::new(ErrorKind::Corrupt, format!("a load of {rows} rows")))?;
         let mut replacing = shared.replacing();
         if let Some(replacing) = &mut replacing {
             replacing.settle();
@@ -408,8 +410,7 @@ impl Load {
             *finished = true;
             catalogue.entry(table)?.changed_at = commit;
             shared.commit.store(commit, Ordering::Release);
-            // default: no table has 2^63 rows
-            shared.core.add_live_rows(i64::try_from(rows).unwrap_or_default());
+            shared.core.add_live_rows(rows);
             if let Some(replacing) = replacing {
                 replacing.mark_deleted(&shared.core, commit)?;
             }

@@ -240,8 +240,8 @@ impl Shared {
         for ((field, column), long) in self.schema.fields().iter().zip(&batch.columns).zip(long) {
             writer.field(field.id, Cow::Borrowed(column), long)?;
         }
-        let row_ids: Vec<u64> =
-            (0..batch.len()).map(|row| numbers.first_row_id + numbers.place(row)).collect();
+        let row_id = |row| Ok(numbers.first_row_id + numbers.place(row)?);
+        let row_ids = (0..batch.len()).map(row_id).collect::<Result<Vec<u64>>>()?;
         let finished = writer.finish(&row_ids, None)?;
         let file_bytes = finished.file_bytes;
         let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: 0 };
@@ -264,17 +264,17 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    fn place(&self, row: usize) -> u64 {
-        let Some(order) = &self.order else { return row as u64 };
-        let place = order.get(row);
-        debug_assert!(place.is_some(), "row {row} of {} that were sorted", order.len());
-        // default: each row of the segment was sorted
-        place.map_or(row as u64, |place| u64::from(*place))
+    fn place(&self, row: usize) -> Result<u64> {
+        let Some(order) = &self.order else { return Ok(row as u64) };
+        order.get(row).copied().map(u64::from).ok_or_else(|| {
+            let message = format!("row {row} of {} that a load has sorted", order.len());
+            Error::new(ErrorKind::Corrupt, message)
+        })
     }
 
     /// The number that a row has in the load.
-    pub fn row_of_load(&self, row: usize) -> u64 {
-        self.first_row + self.place(row)
+    pub fn row_of_load(&self, row: usize) -> Result<u64> {
+        Ok(self.first_row + self.place(row)?)
     }
 }
 
@@ -354,5 +354,19 @@ impl Task for Worker {
             running.shared.write_wanted(&mut gathered.batch, self.first_row_id, self.first_row);
         running.end(result, gathered.into_spare());
         Step::Done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Numbers;
+
+    /// It counted as where it lies.
+    #[test]
+    fn a_row_that_was_not_sorted_is_an_error() {
+        let numbers = Numbers { first_row_id: 1, first_row: 10, order: Some(vec![1, 0]) };
+        assert_eq!(numbers.row_of_load(0).unwrap(), 11);
+        let error = numbers.row_of_load(2).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::Corrupt, "{error}");
     }
 }
