@@ -275,7 +275,7 @@ impl Client {
     /// Commits the transaction.
     ///
     /// # Errors
-    /// As for [`Client::call`]; `Conflict` when somebody else was quicker.
+    /// As for [`Client::call`]; `Conflict` when another client was first.
     pub fn commit(&mut self) -> Result<()> {
         self.call(&Call::commit()).map(drop)
     }

@@ -15,7 +15,7 @@ use crate::limits::{CancellationCheck, within_limits, without_limits};
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Limits, Result, Row, SnapshotTable};
 
-/// How often a change of a row with long values begins anew when somebody else changes it.
+/// How often a change of a row with long values begins anew when another commit changes it first.
 const ATTEMPTS_MAX: usize = 16;
 
 /// A table of a database. Cheap to clone; usable from any number of threads.
@@ -85,8 +85,8 @@ impl Table {
         TableVersion { schema: core.schema(), core }
     }
 
-    /// Runs a change, again when the schema was changed meanwhile, or somebody was quicker while
-    /// long values were written.
+    /// Runs a change, again when the schema was changed meanwhile, or another commit changed the
+    /// row first while long values were written.
     pub(crate) fn attempt<R>(&self, mut run: impl FnMut(&TableVersion) -> Result<R>) -> Result<R> {
         let mut attempts = 0;
         loop {

@@ -90,7 +90,7 @@ fn put_if_absent(
         match e.code() {
             Some(Code::Conflict) if attempt < ATTEMPTS_MAX => {}
             Some(Code::NotFound) if attempt < ATTEMPTS_MAX => {
-                // Somebody may be quicker.
+                // Another client may put it first.
                 let made = create(client, &asked.bucket, None);
                 if attempt > 1 {
                     made?;

@@ -122,7 +122,7 @@ impl Database {
                 Err(e) => return Err(e),
             }
             match self.create_bucket(name, &BucketOptions::default()) {
-                // Somebody was quicker.
+                // Another commit made it first.
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 other => return other,
             }

@@ -177,7 +177,7 @@ impl EndingExpired {
         Ok(found)
     }
 
-    /// Deletes rows, unless somebody was quicker.
+    /// Deletes rows that no other commit has deleted first.
     fn delete(&self, engine: &Engine, catalogue: &mut Catalogue, rows: &[Location]) -> Result<()> {
         let (view, mut staged) = (self.core.view(), Staged::default());
         for location in rows {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Many writers share the current value file and a sync of it, as they share those of the log.
-//! When somebody changed one of the rows meanwhile nothing is done and the writer gets a
+//! When another commit changed one of the rows meanwhile, nothing is done and the writer gets a
 //! `Conflict`; the values that it wrote are garbage.
 
 use esker_format::{Batch, Column, Schema, Value, Values};

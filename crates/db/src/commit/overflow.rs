@@ -12,8 +12,8 @@
 //! From staging to publishing the commit is registered like a snapshot: else a seal would make a
 //! version that came meanwhile look as old as the one that was staged.
 //!
-//! Rows keep the row ids that they were staged with. When somebody was quicker nothing is done and
-//! the writer gets a `Conflict`, to try again; the files go.
+//! Rows keep the row ids that they were staged with. When another commit changed one of the rows
+//! first, nothing is done and the writer gets a `Conflict`, to try again; the files go.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -211,7 +211,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// As for rows that are staged: somebody may be the first to put a row that expires.
+    /// As for rows that are staged: another commit may be the first with a row that expires.
     fn note_ends_of_private(&self, spilled: &Spilled<'_>) -> Result<()> {
         let expires = |private: &PrivateRows| private.expires(&spilled.current.schema);
         if !self.has_expiring() && spilled.private.as_ref().is_some_and(expires) {

@@ -169,7 +169,7 @@ pub trait Scope {
             found => return found,
         }
         match self.create_bucket(name, &BucketOptions::default()) {
-            // Another client was quicker.
+            // Another commit made it first.
             Err(e) if e.kind() == ErrorKind::AlreadyExists => self.bucket(name),
             made => made,
         }

@@ -34,8 +34,8 @@ impl Database {
     }
 
     /// Runs a function in a transaction and commits it; again, from the beginning and after a short
-    /// rest, as long as others are quicker (`Conflict`). What the function returns is returned once
-    /// the commit is durable. An error of the function rolls back.
+    /// rest, as long as other commits change the same rows first (`Conflict`). What the function
+    /// returns is returned once the commit is durable. An error of the function rolls back.
     ///
     /// The function may be called several times, and may see commits that a power loss could still
     /// take back: it should change nothing but the database.
@@ -100,7 +100,7 @@ impl Transaction {
                 other => return other,
             }
         }
-        Err(Error::new(ErrorKind::Conflict, "others were always quicker"))
+        Err(Error::new(ErrorKind::Conflict, "other commits changed the same rows first, each time"))
     }
 }
 

@@ -210,7 +210,8 @@ impl Changes {
         self.spilled.is_without_effect() && self.by_key.values().all(is_nothing)
     }
 
-    /// Stages all changes for a commit, under the commit lock, unless somebody was quicker.
+    /// Stages all changes for a commit, under the commit lock; `Conflict` when another commit
+    /// changed one of the rows first.
     pub fn stage<'r>(
         &'r self,
         writer: &mut esker_table::TableWriter,
