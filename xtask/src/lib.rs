@@ -7,6 +7,7 @@
 //! | [`crash`], [`differential`], [`plans`] | campaigns of other crates, built optimised |
 //! | [`history`] | histories of transactions and their anomalies, likewise |
 //! | [`mod@bench`] | a benchmark, likewise |
+//! | [`compare`] | the benchmarks of two builds in turn |
 //! | [`fuzz`] | the fuzz targets, bounded by time |
 //! | [`tsan`] | concurrent tests under a race detector |
 //! | [`loom`], [`model`] | containers, and the whole engine, under a model checker |
@@ -26,6 +27,7 @@
 pub mod bench;
 pub mod ci;
 pub mod clients;
+pub mod compare;
 pub mod crash;
 pub mod differential;
 mod error;

@@ -19,6 +19,7 @@ usage: cargo xtask COMMAND
   clients                         generated HTTP clients: every operation is called by each
   kill [--cycles N] [--planted]   a server killed under load, what it answered looked for
   bench NAME [ARGUMENT...]        a benchmark of esker-bench
+  compare --against COMMIT NAME…  benchmarks of a commit and of today in turn, as ratios
   fuzz [--seconds N] [TARGET...]  every fuzz target, or those named, 60 s each
   tsan [PACKAGE...]               concurrent tests under the thread sanitizer
   loom [FILTER...]                the loom models of esker-arena
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         "schemathesis" => xtask::schemathesis::run(&arguments),
         "clients" => xtask::clients::run(&arguments),
         "bench" => xtask::bench::run(&arguments),
+        "compare" => xtask::compare::run(&arguments),
         "fuzz" => xtask::fuzz::run(&arguments),
         "tsan" => xtask::tsan::run(&arguments),
         "loom" => xtask::loom::run(&arguments),
