@@ -2,73 +2,10 @@
 //! Binding, every query language and the reference of functions read it; nothing else lists them.
 
 use esker_vfs::sabotage::planted;
-use serde::{Deserialize, Serialize};
 
 mod table;
 
-pub use table::FUNCTIONS;
-
-/// A function of the values of one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "the table says what each means")]
-pub enum Function {
-    Coalesce,
-    Nullif,
-    Greatest,
-    Least,
-    Typeof,
-    Lower,
-    Upper,
-    Length,
-    OctetLength,
-    Substr,
-    Left,
-    Right,
-    Replace,
-    Trim,
-    Ltrim,
-    Rtrim,
-    Concat,
-    Repeat,
-    Reverse,
-    StartsWith,
-    EndsWith,
-    Contains,
-    IstartsWith,
-    IendsWith,
-    Icontains,
-    RegexpLike,
-    Strpos,
-    Abs,
-    Sign,
-    Round,
-    Floor,
-    Ceil,
-    Mod,
-    Power,
-    Sqrt,
-    Now,
-    CurrentDate,
-    DateTrunc,
-    DatePart,
-    DateAdd,
-    JsonGet,
-    JsonText,
-    JsonNumber,
-    JsonType,
-    JsonLength,
-    JsonKeys,
-    JsonContains,
-    JsonObject,
-    JsonArray,
-    JsonSet,
-    JsonPush,
-    JsonRemove,
-    JsonMerge,
-    Nextval,
-}
+pub use table::{FUNCTIONS, Family, Function};
 
 /// What an operand of a function may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,42 +82,6 @@ pub enum Makes {
     Replaced,
 }
 
-/// What a function is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Family {
-    /// Choosing between values.
-    Choice,
-    /// Text and bytes.
-    Text,
-    /// Numbers.
-    Number,
-    /// Dates and times.
-    Time,
-    /// JSON.
-    Json,
-    /// Named sequences.
-    Sequence,
-}
-
-impl Family {
-    /// Every family, in the order of the reference.
-    pub const ALL: [Self; 6] =
-        [Self::Choice, Self::Text, Self::Number, Self::Time, Self::Json, Self::Sequence];
-
-    /// Its heading.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Choice => "Choosing",
-            Self::Text => "Text and bytes",
-            Self::Number => "Numbers",
-            Self::Time => "Dates and times",
-            Self::Json => "JSON",
-            Self::Sequence => "Sequences",
-        }
-    }
-}
-
 /// One line of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct FunctionEntry {
@@ -230,12 +131,6 @@ impl FunctionEntry {
 }
 
 impl Function {
-    /// The function's line in the table.
-    #[must_use]
-    pub fn entry(self) -> &'static FunctionEntry {
-        FUNCTIONS.iter().find(|e| e.function == self).unwrap_or(&table::FALLBACK)
-    }
-
     /// The function of a name (in any case), if there is one.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
