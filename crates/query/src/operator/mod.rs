@@ -14,7 +14,7 @@ mod tests;
 use esker_format::DataType;
 use esker_format::suggest::near_or_all;
 
-pub use table::FILTER_OPERATORS;
+pub use table::{FILTER_OPERATORS, FilterFamily};
 
 use crate::model::{Expr, Function, Operator};
 use crate::{Error, Result};
@@ -44,42 +44,6 @@ pub struct FilterOperator {
     pub example: &'static str,
     /// What it stands for.
     form: Form,
-}
-
-/// What an operator is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FilterFamily {
-    /// The order and equality of values.
-    Comparison,
-    /// Whether there is a value.
-    Presence,
-    /// Patterns and parts of text.
-    Text,
-    /// How long a text is.
-    Length,
-    /// Two fields of a row.
-    Fields,
-    /// Regular expressions.
-    Regular,
-}
-
-impl FilterFamily {
-    /// Every family, in the order of the reference.
-    pub const ALL: [Self; 6] =
-        [Self::Comparison, Self::Presence, Self::Text, Self::Length, Self::Fields, Self::Regular];
-
-    /// Its heading.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Comparison => "Comparing with values",
-            Self::Presence => "Having a value",
-            Self::Text => "Text",
-            Self::Length => "Length of text",
-            Self::Fields => "Comparing with another field",
-            Self::Regular => "Regular expressions",
-        }
-    }
 }
 
 /// What an operator takes beside the field.
