@@ -117,6 +117,39 @@ pub(crate) struct BoundAggregate {
     pub(crate) data_type: DataType,
 }
 
+/// Calls `visit` on every operand of a node.
+macro_rules! visit_operands {
+    ($node:expr, $visit:expr, $iter:ident $($mutable:tt)?) => {
+        match $node {
+            Node::Field(_) | Node::Literal(_) | Node::Unanswered => {}
+            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
+                $visit(a);
+                $visit(b);
+            }
+            Node::And(all) | Node::Or(all) | Node::Concat(all) | Node::Call(_, all) => {
+                all.$iter().for_each($visit);
+            }
+            Node::Not(a)
+            | Node::Negate(a)
+            | Node::In(a, _)
+            | Node::Match(a, _)
+            | Node::IsNull(a)
+            | Node::Cast(a) => $visit(a),
+            Node::Ranked(keys, value) => {
+                keys.$iter().for_each(|key| $visit(&$($mutable)? key.bound));
+                $visit(value);
+            }
+            Node::Case(branches, otherwise) => {
+                for (when, then) in branches {
+                    $visit(when);
+                    $visit(then);
+                }
+                $visit(otherwise);
+            }
+        }
+    };
+}
+
 impl Bound {
     pub(crate) fn new(node: Node, data_type: DataType) -> Self {
         Self { node, data_type: Some(data_type), labels: None, is_typed: false }
@@ -155,65 +188,16 @@ impl Bound {
 
     /// Calls `visit` on every operand.
     pub(crate) fn operands<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
-        match &self.node {
-            Node::Field(_) | Node::Literal(_) | Node::Unanswered => {}
-            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
-                visit(a);
-                visit(b);
-            }
-            Node::And(all) | Node::Or(all) | Node::Concat(all) | Node::Call(_, all) => {
-                all.iter().for_each(visit);
-            }
-            Node::Not(a)
-            | Node::Negate(a)
-            | Node::In(a, _)
-            | Node::Match(a, _)
-            | Node::IsNull(a)
-            | Node::Cast(a) => visit(a),
-            Node::Ranked(keys, value) => {
-                keys.iter().for_each(|key| visit(&key.bound));
-                visit(value);
-            }
-            Node::Case(branches, otherwise) => {
-                for (when, then) in branches {
-                    visit(when);
-                    visit(then);
-                }
-                visit(otherwise);
-            }
-        }
+        visit_operands!(&self.node, visit, iter);
     }
 
     /// Moves every field to another position.
     pub(crate) fn map_fields(&mut self, to: &dyn Fn(usize) -> usize) {
-        match &mut self.node {
-            Node::Field(position) => *position = to(*position),
-            Node::Literal(_) | Node::Unanswered => {}
-            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
-                a.map_fields(to);
-                b.map_fields(to);
-            }
-            Node::And(all) | Node::Or(all) | Node::Concat(all) | Node::Call(_, all) => {
-                all.iter_mut().for_each(|operand| operand.map_fields(to));
-            }
-            Node::Not(a)
-            | Node::Negate(a)
-            | Node::In(a, _)
-            | Node::Match(a, _)
-            | Node::IsNull(a)
-            | Node::Cast(a) => a.map_fields(to),
-            Node::Ranked(keys, value) => {
-                keys.iter_mut().for_each(|key| key.bound.map_fields(to));
-                value.map_fields(to);
-            }
-            Node::Case(branches, otherwise) => {
-                for (when, then) in branches {
-                    when.map_fields(to);
-                    then.map_fields(to);
-                }
-                otherwise.map_fields(to);
-            }
+        if let Node::Field(position) = &mut self.node {
+            *position = to(*position);
         }
+        let visit = &mut |operand: &mut Self| operand.map_fields(to);
+        visit_operands!(&mut self.node, visit, iter_mut mut);
     }
 
     /// Adds the positions of the fields that it reads.

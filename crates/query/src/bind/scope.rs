@@ -254,40 +254,25 @@ fn aggregate_type(function: Aggregate, operand: Option<&Bound>) -> Result<DataTy
 /// # Errors
 /// As [`named`].
 pub(crate) fn replace_aliases(expr: &Expr, schema: &Schema, select: &[SelectItem]) -> Result<Expr> {
-    let again = |e: &Expr| replace_aliases(e, schema, select);
-    let all = |operands: &[Expr]| operands.iter().map(again).collect::<Result<Vec<_>>>();
-    Ok(match expr {
-        Expr::Field(name) if position(schema, name).is_none() => {
-            let item = named(name, select)?.and_then(|at| select.get(at));
-            item.map_or(expr, |item| &item.expr).clone()
-        }
-        Expr::Field(_)
-        | Expr::Item(_)
-        | Expr::AllFields(_)
-        | Expr::Literal(_)
-        | Expr::Answer(_)
-        | Expr::Parameter(_)
-        | Expr::Default
-        | Expr::Subquery { .. } => expr.clone(),
-        // A name that was written with its table's: a field's, whatever select items are called.
-        Expr::Call(Function::Coalesce, operands)
-            if matches!(operands.as_slice(), [Expr::Field(_)]) =>
-        {
-            expr.clone()
-        }
-        Expr::Apply(operator, operands) => Expr::Apply(*operator, all(operands)?),
-        Expr::Call(function, operands) => Expr::Call(*function, all(operands)?),
-        Expr::Aggregate { function, operand, distinct, order } => {
-            let key = |key: &OrderBy| Ok(OrderBy { expr: again(&key.expr)?, ..*key });
-            Expr::Aggregate {
-                function: *function,
-                operand: operand.as_ref().map(|o| again(o).map(Box::new)).transpose()?,
-                distinct: *distinct,
-                order: order.iter().map(key).collect::<Result<_>>()?,
+    fn replace(expr: &mut Expr, schema: &Schema, select: &[SelectItem]) -> Result<()> {
+        match expr {
+            Expr::Field(name) if position(schema, name).is_none() => {
+                let item = named(name, select)?.and_then(|at| select.get(at));
+                item.into_iter().for_each(|item| expr.clone_from(&item.expr));
+            }
+            // A subquery has names of its own; the other is a field that is no alias.
+            Expr::Subquery { .. } => {}
+            Expr::Call(Function::Coalesce, of) if matches!(of.as_slice(), [Expr::Field(_)]) => {}
+            _ => {
+                let mut operands = expr.operands_mut().into_iter();
+                operands.try_for_each(|operand| replace(operand, schema, select))?;
             }
         }
-        Expr::Cast(operand, to) => Expr::Cast(Box::new(again(operand)?), *to),
-    })
+        Ok(())
+    }
+    let mut expr = expr.clone();
+    replace(&mut expr, schema, select)?;
+    Ok(expr)
 }
 
 /// The position of the select item that has a name: its alias, or that of the field that it is.

@@ -5,43 +5,23 @@ use esker_format::DataType;
 use super::Function;
 use crate::{Error, Result};
 
-/// A part of a date or time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Microsecond,
-    Millisecond,
-    Second,
-    Minute,
-    Hour,
-    Day,
-    Week,
-    Month,
-    Quarter,
-    Year,
-    Isoyear,
-    Doy,
-    Dow,
-    Isodow,
-    Epoch,
+macro_rules! units {
+    ($($unit:ident $name:literal),*) => {
+        /// A part of a date or time.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Unit {
+            $($unit),*
+        }
+
+        const UNITS: &[(&str, Unit)] = &[$(($name, Unit::$unit)),*];
+    };
 }
 
-const UNITS: [(&str, Unit); 15] = [
-    ("microsecond", Unit::Microsecond),
-    ("millisecond", Unit::Millisecond),
-    ("second", Unit::Second),
-    ("minute", Unit::Minute),
-    ("hour", Unit::Hour),
-    ("day", Unit::Day),
-    ("week", Unit::Week),
-    ("month", Unit::Month),
-    ("quarter", Unit::Quarter),
-    ("year", Unit::Year),
-    ("isoyear", Unit::Isoyear),
-    ("doy", Unit::Doy),
-    ("dow", Unit::Dow),
-    ("isodow", Unit::Isodow),
-    ("epoch", Unit::Epoch),
-];
+units! {
+    Microsecond "microsecond", Millisecond "millisecond", Second "second", Minute "minute",
+    Hour "hour", Day "day", Week "week", Month "month", Quarter "quarter", Year "year",
+    Isoyear "isoyear", Doy "doy", Dow "dow", Isodow "isodow", Epoch "epoch"
+}
 
 impl Unit {
     /// The unit of a name in any case, in the singular or plural.

@@ -43,7 +43,7 @@ pub enum Expr {
         order: Vec<OrderBy>,
     },
     /// A value converted to a type.
-    Cast(Box<Self>, #[serde(with = "serial::type_name")] DataType),
+    Cast(Box<Self>, #[serde(with = "serial::text")] DataType),
     /// Every field of a table, by what the query calls it; of all tables where the name is empty.
     /// Only as a whole select item.
     AllFields(String),
@@ -119,6 +119,30 @@ pub struct Parameter {
     pub position: u32,
     /// How the statement writes it: `?1`, `$1` or `:name`.
     pub name: String,
+}
+
+/// What `operands` and `operands_mut` of an expression have in common.
+macro_rules! operands_of {
+    ($expr:expr, $iter:ident $($mutable:tt)?) => {
+        match $expr {
+            Expr::Aggregate { operand, order, .. } => {
+                let keys = order.$iter().map(|key| &$($mutable)? key.expr);
+                operand.$iter().map(|o| &$($mutable)? **o).chain(keys).collect()
+            }
+            Expr::Subquery { operand, .. } => {
+                operand.$iter().map(|o| &$($mutable)? **o).collect()
+            }
+            Expr::Apply(_, operands) | Expr::Call(_, operands) => operands.$iter().collect(),
+            Expr::Cast(operand, _) => vec![&$($mutable)? **operand],
+            Expr::Field(_)
+            | Expr::Item(_)
+            | Expr::AllFields(_)
+            | Expr::Literal(_)
+            | Expr::Answer(_)
+            | Expr::Parameter(_)
+            | Expr::Default => Vec::new(),
+        }
+    };
 }
 
 impl Expr {
@@ -231,41 +255,12 @@ impl Expr {
     /// The expressions within it, one level down.
     #[must_use]
     pub fn operands(&self) -> Vec<&Self> {
-        match self {
-            Self::Field(_)
-            | Self::Item(_)
-            | Self::AllFields(_)
-            | Self::Literal(_)
-            | Self::Answer(_)
-            | Self::Parameter(_)
-            | Self::Default => Vec::new(),
-            Self::Aggregate { operand, order, .. } => {
-                operand.iter().map(|o| &**o).chain(order.iter().map(|key| &key.expr)).collect()
-            }
-            Self::Subquery { operand, .. } => operand.iter().map(|o| &**o).collect(),
-            Self::Apply(_, operands) | Self::Call(_, operands) => operands.iter().collect(),
-            Self::Cast(operand, _) => vec![operand],
-        }
+        operands_of!(self, iter)
     }
 
     /// The expressions within it, one level down.
     pub fn operands_mut(&mut self) -> Vec<&mut Self> {
-        match self {
-            Self::Field(_)
-            | Self::Item(_)
-            | Self::AllFields(_)
-            | Self::Literal(_)
-            | Self::Answer(_)
-            | Self::Parameter(_)
-            | Self::Default => Vec::new(),
-            Self::Aggregate { operand, order, .. } => {
-                let keys = order.iter_mut().map(|key| &mut key.expr);
-                operand.iter_mut().map(|o| &mut **o).chain(keys).collect()
-            }
-            Self::Subquery { operand, .. } => operand.iter_mut().map(|o| &mut **o).collect(),
-            Self::Apply(_, operands) | Self::Call(_, operands) => operands.iter_mut().collect(),
-            Self::Cast(operand, _) => vec![operand],
-        }
+        operands_of!(self, iter_mut mut)
     }
 
     /// Adds the names of the fields that it reads, those in queries within it left out.

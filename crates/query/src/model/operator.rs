@@ -3,68 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What an expression applies to its operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Operator {
-    /// Sum; a date and days; a timestamp and microseconds.
-    Add,
-    /// Difference; a date and days, a timestamp and microseconds; days between dates,
-    /// microseconds between timestamps.
-    Subtract,
-    /// Product.
-    Multiply,
-    /// Quotient: of integers truncated towards zero, by zero NULL.
-    Divide,
-    /// Remainder, with the sign of the dividend; by zero NULL.
-    Remainder,
-    /// The operands as text one after another, or bytes; NULL when one is.
-    Concat,
-    /// Minus one operand.
-    Negate,
-    /// Equal.
-    Eq,
-    /// Not equal.
-    Neq,
-    /// Less.
-    Lt,
-    /// Less or equal.
-    Lte,
-    /// Greater.
-    Gt,
-    /// Greater or equal.
-    Gte,
-    /// All of the operands.
-    And,
-    /// Any of the operands.
-    Or,
-    /// The opposite.
-    Not,
-    /// The first operand equals one of the others.
-    In,
-    /// The first operand equals none of the others.
-    NotIn,
-    /// The first operand lies between the others, both included.
-    Between,
-    /// The first operand does not lie between the others.
-    NotBetween,
-    /// Text matches a pattern (`%` any run, `_` one character); the third operand is the escape.
-    Like,
-    /// Text does not match a pattern.
-    NotLike,
-    /// Like [`Operator::Like`], letters compared without case.
-    Ilike,
-    /// Like [`Operator::NotLike`], letters compared without case.
-    NotIlike,
-    /// The operand is NULL.
-    IsNull,
-    /// The operand is not NULL.
-    IsNotNull,
-    /// Operands are condition, value, condition, value, …, and last the value otherwise.
-    Case,
-}
-
 /// How an operator is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -120,60 +58,102 @@ pub struct Entry {
 
 const MANY: usize = 65_536;
 
-const fn entry(
-    operator: Operator,
-    name: &'static str,
-    symbol: &'static str,
-    form: Form,
-    operands: (usize, usize),
-    typing: Typing,
-) -> Entry {
-    let (operands_min, operands_max) = operands;
-    Entry { operator, name, symbol, form, operands_min, operands_max, typing }
+macro_rules! operators {
+    ($(
+        $(#[$about:meta])*
+        $operator:ident = $name:literal $symbol:literal, $form:ident $(($binds:literal))?,
+            $least:literal ..= $most:tt $typing:ident;
+    )*) => {
+        /// What an expression applies to its operands.
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+        )]
+        #[serde(rename_all = "snake_case")]
+        #[non_exhaustive]
+        pub enum Operator {
+            $($(#[$about])* $operator,)*
+        }
+
+        impl Operator {
+            /// The operator's line in the table.
+            #[must_use]
+            pub const fn entry(self) -> &'static Entry {
+                match self {$(
+                    Self::$operator => {
+                        const ENTRY: &Entry = &Entry {
+                            operator: Operator::$operator,
+                            name: $name,
+                            symbol: $symbol,
+                            form: Form::$form $(($binds))?,
+                            operands_min: $least,
+                            operands_max: $most,
+                            typing: Typing::$typing,
+                        };
+                        ENTRY
+                    }
+                )*}
+            }
+        }
+
+        /// Every operator.
+        pub const OPERATORS: &[Entry] = &[$(*Operator::$operator.entry()),*];
+    };
 }
 
-/// Every operator.
-pub const OPERATORS: &[Entry] = &{
-    use Form::{Infix, Predicate, Prefix};
-    use Operator as O;
-    use Typing::{Arithmetic, Comparison, Logic, Pattern};
-    [
-        entry(O::Add, "add", "+", Infix(5), (2, 2), Arithmetic),
-        entry(O::Subtract, "subtract", "-", Infix(5), (2, 2), Arithmetic),
-        entry(O::Multiply, "multiply", "*", Infix(6), (2, 2), Arithmetic),
-        entry(O::Divide, "divide", "/", Infix(6), (2, 2), Arithmetic),
-        entry(O::Remainder, "remainder", "%", Infix(6), (2, 2), Arithmetic),
-        entry(O::Concat, "concat", "||", Infix(6), (2, 2), Typing::Text),
-        entry(O::Negate, "negate", "-", Prefix(7), (1, 1), Typing::Number),
-        entry(O::Eq, "eq", "=", Infix(4), (2, 2), Comparison),
-        entry(O::Neq, "neq", "<>", Infix(4), (2, 2), Comparison),
-        entry(O::Lt, "lt", "<", Infix(4), (2, 2), Comparison),
-        entry(O::Lte, "lte", "<=", Infix(4), (2, 2), Comparison),
-        entry(O::Gt, "gt", ">", Infix(4), (2, 2), Comparison),
-        entry(O::Gte, "gte", ">=", Infix(4), (2, 2), Comparison),
-        entry(O::And, "and", "AND", Infix(2), (1, MANY), Logic),
-        entry(O::Or, "or", "OR", Infix(1), (1, MANY), Logic),
-        entry(O::Not, "not", "NOT", Prefix(3), (1, 1), Logic),
-        entry(O::In, "in", "IN", Predicate, (1, MANY), Comparison),
-        entry(O::NotIn, "not_in", "NOT IN", Predicate, (1, MANY), Comparison),
-        entry(O::Between, "between", "BETWEEN", Predicate, (3, 3), Comparison),
-        entry(O::NotBetween, "not_between", "NOT BETWEEN", Predicate, (3, 3), Comparison),
-        entry(O::Like, "like", "LIKE", Predicate, (2, 3), Pattern),
-        entry(O::NotLike, "not_like", "NOT LIKE", Predicate, (2, 3), Pattern),
-        entry(O::Ilike, "ilike", "ILIKE", Predicate, (2, 3), Pattern),
-        entry(O::NotIlike, "not_ilike", "NOT ILIKE", Predicate, (2, 3), Pattern),
-        entry(O::IsNull, "is_null", "IS NULL", Predicate, (1, 1), Typing::Any),
-        entry(O::IsNotNull, "is_not_null", "IS NOT NULL", Predicate, (1, 1), Typing::Any),
-        entry(O::Case, "case", "CASE", Form::Case, (2, MANY), Typing::Case),
-    ]
-};
-
-impl Operator {
-    /// The operator's line in the table.
-    #[must_use]
-    pub fn entry(self) -> &'static Entry {
-        const FALLBACK: Entry =
-            entry(Operator::Eq, "unknown", "?", Form::Predicate, (0, 0), Typing::Any);
-        OPERATORS.iter().find(|e| e.operator == self).unwrap_or(&FALLBACK)
-    }
+operators! {
+    /// Sum; a date and days; a timestamp and microseconds.
+    Add = "add" "+", Infix(5), 2..=2 Arithmetic;
+    /// Difference; a date and days, a timestamp and microseconds; days between dates,
+    /// microseconds between timestamps.
+    Subtract = "subtract" "-", Infix(5), 2..=2 Arithmetic;
+    /// Product.
+    Multiply = "multiply" "*", Infix(6), 2..=2 Arithmetic;
+    /// Quotient: of integers truncated towards zero, by zero NULL.
+    Divide = "divide" "/", Infix(6), 2..=2 Arithmetic;
+    /// Remainder, with the sign of the dividend; by zero NULL.
+    Remainder = "remainder" "%", Infix(6), 2..=2 Arithmetic;
+    /// The operands as text one after another, or bytes; NULL when one is.
+    Concat = "concat" "||", Infix(6), 2..=2 Text;
+    /// Minus one operand.
+    Negate = "negate" "-", Prefix(7), 1..=1 Number;
+    /// Equal.
+    Eq = "eq" "=", Infix(4), 2..=2 Comparison;
+    /// Not equal.
+    Neq = "neq" "<>", Infix(4), 2..=2 Comparison;
+    /// Less.
+    Lt = "lt" "<", Infix(4), 2..=2 Comparison;
+    /// Less or equal.
+    Lte = "lte" "<=", Infix(4), 2..=2 Comparison;
+    /// Greater.
+    Gt = "gt" ">", Infix(4), 2..=2 Comparison;
+    /// Greater or equal.
+    Gte = "gte" ">=", Infix(4), 2..=2 Comparison;
+    /// All of the operands.
+    And = "and" "AND", Infix(2), 1..=MANY Logic;
+    /// Any of the operands.
+    Or = "or" "OR", Infix(1), 1..=MANY Logic;
+    /// The opposite.
+    Not = "not" "NOT", Prefix(3), 1..=1 Logic;
+    /// The first operand equals one of the others.
+    In = "in" "IN", Predicate, 1..=MANY Comparison;
+    /// The first operand equals none of the others.
+    NotIn = "not_in" "NOT IN", Predicate, 1..=MANY Comparison;
+    /// The first operand lies between the others, both included.
+    Between = "between" "BETWEEN", Predicate, 3..=3 Comparison;
+    /// The first operand does not lie between the others.
+    NotBetween = "not_between" "NOT BETWEEN", Predicate, 3..=3 Comparison;
+    /// Text matches a pattern (`%` any run, `_` one character); the third operand is the escape.
+    Like = "like" "LIKE", Predicate, 2..=3 Pattern;
+    /// Text does not match a pattern.
+    NotLike = "not_like" "NOT LIKE", Predicate, 2..=3 Pattern;
+    /// Like [`Operator::Like`], letters compared without case.
+    Ilike = "ilike" "ILIKE", Predicate, 2..=3 Pattern;
+    /// Like [`Operator::NotLike`], letters compared without case.
+    NotIlike = "not_ilike" "NOT ILIKE", Predicate, 2..=3 Pattern;
+    /// The operand is NULL.
+    IsNull = "is_null" "IS NULL", Predicate, 1..=1 Any;
+    /// The operand is not NULL.
+    IsNotNull = "is_not_null" "IS NOT NULL", Predicate, 1..=1 Any;
+    /// Operands are condition, value, condition, value, …, and last the value otherwise.
+    Case = "case" "CASE", Case, 2..=MANY Case;
 }

@@ -23,20 +23,26 @@ pub(super) enum ValueForm {
     Ipv6([u8; 16]),
     Enum(Vec<u8>),
     Json(#[serde(with = "json_text")] Vec<u8>),
-    Decimal(#[serde(with = "decimal_text")] Decimal),
+    Decimal(#[serde(with = "text")] Decimal),
 }
 
-/// Decimals as they are written.
-mod decimal_text {
-    use esker_format::Decimal;
+/// What is written and read as text, as it is written.
+pub(super) mod text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(v: &Decimal, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(v: &impl Display, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(v)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Decimal, D::Error> {
+    pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
         let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
         text.parse().map_err(D::Error::custom)
     }
@@ -55,21 +61,5 @@ mod json_text {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
         parse(&text).map_err(D::Error::custom)
-    }
-}
-
-/// Types by their names.
-pub(super) mod type_name {
-    use esker_format::DataType;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(v: &DataType, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(v)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<DataType, D::Error> {
-        let name = <std::borrow::Cow<'de, str>>::deserialize(from)?;
-        name.parse().map_err(D::Error::custom)
     }
 }
