@@ -48,6 +48,7 @@ mod slate;
 mod timing;
 mod transactions;
 mod update_operators;
+mod user_rows;
 mod whitedb;
 mod workloads;
 mod ycsb;

@@ -1,6 +1,6 @@
 //! Users: a key and 13 fields, some 340 bytes of JSON.
 
-use esker_query::testing::users;
+use crate::user_rows as users;
 
 use super::table::{Member, Rows, Values};
 

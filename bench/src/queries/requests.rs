@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use crate::user_rows as users;
 use esker::{Durability, Options};
-use esker_query::testing::users;
 
 use super::users::indexes;
 use crate::Result;

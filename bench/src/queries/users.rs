@@ -3,8 +3,8 @@
 
 use std::time::Instant;
 
+use crate::user_rows as users;
 use esker::{BackupOptions, Batch, DataType, Database, NewIndex, Options, Schema, Snapshot, Value};
-use esker_query::testing::users;
 
 use super::question::Expected;
 use crate::Result;

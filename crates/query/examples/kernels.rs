@@ -1,7 +1,7 @@
 //! Measures kernels on one core against what a bare loop over the same memory reaches.
 //!
 //! `cargo run --release -p esker-query --example kernels [millions of rows [part of a query]]`
-#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -9,9 +9,12 @@ use std::time::Duration;
 
 use esker_format::{Batch, Column, DataType, Schema, Values, VariableValues};
 use esker_query::model::{Aggregate, Expr, Operator, Query};
-use esker_query::testing::{Encoding, Layout, MemorySource};
 use esker_query::{Options, execute};
 use esker_vfs::{Clock, Environment, Event, Task, TaskHandle, Tasks};
+
+#[path = "../tests/memory_source/mod.rs"]
+mod memory_source;
+use memory_source::{Encoding, Layout, MemorySource};
 
 /// One thread.
 #[derive(Debug)]

@@ -16,7 +16,6 @@
 //! | `access_path` | which rows are looked at: all, or those that sorted runs name |
 //! | `logical` | joins and subqueries: from several tables to the one source that the rest reads |
 //! | `exec` | scanning, filtering, grouping, ordering |
-//! | [`testing`] | a source in memory, in every encoding, for tests |
 //!
 //! A query reads a [`Source`] and runs with [`Options`]: see [`execute`], [`stream`], [`scan`] and
 //! [`explain`]; [`plan`] tells what they would do.
@@ -62,10 +61,15 @@ mod result;
 mod run;
 mod source;
 mod temporary_file;
-#[doc(hidden)]
-pub mod testing;
+#[cfg(test)]
+#[path = "../tests/memory_source/mod.rs"]
+mod testing;
 #[cfg(test)]
 mod tests;
+
+/// What tests share names this crate, whether they are within it or not.
+#[cfg(test)]
+extern crate self as esker_query;
 
 pub use crate::exec::spill::{TEMPORARY_PREFIX, TemporaryFiles};
 pub use crate::source::one_row::OneRow;

@@ -35,7 +35,6 @@ const ORDERS: &[(&str, &[&str])] = &[(
         "json",
         "cursor",
         "page",
-        "testing",
     ],
 )];
 

@@ -80,6 +80,8 @@ mod update_many;
 mod update_operator_bugs;
 mod update_operators;
 mod update_operators_model;
+#[path = "../../../../bench/src/user_rows.rs"]
+mod user_rows;
 mod waiting;
 
 /// True when databases in memory are on a simulated disk: see `cargo xtask ci test-stores`.

@@ -10,10 +10,10 @@
     reason = "tests fail by panicking"
 )]
 
+use crate::user_rows as users;
 use esker::{Batch, Database, Options, Value};
 use esker_query::json::JsonQuery;
 use esker_query::model::{Expr, Query};
-use esker_query::testing::users;
 use serde_json::Value as Json;
 
 const USERS: i64 = 100_000;

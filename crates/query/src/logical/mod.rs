@@ -113,37 +113,34 @@ impl<'a> Scope<'a> {
 /// A query over any tables, with what it reads made ready: its joins and subqueries have run.
 ///
 /// ```
-/// use esker_format::{Batch, DataType, Schema, Value};
+/// use esker_format::Value;
 /// use esker_query::model::{Expr, Join, JoinKind, Operator, Query, Relation};
-/// use esker_query::testing::{Layout, MemorySource};
-/// use esker_query::{Error, Options, Resolved, Source, Tables};
+/// use esker_query::{Error, OneRow, Options, Resolved, Source, Tables};
 ///
-/// struct One(MemorySource);
+/// struct One(OneRow);
 ///
 /// impl Tables for One {
 ///     fn table(&self, name: &str) -> esker_query::Result<&dyn Source> {
 ///         match name {
-///             "people" => Ok(&self.0),
+///             "one" => Ok(&self.0),
 ///             _ => Err(Error::invalid(format!("no table {name:?}"))),
 ///         }
 ///     }
 /// }
 ///
-/// let schema = Schema::builder().field("id", DataType::I64).field("boss", DataType::I64).build()?;
-/// let mut batch = Batch::empty(&schema);
-/// for (id, boss) in [(1i64, 1i64), (2, 1), (3, 2)] {
-///     batch.push_row(&schema, &[id.into(), boss.into()])?;
-/// }
-/// let people = One(MemorySource::new(schema).with_part(&batch, &Layout::default()));
-/// let same = Expr::field("p.boss").binary(Operator::Eq, Expr::field("b.id"));
-/// let mut query = Query::table("people").aliased("p");
-/// query.joins.push(Join::on(JoinKind::Inner, Relation::table("people").aliased("b"), same));
-/// query.select(Expr::field("p.id")).select(Expr::field("b.boss"));
+/// let relation = |id: i64, name: &str| {
+///     let mut query = Query::table("one");
+///     query.select_as(Expr::literal(id), "id");
+///     Relation::query(query, name)
+/// };
+/// let next = Expr::field("a.id").binary(Operator::Lt, Expr::field("b.id"));
+/// let mut query = Query::from(relation(1, "a"));
+/// query.joins.push(Join::on(JoinKind::Inner, relation(2, "b"), next));
+/// query.select(Expr::field("a.id")).select(Expr::field("b.id"));
 /// let options = Options::new(&esker_vfs::Environment::os());
-/// let answer = Resolved::run(&query, &people, &options)?.execute()?;
-/// let row = |a: i64, b: i64| [Value::Int(a), Value::Int(b)];
-/// assert_eq!(answer.to_rows(), [row(1, 1), row(2, 1), row(3, 1)]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// let answer = Resolved::run(&query, &One(OneRow::new()), &options)?.execute()?;
+/// assert_eq!(answer.to_rows(), [[Value::Int(1), Value::Int(2)]]);
+/// # Ok::<(), Error>(())
 /// ```
 pub struct Resolved<'a> {
     query: Query,

@@ -4,8 +4,8 @@
 #![allow(clippy::cast_possible_truncation, reason = "tests fail by panicking")]
 
 use crate::generate::Dice;
+use crate::memory_source::{Encoding, Layout, MemorySource, NullForm, RunLayout};
 use esker_format::Value;
-use esker_query::testing::{Encoding, Layout, MemorySource, NullForm, RunLayout};
 use esker_query::{ErrorKind, IndexUse, Options, Query, execute};
 use esker_vfs::Environment;
 use proptest::prelude::*;

@@ -7,12 +7,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::looks::Looks;
+use crate::memory_source::{Layout, MemorySource};
 use esker_format::{Batch, DataType, Schema, Value, json};
 use esker_query::model::{
     Aggregate, Expr, FUNCTIONS, Family, Function as F, FunctionEntry, Makes, OperandKind as P,
     Operator, Outcome, SelectItem,
 };
-use esker_query::testing::{Layout, MemorySource};
 use esker_query::{Error, ErrorKind, Options, Query, execute};
 use esker_vfs::{Clock, Environment};
 

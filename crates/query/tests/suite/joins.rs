@@ -8,10 +8,10 @@
 
 use std::ops::ControlFlow;
 
+use crate::memory_source::{Encoding, Layout, MemorySource};
 use esker_format::decimal::Decimal;
 use esker_format::{Batch, DataType, Schema, Value};
 use esker_query::model::{Expr, Join, JoinKind, Operator, OrderBy, Query, Relation};
-use esker_query::testing::{Encoding, Layout, MemorySource};
 use esker_query::{Error, ErrorKind, Options, Resolved, Result, Source, Tables, TemporaryFiles};
 use esker_vfs::Environment;
 

@@ -19,6 +19,8 @@ mod generate;
 mod joins;
 mod looks;
 mod many_groups;
+#[path = "../memory_source/mod.rs"]
+mod memory_source;
 mod naive;
 mod sorted_rows;
 mod spilling;

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::memory_source::{Layout, MemorySource};
 use esker_format::{Batch, DataType, Schema, Value};
 use esker_query::model::{Aggregate, Expr, SelectItem};
-use esker_query::testing::{Layout, MemorySource};
 use esker_query::{Options, Query, execute};
 use esker_vfs::Environment;
 

@@ -2,9 +2,9 @@
 //! they are stored as.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
+use crate::memory_source::{Encoding, Layout, MemorySource, NullForm};
 use esker_format::{Batch, DataType, Decimal, Schema, Value};
 use esker_query::model::{Expr, OrderBy};
-use esker_query::testing::{Encoding, Layout, MemorySource, NullForm};
 use esker_query::{Options, Query, execute};
 use esker_vfs::Environment;
 

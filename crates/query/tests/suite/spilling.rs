@@ -7,9 +7,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use crate::generate::Dice;
+use crate::memory_source::{Layout, MemorySource};
 use esker_format::{Batch, DataType, Schema, Value};
 use esker_query::model::{Aggregate, Expr, Operator, OrderBy, SelectItem};
-use esker_query::testing::{Layout, MemorySource};
 use esker_query::{ErrorKind, Options, Query, Source, TemporaryFiles, stream};
 use esker_vfs::Environment;
 use proptest::prelude::*;

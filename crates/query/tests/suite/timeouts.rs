@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::looks::Looks;
+use crate::memory_source::{Layout, MemorySource, RunLayout};
 use esker_format::{Batch, DataType, Schema};
 use esker_query::model::{Expr, Join, JoinKind, Operator, OrderBy, Relation, SelectItem};
-use esker_query::testing::{Layout, MemorySource, RunLayout};
 use esker_query::{ErrorKind, IndexUse, Options, Query, Resolved, Source, Tables, execute};
 use esker_vfs::{Clock, Environment};
 

@@ -2,9 +2,9 @@
 //! order, and few are looked at.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use crate::memory_source::{Layout, MemorySource, RunLayout};
 use esker_format::{Batch, DataType, Schema, Value};
 use esker_query::model::{Expr, Operator, OrderBy};
-use esker_query::testing::{Layout, MemorySource, RunLayout};
 use esker_query::{IndexUse, Options, Query, execute};
 use esker_vfs::Environment;
 

@@ -2,9 +2,9 @@
 //! them: what a scan finds, in its order, and few rows are looked at.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
+use crate::memory_source::{Layout, MemorySource};
 use esker_format::{Batch, DataType, Schema, Value};
 use esker_query::model::{Aggregate, Expr, Operator, OrderBy, SelectItem};
-use esker_query::testing::{Layout, MemorySource};
 use esker_query::{IndexUse, Options, Query, Reading, execute, explain};
 use esker_vfs::Environment;
 

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+use crate::memory_source::{Encoding, Layout, MemorySource};
 use esker_format::{Batch, DataType, Schema, Value};
-use esker_query::testing::{Encoding, Layout, MemorySource};
 use esker_query::{Options, execute};
 use esker_vfs::Environment;
 

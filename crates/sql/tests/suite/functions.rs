@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use crate::memory_source::{Encoding, Layout, MemorySource};
 use esker_format::{Batch, DataType, Schema, Value};
 use esker_query::model::FUNCTIONS;
-use esker_query::testing::{Encoding, Layout, MemorySource};
 use esker_query::{Options, execute};
 use esker_vfs::Environment;
 

@@ -23,6 +23,8 @@ mod key_lookups;
 mod key_order;
 mod lengths;
 mod limits;
+#[path = "../../../query/tests/memory_source/mod.rs"]
+mod memory_source;
 mod nesting;
 mod offsets;
 mod operators;

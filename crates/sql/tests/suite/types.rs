@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+use crate::memory_source::{Encoding, Layout, MemorySource};
 use esker_format::text::parse_value;
 use esker_format::{Batch, Labels, Schema, Value};
-use esker_query::testing::{Encoding, Layout, MemorySource};
 use esker_query::{Options, execute};
 use esker_vfs::Environment;
 

@@ -3,7 +3,6 @@
 
 mod encoded;
 mod run;
-pub mod users;
 
 use std::ops::Range;
 
@@ -12,8 +11,8 @@ use esker_format::{Batch, ColumnSlice, Schema};
 pub use encoded::{Encoding, NullForm};
 pub use run::RunLayout;
 
-use crate::source::{Fragment, IndexRun, Source, Zone};
-use crate::{Error, Result, ZONE_ROWS};
+use esker_query::{Error, Fragment, IndexRun, Result, Source, ZONE_ROWS, Zone};
+
 use encoded::EncodedColumn;
 use run::MemoryRun;
 

@@ -2,7 +2,7 @@
 
 use esker_format::{DataType, Decimal, Schema, Value};
 
-use crate::Result;
+use esker_query::Result;
 
 const FIRST: [&str; 30] = [
     "alice", "bob", "carol", "dave", "eve", "frank", "grace", "hank", "iris", "jack", "kate",

@@ -8,8 +8,7 @@ use esker_format::order_key::key;
 use esker_format::{Batch, Value, ValueRef};
 
 use super::Layout;
-use crate::Result;
-use crate::source::{Entries, IndexRun, KeyRange};
+use esker_query::{Entries, IndexRun, KeyRange, Result};
 
 /// How a run of a part is laid out.
 #[derive(Clone, Debug)]

@@ -9,8 +9,7 @@ use esker_format::{
     Values, VariableValues, with_values,
 };
 
-use crate::ZONE_ROWS;
-use crate::source::Zone;
+use esker_query::{ZONE_ROWS, Zone};
 
 /// How columns are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
