@@ -1,10 +1,12 @@
 //! The tables as the engine knows them, behind the commit lock.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use esker_format::TableId;
 use esker_table::TableWriter;
 
+use crate::catalog::names::Names;
 use crate::{Error, ErrorKind, Result};
 
 /// One table, as the catalogue knows it.
@@ -15,6 +17,8 @@ pub(crate) struct TableEntry {
     pub sealed_through: u64,
     /// The newest commit of rows since the database was opened; 0 for none.
     pub changed_at: u64,
+    /// The newest commit that is known to have defined the table: its rows are of that schema.
+    pub defined_at: u64,
     /// The number of the table's index checkpoint file, 0 for none.
     pub index_file: u64,
     /// The segments that the file covers.
@@ -24,8 +28,9 @@ pub(crate) struct TableEntry {
 impl TableEntry {
     /// A table of which no file says anything yet.
     pub fn new(name: String, writer: TableWriter) -> Self {
-        let (sealed_through, changed_at, index_file, index_covers) = (0, 0, 0, Vec::new());
-        Self { name, writer, sealed_through, changed_at, index_file, index_covers }
+        let (sealed_through, changed_at, defined_at, index_file) = (0, 0, 0, 0);
+        let index_covers = Vec::new();
+        Self { name, writer, sealed_through, changed_at, defined_at, index_file, index_covers }
     }
 }
 
@@ -44,15 +49,29 @@ pub(crate) struct Catalogue {
 }
 
 impl Catalogue {
+    /// Without tables.
+    pub fn empty() -> Self {
+        Self {
+            tables: BTreeMap::new(),
+            next_table: 1,
+            checkpoint_number: 0,
+            checkpoint_commit: 0,
+            killed: 0,
+            closed: false,
+            broken: false,
+            scratch: esker_format::codec::Writer::new(),
+        }
+    }
+
+    /// The tables by name.
+    pub fn names(&self) -> Names {
+        let named = |entry: &TableEntry| (entry.name.clone(), Arc::clone(entry.writer.table()));
+        self.tables.values().map(named).collect()
+    }
+
     /// A table's entry, or an error saying that it has been dropped.
     pub fn entry(&mut self, id: TableId) -> Result<&mut TableEntry> {
         let gone = || Error::new(ErrorKind::NotFound, "the table has been dropped or truncated");
         self.tables.get_mut(&id).ok_or_else(gone)
-    }
-
-    /// Takes out a table that is there.
-    pub fn remove(&mut self, id: TableId) -> Result<TableEntry> {
-        let unknown = || Error::corrupt(format!("table {} is in no catalogue", id.0));
-        self.tables.remove(&id).ok_or_else(unknown)
     }
 }

@@ -111,13 +111,16 @@ impl Database {
     }
 
     pub(crate) fn open_with(options: Options, dir: &Path) -> Result<Self> {
-        let engine = Engine::open(options, dir)?;
-        Ok(Self { handle: Handle::new(engine) })
+        Ok(Self::of(Engine::open(options, dir)?))
+    }
+
+    /// A handle to an engine which has none.
+    pub(crate) fn of(engine: Arc<Engine>) -> Self {
+        Self { handle: Handle::new(engine) }
     }
 
     pub(crate) fn memory_with(options: Options) -> Result<Self> {
-        let engine = Engine::in_memory(options)?;
-        Ok(Self { handle: Handle::new(engine) })
+        Ok(Self::of(Engine::in_memory(options)?))
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {

@@ -129,6 +129,11 @@ impl Engine {
         self.next_row_group.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// No new group or segment gets a number up to this one.
+    pub fn note_row_group(&self, id: u64) {
+        self.next_row_group.fetch_max(id + 1, Ordering::Relaxed);
+    }
+
     /// A number that no transaction has had.
     pub fn new_transaction(&self) -> u64 {
         self.transactions.fetch_add(1, Ordering::Relaxed)
@@ -177,10 +182,9 @@ impl Engine {
         found.cloned().ok_or_else(|| no_table(name, names))
     }
 
-    /// Changes which tables there are from a commit on. Under the commit lock.
-    pub fn change_names(&self, commit: u64, change: impl FnOnce(&mut Names)) {
-        let oldest = self.oldest();
-        let changed = self.names.load().changed(commit, oldest, change);
+    /// From a commit on, readers find the tables of the catalogue. Under the commit lock.
+    pub fn publish_names(&self, commit: u64, catalogue: &Catalogue) {
+        let changed = self.names.load().changed(commit, self.oldest(), catalogue.names());
         self.names.store(Arc::new(changed));
     }
 

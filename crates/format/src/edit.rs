@@ -34,6 +34,13 @@ pub enum RowChange<'a> {
 }
 
 impl<'a> RowChange<'a> {
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> TableId {
+        let (Self::Put { table, .. } | Self::Delete { table, .. }) = self;
+        *table
+    }
+
     /// Appends the stored form of a put whose row `write` appends.
     pub fn encode_put(
         out: &mut Writer,

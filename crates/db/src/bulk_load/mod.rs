@@ -34,6 +34,7 @@ use esker_table::view::Forwarding;
 use esker_vfs::sync::Mutex;
 
 use super::{Error, ErrorKind, Result, Table};
+use crate::commit::apply::{LinkSegments, Own, Source};
 use crate::commit::conflict::refuse_other_schema;
 use crate::commit::fit::refuse_long_values;
 use crate::commit::journal::Ticket;
@@ -406,15 +407,18 @@ impl Load {
         let edit = Edit::Load { table, segments, next_row_id, replaced, superseded };
         refuse_long(&edit)?;
         let (shared, finished) = (&self.shared, &mut self.finished);
-        engine.commit_edit(&mut catalogue, purpose_of(&edit), &edit, |catalogue, commit| {
-            *finished = true;
-            catalogue.entry(table)?.changed_at = commit;
+        let link: &mut LinkSegments<'_> = &mut |_, _, commit| {
             shared.commit.store(commit, Ordering::Release);
             shared.core.add_live_rows(rows);
-            if let Some(replacing) = replacing {
+            if let Some(replacing) = &replacing {
                 replacing.mark_deleted(&shared.core, commit)?;
             }
             Ok(shared.expired.mark_deleted(&shared.core, commit)?)
+        };
+        engine.commit_edit(&mut catalogue, purpose_of(&edit), &edit, |catalogue, commit| {
+            *finished = true;
+            let own = Own { link: Some(link), ..Own::default() };
+            engine.apply(catalogue, commit, Some(&edit), Source::Own(own)).map(drop)
         })
     }
 

@@ -46,11 +46,9 @@ impl NameHistory {
         (past.len() < self.past.len()).then(|| Self { newest: Arc::clone(&self.newest), past })
     }
 
-    /// The tables once `commit` has changed them. What only readers before `oldest` see is
+    /// The tables once `commit` has made them these. What only readers before `oldest` see is
     /// forgotten.
-    pub fn changed(&self, commit: u64, oldest: u64, change: impl FnOnce(&mut Names)) -> Self {
-        let mut names = (*self.newest).clone();
-        change(&mut names);
+    pub fn changed(&self, commit: u64, oldest: u64, names: Names) -> Self {
         // default: nothing is to be forgotten
         let mut past = self.settled(oldest).map_or_else(|| self.past.clone(), |kept| kept.past);
         past.push((commit, Arc::clone(&self.newest)));
@@ -67,7 +65,7 @@ mod tests {
         let (mut history, mut versions) = (NameHistory::new(Names::new()), Vec::new());
         for commit in [3, 5, 9] {
             versions.push(Arc::clone(history.newest()));
-            history = history.changed(commit, 2, |_| ());
+            history = history.changed(commit, 2, Names::new());
         }
         versions.push(Arc::clone(history.newest()));
         let seen = |history: &NameHistory, commit: u64| {
@@ -78,7 +76,7 @@ mod tests {
             assert_eq!(seen(&history, commit), Some(version), "at commit {commit}");
         }
         // Nobody reads before 5 any more.
-        let history = history.changed(12, 5, |_| ());
+        let history = history.changed(12, 5, Names::new());
         assert_eq!([5, 8, 9, 11].map(|commit| seen(&history, commit)), [2, 2, 3, 3].map(Some));
         assert_eq!(history.past.len(), 2);
     }

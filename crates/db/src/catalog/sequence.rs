@@ -28,7 +28,6 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::shared_sequence::{AHEAD_MOST, Sequences, SharedSequence, no_sequence};
 use crate::catalogue::Catalogue;
 use crate::commit::journal::Ticket;
-use crate::commit::log_reserve::purpose_of;
 use crate::engine::Engine;
 use crate::{Database, Error, ErrorKind, Result};
 
@@ -150,7 +149,26 @@ impl Engine {
         Ok(())
     }
 
-    /// Changes which sequences there are. Under the commit lock.
+    /// A sequence is like this from now on: it is new, or others gave out its values. Under the
+    /// commit lock.
+    pub(crate) fn set_sequence(&self, name: &str, sequence: Sequence) {
+        match self.sequences.load().get(name) {
+            Some(known) => known.follow(sequence),
+            None => self.change_sequences(|sequences| {
+                sequences.insert(name.to_owned(), SharedSequence::new(sequence));
+            }),
+        }
+    }
+
+    /// A sequence is gone. Under the commit lock.
+    pub(crate) fn remove_sequence(&self, name: &str) {
+        if let Some(sequence) = self.sequences.load().get(name) {
+            sequence.state().dropped = true;
+            self.change_sequences(|sequences| drop(sequences.remove(name)));
+        }
+    }
+
+    /// Changes which sequences there are.
     fn change_sequences(&self, change: impl FnOnce(&mut Sequences)) {
         let mut sequences = (**self.sequences.load()).clone();
         change(&mut sequences);
@@ -253,12 +271,7 @@ impl Database {
                 return Err(Error::invalid(format!("at most {SEQUENCES_MAX} sequences")));
             }
             let edit = Edit::SetSequence { name: name.to_owned(), sequence };
-            engine.commit_edit(&mut catalogue, purpose_of(&edit), &edit, |_, _| {
-                engine.change_sequences(|sequences| {
-                    sequences.insert(name.to_owned(), SharedSequence::new(sequence));
-                });
-                Ok(())
-            })?
+            engine.commit_definition(&mut catalogue, &edit)?
         };
         engine.acknowledge(ticket)
     }
@@ -275,22 +288,15 @@ impl Database {
             let sequences = engine.sequences.load();
             let refused = match sequences.get(name) {
                 None => Err(no_sequence(name, &sequences)),
-                Some(sequence) => Engine::refuse_in_use(&catalogue, name).map(|()| sequence),
+                Some(_) => Engine::refuse_in_use(&catalogue, name),
             };
-            let sequence = match refused {
-                Ok(sequence) => sequence,
-                Err(e) => {
-                    drop(catalogue);
-                    engine.acknowledge_published()?;
-                    return Err(e);
-                }
-            };
+            if let Err(e) = refused {
+                drop(catalogue);
+                engine.acknowledge_published()?;
+                return Err(e);
+            }
             let edit = Edit::DropSequence { name: name.to_owned() };
-            engine.commit_edit(&mut catalogue, purpose_of(&edit), &edit, |_, _| {
-                sequence.state().dropped = true;
-                engine.change_sequences(|sequences| drop(sequences.remove(name)));
-                Ok(())
-            })?
+            engine.commit_definition(&mut catalogue, &edit)?
         };
         engine.acknowledge(ticket)
     }

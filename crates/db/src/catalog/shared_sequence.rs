@@ -47,6 +47,13 @@ impl SharedSequence {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// As a frame says of which others gave out the values: all that may be gone are. Under the
+    /// commit lock.
+    pub(super) fn follow(&self, logged: Sequence) {
+        let mut state = self.state();
+        (state.logged, state.given) = (logged, logged.given);
+    }
+
     /// As the newest frame says. Under the commit lock.
     pub fn logged(&self) -> Sequence {
         self.state().logged

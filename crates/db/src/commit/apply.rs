@@ -1,113 +1,264 @@
-//! Applying what has its number: definitions first, then rows.
+//! Applying a frame of the log: the one place that says what each kind of edit, and a change of a
+//! row, does to the catalogue and to the tables. Live commits come here once their frame has its
+//! number, recovery for each frame that survived.
+//!
+//! ```text
+//!  live commit:  stage ─► number ─► apply(edit, Source::Own)   rows are staged, segments are open
+//!  recovery:     frame ─► decode ─► apply(edit, Source::Log)   rows are found by their row ids and
+//!                                                              staged: see `stored_rows`
+//! ```
+//!
+//! Invariants:
+//! 1. Frames are applied in the order of their numbers, under the commit lock.
+//! 2. Applying a frame again, at once or after later frames, changes nothing that lasts: a table
+//!    that exists is not created, one that a later commit has defined is not altered, a sequence
+//!    has the value of the frame that came last, a row that is sealed or was changed by this commit
+//!    or a later one stays. So a state may be newer than the checkpoint that a replay begins with.
+//! 3. Rows come after the edits of their frame: they are of the schema that these define.
+//! 4. What cannot be applied whole is an error, and the catalogue takes no more commits.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-use esker_format::codec::Writer;
 use esker_format::edit::Edit;
+use esker_format::{Moment, Schema, TableId};
 use esker_log::sabotage::planted;
+use esker_table::table::UniqueKeys;
+use esker_table::view::View;
+use esker_table::{Table as TableCore, TableWriter};
 
-use crate::catalogue::Catalogue;
-use crate::commit::options::CommitOptions;
+use crate::Result;
+use crate::catalog::altered_rows::Entered;
+use crate::catalogue::{Catalogue, TableEntry};
+use crate::commit::definitions::NewDefinitions;
+use crate::commit::stored_rows::LoggedRows;
 use crate::commit::write_set::TableWrites;
 use crate::engine::Engine;
-use crate::{Error, Result};
+
+/// Makes the segments that an edit names those of its table.
+pub(crate) type LinkSegments<'a> = dyn FnMut(&mut Catalogue, &Edit, u64) -> Result<()> + 'a;
+
+/// Where a frame comes from.
+pub(crate) enum Source<'a, 'r> {
+    /// From this process, which has numbered it.
+    Own(Own<'a, 'r>),
+    /// From the log.
+    Log(LoggedRows<'a>),
+}
+
+/// What a process has of its frame beside what the log says.
+#[derive(Default)]
+pub(crate) struct Own<'a, 'r> {
+    /// Changes of rows that are staged.
+    pub writes: &'a [TableWrites<'r>],
+    /// What has been entered of tables that are created or altered.
+    pub definitions: Option<&'a NewDefinitions>,
+    /// Loads, seals and merges: the segments that this process has written.
+    pub link: Option<&'a mut LinkSegments<'a>>,
+}
+
+impl Source<'_, '_> {
+    fn definitions(&self) -> Option<&NewDefinitions> {
+        match self {
+            Self::Own(own) => own.definitions,
+            Self::Log(_) => None,
+        }
+    }
+}
 
 impl Engine {
-    /// Runs a commit with the new tables of some terms entered; when it comes to nothing they are
-    /// taken out again.
-    pub(crate) fn defining<R, E: From<Error>>(
+    /// Applies the frame of a commit; true when maintenance has work.
+    pub(crate) fn apply(
         &self,
         catalogue: &mut Catalogue,
-        commit_options: CommitOptions<'_>,
-        commit: impl FnOnce(&mut Catalogue) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        let Some(definitions) = commit_options.definitions else { return commit(catalogue) };
-        definitions.enter(self, catalogue)?;
-        let outcome = commit(catalogue);
-        let stays = planted("definitions_outlive_conflict");
-        if outcome.is_err() && !catalogue.broken && !stays {
-            definitions.leave(catalogue);
-        }
-        outcome
-    }
-
-    /// Makes new definitions real, once the frame has its number.
-    pub(crate) fn apply_definitions(
-        &self,
-        catalogue: &mut Catalogue,
-        commit_options: CommitOptions<'_>,
         commit: u64,
-    ) -> Result<()> {
-        let Some(definitions) = commit_options.definitions else { return Ok(()) };
-        definitions.apply(self, catalogue, commit)
-    }
-
-    /// What is left to do once new definitions are durable.
-    pub(crate) fn settle_definitions(self: &Arc<Self>, commit_options: CommitOptions<'_>) {
-        if let Some(definitions) = commit_options.definitions {
-            definitions.settle(self);
+        edit: Option<&Edit>,
+        mut source: Source<'_, '_>,
+    ) -> Result<bool> {
+        if let Some(edit) = edit {
+            self.apply_edit(catalogue, commit, edit, &mut source)?;
+            if source.definitions().is_some() {
+                self.publish_names(commit, catalogue);
+                self.recount_frozen(catalogue);
+            }
+        }
+        match source {
+            Source::Own(own) => self.apply_rows(catalogue, commit, own.writes),
+            Source::Log(mut logged) => {
+                let writes = self.stage_logged(catalogue, commit, &mut logged)?;
+                self.apply_rows(catalogue, commit, &writes)
+            }
         }
     }
 
-    /// Appends the changes of rows as they are in the log; nothing in a memory database.
-    pub(crate) fn encode_rows(
+    fn apply_edit(
         &self,
-        out: &mut Writer,
-        writes: &[TableWrites<'_>],
-        options: CommitOptions<'_>,
+        catalogue: &mut Catalogue,
+        commit: u64,
+        edit: &Edit,
+        source: &mut Source<'_, '_>,
     ) -> Result<()> {
-        let one_only = planted("batch_frame_has_one_table");
-        // default: a planted bug
-        let named = if one_only { writes.get(..1).unwrap_or_default() } else { writes };
-        for TableWrites { current, staged, .. } in named.iter().filter(|_| self.is_durable()) {
-            let schema = match planted("rows_logged_by_old_schema") {
-                true => options.schema_before(current),
-                false => &current.schema,
-            };
-            staged.encode(out, current.core.id(), schema)?;
+        match edit {
+            Edit::CreateTable { table, name, schema } => {
+                self.create(catalogue, commit, (*table, name, schema), source)?;
+            }
+            Edit::AlterTable { table, name, schema } => {
+                self.alter(catalogue, commit, (*table, name, schema), source)?;
+            }
+            Edit::TruncateTable { table, replacement } => {
+                if let Some(old) = catalogue.tables.remove(table) {
+                    let (core, schema) = (old.writer.table(), old.writer.table().schema());
+                    let new = (*replacement, old.name.as_str(), &*schema);
+                    core.set_successor(self.create(catalogue, commit, new, source)?);
+                    forget_early(core, planted("truncate_before_durable"));
+                }
+            }
+            Edit::DropTable { table } => {
+                if let Some(old) = catalogue.tables.remove(table) {
+                    old.writer.table().set_dropped();
+                    forget_early(old.writer.table(), planted("drop_before_durable"));
+                }
+            }
+            Edit::SetSequence { name, sequence } => self.set_sequence(name, *sequence),
+            Edit::DropSequence { name } => self.remove_sequence(name),
+            Edit::Load { table, next_row_id, .. } => {
+                if let Some(entry) = catalogue.tables.get_mut(table) {
+                    next_row_id.checked_sub(1).inspect(|last| entry.writer.note_row_id(*last));
+                    entry.changed_at = commit;
+                }
+                self.link_segments(catalogue, commit, edit, source)?;
+            }
+            Edit::Seal { table, through, .. } => {
+                if let Some(entry) = catalogue.tables.get_mut(table) {
+                    entry.sealed_through = entry.sealed_through.max(*through);
+                }
+                self.link_segments(catalogue, commit, edit, source)?;
+            }
+            Edit::Merge { .. } => self.link_segments(catalogue, commit, edit, source)?,
+            Edit::Checkpoint { commit, .. } => {
+                catalogue.checkpoint_commit = catalogue.checkpoint_commit.max(*commit);
+            }
+            // It tells an opening how time goes on.
+            Edit::Clock(_) => {}
+            Edit::Atomic { edits, .. } => {
+                let mut edits = edits.iter();
+                edits.try_for_each(|edit| self.apply_edit(catalogue, commit, edit, source))?;
+            }
         }
         Ok(())
     }
 
-    /// Freezes open groups without room for the rows that are put; true when there were some.
-    pub(crate) fn make_room_for(
+    /// A table is there from this commit on. Its maker has entered it before.
+    fn create(
         &self,
         catalogue: &mut Catalogue,
-        parts: &[TableWrites<'_>],
+        commit: u64,
+        (id, name, schema): (TableId, &str, &Schema),
+        source: &mut Source<'_, '_>,
+    ) -> Result<Arc<TableCore>> {
+        catalogue.next_table = catalogue.next_table.max(id.0 + 1);
+        if !catalogue.tables.contains_key(&id) {
+            let core = self.new_table(id, name, schema.clone())?;
+            let mut entry = TableEntry::new(name.to_owned(), TableWriter::new(core, 1));
+            if let Source::Log(logged) = source {
+                (logged.on_created)(&mut entry)?;
+            }
+            catalogue.tables.insert(id, entry);
+        }
+        let entry = catalogue.entry(id)?;
+        entry.defined_at = entry.defined_at.max(commit);
+        entry.writer.table().set_created_at(commit);
+        Ok(Arc::clone(entry.writer.table()))
+    }
+
+    /// A table has this name and this schema from this commit on.
+    fn alter(
+        &self,
+        catalogue: &mut Catalogue,
+        commit: u64,
+        (id, name, schema): (TableId, &str, &Schema),
+        source: &Source<'_, '_>,
+    ) -> Result<()> {
+        let is_newest = |entry: &&mut TableEntry| entry.defined_at <= commit;
+        let Some(entry) = catalogue.tables.get_mut(&id).filter(is_newest) else { return Ok(()) };
+        entry.defined_at = commit;
+        let core = Arc::clone(entry.writer.table());
+        if *core.schema() != *schema {
+            let own = source.definitions().and_then(|new| new.altered(id));
+            let (schema, entered) = match own {
+                Some(own) => {
+                    // default: a panic leaves what is locked as it was, or whole
+                    let mut rows = own.rows.lock().unwrap_or_else(PoisonError::into_inner);
+                    (Arc::clone(&own.after.schema), rows.take_entered())
+                }
+                None => {
+                    let uniques = self.empty_uniques(&core, schema)?;
+                    (Arc::new(schema.clone()), Entered { uniques, standing: None })
+                }
+            };
+            // Where rows expire by the same field as before it does not matter when that is.
+            // default: as said above
+            let now = entered.standing.as_ref().map_or(Moment::LAST, |standing| standing.now());
+            entry.writer.alter(schema, &entered.uniques, (commit, now))?;
+        }
+        if entry.name != name {
+            name.clone_into(&mut entry.name);
+            core.rename(name);
+        }
+        Ok(())
+    }
+
+    /// The unique indexes that a schema has in addition, without entries: who takes commits enters
+    /// the rows there are before.
+    fn empty_uniques(&self, core: &TableCore, schema: &Schema) -> Result<Vec<Arc<UniqueKeys>>> {
+        let known = core.uniques();
+        let is_new = |id| known.iter().all(|keys| keys.index().id != id);
+        let new = schema.unique_indexes().filter(|index| is_new(index.id));
+        new.map(|index| Ok(Arc::new(UniqueKeys::new(index.clone(), &self.arena)?))).collect()
+    }
+
+    /// The segments of an edit are those of its table. Whoever reads the log has linked those that
+    /// are still there: what is left is which rows a load ends.
+    fn link_segments(
+        &self,
+        catalogue: &mut Catalogue,
+        commit: u64,
+        edit: &Edit,
+        source: &mut Source<'_, '_>,
+    ) -> Result<()> {
+        match source {
+            Source::Own(Own { link: Some(link), .. }) => link(catalogue, edit, commit),
+            Source::Own(_) => Ok(()),
+            Source::Log(logged) => {
+                let writes = self.stage_ended(catalogue, commit, edit, logged)?;
+                self.apply_rows(catalogue, commit, writes.as_slice()).map(drop)
+            }
+        }
+    }
+
+    /// Applies changes of rows that are staged; those of one table go to one group, so that sealing
+    /// "through this commit" is exact.
+    pub(super) fn apply_rows(
+        &self,
+        catalogue: &mut Catalogue,
+        commit: u64,
+        writes: &[TableWrites<'_>],
     ) -> Result<bool> {
         let mut has_frozen = false;
-        for part in parts {
-            let entry = catalogue.entry(part.current.core.id())?;
-            has_frozen |= self.freeze_if_full(entry, part.staged.put_count());
+        for writes in writes.iter().filter(|writes| !writes.is_empty()) {
+            let entry = catalogue.entry(writes.current.core.id())?;
+            has_frozen |= self.freeze_if_full(entry, writes.staged.put_count());
+            writes.staged.apply(&mut entry.writer, commit, &mut || self.new_row_group())?;
+            entry.changed_at = commit;
+            has_frozen |= self.freeze_if_full(entry, 0);
         }
         Ok(has_frozen)
     }
-
-    /// Applies changes of rows that have their number; true when maintenance has work.
-    pub(crate) fn apply_rows(
-        &self,
-        catalogue: &mut Catalogue,
-        parts: &[TableWrites<'_>],
-        commit: u64,
-    ) -> Result<bool> {
-        let mut is_full = false;
-        for part in parts.iter().filter(|part| !part.is_empty()) {
-            let entry = catalogue.entry(part.current.core.id())?;
-            part.staged.apply(&mut entry.writer, commit, &mut || self.new_row_group())?;
-            entry.changed_at = commit;
-            is_full |= self.freeze_if_full(entry, 0);
-        }
-        Ok(is_full)
-    }
 }
 
-/// One edit of all of these, and of changes of rows.
-pub(crate) fn together(mut edits: Vec<Edit>, rows: Vec<u8>) -> Edit {
-    match edits.pop() {
-        Some(only) if edits.is_empty() && rows.is_empty() => only,
-        last => {
-            edits.extend(last);
-            Edit::Atomic { edits, rows }
-        }
+/// A bug to plant: the rows of a table go before that is durable.
+fn forget_early(core: &TableCore, is_planted: bool) {
+    if is_planted {
+        core.view().segments().for_each(|segment| segment.mark_for_deletion());
+        core.set_view(View::empty(core.schema()));
     }
 }

@@ -4,7 +4,7 @@
 //! ```text
 //! commit lock ─► enter: tables as they were, names free, what is new ─► stage rows
 //!   ─► frame: drops, truncations, alterations, creations, then rows
-//!   ─► apply: names, schemas, then rows ─► publish ─► … durable ─► settle: files go, indexes come
+//!   ─► apply: schemas, names, then rows ─► publish ─► … durable ─► settle: files go, indexes come
 //! ```
 //!
 //! Invariants:
@@ -12,23 +12,27 @@
 //!    number: no other reader meets a table that no commit has made.
 //! 2. The rows of a table that is altered or truncated are of the new schema, and come after it.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use esker_format::edit::Edit;
-use esker_format::{Moment, Schema, TableId};
+use esker_format::{Schema, TableId};
 use esker_log::Purpose;
 use esker_log::sabotage::planted;
-use esker_table::view::View;
 use esker_table::{Table as TableCore, TableWriter};
-use esker_vfs::sync::Mutex;
+use esker_vfs::sync::{AtomicU64, Mutex};
 
-use crate::Result;
-use crate::catalog::altered_rows::{AlteredRows, Entered};
+use crate::catalog::altered_rows::AlteredRows;
 use crate::catalog::names::Names;
 use crate::catalogue::{Catalogue, TableEntry};
+use crate::commit::apply::{Own, Source};
 use crate::commit::conflict::conflict;
-use crate::commit::log_reserve::{purpose_of_all, purpose_of_change};
+use crate::commit::journal::Ticket;
+use crate::commit::log_reserve::{purpose_of, purpose_of_all, purpose_of_change};
+use crate::commit::options::CommitOptions;
 use crate::engine::Engine;
+use crate::{Error, Result};
 
 /// What a commit makes of the tables themselves.
 #[derive(Default)]
@@ -70,7 +74,7 @@ pub(crate) struct RemovedTable {
     pub core: Arc<TableCore>,
     pub before: Described,
     /// The file with its index, to be removed; 0 for none.
-    index_file: Mutex<u64>,
+    index_file: AtomicU64,
 }
 
 /// The name and the schema of a table.
@@ -89,26 +93,19 @@ impl Described {
 
 impl RemovedTable {
     pub fn new(core: Arc<TableCore>, before: Described) -> Self {
-        Self { core, before, index_file: Mutex::new(0) }
+        Self { core, before, index_file: AtomicU64::new(0) }
     }
 
-    /// Takes it out of the catalogue, once the frame has its number.
-    fn apply(&self, catalogue: &mut Catalogue, is_gone_early: bool) -> Result<()> {
-        let index_file = catalogue.remove(self.core.id())?.index_file;
-        // default: a panic leaves what is locked as it was, or whole
-        *self.index_file.lock().unwrap_or_else(PoisonError::into_inner) = index_file;
-        if is_gone_early {
-            self.core.view().segments().for_each(|segment| segment.mark_for_deletion());
-            self.core.set_view(View::empty(self.core.schema()));
-        }
+    fn enter(&self, engine: &Engine, catalogue: &mut Catalogue) -> Result<()> {
+        expect_as_it_was(engine, &self.core, &self.before)?;
+        let index_file = catalogue.entry(self.core.id())?.index_file;
+        self.index_file.store(index_file, Ordering::Relaxed);
         Ok(())
     }
 
     /// Removes its files, once the commit is durable.
     fn settle(&self, engine: &Arc<Engine>) {
-        // default: a panic leaves what is locked as it was, or whole
-        let index_file = *self.index_file.lock().unwrap_or_else(PoisonError::into_inner);
-        engine.remove_files_of(&self.core, index_file);
+        engine.remove_files_of(&self.core, self.index_file.load(Ordering::Relaxed));
     }
 }
 
@@ -127,25 +124,6 @@ impl AlteredTable {
         // default: a panic leaves what is locked as it was, or whole
         let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
         rows.enter(engine, catalogue, (core, &before.schema, &after.schema))
-    }
-
-    fn apply(&self, catalogue: &mut Catalogue, commit: u64) -> Result<()> {
-        let Self { core, before, after, rows, .. } = self;
-        let entry = catalogue.entry(core.id())?;
-        if before.schema != after.schema {
-            // default: a panic leaves what is locked as it was, or whole
-            let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
-            let Entered { uniques, standing } = rows.take_entered();
-            // Where rows expire by the same field as before it does not matter when that is.
-            // default: as said above
-            let now = standing.as_ref().map_or(Moment::LAST, |standing| standing.now());
-            entry.writer.alter(Arc::clone(&after.schema), &uniques, (commit, now))?;
-        }
-        if before.name != after.name {
-            after.name.clone_into(&mut entry.name);
-            core.rename(&after.name);
-        }
-        Ok(())
     }
 
     fn edit(&self) -> Edit {
@@ -198,10 +176,14 @@ impl NewDefinitions {
         purpose_of_all(created.chain(altered))
     }
 
+    /// A table that gets another schema or name, by its number.
+    pub fn altered(&self, table: TableId) -> Option<&AlteredTable> {
+        self.altered.iter().find(|altered| altered.core.id() == table)
+    }
+
     /// The schema that a table has until the commit, where it gets another.
     pub fn schema_before(&self, table: TableId) -> Option<&Arc<Schema>> {
-        let altered = self.altered.iter().find(|altered| altered.core.id() == table);
-        altered.map(|altered| &altered.before.schema)
+        self.altered(table).map(|altered| &altered.before.schema)
     }
 
     /// A table that comes, by its number.
@@ -221,11 +203,11 @@ impl NewDefinitions {
 
     /// Refuses what others have come before, and enters the new tables, which have no name yet.
     pub(crate) fn enter(&self, engine: &Engine, catalogue: &mut Catalogue) -> Result<()> {
-        self.going().try_for_each(|gone| expect_as_it_was(engine, &gone.core, &gone.before))?;
+        self.going().try_for_each(|gone| gone.enter(engine, catalogue))?;
         for TruncatedTable { old, unchanged_since, .. } in &self.truncated {
             expect_unchanged(catalogue, &old.core, &old.before, *unchanged_since)?;
         }
-        self.names(engine.names.load().newest())?;
+        self.expect_names_free(engine.names.load().newest())?;
         self.altered.iter().try_for_each(|altered| altered.enter(engine, catalogue))?;
         let entered = self.coming().try_for_each(|table| table.enter(engine, catalogue));
         entered.inspect_err(|_| self.leave(catalogue))
@@ -238,23 +220,23 @@ impl NewDefinitions {
         }
     }
 
-    /// The names that there are afterwards.
-    fn names(&self, newest: &Names) -> Result<Names> {
-        let mut names = newest.clone();
+    /// Refuses names that other tables have afterwards.
+    fn expect_names_free(&self, newest: &Names) -> Result<()> {
         let gone = self.going().map(|table| &table.before);
-        for before in gone.chain(self.altered.iter().map(|table| &table.before)) {
-            names.remove(&before.name);
-        }
-        let created = self.coming().map(|table| (table.core.name().to_string(), &table.core));
-        let altered = self.altered.iter().map(|table| (table.after.name.clone(), &table.core));
-        for (name, core) in created.chain(altered) {
-            if names.contains_key(&name) {
+        let given_up = gone.chain(self.altered.iter().map(|table| &table.before));
+        let given_up: BTreeSet<&str> = given_up.map(|before| before.name.as_str()).collect();
+        let created = self.coming().map(|table| table.core.name().to_string());
+        let altered = self.altered.iter().map(|table| table.after.name.clone());
+        let mut coming = BTreeSet::new();
+        for name in created.chain(altered) {
+            let is_taken = newest.contains_key(&name) && !given_up.contains(name.as_str());
+            if is_taken || coming.contains(&name) {
                 let why = "was created by another commit meanwhile";
                 return Err(conflict(format!("table {name:?} {why}")));
             }
-            names.insert(name, Arc::clone(core));
+            coming.insert(name);
         }
-        Ok(names)
+        Ok(())
     }
 
     /// What the log says of them.
@@ -269,34 +251,6 @@ impl NewDefinitions {
         dropped.chain(truncated).chain(altered).chain(created).collect()
     }
 
-    /// Makes them real, once the frame has its number. Rows come afterwards.
-    pub(crate) fn apply(
-        &self,
-        engine: &Engine,
-        catalogue: &mut Catalogue,
-        commit: u64,
-    ) -> Result<()> {
-        let names = self.names(engine.names.load().newest())?;
-        for dropped in &self.dropped {
-            dropped.core.set_dropped();
-            dropped.apply(catalogue, planted("drop_before_durable"))?;
-        }
-        for TruncatedTable { old, replacement, .. } in &self.truncated {
-            old.core.set_successor(Arc::clone(&replacement.core));
-            old.apply(catalogue, planted("truncate_before_durable"))?;
-        }
-        self.altered.iter().try_for_each(|altered| altered.apply(catalogue, commit))?;
-        self.coming().for_each(|created| created.core.set_created_at(commit));
-        engine.change_names(commit, |newest| *newest = names);
-        engine.recount_frozen(catalogue);
-        Ok(())
-    }
-
-    /// Removes the files of what is gone, once the commit is durable.
-    pub(crate) fn settle(&self, engine: &Arc<Engine>) {
-        self.going().for_each(|gone| gone.settle(engine));
-    }
-
     /// Builds the runs of new indexes, once the commit is durable.
     pub(crate) fn build_indexes(&self, engine: &Arc<Engine>) {
         for AlteredTable { core, before, after, .. } in &self.altered {
@@ -305,6 +259,54 @@ impl NewDefinitions {
                 engine.build_runs_or_later(core);
             }
         }
+    }
+}
+
+/// One edit of all of these, and of changes of rows.
+pub(crate) fn together(mut edits: Vec<Edit>, rows: Vec<u8>) -> Edit {
+    match edits.pop() {
+        Some(only) if edits.is_empty() && rows.is_empty() => only,
+        last => {
+            edits.extend(last);
+            Edit::Atomic { edits, rows }
+        }
+    }
+}
+
+impl Engine {
+    /// Runs a commit with the new tables of some terms entered; when it comes to nothing they are
+    /// taken out again.
+    pub(crate) fn defining<R, E: From<Error>>(
+        &self,
+        catalogue: &mut Catalogue,
+        options: CommitOptions<'_>,
+        commit: impl FnOnce(&mut Catalogue) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        let Some(definitions) = options.definitions else { return commit(catalogue) };
+        definitions.enter(self, catalogue)?;
+        let outcome = commit(catalogue);
+        let stays = planted("definitions_outlive_conflict");
+        if outcome.is_err() && !catalogue.broken && !stays {
+            definitions.leave(catalogue);
+        }
+        outcome
+    }
+
+    /// Removes the files of what is gone, once new definitions are durable.
+    pub(crate) fn settle_definitions(self: &Arc<Self>, options: CommitOptions<'_>) {
+        let gone = options.definitions.into_iter().flat_map(NewDefinitions::going);
+        gone.for_each(|gone| gone.settle(self));
+    }
+
+    /// Commits an edit that says all there is: the caller has made sure that it can be made.
+    pub(crate) fn commit_definition(
+        &self,
+        catalogue: &mut Catalogue,
+        edit: &Edit,
+    ) -> Result<Ticket> {
+        self.commit_edit(catalogue, purpose_of(edit), edit, |catalogue, commit| {
+            self.apply(catalogue, commit, Some(edit), Source::Own(Own::default())).map(drop)
+        })
     }
 }
 

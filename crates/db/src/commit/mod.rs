@@ -5,7 +5,8 @@
 //! | [`pipeline`] | every commit: stage, extend, number, apply, publish, acknowledge |
 //! | [`write_set`], [`staged`], [`fit`] | the changes of a commit, by table; checked rows |
 //! | [`conflict`], [`restaged`] | what others have changed since |
-//! | [`options`], [`apply`] | on which terms, and what becomes of it |
+//! | [`options`] | on which terms |
+//! | [`apply`], [`stored_rows`] | what a frame does, live and at recovery; rows of the log |
 //! | [`hooks`] | what else takes part in commits |
 //! | [`definitions`] | tables that a commit creates, alters and drops beside its rows |
 //! | [`file_commit`], [`overflow`], [`private_rows`], [`long_values`] | what needs files first |
@@ -34,6 +35,7 @@ pub(crate) mod restaged;
 pub(crate) mod segment_rows;
 pub(crate) mod staged;
 pub(crate) mod staged_keys;
+pub(crate) mod stored_rows;
 pub(crate) mod times;
 pub(crate) mod unique_check;
 pub(crate) mod watermarks;

@@ -32,9 +32,9 @@ use esker_table::{Location, PinnedLocations, ROW_GROUP_ROWS_MAX, TableWriter};
 
 use crate::Result;
 use crate::catalogue::Catalogue;
-use crate::commit::apply::together;
+use crate::commit::apply::{LinkSegments, Own, Source};
 use crate::commit::conflict::{as_changed, refuse_other_schema};
-use crate::commit::definitions::NewDefinitions;
+use crate::commit::definitions::{NewDefinitions, together};
 use crate::commit::journal::Ticket;
 use crate::commit::options::CommitOptions;
 use crate::commit::private_rows::PrivateRows;
@@ -190,7 +190,6 @@ impl Engine {
             let mut edits = commit_options.definitions.map_or_else(Vec::new, NewDefinitions::edits);
             edits.extend(loads);
             let edit = together(edits, rows);
-            self.make_room_for(catalogue, &small)?;
             let only_deletes = spilled.iter().all(|s| s.written.is_empty() && s.private.is_none());
             let purpose = match only_deletes {
                 true => commit_options.purpose(&small),
@@ -202,9 +201,13 @@ impl Engine {
                 spilled.iter().filter_map(|s| s.private.as_ref()).for_each(PrivateRows::keep);
                 // What is linked takes its place.
                 drop(held);
-                self.apply_definitions(catalogue, commit_options, commit)?;
-                spilled.iter_mut().try_for_each(|spilled| spilled.apply(catalogue, commit))?;
-                self.apply_rows(catalogue, &small, commit).map(drop)
+                let link: &mut LinkSegments<'_> = &mut |catalogue, load, commit| {
+                    let mut of_load = spilled.iter_mut().filter(|spilled| spilled.is_of(load));
+                    of_load.try_for_each(|spilled| spilled.apply(catalogue, commit))
+                };
+                let definitions = commit_options.definitions;
+                let own = Own { writes: &small, definitions, link: Some(link) };
+                self.apply(catalogue, commit, Some(&edit), Source::Own(own)).map(drop)
             })
         })
     }
@@ -283,6 +286,11 @@ impl Spilled<'_> {
 }
 
 impl Spilled<'_> {
+    /// True when a load names the segments.
+    fn is_of(&self, load: &Edit) -> bool {
+        matches!(load, Edit::Load { table, .. } if *table == self.current.core.id())
+    }
+
     /// Makes the rows those of a commit.
     fn apply(&mut self, catalogue: &mut Catalogue, commit: u64) -> Result<()> {
         let Self { current, written, deletes, private, uniques, .. } = self;
@@ -290,9 +298,7 @@ impl Spilled<'_> {
         if let Some(private) = private {
             private.apply(&mut entry.writer, current, uniques, commit)?;
         }
-        apply(&mut entry.writer, written, deletes, commit)?;
-        entry.changed_at = commit;
-        Ok(())
+        Ok(apply(&mut entry.writer, written, deletes, commit)?)
     }
 }
 

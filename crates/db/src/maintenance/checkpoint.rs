@@ -92,9 +92,7 @@ impl Engine {
         let name_it = || {
             self.write_checkpoint(&checkpoint)?;
             let mut catalogue = self.lock_for_change()?;
-            let ticket = self.log_edit(&Edit::Checkpoint { number, commit })?;
-            catalogue.checkpoint_commit = commit;
-            Ok(ticket)
+            self.commit_definition(&mut catalogue, &Edit::Checkpoint { number, commit })
         };
         let path = checkpoint_path(&self.dir, number);
         // No frame names it: it would only take space, try after try.

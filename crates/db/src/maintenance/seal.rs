@@ -12,9 +12,10 @@ use esker_table::view::RowGroup;
 
 use super::FileSink;
 use super::work::bytes_of;
-use crate::Result;
+use crate::commit::apply::{LinkSegments, Own, Source};
 use crate::commit::journal::{Journal, Ticket};
 use crate::engine::Engine;
+use crate::{Error, Result};
 
 impl Engine {
     /// Seals the frozen groups of one table, if there are any.
@@ -51,7 +52,7 @@ impl Engine {
             column_bytes_max: self.options.column_bytes_max,
             emptied: BTreeSet::new(),
         };
-        let installed = self.seals.count(&*self.environment.clock, |bytes| {
+        self.seals.count(&*self.environment.clock, |bytes| {
             let mut sink = FileSink::new(self);
             let rewritten = plan.build(&mut sink, &mut |_| {})?;
             self.build_first_runs(&table, &rewritten.segments, &mut sink)?;
@@ -61,11 +62,7 @@ impl Engine {
             let edit = Edit::Seal { table: table.id(), through, segments };
             self.install(&table, rewritten, &edit)
         })?;
-        let mut catalogue = self.lock();
-        if let Some(entry) = catalogue.tables.get_mut(&table.id()).filter(|_| installed) {
-            entry.sealed_through = entry.sealed_through.max(through);
-        }
-        self.recount_frozen(&catalogue);
+        self.recount_frozen(&self.lock());
         Ok(true)
     }
 
@@ -98,16 +95,9 @@ impl Engine {
         if esker_log::sabotage::planted("repoint_before_swap") {
             self.repoint(&mut rewritten.repoint())?;
         }
-        let repoint = {
-            let unlocked = esker_log::sabotage::planted("publish_without_lock");
-            let mut catalogue = (!unlocked).then(|| self.lock());
-            let now = self.watermarks.published();
-            let published = rewritten.publish(now);
-            if let Some(catalogue) = catalogue.as_mut() {
-                // The log has it and memory has not.
-                catalogue.broken |= published.is_err();
-            }
-            published?
+        let repoint = match esker_log::sabotage::planted("publish_without_lock") {
+            true => rewritten.publish(self.watermarks.published())?,
+            false => self.swap_in(rewritten, ticket.commit(), edit)?,
         };
         if esker_log::sabotage::planted("forwarding_dropped_too_early") {
             let _catalogue = self.lock();
@@ -124,6 +114,24 @@ impl Engine {
             self.note_error(&e);
         }
         Ok(true)
+    }
+
+    /// Swaps the segments of a frame that is durable in, with what the frame says besides.
+    fn swap_in(&self, rewritten: Rewritten, commit: u64, edit: &Edit) -> Result<Repoint> {
+        let (mut rewritten, mut repoint) = (Some(rewritten), None);
+        let link: &mut LinkSegments<'_> = &mut |_, _, _| {
+            let now = self.watermarks.published();
+            let published = rewritten.take().map(|rewritten| rewritten.publish(now));
+            repoint = published.transpose()?;
+            Ok(())
+        };
+        let own = Own { link: Some(link), ..Own::default() };
+        let mut catalogue = self.lock();
+        let applied = self.apply(&mut catalogue, commit, Some(edit), Source::Own(own));
+        // The log has it and memory has not.
+        catalogue.broken |= applied.is_err();
+        applied?;
+        repoint.ok_or_else(|| Error::corrupt("the segments of a rewrite were not swapped in"))
     }
 
     /// Leads on who still names rows of the inputs of the last seal or merge, then forgets where

@@ -7,10 +7,10 @@ use esker_format::checkpoint::Checkpoint;
 use esker_log::Log;
 use esker_vfs::{Environment, FileLock, OpenMode};
 
-use super::replay::Recovered;
-use super::{Parts, log_options, new_arena, remove_leftovers};
+use super::{Parts, log_options, remove_leftovers};
 use crate::commit::journal::Journal;
 use crate::commit::watermarks::Watermarks;
+use crate::engine::Engine;
 use crate::maintenance::checkpoint_path;
 use crate::{Options, Result};
 
@@ -20,7 +20,7 @@ pub(super) fn create(
     options: Options,
     dir: &Path,
     lock: Box<dyn FileLock>,
-) -> Result<Parts> {
+) -> Result<Engine> {
     // The name of a directory that exists already may not be durable yet.
     environment.files.create_dir_all(dir)?;
     let path = checkpoint_path(dir, 1);
@@ -56,12 +56,13 @@ pub(super) fn create(
     let last = log.next_commit() - 1;
     watermarks.make_durable(last, &[]);
     watermarks.publish(last);
-    let files = options.segment_files(&environment, dir, database);
-    let mut recovered = Recovered::empty(files, new_arena(&options)?, hash_key);
-    recovered.catalogue.checkpoint_number = 1;
-    // A load may have written segments before any commit was durable.
-    remove_leftovers(&environment, dir, 1, &recovered)?;
     let journal = Journal::Log(Box::new(log));
-    let dir = dir.to_owned();
-    Ok(Parts { environment, options, dir, lock: Some(lock), recovered, journal, watermarks })
+    let (dir, lock) = (dir.to_owned(), Some(lock));
+    let of = (database, hash_key);
+    let parts = Parts { environment, options, dir, lock, of, clock: None, journal, watermarks };
+    let engine = parts.assemble()?;
+    engine.lock().checkpoint_number = 1;
+    // A load may have written segments before any commit was durable.
+    remove_leftovers(&engine, 1)?;
+    Ok(engine)
 }

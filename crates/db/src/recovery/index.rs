@@ -5,7 +5,7 @@
 //! before, a segment a worker), and builds the parts, so that every core writes its own share of
 //! the index and nothing is gathered whole.
 //!
-//! Unique indexes have no files: all their entries come from the segments.
+//! Unique indexes have no files: all their entries come from the rows.
 
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
@@ -15,6 +15,7 @@ use esker_format::index_file::IndexEntry;
 use esker_format::{ColumnSlice, Field};
 use esker_table::segment::{Segment, SegmentFiles};
 use esker_table::table::UniqueKeys;
+use esker_table::view::RowGroup;
 use esker_table::{Location, Table as TableCore};
 use esker_vfs::sync::Mutex;
 use esker_vfs::{Environment, Tasks};
@@ -53,7 +54,7 @@ pub(super) fn fill(
     Ok(covered.map_or_else(Vec::new, |c| c.ids.into_iter().flatten().collect()))
 }
 
-/// Fills the unique indexes from the rows of segments.
+/// Fills the unique indexes from the living rows.
 pub(super) fn fill_uniques(environment: &Environment, table: &Arc<TableCore>) -> Result<()> {
     let (view, tasks) = (table.view(), environment.tasks.as_ref());
     let segments: Vec<&Arc<Segment>> = view.segments().collect();
@@ -63,6 +64,16 @@ pub(super) fn fill_uniques(environment: &Environment, table: &Arc<TableCore>) ->
             None => Err(Error::corrupt("a segment is missing")),
         })?;
         import_all(tasks, keys.entries(), None, &sorted)?;
+        let is_open = |row_group: &&RowGroup| matches!(row_group, RowGroup::Group(_));
+        for row_group in view.row_groups.iter().filter(is_open) {
+            let is_alive = |row: &usize| row_group.deleted(*row) == 0;
+            for row in (0..row_group.row_count()).filter(is_alive) {
+                if let Some(hash) = keys.hash_at(table, &view.schema, row_group, row)? {
+                    let word = Location::new(row_group.id(), row).word();
+                    keys.entries().insert(hash, word).map_err(esker_table::Error::from)?;
+                }
+            }
+        }
     }
     Ok(())
 }

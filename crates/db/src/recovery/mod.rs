@@ -1,8 +1,8 @@
 //! Opening: find the newest checkpoint, replay the log, start the next epoch.
 //!
 //! ```text
-//! lock ─► newest valid checkpoint ─► scan the log ─► pass 1: edits, so the final segments
-//!   ─► open segments, index ─► pass 2: changes of rows ─► start an epoch ─► remove leftovers
+//! lock ─► newest valid checkpoint ─► scan the log ─► look ahead: which segments are left
+//!   ─► open them, index ─► apply each frame ─► start an epoch ─► remove leftovers
 //! ```
 //!
 //! Nothing is modified before the replay has succeeded, and never when the open is read-only.
@@ -13,12 +13,12 @@ mod replay;
 mod runs;
 pub(crate) mod unfinished_backup;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use esker_arena::{Arena, ArenaOptions, ReaderRegistry};
-use esker_format::Sequence;
+use esker_format::ClockRecord;
 use esker_format::checkpoint::Checkpoint;
 use esker_format::edit::Edit;
 use esker_log::sabotage::planted;
@@ -29,31 +29,33 @@ use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
 use super::{Error, ErrorKind, Options, Result};
-use crate::catalog::names::NameHistory;
-use crate::catalog::shared_sequence::{Sequences, SharedSequence};
-use crate::catalogue::TableEntry;
+use crate::catalog::names::{NameHistory, Names};
+use crate::catalogue::Catalogue;
 use crate::commit::hooks::CommitHooks;
 use crate::commit::journal::Journal;
 use crate::commit::log_reserve::reserve_bytes;
 use crate::commit::times::Times;
 use crate::commit::watermarks::Watermarks;
 use crate::engine::Engine;
-use crate::maintenance::{Work, checkpoint_path, frozen_groups, parse_number};
+use crate::maintenance::{Work, checkpoint_path, parse_number};
 use crate::recovery::unfinished_backup::{UNFINISHED_FILE, unfinished};
-use replay::Recovered;
+use replay::{Lookahead, Replay};
 
 /// The name of the lock file.
 pub(crate) const LOCK_FILE: &str = "LOCK";
 
 /// What an engine is made of.
-pub(crate) struct Parts {
-    pub environment: Environment,
-    pub options: Options,
-    pub dir: PathBuf,
-    pub lock: Option<Box<dyn FileLock>>,
-    pub recovered: Recovered,
-    pub journal: Journal,
-    pub watermarks: Arc<Watermarks>,
+struct Parts {
+    environment: Environment,
+    options: Options,
+    dir: PathBuf,
+    lock: Option<Box<dyn FileLock>>,
+    /// The database, and its hash key.
+    of: (u128, [u64; 2]),
+    /// What is known of time.
+    clock: Option<ClockRecord>,
+    journal: Journal,
+    watermarks: Arc<Watermarks>,
 }
 
 impl Engine {
@@ -75,7 +77,7 @@ impl Engine {
         let lock = files.lock(&dir.join(LOCK_FILE), mode, &holder)?;
         let (whole, broken) = whole_checkpoints(&environment, dir)?;
         let unfinished = is_unfinished(&environment, dir)?;
-        let parts = match whole.first() {
+        let engine = match whole.first() {
             // The log was durable before the first checkpoint was begun.
             Some(_) if !has_log(&environment, dir)? => {
                 return Err(at(Error::corrupt("the log files are missing")));
@@ -95,7 +97,7 @@ impl Engine {
             }
             None => create::create(environment, options, dir, lock)?,
         };
-        let engine = Self::assemble(parts)?;
+        let engine = Arc::new(engine);
         engine.start_tasks();
         engine.wake_maintenance();
         Ok(engine)
@@ -107,54 +109,45 @@ impl Engine {
         let environment = options.environment.clone().unwrap_or_else(Environment::os);
         let random = || environment.random.next_u64();
         let database = u128::from(random()) << 64 | u128::from(random());
-        let hash_key = [random(), random()];
-        let arena = new_arena(&options)?;
-        let files = options.segment_files(&environment, &PathBuf::new(), database);
-        let recovered = Recovered::empty(files, arena, hash_key);
+        let of = (database, [random(), random()]);
         let watermarks = Arc::new(Watermarks::new(0));
         let journal = Journal::Memory(Arc::clone(&watermarks), AtomicU64::new(1));
-        let dir = PathBuf::new();
-        let parts = Parts { environment, options, dir, lock: None, recovered, journal, watermarks };
-        let engine = Self::assemble(parts)?;
+        let (dir, lock, clock) = (PathBuf::new(), None, None);
+        let parts = Parts { environment, options, dir, lock, of, clock, journal, watermarks };
+        let engine = Arc::new(parts.assemble()?);
         engine.start_tasks();
         Ok(engine)
     }
+}
 
-    fn assemble(parts: Parts) -> Result<Arc<Self>> {
-        let Parts { environment, options, dir, lock, recovered, journal, watermarks } = parts;
-        let registry = ReaderRegistry::new(&recovered.arena)?;
-        let addressable = recovered.arena.reserved_bytes() / ARENA_RESERVE;
+impl Parts {
+    /// An engine without tables.
+    fn assemble(self) -> Result<Engine> {
+        let Self { environment, options, dir, lock, of, clock, journal, watermarks } = self;
+        let (database, hash_key) = of;
+        let arena = new_arena(&options)?;
+        let registry = ReaderRegistry::new(&arena)?;
+        let addressable = arena.reserved_bytes() / ARENA_RESERVE;
         let memory_limit_bytes = options.memory_limit_bytes.min(addressable);
-        let frozen = recovered.catalogue.tables.values().flat_map(frozen_groups);
-        let frozen_bytes: u64 = frozen.map(|row_group| row_group.byte_count()).sum();
-        let mut tables = recovered.catalogue.tables.values();
-        let expires = |entry: &TableEntry| {
-            let view = entry.writer.table().view();
-            let field = view.schema.expiry_field();
-            field.is_some_and(|f| {
-                view.row_groups.iter().any(|row_group| row_group.least_expiry(f) < i64::MAX)
-            })
-        };
-        let times = Times::new(tables.any(expires), recovered.clock, &*environment.clock);
-        let times = Arc::new(times);
-        Ok(Arc::new(Self {
+        let times = Arc::new(Times::new(false, clock, &*environment.clock));
+        Ok(Engine {
+            segment_files: options.segment_files(&environment, &dir, database),
             environment,
             options,
             dir,
-            database: recovered.files.database(),
-            segment_files: recovered.files,
-            names: ArcSwap::from_pointee(NameHistory::new(recovered.names)),
-            sequences: ArcSwap::from_pointee(shared(recovered.sequences)),
+            database,
+            names: ArcSwap::from_pointee(NameHistory::new(Names::new())),
+            sequences: ArcSwap::default(),
             checks: ArcSwap::default(),
             last_uuid: AtomicU64::new(0),
-            hash_key: recovered.hash_key,
-            arena: recovered.arena,
+            hash_key,
+            arena,
             journal,
             watermarks,
             hooks: CommitHooks::default(),
             registry,
-            next_row_group: AtomicU64::new(recovered.next_row_group),
-            catalogue: Mutex::new(recovered.catalogue),
+            next_row_group: AtomicU64::new(1),
+            catalogue: Mutex::new(Catalogue::empty()),
             progress: Event::new(),
             maintenance: Mutex::default(),
             maintenance_task: OnceLock::new(),
@@ -162,7 +155,7 @@ impl Engine {
             dirty: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             memory_limit_bytes,
-            frozen_bytes: AtomicU64::new(frozen_bytes),
+            frozen_bytes: AtomicU64::new(0),
             transactions: AtomicU64::new(0),
             held_snapshots: OnceLock::new(),
             times,
@@ -170,13 +163,8 @@ impl Engine {
             seals: Work::default(),
             merges: Work::default(),
             lock_file: Mutex::new(lock),
-        }))
+        })
     }
-}
-
-/// Sequences that everybody takes values from.
-fn shared(sequences: BTreeMap<String, Sequence>) -> Sequences {
-    sequences.into_iter().map(|(name, logged)| (name, SharedSequence::new(logged))).collect()
 }
 
 /// Address space per byte of memory, so that either part of the arena can take most of the limit.
@@ -326,32 +314,49 @@ fn recover(
     dir: &Path,
     lock: Box<dyn FileLock>,
     whole: Vec<Checkpoint>,
-) -> Result<Parts> {
+) -> Result<Engine> {
     // default: without a whole checkpoint numbers begin at 1
     let last_number = whole.first().map_or(0, |newest| newest.number);
     let (checkpoint, scan) = choose_checkpoint(&environment, dir, whole)?;
     let number = checkpoint.number;
-    let arena = new_arena(&options)?;
-    let files = options.segment_files(&environment, dir, checkpoint.database);
-    let mut recovered = replay::replay(&environment, files, arena, checkpoint, &scan)?;
-    recovered.catalogue.checkpoint_number = last_number;
-    runs::attach(&environment, dir, &recovered)?;
-    let last = scan.last_commit();
-    let watermarks = Arc::new(Watermarks::new(last));
-    let journal = if options.read_only {
-        Journal::Memory(Arc::clone(&watermarks), AtomicU64::new(last + 1))
-    } else {
-        let segments = recovered.catalogue.tables.values().map(segment_bytes);
-        let bytes = segments.sum::<u64>() + scan.bytes();
-        let log = scan.start(log_options(&watermarks, bytes, &options))?;
+    let found = (checkpoint, &scan);
+    let mut engine = replay_with((environment, options, dir), Some(lock), found, |replay| {
+        scan.frames().try_for_each(|frame| replay.apply(&frame?))
+    })?;
+    engine.lock().checkpoint_number = last_number;
+    runs::attach(&engine)?;
+    if !engine.options.read_only {
+        let bytes = engine.segment_bytes() + scan.bytes();
+        let log = scan.start(log_options(&engine.watermarks, bytes, &engine.options))?;
         let last = log.next_commit() - 1;
-        watermarks.make_durable(last, &[]);
-        watermarks.publish(last);
-        remove_leftovers(&environment, dir, number, &recovered)?;
-        Journal::Log(Box::new(log))
-    };
-    let dir = dir.to_owned();
-    Ok(Parts { environment, options, dir, lock: Some(lock), recovered, journal, watermarks })
+        engine.watermarks.make_durable(last, &[]);
+        engine.watermarks.publish(last);
+        remove_leftovers(&engine, number)?;
+        engine.journal = Journal::Log(Box::new(log));
+    }
+    Ok(engine)
+}
+
+/// An engine as a checkpoint and the frames above it have it, which `apply` applies.
+fn replay_with(
+    (environment, options, dir): (Environment, Options, &Path),
+    lock: Option<Box<dyn FileLock>>,
+    (mut checkpoint, scan): (Checkpoint, &Scan),
+    apply: impl FnOnce(&mut Replay<'_>) -> Result<()>,
+) -> Result<Engine> {
+    let ahead = Lookahead::read(&mut checkpoint, scan)?;
+    let watermarks = Arc::new(Watermarks::new(scan.last_commit()));
+    // What a reader keeps; who writes starts an epoch once all is applied.
+    let next = AtomicU64::new(scan.last_commit() + 1);
+    let journal = Journal::Memory(Arc::clone(&watermarks), next);
+    let (dir, of, clock) =
+        (dir.to_owned(), (checkpoint.database, checkpoint.hash_key), ahead.clock);
+    let parts = Parts { environment, options, dir, lock, of, clock, journal, watermarks };
+    let engine = parts.assemble()?;
+    let mut replay = Replay::start(&engine, checkpoint, ahead)?;
+    apply(&mut replay)?;
+    replay.finish()?;
+    Ok(engine)
 }
 
 /// How the log of a database runs that takes so many bytes on the disk.
@@ -367,28 +372,23 @@ fn log_options(
     }
 }
 
-fn segment_bytes(entry: &TableEntry) -> u64 {
-    entry.writer.table().view().segments().map(|segment| segment.file_bytes()).sum()
-}
-
 /// Removes files of ours that no catalogue names.
-fn remove_leftovers(
-    environment: &Environment,
-    dir: &Path,
-    checkpoint: u64,
-    recovered: &Recovered,
-) -> Result<()> {
-    let runs = runs::files(recovered);
-    for name in environment.files.list(dir)? {
+fn remove_leftovers(engine: &Engine, checkpoint: u64) -> Result<()> {
+    let catalogue = engine.lock();
+    let runs = runs::files(&catalogue);
+    let views = catalogue.tables.values().map(|entry| entry.writer.table().view());
+    let segments: BTreeSet<u64> =
+        views.flat_map(|view| view.segments().map(|s| s.id()).collect::<Vec<_>>()).collect();
+    for name in engine.environment.files.list(&engine.dir)? {
         let is_run = run_file_number(&name).is_some() || is_unnamed_run(&name);
         let stale_run = is_run && !runs.contains(&name);
         let stale_checkpoint = parse_number(&name, "checkpoint-").is_some_and(|n| n != checkpoint);
-        let stale_segment = esker_table::segment::segment_file_id(&name)
-            .is_some_and(|id| !recovered.segment_files.contains(&id));
+        let stale_segment =
+            esker_table::segment::segment_file_id(&name).is_some_and(|id| !segments.contains(&id));
         let stale_index = parse_number(&name, "index-")
-            .is_some_and(|n| recovered.catalogue.tables.values().all(|t| t.index_file != n));
+            .is_some_and(|n| catalogue.tables.values().all(|t| t.index_file != n));
         let stale_values =
-            value_file_id(&name).is_some_and(|id| !recovered.files.values().contains(id));
+            value_file_id(&name).is_some_and(|id| !engine.segment_files.values().contains(id));
         let is_temporary = name.starts_with(esker_query::TEMPORARY_PREFIX);
         if is_temporary
             || stale_checkpoint
@@ -397,7 +397,7 @@ fn remove_leftovers(
             || stale_run
             || stale_values
         {
-            environment.files.remove(&dir.join(&name))?;
+            engine.environment.files.remove(&engine.dir.join(&name))?;
         }
     }
     Ok(())

@@ -1,27 +1,26 @@
 //! The runs of indexes that earlier openings have built.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use esker_table::segment::run_file_id;
 use esker_table::segment::segment_file_name;
-use esker_vfs::Environment;
 
-use super::Recovered;
 use crate::Result;
+use crate::catalogue::Catalogue;
+use crate::engine::Engine;
 
 /// Gives segments the runs that are there and whole. Others are built again.
-pub(super) fn attach(environment: &Environment, dir: &Path, recovered: &Recovered) -> Result<()> {
-    let names: BTreeSet<String> = environment.files.list(dir)?.into_iter().collect();
-    for entry in recovered.catalogue.tables.values() {
+pub(super) fn attach(engine: &Engine) -> Result<()> {
+    let names: BTreeSet<String> = engine.environment.files.list(&engine.dir)?.into_iter().collect();
+    for entry in engine.lock().tables.values() {
         let view = entry.writer.table().view();
         for segment in view.segments() {
             for index in view.schema.indexes() {
                 let file = run_file_id(segment.id(), index.id);
                 if names.contains(&segment_file_name(file))
                     && let Some(run) =
-                        segment.open_run(&recovered.files, index, &recovered.arena)?
+                        segment.open_run(&engine.segment_files, index, &engine.arena)?
                 {
                     segment.add_run(Arc::new(run));
                 }
@@ -32,8 +31,8 @@ pub(super) fn attach(environment: &Environment, dir: &Path, recovered: &Recovere
 }
 
 /// The names of their files.
-pub(super) fn files(recovered: &Recovered) -> BTreeSet<String> {
-    let views = recovered.catalogue.tables.values().map(|entry| entry.writer.table().view());
+pub(super) fn files(catalogue: &Catalogue) -> BTreeSet<String> {
+    let views = catalogue.tables.values().map(|entry| entry.writer.table().view());
     let mut names = BTreeSet::new();
     for view in views {
         for segment in view.segments() {

@@ -266,16 +266,6 @@ impl UniqueKeys {
         Ok(held)
     }
 
-    /// The entry of a dead row of a hash, at recovery.
-    fn dead_entry(&self, view: &View, hash: u64) -> Result<Option<Location>> {
-        self.candidates(view, hash, |(row_group, row), entry| {
-            Ok(match row_group.deleted(row) != 0 && !row_group.is_loading() {
-                true => ControlFlow::Break(entry),
-                false => ControlFlow::Continue(()),
-            })
-        })
-    }
-
     /// The index and some values as errors write them: `unique index "by_mail": mail = "a@b"`.
     #[must_use]
     pub fn describe(&self, schema: &Schema, values: &[ValueRef<'_>]) -> String {
@@ -293,7 +283,7 @@ impl UniqueKeys {
         format!("unique index {:?}: {}", self.index.name, pairs.join(", "))
     }
 
-    /// Enters a row. Under the commit lock, or at recovery.
+    /// Enters a row. Under the commit lock.
     pub(super) fn enter(&self, hash: u64, old: Option<Location>, location: Location) -> Result<()> {
         let moved = old.is_some_and(|old| self.entries.replace(hash, old.word(), location.word()));
         if !moved {
@@ -318,33 +308,6 @@ impl Table {
     #[must_use]
     pub fn has_uniques(&self) -> bool {
         !self.uniques.load().is_empty()
-    }
-
-    /// Enters a row, at recovery, whatever other rows have the same values: they are dead, or a
-    /// later change of the log ends them. It takes the entry of its predecessor, where that had the
-    /// same values, or of another dead row: else what is changed often would have as many, one
-    /// behind the other.
-    ///
-    /// # Errors
-    /// `OverBudget` when the arena is full, `Corrupt` for damage, or where there is no such row.
-    pub fn enter_unique(&self, location: Location, older: Option<Location>) -> Result<()> {
-        let uniques = self.uniques.load();
-        if uniques.is_empty() {
-            return Ok(());
-        }
-        let view = self.view.load();
-        let row_group = view.row_group(location.row_group()).ok_or_else(|| {
-            Error::corrupt(format!("table {}: {location:?} is not in the view", self.id.0))
-        })?;
-        for keys in uniques.iter() {
-            let Some(hash) = keys.hash_at(self, &view.schema, row_group, location.row())? else {
-                continue;
-            };
-            if !older.is_some_and(|old| keys.entries.replace(hash, old.word(), location.word())) {
-                keys.enter(hash, keys.dead_entry(&view, hash)?, location)?;
-            }
-        }
-        Ok(())
     }
 
     /// From now on the unique indexes of a schema are entered: those that there were, and new ones,

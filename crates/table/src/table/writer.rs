@@ -95,8 +95,6 @@ fn later(one: Option<Existing>, other: Option<Existing>) -> Option<Existing> {
 pub struct TableWriter {
     table: Arc<Table>,
     group: Option<GroupWriter>,
-    /// At recovery: the schema that rows are of, when it is not the newest.
-    group_schema: Option<Arc<Schema>>,
     next_row_id: u64,
     /// The moment at which rows have expired.
     now: Moment,
@@ -106,7 +104,7 @@ impl TableWriter {
     /// The writer of a table whose next row id is known.
     #[must_use]
     pub fn new(table: Arc<Table>, next_row_id: u64) -> Self {
-        Self { table, group: None, group_schema: None, next_row_id, now: Moment::FIRST }
+        Self { table, group: None, next_row_id, now: Moment::FIRST }
     }
 
     /// Sets the moment at which rows have expired.
@@ -429,30 +427,8 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Restores a row at recovery: appended as created by `commit`, without looking anything up.
-    /// `older` is where its predecessor was, whose entries in unique indexes it takes over. Says
-    /// where, and whether it is found there by its row id (never when it has a predecessor): a row
-    /// that is not needs an index entry.
-    ///
-    /// # Errors
-    /// `OverBudget` when the arena is full.
-    pub fn restore(
-        &mut self,
-        row: (&[Value], &[(usize, StoredValue)]),
-        row_id: u64,
-        older: Option<Location>,
-        commit: u64,
-        new_row_group: &mut dyn FnMut() -> u64,
-    ) -> Result<(Location, bool)> {
-        let group = self.group(new_row_group)?;
-        let fresh = older.is_none() && group.takes_fresh(row_id);
-        let location = group.push(row, row_id, fresh, commit, None)?;
-        self.table.enter_unique(location, older)?;
-        Ok((location, fresh))
-    }
-
-    /// Freezes the open group when it has no room for `rows` more. Before a commit is numbered:
-    /// all rows of one commit go to one group, so that sealing "through commit g" is exact.
+    /// Freezes the open group when it has no room for `rows` more. Before a commit is applied: all
+    /// rows of one commit go to one group, so that sealing "through commit g" is exact.
     pub fn make_room(&mut self, rows: usize) {
         if self.group.as_ref().is_some_and(|g| g.rows() + rows > ROW_GROUP_ROWS_MAX) {
             self.freeze();
@@ -463,9 +439,7 @@ impl TableWriter {
     fn group(&mut self, new_row_group: &mut dyn FnMut() -> u64) -> Result<&mut GroupWriter> {
         if self.group.is_none() {
             let mut view = (*self.table.view()).clone();
-            // default: rows are of the newest schema
-            let schema = self.group_schema.as_ref().unwrap_or(&view.schema);
-            let group = GroupWriter::create(&self.table.arena, new_row_group(), schema)?;
+            let group = GroupWriter::create(&self.table.arena, new_row_group(), &view.schema)?;
             view.insert(RowGroup::Group(Arc::clone(group.group())));
             self.table.set_view(view);
             self.group = Some(group);
@@ -497,27 +471,6 @@ impl TableWriter {
         view.alter(schema, commit, now);
         self.table.set_view(view);
         Ok(())
-    }
-
-    /// At recovery: the rows that are restored from here on are of an older schema, or (`None`) of
-    /// the newest.
-    pub fn restore_as(&mut self, schema: Option<&Arc<Schema>>) {
-        let same = match (&self.group_schema, schema) {
-            (None, None) => true,
-            (Some(now), Some(next)) => Arc::ptr_eq(now, next),
-            _ => false,
-        };
-        if !same {
-            self.freeze();
-            self.group_schema = schema.cloned();
-        }
-    }
-
-    /// The schema of the rows that are restored now.
-    #[must_use]
-    pub fn restores_as(&self) -> Arc<Schema> {
-        // default: rows are of the newest schema
-        self.group_schema.clone().unwrap_or_else(|| self.table.schema())
     }
 
     /// Ends the open group: it stays in the view, and the next row opens another.

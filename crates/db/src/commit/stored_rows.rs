@@ -1,0 +1,318 @@
+//! Changes of rows as the log and checkpoints have them, staged to be applied again.
+//!
+//! The log names rows by their row ids, which open rows are not looked up by: a [`RowLocator`] has
+//! them in addition. A change numbered `n`
+//!
+//! * ends the version of its row that is older, wherever it is: in the open rows, and in each
+//!   segment that holds the effects of commits below `n` only;
+//! * puts the new version into the open rows, unless a seal through `n` or later has it, or the row
+//!   has a version of commit `n` or later already.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use esker_format::codec::Reader;
+use esker_format::edit::{Edit, RowChange, SegmentEntry};
+use esker_format::row::{Cell, decode_cells};
+use esker_format::{Schema, TableId, Value};
+use esker_log::sabotage::planted;
+use esker_table::segment::SegmentFiles;
+use esker_table::table::{Existing, PreparedPut};
+use esker_table::value_file::StoredValue;
+use esker_table::view::{RowGroup, View};
+use esker_table::{Location, Table as TableCore};
+
+use crate::Result;
+use crate::catalogue::{Catalogue, TableEntry};
+use crate::commit::staged::{Put, Staged};
+use crate::commit::write_set::TableWrites;
+use crate::engine::Engine;
+use crate::table_version::TableVersion;
+
+/// Rows of a frame as the log has them.
+pub(crate) struct LoggedRows<'a> {
+    pub rows: &'a [u8],
+    pub locators: &'a mut RowLocators,
+    /// Gives a table that comes what is known of it ahead of later frames.
+    pub on_created: &'a mut dyn FnMut(&mut TableEntry) -> Result<()>,
+}
+
+/// Where open rows are, by table.
+pub(crate) type RowLocators = BTreeMap<TableId, RowLocator>;
+
+/// Where the newest version of each open row is.
+#[derive(Default)]
+pub(crate) struct RowLocator {
+    open: BTreeMap<u64, Location>,
+    /// How many rows of each group are known.
+    known: BTreeMap<u64, usize>,
+}
+
+/// What there is of a row that a commit changes.
+enum Found {
+    /// Nothing, or rows that such a commit does not change.
+    Nothing,
+    /// The version that the change ends, or that died before.
+    Older(Existing),
+    /// The change has been applied, or a later one.
+    Changed,
+}
+
+impl RowLocator {
+    /// Knows the open rows that a view has.
+    fn catch_up(&mut self, view: &View) {
+        for row_group in &view.row_groups {
+            let RowGroup::Group(group) = row_group else { continue };
+            let known = self.known.entry(row_group.id()).or_default();
+            for row in *known..group.row_count() {
+                self.open.insert(group.row_id(row), Location::new(row_group.id(), row));
+            }
+            *known = group.row_count();
+        }
+    }
+
+    /// What there is of a row; further versions that the change ends, which there should not be,
+    /// are added to `also`.
+    fn find(
+        &self,
+        view: &View,
+        row_id: u64,
+        commit: u64,
+        also: &mut Vec<Existing>,
+    ) -> Result<Found> {
+        let open =
+            self.open.get(&row_id).and_then(|at| Some((at, view.row_group(at.row_group())?)));
+        let open = open.map(|(at, row_group)| existing(row_group, at.row(), row_id));
+        match open {
+            Some(open) if open.created >= commit || open.deleted >= commit => {
+                return Ok(Found::Changed);
+            }
+            Some(open) if open.deleted == 0 => return Ok(Found::Older(open)),
+            // It was deleted, or a load has put a version of it into a segment.
+            _ if planted("lost_tombstone") => return Ok(Found::Nothing),
+            _ => {}
+        }
+        let mut older = None;
+        for segment in view.segments().filter(|s| s.holds_through() < commit) {
+            for row in segment.find_row_id(row_id)? {
+                if segment.deleted(row) == 0 {
+                    let found = existing(&RowGroup::Segment(segment.clone()), row, row_id);
+                    also.extend(older.replace(found));
+                }
+            }
+        }
+        Ok(match older.or(open) {
+            Some(older) => Found::Older(older),
+            None => Found::Nothing,
+        })
+    }
+}
+
+fn existing(row_group: &RowGroup, row: usize, row_id: u64) -> Existing {
+    let location = Location::new(row_group.id(), row);
+    Existing {
+        location,
+        entry: Some(location),
+        row_id,
+        created: row_group.created(row),
+        deleted: row_group.deleted(row),
+        expired: false,
+        ended: row_group.has_ended(row),
+    }
+}
+
+/// One table while changes of its rows are staged.
+struct Stage<'a> {
+    entry: &'a mut TableEntry,
+    view: Arc<View>,
+    locator: &'a mut RowLocator,
+    writes: TableWrites<'static>,
+    commit: u64,
+}
+
+impl<'a> Stage<'a> {
+    /// `None` for a table that is gone, or that a later commit has defined.
+    fn start(
+        catalogue: &'a mut Catalogue,
+        table: TableId,
+        commit: u64,
+        locators: &'a mut RowLocators,
+    ) -> Option<Self> {
+        let entry = catalogue.tables.get_mut(&table).filter(|entry| entry.defined_at <= commit)?;
+        let locator = locators.entry(table).or_default();
+        let core = entry.writer.table();
+        let view = core.view();
+        locator.catch_up(&view);
+        let writes = TableWrites::new(TableVersion::newest(core));
+        Some(Self { entry, view, locator, writes, commit })
+    }
+
+    fn find(&mut self, row_id: u64) -> Result<Found> {
+        // It is new, as most are.
+        if row_id >= self.entry.writer.next_row_id() {
+            return Ok(Found::Nothing);
+        }
+        self.locator.find(&self.view, row_id, self.commit, &mut self.writes.staged.deletes)
+    }
+
+    fn delete(&mut self, row_id: u64) -> Result<()> {
+        if let Found::Older(existing) = self.find(row_id)?
+            && existing.deleted == 0
+        {
+            self.writes.staged.delete(existing);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, engine: &Engine, row_id: u64, bytes: &[u8]) -> Result<()> {
+        let found = self.find(row_id)?;
+        self.entry.writer.note_row_id(row_id);
+        let existing = match found {
+            Found::Changed => return Ok(()),
+            Found::Older(existing) => Some(existing),
+            Found::Nothing => None,
+        };
+        if self.commit <= self.entry.sealed_through && !planted("sealed_rows_replayed") {
+            let alive = existing.filter(|existing| existing.deleted == 0);
+            alive.into_iter().for_each(|existing| self.writes.staged.delete(existing));
+            return Ok(());
+        }
+        put_stored(engine, &mut self.writes, (row_id, bytes), existing)
+    }
+}
+
+impl Engine {
+    /// Stages the changes of rows that a frame has.
+    pub(super) fn stage_logged(
+        &self,
+        catalogue: &mut Catalogue,
+        commit: u64,
+        logged: &mut LoggedRows<'_>,
+    ) -> Result<Vec<TableWrites<'static>>> {
+        let changes = RowChange::decode_all(logged.rows)?;
+        let mut staged = Vec::new();
+        for changes in changes.chunk_by(|one, other| one.table() == other.table()) {
+            let table = changes.first().map(RowChange::table);
+            let stage =
+                table.and_then(|table| Stage::start(catalogue, table, commit, logged.locators));
+            let Some(mut stage) = stage else { continue };
+            for change in changes {
+                match change {
+                    RowChange::Put { row_id, row, .. } => stage.put(self, *row_id, row)?,
+                    RowChange::Delete { row_id, .. } => stage.delete(*row_id)?,
+                }
+            }
+            staged.push(stage.writes);
+        }
+        Ok(staged)
+    }
+
+    /// Stages the ends of the rows that an edit says are dead.
+    pub(super) fn stage_ended(
+        &self,
+        catalogue: &mut Catalogue,
+        commit: u64,
+        edit: &Edit,
+        logged: &mut LoggedRows<'_>,
+    ) -> Result<Option<TableWrites<'static>>> {
+        let Edit::Load { table, segments, replaced, superseded, .. } = edit else {
+            return Ok(None);
+        };
+        let stage = Stage::start(catalogue, *table, commit, logged.locators);
+        let Some(mut stage) = stage else { return Ok(None) };
+        stage_superseded(&stage.view, segments, superseded, &mut stage.writes.staged)?;
+        // They are in order; a row that a transaction has removed and put again comes twice.
+        for same in replaced.chunk_by(|one, other| one == other) {
+            same.first().into_iter().try_for_each(|row_id| stage.delete(*row_id))?;
+        }
+        Ok(Some(stage.writes))
+    }
+
+    /// Puts the rows that a checkpoint has of one open group.
+    pub(crate) fn restore_group(
+        &self,
+        catalogue: &mut Catalogue,
+        core: &Arc<TableCore>,
+        (rows, commit): (&[u8], u64),
+    ) -> Result<()> {
+        let mut writes = TableWrites::new(TableVersion::newest(core));
+        for change in RowChange::decode_all(rows)? {
+            if let RowChange::Put { row_id, row, .. } = change {
+                put_stored(self, &mut writes, (row_id, row), None)?;
+            }
+        }
+        let last = writes.staged.puts.iter().map(|put| put.prepared.row_id).max();
+        let entry = catalogue.entry(core.id())?;
+        last.inspect(|last| entry.writer.note_row_id(*last));
+        self.apply_rows(catalogue, commit, std::slice::from_ref(&writes)).map(drop)
+    }
+}
+
+/// Stages the ends of rows of a load that later ones of it replaced. Once merged they are gone.
+fn stage_superseded(
+    view: &View,
+    segments: &[SegmentEntry],
+    row_ids: &[u64],
+    staged: &mut Staged<'_>,
+) -> Result<()> {
+    let own = view.segments().filter(|s| segments.iter().any(|entry| entry.id == s.id()));
+    for segment in own {
+        for row_id in row_ids {
+            for row in segment.find_row_id(*row_id)? {
+                if segment.deleted(row) == 0 {
+                    staged.delete(existing(&RowGroup::Segment(segment.clone()), row, *row_id));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Stages a put of a stored row. Its entries in unique indexes are made by whoever goes on to take
+/// commits, once all frames are applied.
+fn put_stored(
+    engine: &Engine,
+    writes: &mut TableWrites<'_>,
+    (row_id, bytes): (u64, &[u8]),
+    existing: Option<Existing>,
+) -> Result<()> {
+    let TableWrites { current, staged, .. } = writes;
+    let (row, long) = decode_row(&engine.segment_files, &current.schema, bytes)?;
+    for (_, stored) in &long {
+        engine.note_row_group(stored.reference.file);
+    }
+    let hash = match current.core.has_generated_key() {
+        true => current.core.hasher().hash_row_id(row_id),
+        false => current.hash_of_row(&row),
+    };
+    let prepared = PreparedPut { hash, existing, row_id, uniques: Vec::new() };
+    staged.puts.push(Put { row: Cow::Owned(row), prepared, long });
+    Ok(())
+}
+
+/// The values of a stored row, NULL where they lie in value files; and those that do, by rising
+/// field.
+fn decode_row(
+    files: &SegmentFiles,
+    schema: &Schema,
+    bytes: &[u8],
+) -> Result<(Vec<Value>, Vec<(usize, StoredValue)>)> {
+    let mut cells: Vec<Cell<'_>> = Vec::new();
+    let mut input = Reader::new(bytes);
+    decode_cells(&mut input, schema, &mut cells)?;
+    input.finish()?;
+    let (mut row, mut long) = (Vec::with_capacity(cells.len()), Vec::new());
+    for (field, cell) in cells.into_iter().enumerate() {
+        row.push(match cell {
+            Cell::Value(value) => value.to_owned(),
+            Cell::Long(reference) => {
+                let file = files.values().open(reference.file)?;
+                file.expect_inside(&reference)?;
+                long.push((field, StoredValue::durable(reference, file)));
+                Value::Null
+            }
+        });
+    }
+    Ok((row, long))
+}
