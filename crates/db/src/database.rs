@@ -10,6 +10,7 @@ use esker_vfs::Environment;
 
 use crate::commit::journal::Journal;
 use crate::engine::{Engine, ExpiringSnapshots};
+use crate::engine_handle::EngineHandle;
 use crate::read::held_snapshots::HeldSnapshots;
 use crate::{Error, Limits, Options, QueryOptions, Result, Snapshot, Table};
 
@@ -21,6 +22,7 @@ const CLOSING_LOG_BYTES: u64 = 16 << 20;
 #[derive(Clone)]
 pub struct Database {
     handle: Arc<Handle>,
+    engine: EngineHandle,
 }
 
 impl Options {
@@ -116,15 +118,20 @@ impl Database {
 
     /// A handle to an engine which has none.
     pub(crate) fn of(engine: Arc<Engine>) -> Self {
-        Self { handle: Handle::new(engine) }
+        Self { engine: EngineHandle::new(&engine), handle: Handle::new(engine) }
     }
 
     pub(crate) fn memory_with(options: Options) -> Result<Self> {
         Ok(Self::of(Engine::in_memory(options)?))
     }
 
-    pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.handle.engine
+    pub(crate) fn engine(&self) -> &EngineHandle {
+        &self.engine
+    }
+
+    /// The same database by another handle of its engine.
+    pub(crate) fn with_engine(&self, engine: EngineHandle) -> Self {
+        Self { handle: Arc::clone(&self.handle), engine }
     }
 
     pub(crate) fn held_snapshots(&self) -> &HeldSnapshots {
@@ -137,7 +144,7 @@ impl Database {
     /// `NotFound` naming the tables there are.
     pub fn table(&self, name: &str) -> Result<Table> {
         let core = self.engine().table(name)?;
-        Ok(Table::new(Arc::clone(self.engine()), core))
+        Ok(Table::new(self.engine().clone(), core))
     }
 
     /// The names of all tables, sorted.

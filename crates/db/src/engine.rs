@@ -171,17 +171,6 @@ impl Engine {
         }
     }
 
-    /// A table by name. The answer waits until what it says is durable.
-    pub fn table(&self, name: &str) -> Result<Arc<TableCore>> {
-        let history = self.names.load();
-        let names = history.newest();
-        let found = names.get(name);
-        if found.is_none_or(|table| table.created_at() > self.visible()) {
-            self.acknowledge_published()?;
-        }
-        found.cloned().ok_or_else(|| no_table(name, names))
-    }
-
     /// From a commit on, readers find the tables of the catalogue. Under the commit lock.
     pub fn publish_names(&self, commit: u64, catalogue: &Catalogue) {
         let changed = self.names.load().changed(commit, self.oldest(), catalogue.names());

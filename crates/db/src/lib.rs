@@ -32,6 +32,7 @@
 //! | read as of one commit | [`Snapshot`] |
 //! | store keys and values | [`Bucket`] |
 //! | change several things as one | [`Database::transact`], [`Transaction`], [`WriteBatch`] |
+//! | do many independent changes in one commit | [`Database::coalesce`], [`Database::deferred`] |
 //! | write once what works in a transaction and without | [`Scope`] |
 //! | have rows as structs | [`Record`], [`TypedTable`], [`Database::query_as`] |
 //! | have rows as JSON, or as what serde knows | [`Table::insert_object`], [`Row::to_object`] |
@@ -50,6 +51,7 @@ mod clock;
 mod commit;
 mod database;
 mod engine;
+mod engine_handle;
 mod error;
 mod limits;
 mod maintenance;
@@ -73,6 +75,8 @@ pub use crate::admin::info::{FileInfo, IndexInfo, Info, MemoryInfo, SnapshotInfo
 pub use crate::bulk_load::appender::Appender;
 pub use crate::catalog::checks::check;
 pub use crate::catalog::sequence::SequenceInfo;
+pub use crate::commit::acknowledge::Deferred;
+pub use crate::commit::coalesce::{Requests, SharedSync};
 pub use crate::read::index_lookup::{Finder, FoundRow, FoundRows};
 pub use crate::read::page::PageOptions;
 pub use crate::read::range::KeyRange;

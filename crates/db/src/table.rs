@@ -10,7 +10,7 @@ use esker_table::{Table as TableCore, TableWriter};
 
 use crate::commit::fit::{fit_key, fit_row, fit_value};
 use crate::commit::staged::Staged;
-use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Limits, Result, Row, SnapshotTable};
@@ -21,7 +21,7 @@ const ATTEMPTS_MAX: usize = 16;
 /// A table of a database. Cheap to clone; usable from any number of threads.
 #[derive(Clone)]
 pub struct Table {
-    pub(crate) engine: Arc<Engine>,
+    pub(crate) engine: EngineHandle,
     /// The table when the handle was made; see [`Table::core`].
     core: Arc<TableCore>,
     /// The schema when the handle was made; its key is that of every later one.
@@ -57,7 +57,7 @@ pub(crate) fn for_each_prefetched<C>(
 }
 
 impl Table {
-    pub(crate) fn new(engine: Arc<Engine>, core: Arc<TableCore>) -> Self {
+    pub(crate) fn new(engine: EngineHandle, core: Arc<TableCore>) -> Self {
         let first_schema = core.schema();
         Self { engine, core, first_schema }
     }

@@ -27,6 +27,7 @@ use crate::Result;
 use crate::catalog::expiry::EndingExpired;
 use crate::catalogue::Catalogue;
 use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 
 /// How often rows are looked for that were put while the record became durable, and had expired.
 const ROUNDS_MAX: usize = 8;
@@ -76,7 +77,7 @@ impl Engine {
             self.log_move(to.to_us)?;
             logged = true;
             drop(catalogue);
-            self.acknowledge_published()?;
+            EngineHandle::new(self).acknowledge_published()?;
         }
         Ok(())
     }

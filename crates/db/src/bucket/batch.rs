@@ -11,7 +11,7 @@ use crate::commit::fit::{fit_key, fit_row};
 use crate::commit::options::CommitOptions;
 use crate::commit::staged::key_bytes;
 use crate::commit::write_set::{TableWrites, WriteSet};
-use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
 use crate::table::for_each_prefetched;
 use crate::{Database, Error, ErrorKind, Limits, Result, Table};
@@ -40,7 +40,7 @@ const ATTEMPTS_MAX: usize = 16;
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct Batch {
-    engine: Arc<Engine>,
+    engine: EngineHandle,
     parts: BTreeMap<TableId, Changes>,
     /// How many changes were made.
     made: u64,
@@ -70,7 +70,7 @@ impl Database {
     /// Starts a batch.
     #[must_use]
     pub fn batch(&self) -> Batch {
-        Batch::new(Arc::clone(self.engine()))
+        Batch::new(self.engine().clone())
     }
 }
 
@@ -78,12 +78,12 @@ impl Bucket {
     /// Starts a batch on the bucket's database, which is as durable as writes by this handle.
     #[must_use]
     pub fn batch(&self) -> Batch {
-        Batch { sync: self.options.sync, ..Batch::new(Arc::clone(&self.table.engine)) }
+        Batch { sync: self.options.sync, ..Batch::new(self.table.engine.clone()) }
     }
 }
 
 impl Batch {
-    fn new(engine: Arc<Engine>) -> Self {
+    fn new(engine: EngineHandle) -> Self {
         Self { engine, parts: BTreeMap::new(), made: 0, sync: None }
     }
 
@@ -263,7 +263,7 @@ impl Batch {
     /// # Errors
     /// As for [`Batch::commit`]; `TimedOut`, `Cancelled`.
     pub fn commit_with(self, limits: &Limits) -> Result<()> {
-        let engine = Arc::clone(&self.engine);
+        let engine = self.engine.clone();
         within_limits(&engine, limits, |check_cancelled| self.commit_while(check_cancelled))
     }
 

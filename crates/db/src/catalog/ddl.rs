@@ -29,6 +29,7 @@ use crate::commit::definitions::{
 use crate::commit::options::CommitOptions;
 use crate::commit::write_set::WriteSet;
 use crate::engine::{Engine, no_table};
+use crate::engine_handle::EngineHandle;
 use crate::maintenance::{Building, index_path};
 use crate::{Database, Error, ErrorKind, Result, Table};
 
@@ -50,7 +51,7 @@ impl Database {
             let created = vec![CreatedTable { core: Arc::clone(&core), next_row_id: 1 }];
             Ok((NewDefinitions { created, ..NewDefinitions::default() }, core))
         })?;
-        Ok(Table::new(Arc::clone(self.engine()), core))
+        Ok(Table::new(self.engine().clone(), core))
     }
 
     /// Removes a table with all it holds.
@@ -245,10 +246,10 @@ fn build_uniques(engine: &Engine, altered: &AlteredTable) -> Result<()> {
     Ok(())
 }
 
-impl Engine {
+impl EngineHandle {
     /// Removes all rows of the table that a handle stands for, whatever its name is now.
-    pub(crate) fn truncate_core(self: &Arc<Self>, table: &Table) -> Result<()> {
-        let truncate = |engine: &Arc<Self>| {
+    pub(crate) fn truncate_core(&self, table: &Table) -> Result<()> {
+        let truncate = |engine: &Arc<Engine>| {
             let core = table.core();
             if core.is_dropped() {
                 return Err(Error::new(ErrorKind::NotFound, "the table has been dropped"));
@@ -260,15 +261,15 @@ impl Engine {
 
     /// Commits definitions; makes them anew when other commits come first.
     fn define<R>(
-        self: &Arc<Self>,
-        make: impl FnMut(&Arc<Self>) -> Result<(NewDefinitions, R)>,
+        &self,
+        make: impl FnMut(&Arc<Engine>) -> Result<(NewDefinitions, R)>,
     ) -> Result<(u64, R)> {
         self.define_by(make, |new| self.commit_definitions(new))
     }
 
     fn define_by<R>(
-        self: &Arc<Self>,
-        mut make: impl FnMut(&Arc<Self>) -> Result<(NewDefinitions, R)>,
+        &self,
+        mut make: impl FnMut(&Arc<Engine>) -> Result<(NewDefinitions, R)>,
         commit: impl Fn(&NewDefinitions) -> Result<u64>,
     ) -> Result<(u64, R)> {
         for _ in 0..ATTEMPTS_MAX {
@@ -289,13 +290,15 @@ impl Engine {
         Err(Error::new(ErrorKind::Conflict, message))
     }
 
-    fn commit_definitions(self: &Arc<Self>, new: &NewDefinitions) -> Result<u64> {
+    fn commit_definitions(&self, new: &NewDefinitions) -> Result<u64> {
         let definitions = Some(new);
         let options =
             CommitOptions { definitions, tells_commit: false, ..CommitOptions::default() };
         self.commit_writes(WriteSet::Many(Vec::new()), options, |_, _, _| Ok(()))
     }
+}
 
+impl Engine {
     /// Builds the runs of new indexes. These are there, whatever becomes of their runs: it tries
     /// again.
     pub(crate) fn build_runs_or_later(self: &Arc<Self>, core: &Arc<TableCore>) {
@@ -333,10 +336,10 @@ mod tests {
         let db = options.open("db").unwrap();
         let schema = Schema::builder().field("n", DataType::I64).build().unwrap();
         db.create_table("old", schema).unwrap();
-        let (renamed, commit) = db.without_waiting(|| db.rename_table("old", "new"));
-        renamed.unwrap();
+        let deferred = db.deferred();
+        deferred.rename_table("old", "new").unwrap();
         let meanwhile = db.snapshot().unwrap();
-        assert!(meanwhile.commit() < commit.unwrap());
+        assert!(meanwhile.commit() < deferred.commit().unwrap());
         db.sync().unwrap();
         let after = db.snapshot().unwrap();
         for (snapshot, there, not_there) in [(meanwhile, "old", "new"), (after, "new", "old")] {
@@ -369,11 +372,11 @@ mod tests {
             let is_over = field.is_some();
             machine.advance_clock(Duration::from_secs(10));
             let change = [Alteration::SetExpiry(field)];
-            let (altered, commit) = db.without_waiting(|| db.alter_table("t", &change));
-            altered.unwrap();
+            let deferred = db.deferred();
+            deferred.alter_table("t", &change).unwrap();
             machine.advance_clock(Duration::from_secs(20));
             let meanwhile = db.snapshot().unwrap();
-            assert!(meanwhile.commit() < commit.unwrap());
+            assert!(meanwhile.commit() < deferred.commit().unwrap());
             assert_eq!(seen(&meanwhile), [false, true, true]);
             assert!(table.get(&[Value::Int(1)]).unwrap().is_some());
             db.sync().unwrap();

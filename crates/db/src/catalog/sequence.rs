@@ -29,6 +29,7 @@ use crate::catalog::shared_sequence::{AHEAD_MOST, Sequences, SharedSequence, no_
 use crate::catalogue::Catalogue;
 use crate::commit::journal::Ticket;
 use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 use crate::{Database, Error, ErrorKind, Result};
 
 /// A sequence, as it is shown.
@@ -93,28 +94,6 @@ impl Engine {
     /// The next value of a sequence, for a row: its commit is the one to wait for.
     pub fn next_for_row(&self, name: &str) -> Result<i64> {
         self.take_value(name).map(|(value, _)| value)
-    }
-
-    /// The next value of a sequence, which no crash brings back.
-    pub fn next_value(&self, name: &str) -> Result<i64> {
-        match self.take_value(name) {
-            Ok((value, ticket)) => {
-                // Also where commits do not wait: one frame is for many values.
-                if let Some(ticket) = ticket {
-                    self.wait_for(ticket)?;
-                    if self.visible() < ticket.commit() {
-                        self.acknowledge(ticket)?;
-                    }
-                }
-                Ok(value)
-            }
-            Err(e) => {
-                if e.kind() == ErrorKind::NotFound {
-                    self.acknowledge_published()?;
-                }
-                Err(e)
-            }
-        }
     }
 
     /// Gives back what was made free and not given out. Under the commit lock, when the database is
@@ -193,7 +172,7 @@ impl Engine {
 }
 
 /// The sequences of a database, for statements.
-struct StatementSequences(Arc<Engine>);
+struct StatementSequences(EngineHandle);
 
 impl std::fmt::Debug for StatementSequences {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -217,10 +196,32 @@ impl esker_query::Sequences for StatementSequences {
     }
 }
 
-impl Engine {
+impl EngineHandle {
+    /// The next value of a sequence, which no crash brings back.
+    pub fn next_value(&self, name: &str) -> Result<i64> {
+        match self.take_value(name) {
+            Ok((value, ticket)) => {
+                // Also where commits do not wait: one frame is for many values.
+                if let Some(ticket) = ticket {
+                    self.wait_for(ticket)?;
+                    if self.visible() < ticket.commit() {
+                        self.acknowledge(ticket)?;
+                    }
+                }
+                Ok(value)
+            }
+            Err(e) => {
+                if e.kind() == ErrorKind::NotFound {
+                    self.acknowledge_published()?;
+                }
+                Err(e)
+            }
+        }
+    }
+
     /// The sequences, for a statement.
-    pub fn as_sequences(self: &Arc<Self>) -> Arc<dyn esker_query::Sequences> {
-        Arc::new(StatementSequences(Arc::clone(self)))
+    pub fn as_sequences(&self) -> Arc<dyn esker_query::Sequences> {
+        Arc::new(StatementSequences(self.clone()))
     }
 }
 

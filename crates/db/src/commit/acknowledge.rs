@@ -1,63 +1,87 @@
-//! Changes that somebody else waits for.
+//! When a commit is acknowledged: once it is on the disk, at once, or by the caller.
 //!
 //! A server has many clients and few threads. Were each change to wait for the disk on the thread
-//! that makes it, no more changes could share a sync than there are threads. Within
-//! [`Database::without_waiting`] a change is applied and numbered, and the thread that answers the
-//! client waits for it, with all others, by one [`Database::sync`].
+//! that makes it, no more changes could share a sync than there are threads. A call by a
+//! [`Deferred`] handle applies and numbers its change, and notes the commit. Who answers the client
+//! waits for it, with all others, by one [`Database::sync`].
 
-use std::cell::Cell;
-use std::sync::Arc;
+use std::ops::Deref;
 use std::sync::atomic::Ordering;
 
 use esker_log::sabotage::planted;
 
 use crate::commit::journal::{Journal, Ticket};
 use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 use crate::{Database, Durability, Error, ErrorKind, Result};
 
-thread_local! {
-    /// The engine whose changes do not wait on this thread, and the newest one that should have.
-    static DEFERRED: Cell<Option<(usize, u64)>> = const { Cell::new(None) };
+/// A handle of a database whose calls do not wait for the disk, nor do those of the tables,
+/// buckets, batches and transactions that are made with it. What they return, errors included, may
+/// be reported once the database is durable up to [`Deferred::commit`].
+///
+/// No reader sees the changes before they are durable, so that calls by this handle do not either.
+/// New tables and indexes are part of what is deferred; bulk loads and the removal of files wait
+/// for the disk.
+///
+/// ```
+/// use esker::Options;
+///
+/// let db = Options::new().memory()?;
+/// let deferred = db.deferred();
+/// let done = deferred.bucket("b").and_then(|bucket| bucket.put(b"k", b"v"));
+/// // Others may go on meanwhile; one sync is enough for all of them.
+/// deferred.wait()?;
+/// done?;
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Deferred(Database);
+
+impl Deref for Deferred {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        &self.0
+    }
 }
 
-/// Ends the scope, panic or not.
-struct Scope(Option<(usize, u64)>);
+impl Deferred {
+    /// The newest commit that has to be durable before what calls have returned is reported: see
+    /// [`Database::is_durable`]. `None`: it may be reported now.
+    #[must_use]
+    pub fn commit(&self) -> Option<u64> {
+        self.0.engine().deferred_commit()
+    }
 
-impl Drop for Scope {
-    fn drop(&mut self) {
-        DEFERRED.set(self.0);
+    /// The same; later calls begin anew. For a handle that one thread uses at a time.
+    #[must_use]
+    pub fn take_commit(&self) -> Option<u64> {
+        self.0.engine().take_deferred_commit()
+    }
+
+    /// Waits until what calls have returned so far may be reported.
+    ///
+    /// # Errors
+    /// As for [`Database::sync`].
+    pub fn wait(&self) -> Result<()> {
+        match self.commit().filter(|commit| !self.is_durable(*commit)) {
+            Some(_) => self.sync(),
+            None => Ok(()),
+        }
     }
 }
 
 impl Database {
-    /// Runs changes of rows and entries without waiting for the disk. Returns the commit up to
-    /// which the database has to be durable before what `run` returned is reported, errors
-    /// included: see [`Database::is_durable`] and [`Database::sync`]. `None`: it may be reported
-    /// now.
-    ///
-    /// No reader sees the changes before they are durable, so `run` does not either. New tables and
-    /// indexes are part of what is deferred; bulk loads and the removal of files wait for the disk.
-    ///
-    /// ```
-    /// use esker::Options;
-    ///
-    /// let db = Options::new().memory()?;
-    /// let bucket = db.bucket("b")?;
-    /// let (done, commit) = db.without_waiting(|| bucket.put(b"k", b"v"));
-    /// if commit.is_some_and(|commit| !db.is_durable(commit)) {
-    ///     db.sync()?;
-    /// }
-    /// done?;
-    /// # Ok::<(), esker::Error>(())
-    /// ```
-    pub fn without_waiting<R>(&self, run: impl FnOnce() -> R) -> (R, Option<u64>) {
-        let engine = identity(self.engine());
-        let scope = Scope(DEFERRED.replace(Some((engine, 0))));
-        let result = run();
-        // default: the scope was there until now
-        let waiting = DEFERRED.get().map_or(0, |(_, commit)| commit);
-        drop(scope);
-        (result, (waiting > 0).then_some(waiting))
+    /// A handle whose calls leave it to the caller to wait for the disk.
+    #[must_use]
+    pub fn deferred(&self) -> Deferred {
+        Deferred(self.with_engine(self.engine().deferred()))
+    }
+
+    /// A handle whose calls wait for the disk, as the durability of the database says.
+    #[must_use]
+    pub fn waiting(&self) -> Self {
+        self.with_engine(EngineHandle::new(self.engine()))
     }
 
     /// True once everything up to a commit is on the disk; of a database in memory, and of one
@@ -70,30 +94,10 @@ impl Database {
     }
 }
 
-fn identity(engine: &Engine) -> usize {
-    std::ptr::from_ref(engine).addr()
-}
-
-impl Engine {
-    /// Notes a commit for the caller that waits in this thread's place; false when there is none.
-    pub(crate) fn defer(&self, commit: u64) -> bool {
-        match DEFERRED.get() {
-            Some((engine, newest)) if engine == identity(self) => {
-                DEFERRED.set(Some((engine, newest.max(commit))));
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// Waits until a commit may be acknowledged.
-    pub fn acknowledge(&self, ticket: Ticket) -> Result<()> {
-        self.wait_until(ticket, self.options.durability == Durability::Sync)
-    }
-
+impl EngineHandle {
     /// Waits until a commit may be acknowledged: once it is on the disk, or at once, or as the
     /// database says.
-    pub fn acknowledge_as(self: &Arc<Self>, ticket: Ticket, sync: Option<bool>) -> Result<()> {
+    pub fn acknowledge_as(&self, ticket: Ticket, sync: Option<bool>) -> Result<()> {
         if sync == Some(false) && self.is_durable() {
             crate::maintenance::flusher_of(self);
         }
@@ -106,27 +110,6 @@ impl Engine {
             return Ok(());
         }
         self.wait_until(ticket, sync)
-    }
-
-    fn wait_until(&self, ticket: Ticket, sync: bool) -> Result<()> {
-        match &self.journal {
-            Journal::Memory(..) => {}
-            Journal::Log(log) if !sync => {
-                // What may be lost is not shown any more.
-                if log.is_poisoned() {
-                    return Err(in_doubt(ticket.commit()));
-                }
-                self.watermarks.reveal(ticket.commit());
-                self.schedule_flush();
-            }
-            Journal::Log(log) => {
-                if let Ticket::Log(ticket) = ticket {
-                    log.wait_durable(ticket)?;
-                }
-            }
-        }
-        debug_assert!(self.visible() >= ticket.commit(), "an acknowledged commit is visible");
-        Ok(())
     }
 
     /// Waits until everything that is applied may be acknowledged: an answer such as "exists
@@ -157,6 +140,34 @@ impl Engine {
             return Ok(());
         }
         self.acknowledge_published()
+    }
+}
+
+impl Engine {
+    /// Waits until a commit may be acknowledged, as the database says.
+    pub fn acknowledge(&self, ticket: Ticket) -> Result<()> {
+        self.wait_until(ticket, self.options.durability == Durability::Sync)
+    }
+
+    fn wait_until(&self, ticket: Ticket, sync: bool) -> Result<()> {
+        match &self.journal {
+            Journal::Memory(..) => {}
+            Journal::Log(log) if !sync => {
+                // What may be lost is not shown any more.
+                if log.is_poisoned() {
+                    return Err(in_doubt(ticket.commit()));
+                }
+                self.watermarks.reveal(ticket.commit());
+                self.schedule_flush();
+            }
+            Journal::Log(log) => {
+                if let Ticket::Log(ticket) = ticket {
+                    log.wait_durable(ticket)?;
+                }
+            }
+        }
+        debug_assert!(self.visible() >= ticket.commit(), "an acknowledged commit is visible");
+        Ok(())
     }
 
     /// Waits until everything committed so far is on the disk.

@@ -1,7 +1,5 @@
 //! Commits that need files first: rows that are too large for a frame, and long values.
 
-use std::sync::Arc;
-
 use esker_arena::ReaderGuard;
 
 use crate::commit::journal::Ticket;
@@ -9,6 +7,7 @@ use crate::commit::options::CommitOptions;
 use crate::commit::restaged::expect_as_staged;
 use crate::commit::write_set::TableWrites;
 use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 use crate::{ErrorKind, Result};
 
 impl Engine {
@@ -46,11 +45,13 @@ impl Engine {
         large.sort_by_key(by_table);
         large
     }
+}
 
+impl EngineHandle {
     /// Writes what does not go into the log into files, then commits, if all is as it was staged.
     /// `staged_at` has been held since.
     pub(crate) fn commit_with_files(
-        self: &Arc<Self>,
+        &self,
         parts: Vec<TableWrites<'_>>,
         commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,
@@ -65,7 +66,7 @@ impl Engine {
     }
 
     fn write_and_commit(
-        self: &Arc<Self>,
+        &self,
         mut parts: Vec<TableWrites<'_>>,
         commit_options: CommitOptions<'_>,
         staged_at: &ReaderGuard,

@@ -13,11 +13,13 @@
 //! | [`segment_rows`] | rows that are written as segments |
 //! | [`unique_check`], [`staged_keys`] | rows that are in the way of others |
 //! | [`journal`], [`log_reserve`] | numbers and frames |
+//! | [`coalesce`] | many requests in one commit, many commits with one sync |
 //! | [`watermarks`], [`acknowledge`] | what is applied, durable, visible; who waits for it |
 //! | [`expiry_clock`], [`times`] | the moment by which rows expire |
 
 pub(crate) mod acknowledge;
 pub(crate) mod apply;
+pub(crate) mod coalesce;
 pub(crate) mod conflict;
 pub(crate) mod definitions;
 pub(crate) mod expiry_clock;

@@ -44,6 +44,7 @@ use crate::commit::staged::{Put, key_bytes};
 use crate::commit::unique_check as unique;
 use crate::commit::write_set::TableWrites;
 use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 use crate::maintenance::FileSink;
 use crate::table_version::TableVersion;
 
@@ -69,11 +70,11 @@ struct Spilled<'r> {
     uniques: Vec<Vec<Vec<UniqueEntry>>>,
 }
 
-impl Engine {
+impl EngineHandle {
     /// Commits what has been staged for some tables by way of segments, together with changes that
     /// the log holds; `staged_at` has been held since they were staged.
     pub(crate) fn spill(
-        self: &Arc<Self>,
+        &self,
         large: Vec<TableWrites<'_>>,
         small: Vec<TableWrites<'_>>,
         commit_options: CommitOptions<'_>,
@@ -114,7 +115,9 @@ impl Engine {
         self.acknowledge_as(ticket, commit_options.sync)?;
         Ok(ticket)
     }
+}
 
+impl Engine {
     fn write_segments<'r>(
         &self,
         current: &TableVersion,

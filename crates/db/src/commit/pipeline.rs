@@ -23,7 +23,6 @@
 //! 2. A commit is published under the commit lock after it is applied, in the order of numbers.
 //! 3. Nothing is reported, not even a refusal, before what it rests on is durable.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_format::Batch;
@@ -46,6 +45,7 @@ use crate::commit::staged::{Staged, StagedBatch};
 use crate::commit::unique_check as unique;
 use crate::commit::write_set::{TableWrites, WriteSet};
 use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
@@ -89,11 +89,11 @@ fn half_applied(e: &Error) -> Error {
 }
 
 /// Committing changes of rows.
-impl Engine {
+impl EngineHandle {
     /// One atomic commit of changes to one table, which `stage` validates under the commit lock.
     /// They were prepared for a version of its schema.
     pub fn commit_rows<'r, R>(
-        self: &Arc<Self>,
+        &self,
         current: &'r TableVersion,
         stage: impl FnOnce(&mut TableWriter, &mut Staged<'r>) -> Result<R>,
     ) -> Result<R> {
@@ -110,7 +110,7 @@ impl Engine {
 
     /// One commit of a batch of inserted rows of a table with a generated key, without unique
     /// indexes.
-    pub fn commit_batch(self: &Arc<Self>, current: &TableVersion, columns: &Batch) -> Result<()> {
+    pub fn commit_batch(&self, current: &TableVersion, columns: &Batch) -> Result<()> {
         if let Some(checks) = self.checks(current)? {
             checks.test(columns, 0, &self.limits())?;
         }
@@ -127,7 +127,7 @@ impl Engine {
     /// place in the set, under the commit lock. Returns the commit's number; 0 when nothing was
     /// changed.
     pub fn commit_writes<'r>(
-        self: &Arc<Self>,
+        &self,
         mut set: WriteSet<'r>,
         options: CommitOptions<'_>,
         mut stage: impl FnMut(usize, &mut TableWriter, &mut TableWrites<'r>) -> Result<()>,
@@ -166,6 +166,26 @@ impl Engine {
         Ok(ticket.commit())
     }
 
+    /// Lets the lock go, writes files, and commits if all is as it was staged.
+    fn commit_after_files(
+        &self,
+        catalogue: MutexGuard<'_, Catalogue>,
+        set: WriteSet<'_>,
+        options: CommitOptions<'_>,
+    ) -> Result<Ticket> {
+        // So that it is known which versions came since.
+        let guard = self.registry.register(|| self.watermarks.published())?;
+        let mut writes = set.into_changed();
+        for TableWrites { current, staged, .. } in &mut writes {
+            staged.remember_deleted(&current.core)?;
+        }
+        drop(catalogue);
+        self.commit_with_files(writes, options, &guard)
+    }
+}
+
+/// Staging, and commits of one frame. All under the commit lock.
+impl Engine {
     /// Commits deletes of rows that have expired: no thread waits for that, and a transaction that
     /// has read the table finds it unchanged. Under the commit lock.
     pub fn commit_deletes(
@@ -249,23 +269,6 @@ impl Engine {
         self.hooks.extend_write_set(catalogue, set)?;
         let mut added = set.as_mut_slice().iter_mut().skip(known);
         added.try_for_each(|added| self.finish_staging(catalogue, added))
-    }
-
-    /// Lets the lock go, writes files, and commits if all is as it was staged.
-    fn commit_after_files(
-        self: &Arc<Self>,
-        catalogue: MutexGuard<'_, Catalogue>,
-        set: WriteSet<'_>,
-        options: CommitOptions<'_>,
-    ) -> Result<Ticket> {
-        // So that it is known which versions came since.
-        let guard = self.registry.register(|| self.watermarks.published())?;
-        let mut writes = set.into_changed();
-        for TableWrites { current, staged, .. } in &mut writes {
-            staged.remember_deleted(&current.core)?;
-        }
-        drop(catalogue);
-        self.commit_with_files(writes, options, &guard)
     }
 
     /// Commits changes that one frame of the log holds. Under the commit lock.

@@ -60,7 +60,10 @@ impl Database {
         held.expire_now();
         let cursor = options.cursor.as_deref().map(Cursor::parse).transpose()?;
         let snapshot = match cursor.as_ref().and_then(Cursor::snapshot) {
-            Some(id) => return held.find(id)?.page_from(query, options, cursor, Some(id)),
+            Some(id) => {
+                let snapshot = held.find(id)?.with_engine(self.engine());
+                return snapshot.page_from(query, options, cursor, Some(id));
+            }
             None => self.snapshot()?,
         };
         if !options.snapshot {

@@ -19,6 +19,7 @@ use crate::catalog::names::Names;
 use crate::commit::fit::fit_key;
 use crate::commit::times::FixedTime;
 use crate::engine::{Engine, no_table};
+use crate::engine_handle::EngineHandle;
 use crate::read::source::SnapshotSource;
 use crate::read::tables::OpenTables;
 use crate::transaction::Definitions;
@@ -27,6 +28,8 @@ use crate::{Error, QueryOptions, Result, Row};
 /// The database as of one commit. While it lives, no merge drops what it sees.
 #[derive(Clone)]
 pub struct Snapshot {
+    /// Of who reads; cursors of others may go on in the same snapshot.
+    engine: EngineHandle,
     inner: Arc<Registered>,
     /// What the transaction that reads has changed.
     overlays: Option<Arc<Overlays>>,
@@ -56,21 +59,26 @@ impl Drop for Registered {
 }
 
 impl Snapshot {
-    pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.inner.engine
+    pub(crate) fn engine(&self) -> &EngineHandle {
+        &self.engine
     }
 
-    pub(crate) fn take(engine: &Arc<Engine>) -> Result<Self> {
+    /// The same snapshot by another handle of its engine.
+    pub(crate) fn with_engine(self, engine: &EngineHandle) -> Self {
+        Self { engine: engine.clone(), ..self }
+    }
+
+    pub(crate) fn take(engine: &EngineHandle) -> Result<Self> {
         Self::take_at(engine, ReaderKind::ReadOnly, || engine.visible())
     }
 
     /// As of what is published, which may not be durable: such a reader has to wait before it
     /// tells anybody. For a transaction that may write.
-    pub(crate) fn take_published(engine: &Arc<Engine>) -> Result<Self> {
+    pub(crate) fn take_published(engine: &EngineHandle) -> Result<Self> {
         Self::take_at(engine, ReaderKind::ReadWrite, || engine.watermarks.published())
     }
 
-    fn take_at(engine: &Arc<Engine>, kind: ReaderKind, commit: impl Fn() -> u64) -> Result<Self> {
+    fn take_at(engine: &EngineHandle, kind: ReaderKind, commit: impl Fn() -> u64) -> Result<Self> {
         // Before the commit: what is visible then has not expired any earlier.
         let mut time = engine.fix_time();
         let began = engine.environment.clock.monotonic_ns();
@@ -81,10 +89,10 @@ impl Snapshot {
             time = engine.fix_time();
         }
         let names = Arc::clone(engine.names.load().at(commit));
-        let engine = Arc::clone(engine);
-        let inner =
-            Registered { engine, guard: Some(guard), commit, time, late: OnceLock::new(), names };
-        Ok(Self { inner: Arc::new(inner), overlays: None, definitions: None })
+        let (engine, late) = (engine.clone(), OnceLock::new());
+        let own = Arc::clone(&engine);
+        let inner = Registered { engine: own, guard: Some(guard), commit, time, late, names };
+        Ok(Self { engine, inner: Arc::new(inner), overlays: None, definitions: None })
     }
 
     /// The same, with what a transaction has changed.
@@ -94,7 +102,8 @@ impl Snapshot {
         definitions: Option<Arc<Definitions>>,
     ) -> Self {
         let overlays = Some(Arc::new(overlays)).filter(|overlays| !overlays.is_empty());
-        Self { inner: Arc::clone(&self.inner), overlays, definitions }
+        let (engine, inner) = (self.engine.clone(), Arc::clone(&self.inner));
+        Self { engine, inner, overlays, definitions }
     }
 
     /// The moment at which rows have expired.
@@ -105,7 +114,7 @@ impl Snapshot {
     /// The same, also where no row had an end when the snapshot was taken.
     pub(crate) fn moment(&self) -> Moment {
         match self.now() {
-            Moment::FIRST => *self.inner.late.get_or_init(|| self.inner.engine.now()),
+            Moment::FIRST => *self.inner.late.get_or_init(|| self.engine.now()),
             fixed => fixed,
         }
     }
@@ -152,7 +161,7 @@ impl Snapshot {
         match found {
             Some(core) => Ok(core),
             None => {
-                self.inner.engine.acknowledge_published()?;
+                self.engine.acknowledge_published()?;
                 Err(no_table(name, names))
             }
         }
@@ -185,7 +194,7 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query_with`].
     pub fn query_with(&self, query: &Query, options: &QueryOptions) -> Result<QueryResult> {
-        let options = self.inner.engine.statement_options(options);
+        let options = self.engine.statement_options(options);
         self.query_by(query, options)
     }
 
@@ -211,7 +220,7 @@ impl Snapshot {
     /// `NotFound` when a table is not there, `InvalidInput` with the place in the JSON.
     pub fn bind_json(&self, query: &JsonQuery) -> Result<Query> {
         let tables = OpenTables::of(self, query.tables())?;
-        Ok(query.bind_on(&tables.sources(), &self.inner.engine.query_options())?)
+        Ok(query.bind_on(&tables.sources(), &self.engine.query_options())?)
     }
 
     /// The columns that the answer to a query has.
@@ -227,7 +236,7 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query_with`].
     pub fn columns_with(&self, query: &Query, options: &QueryOptions) -> Result<Vec<ResultColumn>> {
-        let options = self.inner.engine.statement_options(options);
+        let options = self.engine.statement_options(options);
         if !query.is_plain() {
             return self.read_tables(query, options, |tables, options| {
                 Resolved::look(query, tables, &options)?.columns()
@@ -275,7 +284,7 @@ impl Snapshot {
         options: &QueryOptions,
         sink: &mut dyn AnswerSink,
     ) -> Result<Statistics> {
-        let options = self.inner.engine.statement_options(options);
+        let options = self.engine.statement_options(options);
         if !query.is_plain() {
             return self.read_tables(query, options, |tables, options| {
                 Resolved::run(query, tables, &options)?.stream(sink)
@@ -299,7 +308,7 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query_with`].
     pub fn explain_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
-        let options = self.inner.engine.statement_options(options);
+        let options = self.engine.statement_options(options);
         if !query.is_plain() {
             return self.read_tables(query, options, |tables, options| {
                 Resolved::analyze(query, tables, &options)?.explain()
@@ -325,7 +334,7 @@ impl Snapshot {
         if query.select.is_empty() {
             return Err(Error::invalid("SELECT * without a table: expected FROM"));
         }
-        options.inputs.sequences = Some(self.inner.engine.as_sequences());
+        options.inputs.sequences = Some(self.engine.as_sequences());
         Ok(read(&OneRow::new(), options)?)
     }
 
@@ -337,7 +346,7 @@ impl Snapshot {
         read: impl FnOnce(&dyn Tables, esker_query::Options) -> esker_query::Result<R>,
     ) -> Result<R> {
         if query.relations().is_empty() {
-            options.inputs.sequences = Some(self.inner.engine.as_sequences());
+            options.inputs.sequences = Some(self.engine.as_sequences());
         }
         let tables = OpenTables::new(self, query)?;
         let sources = tables.sources();
@@ -357,7 +366,7 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query_with`].
     pub fn plan_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
-        let options = self.inner.engine.statement_options(options);
+        let options = self.engine.statement_options(options);
         if !query.is_plain() {
             return self.read_tables(query, options, |tables, options| {
                 Resolved::look(query, tables, &options)?.plan()

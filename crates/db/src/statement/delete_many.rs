@@ -47,20 +47,20 @@ impl Table {
 
     /// As [`Table::delete_many`]; says of each key whether there was a row.
     #[doc(hidden)]
-    pub fn delete_each(&self, keys: &[Vec<Value>]) -> Result<Vec<bool>> {
+    pub fn delete_each<K: AsRef<[Value]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
         self.attempt(|current| self.delete_batch(current, keys, &without_limits))
     }
 
-    fn delete_batch(
+    fn delete_batch<K: AsRef<[Value]>>(
         &self,
         current: &TableVersion,
-        keys: &[Vec<Value>],
+        keys: &[K],
         check_cancelled: CancellationCheck<'_>,
     ) -> Result<Vec<bool>> {
         let mut fitted = Vec::with_capacity(keys.len());
         for (position, key) in keys.iter().enumerate() {
             check_cancelled(position)?;
-            let key = fit_key(&current.schema, key);
+            let key = fit_key(&current.schema, key.as_ref());
             let key = key.map_err(|e| e.at(format_args!("key {position}")))?;
             let hash = current.hash(&key);
             fitted.push((key, hash));

@@ -34,7 +34,7 @@ use esker_query::model::{Change, Expr, Query, SelectItem};
 use super::{Database, Error, Limits, QueryOptions, Result, Transaction};
 use crate::commit::fit::fit_value;
 use crate::commit::staged::Staged;
-use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 use crate::limits::ROWS_PER_LOOK;
 
 /// What a statement is run with.
@@ -130,7 +130,7 @@ impl StatementRun<'_> {
         }
     }
 
-    fn engine(&self) -> &Arc<Engine> {
+    fn engine(&self) -> &EngineHandle {
         match self.on {
             On::Database(database) => database.engine(),
             On::Transaction(transaction) => transaction.engine(),

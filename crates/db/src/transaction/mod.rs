@@ -54,7 +54,7 @@ use crate::commit::definitions::NewDefinitions;
 use crate::commit::options::CommitOptions;
 use crate::commit::private_rows::PrivateRows;
 use crate::commit::write_set::{TableWrites, WriteSet};
-use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result, Snapshot};
 use definitions::Definition;
@@ -92,7 +92,7 @@ const RESERVED_AT_ONCE: u64 = 256 << 10;
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct Transaction {
-    engine: Arc<Engine>,
+    engine: EngineHandle,
     snapshot: Snapshot,
     options: TransactionOptions,
     /// What it reads may be returned before it is durable: the caller waits for that.
@@ -124,8 +124,8 @@ pub(crate) struct State {
 }
 
 impl Transaction {
-    fn begin(
-        engine: &Arc<Engine>,
+    pub(crate) fn begin(
+        engine: &EngineHandle,
         options: TransactionOptions,
         waits_at_end: bool,
     ) -> Result<Self> {
@@ -149,13 +149,13 @@ impl Transaction {
             held: Reservation::new(&engine.arena, Category::Load),
             unspilled_bytes: 0,
         };
-        let (engine, state) = (Arc::clone(engine), Mutex::new(state));
+        let (engine, state) = (engine.clone(), Mutex::new(state));
         let number = engine.new_transaction();
         let pages = OnceLock::new();
         Ok(Self { engine, snapshot, options, waits_at_end, number, pages, state })
     }
 
-    pub(crate) fn engine(&self) -> &Arc<Engine> {
+    pub(crate) fn engine(&self) -> &EngineHandle {
         &self.engine
     }
 

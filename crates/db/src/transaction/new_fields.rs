@@ -43,24 +43,16 @@ impl Database {
 impl Transaction {
     /// Changes a table and gives its rows their values; all of it or nothing.
     pub(crate) fn alter_and_fill(&self, name: &str, new: &NewFields) -> Result<()> {
-        let before = self.savepoint();
-        let outcome = self.alter_and_fill_here(name, new);
-        if outcome.is_err() {
-            self.rollback_to(before)?;
-        }
-        self.release(before)?;
-        outcome
-    }
-
-    fn alter_and_fill_here(&self, name: &str, new: &NewFields) -> Result<()> {
-        let old = std::sync::Arc::clone(self.table(name)?.schema());
-        self.alter_definition(name, &new.nullable, true)?;
-        let altered = std::sync::Arc::clone(self.table(name)?.schema());
-        crate::statement::fill_within(self, name, &added(&old, &altered))?;
-        match new.not_null.as_slice() {
-            [] => Ok(()),
-            not_null => self.alter_definition(name, not_null, true),
-        }
+        self.all_or_nothing(|_| {
+            let old = std::sync::Arc::clone(self.table(name)?.schema());
+            self.alter_definition(name, &new.nullable, true)?;
+            let altered = std::sync::Arc::clone(self.table(name)?.schema());
+            crate::statement::fill_within(self, name, &added(&old, &altered))?;
+            match new.not_null.as_slice() {
+                [] => Ok(()),
+                not_null => self.alter_definition(name, not_null, true),
+            }
+        })
     }
 }
 

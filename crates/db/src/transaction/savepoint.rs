@@ -59,6 +59,20 @@ impl Transaction {
         Ok(())
     }
 
+    /// Does something; where that fails, the transaction is as it was before.
+    ///
+    /// # Errors
+    /// What it fails with.
+    pub fn all_or_nothing<R>(&self, act: impl FnOnce(&Self) -> Result<R>) -> Result<R> {
+        let savepoint = self.savepoint();
+        let done = act(self);
+        if done.is_err() {
+            self.rollback_to(savepoint)?;
+        }
+        self.release(savepoint)?;
+        done
+    }
+
     /// Forgets a savepoint and those that came later; what was changed since stays.
     ///
     /// # Errors

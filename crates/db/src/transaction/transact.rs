@@ -1,10 +1,10 @@
 //! Running a transaction again until none conflicts with it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Transaction, TransactionOptions};
 use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 use crate::{Database, Error, ErrorKind, Result};
 
 /// How often a transaction is begun before its conflict is returned.
@@ -71,14 +71,14 @@ impl Database {
 impl Transaction {
     /// As [`Database::transact`].
     pub(crate) fn run<R>(
-        engine: &Arc<Engine>,
+        engine: &EngineHandle,
         run: impl FnMut(&Transaction) -> Result<R>,
     ) -> Result<R> {
         Self::run_with(engine, TransactionOptions::new(), run)
     }
 
     fn run_with<R>(
-        engine: &Arc<Engine>,
+        engine: &EngineHandle,
         options: TransactionOptions,
         mut run: impl FnMut(&Transaction) -> Result<R>,
     ) -> Result<R> {

@@ -24,6 +24,7 @@ mod bucket_types;
 mod buckets;
 mod checks;
 mod clock;
+mod coalescing;
 mod conditional;
 mod crashes;
 mod emdb_bugs;

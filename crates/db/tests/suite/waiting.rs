@@ -1,37 +1,151 @@
-//! Changes that somebody else waits for.
+//! Handles whose calls leave it to the caller to wait for the disk.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::fixture::Directory;
-use esker::{Durability, Options};
+use esker::{DataType, Database, Durability, ErrorKind, Options, Schema, Ttl};
 
-/// It was left to the caller, who was told that nothing of this database is waited for.
+/// A table with one row, on the disk.
+fn with_row(directory: &Directory) -> Database {
+    let db = Options::new().open(&directory.0).unwrap();
+    let schema = Schema::builder().field("n", DataType::I64).primary_key(["n"]).build().unwrap();
+    db.create_table("t", schema).unwrap().insert(&[0i64.into()]).unwrap();
+    db
+}
+
+/// A sync that a write asks for is its own affair where others do not wait.
 #[test]
 fn a_write_that_asks_for_a_sync_waits_itself_where_others_do_not() {
     let dir = Directory::new("waiting");
     let at_most = Duration::from_secs(3_600);
     let db = Options::new().durability(Durability::Async { at_most }).open(&dir.0).unwrap();
-    let bucket = db.bucket("b").unwrap();
-    let put = |sync: bool| {
-        let mut batch = db.batch();
+    let deferred = db.deferred();
+    let bucket = deferred.bucket("b").unwrap();
+    for sync in [true, false] {
+        let mut batch = deferred.batch();
         batch.sync(sync).put(&bucket, b"k", b"v").unwrap();
-        db.without_waiting(|| batch.commit())
-    };
-    let (done, commit) = put(true);
-    done.unwrap();
-    assert_eq!(commit, None);
-    let (done, commit) = put(false);
-    done.unwrap();
-    assert_eq!(commit, None);
+        batch.commit().unwrap();
+        assert_eq!(deferred.commit(), None);
+    }
+    drop((bucket, deferred));
     db.close().unwrap();
 
     let db = Options::new().open(&dir.0).unwrap();
-    let bucket = db.bucket("b").unwrap();
-    let (done, commit) = db.without_waiting(|| bucket.put(b"k", b"w"));
-    done.unwrap();
-    assert!(!db.is_durable(commit.unwrap()));
+    let deferred = db.deferred();
+    deferred.bucket("b").unwrap().put(b"k", b"w").unwrap();
+    let commit = deferred.take_commit().unwrap();
+    assert!(!db.is_durable(commit));
+    assert_eq!(deferred.commit(), None);
     db.sync().unwrap();
-    assert!(db.is_durable(commit.unwrap()));
+    assert!(db.is_durable(commit));
+}
+
+#[test]
+fn whatever_is_made_with_a_deferred_handle_is_deferred() {
+    let dir = Directory::new("deferred");
+    let db = with_row(&dir);
+    let deferred = db.deferred();
+    let mut newest = 0;
+    let mut expect_noted = |what: &str| {
+        let commit = deferred.take_commit().unwrap_or_else(|| panic!("{what}: nothing noted"));
+        assert!(commit > newest && !db.is_durable(commit), "{what}: commit {commit}");
+        newest = commit;
+    };
+    deferred.table("t").unwrap().insert(&[1i64.into()]).unwrap();
+    expect_noted("a row");
+    let bucket = deferred.bucket("b").unwrap();
+    expect_noted("a bucket");
+    bucket.with(Ttl::Never).increment("k", 1).unwrap();
+    expect_noted("an entry");
+    let mut batch = bucket.batch();
+    batch.put(&bucket, "k", "v").unwrap();
+    batch.commit().unwrap();
+    expect_noted("a batch");
+    let transaction = deferred.begin().unwrap();
+    transaction.table("t").unwrap().insert(&[2i64.into()]).unwrap();
+    transaction.commit().unwrap();
+    expect_noted("a transaction");
+    deferred.transact(|within| within.bucket("b")?.put("k", "w")).unwrap();
+    expect_noted("a function in a transaction");
+    deferred.create_sequence("s", 1, 1).unwrap();
+    deferred.rename_table("t", "u").unwrap();
+    expect_noted("a definition");
+    deferred.waiting().bucket("b").unwrap().put("k", "x").unwrap();
+    assert_eq!(deferred.commit(), None, "a handle that waits notes nothing");
+    assert!(db.is_durable(newest));
+}
+
+#[test]
+fn a_refusal_reports_the_commits_that_it_rests_on() {
+    let dir = Directory::new("refused");
+    let db = with_row(&dir);
+    let (writer, other) = (db.deferred(), db.deferred());
+    writer.table("t").unwrap().insert(&[1i64.into()]).unwrap();
+    let written = writer.commit().unwrap();
+    let table = other.table("t").unwrap();
+    assert_eq!(other.commit(), None, "what was asked for has been durable for long");
+    let refused = table.insert(&[1i64.into()]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::AlreadyExists);
+    assert_eq!(other.take_commit(), Some(written));
+    let nothing = other.table("none").unwrap_err();
+    assert_eq!(nothing.kind(), ErrorKind::NotFound);
+    assert_eq!(other.take_commit(), Some(written));
+    let snapshot = other.snapshot().unwrap();
+    assert_eq!(snapshot.table("none").err().unwrap().kind(), ErrorKind::NotFound);
+    assert_eq!(other.take_commit(), Some(written));
+    assert!(!db.is_durable(written));
+    // What is not deferred waits itself.
+    db.table("t").unwrap().insert(&[1i64.into()]).unwrap_err();
+    assert!(db.is_durable(written));
+}
+
+#[test]
+fn deferred_handles_of_one_thread_do_not_mix() {
+    let dir = Directory::new("two-handles");
+    let db = with_row(&dir);
+    let (first, second) = (db.deferred(), db.deferred());
+    let (of_first, of_second) = (first.table("t").unwrap(), second.table("t").unwrap());
+    of_first.insert(&[1i64.into()]).unwrap();
+    of_second.insert(&[2i64.into()]).unwrap();
+    of_first.insert(&[3i64.into()]).unwrap();
+    let (newest, between) = (first.commit().unwrap(), second.commit().unwrap());
+    assert!(between < newest);
+    // Nor is anything left behind by a call that panicked.
+    let panics = AssertUnwindSafe(|| {
+        second.transact(|within| -> esker::Result<()> {
+            within.table("t")?.insert(&[4i64.into()])?;
+            panic!("a function that fails");
+        })
+    });
+    assert!(catch_unwind(panics).is_err());
+    assert_eq!((first.commit(), second.commit()), (Some(newest), Some(between)));
+    db.table("t").unwrap().insert(&[4i64.into()]).unwrap();
+    assert!(db.is_durable(newest));
+}
+
+#[test]
+fn a_deferred_handle_of_two_threads_notes_the_newest_of_both() {
+    let dir = Directory::new("two-threads");
+    let db = with_row(&dir);
+    let deferred = db.deferred();
+    std::thread::scope(|threads| {
+        for thread in [1i64, 2] {
+            let deferred = &deferred;
+            threads.spawn(move || {
+                let table = deferred.table("t").unwrap();
+                for n in 1..=100i64 {
+                    table.insert(&[(thread * 1_000 + n).into()]).unwrap();
+                }
+            });
+        }
+    });
+    let newest = deferred.commit().unwrap();
+    assert!(!db.is_durable(newest));
+    assert_eq!(db.table("t").unwrap().count().unwrap(), 1, "not durable, not visible");
+    deferred.wait().unwrap();
+    assert!(db.is_durable(newest));
+    assert_eq!(db.table("t").unwrap().count().unwrap(), 201);
 }

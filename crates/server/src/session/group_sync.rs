@@ -1,13 +1,11 @@
 //! One sync for all that wait.
 //!
 //! Connections apply writes without waiting, and send their answers once the commit is on the
-//! disk. The sync that runs is the window in which others gather; the next begins when it ends.
+//! disk. The task here drives [`SharedSync`] on a thread that may wait.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use esker::Database;
-use esker_log::sabotage::planted;
+use esker::{Database, SharedSync};
 use tokio::sync::{Notify, watch};
 
 use crate::{Code, Error, Result};
@@ -18,9 +16,7 @@ pub type Reached = std::result::Result<u64, String>;
 /// Makes the commits of one database durable, for all who wait.
 #[derive(Debug)]
 pub struct Durability {
-    wanted: AtomicU64,
-    /// What has been synced, or could not be.
-    done: AtomicU64,
+    syncs: SharedSync,
     asked: Notify,
     reached: watch::Sender<Reached>,
 }
@@ -30,15 +26,15 @@ impl Durability {
     #[must_use]
     pub fn start(database: &Database) -> Arc<Self> {
         let (reached, _) = watch::channel(Ok(0));
-        let (wanted, done) = (AtomicU64::new(0), AtomicU64::new(0));
-        let this = Arc::new(Self { wanted, done, asked: Notify::new(), reached });
-        tokio::spawn(sync_for_all(Arc::clone(&this), database.clone()));
+        let (syncs, asked) = (SharedSync::new(database), Notify::new());
+        let this = Arc::new(Self { syncs, asked, reached });
+        tokio::spawn(sync_for_all(Arc::clone(&this)));
         this
     }
 
     /// Asks for a commit to be made durable.
     pub fn want(&self, commit: u64) {
-        self.wanted.fetch_max(commit, Ordering::SeqCst);
+        self.syncs.want(commit);
         self.asked.notify_one();
     }
 
@@ -63,7 +59,7 @@ impl Durability {
 
     /// Ends the task.
     pub fn stop(&self) {
-        self.wanted.store(u64::MAX, Ordering::SeqCst);
+        self.syncs.stop();
         self.asked.notify_one();
     }
 }
@@ -86,34 +82,20 @@ pub fn outcome(reached: &Reached) -> Result<u64> {
     reached.as_ref().copied().map_err(failed)
 }
 
-async fn sync_for_all(this: Arc<Durability>, database: Database) {
+async fn sync_for_all(this: Arc<Durability>) {
     loop {
         this.asked.notified().await;
-        if this.wanted.load(Ordering::SeqCst) == u64::MAX {
+        if this.syncs.is_stopped() {
             return;
         }
-        let (syncing, database) = (Arc::clone(&this), database.clone());
-        let synced = tokio::task::spawn_blocking(move || syncing.sync_while_wanted(&database));
+        let syncing = Arc::clone(&this);
+        let synced = tokio::task::spawn_blocking(move || {
+            syncing.syncs.run(|reached| {
+                let _ = syncing.reached.send_replace(reached.map_err(|e| e.to_string()));
+            });
+        });
         if let Err(e) = synced.await {
             let _ = this.reached.send_replace(Err(e.to_string()));
-        }
-    }
-}
-
-impl Durability {
-    /// Syncs, and wakes those that wait, as long as more is wanted.
-    fn sync_while_wanted(&self, database: &Database) {
-        loop {
-            let wanted = self.wanted.load(Ordering::SeqCst);
-            if wanted == u64::MAX || wanted <= self.done.load(Ordering::Relaxed) {
-                return;
-            }
-            if planted("answer_before_sync") {
-                let _ = self.reached.send_replace(Ok(wanted));
-            }
-            let synced = database.sync();
-            self.done.store(wanted, Ordering::Relaxed);
-            let _ = self.reached.send_replace(synced.map(|()| wanted).map_err(|e| e.to_string()));
         }
     }
 }

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use esker::{ChangeOptions, Database, Limits, Scope, Transaction, Value};
+use esker::{ChangeOptions, Database, Deferred, Limits, Scope, Transaction, Value};
 use tokio::time::Instant;
 
 use crate::Code;
@@ -87,6 +87,8 @@ impl Canceller {
 #[derive(Debug)]
 pub struct Session {
     sql: esker_sql::Session,
+    /// The handle of its database, where its owner waits for the disk.
+    deferred: Option<Deferred>,
     access: Arc<dyn Access>,
     limits: SessionLimits,
     cancel: Canceller,
@@ -118,6 +120,7 @@ impl Session {
         let (request_log, active_session, noted) = (None, None, TransactionRecord::default());
         Self {
             sql,
+            deferred: None,
             access,
             limits,
             cancel,
@@ -131,15 +134,34 @@ impl Session {
     }
 
     /// Another session with the same rights and limits, without a transaction, that is cancelled
-    /// by itself.
+    /// by itself and waits for the disk.
     #[must_use]
     pub fn sibling(&self) -> Self {
-        let sibling = Self::with(self.database(), Arc::clone(&self.access), self.limits.clone());
+        let database = self.database().waiting();
+        let sibling = Self::with(&database, Arc::clone(&self.access), self.limits.clone());
         Self {
             request_log: self.request_log.clone(),
             active_session: self.active_session.clone(),
             ..sibling
         }
+    }
+
+    /// Leaves it to the owner of the session, which has no transaction, to wait for the disk: see
+    /// [`Session::take_commit`].
+    pub(crate) fn defer(&mut self) {
+        let deferred = self.database().deferred();
+        self.sql = esker_sql::Session::new(&deferred);
+        self.deferred = Some(deferred);
+    }
+
+    /// The handle of a session whose owner waits for the disk.
+    pub(crate) fn deferred(&self) -> Option<&Deferred> {
+        self.deferred.as_ref()
+    }
+
+    /// The commit that has to be durable before what was done since the last call is reported.
+    pub(crate) fn take_commit(&self) -> Option<u64> {
+        self.deferred.as_ref().and_then(Deferred::take_commit)
     }
 
     /// Refuses what the session may not do.

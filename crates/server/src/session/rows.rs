@@ -1,6 +1,6 @@
 //! Rows by their keys.
 
-use esker::{ErrorKind, Row, RowUpdate, Schema, ScopedTable, Transaction, Value, ValueRef};
+use esker::{ErrorKind, Row, Schema, ScopedTable, Transaction, Value, ValueRef};
 use esker_format::batch::fit_value;
 use esker_import::{parse_json_row, schema_text};
 use esker_query::model::{Change, Expr, Insert, OnConflict};
@@ -123,28 +123,6 @@ impl Session {
         Ok(Answer::Changed(table.update_many(&updates, &self.limits())?))
     }
 
-    /// Changes rows of a table in one commit, each of which a request of its own asks for. Says
-    /// of each whether there was a row; where one cannot be changed none is.
-    pub(crate) fn update_each(
-        &self,
-        table: &str,
-        updates: &[RowUpdate<&str>],
-    ) -> Result<Vec<bool>> {
-        self.access.expect(Level::Write, Some(table))?;
-        let table = self.database().table(table)?;
-        // As each by itself would count.
-        let done =
-            self.reserve_quota(0, updates.len()).and_then(|()| Ok(table.update_each(updates)?));
-        self.release_room();
-        done
-    }
-
-    /// Removes rows of a table in the same way.
-    pub(crate) fn delete_each(&self, table: &str, keys: &[Vec<Value>]) -> Result<Vec<bool>> {
-        self.access.expect(Level::Write, Some(table))?;
-        Ok(self.database().table(table)?.delete_each(keys)?)
-    }
-
     pub(super) fn delete(&self, table: &str, keys: Vec<Key>) -> Result<Answer> {
         let table = self.table(Level::Write, table)?;
         self.expect_wanted()?;
@@ -176,13 +154,7 @@ impl Session {
         let Some(transaction) = self.transaction() else {
             return Ok(self.database().transact(act)?);
         };
-        let savepoint = transaction.savepoint();
-        let done = act(transaction);
-        if done.is_err() {
-            transaction.rollback_to(savepoint)?;
-        }
-        transaction.release(savepoint)?;
-        Ok(done?)
+        Ok(transaction.all_or_nothing(act)?)
     }
 
     /// Does something for each of many keys, rows or entries, as long as it is wanted.

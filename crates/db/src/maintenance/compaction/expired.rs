@@ -18,6 +18,7 @@ use esker_table::view::RowGroup;
 use crate::Result;
 use crate::catalog::expiry::EndingExpired;
 use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 
 /// A row group is due when one row in this many has expired.
 const EXPIRED_SHARE: u64 = 20;
@@ -84,7 +85,7 @@ impl Engine {
     ) -> Result<bool> {
         let ended = EndingExpired::of_row_group(self, table, row_group)?;
         // What is dead goes once everybody to come sees that it is.
-        self.acknowledge_published()?;
+        EngineHandle::new(self).acknowledge_published()?;
         Ok(ended > 0)
     }
 

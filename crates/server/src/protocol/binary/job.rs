@@ -101,6 +101,9 @@ pub(super) fn start(place: Place, work: Work, session: Session, is_own: bool) {
                 Err(e) => {
                     // A transaction that met it is rolled back.
                     session = fresh;
+                    if !is_own {
+                        session.defer();
+                    }
                     Done::failed(id, &e, false)
                 }
             };
@@ -180,8 +183,11 @@ fn run(place: &mut Place, work: Work, session: &mut Session, is_own: bool) -> Do
     };
     let most = session.result_bytes_max();
     let mut refused = None;
+    let deferred = session.deferred().cloned();
+    // Nothing leaves before it is durable.
+    let settle = || deferred.as_ref().map_or(Ok(()), |deferred| Ok(deferred.wait()?));
     let mut send = |bytes| {
-        place.send(bytes).unwrap_or_else(|e| {
+        settle().and_then(|()| place.send(bytes)).unwrap_or_else(|e: Error| {
             refused = Some(e);
             ControlFlow::Break(())
         })
@@ -190,6 +196,7 @@ fn run(place: &mut Place, work: Work, session: &mut Session, is_own: bool) -> Do
     let mut sink = FrameSink { id, send: &mut send, gathered, sent, most, has_changed };
     let answer = session.stream(request, &mut sink);
     let answer = answer.and_then(|answer| refuse_begin(session, is_own, answer));
+    let answer = settle().and(answer);
     let (mut bytes, sent, has_changed) = (sink.gathered, sink.sent, sink.has_changed);
     let refused = if sent > most { Some(Error::too_large_answer(most)) } else { refused };
     let refused = refused.map(|e| if has_changed { e.though_done() } else { e });

@@ -1,18 +1,17 @@
 //! Writes that have come together: one commit for all of them.
 //!
-//! From a write on, commands that read or write keys of the selected bucket are done in one
-//! transaction, in order, as far as they have come: each sees what those before it wrote. One that
-//! is refused changes nothing and is answered by its own error. Plain `SET`s, which read nothing,
-//! are a batch, which others who set the same keys do not disturb. Where the database refuses, be
-//! it one command or the commit, nothing of it was done, and its commands are done one by one, as
-//! if they had come alone.
+//! From a write on, commands that read or write keys of the selected bucket are requests that the
+//! database [coalesces](esker::Database::coalesce_requests), in order, as far as they have come:
+//! each sees what those before it wrote. One that is refused changes nothing and is answered by its
+//! own error. Plain `SET`s, which read nothing, are a batch, which others who set the same keys do
+//! not disturb.
 
-use esker::{Error, ErrorKind};
+use esker::{Error, Requests, Transaction};
 use tokio::time::Instant;
 
 use super::call::Failure;
 use super::protocol::{Arguments, Parser};
-use super::state::{Pending, State};
+use super::state::State;
 use super::table::{self, Command};
 use super::turn::is_long;
 use crate::Code;
@@ -21,8 +20,6 @@ use crate::Code;
 const COMMANDS_MAX: usize = 1_024;
 /// The most bytes of their arguments.
 const BYTES_MAX: usize = 1 << 20;
-/// How often they are tried together when others come between.
-const ATTEMPTS_MAX: usize = 2;
 
 /// A command that has come.
 struct Gathered<'i> {
@@ -40,14 +37,18 @@ impl Gathered<'_> {
     }
 }
 
-/// The commands of a transaction that have been done.
-#[derive(Default)]
-struct Progress {
-    /// The error of each, and its nanoseconds.
-    outcomes: Vec<(Option<Code>, u64)>,
+/// Commands that are done together, for the database.
+struct Pipeline<'s, 'i> {
+    state: &'s mut State,
+    gathered: Vec<Gathered<'i>>,
+    /// All of them are plain `SET`s.
+    is_blind: bool,
     /// How many were counted as requests.
     admitted: usize,
-    attempts: usize,
+    /// What was answered before.
+    start: usize,
+    /// Of those that were done, where their answers end, and the nanoseconds that they took.
+    done: Vec<(usize, u64)>,
 }
 
 impl State {
@@ -62,33 +63,42 @@ impl State {
         if blind > 1 {
             gathered.truncate(blind);
         }
-        let start = self.reply.out.len();
-        let mut progress = Progress::default();
-        if !self.is_ready_for(&gathered) {
-            return self.do_apart(&gathered, &progress, None);
-        }
-        let done = match blind > 1 {
-            true => self.put_together(&gathered, &mut progress),
-            false => {
-                // Each asks for its own.
-                self.release_room();
-                self.do_together(&gathered, &mut progress)
-            }
+        let is_ready = self.is_ready_for(&gathered);
+        let database = self.session.as_ref().map(|session| session.database().clone());
+        let Some(database) = database.filter(|_| is_ready) else {
+            return self.answer_each(&gathered);
         };
+        if blind <= 1 {
+            // Each asks for its own.
+            self.release_room();
+        }
+        let (start, admitted, done) = (self.reply.out.len(), 0, Vec::new());
+        let mut all =
+            Pipeline { state: self, gathered, is_blind: blind > 1, admitted, start, done };
+        let results = database.coalesce_requests(&mut all);
+        let end = all.answer(results);
+        let gathered = all.gathered;
         self.release_room();
-        if let Err(e) = done {
-            self.reply.out.truncate(start);
-            return self.do_apart(&gathered, &progress, Some(&e));
+        self.note_pending();
+        // The first is not allowed, and hardly any other.
+        end.unwrap_or_else(|| self.answer_each(&gathered))
+    }
+
+    /// Does commands one by one. Returns how many bytes of the input they are.
+    fn answer_each(&mut self, gathered: &[Gathered<'_>]) -> usize {
+        let mut end = 0;
+        for item in gathered {
+            if self.is_full() {
+                break;
+            }
+            self.is_exhausted = false;
+            self.answer(&item.arguments);
+            if self.is_exhausted {
+                break;
+            }
+            end = item.end;
         }
-        for (item, (code, took)) in gathered.iter().zip(&progress.outcomes) {
-            self.count((item.position, &item.arguments), *code, *took);
-        }
-        let last = progress.outcomes.len().checked_sub(1).and_then(|last| gathered.get(last));
-        match last {
-            Some(item) => item.end,
-            // The first is not allowed, and hardly any other.
-            None => self.do_apart(&gathered, &progress, None),
-        }
+        end
     }
 
     fn gather<'i>(&self, input: &'i [u8]) -> Vec<Gathered<'i>> {
@@ -126,145 +136,178 @@ impl State {
         session.reserve_quota(entries, bytes).is_ok()
             && session.own_bucket_to_put(self.bucket_name()).is_ok()
     }
+}
 
-    /// Does plain `SET`s in one batch.
-    fn put_together(
-        &mut self,
-        gathered: &[Gathered<'_>],
-        progress: &mut Progress,
-    ) -> Result<(), Error> {
-        let Some(session) = &self.session else { return Ok(()) };
-        let database = session.database().clone();
-        self.has_written = true;
-        let Ok(bucket) = session.own_bucket_to_put(self.bucket_name()) else {
-            return Err(Error::new(ErrorKind::NotFound, "the bucket may not be put into"));
+impl Requests for Pipeline<'_, '_> {
+    /// The code of the error that was answered.
+    type Answer = Option<Code>;
+
+    fn count(&self) -> usize {
+        self.gathered.len()
+    }
+
+    /// Plain `SET`s are a batch.
+    fn at_once(&mut self) -> Option<esker::Result<Vec<Option<Code>>>> {
+        let session = self.state.session.as_ref().filter(|_| self.is_blind)?;
+        let bucket = session.own_bucket_to_put(self.state.bucket_name()).ok()?;
+        self.state.has_written = true;
+        let mut batch = bucket.batch();
+        for at in 0..self.gathered.len() {
+            let since = Instant::now();
+            if !self.is_admitted(at) {
+                break;
+            }
+            let [_, key, value] = self.gathered.get(at)?.arguments.as_slice() else { break };
+            if let Err(e) = batch.put(&bucket, key, value) {
+                return Some(Err(e));
+            }
+            self.state.reply.ok();
+            self.note_done(since);
+        }
+        let committed = if batch.is_empty() { Ok(()) } else { batch.commit() };
+        Some(committed.map(|()| vec![None; self.done.len()]))
+    }
+
+    fn run(&mut self, at: usize, transaction: &Transaction) -> esker::Result<Option<Option<Code>>> {
+        let begun = self.end_of_answers();
+        // One that was refused before it began has no answer here.
+        self.done.resize(at, (begun, 0));
+        let begun = self.end_of_answers();
+        self.state.reply.out.truncate(begun);
+        // What is not done here comes again, and gets its error then.
+        if self.state.is_full() || !self.is_admitted(at) {
+            return Ok(None);
+        }
+        let Some(item) = self.gathered.get(at) else { return Ok(None) };
+        let since = Instant::now();
+        self.state.is_exhausted = false;
+        let code = match self.state.run(item.command, &item.arguments, Some(transaction)) {
+            Ok(()) => None,
+            Err(_) if self.state.is_exhausted => {
+                self.state.reply.out.truncate(begun);
+                return Ok(None);
+            }
+            Err(Failure::Engine(e)) => {
+                self.state.reply.out.truncate(begun);
+                self.note_done(since);
+                return Err(e);
+            }
+            Err(failure) => {
+                let (code, text) = failure.into_told();
+                self.state.reply.out.truncate(begun);
+                self.state.reply.error(&text);
+                Some(code)
+            }
         };
-        let (done, commit) = database.without_waiting(|| {
-            let mut batch = database.batch();
-            for item in gathered {
-                if !self.is_admitted(progress) {
-                    break;
-                }
-                let since = Instant::now();
-                let [_, key, value] = item.arguments.as_slice() else { break };
-                batch.put(&bucket, key, value)?;
-                let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                progress.outcomes.push((None, took));
-            }
-            if batch.is_empty() { Ok(()) } else { batch.commit().map(drop) }
-        });
-        if let (Some(commit), Some(durability)) = (commit, self.durability.clone()) {
-            self.note(Pending { database, durability, commit });
-        }
-        if done.is_ok() {
-            progress.outcomes.iter().for_each(|_| self.reply.ok());
-        }
-        done
+        self.note_done(since);
+        Ok(Some(code))
+    }
+}
+
+impl Pipeline<'_, '_> {
+    fn end_of_answers(&self) -> usize {
+        self.done.last().map_or(self.start, |(end, _)| *end)
     }
 
-    fn do_together(
+    fn note_done(&mut self, since: Instant) {
+        let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.done.push((self.state.reply.out.len(), took));
+    }
+
+    /// Counts a command as a request, once.
+    fn is_admitted(&mut self, at: usize) -> bool {
+        if at >= self.admitted {
+            let session = self.state.session.as_ref();
+            self.admitted += usize::from(session.is_some_and(|session| session.check_in().is_ok()));
+        }
+        at < self.admitted
+    }
+
+    /// Answers the commands by their results: the answers that lie there, but for those of commands
+    /// that the database refused, or of all. Returns where the last of them ends in the input.
+    fn answer(
         &mut self,
-        gathered: &[Gathered<'_>],
-        progress: &mut Progress,
-    ) -> Result<(), Error> {
-        let Some(session) = &self.session else { return Ok(()) };
-        let database = session.database().clone();
-        let start = self.reply.out.len();
-        let (done, commit) = database.without_waiting(|| {
-            database.transact(|transaction| {
-                progress.attempts += 1;
-                if progress.attempts > ATTEMPTS_MAX {
-                    return Err(Error::new(ErrorKind::Cancelled, "others were quicker"));
-                }
-                self.reply.out.truncate(start);
-                progress.outcomes.clear();
-                for item in gathered {
-                    let begun = self.reply.out.len();
-                    // What is not done here comes again, and gets its error then.
-                    if self.is_full() || !self.is_admitted(progress) {
-                        break;
-                    }
-                    let since = Instant::now();
-                    let code = match self.run(item.command, &item.arguments, Some(transaction)) {
-                        Ok(()) => None,
-                        Err(Failure::Engine(e)) => return Err(e),
-                        Err(_) if self.is_exhausted => {
-                            self.reply.out.truncate(begun);
-                            break;
-                        }
-                        Err(failure) => {
-                            let (code, text) = failure.into_told();
-                            self.reply.out.truncate(begun);
-                            self.reply.error(&text);
-                            Some(code)
-                        }
-                    };
-                    let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    progress.outcomes.push((code, took));
-                }
-                Ok(())
-            })
+        results: esker::Result<Vec<esker::Result<Option<Code>>>>,
+    ) -> Option<usize> {
+        let results = results.unwrap_or_else(|e| {
+            let same = |_: &(usize, u64)| Err(Error::new(e.kind(), e.to_string()));
+            self.done.iter().map(same).collect()
         });
-        if let (Some(commit), Some(durability)) = (commit, self.durability.clone()) {
-            self.note(Pending { database, durability, commit });
-        }
-        done
-    }
-
-    /// Counts the next command as a request, once.
-    fn is_admitted(&self, progress: &mut Progress) -> bool {
-        if progress.outcomes.len() < progress.admitted {
-            return true;
-        }
-        let admitted = self.session.as_ref().is_some_and(|session| session.check_in().is_ok());
-        progress.admitted += usize::from(admitted);
-        admitted
-    }
-
-    /// Does them one by one, as far as there is room for their answers. Returns how many bytes of
-    /// the input they are.
-    fn do_apart(
-        &mut self,
-        gathered: &[Gathered<'_>],
-        progress: &Progress,
-        cause: Option<&Error>,
-    ) -> usize {
-        use ErrorKind::{Io, OutcomeUnknown, Poisoned};
-        // It is unknown then whether they were done: doing them again might do them twice.
-        let unknown = cause.filter(|e| matches!(e.kind(), OutcomeUnknown | Poisoned | Io));
-        let mut end = 0;
-        for (index, item) in gathered.iter().enumerate() {
-            if self.is_full() {
-                break;
+        let written = self.end_of_answers();
+        self.done.resize(results.len(), (written, 0));
+        self.state.reply.out.truncate(written);
+        let has_failed = results.iter().any(Result::is_err);
+        let written = match has_failed {
+            true => self.state.reply.out.split_off(self.start),
+            false => Vec::new(),
+        };
+        let (mut from, mut end) = (0, None);
+        for ((item, result), (to, took)) in self.gathered.iter().zip(results).zip(&self.done) {
+            let to = to - self.start;
+            let code = result.unwrap_or_else(|e| {
+                let (code, text) = Failure::Engine(e).into_told();
+                self.state.reply.error(&text);
+                from = to;
+                Some(code)
+            });
+            if has_failed {
+                self.state.reply.out.extend_from_slice(written.get(from..to).unwrap_or_default());
             }
-            self.is_exhausted = false;
-            if index >= progress.admitted {
-                self.answer(&item.arguments);
-                if self.is_exhausted {
-                    break;
-                }
-                end = item.end;
-                continue;
-            }
-            let (since, begun) = (Instant::now(), self.reply.out.len());
-            let outcome = match unknown {
-                Some(e) => Err(Failure::Engine(Error::new(e.kind(), e.to_string()))),
-                None => self.perform(item.command, &item.arguments, None),
-            };
-            self.release_room();
-            if self.is_exhausted {
-                self.reply.out.truncate(begun);
-                break;
-            }
-            end = item.end;
-            let failed = outcome.err().map(Failure::into_told);
-            if let Some((_, text)) = &failed {
-                self.reply.out.truncate(begun);
-                self.reply.error(text);
-            }
-            let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.count((item.position, &item.arguments), failed.map(|(code, _)| code), took);
+            from = to;
+            self.state.count((item.position, &item.arguments), code, *took);
+            end = Some(item.end);
         }
         end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Session;
+
+    fn answers(state: &mut State, commands: &[String]) -> String {
+        let out = state.answer_all(commands.concat().as_bytes());
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    fn lines(commands: &[&str]) -> Vec<String> {
+        commands.iter().map(|command| format!("{command}\r\n")).collect()
+    }
+
+    #[test]
+    fn what_the_database_refuses_is_refused_alone() {
+        let database = esker::Options::new().memory().unwrap();
+        let mut state = State::alone(Session::new(&database));
+        answers(&mut state, &lines(&["SET n 1"]));
+        let long = "k".repeat(70_000);
+        let (before, refused) = (database.published_commit(), format!("APPEND {long} x"));
+        let commands = ["INCR n", &refused, "INCR n", "HGET n x", &refused, "GET n", "SET m 7"];
+        let told = answers(&mut state, &lines(&commands));
+        let told: Vec<&str> = told.split("\r\n").collect();
+        assert_eq!([told[0], told[2]], [":2", ":3"]);
+        assert!(told[1].starts_with("-ERR") && told[1].contains("70000 bytes"), "{told:?}");
+        assert!(told[3].starts_with("-ERR unknown command"), "{told:?}");
+        // A pipeline ends with a command that is none of its kind.
+        assert_eq!(database.published_commit(), before + 2);
+        assert!(told.ends_with(&["$1", "3", "+OK", ""]), "{told:?}");
+    }
+
+    /// Where one of a batch is refused, they are done one after another.
+    #[test]
+    fn plain_sets_of_which_one_is_refused() {
+        let database = esker::Options::new().memory().unwrap();
+        let mut state = State::alone(Session::new(&database));
+        answers(&mut state, &lines(&["SET n 1"]));
+        let (before, long) = (database.published_commit(), "k".repeat(70_000));
+        let refused = format!("SET {long} x");
+        let told = answers(&mut state, &lines(&["SET a 1", &refused, "SET b 2", "SET a 3"]));
+        let told: Vec<&str> = told.split("\r\n").collect();
+        assert_eq!([told[0], told[2], told[3]], ["+OK"; 3]);
+        assert!(told[1].starts_with("-ERR") && told[1].contains("70000 bytes"), "{told:?}");
+        assert_eq!(database.published_commit(), before + 1);
+        let told = answers(&mut state, &lines(&["SET a 1", "SET b 2", "SET c 3", "GET a"]));
+        assert_eq!(told, "+OK\r\n+OK\r\n+OK\r\n$1\r\n1\r\n");
+        assert_eq!(database.published_commit(), before + 2);
     }
 }

@@ -4,7 +4,7 @@
 use tokio::time::Instant;
 
 use super::protocol::Parser;
-use super::state::{Pending, State};
+use super::state::State;
 use super::table;
 use crate::session::Level;
 
@@ -16,16 +16,13 @@ impl State {
     /// the first is to be answered as other commands are.
     pub fn read_together(&mut self, input: &[u8]) -> usize {
         let found = table::find(b"get");
-        let (Some(session), Some((position, _))) = (&self.session, found) else { return 0 };
+        let Some((position, _)) = found else { return 0 };
         // What is queued, or behind writes that are not on the disk, is read in another way.
         if self.queue.is_some() || !self.pending.is_empty() {
             return 0;
         }
-        let database = session.database().clone();
-        let (end, commit) = database.without_waiting(|| self.read_from(position, input));
-        if let (Some(commit), Some(durability)) = (commit, self.durability.clone()) {
-            self.note(Pending { database, durability, commit });
-        }
+        let end = self.read_from(position, input);
+        self.note_pending();
         end
     }
 

@@ -144,8 +144,10 @@ impl State {
     }
 
     pub fn active_session(&mut self, admitted: Admitted) {
+        self.note_pending();
         let mut session = admitted.session;
         session.register("resp");
+        session.defer();
         self.session = Some(session);
         self.durability = Some(admitted.durability);
     }
@@ -245,12 +247,18 @@ impl State {
         room.at_most(ANSWER_BYTES_MAX)
     }
 
-    pub fn note(&mut self, pending: Pending) {
+    /// Notes which commit has to be on the disk before anything that was done is answered.
+    pub fn note_pending(&mut self) {
+        let (Some(session), Some(durability)) = (&self.session, &self.durability) else { return };
+        let Some(commit) = session.take_commit() else { return };
         match self.pending.last_mut() {
-            Some(last) if Arc::ptr_eq(&last.durability, &pending.durability) => {
-                last.commit = last.commit.max(pending.commit);
+            Some(last) if Arc::ptr_eq(&last.durability, durability) => {
+                last.commit = last.commit.max(commit);
             }
-            _ => self.pending.push(pending),
+            _ => {
+                let (database, durability) = (session.database().clone(), Arc::clone(durability));
+                self.pending.push(Pending { database, durability, commit });
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::call::{Call, Failure};
 use super::protocol::Arguments;
-use super::state::{NO_AUTHENTICATION, Pending, State, StepOutcome};
+use super::state::{NO_AUTHENTICATION, State, StepOutcome};
 use super::table::{self, Command};
 use crate::Code;
 use crate::resources::budget::SMALL_BYTES;
@@ -201,24 +201,21 @@ impl State {
         arguments: &[Cow<'_, [u8]>],
         within: Option<&Transaction>,
     ) -> Result<(), Failure> {
-        let database = self.session.as_ref().map(|session| session.database().clone());
-        let (Some(database), None) = (database, within) else {
-            return self.run(command, arguments, within);
-        };
-        let durability = self.durability.clone();
-        let (outcome, commit) = database.without_waiting(|| {
-            if self.pending.is_empty() || !command.is_read() {
-                return self.run(command, arguments, None);
+        let is_behind = within.is_none() && command.is_read() && !self.pending.is_empty();
+        let session = self.session.as_ref().filter(|_| is_behind);
+        let outcome = match session.map(|session| session.database().clone()) {
+            None => self.run(command, arguments, within),
+            Some(database) => {
+                let start = self.reply.out.len();
+                let read = database.transact(|transaction| {
+                    self.reply.out.truncate(start);
+                    Ok(self.run(command, arguments, Some(transaction)))
+                });
+                read.map_err(Failure::from).and_then(|outcome| outcome)
             }
-            let start = self.reply.out.len();
-            let read = database.transact(|transaction| {
-                self.reply.out.truncate(start);
-                Ok(self.run(command, arguments, Some(transaction)))
-            });
-            read.map_err(Failure::from).and_then(|outcome| outcome)
-        });
-        if let (Some(commit), Some(durability)) = (commit, durability) {
-            self.note(Pending { database, durability, commit });
+        };
+        if within.is_none() {
+            self.note_pending();
         }
         outcome
     }

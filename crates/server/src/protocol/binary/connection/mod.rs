@@ -166,6 +166,7 @@ impl Connection<'_> {
         self.durability = Some((admitted.durability, reached));
         let mut session = admitted.session;
         session.register("wire");
+        session.defer();
         self.active_session = session.active_session().cloned();
         self.session = Some(session);
     }

@@ -198,9 +198,9 @@ impl Connection<'_> {
         session.answer_in(ResultBudget::at_once().at_most(PAYLOAD_BYTES_MAX));
         let start = self.out.len();
         let (id, payload, out) = (frame.id, frame.payload, &mut self.out);
-        let answer = || point::answer(session, asked.kind, id, payload, out);
-        let caught = caught(|| session.database().without_waiting(answer));
-        let (failed, commit) = caught.inspect_err(|_| self.out.truncate(start))?;
+        let caught = caught(|| point::answer(session, asked.kind, id, payload, out));
+        let commit = session.take_commit();
+        let failed = caught.inspect_err(|_| self.out.truncate(start))?;
         if failed.is_some() && session.is_budget_exhausted() {
             let session = session.sibling();
             self.out.truncate(start);
@@ -222,21 +222,16 @@ impl Connection<'_> {
         if many || is_long(&request) {
             return self.begin_job(id, asked, request, session);
         }
-        let (database, fresh) = (session.database().clone(), session.sibling());
         session.answer_in(ResultBudget::at_once().at_most(PAYLOAD_BYTES_MAX));
         let again = has_values(&request).then(|| request.clone());
-        let run = || database.without_waiting(|| session.run(request));
-        let (answer, commit) = match caught(run) {
-            Ok((answer, commit)) => {
-                self.session = Some(session);
-                (answer, commit)
-            }
-            Err(e) => {
-                // A transaction that met it is rolled back.
-                self.session = Some(fresh);
-                (Err(e), None)
-            }
-        };
+        let answer = caught(|| session.run(request)).unwrap_or_else(|e| {
+            // A transaction that met it is rolled back.
+            session = session.sibling();
+            session.defer();
+            Err(e)
+        });
+        let commit = session.take_commit().filter(|commit| !session.database().is_durable(*commit));
+        self.session = Some(session);
         let failed = answer.as_ref().err().map(Error::code);
         if failed.is_some()
             && let Some(request) = again
@@ -245,13 +240,13 @@ impl Connection<'_> {
             return self.begin_job(id, asked, request, session);
         }
         match commit {
-            Some(commit) if !database.is_durable(commit) => {
+            Some(commit) => {
                 encode::answer(&mut self.holding.frames, id, &answer);
                 self.holding.commit = self.holding.commit.max(commit);
                 self.holding.asked.push((asked, failed));
                 Done::Later
             }
-            _ => {
+            None => {
                 encode::answer(&mut self.out, id, &answer);
                 Done::Answered(failed)
             }

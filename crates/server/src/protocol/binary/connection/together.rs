@@ -1,18 +1,17 @@
 //! Changes of single rows that have come together: one commit for all of them.
 //!
-//! Updates of rows of one table that follow each other in what has come, or deletes, are done in
-//! one commit. Each is answered by itself. Where one of them would fail, or what comes of them one
-//! by one may be something else, nothing of it was done, and each is done as if it had come alone.
+//! Updates of rows of one table that follow each other in what has come, or deletes, are requests
+//! that the database [coalesces](esker::Database::coalesce_requests): each has its own answer.
 
-use esker::RowUpdate;
+use esker::{Requests, RowUpdate, Transaction, Value};
 use esker_wire::{Frame, Kind};
 use tokio::time::Instant;
 
 use super::super::operations::Asked;
 use super::super::{decode, encode};
 use super::Connection;
-use crate::session::{Answer, RequestSummary, Session, panic_guard::caught};
-use crate::{Code, Error, Result};
+use crate::Result;
+use crate::session::{Answer, Level, RequestSummary, Session, panic_guard::caught};
 
 /// The most requests of one commit.
 const REQUESTS_MAX: usize = 256;
@@ -27,6 +26,65 @@ struct Gathered<'i> {
     changes: Vec<RowUpdate<&'i str>>,
     /// Where each ends in the input.
     ends: Vec<usize>,
+}
+
+/// Requests that are done together, for the database.
+struct Together<'s, 'i> {
+    session: &'s Session,
+    gathered: &'s Gathered<'i>,
+}
+
+impl Requests for Together<'_, '_> {
+    /// Whether there was a row, or why the session refused the request.
+    type Answer = Result<bool>;
+
+    fn count(&self) -> usize {
+        self.gathered.changes.len()
+    }
+
+    fn at_once(&mut self) -> Option<esker::Result<Vec<Result<bool>>>> {
+        let Gathered { kind, table, changes, .. } = self.gathered;
+        // As each by itself would count.
+        let more = if *kind == Kind::Update { changes.len() } else { 0 };
+        self.expect(more).ok()?;
+        let table = match self.session.database().table(table) {
+            Ok(table) => table,
+            Err(e) => return Some(Err(e)),
+        };
+        let found = match kind {
+            Kind::Update => table.update_each(changes),
+            _ => {
+                let keys: Vec<&[Value]> = changes.iter().map(|(key, _)| key.as_slice()).collect();
+                table.delete_each(&keys)
+            }
+        };
+        Some(found.map(|found| found.into_iter().map(Ok).collect()))
+    }
+
+    fn run(&mut self, at: usize, within: &Transaction) -> esker::Result<Option<Result<bool>>> {
+        let Gathered { kind, table, changes, .. } = self.gathered;
+        let Some((key, fields)) = changes.get(at) else { return Ok(None) };
+        if let Err(e) = self.expect(0) {
+            return Ok(Some(Err(e)));
+        }
+        let table = within.table(table)?;
+        let found = match kind {
+            Kind::Update => table.update(key, fields)?,
+            _ => table.delete(key)?,
+        };
+        Ok(Some(Ok(found)))
+    }
+}
+
+impl Together<'_, '_> {
+    /// Refuses what the client may not change, and bytes that would be more than there may be.
+    fn expect(&self, bytes: usize) -> Result<()> {
+        self.session.expect(Level::Write, Some(self.gathered.table))?;
+        match self.gathered.kind {
+            Kind::Update => self.session.reserve_quota(0, bytes),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Connection<'_> {
@@ -46,27 +104,19 @@ impl Connection<'_> {
         let end = gathered.ends.get(last).copied().unwrap_or(0);
         let asked = Asked { kind: gathered.kind, since: *now };
         let began = *now;
-        let changes = std::mem::take(&mut gathered.changes);
-        let done =
-            caught(|| session.database().without_waiting(|| change(session, &gathered, changes)));
+        let mut together = Together { session, gathered: &gathered };
+        let done = caught(|| session.database().coalesce_requests(&mut together));
+        let commit = session.take_commit();
+        session.release_room();
+        // Where it is unknown whether they were done, that is the answer to each.
+        let results: Vec<Result<bool>> = match done.and_then(|done| Ok(done?)) {
+            Ok(done) => done.into_iter().map(|done| done?).collect(),
+            Err(e) => gathered.frames.iter().map(|_| Err(e.clone())).collect(),
+        };
         *now = Instant::now();
-        let words = || gathered.words();
         let took = now.saturating_duration_since(began);
-        match done {
-            Ok((Ok(found), commit)) => {
-                session.note(took, true, words);
-                self.tell(&gathered, asked, &found, commit, *now);
-            }
-            // It is unknown then whether they were done: doing them again might do them twice.
-            Err(e) | Ok((Err(e), _)) if is_unknown(&e) => {
-                session.note(took, false, words);
-                for frame in &gathered.frames {
-                    encode::error(&mut self.out, frame.id, &e);
-                    asked.count(&self.shared.config.operations, Some(e.code()), *now);
-                }
-            }
-            _ => self.do_apart(&gathered, now),
-        }
+        session.note(took, results.iter().all(Result::is_ok), || gathered.words());
+        self.tell(&gathered, asked, results, commit, *now);
         end
     }
 
@@ -108,7 +158,7 @@ impl Connection<'_> {
         &mut self,
         gathered: &Gathered<'_>,
         asked: Asked,
-        found: &[bool],
+        results: Vec<Result<bool>>,
         commit: Option<u64>,
         now: Instant,
     ) {
@@ -117,26 +167,16 @@ impl Connection<'_> {
         };
         let commit = commit.filter(|commit| !is_durable(commit));
         let out = if commit.is_some() { &mut self.holding.frames } else { &mut self.out };
-        for (frame, found) in gathered.frames.iter().zip(found) {
-            encode::answer(out, frame.id, &Ok(Answer::Changed(u64::from(*found))));
-        }
-        for _ in &gathered.frames {
+        for (frame, found) in gathered.frames.iter().zip(results) {
+            let answer = found.map(|found| Answer::Changed(u64::from(found)));
+            encode::answer(out, frame.id, &answer);
+            let failed = answer.err().map(|e| e.code());
             match commit {
-                Some(_) => self.holding.asked.push((asked, None)),
-                None => asked.count(&self.shared.config.operations, None, now),
+                Some(_) => self.holding.asked.push((asked, failed)),
+                None => asked.count(&self.shared.config.operations, failed, now),
             }
         }
         self.holding.commit = self.holding.commit.max(commit.unwrap_or(0));
-    }
-
-    /// Does them one by one.
-    fn do_apart(&mut self, gathered: &Gathered<'_>, now: &mut Instant) {
-        for frame in &gathered.frames {
-            let asked = Asked { kind: gathered.kind, since: *now };
-            let done = decode::request(gathered.kind, frame.payload)
-                .map(|request| self.begin(frame.id, asked, request, false));
-            self.settle(frame.id, asked, done, now);
-        }
     }
 }
 
@@ -145,21 +185,4 @@ impl Gathered<'_> {
         let operation = if self.kind == Kind::Update { "update" } else { "delete" };
         RequestSummary::Keys { operation, place: self.table.to_owned(), count: self.frames.len() }
     }
-}
-
-/// Does all of them; whether there was a row, of each.
-fn change(
-    session: &Session,
-    gathered: &Gathered<'_>,
-    changes: Vec<RowUpdate<&str>>,
-) -> Result<Vec<bool>> {
-    if gathered.kind == Kind::Update {
-        return session.update_each(gathered.table, &changes);
-    }
-    let keys: Vec<_> = changes.into_iter().map(|(key, _)| key).collect();
-    session.delete_each(gathered.table, &keys)
-}
-
-fn is_unknown(e: &Error) -> bool {
-    matches!(e.code(), Code::OutcomeUnknown | Code::Unavailable | Code::Internal)
 }
