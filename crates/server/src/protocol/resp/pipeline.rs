@@ -271,19 +271,25 @@ mod tests {
         String::from_utf8_lossy(&out).into_owned()
     }
 
-    fn lines(commands: &[&str]) -> Vec<String> {
-        commands.iter().map(|command| format!("{command}\r\n")).collect()
+    fn frames(commands: &[&str]) -> Vec<String> {
+        let framed = |command: &&str| {
+            let words = command.split(' ');
+            let words = words.map(|word| format!("${}\r\n{word}\r\n", word.len()));
+            let words: Vec<String> = words.collect();
+            format!("*{}\r\n{}", words.len(), words.concat())
+        };
+        commands.iter().map(framed).collect()
     }
 
     #[test]
     fn what_the_database_refuses_is_refused_alone() {
         let database = esker::Options::new().memory().unwrap();
         let mut state = State::alone(Session::new(&database));
-        answers(&mut state, &lines(&["SET n 1"]));
+        answers(&mut state, &frames(&["SET n 1"]));
         let long = "k".repeat(70_000);
         let (before, refused) = (database.published_commit(), format!("APPEND {long} x"));
         let commands = ["INCR n", &refused, "INCR n", "HGET n x", &refused, "GET n", "SET m 7"];
-        let told = answers(&mut state, &lines(&commands));
+        let told = answers(&mut state, &frames(&commands));
         let told: Vec<&str> = told.split("\r\n").collect();
         assert_eq!([told[0], told[2]], [":2", ":3"]);
         assert!(told[1].starts_with("-ERR") && told[1].contains("70000 bytes"), "{told:?}");
@@ -298,15 +304,15 @@ mod tests {
     fn plain_sets_of_which_one_is_refused() {
         let database = esker::Options::new().memory().unwrap();
         let mut state = State::alone(Session::new(&database));
-        answers(&mut state, &lines(&["SET n 1"]));
+        answers(&mut state, &frames(&["SET n 1"]));
         let (before, long) = (database.published_commit(), "k".repeat(70_000));
         let refused = format!("SET {long} x");
-        let told = answers(&mut state, &lines(&["SET a 1", &refused, "SET b 2", "SET a 3"]));
+        let told = answers(&mut state, &frames(&["SET a 1", &refused, "SET b 2", "SET a 3"]));
         let told: Vec<&str> = told.split("\r\n").collect();
         assert_eq!([told[0], told[2], told[3]], ["+OK"; 3]);
         assert!(told[1].starts_with("-ERR") && told[1].contains("70000 bytes"), "{told:?}");
         assert_eq!(database.published_commit(), before + 1);
-        let told = answers(&mut state, &lines(&["SET a 1", "SET b 2", "SET c 3", "GET a"]));
+        let told = answers(&mut state, &frames(&["SET a 1", "SET b 2", "SET c 3", "GET a"]));
         assert_eq!(told, "+OK\r\n+OK\r\n+OK\r\n$1\r\n1\r\n");
         assert_eq!(database.published_commit(), before + 2);
     }
