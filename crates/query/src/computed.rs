@@ -6,17 +6,11 @@ use esker_format::{Batch, Schema, Value};
 
 use crate::bind::{bind_row, literal_of};
 use crate::bound::Bound;
-
-use crate::evaluate::evaluate;
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::Selection;
-use crate::exec::output::materialised::Materialised;
+use crate::evaluate::{Rows, Selection, evaluate};
+use crate::exec::output::Materialised;
 use crate::exec::run;
-use crate::limits::Limits;
-use crate::model::{Expr, Query, SelectItem};
-use crate::options::{Inputs, Options};
-use crate::result::QueryResult;
-use crate::{Error, Result};
+use crate::model::{Expr, SelectItem};
+use crate::{Error, Inputs, Limits, Options, Query, QueryResult, Result};
 
 /// Expressions over the fields of a schema.
 #[derive(Clone, Debug)]

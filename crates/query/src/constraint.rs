@@ -6,14 +6,10 @@ use esker_format::{Batch, ColumnSlice, Schema};
 
 use crate::bind::bind_condition;
 use crate::bound::Bound;
-use crate::evaluate::evaluate;
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::{Lanes, Selection};
+use crate::evaluate::{Lanes, Rows, Selection, evaluate};
 use crate::exec::output::materialised::slice;
-use crate::limits::Limits;
 use crate::model::{Expr, Function};
-use crate::source::{Fragment, Zone};
-use crate::{Error, Result};
+use crate::{Error, Fragment, Limits, Result, Zone};
 
 /// A condition on the rows of one schema.
 ///

@@ -8,10 +8,11 @@ use std::fmt::{self, Display, Formatter, Write};
 use esker_vfs::sabotage::planted;
 use serde::Serialize;
 
+use crate::Query;
 use crate::bind::{Program, Stage};
 use crate::bound::Bound;
 use crate::exec::profile::{Profile, projection_name, stage_name};
-use crate::model::{Expr, OrderBy, Query, RowCount};
+use crate::model::{Expr, OrderBy, RowCount};
 
 pub use input::ExplainedInput;
 pub(crate) use input::ExplainedJoin;

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use esker_vfs::Clock;
 
-use crate::budget::Budget;
-use crate::{Error, ErrorKind, Result};
+use crate::{Budget, Error, ErrorKind, Result};
 
 /// What a statement may take: memory, and time. Clones share both.
 #[derive(Clone, Debug, Default)]

@@ -9,8 +9,8 @@ use std::cell::Cell;
 use esker_format::json::Steps;
 
 use super::Result;
+use crate::Limits;
 use crate::budget::Charge;
-use crate::limits::Limits;
 
 /// After work on so many bytes it is seen whether the statement is to end.
 pub(crate) const PIECE_BYTES: usize = 64 << 10;

@@ -6,10 +6,7 @@ use std::time::Duration;
 use esker_format::Value;
 use esker_vfs::{Clock, Environment, Tasks};
 
-use crate::Result;
-use crate::budget::Budget;
-use crate::exec::spill::TemporaryFiles;
-use crate::limits::{Deadline, Limits};
+use crate::{Budget, Deadline, Limits, Result, TemporaryFiles};
 
 /// The machine a query runs on, and how much of it.
 #[derive(Clone, Debug)]

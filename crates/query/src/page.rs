@@ -9,16 +9,14 @@ use esker_format::{Batch, DataType, Value};
 
 use crate::bind::keyset::Keyset;
 use crate::bind::{Program, Projection, Stage, bind_query};
-use crate::bound::OrderKey;
-use crate::bound::{Bound, BoundAggregate};
-use crate::cursor::{Cursor, Identity};
-use crate::exec;
-use crate::model::{Aggregate, Query, RowCount};
-use crate::options::Options;
-use crate::result::{QueryResult, ResultColumn, Statistics};
+use crate::bound::{Bound, BoundAggregate, OrderKey};
+use crate::cursor::Identity;
+use crate::model::{Aggregate, RowCount};
 use crate::run::{collected, columns};
-use crate::source::Source;
-use crate::{Error, Result, ZONE_ROWS};
+use crate::{
+    Cursor, Error, Options, Query, QueryResult, Result, ResultColumn, Source, Statistics,
+    ZONE_ROWS, exec,
+};
 
 /// Which page of an answer.
 #[derive(Clone, Debug, Default)]

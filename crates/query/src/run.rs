@@ -7,15 +7,13 @@ use esker_format::{Batch, DataType, Value};
 use crate::bind::typing::assign_literal;
 use crate::bind::{Program, bind_constant, bind_query};
 use crate::bound::{Bound, Node};
-use crate::exec;
-use crate::explain::Explanation;
 use crate::explain::description::describe;
-use crate::model::{Expr, Query, SelectItem};
+use crate::model::{Expr, SelectItem};
 use crate::options::without_values;
-use crate::options::{Inputs, Options};
-use crate::result::{AnswerSink, QueryResult, ResultColumn, Statistics};
-use crate::source::Source;
-use crate::{Error, Result};
+use crate::{
+    AnswerSink, Error, Explanation, Inputs, Options, Query, QueryResult, Result, ResultColumn,
+    Source, Statistics, exec,
+};
 
 /// Runs a query and returns its whole answer.
 ///

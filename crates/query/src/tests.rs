@@ -3,9 +3,9 @@
 use esker_format::{Batch, DataType, Schema, Value};
 use esker_vfs::Environment;
 
-use crate::model::{Aggregate, Expr, Operator, OrderBy, Query};
+use crate::model::{Aggregate, Expr, Operator, OrderBy};
 use crate::testing::{Encoding, Layout, MemorySource, NullForm};
-use crate::{ErrorKind, Options, execute, explain};
+use crate::{ErrorKind, Options, Query, execute, explain};
 
 fn options() -> Options {
     Options::new(&Environment::os())

@@ -14,10 +14,9 @@ use super::typing::{
 };
 use crate::bound::{Bound, Comparison, Node};
 use crate::evaluate::constant;
-use crate::limits::Limits;
 use crate::model::{Answer, Expr, Function, Operator, Typing};
 use crate::pattern::Pattern;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Limits, Result};
 
 /// Resolves the names of an expression and checks its types. Constant parts are computed.
 pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {

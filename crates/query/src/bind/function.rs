@@ -10,12 +10,10 @@ use super::decimal;
 use super::expression::{arithmetic, as_text, compare, expect, label_as_text, to_common_type};
 use super::typing::{convert, typed};
 use crate::bound::{Bound, Comparison, Node};
-use crate::limits::Limits;
 use crate::model::date_unit::Unit;
 use crate::model::{Function, FunctionEntry, OperandKind, Operator, Outcome, is_path};
-use crate::options::Inputs;
 use crate::pattern::{Pattern, Place};
-use crate::{Error, Result};
+use crate::{Error, Inputs, Limits, Result};
 
 /// A call with operands of the right types.
 pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) -> Result<Bound> {

@@ -19,17 +19,15 @@ use std::collections::BTreeSet;
 
 use esker_format::{DataType, Schema, Value};
 
-use crate::bound::OrderKey;
-use crate::bound::{Bound, BoundAggregate, Node};
+use crate::bound::{Bound, BoundAggregate, Node, OrderKey};
+use crate::model::{Aggregate, EXPR_DEPTH_MAX, Expr, OrderBy, SelectItem};
+use crate::{Error, Inputs, Query, Result};
 use expression::bind;
 pub(crate) use scope::named;
 use scope::position;
 pub(crate) use scope::replace_aliases;
 use scope::{GroupScope, NoScope, RowScope, Scope};
 
-use crate::model::{Aggregate, EXPR_DEPTH_MAX, Expr, OrderBy, Query, SelectItem};
-use crate::options::Inputs;
-use crate::{Error, Result};
 use keyset::Keyset;
 
 /// A query ready to be planned.

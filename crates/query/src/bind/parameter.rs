@@ -3,8 +3,7 @@
 use esker_format::{Value, ValueRef};
 
 use crate::model::{Parameter, RowCount};
-use crate::options::Inputs;
-use crate::{Error, Result};
+use crate::{Error, Inputs, Result};
 
 /// The value that a statement is run with for a parameter.
 pub(super) fn value_of<'a>(parameter: &Parameter, inputs: &'a Inputs) -> Result<&'a Value> {

@@ -6,12 +6,10 @@ use esker_format::{DataType, Field, Schema, Value};
 
 use super::expression::bind;
 use super::typing::typed;
-use crate::bound::OrderKey;
-use crate::bound::{Bound, BoundAggregate, Node};
+use crate::bound::{Bound, BoundAggregate, Node, OrderKey};
 use crate::evaluate::hold;
 use crate::model::{Aggregate, Expr, Function, OrderBy, SelectItem};
-use crate::options::Inputs;
-use crate::{Error, Result};
+use crate::{Error, Inputs, Result};
 
 /// Resolves the leaves of expressions.
 pub(crate) trait Scope {

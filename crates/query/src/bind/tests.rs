@@ -3,8 +3,8 @@
 use esker_format::{DataType, Schema, Value};
 
 use super::bind_query;
-use crate::Inputs;
-use crate::model::{Aggregate, EXPR_DEPTH_MAX, Expr, Function, Operator, OrderBy, Query};
+use crate::model::{Aggregate, EXPR_DEPTH_MAX, Expr, Function, Operator, OrderBy};
+use crate::{Inputs, Query};
 
 fn schema() -> Schema {
     Schema::builder()

@@ -21,9 +21,8 @@ use esker_format::codec::{Reader, Writer};
 use esker_format::row::{decode_value, encode_value};
 use esker_format::{DataType, Schema, Value, ValueRef};
 
-use crate::model::{Query, RowCount};
-use crate::options::Inputs;
-use crate::{Error, Result};
+use crate::model::RowCount;
+use crate::{Error, Inputs, Query, Result};
 
 const VERSION: u8 = 1;
 const BACKWARD: u8 = 1;

@@ -2,7 +2,7 @@
 
 use esker_format::DataType;
 
-use crate::evaluate::vector::{Lanes, Vector, either_null};
+use crate::evaluate::{Lanes, Vector, either_null};
 use crate::model::Operator;
 use crate::{Error, Result};
 

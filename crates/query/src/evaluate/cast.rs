@@ -8,7 +8,7 @@ use esker_format::text::parse_value;
 use esker_format::{DataType, Decimal, Value, ValueRef};
 
 use super::written::written;
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 use crate::meter::Meter;
 use crate::{Error, Result};
 

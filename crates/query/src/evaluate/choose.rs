@@ -9,8 +9,7 @@ use super::compute;
 use super::logic::truth;
 use crate::Result;
 use crate::bound::{Bound, Comparison};
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::{Lanes, Selection, Vector};
+use crate::evaluate::{Lanes, Rows, Selection, Vector};
 use crate::meter::{Meter, Reservation};
 use crate::model::Function;
 

@@ -8,7 +8,7 @@ use esker_format::{DataType, Value};
 
 use crate::Result;
 use crate::bound::Comparison;
-use crate::evaluate::vector::{Lanes, Vector, either_null};
+use crate::evaluate::{Lanes, Vector, either_null};
 use crate::meter::Meter;
 use crate::pattern::Pattern;
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use esker_format::DataType;
 
 use crate::Result;
-use crate::evaluate::vector::{Lanes, Vector, either_null};
+use crate::evaluate::{Lanes, Vector, either_null};
 use crate::meter::Meter;
 
 /// `a || b || …`: NULL where one is. However many there are, each byte is copied once.

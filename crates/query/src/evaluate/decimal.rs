@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use esker_format::decimal::limit;
 use esker_format::{DataType, Decimal, ValueRef};
 
-use crate::evaluate::vector::{Lanes, Vector, either_null};
+use crate::evaluate::{Lanes, Vector, either_null};
 use crate::model::Operator;
 use crate::{Error, Result};
 

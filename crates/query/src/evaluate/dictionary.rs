@@ -7,8 +7,7 @@ use esker_format::{ColumnSlice, Data, Validity};
 use super::compute;
 use crate::Result;
 use crate::bound::{Bound, Node};
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::{Lanes, Selection, Vector};
+use crate::evaluate::{Lanes, Rows, Selection, Vector};
 use crate::meter::Reservation;
 
 /// The expression for the selected rows, where it is a function of a dictionary column alone whose

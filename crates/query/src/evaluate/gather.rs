@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use esker_format::{BytesReader, Codes, ColumnSlice, Data, DataType, Validity, ValueRef};
 
-use crate::evaluate::vector::{Lanes, Selection, Vector};
+use crate::evaluate::{Lanes, Selection, Vector};
 
 /// Decodes the selected rows of a column.
 pub(crate) fn gather<'a>(column: &ColumnSlice<'a>, selection: Selection<'_>) -> Vector<'a> {

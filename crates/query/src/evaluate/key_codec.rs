@@ -6,7 +6,7 @@
 
 use esker_format::{Column, DataType, ValueRef, Values};
 
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 use crate::{Error, Result};
 
 /// Appends the value of row `i` of a vector.

@@ -1,6 +1,6 @@
 //! Three-valued logic: NULL is "not known".
 
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 
 /// False where a member is false, else NULL where one is NULL, else true.
 pub(super) fn all<'a>(members: &[Vector<'a>], len: usize) -> Vector<'a> {

@@ -26,11 +26,12 @@ use esker_format::{DataType, Value};
 pub(crate) use ranked::{keys_of, value_of};
 
 use super::{Error, ErrorKind, Result};
+use crate::Limits;
 use crate::bound::{Bound, Node};
-use crate::limits::Limits;
 use gather::gather;
-use rows::Rows;
-use vector::{Lanes, Selection, Vector};
+pub(crate) use mask::Mask;
+pub(crate) use rows::Rows;
+pub(crate) use vector::{Lanes, Picked, Selection, Vector, either_null};
 
 /// Computes an expression.
 ///

@@ -4,8 +4,7 @@ use esker_format::DataType;
 
 use super::compute;
 use crate::bound::Bound;
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::{Lanes, Selection, Vector};
+use crate::evaluate::{Lanes, Rows, Selection, Vector};
 use crate::{ErrorKind, Result};
 
 /// Computes an expression for half of the rows at a time, or for as few as memory allows.

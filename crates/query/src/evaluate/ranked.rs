@@ -14,7 +14,7 @@ use esker_format::{DataType, ValueRef};
 use crate::Result;
 use crate::bound::OrderKey;
 use crate::evaluate::key_codec::{decode, encode};
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 use crate::meter::Meter;
 use esker_format::order_key::{Key, float_key};
 

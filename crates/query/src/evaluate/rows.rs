@@ -6,10 +6,8 @@ use std::ops::{Range, RangeInclusive};
 
 use esker_format::ColumnSlice;
 
-use crate::limits::Limits;
 use crate::meter::Meter;
-use crate::source::Fragment;
-use crate::{Error, Result};
+use crate::{Error, Fragment, Limits, Result};
 
 /// Consecutive rows of one part. A column is read when it is first requested.
 pub(crate) struct Rows<'a> {

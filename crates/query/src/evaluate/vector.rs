@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use esker_format::{DataType, Value, ValueRef};
 
-use crate::evaluate::mask::Mask;
+use crate::evaluate::Mask;
 use crate::meter::{Meter, Reservation};
 
 /// Which rows of a batch an expression is computed for.

@@ -17,20 +17,18 @@ pub(crate) mod spill;
 
 use esker_vfs::Clock;
 
+use crate::access_path::{Goal, ScanPlan};
+use crate::bind::{Program, Projection};
+use crate::budget::Charge;
+use crate::exec::output::Materialised;
 pub(crate) use crate::exec::output::copy::collect;
-use crate::exec::output::materialised::Materialised;
 pub(crate) use crate::exec::output::project::Sink;
+use crate::filter::CodeTables;
+use crate::predicate::Predicate;
+use crate::{Options, Result, Source};
 pub(crate) use profile::{Profile, Step};
 use spill::TemporaryFiles;
 
-use crate::Result;
-use crate::access_path::{Goal, ScanPlan};
-use crate::bind::{Program, Projection};
-use crate::budget::{Budget, Charge};
-use crate::filter::CodeTables;
-use crate::options::Options;
-use crate::predicate::Predicate;
-use crate::source::Source;
 use scan::{Scan, ScanCounts};
 use spill::SpilledGroups;
 
@@ -41,7 +39,6 @@ pub(crate) fn run(
     options: &Options,
     sink: Sink<'_>,
 ) -> Result<Profile> {
-    let budget = options.memory();
     let clock: &dyn Clock = &*options.clock;
     let mut profile = Profile::start(clock);
     if program.projection.limit == Some(0) {
@@ -58,7 +55,7 @@ pub(crate) fn run(
         let started = clock.monotonic_ns();
         let narrowed = aggregate::limit_pushdown::narrowed(program, source, options)?;
         let stage = narrowed.as_ref().unwrap_or(stage);
-        let (groups, counts) = aggregate::stage::run_any(input, stage, &tables, options, budget)?;
+        let (groups, counts) = aggregate::stage::run_any(input, stage, &tables, options)?;
         let rows_out = groups.row_count();
         let elapsed_ns = clock.monotonic_ns() - started;
         profile.push(Step { counts, rows_out, elapsed_ns });
@@ -74,14 +71,12 @@ pub(crate) fn run(
         sink(batch)
     };
     let counts = match input {
-        Input::Source(source) => {
-            project_from(source, projection, &tables, options, budget, &mut sink)
-        }
+        Input::Source(source) => project_from(source, projection, &tables, options, &mut sink),
         Input::Memory(groups, _charge) if projection.shows_fields_only() => {
             groups.show_fields(projection, options, &mut sink)
         }
         Input::Memory(groups, _charge) => {
-            project_from(&groups, projection, &tables, options, budget, &mut sink)
+            project_from(&groups, projection, &tables, options, &mut sink)
         }
         Input::Spilled(groups, files) => {
             spill::project(groups, projection, options, files, &mut sink)
@@ -119,7 +114,6 @@ fn project_from(
     projection: &Projection,
     tables: &CodeTables,
     options: &Options,
-    budget: &Budget,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
     let predicate = Predicate::compile(projection.filter.as_ref());
@@ -128,5 +122,5 @@ fn project_from(
     let wanted = projection.after.as_ref().and_then(|after| after.condition(&projection.order));
     let wanted = wanted.as_ref().map(|condition| Predicate::compile(Some(condition)));
     let scan = Scan::new(source, &predicate, tables, &plan, options).pruned_by(wanted.as_ref());
-    output::project::run(&scan, projection, options, budget, sink)
+    output::project::run(&scan, projection, options, sink)
 }

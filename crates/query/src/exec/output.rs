@@ -5,12 +5,14 @@ pub(crate) mod fetch;
 pub(crate) mod materialised;
 pub(crate) mod project;
 
+pub(crate) use materialised::Materialised;
+
 use std::ops::Range;
 
 use esker_format::{Batch, Column, ColumnSlice, DataType, Values};
 
 use crate::evaluate::gather::gather;
-use crate::evaluate::vector::{Lanes, Selection, Vector};
+use crate::evaluate::{Lanes, Selection, Vector};
 use crate::{Error, Result, ZONE_ROWS};
 
 /// What is shown of some rows.
@@ -48,30 +50,8 @@ impl Output {
         self.bytes
     }
 
-    /// Appends as many rows as each vector has. Batches are cut when they reach [`ZONE_ROWS`].
-    pub(crate) fn append(&mut self, vectors: &[Vector<'_>], rows: usize) -> Result<()> {
-        let mut start = 0;
-        while start < rows {
-            let room = ZONE_ROWS - self.rows % ZONE_ROWS;
-            let end = rows.min(start + room);
-            for (column, vector) in self.open.columns.iter_mut().zip(vectors) {
-                self.bytes += append(column, vector, start, end)?;
-            }
-            self.rows += end - start;
-            if self.rows.is_multiple_of(ZONE_ROWS) {
-                self.full.push(std::mem::replace(&mut self.open, empty(&self.types)));
-            }
-            start = end;
-        }
-        Ok(())
-    }
-
     /// Appends the selected rows. Batches are cut as [`Output::append`] does.
-    pub(crate) fn append_shown(
-        &mut self,
-        shown: &[Shown<'_>],
-        selection: Selection<'_>,
-    ) -> Result<()> {
+    pub(crate) fn append(&mut self, shown: &[Shown<'_>], selection: Selection<'_>) -> Result<()> {
         let (mut start, rows) = (0, selection.len());
         while start < rows {
             let room = ZONE_ROWS - self.rows % ZONE_ROWS;
@@ -138,32 +118,20 @@ fn append_shown(
 #[allow(clippy::cast_possible_truncation, reason = "lanes hold what the column's type can")]
 fn append(column: &mut Column, vector: &Vector<'_>, start: usize, end: usize) -> Result<usize> {
     let nulls = vector.nulls.as_ref().and_then(|nulls| nulls.get(start..end));
-    let before = column.len();
+    let (before, range) = (column.len(), (start, end));
     match (&mut column.values, &vector.lanes) {
         (Values::I64(to), Lanes::Ints(v)) => to.extend_from_slice(part(v, start, end)),
         (Values::I128(to), Lanes::Wides(v)) => to.extend_from_slice(part(v, start, end)),
-        (Values::I32(to), Lanes::Ints(v)) => {
-            to.extend(part(v, start, end).iter().map(|v| *v as i32))
-        }
-        (Values::I16(to), Lanes::Ints(v)) => {
-            to.extend(part(v, start, end).iter().map(|v| *v as i16))
-        }
-        (Values::I8(to), Lanes::Ints(v)) => to.extend(part(v, start, end).iter().map(|v| *v as i8)),
-        (Values::U32(to), Lanes::Ints(v)) => {
-            to.extend(part(v, start, end).iter().map(|v| *v as u32))
-        }
-        (Values::U16(to), Lanes::Ints(v)) => {
-            to.extend(part(v, start, end).iter().map(|v| *v as u16))
-        }
-        (Values::U8(to), Lanes::Ints(v)) => to.extend(part(v, start, end).iter().map(|v| *v as u8)),
-        (Values::U8(to), Lanes::Bools(v)) => {
-            to.extend(part(v, start, end).iter().map(|v| u8::from(*v)));
-        }
+        (Values::I32(to), Lanes::Ints(v)) => extend(to, v, range, |v| v as i32),
+        (Values::I16(to), Lanes::Ints(v)) => extend(to, v, range, |v| v as i16),
+        (Values::I8(to), Lanes::Ints(v)) => extend(to, v, range, |v| v as i8),
+        (Values::U32(to), Lanes::Ints(v)) => extend(to, v, range, |v| v as u32),
+        (Values::U16(to), Lanes::Ints(v)) => extend(to, v, range, |v| v as u16),
+        (Values::U8(to), Lanes::Ints(v)) => extend(to, v, range, |v| v as u8),
+        (Values::U8(to), Lanes::Bools(v)) => extend(to, v, range, u8::from),
         (Values::U64(to), Lanes::Uints(v)) => to.extend_from_slice(part(v, start, end)),
         (Values::F64(to), Lanes::Floats(v)) => to.extend_from_slice(part(v, start, end)),
-        (Values::F32(to), Lanes::Floats(v)) => {
-            to.extend(part(v, start, end).iter().map(|v| *v as f32))
-        }
+        (Values::F32(to), Lanes::Floats(v)) => extend(to, v, range, |v| v as f32),
         (Values::Variable(to), Lanes::Bytes(v)) => {
             let heap = to.heap.len();
             for bytes in part(v, start, end) {
@@ -182,6 +150,10 @@ fn append(column: &mut Column, vector: &Vector<'_>, start: usize, end: usize) ->
     }
     mark(column, nulls, before, end - start);
     Ok((end - start) * column.data_type.width().unwrap_or(8))
+}
+
+fn extend<T: Copy, U>(to: &mut Vec<U>, v: &[T], range: (usize, usize), make: impl Fn(T) -> U) {
+    to.extend(part(v, range.0, range.1).iter().map(|v| make(*v)));
 }
 
 fn part<T>(values: &[T], start: usize, end: usize) -> &[T] {

@@ -3,8 +3,8 @@
 use esker_vfs::Clock;
 
 use super::scan::ScanCounts;
+use crate::Statistics;
 use crate::bind::{Projection, Stage};
-use crate::result::Statistics;
 
 /// The steps of a query that has run.
 #[derive(Clone, Debug)]

@@ -12,13 +12,10 @@ use std::ops::{AddAssign, ControlFlow, Range};
 use esker_vfs::parallel_map;
 
 use crate::access_path::{Access, ScanPlan};
-use crate::evaluate::mask::Mask;
-use crate::evaluate::rows::Rows;
+use crate::evaluate::{Mask, Rows};
 use crate::filter::{CodeTables, count, keep};
-use crate::options::Options;
 use crate::predicate::{Predicate, Verdict};
-use crate::source::Source;
-use crate::{Result, ZONE_ROWS};
+use crate::{Options, Result, Source, ZONE_ROWS};
 use row_set::{RowSet, RowSets};
 
 /// The most rows of a morsel.

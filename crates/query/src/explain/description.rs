@@ -1,7 +1,6 @@
 //! How a query would read its table, shown without running it.
 
 use super::{ExplainedPart, Reading};
-use crate::Result;
 use crate::access_path::{Access, Candidates, Goal, ScanPlan};
 use crate::bind::Program;
 use crate::exec::aggregate::index_aggregates;
@@ -9,9 +8,8 @@ use crate::exec::scan::Scan;
 use crate::exec::sort::index_order_scan::IndexOrderScan;
 use crate::exec::sort::zone_order;
 use crate::filter::CodeTables;
-use crate::options::Options;
 use crate::predicate::Predicate;
-use crate::source::Source;
+use crate::{Options, Result, Source};
 
 /// How each part of a source is read.
 ///

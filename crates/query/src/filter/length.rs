@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use esker_format::{BytesReader, ColumnSlice, Data, Validity};
 
 use super::range;
-use crate::evaluate::mask::Mask;
+use crate::evaluate::Mask;
 use crate::pieces::character_count;
 use crate::predicate::Key;
 

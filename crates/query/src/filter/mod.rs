@@ -16,13 +16,9 @@ use esker_format::{BytesReader, Codes, ColumnSlice, Data, DataType, Validity};
 pub(crate) use code_tables::CodeTables;
 
 use super::Result;
-use crate::evaluate::evaluate;
-use crate::evaluate::mask::Mask;
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::{Lanes, Picked};
-use crate::limits::Limits;
+use crate::evaluate::{Lanes, Mask, Picked, Rows, evaluate};
 use crate::predicate::{Condition, Key, Predicate, Test};
-use crate::source::Fragment;
+use crate::{Fragment, Limits};
 
 /// Removes the rows for which the filter is not true.
 ///

@@ -5,8 +5,7 @@ use esker_format::{Codes, ColumnSlice, Data, DataType, ValueRef};
 use super::pair_floats::{self, are_floats_and_numbers};
 use crate::Result;
 use crate::bound::{Bound, Comparison, Node};
-use crate::evaluate::mask::Mask;
-use crate::evaluate::rows::Rows;
+use crate::evaluate::{Mask, Rows};
 
 /// Values taken at a time: as many as a word of a mask has bits.
 pub(super) const TAKEN: usize = 64;

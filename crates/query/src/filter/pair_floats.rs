@@ -9,7 +9,7 @@ use esker_format::{ColumnSlice, Data, DataType};
 
 use super::pair::{TAKEN, has_words, take};
 use crate::bound::Comparison;
-use crate::evaluate::mask::Mask;
+use crate::evaluate::Mask;
 
 /// Powers of ten up to this are exact as floats.
 const EXACT_SCALE_MAX: u8 = 22;

@@ -5,7 +5,7 @@
 
 use esker_format::Data;
 
-use crate::evaluate::mask::Mask;
+use crate::evaluate::Mask;
 use crate::predicate::{Key, float_at_most, float_key, float_of};
 
 /// Integers whose ranges are checked by one subtraction.

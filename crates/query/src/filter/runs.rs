@@ -12,7 +12,7 @@
 use esker_format::Data;
 
 use super::range::Whole;
-use crate::evaluate::mask::Mask;
+use crate::evaluate::Mask;
 use crate::predicate::Key;
 
 /// More runs than so many take longer than a look at a table.

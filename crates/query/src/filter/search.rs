@@ -16,7 +16,7 @@ use memchr::memmem::Finder;
 
 use super::suffix;
 use crate::Result;
-use crate::evaluate::mask::Mask;
+use crate::evaluate::Mask;
 use crate::meter::Meter;
 use crate::pattern::{Pattern, Shape};
 

@@ -5,7 +5,7 @@
 use esker_format::Data;
 
 use super::range::Whole;
-use crate::evaluate::mask::Mask;
+use crate::evaluate::Mask;
 use crate::predicate::{Key, float_key};
 
 /// The widest table of bools.

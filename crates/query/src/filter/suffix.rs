@@ -1,6 +1,6 @@
 //! How texts end: their last eight bytes are one word, and one comparison tells nearly all.
 
-use crate::evaluate::mask::Mask;
+use crate::evaluate::Mask;
 
 const WORD_BYTES: usize = 8;
 

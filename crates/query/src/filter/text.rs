@@ -8,7 +8,7 @@ use esker_format::{Codes, Dictionary};
 
 use super::{CodeTables, as_data, range, runs, set};
 use crate::Result;
-use crate::evaluate::mask::Mask;
+use crate::evaluate::Mask;
 use crate::meter::Meter;
 use crate::predicate::{Condition, Key, Test};
 

@@ -7,11 +7,11 @@ use esker_format::{DataType, Schema};
 
 use super::member::{Place, array, object, refuse_others, text};
 use super::{JsonQuery, value};
-use crate::Result;
 use crate::bind::bind_condition;
 use crate::logical::{Names, Scope};
-use crate::model::{Aggregate, Expr, Operator, Query, SelectItem};
+use crate::model::{Aggregate, Expr, Operator, SelectItem};
 use crate::operator::{FilterOperator, Operands};
+use crate::{Query, Result};
 
 /// How deep groups may nest.
 pub(super) const DEPTH_MAX: usize = 64;

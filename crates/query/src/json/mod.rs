@@ -26,10 +26,9 @@ use std::time::Duration;
 use esker_format::Schema;
 use esker_format::json::{Json, Kind, Members, parse_nested};
 
-use crate::logical::{Names, Scope, Tables};
-use crate::model::{Aggregate, Expr, OrderBy, Query, RowCount, SelectItem};
-use crate::options::Options;
-use crate::{Error, Result};
+use crate::logical::{Names, Scope};
+use crate::model::{Aggregate, Expr, OrderBy, RowCount, SelectItem};
+use crate::{Error, Options, Query, Result, Tables};
 use criteria::Criteria;
 use member::{Place, array, flag, object, refuse_others, text};
 use relation::{JsonJoin, JsonRelation};

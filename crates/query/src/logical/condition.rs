@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use esker_format::{Schema, Value};
 
 use super::names::Names;
-use crate::Result;
 use crate::bind::{bind_filter, bind_row};
 use crate::bound::{Bound, Comparison, Node};
 use crate::model::{Expr, Operator};
-use crate::options::Inputs;
+use crate::{Inputs, Result};
 
 /// One condition, over the fields of all tables by their numbers.
 #[derive(Clone, Debug)]

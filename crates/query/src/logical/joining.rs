@@ -14,11 +14,11 @@ use crate::bound::{Bound, Node};
 use crate::budget::Charge;
 use crate::exec::join;
 use crate::exec::join::{Input, JoinPlan, Rows, SemiJoinSource, Side};
-use crate::exec::output::materialised::Materialised;
-use crate::explain::{ExplainedInput, ExplainedJoin};
+use crate::exec::output::Materialised;
+use crate::explain::ExplainedJoin;
 use crate::model::{Expr, JoinKind};
 use crate::source::SourceRef;
-use crate::{ErrorKind, Result};
+use crate::{ErrorKind, ExplainedInput, Result};
 
 /// What is joined so far, or is to be joined to it.
 pub(super) struct SideState<'a, 'o> {
@@ -245,7 +245,7 @@ impl<'a, 'o> Context<'a, 'o> {
     ) -> Result<SideState<'a, 'o>> {
         let clock = &self.options.clock;
         let started = clock.monotonic_ns();
-        let (rows, counts) = join::run(plan, side, pairs, self.options, self.budget)?;
+        let (rows, counts) = join::run(plan, side, pairs, self.options)?;
         joined.input.ran(&counts, side == Side::Left, clock.monotonic_ns() - started);
         joined.rows_estimated = None;
         match rows {
@@ -254,7 +254,7 @@ impl<'a, 'o> Context<'a, 'o> {
                 joined.charge.push(charge);
             }
             Rows::SemiJoinSource(locations) => {
-                let mut charge = self.budget.charge();
+                let mut charge = self.options.memory().charge();
                 charge.set(locations.len() * 4)?;
                 joined.source = SourceRef::Shared(Arc::new(SemiJoinSource::new(
                     &joined.source,

@@ -8,11 +8,9 @@ use esker_format::{Batch, Column, Schema};
 use super::names::{Names, without_twins};
 use super::{Answered, Context};
 use crate::exec::output::materialised::slice;
-use crate::explain::ExplainedInput;
-use crate::model::{Expr, Join, JoinKind, Query};
-use crate::source::Source;
+use crate::model::{Expr, Join, JoinKind};
 use crate::source::SourceRef;
-use crate::{Error, Result, ZONE_ROWS};
+use crate::{Error, ExplainedInput, Query, Result, Source, ZONE_ROWS};
 
 /// One of them.
 pub(super) struct Member<'a> {

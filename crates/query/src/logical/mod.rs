@@ -38,17 +38,15 @@ use super::{Error, Result};
 use crate::bind::scope::named;
 use crate::bind::{Program, bind_query};
 use crate::bound::Bound;
-use crate::budget::Budget;
-use crate::exec::output::materialised::Materialised;
+use crate::exec::output::Materialised;
 use crate::exec::output::project::Sink;
-use crate::explain::{ExplainedInput, ExplainedSubquery, Explanation};
-use crate::model::{Expr, Function, QUERY_DEPTH_MAX, Query, SelectItem};
-use crate::options::Options;
+use crate::model::{Expr, Function, QUERY_DEPTH_MAX};
 use crate::options::without_values;
-use crate::result::AnswerSink;
-use crate::result::{QueryResult, ResultColumn, Statistics};
-use crate::source::one_row::OneRow;
-use crate::source::{Source, SourceRef};
+use crate::source::SourceRef;
+use crate::{
+    AnswerSink, ExplainedInput, ExplainedSubquery, Explanation, OneRow, Options, Query,
+    QueryResult, ResultColumn, Source, Statistics,
+};
 pub(crate) use names::Names;
 
 /// The tables that a statement may read, all as of one commit.
@@ -64,7 +62,6 @@ pub trait Tables {
 pub(crate) struct Context<'a, 'o> {
     tables: &'a dyn Tables,
     options: &'o Options,
-    budget: &'o Budget,
     /// False where nothing is to be read, only looked at.
     runs: bool,
     /// How subqueries are answered, where that is to be shown.
@@ -105,8 +102,8 @@ impl<'a> Scope<'a> {
         let Some((tables, options)) = self.tables else {
             return Err(Error::invalid("a query within another has no place here"));
         };
-        let (budget, depth) = (options.memory(), Cell::new(0));
-        Context { tables, options, budget, runs: false, told: None, depth }.look_names(query)
+        let depth = Cell::new(0);
+        Context { tables, options, runs: false, told: None, depth }.look_names(query)
     }
 }
 
@@ -207,8 +204,8 @@ impl<'a> Resolved<'a> {
         }
         let options = options.with_memory_left();
         let told = (purpose != Purpose::IndexRun).then(RefCell::default);
-        let (options, budget, depth) = (&options, options.memory(), Cell::new(0));
-        let context = Context { tables, options, budget, runs, told, depth };
+        let (options, depth) = (&options, Cell::new(0));
+        let context = Context { tables, options, runs, told, depth };
         let (query, source, input) = context.resolve(query, first)?;
         let subqueries = context.told.map(RefCell::into_inner).unwrap_or_default();
         let options = options.clone();
@@ -345,7 +342,7 @@ impl<'a, 'o> Context<'a, 'o> {
             is_told.then(|| crate::explain::description::describe(&program, source.get(), options));
         let (mut batches, mut profile) = (Vec::new(), None);
         if self.runs {
-            let mut charge = self.budget.charge();
+            let mut charge = self.options.memory().charge();
             let mut bytes = 0;
             let sink: Sink<'_> = &mut |batch: Batch| {
                 bytes += crate::result::batch_bytes(&batch);
@@ -387,17 +384,9 @@ fn qualify(query: &mut Query, names: &Names, needed: &mut BTreeSet<usize>) -> Re
     if let Some(filter) = &mut filter {
         names.qualify(filter, None, &mut BTreeSet::new()).map_err(|e| e.at("WHERE"))?;
     }
-    if query.select.is_empty() && !is_alone {
-        query.select.push(SelectItem { expr: Expr::AllFields(String::new()), alias: None });
+    if !(query.select.is_empty() && is_alone) {
+        query.select = names.expanded(&query.select)?;
     }
-    let mut items = Vec::with_capacity(query.select.len());
-    for item in std::mem::take(&mut query.select) {
-        match &item.expr {
-            Expr::AllFields(table) => items.extend(names.items(table)?),
-            _ => items.push(item),
-        }
-    }
-    query.select = items;
     for item in &mut query.select {
         let name = item.name();
         names.qualify(&mut item.expr, None, needed).map_err(|e| e.at("SELECT"))?;

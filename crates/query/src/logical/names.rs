@@ -324,6 +324,24 @@ impl Names {
         Ok(items)
     }
 
+    /// Items with the fields in place of `*` and `table.*`; every field where there are none.
+    ///
+    /// # Errors
+    /// As for [`Self::items`].
+    pub(crate) fn expanded(&self, select: &[SelectItem]) -> Result<Vec<SelectItem>> {
+        let mut items = Vec::with_capacity(select.len());
+        if select.is_empty() {
+            items.extend(self.items("")?);
+        }
+        for item in select {
+            match &item.expr {
+                Expr::AllFields(table) => items.extend(self.items(table)?),
+                _ => items.push(item.clone()),
+            }
+        }
+        Ok(items)
+    }
+
     /// Makes fields of a name equal in `right` and in the tables before it; returns the condition.
     ///
     /// # Errors

@@ -15,11 +15,11 @@ use super::joining::{SideState, Wanted, conjunction, plan, shown};
 use crate::bound::{Bound, Node};
 use crate::budget::Charge;
 use crate::exec::join::{JoinPlan, Product, Rights};
-use crate::exec::output::materialised::Materialised;
-use crate::explain::{ExplainedInput, ExplainedJoin};
+use crate::exec::output::Materialised;
+use crate::explain::ExplainedJoin;
 use crate::model::{Expr, JoinKind, Operator};
 use crate::source::SourceRef;
-use crate::{ErrorKind, Result};
+use crate::{ErrorKind, ExplainedInput, Result};
 
 /// With so many rows on the right, batches of pairs are worth it.
 const MANY_ROWS: usize = 128;
@@ -99,7 +99,7 @@ impl<'a, 'o> Context<'a, 'o> {
     ) -> Result<Option<(Product<'a>, Vec<Charge<'o>>)>> {
         let (clock, options) = (&self.options.clock, self.options);
         let started = clock.monotonic_ns();
-        let rights = match Rights::new(plan, options, self.budget) {
+        let rights = match Rights::new(plan, options) {
             Err(e) if e.kind() == ErrorKind::OverBudget && !must => return Ok(None),
             rights => rights?,
         };
@@ -108,11 +108,11 @@ impl<'a, 'o> Context<'a, 'o> {
         }
         let schema = Schema::of_fields(pairs.fields.clone());
         let (mut product, charges, counts) =
-            Product::new(plan, &left.source, rights, schema, options, self.budget)?;
+            Product::new(plan, &left.source, rights, schema, options)?;
         let mut charges = Vec::from(charges);
         if pairs.unmatched.is_some() {
             let on = on.as_ref();
-            let found = product.with_unmatched(on, pairs.schema(), options, self.budget)?;
+            let found = product.with_unmatched(on, pairs.schema(), options)?;
             product = found.0;
             charges.push(found.1);
         }

@@ -10,13 +10,9 @@ use super::joining::{SideState, Wanted};
 use super::member;
 use super::names::Names;
 use super::{Answered, Context};
-use crate::bind;
 use crate::bind::bind_row;
-use crate::model::{
-    Answer, Expr, JoinKind, Operator, OrderBy, Query, RowCount, SelectItem, SubqueryForm,
-};
-use crate::source::Source;
-use crate::{Error, Result};
+use crate::model::{Answer, Expr, JoinKind, Operator, OrderBy, RowCount, SelectItem, SubqueryForm};
+use crate::{Error, Query, Result, Source, bind};
 
 /// A condition of WHERE on a query that names fields of the query around it.
 #[derive(Clone, Debug)]
@@ -116,7 +112,6 @@ impl<'a, 'o> Context<'a, 'o> {
         let look = Context {
             tables: self.tables,
             options: self.options,
-            budget: self.budget,
             runs: false,
             told: None,
             depth: self.depth.clone(),
@@ -204,7 +199,7 @@ impl<'a, 'o> Context<'a, 'o> {
         let mut values = rows.values(0);
         values.sort();
         values.dedup();
-        let mut charge = self.budget.charge();
+        let mut charge = self.options.memory().charge();
         // Here, and where they are compared with.
         charge.set(values.len().saturating_mul(2 * size_of::<Value>()))?;
         charge.keep();
@@ -349,35 +344,20 @@ fn unanswered(text: String, data_type: DataType, labels: Option<Arc<Labels>>) ->
 fn only_column<'r>(rows: &'r dyn Source, query: &Query) -> Result<&'r Field> {
     match rows.schema().fields() {
         [only] => Ok(only),
-        fields => {
-            let count = fields.len();
-            Err(Error::invalid(format!(
-                "expected one column of the subquery, found {count}: ({query})"
-            )))
-        }
+        fields => Err(several_columns(fields.len(), query)),
     }
 }
 
 /// The one select item.
 fn only_item(query: &Query, names: &Names) -> Result<Expr> {
-    let mut items = Vec::new();
-    let every = [SelectItem { expr: Expr::AllFields(String::new()), alias: None }];
-    let written = if query.select.is_empty() { &every[..] } else { query.select.as_slice() };
-    for item in written {
-        match &item.expr {
-            Expr::AllFields(table) => items.extend(names.items(table)?),
-            _ => items.push(item.clone()),
-        }
-    }
-    match <[_; 1]>::try_from(items) {
+    match <[_; 1]>::try_from(names.expanded(&query.select)?) {
         Ok([only]) => Ok(only.expr),
-        Err(items) => {
-            let count = items.len();
-            Err(Error::invalid(format!(
-                "expected one column of the subquery, found {count}: ({query})"
-            )))
-        }
+        Err(items) => Err(several_columns(items.len(), query)),
     }
+}
+
+fn several_columns(count: usize, query: &Query) -> Error {
+    Error::invalid(format!("expected one column of the subquery, found {count}: ({query})"))
 }
 
 /// Refuses a correlated subquery that is not a plain selection of rows.

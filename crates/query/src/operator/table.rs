@@ -1,6 +1,6 @@
 //! The lines of the table: an operator's name and other names, how many values it takes, what it
-//! stands for, its opposite and, unless it is unknown, what it is of NULL; then its spelling in SQL,
-//! its meaning, and an example.
+//! stands for, its opposite and, unless it is unknown, what it is of NULL; then its spelling in
+//! SQL, its meaning, and an example.
 
 use super::{FilterOperator, Form, OfNull, Operands, Subjects};
 use crate::model::{Function as F, Operator as O};

@@ -4,9 +4,8 @@ use esker_format::{Batch, DataType, Schema, Value};
 
 use super::*;
 use crate::json::JsonQuery;
-use crate::model::Query;
 use crate::testing::{Encoding, Layout, MemorySource};
-use crate::{Options, execute};
+use crate::{Options, Query, execute};
 
 const NAMES: [&str; 38] = [
     "eq",

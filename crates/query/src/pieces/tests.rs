@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::limits::Limits;
+use crate::Limits;
 
 const LENS: [usize; 3] = [1, PIECE_BYTES - 1, 2 * PIECE_BYTES + 5];
 

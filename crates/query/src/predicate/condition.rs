@@ -8,12 +8,10 @@ use std::sync::Arc;
 use esker_format::{DataType, Value, ValueRef};
 
 use super::Verdict;
-use crate::Result;
 use crate::bound::Comparison;
 use crate::meter::Meter;
 use crate::pattern::Pattern;
-use crate::pieces;
-use crate::source::Zone;
+use crate::{Result, Zone, pieces};
 use esker_format::order_key::{Key, around, bounds, key};
 
 /// A condition on the values of one type.

@@ -17,10 +17,9 @@ use std::collections::BTreeSet;
 
 use esker_format::DataType;
 
-use crate::ZONE_ROWS;
 use crate::bound::{Bound, Node};
 use crate::model::Function;
-use crate::source::Fragment;
+use crate::{Fragment, ZONE_ROWS};
 
 pub(crate) use condition::Condition;
 pub(crate) use esker_format::order_key::{Key, float_at_most, float_key, float_of};

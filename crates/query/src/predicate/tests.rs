@@ -8,9 +8,9 @@ use proptest::prelude::*;
 
 use super::Verdict;
 use super::condition::Condition;
+use crate::Zone;
 use crate::bound::Comparison;
 use crate::pattern::Pattern;
-use crate::source::Zone;
 
 fn matches(pattern: &str, text: &str) -> bool {
     Pattern::like(pattern, Some('!'), false).unwrap().matches(text.as_bytes())

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use esker_format::DataType;
 
 use super::text;
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 use crate::meter::{Meter, Reservation};
 use crate::model::{Function, FunctionEntry, Makes};
 use crate::{Error, Result};

@@ -7,7 +7,7 @@ use esker_format::json::{Json, Kind, Step, array, parse_path, string};
 use super::super::written::written;
 use super::call::Call;
 use crate::Result;
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 use crate::meter::{Meter, Reservation};
 use crate::model::{Function as F, is_path};
 

@@ -10,7 +10,7 @@ use esker_format::json::{
 
 use super::call::Call;
 use crate::Result;
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 use crate::model::{Function as F, is_path};
 
 pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {

@@ -10,15 +10,14 @@ mod text;
 
 use esker_format::{DataType, Value};
 
+use crate::Result;
+use crate::bound::{Bound, Comparison};
+use crate::evaluate::{Rows, Selection, Vector};
+use crate::model::Function;
 use crate::model::date_unit::Unit;
 
 use self::call::Call;
 use super::{choose, compute};
-use crate::Result;
-use crate::bound::{Bound, Comparison};
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::{Selection, Vector};
-use crate::model::Function;
 
 /// Computes a call.
 pub(super) fn call<'a>(

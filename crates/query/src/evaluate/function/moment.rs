@@ -5,7 +5,7 @@ use esker_format::calendar::{DAY_US, civil_from_days, days_from_civil};
 
 use super::call::Call;
 use crate::Result;
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 use crate::model::date_unit::Unit;
 
 /// The day, and the microseconds since its start.

@@ -5,7 +5,7 @@ use esker_format::{Decimal, ValueRef};
 use super::call::Call;
 use super::rounding;
 use crate::Result;
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 use crate::model::Function as F;
 
 pub(super) fn call<'a>(call: &Call<'_, 'a>) -> Result<Vector<'a>> {

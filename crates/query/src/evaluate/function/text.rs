@@ -7,10 +7,9 @@ use esker_format::DataType;
 use memchr::memmem::Finder;
 
 use super::call::Call;
-use crate::Result;
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 use crate::model::Function as F;
-use crate::pieces;
+use crate::{Result, pieces};
 
 type Bytes<'a> = Cow<'a, [u8]>;
 

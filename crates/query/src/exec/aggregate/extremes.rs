@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use esker_format::value::compare_floats;
 use esker_format::{DataType, Value, ValueRef};
 
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 
 /// The best value of each group so far.
 #[derive(Clone, Debug)]

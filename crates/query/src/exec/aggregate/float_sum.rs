@@ -5,7 +5,7 @@
 //! lanes, then morsels, are added up in order. So the same rows in the same parts give the same
 //! bits, however they are encoded, cut into batches or spread over threads.
 
-use crate::evaluate::vector::Selection;
+use crate::evaluate::Selection;
 
 /// A sum and what rounding has taken from it.
 #[derive(Clone, Copy, Debug, Default)]

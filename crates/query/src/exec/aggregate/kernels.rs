@@ -3,7 +3,7 @@
 
 use esker_format::{Codes, ColumnSlice, Data, DataType, ValueRef};
 
-use crate::evaluate::mask::Mask;
+use crate::evaluate::Mask;
 
 /// Calls `$body` with the slice of plain or narrowed numbers in `$data`; `$other` otherwise.
 macro_rules! with_numbers {

@@ -17,10 +17,8 @@ use crate::exec::aggregate::group::Groups;
 use crate::exec::scan::{Progress, Scan};
 use crate::filter::CodeTables;
 use crate::model::Aggregate;
-use crate::options::Options;
 use crate::predicate::Predicate;
-use crate::source::Source;
-use crate::{Result, ZONE_ROWS};
+use crate::{Options, Result, Source, ZONE_ROWS};
 
 /// The most groups that are looked for.
 const GROUPS_MAX: u64 = 256;

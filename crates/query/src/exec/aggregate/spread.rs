@@ -6,7 +6,7 @@
 
 use esker_format::value::compare_floats;
 
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 
 /// Count, mean and squared distances of some values.
 #[derive(Clone, Copy, Debug, Default)]

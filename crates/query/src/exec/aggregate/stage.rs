@@ -4,18 +4,15 @@ use std::ops::ControlFlow;
 
 use crate::access_path::{Goal, ScanPlan};
 use crate::bind::Stage;
-use crate::budget::Budget;
 use crate::exec::Input;
 use crate::exec::aggregate::group::{Groups, Merging};
 use crate::exec::aggregate::index_aggregates;
-use crate::exec::output::materialised::Materialised;
+use crate::exec::output::Materialised;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
 use crate::exec::spill::Grouping;
 use crate::filter::CodeTables;
-use crate::options::Options;
 use crate::predicate::Predicate;
-use crate::source::Source;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Options, Result, Source};
 
 /// Runs a grouping step over what the one before it made: in memory, or where the budget does not
 /// allow that, in temporary files.
@@ -27,7 +24,6 @@ pub(crate) fn run_any<'o>(
     stage: &Stage,
     tables: &CodeTables,
     options: &'o Options,
-    budget: &'o Budget,
 ) -> Result<(Input<'o>, ScanCounts)> {
     let source: &dyn Source = match &input {
         Input::Source(source) => *source,
@@ -38,8 +34,8 @@ pub(crate) fn run_any<'o>(
     let goal = Goal { is_count: stage.counts_rows(), ..Goal::ALL };
     let plan = ScanPlan::new(&predicate, source, goal, options)?;
     let scan = Scan::new(source, &predicate, tables, &plan, options);
-    let mut charge = budget.charge();
-    let grouped = run(&scan, stage, options, budget).and_then(|(groups, counts)| {
+    let mut charge = options.memory().charge();
+    let grouped = run(&scan, stage, options).and_then(|(groups, counts)| {
         charge.set(groups.byte_count())?;
         Ok((groups, counts))
     });
@@ -85,9 +81,8 @@ pub(crate) fn run<'a>(
     scan: &Scan<'a>,
     stage: &'a Stage,
     options: &Options,
-    budget: &Budget,
 ) -> Result<(Materialised, ScanCounts)> {
-    let mut merging = Merging::new(stage, budget);
+    let mut merging = Merging::new(stage, options);
     let mut counts = ScanCounts::default();
     let counts_rows = stage.counts_rows();
     // Parts that need no scan.
@@ -117,7 +112,7 @@ pub(crate) fn run<'a>(
     let few = options.tasks.parallelism().max(1) * 4;
     let wave_max = if stage.keys.is_empty() { WAVE_MAX } else { few };
     let job = |morsel: &Morsel| {
-        let (mut groups, mut charge) = (Groups::new(stage), budget.charge());
+        let (mut groups, mut charge) = (Groups::new(stage), options.memory().charge());
         if counts_rows {
             let counts = scan.count(morsel)?;
             groups.add_rows(counts.rows_passed);
@@ -135,7 +130,7 @@ pub(crate) fn run<'a>(
         let (part, other, more, charge) = outcome;
         while let Some((_, earlier)) = known.next_if(|(index, _)| *index < part) {
             if let Some(earlier) = earlier {
-                merging.add(earlier, budget.charge(), options)?;
+                merging.add(earlier, options.memory().charge(), options)?;
             }
         }
         counts += more;
@@ -143,7 +138,7 @@ pub(crate) fn run<'a>(
         Ok(ControlFlow::Continue(()))
     })?;
     for later in known.filter_map(|(_, later)| later) {
-        merging.add(later, budget.charge(), options)?;
+        merging.add(later, options.memory().charge(), options)?;
     }
     let batches = merging.finish(options)?;
     Ok((Materialised::new(&stage.types(), batches)?, counts))

@@ -3,8 +3,7 @@
 
 use esker_format::{DataType, Value};
 
-use crate::evaluate::vector::{Lanes, Vector};
-use crate::evaluate::{keys_of, value_of};
+use crate::evaluate::{Lanes, Vector, keys_of, value_of};
 
 /// The value of each group so far, with its keys.
 #[derive(Clone, Debug)]

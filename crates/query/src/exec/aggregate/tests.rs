@@ -5,8 +5,7 @@ use proptest::prelude::*;
 
 use super::float_sum::{FloatLanes, FloatSum};
 use super::kernels;
-use crate::evaluate::mask::Mask;
-use crate::evaluate::vector::Selection;
+use crate::evaluate::{Mask, Selection};
 
 #[test]
 fn small_terms_survive_large_ones() {

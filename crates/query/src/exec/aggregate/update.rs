@@ -5,10 +5,7 @@ use esker_format::ValueRef;
 
 use crate::Result;
 use crate::bound::{Bound, Node};
-use crate::evaluate::evaluate;
-use crate::evaluate::mask::Mask;
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::{Lanes, Picked, Vector};
+use crate::evaluate::{Lanes, Mask, Picked, Rows, Vector, evaluate};
 use crate::exec::aggregate::group::{GroupIds, KeyTable, encode};
 
 impl Accumulator {

@@ -6,18 +6,15 @@ use super::Input;
 use super::index::{Index, Keys};
 use super::key::as_floats;
 use super::take::Fetched;
-use crate::Result;
 use crate::access_path::{Goal, ScanPlan};
 use crate::bound::Bound;
-use crate::budget::{Budget, Charge};
-use crate::evaluate::evaluate;
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::{Picked, Selection, Vector};
+use crate::budget::Charge;
+use crate::evaluate::{Picked, Rows, Selection, Vector, evaluate};
 use crate::exec::scan::{Morsel, Scan, in_waves};
-use crate::exec::sort::sorter::Location;
+use crate::exec::sort::Location;
 use crate::filter::CodeTables;
-use crate::options::Options;
 use crate::predicate::Predicate;
+use crate::{Options, Result};
 
 /// Rows, numbered in the order of their locations.
 #[derive(Debug)]
@@ -30,17 +27,12 @@ pub(super) struct Built<'b> {
 }
 
 impl<'b> Built<'b> {
-    pub(super) fn new(
-        input: &Input<'_>,
-        floats: &[bool],
-        options: &Options,
-        budget: &'b Budget,
-    ) -> Result<Self> {
+    pub(super) fn new(input: &Input<'_>, floats: &[bool], options: &'b Options) -> Result<Self> {
         let predicate = Predicate::compile(input.filter.as_ref());
         let plan = ScanPlan::new(&predicate, input.source, Goal::ALL, options)?;
         let tables = CodeTables::default();
         let scan = Scan::new(input.source, &predicate, &tables, &plan, options);
-        let mut charge = budget.charge();
+        let mut charge = options.memory().charge();
         let (mut locations, mut keys) = (Vec::new(), Keys::new(&input.keys, floats));
         let job = |morsel: &Morsel| {
             let (mut found, mut keys) = (Vec::new(), Keys::new(&input.keys, floats));
@@ -67,7 +59,7 @@ impl<'b> Built<'b> {
         let mut bytes = locations.capacity() * size_of::<Location>() + index.bytes();
         charge.set(bytes)?;
         let positions = &input.pair_columns;
-        let fetched = Fetched::new(input.source, &locations, positions, options, budget)?;
+        let fetched = Fetched::new(input.source, &locations, positions, options)?;
         bytes += fetched.bytes();
         charge.set(bytes)?;
         Ok(Self { locations, index, pair_columns: fetched, charge })

@@ -4,17 +4,11 @@ use esker_format::{Batch, DataType, Schema};
 
 use super::Input;
 use super::build::Built;
-use crate::evaluate::gather::gather;
-use crate::evaluate::mask::Mask;
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::Selection;
-use crate::exec::output::Output;
-use crate::exec::output::materialised::Materialised;
+use crate::evaluate::{Mask, Rows, Selection};
+use crate::exec::output::{Materialised, Output, Shown};
 use crate::filter::{CodeTables, keep};
-use crate::limits::Limits;
 use crate::predicate::Predicate;
-use crate::source::Source;
-use crate::{Result, ZONE_ROWS};
+use crate::{Limits, Result, Source, ZONE_ROWS};
 
 /// What pairs are tested with.
 pub(super) struct PairFilter<'p> {
@@ -53,17 +47,13 @@ impl<'p> PairFilter<'p> {
         let places: Vec<u32> = pairs.iter().map(|(i, _)| selection.row(*i as usize)).collect();
         let built: Vec<u32> = pairs.iter().map(|(_, row)| *row).collect();
         let mut output = Output::new(self.fields.iter().map(|(_, data_type)| *data_type).collect());
-        let picked = Selection::Rows(&places);
-        let vector =
-            |(position, _): &(usize, DataType)| Ok(gather(&rows.column(*position)?, picked));
-        let vectors = self.fields.iter().map(vector).collect::<Result<Vec<_>>>()?;
-        output.append(&vectors, places.len())?;
+        let shown = |(position, _): &(usize, DataType)| rows.column(*position).map(Shown::Field);
+        let shown = self.fields.iter().map(shown).collect::<Result<Vec<_>>>()?;
+        output.append(&shown, Selection::Rows(&places))?;
         let probed = output.into_batches().pop().unwrap_or_default();
         let built = self.built.pair_columns.take(&built)?;
-        let (mut first, second) = match self.is_left_built {
-            true => (built, probed),
-            false => (probed, built),
-        };
+        let (mut first, second) =
+            if self.is_left_built { (built, probed) } else { (probed, built) };
         first.columns.extend(second.columns);
         test(self.predicate, first, pairs, rows.meter().limits())
     }

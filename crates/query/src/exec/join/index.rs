@@ -11,10 +11,9 @@ use esker_format::{KeyTable, Value, ValueRef};
 
 use super::NONE;
 use crate::bound::Bound;
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 use crate::exec::aggregate::group::encode;
-use crate::options::Options;
-use crate::{Result, ZONE_ROWS};
+use crate::{Options, Result, ZONE_ROWS};
 
 /// After so many rows it is seen whether the query is to end.
 const LOOK_ROWS: usize = 8 * ZONE_ROWS;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use esker_format::{DataType, ValueRef};
 
 use crate::bound::Bound;
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 
 /// True when values of these types are equal exactly when their stored forms are.
 pub(crate) fn is_exact(left: DataType, right: DataType) -> bool {

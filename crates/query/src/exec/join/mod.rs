@@ -45,13 +45,12 @@ pub(crate) use semi_join::SemiJoinSource;
 use esker_format::Schema;
 
 use crate::bound::{Bound, Node};
-use crate::budget::{Budget, Charge};
-use crate::exec::output::materialised::Materialised;
-use crate::exec::sort::sorter::Location;
+use crate::budget::Charge;
+use crate::exec::output::Materialised;
+use crate::exec::sort::Location;
 use crate::model::JoinKind;
-use crate::options::{IndexUse, Options};
 use crate::predicate::Predicate;
-use crate::{ErrorKind, Result};
+use crate::{ErrorKind, IndexUse, Options, Result};
 use build::Built;
 use esker_format::DataType;
 use pairs::Pairs;
@@ -75,22 +74,21 @@ pub(crate) fn run<'b>(
     plan: &JoinPlan<'_>,
     side: Side,
     schema: Schema,
-    options: &Options,
-    budget: &'b Budget,
+    options: &'b Options,
 ) -> Result<(Rows<'b>, JoinCounts)> {
     let floats = key::floats(&plan.left.keys, &plan.right.keys);
     let pair = Predicate::compile(plan.pair.as_ref());
     let (outcome, counts) =
-        match (in_memory(plan, side, (&floats, &pair), options, budget), &options.temporary) {
+        match (in_memory(plan, side, (&floats, &pair), options), &options.temporary) {
             (Err(e), Some(files)) if e.kind() == ErrorKind::OverBudget && !floats.is_empty() => {
-                partitioned::run(plan, side, (&floats, &pair), (options, files), budget)?
+                partitioned::run(plan, side, (&floats, &pair), (options, files))?
             }
             (done, _) => done?,
         };
     match outcome {
         Outcome::SemiJoinSource(rows) => Ok((Rows::SemiJoinSource(rows), counts)),
         Outcome::Pairs(pairs) => {
-            let (rows, charge) = take::rows(plan, pairs, schema, options, budget)?;
+            let (rows, charge) = take::rows(plan, pairs, schema, options)?;
             Ok((Rows::Pairs(rows, charge), counts))
         }
     }
@@ -101,18 +99,14 @@ fn in_memory<'b>(
     plan: &JoinPlan<'_>,
     side: Side,
     (floats, pair): (&[bool], &Predicate),
-    options: &Options,
-    budget: &'b Budget,
+    options: &'b Options,
 ) -> Result<(Outcome<'b>, JoinCounts)> {
-    let (build, probe) = match side {
-        Side::Left => (&plan.left, &plan.right),
-        Side::Right => (&plan.right, &plan.left),
-    };
-    let built = Built::new(build, floats, options, budget)?;
+    let (build, probe) = plan.inputs(side);
+    let built = Built::new(build, floats, options)?;
     let narrowed = narrowed(plan, side, probe, &built, floats, options);
     let filter = narrowed.as_ref().or(probe.filter.as_ref());
     let probe = Probe { kind: plan.kind, side, input: probe, filter, floats, built: &built, pair };
-    let found = probe.run(options, budget)?;
+    let found = probe.run(options)?;
     let mut counts = JoinCounts {
         rows_built: built.locations.len() as u64,
         rows_probed: found.rows_probed,
@@ -127,7 +121,7 @@ fn in_memory<'b>(
         return Ok((Outcome::SemiJoinSource(kept), counts));
     }
     let is_left = plan.kind == JoinKind::Left;
-    let pairs = Pairs::new(found, built, side, is_left, options, budget)?;
+    let pairs = Pairs::new(found, built, side, is_left, options)?;
     counts.rows_out = pairs.len() as u64;
     Ok((Outcome::Pairs(pairs), counts))
 }

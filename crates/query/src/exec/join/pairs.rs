@@ -3,10 +3,9 @@
 use super::build::Built;
 use super::probe::Found;
 use super::{NONE, Side};
-use crate::budget::{Budget, Charge};
-use crate::exec::sort::sorter::Location;
-use crate::options::Options;
-use crate::{Error, ErrorKind, Result};
+use crate::budget::Charge;
+use crate::exec::sort::Location;
+use crate::{Error, ErrorKind, Options, Result};
 
 /// Pairs: row `left[i]` of the left with row `right[i]` of the right, which may be `NONE`.
 #[derive(Debug)]
@@ -32,11 +31,10 @@ impl<'b> Pairs<'b> {
         built: Built<'b>,
         side: Side,
         is_left: bool,
-        options: &Options,
-        budget: &'b Budget,
+        options: &'b Options,
     ) -> Result<Self> {
         let Found { locations, pairs, charge: found_charge, .. } = found;
-        let mut charge = budget.charge();
+        let mut charge = options.memory().charge();
         charge
             .set((pairs.len() + if side == Side::Left { built.locations.len() } else { 0 }) * 16)?;
         options.expect_time_left()?;
@@ -45,10 +43,7 @@ impl<'b> Pairs<'b> {
             Side::Left => by_left(&pairs, built.locations.len(), is_left),
         };
         drop((pairs, found_charge));
-        let (left_rows, right_rows) = match side {
-            Side::Right => (locations, built.locations),
-            Side::Left => (built.locations, locations),
-        };
+        let (left_rows, right_rows) = side.order(built.locations, locations);
         let mut left = Half { locations: left_rows, numbers: left };
         let mut right = Half { locations: right_rows, numbers: right };
         drop((built.index, built.pair_columns, built.charge));

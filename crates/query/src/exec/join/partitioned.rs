@@ -22,20 +22,19 @@ use super::pairs::{Half, Pairs};
 use super::take::Fetched;
 use super::{Input, JoinCounts, JoinPlan, NONE, Side, chunk};
 use crate::access_path::{Goal, ScanPlan};
-use crate::budget::{Budget, Charge};
-use crate::evaluate::vector::Picked;
+use crate::budget::Charge;
+use crate::evaluate::Picked;
 use crate::exec::aggregate::group::encode;
 use crate::exec::scan::{Morsel, Scan, in_waves};
-use crate::exec::sort::sorter::Location;
+use crate::exec::sort::Location;
 use crate::exec::spill::{
-    ExternalSorter, LEVELS_MAX, Partitions, Record, SpillReader, TemporaryFiles, key_of, record_of,
-    rest_of, rising, split,
+    ExternalSorter, LEVELS_MAX, Partitions, Record, SpillReader, key_of, record_of, rest_of,
+    rising, split,
 };
 use crate::filter::CodeTables;
 use crate::model::JoinKind;
-use crate::options::Options;
 use crate::predicate::Predicate;
-use crate::{Error, ErrorKind, Result, ZONE_ROWS};
+use crate::{Error, ErrorKind, Options, Result, TemporaryFiles, ZONE_ROWS};
 
 /// What the rows of a file may take, however small the budget is.
 const BYTES_MIN: u64 = 32 << 10;
@@ -46,7 +45,6 @@ struct Join<'p> {
     pair: &'p Predicate,
     options: &'p Options,
     files: &'p TemporaryFiles,
-    budget: &'p Budget,
     /// Pairs, by the location of the left row and then by that of the right one.
     found: ExternalSorter<'p>,
 }
@@ -66,11 +64,10 @@ pub(super) fn run<'b>(
     plan: &JoinPlan<'_>,
     side: Side,
     (floats, pair): (&[bool], &Predicate),
-    (options, files): (&Options, &TemporaryFiles),
-    budget: &'b Budget,
+    (options, files): (&'b Options, &TemporaryFiles),
 ) -> Result<(Outcome<'b>, JoinCounts)> {
     let found = ExternalSorter::new(options, files);
-    let mut join = Join { plan, pair, options, files, budget, found };
+    let mut join = Join { plan, pair, options, files, found };
     let (left, left_rows) = join.partition(&plan.left, floats, true)?;
     let (right, right_rows) = join.partition(&plan.right, floats, false)?;
     let mut todo: Vec<_> = left.into_iter().zip(right).map(|(l, r)| (l, r, 1)).collect();
@@ -80,11 +77,8 @@ pub(super) fn run<'b>(
         }
     }
     let shows_right = plan.kind.shows_right();
-    let outcome = join.finish(shows_right, budget)?;
-    let (rows_built, rows_probed) = match side {
-        Side::Left => (left_rows, right_rows),
-        Side::Right => (right_rows, left_rows),
-    };
+    let outcome = join.finish(shows_right, options)?;
+    let (rows_built, rows_probed) = side.order(left_rows, right_rows);
     let rows_out = match &outcome {
         Outcome::Pairs(pairs) => pairs.len(),
         Outcome::SemiJoinSource(rows) => rows.len(),
@@ -154,10 +148,7 @@ impl<'p> Join<'p> {
         {
             return Ok(None);
         }
-        let (mut build, mut probe) = match side {
-            Side::Left => (left, right),
-            Side::Right => (right, left),
-        };
+        let (mut build, mut probe) = side.order(left, right);
         let limit = (self.options.memory().left() as u64 / 8).max(BYTES_MIN);
         let built = match build.len() > limit {
             true => None,
@@ -179,17 +170,13 @@ impl<'p> Join<'p> {
             return Err(Error::new(ErrorKind::OverBudget, message));
         }
         let again = |file: SpillReader| split(file.again(), level, self.options, self.files);
-        let (build, probe) = (again(build)?, again(probe)?);
-        Ok(Some(match side {
-            Side::Left => (build, probe),
-            Side::Right => (probe, build),
-        }))
+        Ok(Some(side.order(again(build)?, again(probe)?)))
     }
 
     /// The rows of a file with an index on their keys.
     fn build(&self, file: &mut SpillReader, side: Side) -> Result<Built<'p>> {
-        let input = self.input(side);
-        let mut charge = self.budget.charge();
+        let (input, _) = self.plan.inputs(side);
+        let mut charge = self.options.memory().charge();
         let (mut heap, mut ends, mut locations) = (Vec::new(), Vec::new(), Vec::new());
         while let Some(record) = file.next()? {
             heap.extend_from_slice(key_of(record));
@@ -209,16 +196,9 @@ impl<'p> Join<'p> {
         Ok(Built { locations, index, columns, _charge: charge })
     }
 
-    fn input(&self, side: Side) -> &Input<'_> {
-        match side {
-            Side::Left => &self.plan.left,
-            Side::Right => &self.plan.right,
-        }
-    }
-
     /// What conditions on pairs read of some rows.
     fn fetch(&self, input: &Input<'_>, locations: &[Location]) -> Result<Fetched> {
-        Fetched::new(input.source, locations, &input.pair_columns, self.options, self.budget)
+        Fetched::new(input.source, locations, &input.pair_columns, self.options)
     }
 
     /// Reads the rows of a file past an index.
@@ -236,7 +216,8 @@ impl<'p> Join<'p> {
             if locations.is_empty() {
                 break;
             }
-            let rows = Probed { columns: self.fetch(self.other(side), &locations)?, first };
+            let columns = self.fetch(self.plan.inputs(side).1, &locations)?;
+            let rows = Probed { columns, first };
             let matched = self.matched(built, &rows, side, &mut marks)?;
             let count = u32::try_from(locations.len()).unwrap_or(NONE);
             let mut pairs = Vec::new();
@@ -274,10 +255,6 @@ impl<'p> Join<'p> {
         Ok(())
     }
 
-    fn other(&self, side: Side) -> &Input<'_> {
-        self.input(if side == Side::Left { Side::Right } else { Side::Left })
-    }
-
     /// The pairs of some rows that match.
     fn matched(
         &self,
@@ -288,7 +265,7 @@ impl<'p> Join<'p> {
     ) -> Result<Matched> {
         let mut matched = Matched::new(self.plan.kind, side, rows.first.len());
         let is_first_enough = !self.pair.may_fail() && !self.plan.kind.shows_right();
-        let mut charge = self.budget.charge();
+        let mut charge = self.options.memory().charge();
         let mut candidates: Vec<(u32, u32)> = Vec::new();
         let test = |candidates: &mut Vec<(u32, u32)>| {
             self.options.expect_time_left()?;
@@ -297,10 +274,7 @@ impl<'p> Join<'p> {
             }
             let (here, there): (Vec<u32>, Vec<u32>) = candidates.iter().copied().unzip();
             let (here, there) = (rows.columns.take(&here)?, built.columns.take(&there)?);
-            let (mut all, right) = match side {
-                Side::Left => (there, here),
-                Side::Right => (here, there),
-            };
+            let (mut all, right) = side.order(there, here);
             all.columns.extend(right.columns);
             chunk::test(self.pair, all, candidates, self.options.limits())
         };
@@ -326,9 +300,9 @@ impl<'p> Join<'p> {
     }
 
     /// What was found, in order.
-    fn finish<'b>(self, shows_right: bool, budget: &'b Budget) -> Result<Outcome<'b>> {
+    fn finish<'b>(self, shows_right: bool, options: &'b Options) -> Result<Outcome<'b>> {
         let mut merge = self.found.finish()?;
-        let mut charge: Charge<'b> = budget.charge();
+        let mut charge: Charge<'b> = options.memory().charge();
         let (mut lefts, mut numbers) = (Vec::<Location>::new(), Vec::new());
         let mut rights: Vec<u64> = Vec::new();
         while let Some(Record { key, .. }) = merge.next()? {

@@ -1,12 +1,10 @@
 //! What is joined, and which side is built.
 
-use crate::Result;
 use crate::access_path::{Access, Goal, ScanPlan};
 use crate::bound::Bound;
 use crate::model::JoinKind;
-use crate::options::Options;
 use crate::predicate::Predicate;
-use crate::source::Source;
+use crate::{Options, Result, Source};
 
 /// No row: the end of a chain, or what stands beside a row without a match.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -51,6 +49,13 @@ pub(crate) struct JoinCounts {
     pub(crate) rows_out: u64,
 }
 
+impl<'a> JoinPlan<'a> {
+    /// The input of a side, and the other.
+    pub(crate) fn inputs(&self, side: Side) -> (&Input<'a>, &Input<'a>) {
+        side.order(&self.left, &self.right)
+    }
+}
+
 impl Input<'_> {
     /// About how many rows pass the filter.
     ///
@@ -78,6 +83,15 @@ impl Input<'_> {
 }
 
 impl Side {
+    /// What is of this side and of the other, as what is of the left and of the right; and the
+    /// other way around.
+    pub(crate) fn order<T>(self, of_this: T, of_other: T) -> (T, T) {
+        match self {
+            Self::Left => (of_this, of_other),
+            Self::Right => (of_other, of_this),
+        }
+    }
+
     /// Which side to build, given about how many rows each has: the smaller one, the right one
     /// where they are about the same.
     pub(crate) fn to_build(left: u64, right: u64) -> Self {

@@ -8,17 +8,14 @@ use super::matched::{Marks, Matched};
 use super::{Input, NONE, Side};
 use crate::access_path::{Goal, ScanPlan};
 use crate::bound::Bound;
-use crate::budget::{Budget, Charge};
-use crate::evaluate::mask::Mask;
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::{Picked, Selection};
+use crate::budget::Charge;
+use crate::evaluate::{Mask, Picked, Rows, Selection};
 use crate::exec::scan::{Morsel, Scan, in_waves};
-use crate::exec::sort::sorter::Location;
+use crate::exec::sort::Location;
 use crate::filter::CodeTables;
 use crate::model::JoinKind;
-use crate::options::Options;
 use crate::predicate::Predicate;
-use crate::{Result, ZONE_ROWS};
+use crate::{Options, Result, ZONE_ROWS};
 
 /// A probe of an index.
 pub(super) struct Probe<'p> {
@@ -52,7 +49,7 @@ impl Probe<'_> {
     ///
     /// # Errors
     /// As [`super::run`].
-    pub(super) fn run<'b>(&self, options: &Options, budget: &'b Budget) -> Result<Found<'b>> {
+    pub(super) fn run<'b>(&self, options: &'b Options) -> Result<Found<'b>> {
         let marks_built = self.side == Side::Left && !self.kind.shows_right();
         let marks = if marks_built { self.built.locations.len() } else { 0 };
         let empty = |charge| Found {
@@ -62,7 +59,7 @@ impl Probe<'_> {
             rows_probed: 0,
             charge,
         };
-        let mut all = empty(budget.charge());
+        let mut all = empty(options.memory().charge());
         let wants_unmatched =
             self.side == Side::Right && matches!(self.kind, JoinKind::Left | JoinKind::Anti);
         if self.built.locations.is_empty() && !wants_unmatched {
@@ -74,7 +71,7 @@ impl Probe<'_> {
         let scan = Scan::new(self.input.source, &predicate, &tables, &plan, options);
         let pair = PairFilter::new(self.pair, self.input, self.built, self.side == Side::Left);
         let job = |morsel: &Morsel| {
-            let mut found = empty(budget.charge());
+            let mut found = empty(options.memory().charge());
             let counts = scan.run(morsel, |rows, mask| {
                 self.batch(morsel.part, rows, &mask, &pair, options, &mut found)?;
                 Ok(ControlFlow::Continue(()))

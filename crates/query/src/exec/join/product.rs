@@ -24,16 +24,14 @@ use super::build::Built;
 use super::{Input, JoinCounts, JoinPlan};
 use crate::access_path::{Goal, ScanPlan};
 use crate::bound::Bound;
-use crate::budget::{Budget, Charge};
+use crate::budget::Charge;
 use crate::exec::output::materialised::slice;
 use crate::exec::scan::{Morsel, Scan, WAVE_MAX, in_waves};
-use crate::exec::sort::sorter::Location;
+use crate::exec::sort::Location;
 use crate::filter::CodeTables;
-use crate::options::Options;
 use crate::predicate::Predicate;
 use crate::source::SourceRef;
-use crate::source::{Fragment, Source, Zone};
-use crate::{Error, ErrorKind, Result, ZONE_ROWS};
+use crate::{Error, ErrorKind, Fragment, Options, Result, Source, ZONE_ROWS, Zone};
 
 /// The most rows of a part, but for those of one row of the left.
 const PART_ROWS: usize = 1 << 30;
@@ -88,9 +86,9 @@ impl<'b> Rights<'b> {
     ///
     /// # Errors
     /// `OverBudget` when it does not fit in memory, and what reading fails with.
-    pub(crate) fn new(plan: &JoinPlan<'_>, options: &Options, budget: &'b Budget) -> Result<Self> {
+    pub(crate) fn new(plan: &JoinPlan<'_>, options: &'b Options) -> Result<Self> {
         let Built { locations, pair_columns, mut charge, .. } =
-            Built::new(&alone(&plan.right, &plan.right.columns), &[], options, budget)?;
+            Built::new(&alone(&plan.right, &plan.right.columns), &[], options)?;
         charge.set(pair_columns.bytes())?;
         Ok(Self { batches: pair_columns.into_batches(), row_count: locations.len(), charge })
     }
@@ -111,10 +109,9 @@ impl<'a> Product<'a> {
         left: &SourceRef<'a>,
         rights: Rights<'b>,
         schema: Schema,
-        options: &Options,
-        budget: &'b Budget,
+        options: &'b Options,
     ) -> Result<(Self, [Charge<'b>; 2], JoinCounts)> {
-        let (left_rows, left_charge) = LeftRows::new(&plan.left, options, budget)?;
+        let (left_rows, left_charge) = LeftRows::new(&plan.left, options)?;
         let (left_count, right_rows) = (left_rows.len(), rights.row_count);
         let pairs = left_count.checked_mul(right_rows).filter(|pairs| *pairs <= PAIRS_MAX);
         let Some(rows_out) = pairs else {
@@ -159,10 +156,9 @@ impl<'a> Product<'a> {
         self,
         on: Option<&Bound>,
         schema: Schema,
-        options: &Options,
-        budget: &'b Budget,
+        options: &'b Options,
     ) -> Result<(Self, Charge<'b>)> {
-        let mut charge = budget.charge();
+        let mut charge = options.memory().charge();
         charge.set(self.sides.left_rows.len())?;
         let matched = self.matched(on, options)?;
         let Self { sides, parts } = self;
@@ -214,11 +210,7 @@ fn alone<'s>(input: &Input<'s>, pair_columns: &[usize]) -> Input<'s> {
 
 impl LeftRows {
     /// Those that pass the filter of the left.
-    fn new<'b>(
-        input: &Input<'_>,
-        options: &Options,
-        budget: &'b Budget,
-    ) -> Result<(Self, Charge<'b>)> {
+    fn new<'b>(input: &Input<'_>, options: &'b Options) -> Result<(Self, Charge<'b>)> {
         let parts = || (0..input.source.part_count()).map(|part| input.source.part(part));
         let all_visible = parts().all(|part| part.visible_count() == Some(part.row_count()));
         if input.filter.is_none() && all_visible {
@@ -228,10 +220,9 @@ impl LeftRows {
                 rows = rows.saturating_add(part.row_count());
                 starts.push(rows);
             }
-            return Ok((Self::All(starts), budget.charge()));
+            return Ok((Self::All(starts), options.memory().charge()));
         }
-        let Built { locations, mut charge, .. } =
-            Built::new(&alone(input, &[]), &[], options, budget)?;
+        let Built { locations, mut charge, .. } = Built::new(&alone(input, &[]), &[], options)?;
         charge.set(locations.capacity() * size_of::<Location>())?;
         Ok((Self::Some(locations), charge))
     }

@@ -4,11 +4,10 @@ use std::ops::Range;
 
 use esker_format::{ColumnSlice, Schema};
 
-use crate::Result;
 use crate::exec::scan::row_set::RowSet;
-use crate::exec::sort::sorter::Location;
+use crate::exec::sort::Location;
 use crate::source::SourceRef;
-use crate::source::{Fragment, Source, Zone};
+use crate::{Fragment, Result, Source, Zone};
 
 /// The rows of a source at some locations. Its indexes are not seen: they count other rows.
 pub(crate) struct SemiJoinSource<'a> {

@@ -2,20 +2,18 @@
 
 use std::ops::ControlFlow;
 
-use esker_format::{Batch, Column, DataType, Schema, Values, VariableValues};
+use esker_format::{Batch, Column, DataType, Schema, Values};
 
 use super::pairs::{Half, Pairs};
 use super::{Input, JoinPlan, NONE};
-use crate::budget::{Budget, Charge};
-use crate::evaluate::gather::gather;
-use crate::evaluate::vector::Selection;
-use crate::exec::output::Output;
-use crate::exec::output::materialised::Materialised;
+use crate::budget::Charge;
+use crate::evaluate::Selection;
+use crate::exec::output::copy::collect_column;
+use crate::exec::output::fetch::first_batch;
+use crate::exec::output::{Materialised, Output, Shown};
 use crate::exec::scan::{Morsel, in_waves};
-use crate::exec::sort::sorter::Location;
-use crate::options::Options;
-use crate::source::Source;
-use crate::{Error, Result, ZONE_ROWS};
+use crate::exec::sort::Location;
+use crate::{Error, Options, Result, Source, ZONE_ROWS};
 
 /// Columns of numbered rows, in batches of [`ZONE_ROWS`] but for the last.
 #[derive(Debug, Default)]
@@ -29,11 +27,10 @@ pub(super) fn rows<'b>(
     plan: &JoinPlan<'_>,
     pairs: Pairs<'b>,
     schema: Schema,
-    options: &Options,
-    budget: &'b Budget,
+    options: &'b Options,
 ) -> Result<(Materialised, Charge<'b>)> {
     let len = pairs.len();
-    let mut charge = budget.charge();
+    let mut charge = options.memory().charge();
     if schema.fields().is_empty() {
         // Rows of nothing are still counted.
         charge.set(len)?;
@@ -44,8 +41,8 @@ pub(super) fn rows<'b>(
         let batches = (0..len).step_by(ZONE_ROWS).map(batch).collect();
         return Ok((Materialised::new(&[], batches)?, charge));
     }
-    let left = half(&plan.left, &pairs.left, options, budget)?;
-    let right = half(&plan.right, &pairs.right, options, budget)?;
+    let left = half(&plan.left, &pairs.left, options)?;
+    let right = half(&plan.right, &pairs.right, options)?;
     let batches: Vec<Batch> = left
         .0
         .into_iter()
@@ -64,15 +61,14 @@ pub(super) fn rows<'b>(
 fn half<'b>(
     input: &Input<'_>,
     half: &Half,
-    options: &Options,
-    budget: &'b Budget,
+    options: &'b Options,
 ) -> Result<(Vec<Batch>, Charge<'b>)> {
     let len = half.numbers.len();
-    let mut charge = budget.charge();
+    let mut charge = options.memory().charge();
     if input.columns.is_empty() {
         return Ok((vec![Batch::default(); len.div_ceil(ZONE_ROWS)], charge));
     }
-    let fetched = Fetched::new(input.source, &half.locations, &input.columns, options, budget)?;
+    let fetched = Fetched::new(input.source, &half.locations, &input.columns, options)?;
     let fetched_bytes = fetched.bytes();
     charge.set(fetched_bytes)?;
     if half.is_whole() {
@@ -107,7 +103,6 @@ impl Fetched {
         locations: &[Location],
         positions: &[usize],
         options: &Options,
-        budget: &Budget,
     ) -> Result<Self> {
         let fields = source.schema().fields();
         let types: Vec<DataType> =
@@ -118,7 +113,7 @@ impl Fetched {
         if positions.is_empty() {
             return Ok(Self::default());
         }
-        let mut charge = budget.charge();
+        let mut charge = options.memory().charge();
         let mut batches = Vec::with_capacity(locations.len().div_ceil(ZONE_ROWS));
         let mut bytes = 0;
         let job = |chunk: &Morsel| {
@@ -156,63 +151,10 @@ impl Fetched {
     fn column(&self, position: usize, data_type: DataType, numbers: &[u32]) -> Result<Column> {
         let columns: Vec<&Column> =
             self.batches.iter().filter_map(|batch| batch.columns.get(position)).collect();
-        let mut column = Column::empty(data_type);
-        macro_rules! fixed {
-            ($($variant:ident)*) => {
-                match &mut column.values {
-                    $(Values::$variant(to) => {
-                        let slices: Vec<_> = columns
-                            .iter()
-                            .map(|from| match &from.values {
-                                Values::$variant(values) => values.as_slice(),
-                                _ => &[],
-                            })
-                            .collect();
-                        *to = pick(&slices, numbers);
-                    })*
-                    Values::Variable(to) => pick_variable(to, &columns, numbers)?,
-                }
-            };
-        }
-        fixed!(U8 U16 U32 U64 I8 I16 I32 I64 I128 F32 F64);
-        let has_nulls = columns.iter().any(|column| column.nulls.is_some());
-        if has_nulls || numbers.contains(&NONE) {
-            let is_null = |number: &u32| {
-                let (batch, row) = place(*number);
-                columns.get(batch).is_none_or(|column| column.is_null(row))
-            };
-            column.nulls = Some(numbers.iter().map(|number| u8::from(is_null(number))).collect());
-        }
-        Ok(column)
+        let place = |number: &u32| (*number as usize / ZONE_ROWS, *number as usize % ZONE_ROWS);
+        let places = numbers.iter().map(place);
+        collect_column(data_type, &columns, places, numbers.contains(&NONE))
     }
-}
-
-/// The batch of a row, and its place in it.
-fn place(number: u32) -> (usize, usize) {
-    let number = number as usize;
-    (number / ZONE_ROWS, number % ZONE_ROWS)
-}
-
-fn pick<T: Copy + Default>(slices: &[&[T]], numbers: &[u32]) -> Vec<T> {
-    let value = |number: &u32| {
-        let (batch, row) = place(*number);
-        slices.get(batch).and_then(|slice| slice.get(row)).copied().unwrap_or_default()
-    };
-    numbers.iter().map(value).collect()
-}
-
-fn pick_variable(to: &mut VariableValues, columns: &[&Column], numbers: &[u32]) -> Result<()> {
-    for number in numbers {
-        let (batch, row) = place(*number);
-        let bytes = match columns.get(batch).map(|column| &column.values) {
-            Some(Values::Variable(values)) => values.get(row),
-            _ => &[],
-        };
-        if !to.push(bytes) {
-            return Err(Error::out_of_range("a batch of joined rows would pass 4 GiB"));
-        }
-    }
-    Ok(())
 }
 
 /// Appends the columns of the rows at some locations, which ascend.
@@ -223,26 +165,13 @@ fn read(
     output: &mut Output,
 ) -> Result<()> {
     let mut rest = wanted;
-    while let Some(first) = rest.first() {
-        let part = source.part(first.part as usize);
-        let row = first.row as usize;
-        let zone = row / ZONE_ROWS * ZONE_ROWS;
-        let zone_end = (zone + ZONE_ROWS).min(part.row_count());
-        // Batches start where the scan had them start.
-        let (mut start, mut end) = (zone, zone);
-        while end <= row {
-            start = end;
-            end = part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
-        }
-        let here = rest.partition_point(|l| l.part == first.part && (l.row as usize) < end);
-        let (now, later) = rest.split_at_checked(here.max(1)).unwrap_or((rest, &[]));
-        let offset = u32::try_from(start).unwrap_or(u32::MAX);
+    while let Some((part, rows, count)) = first_batch(source, rest.iter()) {
+        let (now, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
+        let offset = u32::try_from(rows.start).unwrap_or(u32::MAX);
         let picked: Vec<u32> = now.iter().map(|l| l.row.saturating_sub(offset)).collect();
-        let vector = |position: &usize| {
-            Ok(gather(&part.column(*position, start..end)?, Selection::Rows(&picked)))
-        };
-        let vectors = positions.iter().map(vector).collect::<Result<Vec<_>>>()?;
-        output.append(&vectors, picked.len())?;
+        let shown = |position: &usize| part.column(*position, rows.clone()).map(Shown::Field);
+        let shown = positions.iter().map(shown).collect::<Result<Vec<_>>>()?;
+        output.append(&shown, Selection::Rows(&picked))?;
         rest = later;
     }
     Ok(())

@@ -6,7 +6,7 @@ use esker_format::{
     VariableValues, with_values,
 };
 
-use crate::evaluate::vector::Selection;
+use crate::evaluate::Selection;
 use crate::{Error, Result};
 
 /// Appends the selected rows of a column of the same type; false, and nothing is appended, where
@@ -199,68 +199,63 @@ pub(crate) fn collect(
     let mut columns = Vec::with_capacity(types.len());
     for (i, data_type) in types.iter().copied().enumerate() {
         let sources: Option<Vec<&Column>> = batches.iter().map(|b| b.columns.get(i)).collect();
-        columns.push(collect_column(data_type, &sources.unwrap_or_default(), places)?);
+        let (sources, places) = (sources.unwrap_or_default(), places.iter().map(unpacked));
+        columns.push(collect_column(data_type, &sources, places, false)?);
     }
     Ok(Batch { columns })
 }
 
-/// One column of the rows at some places.
+/// One column of the rows at some places, the number of a source and that of a row in it; NULL
+/// where a place is in none, which `has_missing` says that some may be.
 ///
 /// # Errors
 /// `OutOfRange` when the texts would pass 4 GiB.
 pub(crate) fn collect_column(
     data_type: DataType,
     sources: &[&Column],
-    places: &[(u32, u32)],
+    places: impl ExactSizeIterator<Item = (usize, usize)> + Clone,
+    has_missing: bool,
 ) -> Result<Column> {
     let mut column = Column::empty(data_type);
-    macro_rules! numbers {
-        ($to:expr, $variant:ident) => {{
-            let slices: Vec<_> = sources
-                .iter()
-                .map(|source| match &source.values {
-                    Values::$variant(values) => values.as_slice(),
-                    _ => &[],
-                })
-                .collect();
-            let value = |(batch, row): &(u32, u32)| {
-                let values = slices.get(*batch as usize);
-                values.and_then(|values| values.get(*row as usize)).copied().unwrap_or_default()
-            };
-            $to.extend(places.iter().map(value));
-        }};
-    }
-    match &mut column.values {
-        Values::U8(to) => numbers!(to, U8),
-        Values::U16(to) => numbers!(to, U16),
-        Values::U32(to) => numbers!(to, U32),
-        Values::U64(to) => numbers!(to, U64),
-        Values::I8(to) => numbers!(to, I8),
-        Values::I16(to) => numbers!(to, I16),
-        Values::I32(to) => numbers!(to, I32),
-        Values::I64(to) => numbers!(to, I64),
-        Values::I128(to) => numbers!(to, I128),
-        Values::F32(to) => numbers!(to, F32),
-        Values::F64(to) => numbers!(to, F64),
-        Values::Variable(to) => {
-            to.offsets.reserve(places.len());
-            let bytes = |(batch, row): &(u32, u32)| {
-                sources.get(*batch as usize).and_then(|source| source.bytes(*row as usize))
-            };
-            for place in places {
-                if !to.push(bytes(place).unwrap_or_default()) {
-                    return Err(Error::out_of_range("a batch of results would pass 4 GiB"));
+    macro_rules! fixed {
+        ($($variant:ident)*) => {
+            match &mut column.values {
+                $(Values::$variant(to) => {
+                    let slices = sources.iter().map(|source| match &source.values {
+                        Values::$variant(values) => values.as_slice(),
+                        _ => &[],
+                    });
+                    let slices: Vec<_> = slices.collect();
+                    let value = |(source, row): (usize, usize)| {
+                        let values = slices.get(source).and_then(|values| values.get(row));
+                        values.copied().unwrap_or_default()
+                    };
+                    to.extend(places.clone().map(value));
+                })*
+                Values::Variable(to) => {
+                    to.offsets.reserve(places.len());
+                    for (source, row) in places.clone() {
+                        let bytes = sources.get(source).and_then(|source| source.bytes(row));
+                        if !to.push(bytes.unwrap_or_default()) {
+                            return Err(Error::out_of_range("a batch of results would pass 4 GiB"));
+                        }
+                    }
                 }
             }
-        }
-    }
-    if sources.iter().any(|source| source.nulls.is_some()) {
-        let mark = |(batch, row): &(u32, u32)| {
-            let source = sources.get(*batch as usize);
-            u8::from(source.is_none_or(|source| source.is_null(*row as usize)))
         };
-        let marks: Vec<u8> = places.iter().map(mark).collect();
+    }
+    fixed!(U8 U16 U32 U64 I8 I16 I32 I64 I128 F32 F64);
+    if has_missing || sources.iter().any(|source| source.nulls.is_some()) {
+        let mark = |(source, row): (usize, usize)| {
+            u8::from(sources.get(source).is_none_or(|source| source.is_null(row)))
+        };
+        let marks: Vec<u8> = places.map(mark).collect();
         column.nulls = marks.contains(&1).then_some(marks);
     }
     Ok(column)
+}
+
+/// A place in 64 bits, as numbers of a batch and of a row in it.
+pub(crate) fn unpacked(place: &(u32, u32)) -> (usize, usize) {
+    (place.0 as usize, place.1 as usize)
 }

@@ -4,25 +4,21 @@
 //! the order requested. Chunks are as large as the budget allows: the first is small, and tells how
 //! large rows are.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use esker_format::Batch;
 use esker_vfs::parallel_map;
 
 use super::Output;
 use crate::bind::Projection;
-use crate::budget::Budget;
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::Selection;
+use crate::evaluate::{Rows, Selection};
 use crate::exec::output::copy::collect;
 use crate::exec::output::project::{Sink, append, types};
 use crate::exec::scan::{MORSEL_ROWS, Morsel, Scan, WAVE_MAX, in_waves};
-use crate::exec::sort::late_materialization;
 use crate::exec::sort::late_materialization::FEW_ROWS;
-use crate::exec::sort::sorter::Location;
+use crate::exec::sort::{Location, late_materialization};
 use crate::meter::Reservation;
-use crate::options::Options;
-use crate::{ErrorKind, Result, ZONE_ROWS};
+use crate::{ErrorKind, Fragment, Options, Result, Source, ZONE_ROWS};
 
 /// The fewest and the most rows of a chunk.
 const CHUNK_ROWS: (usize, usize) = (ZONE_ROWS, 1 << 22);
@@ -36,7 +32,6 @@ pub(crate) fn in_chunks<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
     options: &Options,
-    budget: &Budget,
     sink: Sink<'_>,
     next: &mut dyn FnMut(usize) -> Result<Vec<Location>>,
 ) -> Result<()> {
@@ -50,7 +45,7 @@ pub(crate) fn in_chunks<'a>(
         let mut rest = locations.as_slice();
         while !rest.is_empty() {
             let (now, later) = rest.split_at_checked(most).unwrap_or((rest, &[]));
-            let (batches, bytes) = match fetch(scan, projection, options, budget, now) {
+            let (batches, bytes) = match fetch(scan, projection, options, now) {
                 Err(e) if e.kind() == ErrorKind::OverBudget && now.len() > CHUNK_ROWS.0 => {
                     most = (now.len() / 4).max(CHUNK_ROWS.0);
                     continue;
@@ -75,7 +70,6 @@ fn fetch<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
     options: &Options,
-    budget: &Budget,
     locations: &[Location],
 ) -> Result<(Vec<Batch>, usize)> {
     if let Some(fields) = late_materialization::fields_of(projection, scan.source) {
@@ -84,14 +78,14 @@ fn fetch<'a>(
             late_materialization::read(scan.source, (&fields, &types), locations, options)?;
         let bytes: usize = batches.iter().map(crate::result::batch_bytes).sum();
         if locations.len() > CHUNK_ROWS.0 {
-            budget.charge().set(bytes)?;
+            options.memory().charge().set(bytes)?;
         }
         return Ok((batches, bytes));
     }
     // By location, so that each batch is read once; `places` leads back to the order.
     let by_location = by_location(locations);
     let runs = runs(&by_location);
-    let mut charge = budget.charge();
+    let mut charge = options.memory().charge();
     // The fewest rows are read whatever that takes.
     let is_least = locations.len() <= CHUNK_ROWS.0;
     let mut batches: Vec<Batch> = Vec::new();
@@ -152,7 +146,7 @@ fn by_location(locations: &[Location]) -> Vec<(Location, u32)> {
 
 /// Ranges of `by_location` whose rows lie in one part and one span of [`MORSEL_ROWS`] rows, or all
 /// of them where they are few.
-fn runs(by_location: &[(Location, u32)]) -> Vec<std::ops::Range<usize>> {
+fn runs(by_location: &[(Location, u32)]) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     if by_location.len() <= FEW_ROWS {
         runs.push(0..by_location.len());
@@ -174,25 +168,33 @@ fn read<'a>(
     output: &mut Output,
 ) -> Result<Vec<Reservation<'a>>> {
     let (mut rest, mut rooms) = (wanted, Vec::new());
-    while let Some((first, _)) = rest.first() {
-        let part = scan.source.part(first.part as usize);
-        let row = first.row as usize;
-        // Batches start where the first scan had them start.
-        let mut start = row / ZONE_ROWS * ZONE_ROWS;
-        let zone_end = (start + ZONE_ROWS).min(part.row_count());
-        let mut end = part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
-        while end <= row {
-            start = end;
-            end = part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
-        }
-        let here = rest.partition_point(|(l, _)| l.part == first.part && (l.row as usize) < end);
-        let (now, later) = rest.split_at_checked(here.max(1)).unwrap_or((rest, &[]));
-        let offset = u32::try_from(start).unwrap_or(u32::MAX);
+    while let Some((part, rows, count)) = first_batch(scan.source, rest.iter().map(|(l, _)| l)) {
+        let (now, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
+        let offset = u32::try_from(rows.start).unwrap_or(u32::MAX);
         let picked: Vec<u32> = now.iter().map(|(l, _)| l.row - offset).collect();
-        let rows = Rows::new(part, start..end, scan.options.limits());
+        let rows = Rows::new(part, rows, scan.options.limits());
         let selection = Selection::Rows(&picked);
         rooms.push(append(output, projection, &rows, selection)?);
         rest = later;
     }
     Ok(rooms)
+}
+
+/// The batch of the first of some locations, which ascend, and how many of them lie in it.
+pub(crate) fn first_batch<'a, 'l>(
+    source: &'a dyn Source,
+    mut locations: impl Iterator<Item = &'l Location>,
+) -> Option<(&'a dyn Fragment, Range<usize>, usize)> {
+    let first = locations.next()?;
+    let (part, row) = (source.part(first.part as usize), first.row as usize);
+    // Batches start where the scan had them start.
+    let mut start = row / ZONE_ROWS * ZONE_ROWS;
+    let zone_end = (start + ZONE_ROWS).min(part.row_count());
+    let end_of = |start: usize| part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
+    let mut end = end_of(start);
+    while end <= row {
+        (start, end) = (end, end_of(end));
+    }
+    let is_here = |l: &&Location| l.part == first.part && (l.row as usize) < end;
+    Some((part, start..end, 1 + locations.take_while(is_here).count()))
 }

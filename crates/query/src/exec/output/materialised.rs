@@ -8,9 +8,7 @@ use crate::bind::Projection;
 use crate::bound::Node;
 use crate::exec::output::project::Sink;
 use crate::exec::scan::ScanCounts;
-use crate::options::Options;
-use crate::source::{Fragment, Source, Zone};
-use crate::{Error, Result, ZONE_ROWS};
+use crate::{Error, Fragment, Options, Result, Source, ZONE_ROWS, Zone};
 
 /// Batches of [`ZONE_ROWS`] rows each, but for the last.
 #[derive(Debug)]

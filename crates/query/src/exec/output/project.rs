@@ -12,21 +12,16 @@ use esker_format::{Batch, Column, DataType};
 use super::{Output, Shown};
 use crate::bind::Projection;
 use crate::bound::{Bound, Node};
-use crate::budget::{Budget, Charge};
-use crate::evaluate::evaluate;
-use crate::evaluate::mask::Mask;
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::{Picked, Selection};
+use crate::budget::Charge;
+use crate::evaluate::{Mask, Picked, Rows, Selection, evaluate};
 use crate::exec::output::fetch;
 use crate::exec::scan::{Morsel, Progress, Scan, ScanCounts, in_growing_waves, in_waves_of};
 use crate::exec::sort::ordered_parts::OrderedParts;
-use crate::exec::sort::sorter::{Location, Sorter, encode, encode_value};
+use crate::exec::sort::sorter::{encode, encode_value};
+use crate::exec::sort::{Location, Sorter};
 use crate::exec::spill;
-use crate::exec::spill::TemporaryFiles;
 use crate::meter::Reservation;
-use crate::options::Options;
-use crate::source::Fragment;
-use crate::{Error, ErrorKind, Result, ZONE_ROWS};
+use crate::{Budget, Error, ErrorKind, Fragment, Options, Result, TemporaryFiles, ZONE_ROWS};
 
 /// Rows of an answer that may be found after a look at few.
 const FEW_WANTED: usize = 256;
@@ -39,16 +34,15 @@ pub(crate) fn run<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
     options: &Options,
-    budget: &Budget,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
     if projection.limit == Some(0) {
         return Ok(ScanCounts::default());
     }
     if projection.order.is_empty() {
-        in_scan_order(scan, projection, options, budget, sink)
+        in_scan_order(scan, projection, options, sink)
     } else {
-        in_key_order(scan, projection, options, budget, sink)
+        in_key_order(scan, projection, options, sink)
     }
 }
 
@@ -84,7 +78,7 @@ pub(crate) fn append<'a>(
             Shown::Values(vector) => vector.made_bytes(),
         })?;
     }
-    output.append_shown(&shown, selection)?;
+    output.append(&shown, selection)?;
     Ok(room)
 }
 
@@ -92,7 +86,6 @@ fn in_scan_order<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
     options: &Options,
-    budget: &Budget,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
     let offset = usize::try_from(projection.offset).unwrap_or(usize::MAX);
@@ -106,7 +99,7 @@ fn in_scan_order<'a>(
     let job = |morsel: &Morsel| {
         // What is skipped lies in the first morsel.
         let skip = if first == Some((morsel.part, morsel.rows.start)) { skip } else { 0 };
-        Ok(shown_of(scan, projection, morsel, (skip, wanted), budget))
+        Ok(shown_of(scan, projection, morsel, (skip, wanted), options.memory()))
     };
     // What few rows answer takes less time than another thread takes to start.
     let at_first = match wanted {
@@ -238,17 +231,16 @@ fn in_key_order<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
     options: &Options,
-    budget: &Budget,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
     let parts = OrderedParts::choose(scan, projection)?;
-    match (parts.first_rows(budget), &options.temporary) {
+    match (parts.first_rows(), &options.temporary) {
         (Err(e), Some(files)) if e.kind() == ErrorKind::OverBudget => {
-            in_temporary_files(scan, projection, options, budget, files, sink)
+            in_temporary_files(scan, projection, options, files, sink)
         }
         (done, _) => {
             let (locations, _held, counts) = done?;
-            show_sorted(scan, projection, options, budget, sink, &locations)?;
+            show_sorted(scan, projection, options, sink, &locations)?;
             Ok(counts)
         }
     }
@@ -259,11 +251,10 @@ fn show_sorted<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
     options: &Options,
-    budget: &Budget,
     sink: Sink<'_>,
     mut rest: &[Location],
 ) -> Result<()> {
-    fetch::in_chunks(scan, projection, options, budget, sink, &mut |most| {
+    fetch::in_chunks(scan, projection, options, sink, &mut |most| {
         let (now, later) = rest.split_at_checked(most).unwrap_or((rest, &[]));
         rest = later;
         Ok(now.to_vec())
@@ -275,7 +266,6 @@ fn in_temporary_files<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
     options: &Options,
-    budget: &Budget,
     files: &TemporaryFiles,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
@@ -292,7 +282,7 @@ fn in_temporary_files<'a>(
     let morsels = scan.morsels(|_| true);
     let (mut sorted, counts) = spill::sorted_locations(&morsels, options, files, found)?;
     let (mut skip, mut left) = (projection.offset, wanted);
-    fetch::in_chunks(scan, projection, options, budget, sink, &mut |most| {
+    fetch::in_chunks(scan, projection, options, sink, &mut |most| {
         let mut chunk = Vec::new();
         while chunk.len() < most
             && left > 0

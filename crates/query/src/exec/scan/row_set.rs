@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::Result;
 use crate::access_path::{Candidates, Lookup};
-use crate::evaluate::mask::Mask;
+use crate::evaluate::Mask;
 
 /// Below one row in so many, a list is read faster than a bitmap is cleared.
 const ROWS_PER_LISTED: usize = 1_024;

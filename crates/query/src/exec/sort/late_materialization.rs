@@ -19,12 +19,10 @@ use esker_vfs::parallel_map;
 
 use crate::bind::Projection;
 use crate::bound::Node;
-use crate::evaluate::vector::Selection;
-use crate::exec::output::copy::{append, collect_column};
-use crate::exec::sort::sorter::Location;
-use crate::options::Options;
-use crate::source::{Fragment, Source};
-use crate::{Error, Result, ZONE_ROWS};
+use crate::evaluate::Selection;
+use crate::exec::output::copy::{append, collect_column, unpacked};
+use crate::exec::sort::Location;
+use crate::{Error, Fragment, Options, Result, Source, ZONE_ROWS};
 
 /// How many texts are looked for at once.
 const AT_ONCE: usize = 64;
@@ -183,7 +181,7 @@ fn gather(data_type: DataType, sources: &[&FieldSource<'_>], places: &[Place]) -
         FieldSource::Encoded(_) => None,
     });
     if let Some(columns) = decoded.collect::<Option<Vec<&Column>>>() {
-        return collect_column(data_type, &columns, places);
+        return collect_column(data_type, &columns, places.iter().map(unpacked), false);
     }
     let slices: Vec<ColumnSlice<'_>> = sources.iter().map(|source| source.slice()).collect();
     let mut column = Column::empty(data_type);

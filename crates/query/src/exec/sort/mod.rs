@@ -16,3 +16,5 @@ pub(crate) mod packed_keys;
 pub(crate) mod row_order;
 pub(crate) mod sorter;
 pub(crate) mod zone_order;
+
+pub(crate) use sorter::{Location, Sorter};

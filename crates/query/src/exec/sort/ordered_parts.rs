@@ -13,15 +13,12 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::bind::Projection;
-use crate::budget::{Budget, Charge};
+use crate::budget::Charge;
 use crate::exec::output::project::{add_keys, location_part};
 use crate::exec::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
-use crate::exec::sort::index_order_merge;
 use crate::exec::sort::index_order_scan::{IndexOrderRows, IndexOrderScan};
-use crate::exec::sort::row_order;
-use crate::exec::sort::sorter::{Location, Sorter};
-use crate::exec::sort::zone_order;
 use crate::exec::sort::zone_order::{LastWanted, ZoneOrder};
+use crate::exec::sort::{Location, Sorter, index_order_merge, row_order, zone_order};
 use crate::{Result, ZONE_ROWS};
 
 /// Locations of rows in their order, with what they take of the budget, and what was met.
@@ -73,11 +70,11 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
     ///
     /// # Errors
     /// `OverBudget` when they do not fit, and what reading fails with.
-    pub(crate) fn first_rows<'b>(&self, budget: &'b Budget) -> Result<FirstRows<'b>> {
+    pub(crate) fn first_rows(&self) -> Result<FirstRows<'a>> {
         let (projection, options) = (self.projection, self.scan.options);
         let wanted = projection.rows_wanted();
         let mut sorter = Sorter::of(wanted, &projection.order);
-        let (mut held, mut counts) = (budget.charge(), ScanCounts::default());
+        let (mut held, mut counts) = (options.memory().charge(), ScanCounts::default());
         let (together, rest) = side_by_side(self.scan, projection, &self.walks, &self.morsels)?;
         if let Some(walked) = &together {
             counts += walked.counts;
@@ -92,11 +89,11 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
             sorter.merge(&other);
             held.set(sorter.bytes())
         };
-        let whole = |morsel: &Morsel| self.sorted(morsel, None, budget);
+        let whole = |morsel: &Morsel| self.sorted(morsel, None);
         in_growing_waves(options, &rest, waves, whole, |found| {
             add(&mut sorter, found).map(ControlFlow::Continue)
         })?;
-        let zone = |morsel: &Morsel, last: Option<&LastWanted>| self.sorted(morsel, last, budget);
+        let zone = |morsel: &Morsel, last: Option<&LastWanted>| self.sorted(morsel, last);
         let left_out = self.zones.read(self.scan, &mut sorter, zone, add)?;
         counts += left_out;
         let skipped = usize::try_from(projection.offset).unwrap_or(usize::MAX);
@@ -106,15 +103,10 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
     }
 
     /// Sorts the keys of a morsel, but for rows behind the last that is wanted.
-    fn sorted<'b>(
-        &self,
-        morsel: &Morsel,
-        last: Option<&LastWanted>,
-        budget: &'b Budget,
-    ) -> Result<Sorted<'b>> {
+    fn sorted(&self, morsel: &Morsel, last: Option<&LastWanted>) -> Result<Sorted<'a>> {
         let (scan, projection) = (self.scan, self.projection);
         let part = location_part(morsel)?;
-        let mut charge = budget.charge();
+        let mut charge = scan.options.memory().charge();
         let walked = match self.walks.get(morsel.part) {
             Some(Some(walk)) => walk.rows(scan, projection)?,
             _ if self.in_row_order.get(morsel.part) == Some(&true) => {

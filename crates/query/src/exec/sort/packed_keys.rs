@@ -14,10 +14,9 @@
 
 use esker_vfs::parallel_map;
 
-use crate::Result;
 use crate::bound::OrderKey;
-use crate::exec::sort::sorter::Location;
-use crate::options::Options;
+use crate::exec::sort::Location;
+use crate::{Options, Result};
 
 /// How many bytes a key has at most.
 const KEY_BYTES_MAX: usize = 12;

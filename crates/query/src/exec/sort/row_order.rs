@@ -7,13 +7,11 @@ use esker_format::{Value, ValueRef};
 
 use crate::access_path::Access;
 use crate::bind::Projection;
-use crate::bound::Node;
-use crate::bound::OrderKey;
+use crate::bound::{Node, OrderKey};
 use crate::exec::output::project::add_keys;
 use crate::exec::scan::{Morsel, Scan};
 use crate::exec::sort::index_order_scan::IndexOrderRows;
-use crate::source::Fragment;
-use crate::{Result, ZONE_ROWS};
+use crate::{Fragment, Result, ZONE_ROWS};
 
 /// The fewest rows that are read together.
 const SPAN_ROWS: usize = 128;

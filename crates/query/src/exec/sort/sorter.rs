@@ -7,13 +7,12 @@
 
 use std::cmp::Ordering;
 
-use crate::Result;
 pub(crate) use crate::bind::sort_key::encode_value;
 use crate::bound::OrderKey;
-use crate::evaluate::vector::Vector;
+use crate::evaluate::Vector;
 use crate::exec::sort::packed_keys;
 use crate::exec::sort::packed_keys::PackedKeys;
-use crate::options::Options;
+use crate::{Options, Result};
 
 /// The most rows that are sorted before it is seen whether the query is to end.
 const PIECE_ROWS: usize = 1 << 16;

@@ -23,18 +23,14 @@ use esker_vfs::sabotage::planted;
 use crate::access_path::Access;
 use crate::bind::Projection;
 use crate::bind::keyset::side;
-use crate::bound::Node;
-use crate::bound::OrderKey;
-use crate::evaluate::mask::Mask;
-use crate::evaluate::rows::Rows;
+use crate::bound::{Node, OrderKey};
+use crate::evaluate::{Mask, Rows};
 use crate::exec::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
-use crate::exec::sort::sorter::{Bar, Sorter, encode_value};
+use crate::exec::sort::Sorter;
+use crate::exec::sort::sorter::{Bar, encode_value};
 use crate::filter::{CodeTables, keep};
-use crate::limits::Limits;
-use crate::options::IndexUse;
 use crate::predicate::Predicate;
-use crate::source::Fragment;
-use crate::{Result, ZONE_ROWS};
+use crate::{Fragment, IndexUse, Limits, Result, ZONE_ROWS};
 
 /// Zones, those first whose rows may come first.
 pub(crate) struct ZoneOrder<'a> {

@@ -22,20 +22,15 @@ use super::sorter::{ExternalSorter, Merge, write_record};
 use super::{push_row, rising};
 use crate::bind::Stage;
 use crate::bound::{Bound, BoundAggregate};
-use crate::evaluate::evaluate;
-use crate::evaluate::mask::Mask;
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::Picked;
+use crate::evaluate::{Mask, Picked, Rows, evaluate};
 use crate::exec::aggregate::group;
 use crate::exec::aggregate::group::Groups;
-use crate::exec::output::materialised::Materialised;
+use crate::exec::output::Materialised;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, in_waves};
 use crate::meter::Reservation;
 use crate::model::Aggregate;
-use crate::options::Options;
-use crate::source::Source;
 use crate::temporary_file::{SpillReader, SpillWriter, TemporaryFiles};
-use crate::{Error, ErrorKind, Result, ZONE_ROWS};
+use crate::{Error, ErrorKind, Options, Result, Source, ZONE_ROWS};
 
 /// Bits of a place that tell rows of one part apart.
 const PART_SHIFT: u32 = 36;

@@ -5,9 +5,8 @@
 //! record   length of the key u32 | key | anything
 //! ```
 
-use crate::options::Options;
 use crate::temporary_file::{SpillReader, SpillWriter, TemporaryFiles};
-use crate::{Result, ZONE_ROWS};
+use crate::{Options, Result, ZONE_ROWS};
 
 /// How many files records are spread over at a time.
 pub(super) const FILES: usize = 1 << FILES_BITS;

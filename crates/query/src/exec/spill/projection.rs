@@ -11,22 +11,16 @@ use super::sorter::{ExternalSorter, Merge, Record};
 use super::{push_row, rising};
 use crate::access_path::{Goal, ScanPlan};
 use crate::bind::Projection;
-use crate::budget::Budget;
-use crate::evaluate::evaluate;
-use crate::evaluate::mask::Mask;
-use crate::evaluate::rows::Rows;
-use crate::evaluate::vector::{Picked, Selection};
-use crate::exec::output::Output;
-use crate::exec::output::materialised::Materialised;
+use crate::evaluate::{Mask, Picked, Rows, Selection, evaluate};
 use crate::exec::output::project::{Sink, append, shown_of, types};
+use crate::exec::output::{Materialised, Output};
 use crate::exec::scan::{Morsel, Scan, ScanCounts, in_waves};
-use crate::exec::sort::sorter::{Location, Sorter, encode};
+use crate::exec::sort::sorter::encode;
+use crate::exec::sort::{Location, Sorter};
 use crate::filter::CodeTables;
-use crate::options::Options;
 use crate::predicate::Predicate;
-use crate::source::Source;
 use crate::temporary_file::TemporaryFiles;
-use crate::{Error, ErrorKind, Result, ZONE_ROWS};
+use crate::{Budget, Error, ErrorKind, Options, Result, Source, ZONE_ROWS};
 
 /// Filters, orders, cuts and shows groups. What is shown is computed for the groups that are, and
 /// for no others: what fails in a group that a limit leaves out fails nothing.

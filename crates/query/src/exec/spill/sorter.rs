@@ -18,9 +18,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use crate::options::Options;
 use crate::temporary_file::{SpillReader, SpillWriter, TemporaryFiles};
-use crate::{Error, ErrorKind, Result, ZONE_ROWS};
+use crate::{Error, ErrorKind, Options, Result, ZONE_ROWS};
 
 /// The most runs that are read at once, and the most of one level.
 const RUNS_MAX: usize = 32;

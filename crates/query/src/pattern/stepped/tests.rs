@@ -3,7 +3,7 @@
 use regex::bytes::RegexBuilder;
 
 use super::*;
-use crate::limits::Limits;
+use crate::Limits;
 
 const EXPRESSIONS: [&str; 18] = [
     "",

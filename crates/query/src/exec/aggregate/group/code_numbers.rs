@@ -7,7 +7,7 @@ use esker_format::{Codes, ColumnSlice, Data, DataType, Validity};
 use super::group_ids::{FEW, GroupIds, histogram};
 use super::{KeyTable, encode};
 use crate::evaluate::gather::gather;
-use crate::evaluate::vector::{Selection, Vector};
+use crate::evaluate::{Selection, Vector};
 
 /// What stands in the table for a code not met yet.
 pub(super) const UNKNOWN: u32 = u32::MAX;

@@ -3,7 +3,7 @@
 use super::KeyTable;
 use super::code_numbers::UNKNOWN;
 use super::encode;
-use crate::evaluate::vector::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector};
 
 /// The group number of each number met: a table with open addressing, at most half full.
 #[derive(Clone, Debug, Default)]

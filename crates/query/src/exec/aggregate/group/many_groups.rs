@@ -26,10 +26,9 @@ use esker_vfs::parallel_map;
 
 use super::directory::{DIRECTORIES, Directory, Place, Sorted, directory_of};
 use super::{Groups, batch, in_batches};
-use crate::Result;
 use crate::bind::Stage;
 use crate::exec::aggregate::Accumulator;
-use crate::options::Options;
+use crate::{Options, Result};
 
 /// Groups of some of the rows.
 #[derive(Debug)]

@@ -4,11 +4,10 @@
 use esker_format::Batch;
 
 use super::{Groups, ManyGroups};
-use crate::Result;
 use crate::bind::Stage;
-use crate::budget::{Budget, Charge};
+use crate::budget::Charge;
 use crate::exec::aggregate::Accumulator;
-use crate::options::Options;
+use crate::{Options, Result};
 
 /// From so many groups on, partitions pay.
 const MANY: usize = 16 << 10;
@@ -31,12 +30,19 @@ pub(crate) struct Merging<'s, 'b> {
 }
 
 impl<'s, 'b> Merging<'s, 'b> {
-    pub(crate) fn new(stage: &'s Stage, budget: &'b Budget) -> Self {
+    pub(crate) fn new(stage: &'s Stage, options: &'b Options) -> Self {
         let few = Groups::new(stage);
         let is_divisible =
             !stage.keys.is_empty() && few.accumulators.iter().all(Accumulator::is_divisible);
         let (waiting, waiting_charges) = (Vec::new(), Vec::new());
-        Self { few, many: None, waiting, waiting_charges, is_divisible, held: budget.charge() }
+        Self {
+            few,
+            many: None,
+            waiting,
+            waiting_charges,
+            is_divisible,
+            held: options.memory().charge(),
+        }
     }
 
     /// Adds the groups of later rows, and what they take of the budget.

@@ -7,7 +7,7 @@ use esker_format::ColumnSlice;
 
 use super::KeyTable;
 use super::code_numbers::{CodeNumbers, UNKNOWN};
-use crate::evaluate::vector::Selection;
+use crate::evaluate::Selection;
 
 /// The longest table.
 const TUPLES_MAX: usize = 1 << 16;
