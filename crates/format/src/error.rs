@@ -1,9 +1,97 @@
-//! Errors of the format.
+//! The errors of the format, and the one way in which crates write theirs.
 
-use std::fmt;
+/// Writes the error of a crate: its kind, and a message that says what was expected and where.
+///
+/// ```
+/// /// What a caller can do about an [`Error`].
+/// #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// pub enum ErrorKind {
+///     /// Wait, and try again.
+///     Busy,
+///     /// What is stored is damaged.
+///     Corrupt,
+/// }
+///
+/// esker_format::error_type! {
+///     /// An error of some crate.
+///     #[derive(Debug)]
+///     Error { kind: ErrorKind }, pub new, pub at
+///     make { pub busy = Busy }
+///     from esker_format { Corrupt | UnknownVersion => Corrupt, _ => Busy }
+/// }
+///
+/// let lower = esker_format::Error::corrupt("expected 8 bytes");
+/// assert_eq!(Error::from(lower).at("a.seg").to_string(), "a.seg: expected 8 bytes");
+/// assert_eq!(Error::busy("later").kind(), ErrorKind::Busy);
+/// ```
+#[macro_export]
+macro_rules! error_type {
+    (
+        $(#[$about:meta])*
+        Error { $kind:ident: $Kind:ident }, $new:vis new $(, $at:vis at)?
+        $(make { $($make:vis $name:ident = $value:ident),* })?
+        $(from $lower:ident { $($($source:ident)|+ => $to:ident,)* _ => $rest:ident })*
+    ) => {
+        /// The result of an operation that may fail.
+        pub type Result<T> = std::result::Result<T, Error>;
 
-/// The result of encoding, decoding or checking a value.
-pub type Result<T> = std::result::Result<T, Error>;
+        $(#[$about])*
+        pub struct Error {
+            $kind: $Kind,
+            message: String,
+        }
+
+        impl Error {
+            /// An error that says what was expected and where.
+            #[must_use]
+            $new fn new($kind: $Kind, message: impl Into<String>) -> Self {
+                Self { $kind, message: message.into() }
+            }
+
+            $($(
+                #[doc = concat!("An error of this kind: [`", stringify!($Kind), "::")]
+                #[doc = concat!(stringify!($value), "`].")]
+                #[must_use]
+                $make fn $name(message: impl Into<String>) -> Self {
+                    Self::new($Kind::$value, message)
+                }
+            )*)?
+
+            /// What the caller can do about it.
+            #[must_use]
+            pub fn $kind(&self) -> $Kind {
+                self.$kind
+            }
+
+            $(
+                /// The same error with a place in front of its message.
+                #[must_use]
+                $at fn at(mut self, place: impl std::fmt::Display) -> Self {
+                    self.message = format!("{place}: {}", self.message);
+                    self
+                }
+            )?
+        }
+
+        impl std::fmt::Display for Error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.message)
+            }
+        }
+
+        impl std::error::Error for Error {}
+
+        $(impl From<$lower::Error> for Error {
+            fn from(e: $lower::Error) -> Self {
+                let kind = match e.kind() {
+                    $($($lower::ErrorKind::$source)|+ => $Kind::$to,)*
+                    _ => $Kind::$rest,
+                };
+                Self::new(kind, e.to_string())
+            }
+        })*
+    };
+}
 
 /// What a caller can do about an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,49 +105,9 @@ pub enum ErrorKind {
     InvalidInput,
 }
 
-/// An error with what was expected and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    kind: ErrorKind,
-    message: String,
+error_type! {
+    /// An error with what was expected and where.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    Error { kind: ErrorKind }, pub new, pub at
+    make { pub corrupt = Corrupt, pub invalid = InvalidInput }
 }
-
-impl Error {
-    /// An error with a message that says what was expected and where.
-    #[must_use]
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
-    }
-
-    /// A [`ErrorKind::Corrupt`] error.
-    #[must_use]
-    pub fn corrupt(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Corrupt, message)
-    }
-
-    /// A [`ErrorKind::InvalidInput`] error.
-    #[must_use]
-    pub fn invalid(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::InvalidInput, message)
-    }
-
-    /// What the caller can do about it.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// The same error with a place in front of its message.
-    #[must_use]
-    pub fn at(self, place: impl fmt::Display) -> Self {
-        Self { kind: self.kind, message: format!("{place}: {}", self.message) }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}

@@ -1,10 +1,5 @@
 //! Errors of the log.
 
-use std::fmt;
-
-/// The result of an operation on the log.
-pub type Result<T> = std::result::Result<T, Error>;
-
 /// What a caller can do about an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -28,50 +23,12 @@ pub enum ErrorKind {
     InvalidInput,
 }
 
-/// An error with what was expected and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    kind: ErrorKind,
-    message: String,
-}
-
-impl Error {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
-    }
-
-    /// What the caller can do about it.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<esker_vfs::Error> for Error {
-    fn from(error: esker_vfs::Error) -> Self {
-        let kind = match error.kind() {
-            esker_vfs::ErrorKind::NoSpace => ErrorKind::NoSpace,
-            _ => ErrorKind::Io,
-        };
-        Self::new(kind, error.to_string())
-    }
-}
-
-impl From<esker_format::Error> for Error {
-    fn from(error: esker_format::Error) -> Self {
-        let kind = match error.kind() {
-            esker_format::ErrorKind::InvalidInput => ErrorKind::InvalidInput,
-            esker_format::ErrorKind::UnknownVersion => ErrorKind::UnknownVersion,
-            _ => ErrorKind::Corrupt,
-        };
-        Self::new(kind, error.to_string())
+esker_format::error_type! {
+    /// An error with what was expected and where.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    Error { kind: ErrorKind }, pub(crate) new
+    from esker_vfs { NoSpace => NoSpace, _ => Io }
+    from esker_format {
+        InvalidInput => InvalidInput, UnknownVersion => UnknownVersion, _ => Corrupt
     }
 }

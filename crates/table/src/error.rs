@@ -1,10 +1,5 @@
 //! Errors of tables.
 
-use std::fmt;
-
-/// The result of an operation on a table.
-pub type Result<T> = std::result::Result<T, Error>;
-
 /// What a caller can do about an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -13,7 +8,7 @@ pub enum ErrorKind {
     AlreadyExists,
     /// No such row.
     NotFound,
-    /// Somebody else is changing the same key: try again.
+    /// Another writer changes the same key: try again.
     Conflict,
     /// The input does not fit the schema: fix it.
     InvalidInput,
@@ -27,66 +22,13 @@ pub enum ErrorKind {
     NoSpace,
 }
 
-/// An error with what was expected and where.
-#[derive(Debug)]
-pub struct Error {
-    kind: ErrorKind,
-    message: String,
-}
-
-impl Error {
-    /// An error of a kind.
-    #[must_use]
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
-    }
-
-    /// A [`ErrorKind::Corrupt`] error.
-    #[must_use]
-    pub fn corrupt(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Corrupt, message)
-    }
-
-    /// What the caller can do about it.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// The same error with a place in front of its message.
-    #[must_use]
-    pub fn at(self, place: impl fmt::Display) -> Self {
-        Self { kind: self.kind, message: format!("{place}: {}", self.message) }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<esker_vfs::Error> for Error {
-    fn from(e: esker_vfs::Error) -> Self {
-        let kind = match e.kind() {
-            esker_vfs::ErrorKind::NoSpace => ErrorKind::NoSpace,
-            esker_vfs::ErrorKind::UnexpectedEnd => ErrorKind::Corrupt,
-            _ => ErrorKind::Io,
-        };
-        Self::new(kind, e.to_string())
-    }
-}
-
-impl From<esker_format::Error> for Error {
-    fn from(e: esker_format::Error) -> Self {
-        let kind = match e.kind() {
-            esker_format::ErrorKind::InvalidInput => ErrorKind::InvalidInput,
-            _ => ErrorKind::Corrupt,
-        };
-        Self::new(kind, e.to_string())
-    }
+esker_format::error_type! {
+    /// An error with what was expected and where.
+    #[derive(Debug)]
+    Error { kind: ErrorKind }, pub new, pub at
+    make { pub corrupt = Corrupt }
+    from esker_vfs { NoSpace => NoSpace, UnexpectedEnd => Corrupt, _ => Io }
+    from esker_format { InvalidInput => InvalidInput, _ => Corrupt }
 }
 
 impl From<esker_arena::ArenaError> for Error {
