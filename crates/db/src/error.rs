@@ -1,11 +1,6 @@
 //! Errors, by what the caller can do about them.
 
-use std::fmt;
-
 use esker_query::model::Expr;
-
-/// The result of a database operation.
-pub type Result<T> = std::result::Result<T, Error>;
 
 /// What a caller can do about an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,7 +12,7 @@ pub enum ErrorKind {
     NotFound,
     /// The key, table or directory exists already.
     AlreadyExists,
-    /// Somebody else is changing the same key: try again.
+    /// Another writer changes the same key: try again.
     Conflict,
     /// Another process has the database open; the message says which.
     Locked,
@@ -44,26 +39,49 @@ pub enum ErrorKind {
     Io,
 }
 
-/// An error with what was expected and where.
-#[derive(Debug)]
-pub struct Error {
-    kind: ErrorKind,
-    message: String,
+esker_format::error_type! {
+    /// An error with what was expected and where.
+    #[derive(Debug)]
+    Error { kind: ErrorKind }, pub new, pub(crate) at
+    make { pub(crate) invalid = InvalidInput, pub(crate) corrupt = Corrupt }
+    from esker_vfs {
+        NotFound => NotFound,
+        AlreadyExists => AlreadyExists,
+        Locked => Locked,
+        NoSpace => NoSpace,
+        _ => Io
+    }
+    from esker_format { InvalidInput => InvalidInput, _ => Corrupt }
+    from esker_log {
+        Corrupt | NotOurs => Corrupt,
+        NoSpace => NoSpace,
+        Poisoned => Poisoned,
+        OutcomeUnknown => OutcomeUnknown,
+        InvalidInput => InvalidInput,
+        _ => Io
+    }
+    from esker_table {
+        AlreadyExists => AlreadyExists,
+        NotFound => NotFound,
+        Conflict => Conflict,
+        InvalidInput => InvalidInput,
+        OverBudget => OverBudget,
+        Corrupt => Corrupt,
+        NoSpace => NoSpace,
+        _ => Io
+    }
+    from esker_query {
+        Corrupt => Corrupt,
+        OverBudget => OverBudget,
+        Cancelled => Cancelled,
+        TimedOut => TimedOut,
+        NoSpace => NoSpace,
+        Io => Io,
+        _ => InvalidInput
+    }
 }
 
 impl Error {
-    /// An error of a kind.
-    #[must_use]
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
-    }
-
-    /// What the caller can do about it.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
     /// True when the same call may succeed later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
@@ -74,12 +92,6 @@ impl Error {
     #[must_use]
     pub(crate) fn repeated(&self) -> Self {
         Self { kind: self.kind, message: self.message.clone() }
-    }
-
-    /// The same error with a place in front of its message.
-    #[must_use]
-    pub(crate) fn at(self, place: impl fmt::Display) -> Self {
-        Self { kind: self.kind, message: format!("{place}: {}", self.message) }
     }
 
     /// The error of expressions that a query shows, as one of the clause that they stand in. What
@@ -98,98 +110,10 @@ impl Error {
         }
         self
     }
-
-    pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::InvalidInput, message)
-    }
-
-    pub(crate) fn corrupt(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Corrupt, message)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<esker_vfs::Error> for Error {
-    fn from(e: esker_vfs::Error) -> Self {
-        use esker_vfs::ErrorKind as K;
-        let kind = match e.kind() {
-            K::NotFound => ErrorKind::NotFound,
-            K::AlreadyExists => ErrorKind::AlreadyExists,
-            K::Locked => ErrorKind::Locked,
-            K::NoSpace => ErrorKind::NoSpace,
-            _ => ErrorKind::Io,
-        };
-        Self::new(kind, e.to_string())
-    }
-}
-
-impl From<esker_format::Error> for Error {
-    fn from(e: esker_format::Error) -> Self {
-        let kind = match e.kind() {
-            esker_format::ErrorKind::InvalidInput => ErrorKind::InvalidInput,
-            _ => ErrorKind::Corrupt,
-        };
-        Self::new(kind, e.to_string())
-    }
-}
-
-impl From<esker_log::Error> for Error {
-    fn from(e: esker_log::Error) -> Self {
-        use esker_log::ErrorKind as K;
-        let kind = match e.kind() {
-            K::Corrupt | K::NotOurs => ErrorKind::Corrupt,
-            K::NoSpace => ErrorKind::NoSpace,
-            K::Poisoned => ErrorKind::Poisoned,
-            K::OutcomeUnknown => ErrorKind::OutcomeUnknown,
-            K::InvalidInput => ErrorKind::InvalidInput,
-            _ => ErrorKind::Io,
-        };
-        Self::new(kind, e.to_string())
-    }
-}
-
-impl From<esker_table::Error> for Error {
-    fn from(e: esker_table::Error) -> Self {
-        use esker_table::ErrorKind as K;
-        let kind = match e.kind() {
-            K::AlreadyExists => ErrorKind::AlreadyExists,
-            K::NotFound => ErrorKind::NotFound,
-            K::Conflict => ErrorKind::Conflict,
-            K::InvalidInput => ErrorKind::InvalidInput,
-            K::OverBudget => ErrorKind::OverBudget,
-            K::Corrupt => ErrorKind::Corrupt,
-            K::NoSpace => ErrorKind::NoSpace,
-            _ => ErrorKind::Io,
-        };
-        Self::new(kind, e.to_string())
-    }
 }
 
 impl From<esker_arena::ArenaError> for Error {
     fn from(e: esker_arena::ArenaError) -> Self {
         Self::new(ErrorKind::OverBudget, e.to_string())
-    }
-}
-
-impl From<esker_query::Error> for Error {
-    fn from(e: esker_query::Error) -> Self {
-        use esker_query::ErrorKind as K;
-        let kind = match e.kind() {
-            K::Corrupt => ErrorKind::Corrupt,
-            K::OverBudget => ErrorKind::OverBudget,
-            K::Cancelled => ErrorKind::Cancelled,
-            K::TimedOut => ErrorKind::TimedOut,
-            K::NoSpace => ErrorKind::NoSpace,
-            K::Io => ErrorKind::Io,
-            _ => ErrorKind::InvalidInput,
-        };
-        Self::new(kind, e.to_string())
     }
 }
