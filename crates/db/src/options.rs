@@ -102,27 +102,30 @@ impl Default for Options {
     }
 }
 
-impl Options {
-    /// The defaults: create when absent, [`Durability::Sync`], 4 GiB of memory, 256 MiB of log.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
+/// Methods that set fields of the options, and give the options back.
+macro_rules! setters {
+    ($(
+        $(#[$about:meta])*
+        $name:ident($($value:ident: $type:ty),*) => $($field:ident = $to:expr),+;
+    )*) => {
+        impl Options {$(
+            $(#[$about])*
+            #[must_use]
+            pub fn $name(mut self $(, $value: $type)*) -> Self {
+                $(self.$field = $to;)+
+                self
+            }
+        )*}
+    };
+}
 
+setters! {
     /// When commits are acknowledged.
-    #[must_use]
-    pub fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
-        self
-    }
+    durability(durability: Durability) => durability = durability;
 
     /// The most memory that groups, indexes, visibility and loads may take, in bytes. The finished
     /// segments of a memory database are not counted, nor are the copies of [`Options::paranoid`].
-    #[must_use]
-    pub fn memory_limit(mut self, bytes: u64) -> Self {
-        self.memory_limit_bytes = bytes;
-        self
-    }
+    memory_limit(bytes: u64) => memory_limit_bytes = bytes;
 
     /// The most that the log's reserve may take, in bytes; 1 MiB by default, 0 for none.
     ///
@@ -132,148 +135,73 @@ impl Options {
     /// [`NoSpace`](crate::ErrorKind::NoSpace). It is a 64th of what the database takes, but at
     /// least 16 KiB. Half as much is kept at the end of the log besides, for those commits. It is
     /// filled again as soon as there is space.
-    #[must_use]
-    pub fn log_reserve(mut self, bytes: u64) -> Self {
-        self.log_reserve_bytes = bytes;
-        self
-    }
+    log_reserve(bytes: u64) => log_reserve_bytes = bytes;
 
     /// The length of log past which groups are sealed and a checkpoint is made, in bytes.
-    #[must_use]
-    pub fn log_limit(mut self, bytes: u64) -> Self {
-        self.log_limit_bytes = bytes;
-        self
-    }
+    log_limit(bytes: u64) => log_limit_bytes = bytes;
 
     /// The size at which an open group is sealed, in rows and bytes. For tests and tuning.
-    #[must_use]
-    pub fn group_limit(mut self, rows: usize, bytes: u64) -> Self {
-        self.group_rows_max = rows.clamp(1, 1 << 21);
-        self.group_bytes_max = bytes;
-        self
-    }
+    group_limit(rows: usize, bytes: u64) =>
+        group_rows_max = rows.clamp(1, 1 << 21),
+        group_bytes_max = bytes;
 
     /// Groups below this many bytes live in the checkpoint file and are never sealed for it.
-    #[must_use]
-    pub fn small_group_limit(mut self, bytes: u64) -> Self {
-        self.small_group_bytes = bytes;
-        self
-    }
+    small_group_limit(bytes: u64) => small_group_bytes = bytes;
 
     /// The most rows of a segment that a bulk load writes.
-    #[must_use]
-    pub fn segment_limit(mut self, rows: usize) -> Self {
-        self.segment_rows_max = rows.clamp(1, 1 << 22);
-        self
-    }
+    segment_limit(rows: usize) => segment_rows_max = rows.clamp(1, 1 << 22);
 
     /// Tables with at least this many sealed rows get an index checkpoint, and so do those whose
     /// keys lie among values. For tests and tuning.
-    #[must_use]
-    pub fn index_file_limit(mut self, rows: usize) -> Self {
-        self.index_rows_min = rows.max(1);
-        self
-    }
+    index_file_limit(rows: usize) => index_rows_min = rows.max(1);
 
     /// The share of its time that background merging may spend working, in percent.
-    #[must_use]
-    pub fn merge_share(mut self, percent: u32) -> Self {
-        self.merge_share_percent = percent.clamp(1, 100);
-        self
-    }
+    merge_share(percent: u32) => merge_share_percent = percent.clamp(1, 100);
 
     /// The most bytes of values of a commit that goes through the log; larger ones become segments
     /// first. For tests.
-    #[must_use]
-    pub fn commit_limit(mut self, bytes: usize) -> Self {
-        self.commit_bytes_max = bytes.clamp(1, COMMIT_BYTES_MAX);
-        self
-    }
+    commit_limit(bytes: usize) => commit_bytes_max = bytes.clamp(1, COMMIT_BYTES_MAX);
 
     /// The most bytes of its changes, about, that a transaction keeps in memory before it writes
     /// them to files; else a part of the memory limit. For tests.
-    #[must_use]
-    pub fn transaction_limit(mut self, bytes: usize) -> Self {
-        self.transaction_bytes_max = bytes.max(1);
-        self
-    }
+    transaction_limit(bytes: usize) => transaction_bytes_max = bytes.max(1);
 
     /// Lets other tasks run before a commit that is too large for the log is numbered, in a
     /// simulation. For tests.
     #[doc(hidden)]
-    #[must_use]
-    pub fn pause_large_commits(mut self) -> Self {
-        self.pauses_large_commits = true;
-        self
-    }
+    pause_large_commits() => pauses_large_commits = true;
 
     /// Tells the number of each commit of rows, on the thread that commits, as soon as it has one:
     /// before it is durable. For tests.
     #[doc(hidden)]
-    #[must_use]
-    pub fn on_commits(mut self, tell: fn(u64)) -> Self {
-        self.on_commit = Some(tell);
-        self
-    }
-
-    /// The most bytes of a text, bytes or JSON that is stored with its row: longer ones go to value
-    /// files, which take no more values past `file_bytes`. For tests.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn value_file_limits(mut self, long_bytes: usize, file_bytes: u64) -> Self {
-        let long_bytes = long_bytes.clamp(16, ValueLimits::default().long_bytes);
-        self.values = ValueLimits { long_bytes, file_bytes_max: file_bytes };
-        self
-    }
+    on_commits(tell: fn(u64)) => on_commit = Some(tell);
 
     /// The most bytes that the texts of one column of a merged segment take when they are not
     /// encoded. For tests.
-    #[must_use]
-    pub fn merged_column_limit(mut self, bytes: u64) -> Self {
-        self.column_bytes_max = bytes.clamp(1, esker_table::rewrite::COLUMN_BYTES_MAX);
-        self
-    }
+    merged_column_limit(bytes: u64) =>
+        column_bytes_max = bytes.clamp(1, esker_table::rewrite::COLUMN_BYTES_MAX);
 
     /// About how many rows a merge of a table that is ordered by key takes at once, and how many
     /// each segment has at the most that a merge of any table writes. For tests.
     #[doc(hidden)]
-    #[must_use]
-    pub fn merge_limit(mut self, rows: u64, segment_rows: usize) -> Self {
-        self.merge_rows_max = rows.clamp(1, MERGE_ROWS_MAX);
-        self.merged_rows_max = segment_rows.clamp(1, SEGMENT_ROWS_MAX);
-        self
-    }
+    merge_limit(rows: u64, segment_rows: usize) =>
+        merge_rows_max = rows.clamp(1, MERGE_ROWS_MAX),
+        merged_rows_max = segment_rows.clamp(1, SEGMENT_ROWS_MAX);
 
     /// Opens for reading only: recovers in memory and writes nothing. Refused while a writer has
     /// the database open; further readers may open it too.
-    #[must_use]
-    pub fn read_only(mut self, read_only: bool) -> Self {
-        self.read_only = read_only;
-        self
-    }
+    read_only(read_only: bool) => read_only = read_only;
 
     /// Whether to create the database when there is none.
-    #[must_use]
-    pub fn create(mut self, create: bool) -> Self {
-        self.create = create;
-        self
-    }
+    create(create: bool) => create = create;
 
     /// The machine to run on: for the simulator.
-    #[must_use]
-    pub fn environment(mut self, environment: Environment) -> Self {
-        self.environment = Some(environment);
-        self
-    }
+    environment(environment: Environment) => environment = Some(environment);
 
     /// Whether sealing, merging and checkpoints run by themselves; without, only
     /// [`wait_idle`](crate::Database::wait_idle) and [`checkpoint`](crate::Database::checkpoint) do
     /// them. For tests.
-    #[must_use]
-    pub fn background(mut self, background: bool) -> Self {
-        self.background = background;
-        self
-    }
+    background(background: bool) => background = background;
 
     /// Whether reads use only what has been verified: the first touch of a block of a segment file
     /// copies it into memory, and later reads use that copy. Otherwise they use the mapped file,
@@ -282,48 +210,28 @@ impl Options {
     ///
     /// Costs memory for what is read, up to the length of all segment files, beside the memory
     /// limit; each block is then read from the disk once only.
-    #[must_use]
-    pub fn paranoid(mut self, paranoid: bool) -> Self {
-        self.paranoid = paranoid;
-        self
-    }
+    paranoid(paranoid: bool) => paranoid = paranoid;
 
     /// While `flag` is set, queries of the database end with `Cancelled`, soon after they notice,
     /// and so do statements that change rows, until they commit. The thread that sets it clears it
     /// before the next statement.
-    #[must_use]
-    pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
-        self.cancel = flag;
-        self
-    }
+    cancel(flag: Arc<AtomicBool>) => cancel = flag;
 
     /// How long a statement may take, unless it says otherwise ([`crate::Limits::timeout`]). Past
     /// it a query, or a statement that changes rows and has not committed, ends with `TimedOut`,
     /// having changed nothing. Waiting for the disk to acknowledge a commit does not count.
-    #[must_use]
-    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
-        self.statement_timeout = Some(timeout);
-        self
-    }
+    statement_timeout(timeout: Duration) => statement_timeout = Some(timeout);
 
     /// The most memory that groups, sort keys and answer of one query take at once, in bytes,
     /// unless it says otherwise ([`crate::Limits::memory_bytes`]); 1 GiB by default. It is beside
     /// [`Options::memory_limit`]. Groups, sort keys and sides of joins beyond it lie in
     /// temporary files of the directory; a database in memory refuses what needs more with
     /// `OverBudget`.
-    #[must_use]
-    pub fn query_memory_limit(mut self, bytes: usize) -> Self {
-        self.query_memory_limit_bytes = bytes;
-        self
-    }
+    query_memory_limit(bytes: usize) => query_memory_limit_bytes = bytes;
 
     /// How long a snapshot is held for cursors ([`crate::PageOptions::snapshot`]) after the last
     /// page was read; one minute by default. While it is held, no merge drops what it sees.
-    #[must_use]
-    pub fn cursor_hold(mut self, time: Duration) -> Self {
-        self.cursor_hold = time;
-        self
-    }
+    cursor_hold(time: Duration) => cursor_hold = time;
 
     /// When statements read the indexes of tables: where that is thought to be cheaper, unless this
     /// says otherwise. The answers are the same; for tests, which force what chance would seldom
@@ -335,9 +243,23 @@ impl Options {
     /// let db = Options::new().index_use(IndexUse::Always).memory()?;
     /// # Ok::<(), esker::Error>(())
     /// ```
+    index_use(index_use: IndexUse) => index_use = index_use;
+}
+
+impl Options {
+    /// The defaults: create when absent, [`Durability::Sync`], 4 GiB of memory, 256 MiB of log.
     #[must_use]
-    pub fn index_use(mut self, index_use: IndexUse) -> Self {
-        self.index_use = index_use;
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The most bytes of a text, bytes or JSON that is stored with its row: longer ones go to value
+    /// files, which take no more values past `file_bytes`. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn value_file_limits(mut self, long_bytes: usize, file_bytes: u64) -> Self {
+        let long_bytes = long_bytes.clamp(16, ValueLimits::default().long_bytes);
+        self.values = ValueLimits { long_bytes, file_bytes_max: file_bytes };
         self
     }
 
