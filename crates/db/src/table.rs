@@ -5,13 +5,15 @@ use std::sync::Arc;
 use esker_format::{Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_query::model::OnConflict;
-use esker_table::table::{Existing, PreparedPut};
 use esker_table::{Table as TableCore, TableWriter};
 
 use crate::commit::fit::{fit_key, fit_row, fit_value};
+use crate::commit::row_sink::StagedRows;
 use crate::commit::staged::Staged;
 use crate::engine_handle::EngineHandle;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
+use crate::statement::delete_many::remove_row;
+use crate::statement::update_many::FittedUpdate;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Limits, Result, Row, SnapshotTable};
 
@@ -233,22 +235,10 @@ impl Table {
         key: &[Value],
         changes: &[(&str, Value)],
     ) -> Result<bool> {
-        let key = fit_key(&current.schema, key)?;
-        let fitted = fit_changes(&current.schema, changes)?;
+        let update = FittedUpdate::of(&current.schema, key, changes)?;
         self.change(current, |writer, staged| {
-            let hash = current.hash(&key);
-            let Some(existing) = writer.existing(&key, hash)?.filter(Existing::is_alive) else {
-                return Ok(false);
-            };
-            let mut row = current.core.row_at(existing.location)?;
-            for (position, value) in fitted {
-                if let Some(slot) = row.get_mut(position) {
-                    *slot = value;
-                }
-            }
-            self.engine.test_rows(current, std::slice::from_ref(&row))?;
-            staged.put(row, PreparedPut::update(hash, existing));
-            Ok(true)
+            let hash = current.hash(&update.key);
+            update.apply(&mut StagedRows::new(&self.engine, current, (writer, staged)), hash)
         })
     }
 
@@ -260,14 +250,8 @@ impl Table {
         let key = fit_key(&self.first_schema, key)?;
         self.attempt(|current| {
             self.change(current, |writer, staged| {
-                let existing = writer.existing(&key, current.hash(&key))?;
-                match existing.filter(Existing::is_alive) {
-                    Some(existing) => {
-                        staged.delete(existing);
-                        Ok(true)
-                    }
-                    None => Ok(false),
-                }
+                let mut rows = StagedRows::new(&self.engine, current, (writer, staged));
+                remove_row(&mut rows, &key, current.hash(&key))
             })
         })
     }

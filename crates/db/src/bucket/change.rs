@@ -4,16 +4,15 @@ use std::ops::RangeBounds;
 
 use esker_format::schema::DefaultValue;
 use esker_format::{Moment, Schema, Value, ValueRef};
-use esker_table::TableWriter;
-use esker_table::table::{Existing, PreparedPut};
 
-use super::decision::{self, Change, Entry};
-use super::{Bucket, Entries, PutOptions, RemovalReservation, Ttl, codec, microseconds, row};
+use super::decision::{self, Change, Entry, modify_entry};
+use super::{Bucket, Entries, PutOptions, RemovalReservation, Ttl, microseconds, row};
+use crate::Result;
 use crate::catalog::defaults::later;
-use crate::commit::staged::Staged;
+use crate::commit::row_sink::StagedRows;
 use crate::engine::Engine;
+use crate::statement::delete_many::remove_row;
 use crate::table_version::TableVersion;
-use crate::{Error, Result};
 
 /// What came of [`Bucket::compare_and_swap`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +92,7 @@ impl Bucket {
         let (options, value) = (options.into(), self.value(value.as_ref())?);
         self.modify(key.as_ref(), options.sync, |current, entry| {
             let end = || self.expires_at(current, options.ttl);
-            decision::put_if_absent(entry.as_ref(), value, end)
+            decision::put_if_absent(entry, value, end)
         })
     }
 
@@ -119,7 +118,7 @@ impl Bucket {
         let new = new.map(|new| self.value(new)).transpose()?;
         self.modify(key.as_ref(), None, |current, entry| {
             let end = || self.expires_at(current, Ttl::Default);
-            decision::compare_and_swap(entry.as_ref(), expected, new, end)
+            decision::compare_and_swap(entry, expected, new, end)
         })
     }
 
@@ -145,12 +144,12 @@ impl Bucket {
             let seen = self.get(key)?;
             let new = change(seen.as_deref());
             let swapped = self.modify(key, None, |current, entry| {
-                let same = entry.as_ref().map(|entry| entry.value) == seen.as_deref();
+                let same = entry.map(|entry| entry.value) == seen.as_deref();
                 if !same {
                     return Ok((Change::Keep, false));
                 }
                 let end = || self.expires_at(current, Ttl::Default);
-                Ok((decision::replace(entry.as_ref(), new.as_deref(), end)?, true))
+                Ok((decision::replace(entry, new.as_deref(), end)?, true))
             })?;
             if swapped {
                 return Ok(new);
@@ -166,7 +165,7 @@ impl Bucket {
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         self.modify(key.as_ref(), None, |current, entry| {
             let end = || self.expires_at(current, Ttl::Default);
-            decision::increment(entry.as_ref(), by, end)
+            decision::increment(entry, by, end)
         })
     }
 
@@ -175,7 +174,7 @@ impl Bucket {
     pub fn append(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<usize> {
         let bytes = bytes.as_ref();
         self.modify(key.as_ref(), None, |current, entry| {
-            decision::append(entry.as_ref(), bytes, || self.expires_at(current, Ttl::Default))
+            decision::append(entry, bytes, || self.expires_at(current, Ttl::Default))
         })
     }
 
@@ -196,10 +195,9 @@ impl Bucket {
         self.attempt(|current| {
             self.table.change(current, |writer, staged| {
                 staged.sync = self.options.sync;
-                let existing = writer.existing(&key, current.hash(&key))?;
-                let existing = existing.filter(Existing::is_alive);
-                existing.into_iter().for_each(|existing| staged.delete(existing));
-                Ok(existing.is_some())
+                let engine = &self.table.engine;
+                let mut rows = StagedRows::new(engine, current, (writer, staged));
+                remove_row(&mut rows, &key, current.hash(&key))
             })
         })
     }
@@ -232,14 +230,12 @@ impl Bucket {
         self.attempt(|current| {
             self.table.change(current, |writer, staged| {
                 staged.sync = self.options.sync;
+                let engine = &self.table.engine;
+                let mut rows = StagedRows::new(engine, current, (writer, staged));
                 let mut removed = 0;
                 entries.anew().for_each_key(|key| {
                     let key = [ValueRef::Bytes(key)];
-                    let existing = writer.existing(&key, current.hash(&key))?;
-                    if let Some(existing) = existing.filter(Existing::is_alive) {
-                        staged.delete(existing);
-                        removed += 1;
-                    }
+                    removed += u64::from(remove_row(&mut rows, &key, current.hash(&key))?);
                     Ok(())
                 })?;
                 Ok(removed)
@@ -250,13 +246,13 @@ impl Bucket {
     /// Gives an entry another time to live, from now on; false when there is none.
     pub fn touch(&self, key: impl AsRef<[u8]>, ttl: Ttl) -> Result<bool> {
         self.modify(key.as_ref(), None, |current, entry| {
-            decision::touch(entry.as_ref(), || self.expires_at(current, ttl))
+            decision::touch(entry, || self.expires_at(current, ttl))
         })
     }
 
     /// Lets an entry never expire; false when there is none, or it never did.
     pub fn persist(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.modify(key.as_ref(), None, |_, entry| Ok(decision::persist(entry.as_ref())))
+        self.modify(key.as_ref(), None, |_, entry| Ok(decision::persist(entry)))
     }
 
     /// Changes an entry by what it is, under the commit lock: `decide` is ours, and quick.
@@ -264,25 +260,15 @@ impl Bucket {
         &self,
         key: &[u8],
         sync: Option<bool>,
-        mut decide: impl FnMut(&TableVersion, Option<Entry<'_>>) -> Result<(Change, R)>,
+        mut decide: impl FnMut(&TableVersion, Option<&Entry<'_>>) -> Result<(Change, R)>,
     ) -> Result<R> {
-        let key_value = [ValueRef::Bytes(self.key(key)?)];
+        self.key(key)?;
         self.attempt(|current| {
             self.table.change(current, |writer, staged| {
                 staged.sync = sync.or(self.options.sync);
-                let hash = current.hash(&key_value);
-                let existing = writer.existing(&key_value, hash)?.filter(Existing::is_alive);
-                let there = match &existing {
-                    Some(existing) => Some(current.core.row_at(existing.location)?),
-                    None => None,
-                };
-                let entry = there.as_deref().map(Entry::of).transpose()?;
-                let (change, result) = decide(current, entry)?;
-                if let Change::Put(value, expires_at) = &change {
-                    self.expect_valid(current, &row(key, value, expires_at.clone()))?;
-                }
-                apply(writer, staged, (key, existing), (hash, change))?;
-                Ok(result)
+                let engine = &self.table.engine;
+                let mut rows = StagedRows::new(engine, current, (writer, staged));
+                modify_entry(&mut rows, &|| self.name(), key, |entry| decide(current, entry))
             })
         })
     }
@@ -306,16 +292,6 @@ impl Bucket {
     }
 }
 
-/// The sum of a value and a number, as it is stored and as it is.
-pub(crate) fn add(value: Option<&[u8]>, by: i64) -> Result<(Vec<u8>, i64)> {
-    // default: an entry that is not there counts as 0
-    let before = value.map_or(Ok(0), codec::decode_i64)?;
-    let sum = before.checked_add(by).ok_or_else(|| {
-        Error::invalid(format!("{before} + {by} is beyond the numbers of 64 bits"))
-    })?;
-    Ok((codec::encode_i64(sum), sum))
-}
-
 /// When an entry ends that is put at a moment.
 pub(crate) fn expiry_of(
     engine: &Engine,
@@ -332,25 +308,4 @@ pub(crate) fn expiry_of(
             _ => engine.default_of(schema, field)?,
         },
     })
-}
-
-fn apply(
-    writer: &mut TableWriter,
-    staged: &mut Staged<'_>,
-    (key, existing): (&[u8], Option<Existing>),
-    (hash, change): (u64, Change),
-) -> Result<()> {
-    match (change, existing) {
-        (Change::Keep, _) | (Change::Remove, None) => {}
-        (Change::Remove, Some(existing)) => staged.delete(existing),
-        (Change::Put(value, expires_at), Some(existing)) => {
-            staged.put(row(key, &value, expires_at), PreparedPut::update(hash, existing));
-        }
-        (Change::Put(value, expires_at), None) => {
-            let row = row(key, &value, expires_at);
-            let prepared = writer.prepare_put(&row, false)?;
-            staged.put(row, prepared);
-        }
-    }
-    Ok(())
 }

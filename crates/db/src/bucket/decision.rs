@@ -1,8 +1,9 @@
 //! What becomes of an entry by what it is: within a transaction as without one.
 
-use esker_format::Value;
+use esker_format::{Value, ValueRef};
 
-use super::{Swapped, add};
+use super::{Swapped, codec, expect_value, row};
+use crate::commit::row_sink::RowSink;
 use crate::{Error, Result};
 
 /// What becomes of an entry.
@@ -27,6 +28,29 @@ impl<'a> Entry<'a> {
             _ => Err(Error::corrupt("a row that is no entry of a bucket")),
         }
     }
+}
+
+/// Changes an entry by what it is, as `decide` says; `name` is that of the bucket.
+pub(crate) fn modify_entry<S: RowSink, R>(
+    sink: &mut S,
+    name: &impl Fn() -> String,
+    key: &[u8],
+    decide: impl FnOnce(Option<&Entry<'_>>) -> Result<(Change, R)>,
+) -> Result<R> {
+    let found = [ValueRef::Bytes(key)];
+    let mut slot = sink.look(&found, sink.hash(&found))?;
+    let there = sink.take_row(&mut slot)?;
+    let entry = there.as_deref().map(Entry::of).transpose()?;
+    let (change, result) = decide(entry.as_ref())?;
+    match change {
+        Change::Put(value, end) => {
+            expect_value(name, &value)?;
+            sink.put(&found, slot, row(key, &value, end))?;
+        }
+        Change::Remove if entry.is_some() => sink.remove(&found, slot)?,
+        Change::Remove | Change::Keep => {}
+    }
+    Ok(result)
 }
 
 /// The end of an entry, which it keeps; `new` tells that of one that comes.
@@ -87,6 +111,16 @@ pub(crate) fn increment(
 ) -> Result<(Change, i64)> {
     let (bytes, sum) = add(entry.map(|entry| entry.value), by)?;
     Ok((Change::Put(bytes, end_of(entry, end)?), sum))
+}
+
+/// The sum of a value and a number, as it is stored and as it is.
+fn add(value: Option<&[u8]>, by: i64) -> Result<(Vec<u8>, i64)> {
+    // default: an entry that is not there counts as 0
+    let before = value.map_or(Ok(0), codec::decode_i64)?;
+    let sum = before.checked_add(by).ok_or_else(|| {
+        Error::invalid(format!("{before} + {by} is beyond the numbers of 64 bits"))
+    })?;
+    Ok((codec::encode_i64(sum), sum))
 }
 
 /// A value with bytes at its end; returns how many there are then.

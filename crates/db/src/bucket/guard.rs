@@ -51,6 +51,21 @@ pub(super) fn read<R>(found: &Found<'_>, take: impl FnOnce(&[u8]) -> R) -> Resul
     })
 }
 
+/// The elapsed time at which an entry ends, if it does.
+pub(super) fn end_of(found: &Found<'_>) -> Result<Option<i64>> {
+    let field = found.schema.expiry_field();
+    Ok(match field.map(|field| found.row_group.value(field, found.row)).transpose()? {
+        Some(ValueRef::Timestamp(at_us)) => Some(at_us),
+        _ => None,
+    })
+}
+
+/// A copy of the value of an entry, and when it ends.
+pub(crate) fn with_end(found: &Found<'_>) -> Result<(Vec<u8>, Option<i64>)> {
+    let value = BucketValue::new(found.row_group, found.schema, found.row)?;
+    Ok((value.into_vec(), end_of(found)?))
+}
+
 impl BucketValue {
     /// The value of an entry; its bytes are verified here.
     pub(crate) fn new(row_group: &RowGroup, schema: &Arc<Schema>, row: usize) -> Result<Self> {

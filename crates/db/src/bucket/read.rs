@@ -56,6 +56,13 @@ impl Bucket {
         self.snapshot()?.get_many(keys)
     }
 
+    /// The value of a key, and when it expires in microseconds since 1970, where it does.
+    pub fn get_with_expiry(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Option<i64>)>> {
+        let found = self.table.find(&[ValueRef::Bytes(key.as_ref())], guard::with_end)?;
+        let now = self.table.engine.now();
+        Ok(found.map(|(value, end)| (value, end.map(|at_us| now.date_of_elapsed(at_us)))))
+    }
+
     /// True when there is an entry with this key.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         Ok(self.table.find(&[ValueRef::Bytes(key.as_ref())], |_| Ok(()))?.is_some())
@@ -82,13 +89,7 @@ impl Bucket {
     #[allow(clippy::option_option, reason = "no entry, and an entry without an end, differ")]
     pub fn remaining(&self, key: impl AsRef<[u8]>) -> Result<Option<Option<Duration>>> {
         let now_us = self.table.engine.now().elapsed_us;
-        let expires = self.table.find(&[ValueRef::Bytes(key.as_ref())], |found| {
-            let field = found.schema.expiry_field();
-            Ok(match field.map(|field| found.row_group.value(field, found.row)).transpose()? {
-                Some(ValueRef::Timestamp(at_us)) => Some(at_us),
-                _ => None,
-            })
-        })?;
+        let expires = self.table.find(&[ValueRef::Bytes(key.as_ref())], guard::end_of)?;
         Ok(expires.map(|at_us| {
             let left =
                 |at: i64| Duration::from_micros(at.saturating_sub(now_us).max(0).unsigned_abs());

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`pipeline`] | every commit: stage, extend, number, apply, publish, acknowledge |
 //! | [`write_set`], [`staged`], [`fit`] | the changes of a commit, by table; checked rows |
+//! | [`row_sink`] | where changes of rows go: into a commit, or a transaction |
 //! | [`conflict`], [`restaged`] | what others have changed since |
 //! | [`options`] | on which terms |
 //! | [`apply`], [`stored_rows`] | what a frame does, live and at recovery; rows of the log |
@@ -34,6 +35,7 @@ pub(crate) mod overflow;
 pub(crate) mod pipeline;
 pub(crate) mod private_rows;
 pub(crate) mod restaged;
+pub(crate) mod row_sink;
 pub(crate) mod segment_rows;
 pub(crate) mod staged;
 pub(crate) mod staged_keys;

@@ -1,14 +1,12 @@
 //! Applying an update to the row of a key.
 
-use std::sync::Arc;
-
 use esker_format::Value;
 use esker_query::model::Expr;
 
 use super::{Bound, Update};
 use crate::commit::fit::fit_key;
-use crate::transaction::Seen;
-use crate::{Modified, Result, Row, Table, TransactionTable};
+use crate::statement::conditional::modify_row;
+use crate::{Modified, Result, Table, TransactionTable};
 
 impl Table {
     /// Applies an update to the row with a key, as one: no commit changes the row between its
@@ -67,18 +65,9 @@ impl TransactionTable<'_> {
     /// As for [`Table::apply`], but that what others commit meanwhile, and unique values, are
     /// reported by [`crate::Transaction::commit`].
     pub fn apply(&self, key: &[Value], update: &Update) -> Result<Modified> {
-        let schema = Arc::clone(self.schema());
-        let key = fit_key(&schema, key)?;
-        let bound = Bound::new(&schema, update, self.transaction.engine())?;
-        let mut state = self.transaction.state();
-        self.done(&mut state, |state| {
-            let Seen { row: Some(old), base, new_row_id } = self.see(state, &key)? else {
-                return Ok(Modified::Absent);
-            };
-            let new = bound.apply(&old)?;
-            self.replace(state, &key, (new.clone(), base, new_row_id))?;
-            let row = |values| Row::new(Arc::clone(&schema), values);
-            Ok(Modified::Changed { old: row(old), new: Some(row(new)) })
-        })
+        let key = fit_key(self.schema(), key)?;
+        let bound = Bound::new(self.schema(), update, self.transaction.engine())?;
+        let make = |row: &[Value]| bound.apply(row).map(Some);
+        self.change_rows(|rows| modify_row(rows, &key, None, &make))
     }
 }

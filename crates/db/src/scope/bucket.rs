@@ -3,6 +3,8 @@
 use std::ops::RangeBounds;
 use std::time::Duration;
 
+use esker_format::Moment;
+
 use crate::{
     Bucket, BucketSnapshot, BucketValue, Entries, Limits, PutOptions, Result, Transaction,
     TransactionBucket,
@@ -36,6 +38,30 @@ impl ScopedBucketReader<'_> {
             Self::Bucket(bucket) => bucket.get(key),
             Self::Snapshot(bucket) => bucket.get(key),
             Self::Transaction(bucket) => bucket.get(key),
+        }
+    }
+
+    /// True when there is an entry with a key.
+    ///
+    /// # Errors
+    /// As for [`Bucket::get`].
+    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        match self {
+            Self::Bucket(bucket) => bucket.contains(key),
+            Self::Snapshot(bucket) => bucket.contains(key),
+            Self::Transaction(bucket) => bucket.contains(key),
+        }
+    }
+
+    /// What `take` makes of the value of a key, which it sees where it lies.
+    ///
+    /// # Errors
+    /// As for [`Bucket::get`].
+    pub fn read<R>(&self, key: &[u8], take: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        match self {
+            Self::Bucket(bucket) => bucket.read(key, take),
+            Self::Snapshot(bucket) => bucket.read(key, take),
+            Self::Transaction(bucket) => Ok(bucket.get(key)?.map(|value| take(&value))),
         }
     }
 }
@@ -90,6 +116,75 @@ impl ScopedBucket<'_> {
         })
     }
 
+    /// The moment at which entries have expired.
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        match self {
+            Self::Database(bucket) => bucket.as_table().engine.now(),
+            Self::Transaction(bucket) => bucket.moment(),
+        }
+    }
+
+    /// What `take` makes of the value of a key, which it sees where it lies.
+    ///
+    /// # Errors
+    /// As for [`Bucket::read`].
+    pub fn read<R>(&self, key: &[u8], take: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        self.reader(1)?.read(key, take)
+    }
+
+    /// The value of a key that no other commit may change before the transaction's.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::get_for_update`].
+    pub fn get_for_update(&self, key: &[u8]) -> Result<Option<BucketValue>> {
+        match self {
+            Self::Database(bucket) => bucket.get(key),
+            Self::Transaction(bucket) => bucket.get_for_update(key),
+        }
+    }
+
+    /// The value of a key, and when it expires in microseconds since 1970, where it does; in a
+    /// transaction as for [`ScopedBucket::get_for_update`].
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::get_with_expiry`].
+    pub fn get_with_expiry(&self, key: &[u8]) -> Result<Option<(Vec<u8>, Option<i64>)>> {
+        match self {
+            Self::Database(bucket) => bucket.get_with_expiry(key),
+            Self::Transaction(bucket) => bucket.get_with_expiry(key),
+        }
+    }
+
+    /// How long an entry is still there: `None` when there is none, `Some(None)` when it never
+    /// expires.
+    ///
+    /// # Errors
+    /// As for [`Bucket::remaining`].
+    #[allow(clippy::option_option, reason = "no entry, and an entry without an end, differ")]
+    pub fn remaining(&self, key: &[u8]) -> Result<Option<Option<Duration>>> {
+        match self {
+            Self::Database(bucket) => bucket.remaining(key),
+            Self::Transaction(bucket) => {
+                let now_us = bucket.moment().date_us;
+                let left = |end: i64| end.saturating_sub(now_us).max(0).unsigned_abs();
+                let found = bucket.get_with_expiry(key)?;
+                Ok(found.map(|(_, end)| end.map(left).map(Duration::from_micros)))
+            }
+        }
+    }
+
+    /// Removes all entries.
+    ///
+    /// # Errors
+    /// As for [`Bucket::clear`] and [`TransactionBucket::clear`].
+    pub fn clear(&self) -> Result<()> {
+        match self {
+            Self::Database(bucket) => bucket.clear(),
+            Self::Transaction(bucket) => bucket.clear().map(drop),
+        }
+    }
+
     /// Puts an entry, in the place of the one with its key.
     ///
     /// # Errors
@@ -105,9 +200,9 @@ impl ScopedBucket<'_> {
     ///
     /// # Errors
     /// As for [`Bucket::put_many`]; `TimedOut`, `Cancelled`.
-    pub fn put_many(
+    pub fn put_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
-        entries: &[(Vec<u8>, Vec<u8>)],
+        entries: &[(K, V)],
         options: PutOptions,
         limits: &Limits,
     ) -> Result<()> {

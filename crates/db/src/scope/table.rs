@@ -77,6 +77,17 @@ impl ScopedTable<'_> {
         }
     }
 
+    /// How many rows there are.
+    ///
+    /// # Errors
+    /// As for [`Table::count`] and [`TransactionTable::count`].
+    pub fn count(&self) -> Result<u64> {
+        match self {
+            Self::Database(table) => table.count(),
+            Self::Transaction(table) => table.count(),
+        }
+    }
+
     /// What reads so many rows as of one commit.
     ///
     /// # Errors
@@ -111,26 +122,27 @@ impl ScopedTable<'_> {
         }
     }
 
+    /// Adds a row that was put together for a schema, or replaces the one with its key; `Conflict`
+    /// when that is not the newest one. Returns its row id.
+    #[doc(hidden)]
+    pub fn put_for(&self, schema: &Arc<Schema>, row: &[Value], must_be_new: bool) -> Result<u64> {
+        match self {
+            Self::Database(table) => table.put_for(schema, row, must_be_new),
+            Self::Transaction(table) if must_be_new => table.insert(row),
+            Self::Transaction(table) => table.upsert(row),
+        }
+    }
+
     /// Adds rows, all or none.
     ///
     /// # Errors
     /// As for [`Table::insert_many_with`].
     pub fn insert_many(&self, rows: &[Vec<Value>], limits: &Limits) -> Result<()> {
-        match self {
-            Self::Database(table) if rows.len() <= COMMIT_ROWS_MAX => {
-                table.insert_many_with(rows, limits)
-            }
-            Self::Transaction(table) => table.insert_many_with(rows, limits),
-            Self::Database(table) => {
-                let change = |table: &TransactionTable<'_>,
-                              first,
-                              part: &[_],
-                              check: CancellationCheck<'_>| {
-                    table.put_part(first, part, true, check).map(|()| 0)
-                };
-                Self::in_parts(table, rows, limits, change).map(|_: u64| ())
-            }
-        }
+        let direct = |table: &Table| table.insert_many_with(rows, limits).map(|()| 0);
+        let done = self.change_many(rows, limits, direct, |table, first, part, check| {
+            table.put_part(first, part, true, check).map(|()| 0)
+        });
+        done.map(drop)
     }
 
     /// Adds or replaces rows, all or none; of two with one key the last wins.
@@ -138,21 +150,11 @@ impl ScopedTable<'_> {
     /// # Errors
     /// As for [`Table::upsert_many_with`].
     pub fn upsert_many(&self, rows: &[Vec<Value>], limits: &Limits) -> Result<()> {
-        match self {
-            Self::Database(table) if rows.len() <= COMMIT_ROWS_MAX => {
-                table.upsert_many_with(rows, limits)
-            }
-            Self::Transaction(table) => table.upsert_many_with(rows, limits),
-            Self::Database(table) => {
-                let change = |table: &TransactionTable<'_>,
-                              first,
-                              part: &[_],
-                              check: CancellationCheck<'_>| {
-                    table.put_part(first, part, false, check).map(|()| 0)
-                };
-                Self::in_parts(table, rows, limits, change).map(|_: u64| ())
-            }
-        }
+        let direct = |table: &Table| table.upsert_many_with(rows, limits).map(|()| 0);
+        let done = self.change_many(rows, limits, direct, |table, first, part, check| {
+            table.put_part(first, part, false, check).map(|()| 0)
+        });
+        done.map(drop)
     }
 
     /// Changes some fields of the row with a key; false when there is none.
@@ -175,21 +177,10 @@ impl ScopedTable<'_> {
         updates: &[RowUpdate<N>],
         limits: &Limits,
     ) -> Result<u64> {
-        match self {
-            Self::Database(table) if updates.len() <= COMMIT_ROWS_MAX => {
-                table.update_many_with(updates, limits)
-            }
-            Self::Transaction(table) => table.update_many_with(updates, limits),
-            Self::Database(table) => {
-                let change = |table: &TransactionTable<'_>,
-                              first,
-                              part: &[_],
-                              check: CancellationCheck<'_>| {
-                    table.update_part(first, part, check)
-                };
-                Self::in_parts(table, updates, limits, change)
-            }
-        }
+        let direct = |table: &Table| table.update_many_with(updates, limits);
+        self.change_many(updates, limits, direct, |table, first, part, check| {
+            table.update_part(first, part, check)
+        })
     }
 
     /// Removes the row with a key; false when there is none.
@@ -208,39 +199,37 @@ impl ScopedTable<'_> {
     /// # Errors
     /// As for [`Table::delete_many_with`].
     pub fn delete_many(&self, keys: &[Vec<Value>], limits: &Limits) -> Result<u64> {
-        match self {
-            Self::Database(table) if keys.len() <= COMMIT_ROWS_MAX => {
-                table.delete_many_with(keys, limits)
-            }
-            Self::Transaction(table) => table.delete_many_with(keys, limits),
-            Self::Database(table) => {
-                let change = |table: &TransactionTable<'_>,
-                              first,
-                              part: &[_],
-                              check: CancellationCheck<'_>| {
-                    table.delete_part(first, part, check)
-                };
-                Self::in_parts(table, keys, limits, change)
-            }
-        }
+        let direct = |table: &Table| table.delete_many_with(keys, limits);
+        self.change_many(keys, limits, direct, |table, first, part, check| {
+            table.delete_part(first, part, check)
+        })
     }
 
-    /// Changes rows of a database part by part, in a transaction of their own: what leads back
-    /// from a part is forgotten after it. `change` gets the number of the first row of each part.
-    fn in_parts<T, R: Default + std::ops::AddAssign>(
-        table: &Table,
+    /// Changes many rows: of a database `direct`ly in one commit, or, where they are too many, part
+    /// by part in a transaction of their own, so that what leads back from a part is forgotten
+    /// after it. `change` gets the number of the first row of each part.
+    fn change_many<T>(
+        &self,
         rows: &[T],
         limits: &Limits,
-        change: impl Fn(&TransactionTable<'_>, usize, &[T], CancellationCheck<'_>) -> Result<R>,
-    ) -> Result<R> {
+        direct: impl FnOnce(&Table) -> Result<u64>,
+        change: impl Fn(&TransactionTable<'_>, usize, &[T], CancellationCheck<'_>) -> Result<u64>,
+    ) -> Result<u64> {
+        let table = match self {
+            Self::Database(table) if rows.len() <= COMMIT_ROWS_MAX => return direct(table),
+            Self::Database(table) => table,
+            Self::Transaction(table) => {
+                return table.within_limits(limits, |check| change(table, 0, rows, check));
+            }
+        };
         Transaction::run(&table.engine, |transaction| {
             let within = transaction.table(&table.name())?;
             within.within_limits(limits, |check_cancelled| {
-                let mut done = R::default();
-                for (number, part) in rows.chunks(PART_ROWS).enumerate() {
-                    done += change(&within, number * PART_ROWS, part, check_cancelled)?;
-                }
-                Ok(done)
+                let parts = rows.chunks(PART_ROWS).enumerate();
+                let done = parts.map(|(number, part)| {
+                    change(&within, number * PART_ROWS, part, check_cancelled)
+                });
+                done.sum()
             })
         })
     }

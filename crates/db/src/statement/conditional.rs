@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use esker_format::Value;
+use esker_format::{Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_query::model::Expr;
 use esker_query::{Computed, Inputs};
-use esker_table::table::{Existing, PreparedPut};
+use esker_table::table::Existing;
 
+use super::update_many::assign;
 use crate::commit::fit::{fit_key, fit_row};
+use crate::commit::row_sink::{RowSink, StagedRows};
+use crate::engine::Engine;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result, Row, Table};
 
@@ -101,11 +104,7 @@ impl Table {
             let fitted = crate::table::fit_changes(&current.schema, changes)?;
             self.modify_once(current, key, Some(condition), &|row| {
                 let mut row = row.to_vec();
-                for (position, value) in &fitted {
-                    if let Some(slot) = row.get_mut(*position) {
-                        slot.clone_from(value);
-                    }
-                }
+                assign(&mut row, fitted.clone());
                 Ok(Some(row))
             })
         })
@@ -127,39 +126,62 @@ impl Table {
         condition: Option<&Expr>,
         make: &MakeRow<'_>,
     ) -> Result<Modified> {
-        let schema = &current.schema;
-        let key = fit_key(schema, key)?;
-        let inputs = Inputs { limits: self.engine.limits(), ..Inputs::default() };
-        let computed = condition
-            .map(|condition| Computed::new(std::slice::from_ref(condition), schema, &inputs));
-        let computed = computed.transpose()?;
+        let key = fit_key(&current.schema, key)?;
+        let condition = condition.map(|expr| Condition::new(&self.engine, &current.schema, expr));
+        let condition = condition.transpose()?;
         self.change(current, |writer, staged| {
-            let hash = current.hash(&key);
-            let existing = writer.existing(&key, hash)?.filter(Existing::is_alive);
-            let Some(existing) = existing else { return Ok(Modified::Absent) };
-            let values = current.core.row_at(existing.location)?;
-            let row = |values| Row::new(Arc::clone(schema), values);
-            if let (Some(condition), Some(computed)) = (condition, &computed) {
-                match computed.of(&values)?.as_slice() {
-                    [Value::Bool(true)] => {}
-                    [Value::Bool(false) | Value::Null] => return Ok(Modified::Kept(row(values))),
-                    _ => {
-                        let message = format!("{condition}: expected a condition");
-                        return Err(Error::new(ErrorKind::InvalidInput, message));
-                    }
-                }
-            }
-            let new = make(&values)?;
-            match &new {
-                None => staged.delete(existing),
-                Some(new) => {
-                    if !planted("operators_without_checks") {
-                        self.engine.test_rows(current, std::slice::from_ref(new))?;
-                    }
-                    staged.put(new.clone(), PreparedPut::update(hash, existing));
-                }
-            }
-            Ok(Modified::Changed { old: row(values), new: new.map(row) })
+            let mut rows = StagedRows::new(&self.engine, current, (writer, staged));
+            rows.is_tested = !planted("operators_without_checks");
+            modify_row(&mut rows, &key, condition.as_ref(), make)
         })
     }
+}
+
+/// What has to be true for a row that is changed.
+pub(crate) struct Condition<'e> {
+    expr: &'e Expr,
+    computed: Computed,
+}
+
+impl<'e> Condition<'e> {
+    fn new(engine: &Engine, schema: &Schema, expr: &'e Expr) -> Result<Self> {
+        let inputs = Inputs { limits: engine.limits(), ..Inputs::default() };
+        let computed = Computed::new(std::slice::from_ref(expr), schema, &inputs)?;
+        Ok(Self { expr, computed })
+    }
+
+    fn holds(&self, row: &[Value]) -> Result<bool> {
+        match self.computed.of(row)?.as_slice() {
+            [Value::Bool(true)] => Ok(true),
+            [Value::Bool(false) | Value::Null] => Ok(false),
+            _ => {
+                let message = format!("{}: expected a condition", self.expr);
+                Err(Error::new(ErrorKind::InvalidInput, message))
+            }
+        }
+    }
+}
+
+/// Makes a new row, or none, of the one with a key, unless a condition is not true for it.
+pub(crate) fn modify_row<S: RowSink>(
+    sink: &mut S,
+    key: &[ValueRef<'_>],
+    condition: Option<&Condition<'_>>,
+    make: &MakeRow<'_>,
+) -> Result<Modified> {
+    let schema = Arc::clone(sink.schema());
+    let row = |values| Row::new(Arc::clone(&schema), values);
+    let mut slot = sink.look(key, sink.hash(key))?;
+    let Some(old) = sink.take_row(&mut slot)? else { return Ok(Modified::Absent) };
+    if let Some(condition) = condition
+        && !condition.holds(&old)?
+    {
+        return Ok(Modified::Kept(row(old)));
+    }
+    let new = make(&old)?;
+    match &new {
+        None => sink.remove(key, slot)?,
+        Some(new) => sink.put(key, slot, new.clone())?,
+    }
+    Ok(Modified::Changed { old: row(old), new: new.map(row) })
 }

@@ -1,13 +1,10 @@
 //! Many rows removed by their keys, in one commit.
 
-use std::collections::BTreeSet;
-
-use esker_format::Value;
-use esker_table::table::Existing;
+use esker_format::{Schema, Value, ValueRef};
 
 use crate::commit::fit::fit_key;
+use crate::commit::row_sink::{RowSink, StagedRows, each_change};
 use crate::limits::{CancellationCheck, within_limits, without_limits};
-use crate::table::for_each_prefetched;
 use crate::table_version::TableVersion;
 use crate::{Limits, Result, Table};
 
@@ -57,32 +54,48 @@ impl Table {
         keys: &[K],
         check_cancelled: CancellationCheck<'_>,
     ) -> Result<Vec<bool>> {
-        let mut fitted = Vec::with_capacity(keys.len());
-        for (position, key) in keys.iter().enumerate() {
-            check_cancelled(position)?;
-            let key = fit_key(&current.schema, key.as_ref());
-            let key = key.map_err(|e| e.at(format_args!("key {position}")))?;
-            let hash = current.hash(&key);
-            fitted.push((key, hash));
-        }
+        let fitted = fit_keys(&current.schema, keys, (0, check_cancelled));
+        let fitted = fitted.collect::<Result<Vec<_>>>()?.into_iter().map(Ok);
         self.change(current, |writer, staged| {
-            let (mut row_ids, mut found) = (BTreeSet::new(), Vec::with_capacity(fitted.len()));
-            for_each_prefetched(
-                writer,
-                &fitted,
-                |(_, hash)| *hash,
-                |writer, (key, hash)| {
-                    check_cancelled(found.len())?;
-                    let existing = writer.existing(key, *hash)?.filter(Existing::is_alive);
-                    let existing = existing.filter(|e| row_ids.insert(e.row_id));
-                    found.push(existing.is_some());
-                    if let Some(existing) = existing {
-                        staged.delete(existing);
-                    }
-                    Ok(())
-                },
-            )?;
-            Ok(found)
+            let mut rows = StagedRows::new(&self.engine, current, (writer, staged));
+            rows.may_repeat = true;
+            remove_rows(&mut rows, fitted, (0, check_cancelled))
         })
     }
+}
+
+/// Keys as the fields take them; the first is number `first` of all.
+pub(crate) fn fit_keys<'k, K: AsRef<[Value]>>(
+    schema: &'k Schema,
+    keys: &'k [K],
+    (first, check_cancelled): (usize, CancellationCheck<'k>),
+) -> impl Iterator<Item = Result<Vec<ValueRef<'k>>>> {
+    keys.iter().enumerate().map(move |(position, key)| {
+        check_cancelled(position)?;
+        fit_key(schema, key.as_ref()).map_err(|e| e.at(format_args!("key {}", first + position)))
+    })
+}
+
+/// Removes rows; of each key whether there was one.
+pub(crate) fn remove_rows<'k, S: RowSink>(
+    sink: &mut S,
+    keys: impl Iterator<Item = Result<Vec<ValueRef<'k>>>>,
+    (first, check_cancelled): (usize, CancellationCheck<'_>),
+) -> Result<Vec<bool>> {
+    let remove = |sink: &mut S, key: Vec<ValueRef<'k>>, hash| remove_row(sink, &key, hash);
+    each_change(sink, keys, ("key", first, check_cancelled), remove)
+}
+
+/// Removes the row with a key; false when there is none.
+pub(crate) fn remove_row<S: RowSink>(
+    sink: &mut S,
+    key: &[ValueRef<'_>],
+    hash: u64,
+) -> Result<bool> {
+    let slot = sink.look(key, hash)?;
+    let is_there = S::is_there(&slot);
+    if is_there {
+        sink.remove(key, slot)?;
+    }
+    Ok(is_there)
 }

@@ -7,16 +7,15 @@ use esker_format::Value;
 use esker_format::schema::ROW_ID_NAME;
 use esker_query::model::{Delete, Expr, OrderBy, Query, RowCount, SelectItem, Update};
 use esker_query::{QueryResult, Resolved};
-use esker_table::table::{Existing, PreparedPut};
 
 use super::assignment::whole_fields;
 use super::returning::Shown;
 use super::row_ids::RowIdSource;
 use super::{Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions};
 use crate::commit::fit::fit_key;
+use crate::commit::row_sink::{RowSink, StagedRows};
 use crate::read::tables::OpenTables;
-use crate::table_version::TableVersion;
-use crate::{Error, ErrorKind, Result, SnapshotTable, Table};
+use crate::{Database, Error, ErrorKind, Result, SnapshotTable, Table};
 
 /// How often a statement begins anew when others change its rows under it.
 const ATTEMPTS_MAX: usize = 64;
@@ -173,23 +172,29 @@ impl StatementRun<'_> {
         wanted: &Wanted<'_>,
         make: &MakeRow<'_>,
     ) -> Result<Changed> {
-        let database = match self.on {
-            On::Database(database) => database,
+        match self.on {
+            On::Database(database) => self.commit_matched(database, wanted, make),
             On::Transaction(transaction) => {
-                return self.change_matched_within(transaction, wanted, make);
+                let table = transaction.table(wanted.table)?;
+                let snapshot = transaction.snapshot_for(&wanted.query(table.schema()))?;
+                let matched = self.matched(snapshot.table(wanted.table)?, wanted)?;
+                table.change_rows(|rows| self.change_found(rows, &matched, wanted, make))
             }
-        };
+        }
+    }
+
+    /// Changes them in a commit of its own, again when others have changed some of them meanwhile.
+    fn commit_matched(
+        &self,
+        database: &Database,
+        wanted: &Wanted<'_>,
+        make: &MakeRow<'_>,
+    ) -> Result<Changed> {
         let table = database.table(wanted.table)?;
         let mut last = None;
         for _ in 0..ATTEMPTS_MAX {
             let matched = self.matched(table.snapshot()?, wanted)?;
-            let current = table.current();
-            let found = if current.schema.has_same_rows_as(matched.snapshot.schema()) {
-                self.change_found(&table, &current, &matched, wanted, make)
-            } else {
-                Err(Error::new(ErrorKind::Conflict, "the schema has changed meanwhile"))
-            };
-            match found {
+            match self.commit_found(&table, &matched, wanted, make) {
                 Err(e) if e.kind() == ErrorKind::Conflict => {
                     // What is not yet durable is not yet visible: read again when it is.
                     database.engine().acknowledge_published()?;
@@ -204,6 +209,28 @@ impl StatementRun<'_> {
         Err(Error::new(ErrorKind::Conflict, message))
     }
 
+    /// Changes rows that a snapshot found, in one commit.
+    fn commit_found(
+        &self,
+        table: &Table,
+        matched: &Matched,
+        wanted: &Wanted<'_>,
+        make: &MakeRow<'_>,
+    ) -> Result<Changed> {
+        let current = table.current();
+        if !current.schema.has_same_rows_as(matched.snapshot.schema()) {
+            return Err(Error::new(ErrorKind::Conflict, "the schema has changed meanwhile"));
+        }
+        table.change(&current, |writer, staged| {
+            let mut rows = StagedRows::new(&table.engine, &current, (writer, &mut *staged));
+            rows.read_at = matched.snapshot.commit();
+            rows.limits = Some(&self.options.inputs.limits);
+            let changed = self.change_found(&mut rows, matched, wanted, make);
+            staged.is_dry_run = self.dry_run;
+            changed
+        })
+    }
+
     /// The rows of a table that are wanted, as of a snapshot.
     pub(super) fn matched(&self, snapshot: SnapshotTable, wanted: &Wanted<'_>) -> Result<Matched> {
         let query = wanted.query(snapshot.schema());
@@ -211,55 +238,38 @@ impl StatementRun<'_> {
         Ok(Matched { snapshot, rows })
     }
 
-    /// Changes rows that a snapshot found, in one commit.
-    fn change_found(
+    /// Changes rows that a snapshot found.
+    fn change_found<S: RowSink>(
         &self,
-        table: &Table,
-        current: &TableVersion,
+        sink: &mut S,
         matched: &Matched,
         wanted: &Wanted<'_>,
         make: &MakeRow<'_>,
     ) -> Result<Changed> {
-        let schema = &current.schema;
+        let schema = Arc::clone(sink.schema());
         let key_fields = schema.key_positions().len();
-        table.change(current, |writer, staged| {
-            let (mut rows, mut shown) = (0, Shown::new(schema, wanted.returning));
-            for (i, found) in matched.rows.iter().enumerate() {
-                self.expect_time_left(i)?;
-                let Found { row_id, key, values } = Found::of(found, key_fields)?;
-                let key = fit_key(schema, key)?;
-                let hash = current.hash(&key);
-                let existing = writer.existing(&key, hash)?;
-                let is_same = |e: &Existing| {
-                    e.is_alive()
-                        && Value::Uint(e.row_id) == *row_id
-                        && e.created <= matched.snapshot.commit()
-                };
-                let Some(existing) = existing.filter(is_same) else {
-                    return Err(Error::new(ErrorKind::Conflict, "a row has changed meanwhile"));
-                };
-                rows += 1;
-                if !shown.is_asked() && wanted.removes {
-                    staged.delete(existing);
-                    continue;
-                }
-                let old = current.core.row_at(existing.location)?;
-                match make(schema, old.clone(), values)? {
-                    None => {
-                        staged.delete(existing);
-                        shown.add(Some(&old), None);
-                    }
-                    Some(row) => {
-                        let (one, limits) =
-                            (std::slice::from_ref(&row), &self.options.inputs.limits);
-                        table.engine.test_rows_within(current, one, limits)?;
-                        shown.add(Some(&old), Some(&row));
-                        staged.put(row, PreparedPut::update(hash, existing));
-                    }
-                }
+        let mut shown = Shown::new(&schema, wanted.returning);
+        for (i, found) in matched.rows.iter().enumerate() {
+            self.expect_time_left(i)?;
+            let Found { row_id, key, values } = Found::of(found, key_fields)?;
+            let key = fit_key(&schema, key)?;
+            let mut slot = sink.look_again(&key, row_id)?;
+            if !shown.is_asked() && wanted.removes {
+                sink.remove(&key, slot)?;
+                continue;
             }
-            self.finish(schema, staged, (rows, shown), wanted.returning)
-        })
+            let gone = || Error::corrupt("a row that a statement has found is not there");
+            let row = sink.take_row(&mut slot)?.ok_or_else(gone)?;
+            let old = shown.is_asked().then(|| row.clone());
+            let new = make(&schema, row, values)?;
+            shown.add(old.as_deref(), new.as_deref());
+            match new {
+                None => sink.remove(&key, slot)?,
+                Some(new) => sink.put(&key, slot, new)?,
+            }
+        }
+        let returning = self.returned(&schema, &shown, wanted.returning)?;
+        Ok(Changed { rows: matched.rows.len() as u64, returning })
     }
 }
 

@@ -1,13 +1,13 @@
 //! Many rows changed by their keys, in one commit.
 
-use esker_format::{Schema, Value};
-use esker_table::table::{Existing, PreparedPut};
+use esker_format::{Schema, Value, ValueRef};
 
 use crate::commit::fit::fit_key;
+use crate::commit::row_sink::{RowSink, StagedRows, each_change};
 use crate::limits::{CancellationCheck, within_limits, without_limits};
-use crate::table::{fit_changes, for_each_prefetched};
+use crate::table::fit_changes;
 use crate::table_version::TableVersion;
-use crate::{Error, ErrorKind, Limits, Result, Table};
+use crate::{Error, Limits, Result, Table};
 
 /// The key of a row, and the names and new values of some of its fields.
 pub type RowUpdate<N> = (Vec<Value>, Vec<(N, Value)>);
@@ -80,65 +80,82 @@ impl Table {
         updates: &[RowUpdate<N>],
         (each_bytes_max, check_cancelled): (Option<usize>, CancellationCheck<'_>),
     ) -> Result<Vec<bool>> {
-        let mut fitted = Vec::with_capacity(updates.len());
-        for (position, (key, changes)) in updates.iter().enumerate() {
-            check_cancelled(position)?;
-            let key = fit_key(&current.schema, key);
-            let of_both = key.and_then(|key| Ok((key, fit_changes(&current.schema, changes)?)));
-            let (key, changes) = of_both.map_err(|e| e.at(format_args!("update {position}")))?;
-            let hash = current.hash(&key);
-            fitted.push((key, hash, changes));
-        }
+        let fitted = fit_updates(&current.schema, updates, (0, check_cancelled));
+        let fitted = fitted.collect::<Result<Vec<_>>>()?.into_iter().map(Ok);
         self.change(current, |writer, staged| {
-            let (mut found, mut bytes) = (Vec::with_capacity(fitted.len()), 0);
-            let hash_of = |(_, hash, _): &(_, u64, _)| *hash;
-            for_each_prefetched(writer, fitted, hash_of, |writer, (key, hash, changes)| {
-                check_cancelled(found.len())?;
-                let existing = writer.existing(&key, hash)?.filter(Existing::is_alive);
-                found.push(existing.is_some());
-                let Some(existing) = existing else { return Ok(()) };
-                let earlier = staged.position_of_row(existing.row_id, hash);
-                let mut row = match earlier.and_then(|at| staged.row_at(at)) {
-                    Some(row) => row.to_vec(),
-                    None => current.core.row_at(existing.location)?,
-                };
-                if let Some(most) = each_bytes_max {
-                    let changed = changes.iter().map(|(_, value)| value);
-                    bytes += row.iter().chain(changed).map(byte_count).sum::<usize>();
-                    if bytes > most {
-                        let message = format!("more than {most} bytes of rows in one commit");
-                        return Err(Error::new(ErrorKind::OverBudget, message));
-                    }
-                    // It was a row of its own for a moment.
-                    if earlier.is_some() {
-                        self.engine.test_rows(current, std::slice::from_ref(&row))?;
-                    }
-                }
-                for (position, value) in changes {
-                    if let Some(slot) = row.get_mut(position) {
-                        *slot = value;
-                    }
-                }
-                match earlier {
-                    Some(at) => staged.replace(at, row),
-                    None => staged.put_again(row, PreparedPut::update(hash, existing)),
-                }
-                Ok(())
-            })?;
-            let rows: Vec<&[Value]> = staged.rows().collect();
-            self.engine.test_rows(current, &rows)?;
+            let mut rows = StagedRows::new(&self.engine, current, (writer, staged));
+            (rows.may_repeat, rows.is_tested, rows.bytes_left) = (true, false, each_bytes_max);
+            let found = update_rows(&mut rows, fitted, (0, check_cancelled))?;
+            rows.test_all()?;
             Ok(found)
         })
     }
+}
+
+/// An update of a row, as the fields take it.
+pub(crate) struct FittedUpdate<'k> {
+    pub key: Vec<ValueRef<'k>>,
+    pub changes: Vec<(usize, Value)>,
+}
+
+impl<'k> FittedUpdate<'k> {
+    pub fn of<N: AsRef<str>>(
+        schema: &'k Schema,
+        key: &'k [Value],
+        changes: &[(N, Value)],
+    ) -> Result<Self> {
+        Ok(Self { key: fit_key(schema, key)?, changes: fit_changes(schema, changes)? })
+    }
+
+    /// Changes the row; false when there is none.
+    pub fn apply<S: RowSink>(self, sink: &mut S, hash: u64) -> Result<bool> {
+        let mut slot = sink.look(&self.key, hash)?;
+        let Some(mut row) = sink.take_row(&mut slot)? else { return Ok(false) };
+        assign(&mut row, self.changes);
+        sink.put(&self.key, slot, row).map(|()| true)
+    }
+}
+
+impl<'k> AsRef<[ValueRef<'k>]> for FittedUpdate<'k> {
+    fn as_ref(&self) -> &[ValueRef<'k>] {
+        &self.key
+    }
+}
+
+/// Gives fields of a row other values.
+pub(crate) fn assign(row: &mut [Value], changes: Vec<(usize, Value)>) {
+    for (position, value) in changes {
+        if let Some(slot) = row.get_mut(position) {
+            *slot = value;
+        }
+    }
+}
+
+/// Updates as the fields take them; the first is number `first` of all.
+pub(crate) fn fit_updates<'u, N: AsRef<str>>(
+    schema: &'u Schema,
+    updates: &'u [RowUpdate<N>],
+    (first, check_cancelled): (usize, CancellationCheck<'u>),
+) -> impl Iterator<Item = Result<FittedUpdate<'u>>> {
+    updates.iter().enumerate().map(move |(position, (key, changes))| {
+        check_cancelled(position)?;
+        let fitted = FittedUpdate::of(schema, key, changes);
+        fitted.map_err(|e| e.at(format_args!("update {}", first + position)))
+    })
+}
+
+/// Changes rows; of each whether there was one.
+pub(crate) fn update_rows<'u, S: RowSink>(
+    sink: &mut S,
+    updates: impl Iterator<Item = Result<FittedUpdate<'u>>>,
+    (first, check_cancelled): (usize, CancellationCheck<'_>),
+) -> Result<Vec<bool>> {
+    let apply = |sink: &mut S, update: FittedUpdate<'u>, hash| update.apply(sink, hash);
+    each_change(sink, updates, ("update", first, check_cancelled), apply)
 }
 
 /// Whether rows of a schema that are updated together end as they do one by one: a unique value
 /// may change hands, and a row that has expired be there again.
 fn can_update_each(schema: &Schema) -> bool {
     schema.unique_indexes().next().is_none() && schema.expiry_field().is_none()
-}
-
-fn byte_count(value: &Value) -> usize {
-    // default: what is no text or bytes has none
-    value.as_ref().as_bytes().map_or(0, <[u8]>::len)
 }

@@ -8,9 +8,9 @@ use std::ops::RangeBounds;
 
 use esker_format::{Value, ValueRef};
 
-use super::State;
 use super::rows::TransactionTable;
 use crate::Result;
+use crate::statement::delete_many::remove_row;
 
 impl TransactionTable<'_> {
     /// Removes the rows whose keys lie within bounds; returns how many. A bound has the values of
@@ -39,14 +39,13 @@ impl TransactionTable<'_> {
         // As they are now: what is removed meanwhile does not disturb the walk.
         let rows = self.range(bounds)?;
         let positions = self.schema().key_positions();
-        let mut state = self.transaction.state();
-        self.done(&mut state, |state| {
+        self.change_rows(|sink| {
             let mut removed = 0;
             for row in rows {
                 let row = row?;
                 let values = row.values();
                 let key = positions.iter().filter_map(|p| values.get(*p)).map(Value::as_ref);
-                removed += u64::from(self.remove_seen(state, &key.collect::<Vec<_>>())?);
+                removed += u64::from(remove_row(sink, &key.collect::<Vec<_>>(), 0)?);
             }
             Ok(removed)
         })
@@ -60,27 +59,17 @@ impl TransactionTable<'_> {
         self.transaction.expect_writes()?;
         let rows = self.as_it_is()?;
         let positions = self.schema().key_positions();
-        let mut state = self.transaction.state();
-        self.done(&mut state, |state| {
+        self.change_rows(|sink| {
             let mut removed = 0;
             rows.for_each(|row_id, values| {
                 let key = match positions {
                     [] => vec![ValueRef::Uint(row_id)],
                     _ => positions.iter().filter_map(|p| values.get(*p)).copied().collect(),
                 };
-                removed += u64::from(self.remove_seen(state, &key)?);
+                removed += u64::from(remove_row(sink, &key, 0)?);
                 Ok(())
             })?;
             Ok(removed)
         })
-    }
-
-    /// Removes the row of a key, where the transaction sees one.
-    pub(super) fn remove_seen(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<bool> {
-        let seen = self.see(state, key)?;
-        match seen.row {
-            Some(_) => self.remove(state, key, &seen).map(|()| true),
-            None => Ok(false),
-        }
     }
 }

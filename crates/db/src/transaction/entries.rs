@@ -8,8 +8,10 @@ use esker_format::{Moment, Value, ValueRef};
 use super::rows::TransactionTable;
 use super::{State, Transaction};
 use crate::bucket::{
-    VALUE_POSITION, add, default_ttl, expect_bucket, expect_key, expect_value, no_bucket, row,
+    VALUE_POSITION, decision, default_ttl, expect_bucket, expect_key, expect_value, no_bucket, row,
+    with_end,
 };
+use crate::statement::delete_many::remove_row;
 use crate::{BucketSnapshot, BucketValue, Entries, PutOptions, Result};
 
 /// A bucket within a transaction: as of its snapshot, with its changes.
@@ -128,20 +130,11 @@ impl TransactionBucket<'_> {
                 _ => None,
             });
         }
-        let take = |found: &esker_table::Found<'_>| {
-            let field = found.schema.expiry_field();
-            let end = field.map(|field| found.row_group.value(field, found.row)).transpose()?;
-            let end = match end {
-                Some(ValueRef::Timestamp(at_us)) => Some(date(at_us)),
-                _ => None,
-            };
-            Ok((BucketValue::new(found.row_group, found.schema, found.row)?.into_vec(), end))
-        };
-        let found = self.transaction().find(&self.table.current, &key, take)?;
+        let found = self.transaction().find(&self.table.current, &key, with_end)?;
         if found.is_some() {
             state.reads.note_found(&self.table.current, &self.table.bytes_of(&key));
         }
-        Ok(found.map(|(found, _)| found))
+        Ok(found.map(|((value, end), _)| (value, end.map(date))))
     }
 
     /// Lets the commit, and [`Transaction::validate`], fail unless the entry of a key is the one
@@ -284,8 +277,7 @@ impl TransactionBucket<'_> {
     /// As for [`TransactionBucket::put`].
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = self.key(key.as_ref())?;
-        let mut state = self.transaction().state();
-        self.table.done(&mut state, |state| self.table.remove_seen(state, &key))
+        self.table.change_rows(|rows| remove_row(rows, &key, 0))
     }
 
     /// Removes an entry and returns its value.
@@ -328,13 +320,11 @@ impl TransactionBucket<'_> {
     }
 
     fn remove_entries(&self, entries: Entries) -> Result<u64> {
-        let mut state = self.transaction().state();
-        self.table.done(&mut state, |state| {
+        self.table.change_rows(|rows| {
             let mut removed = 0;
             for entry in entries {
                 let entry = entry?;
-                let key = [ValueRef::Bytes(entry.key())];
-                removed += u64::from(self.table.remove_seen(state, &key)?);
+                removed += u64::from(remove_row(rows, &[ValueRef::Bytes(entry.key())], 0)?);
             }
             Ok(removed)
         })
@@ -345,23 +335,8 @@ impl TransactionBucket<'_> {
     /// # Errors
     /// As for [`crate::Bucket::increment`] and [`TransactionBucket::put`].
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
-        let key = key.as_ref();
-        let found = self.key(key)?;
-        let mut state = self.transaction().state();
-        self.table.done(&mut state, |state| {
-            let seen = self.table.see(state, &found)?;
-            let (value, end) = match seen.row.as_deref() {
-                Some([_, Value::Bytes(value), end]) => (Some(value.as_slice()), Some(end.clone())),
-                _ => (None, None),
-            };
-            let (bytes, sum) = add(value, by)?;
-            let end = match end {
-                Some(end) => end,
-                None => self.end(crate::Ttl::Default)?,
-            };
-            let row = row(key, &bytes, end);
-            self.table.replace(state, &found, (row, seen.base, seen.new_row_id))?;
-            Ok(sum)
+        self.modify(key.as_ref(), |entry| {
+            decision::increment(entry, by, || self.end(crate::Ttl::Default))
         })
     }
 }

@@ -1,11 +1,12 @@
 //! Entries of a bucket changed by what they are, within a transaction.
 
-use esker_format::{Value, ValueRef};
+use esker_format::Value;
 
 use super::Transaction;
 use super::entries::TransactionBucket;
-use crate::bucket::decision::{self, Change, Entry};
+use crate::bucket::decision::{self, Change, Entry, modify_entry};
 use crate::bucket::{expect_value, expiry_of, row, schema_of};
+use crate::statement::delete_many::remove_row;
 use crate::{BucketOptions, BucketValue, Limits, PutOptions, Result, Swapped, Ttl};
 
 impl Transaction {
@@ -94,13 +95,11 @@ impl TransactionBucket<'_> {
     /// As for [`TransactionBucket::put`]; `TimedOut`, `Cancelled`.
     pub fn remove_many<K: AsRef<[u8]>>(&self, keys: &[K], limits: &Limits) -> Result<u64> {
         self.table.within_limits(limits, |check_cancelled| {
-            let mut state = self.transaction().state();
-            self.table.done(&mut state, |state| {
+            self.table.change_rows(|rows| {
                 let mut removed = 0;
                 for (position, key) in keys.iter().enumerate() {
                     check_cancelled(position)?;
-                    let key = self.key(key.as_ref())?;
-                    removed += u64::from(self.table.remove_seen(state, &key)?);
+                    removed += u64::from(remove_row(rows, &self.key(key.as_ref())?, 0)?);
                 }
                 Ok(removed)
             })
@@ -205,29 +204,12 @@ impl TransactionBucket<'_> {
     }
 
     /// Changes an entry by what it is.
-    fn modify<R>(
+    pub(super) fn modify<R>(
         &self,
         key: &[u8],
         decide: impl FnOnce(Option<&Entry<'_>>) -> Result<(Change, R)>,
     ) -> Result<R> {
         self.key(key)?;
-        let found = [ValueRef::Bytes(key)];
-        let mut state = self.table.transaction.state();
-        self.table.done(&mut state, |state| {
-            let seen = self.table.see(state, &found)?;
-            let entry = seen.row.as_deref().map(Entry::of).transpose()?;
-            let (change, result) = decide(entry.as_ref())?;
-            match change {
-                Change::Keep => {}
-                Change::Remove => self.table.remove(state, &found, &seen)?,
-                Change::Put(value, end) => {
-                    expect_value(|| self.name(), &value)?;
-                    let row = row(key, &value, end);
-                    let base = (row, seen.base, seen.new_row_id);
-                    self.table.replace(state, &found, base)?;
-                }
-            }
-            Ok(result)
-        })
+        self.table.change_rows(|rows| modify_entry(rows, &|| self.name(), key, decide))
     }
 }

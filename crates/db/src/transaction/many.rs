@@ -2,11 +2,10 @@
 
 use esker_format::Value;
 
-use super::rows::{Seen, TransactionTable};
-use crate::commit::fit::fit_key;
+use super::rows::TransactionTable;
 use crate::limits::{CancellationCheck, without_limits};
-use crate::statement::update_many::RowUpdate;
-use crate::table::fit_changes;
+use crate::statement::delete_many::{fit_keys, remove_rows};
+use crate::statement::update_many::{RowUpdate, fit_updates, update_rows};
 use crate::{Limits, Result};
 
 impl TransactionTable<'_> {
@@ -39,31 +38,8 @@ impl TransactionTable<'_> {
         updates: &[RowUpdate<N>],
         check_cancelled: CancellationCheck<'_>,
     ) -> Result<u64> {
-        let mut state = self.transaction.state();
-        self.done(&mut state, |state| {
-            let mut found = 0;
-            for (position, (key, changes)) in updates.iter().enumerate() {
-                check_cancelled(position)?;
-                let mut update = || -> Result<bool> {
-                    let key = fit_key(self.schema(), key)?;
-                    let fitted = fit_changes(self.schema(), changes)?;
-                    let seen = self.see(state, &key)?;
-                    let Seen { row: Some(mut row), base, new_row_id } = seen else {
-                        return Ok(false);
-                    };
-                    for (position, value) in fitted {
-                        if let Some(slot) = row.get_mut(position) {
-                            *slot = value;
-                        }
-                    }
-                    self.replace(state, &key, (row, base, new_row_id)).map(|()| true)
-                };
-                let updated =
-                    update().map_err(|e| e.at(format_args!("update {}", first + position)))?;
-                found += u64::from(updated);
-            }
-            Ok(found)
-        })
+        let updates = fit_updates(self.schema(), updates, (first, check_cancelled));
+        self.change_rows(|rows| Ok(count(&update_rows(rows, updates, (first, check_cancelled))?)))
     }
 
     /// Removes the rows with some keys, all or none; returns how many there were.
@@ -89,24 +65,11 @@ impl TransactionTable<'_> {
         keys: &[Vec<Value>],
         check_cancelled: CancellationCheck<'_>,
     ) -> Result<u64> {
-        let mut state = self.transaction.state();
-        self.done(&mut state, |state| {
-            let mut found = 0;
-            for (position, key) in keys.iter().enumerate() {
-                check_cancelled(position)?;
-                let mut delete = || -> Result<bool> {
-                    let key = fit_key(self.schema(), key)?;
-                    let seen = self.see(state, &key)?;
-                    match seen.row {
-                        Some(_) => self.remove(state, &key, &seen).map(|()| true),
-                        None => Ok(false),
-                    }
-                };
-                let deleted =
-                    delete().map_err(|e| e.at(format_args!("key {}", first + position)))?;
-                found += u64::from(deleted);
-            }
-            Ok(found)
-        })
+        let keys = fit_keys(self.schema(), keys, (first, check_cancelled));
+        self.change_rows(|rows| Ok(count(&remove_rows(rows, keys, (first, check_cancelled))?)))
     }
+}
+
+fn count(found: &[bool]) -> u64 {
+    found.iter().copied().map(u64::from).sum()
 }

@@ -9,7 +9,10 @@ use esker_table::{Found, Location};
 use super::spilled::{Spilled, bytes_of};
 use super::{State, Transaction};
 use crate::commit::fit::{fit_key, fit_row, refuse_long_values};
+use crate::commit::row_sink::RowSink;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
+use crate::statement::delete_many::remove_row;
+use crate::statement::update_many::FittedUpdate;
 use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::{BaseVersion, Change, PendingVersion, VersionRef};
 use crate::{Error, ErrorKind, KeyRange, Limits, Result, Row, SnapshotTable};
@@ -205,20 +208,8 @@ impl<'t> TransactionTable<'t> {
     /// # Errors
     /// As for [`crate::Table::update`].
     pub fn update(&self, key: &[Value], changes: &[(&str, Value)]) -> Result<bool> {
-        let key = fit_key(self.schema(), key)?;
-        let fitted = crate::table::fit_changes(self.schema(), changes)?;
-        let mut state = self.transaction.state();
-        self.done(&mut state, |state| {
-            let Seen { row: Some(mut row), base, new_row_id } = self.see(state, &key)? else {
-                return Ok(false);
-            };
-            for (position, value) in fitted {
-                if let Some(slot) = row.get_mut(position) {
-                    *slot = value;
-                }
-            }
-            self.replace(state, &key, (row, base, new_row_id)).map(|()| true)
-        })
+        let update = FittedUpdate::of(self.schema(), key, changes)?;
+        self.change_rows(|rows| update.apply(rows, 0))
     }
 
     /// Removes the row with a key; false when there is none.
@@ -227,14 +218,16 @@ impl<'t> TransactionTable<'t> {
     /// As for [`crate::Table::delete`].
     pub fn delete(&self, key: &[Value]) -> Result<bool> {
         let key = fit_key(self.schema(), key)?;
+        self.change_rows(|rows| remove_row(rows, &key, 0))
+    }
+
+    /// Runs a change of rows, and takes back what it did when it fails.
+    pub(crate) fn change_rows<R>(
+        &self,
+        change: impl FnOnce(&mut TransactionRows<'_, 't>) -> Result<R>,
+    ) -> Result<R> {
         let mut state = self.transaction.state();
-        self.done(&mut state, |state| {
-            let seen = self.see(state, &key)?;
-            match seen.row {
-                Some(_) => self.remove(state, &key, &seen).map(|()| true),
-                None => Ok(false),
-            }
-        })
+        self.done(&mut state, |state| change(&mut TransactionRows { table: self, state }))
     }
 
     /// Runs a change, and takes back what it did when it fails.
@@ -356,6 +349,17 @@ impl<'t> TransactionTable<'t> {
             let key = esker_table::table::describe_key(schema, &key);
             return Err(Error::new(ErrorKind::AlreadyExists, format!("{key} exists already")));
         }
+        self.put_over(state, &key, &seen, row)
+    }
+
+    /// Puts a row where the transaction has seen what there is; returns its row id.
+    pub(crate) fn put_over(
+        &self,
+        state: &mut State,
+        key: &[ValueRef<'_>],
+        seen: &Seen,
+        row: Vec<Value>,
+    ) -> Result<u64> {
         let new_row_id = match seen.base {
             BaseVersion::At(..) => 0,
             _ if seen.new_row_id > 0 => seen.new_row_id,
@@ -365,7 +369,7 @@ impl<'t> TransactionTable<'t> {
             BaseVersion::At(_, row_id) => row_id,
             BaseVersion::Absent | BaseVersion::Unknown => new_row_id,
         };
-        self.replace(state, &key, (row, seen.base, new_row_id))?;
+        self.replace(state, key, (row, seen.base, new_row_id))?;
         Ok(row_id)
     }
 
@@ -415,6 +419,55 @@ impl<'t> TransactionTable<'t> {
     /// The bytes of a key, in the order of the keys.
     pub(super) fn bytes_of(&self, key: &[ValueRef<'_>]) -> Vec<u8> {
         bytes_of(self.schema(), key)
+    }
+}
+
+/// Rows of a table that a transaction changes.
+pub(crate) struct TransactionRows<'a, 't> {
+    pub table: &'a TransactionTable<'t>,
+    pub state: &'a mut State,
+}
+
+impl RowSink for TransactionRows<'_, '_> {
+    type Slot = Seen;
+
+    fn schema(&self) -> &Arc<Schema> {
+        self.table.schema()
+    }
+
+    fn hash(&self, _key: &[ValueRef<'_>]) -> u64 {
+        0
+    }
+
+    fn prefetch(&self, _hashes: &[u64]) {}
+
+    fn look(&mut self, key: &[ValueRef<'_>], _hash: u64) -> Result<Seen> {
+        self.table.see(self.state, key)
+    }
+
+    fn look_again(&mut self, key: &[ValueRef<'_>], _row_id: &Value) -> Result<Seen> {
+        let seen = self.table.see(self.state, key)?;
+        if seen.row.is_none() {
+            let message = "the transaction was changed by another thread meanwhile";
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
+        Ok(seen)
+    }
+
+    fn is_there(seen: &Seen) -> bool {
+        seen.row.is_some()
+    }
+
+    fn take_row(&mut self, seen: &mut Seen) -> Result<Option<Vec<Value>>> {
+        Ok(seen.row.take())
+    }
+
+    fn put(&mut self, key: &[ValueRef<'_>], seen: Seen, row: Vec<Value>) -> Result<()> {
+        self.table.replace(self.state, key, (row, seen.base, seen.new_row_id))
+    }
+
+    fn remove(&mut self, key: &[ValueRef<'_>], seen: Seen) -> Result<()> {
+        self.table.remove(self.state, key, &seen)
     }
 }
 

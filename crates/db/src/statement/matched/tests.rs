@@ -36,7 +36,7 @@ fn a_row_that_was_replaced_and_sealed_meanwhile_is_a_conflict() {
         row[1] = values[0].clone();
         Ok(Some(row))
     };
-    let e = run.change_found(&t, &t.current(), &matched, &wanted, &set).unwrap_err();
+    let e = run.commit_found(&t, &matched, &wanted, &set).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Conflict);
     drop((matched, t, db));
     esker_vfs::Environment::os().files.remove_dir_all(&dir).unwrap();
