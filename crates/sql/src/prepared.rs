@@ -3,12 +3,15 @@
 //! Two kinds of statement go straight to the table: `INSERT INTO t VALUES (…)` of one row of
 //! constants and parameters for every field, and `SELECT fields FROM t WHERE key = …` with the
 //! whole primary key. What they need of the schema is worked out when the statement is prepared;
-//! where the schema is another when it runs, it is worked out again.
+//! where the schema is another when it runs, it is worked out again. Names mean what they mean in
+//! the scope in which it runs: the database, or the transaction of a session.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker::{
-    Batch, Column, Database, Error, ErrorKind, QueryResult, Result, Row, Schema, Table, Value,
+    Batch, Column, Database, Error, ErrorKind, QueryResult, Result, Row, Schema, Scope,
+    ScopedTable, Value,
 };
 use esker_query::model::{Change, Expr, InsertRows, OnConflict, Operator, Query, RowCount};
 use esker_query::{ResultColumn, Statistics};
@@ -18,8 +21,9 @@ use crate::parameter::in_order;
 use crate::run::{Outcome, run, with_parameters};
 use crate::statement::{Statement, parse_with_parameters};
 
-/// A statement that has been read once, and is run with values for its parameters. It keeps its
-/// database open.
+/// A statement that has been read once, and is run with values for its parameters: on its database,
+/// which it keeps open, or by [`Session::run_prepared`](crate::Session::run_prepared) within the
+/// transaction of a session.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     database: Database,
@@ -36,6 +40,14 @@ struct Plan {
 }
 
 impl Plan {
+    /// The positions of the fields that are answered.
+    fn shown(&self) -> &[usize] {
+        match &self.step {
+            Step::Get { shown, .. } => shown,
+            Step::Insert { .. } => &[],
+        }
+    }
+
     /// The table's schema may have other indexes, and the table may be another one of this name.
     fn fits(&self, schema: &Arc<Schema>) -> bool {
         Arc::ptr_eq(schema, &self.schema)
@@ -77,20 +89,31 @@ impl Source {
     }
 }
 
+/// What a statement that goes straight to the table came to.
+enum Done<'p> {
+    /// A row was added.
+    Added,
+    /// The row of a key, if there is one.
+    Found(Option<Row>, Cow<'p, Plan>),
+}
+
 impl Prepared {
-    pub(crate) fn new(database: &Database, text: &str) -> Result<Self> {
+    pub(crate) fn new(database: &Database, scope: &dyn Scope, text: &str) -> Result<Self> {
         let (statement, parameters) = parse_with_parameters(text)?;
         let mut prepared = Self { database: database.clone(), statement, parameters, plan: None };
-        if let Statement::Query(query) = &prepared.statement {
+        if let Statement::Query(query) | Statement::QueryForUpdate(query) = &prepared.statement {
             let mut names = std::collections::BTreeSet::new();
             query.collect_tables(&mut names);
-            names.iter().try_for_each(|name| database.table(name).map(drop))?;
+            names.iter().try_for_each(|name| scope.table(name).map(drop))?;
         }
         if let Some(table) = prepared.table_name() {
-            let table = prepared.database.table(table)?;
-            prepared.plan = prepared.plan_for(&table);
+            prepared.plan = prepared.plan_for(scope.table(table)?.schema());
         }
         Ok(prepared)
+    }
+
+    pub(crate) fn statement(&self) -> &Statement {
+        &self.statement
     }
 
     /// The names of its parameters, in the order of their values.
@@ -112,32 +135,42 @@ impl Prepared {
     /// # Errors
     /// `InvalidInput` when the values do not fit the parameters; else as [`crate::Sql::sql`].
     pub fn run(&self, parameters: &[Value]) -> Result<Outcome> {
+        match self.run_straight(&self.database, parameters)? {
+            Some(outcome) => Ok(outcome),
+            None => run(&self.database, &self.statement, &with_parameters(parameters)),
+        }
+    }
+
+    /// Runs it where it goes straight to a table of a scope.
+    pub(crate) fn run_straight(
+        &self,
+        scope: &dyn Scope,
+        parameters: &[Value],
+    ) -> Result<Option<Outcome>> {
+        Ok(match self.go_straight(scope, parameters)? {
+            None => None,
+            Some(Done::Added) => Some(Outcome::Added(esker::Changed { rows: 1, returning: None })),
+            Some(Done::Found(row, plan)) => Some(Outcome::Rows(self.answer(&plan, row)?)),
+        })
+    }
+
+    /// Does what goes straight to a table; `None` where the statement has to be run as others are.
+    fn go_straight(&self, scope: &dyn Scope, parameters: &[Value]) -> Result<Option<Done<'_>>> {
         self.expect(parameters)?;
-        if let Some((table, plan)) = self.ready()? {
-            match &plan.step {
-                Step::Insert { values, replace } => {
-                    match self.insert(&table, &plan.schema, values, *replace, parameters) {
-                        // The general way begins anew by the newest schema.
-                        Err(e) if e.kind() == ErrorKind::Conflict => {}
-                        done => {
-                            done?;
-                            let changed = esker::Changed { rows: 1, returning: None };
-                            return Ok(Outcome::Added(changed));
-                        }
-                    }
-                }
-                Step::Get { key, shown } => {
-                    if let Some(row) = self.get(&table, &plan.schema, key, parameters)? {
-                        return Ok(Outcome::Rows(self.answer(
-                            &plan.schema,
-                            shown,
-                            row.as_ref(),
-                        )?));
-                    }
+        let Some((table, plan)) = self.ready(scope)? else { return Ok(None) };
+        match &plan.step {
+            Step::Insert { values, replace } => {
+                match self.insert(&table, &plan.schema, values, *replace, parameters) {
+                    // The general way begins anew by the newest schema.
+                    Err(e) if e.kind() == ErrorKind::Conflict => Ok(None),
+                    done => done.map(|()| Some(Done::Added)),
                 }
             }
+            Step::Get { key, .. } => {
+                let row = self.get(&table, &plan.schema, key, parameters)?;
+                Ok(row.map(|row| Done::Found(row, plan)))
+            }
         }
-        run(&self.database, &self.statement, &with_parameters(parameters))
     }
 
     /// Runs a statement that changes rows; returns how many it added, changed or removed.
@@ -162,14 +195,15 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::run`].
     pub fn first(&self, parameters: &[Value]) -> Result<Option<Vec<Value>>> {
-        self.expect(parameters)?;
-        if let Some((table, plan)) = self.ready()?
-            && let Step::Get { key, shown } = &plan.step
-            && let Some(row) = self.get(&table, &plan.schema, key, parameters)?
-        {
-            return Ok(row.map(|row| pick(row.into_values(), shown)));
-        }
-        Ok(self.query(parameters)?.to_rows().into_iter().next())
+        let rows = match self.go_straight(&self.database, parameters)? {
+            Some(Done::Found(row, plan)) => {
+                return Ok(row.map(|row| pick(row.into_values(), plan.shown())));
+            }
+            Some(Done::Added) => None,
+            None => run(&self.database, &self.statement, &with_parameters(parameters))?.into_rows(),
+        };
+        let rows = rows.ok_or_else(|| self.unfit("the statement answers no rows"))?;
+        Ok(rows.to_rows().into_iter().next())
     }
 
     fn unfit(&self, message: &str) -> Error {
@@ -197,20 +231,19 @@ impl Prepared {
         }
     }
 
-    /// The table and what to do with it, where the statement goes straight there.
-    fn ready(&self) -> Result<Option<(Table, std::borrow::Cow<'_, Plan>)>> {
-        use std::borrow::Cow;
+    /// The table of a scope and what to do with it, where the statement goes straight there.
+    fn ready<'s>(&self, scope: &'s dyn Scope) -> Result<Option<(ScopedTable<'s>, Cow<'_, Plan>)>> {
         let Some(plan) = &self.plan else { return Ok(None) };
         let Some(table) = self.table_name() else { return Ok(None) };
-        let table = self.database.table(table)?;
-        if plan.fits(&table.schema()) {
+        let table = scope.table(table)?;
+        let schema = table.schema();
+        if plan.fits(&schema) {
             return Ok(Some((table, Cow::Borrowed(plan))));
         }
-        Ok(self.plan_for(&table).map(|plan| (table, Cow::Owned(plan))))
+        Ok(self.plan_for(schema).map(|plan| (table, Cow::Owned(plan))))
     }
 
-    fn plan_for(&self, table: &Table) -> Option<Plan> {
-        let schema = table.schema();
+    fn plan_for(&self, schema: Arc<Schema>) -> Option<Plan> {
         let step = match &self.statement {
             Statement::Query(query) => get_step(query, &schema)?,
             Statement::Change(Change::Insert(insert)) => {
@@ -242,7 +275,7 @@ impl Prepared {
 
     fn insert(
         &self,
-        table: &Table,
+        table: &ScopedTable<'_>,
         schema: &Arc<Schema>,
         values: &[Source],
         replace: bool,
@@ -292,7 +325,7 @@ impl Prepared {
     #[allow(clippy::option_option, reason = "no answer, or the answer that there is no row")]
     fn get(
         &self,
-        table: &Table,
+        table: &ScopedTable<'_>,
         schema: &Arc<Schema>,
         key: &[Source],
         parameters: &[Value],
@@ -309,11 +342,12 @@ impl Prepared {
         }
         // A row of a schema that is not the plan's, as of a commit before or after: a query places
         // its values.
-        let row = table.get(&values)?;
+        let row = table.reader(1)?.get(&values)?;
         Ok(row.as_ref().is_none_or(|row| std::ptr::eq(row.schema(), &**schema)).then_some(row))
     }
 
-    fn answer(&self, schema: &Schema, shown: &[usize], row: Option<&Row>) -> Result<QueryResult> {
+    fn answer(&self, plan: &Plan, row: Option<Row>) -> Result<QueryResult> {
+        let (schema, shown) = (&plan.schema, plan.shown());
         let fields = shown.iter().filter_map(|at| schema.fields().get(*at));
         let names = match &self.statement {
             Statement::Query(query) => query.select.iter().map(|item| item.name()).collect(),

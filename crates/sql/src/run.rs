@@ -92,7 +92,7 @@ impl Sql for Database {
     }
 
     fn prepare(&self, text: &str) -> Result<Prepared> {
-        Prepared::new(self, text)
+        Prepared::new(self, self, text)
     }
 }
 

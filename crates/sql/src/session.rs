@@ -2,11 +2,12 @@
 
 use esker::{
     ChangeOptions, Database, Error, ErrorKind, QueryOptions, QueryResult, Result, Savepoint, Scope,
-    Transaction,
+    Transaction, Value,
 };
 use esker_query::{Explanation, Query};
 
-use crate::run::{Outcome, run, run_in};
+use crate::prepared::Prepared;
+use crate::run::{Outcome, run, run_in, with_parameters};
 use crate::statement::{Statement, parse_statement};
 use crate::transaction::TransactionStatement;
 
@@ -104,6 +105,40 @@ impl Session {
     /// which ends the transaction.
     pub fn sql(&mut self, text: &str) -> Result<Outcome> {
         self.run(&parse_statement(text)?, &ChangeOptions::default())
+    }
+
+    /// Prepares one statement, for tables as the transaction sees them where there is one.
+    ///
+    /// # Errors
+    /// As for [`crate::Sql::prepare`].
+    pub fn prepare(&self, text: &str) -> Result<Prepared> {
+        Prepared::new(&self.database, self.scope(), text)
+    }
+
+    /// Runs a prepared statement, in the transaction where there is one. What has become of its
+    /// table since it was prepared, in the transaction or before, counts.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let db = esker::Options::new().memory()?;
+    /// let mut session = esker_sql::Session::new(&db);
+    /// session.sql("BEGIN")?;
+    /// session.sql("CREATE TABLE stock (item text PRIMARY KEY, n i64)")?;
+    /// let insert = session.prepare("INSERT INTO stock VALUES (?, ?)")?;
+    /// session.run_prepared(&insert, &["tea".into(), 3i64.into()])?;
+    /// session.sql("COMMIT")?;
+    /// assert_eq!(db.table("stock")?.count()?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Prepared::run`] and [`Session::sql`].
+    pub fn run_prepared(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Outcome> {
+        match prepared.run_straight(self.scope(), parameters)? {
+            Some(outcome) => Ok(outcome),
+            None => self.run(prepared.statement(), &with_parameters(parameters)),
+        }
     }
 
     /// Runs a statement, or says with [`ChangeOptions::dry_run`] what it would change.

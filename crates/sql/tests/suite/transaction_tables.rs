@@ -7,7 +7,7 @@
 )]
 
 use esker::{Database, ErrorKind, Options, Value};
-use esker_sql::{Session, Sql};
+use esker_sql::{Outcome, Prepared, Session, Sql};
 use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
 
 fn database() -> Database {
@@ -325,4 +325,56 @@ fn a_table_of_a_transaction_has_all_that_tables_have() {
     let schema = db.table("t").unwrap().schema();
     assert_eq!((schema.indexes().len(), schema.checks().len()), (1, 2));
     assert_eq!(db.check().unwrap().problems, []);
+}
+
+/// A prepared statement knows the tables of the scope in which it was prepared, and runs on those
+/// of the one in which it runs.
+#[test]
+fn prepared_statements_run_on_the_tables_of_the_transaction() {
+    let db = database();
+    let mut session = Session::new(&db);
+    let execute = |session: &mut Session, prepared: &Prepared, values: &[Value]| {
+        session.run_prepared(prepared, values).map(|outcome| match outcome {
+            Outcome::Rows(rows) => format!("{:?}", rows.to_rows()),
+            other => other.rows_changed().to_string(),
+        })
+    };
+    let name_of = db.prepare("SELECT name FROM people WHERE id = ?").unwrap();
+    let insert = db.prepare("INSERT INTO people VALUES (?, ?, 1)").unwrap();
+    run(&mut session, &["BEGIN", "UPDATE people SET name = 'eve' WHERE id = 2"]);
+    assert_eq!(execute(&mut session, &insert, &[4i64.into(), "di".into()]).unwrap(), "1");
+    for (id, name) in [(2i64, "eve"), (4, "di")] {
+        let found = execute(&mut session, &name_of, &[id.into()]).unwrap();
+        assert_eq!(found, format!("[[Text({name:?})]]"));
+    }
+    let twice = execute(&mut session, &insert, &[4i64.into(), "di".into()]).unwrap_err();
+    assert_eq!(twice.kind(), ErrorKind::AlreadyExists, "{twice}");
+    // Outside it runs as before.
+    assert_eq!(name_of.first(&[2i64.into()]).unwrap(), Some(vec!["bob".into()]));
+    assert_eq!(name_of.first(&[4i64.into()]).unwrap(), None);
+    // A table that is altered in the transaction is bound anew.
+    run(&mut session, &["ALTER TABLE people ADD COLUMN note text DEFAULT 'none'"]);
+    let few = execute(&mut session, &insert, &[5i64.into(), "fay".into()]).unwrap_err();
+    assert!(few.to_string().contains("expected 4 values, found 3"), "{few}");
+    let all = session.prepare("SELECT * FROM people WHERE id = 4").unwrap();
+    let row = execute(&mut session, &all, &[]).unwrap();
+    assert!(row.ends_with(r#"Text("di"), Int(1), Text("none")]]"#), "{row}");
+    // One that it creates is there for those prepared within it, and for no other.
+    run(&mut session, &["CREATE TABLE new (id i64 PRIMARY KEY, n i64)"]);
+    assert_eq!(db.prepare("SELECT n FROM new").unwrap_err().kind(), ErrorKind::NotFound);
+    let of_new = session.prepare("SELECT n FROM new WHERE id = ?").unwrap();
+    let to_new = session.prepare("INSERT INTO new VALUES (?, ?)").unwrap();
+    execute(&mut session, &to_new, &[1i64.into(), 7i64.into()]).unwrap();
+    assert_eq!(execute(&mut session, &of_new, &[1i64.into()]).unwrap(), "[[Int(7)]]");
+    assert_eq!(of_new.first(&[1i64.into()]).unwrap_err().kind(), ErrorKind::NotFound);
+    // What is held, and what begins and ends it.
+    let hold = session.prepare("SELECT n FROM new WHERE id = ? FOR UPDATE").unwrap();
+    assert_eq!(execute(&mut session, &hold, &[1i64.into()]).unwrap(), "[[Int(7)]]");
+    let commit = session.prepare("COMMIT").unwrap();
+    execute(&mut session, &commit, &[]).unwrap();
+    assert_eq!(of_new.first(&[1i64.into()]).unwrap(), Some(vec![7i64.into()]));
+    assert_eq!(execute(&mut session, &of_new, &[1i64.into()]).unwrap(), "[[Int(7)]]");
+    run(&mut session, &["BEGIN", "DROP TABLE new"]);
+    let gone = execute(&mut session, &of_new, &[1i64.into()]).unwrap_err();
+    assert_eq!(gone.kind(), ErrorKind::NotFound, "{gone}");
 }
