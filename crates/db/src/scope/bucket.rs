@@ -66,14 +66,21 @@ impl ScopedBucketReader<'_> {
     }
 }
 
+/// The same of a bucket as it is, and as a transaction sees it.
+macro_rules! either {
+    ($scoped:expr, $bucket:ident => $done:expr) => {
+        match $scoped {
+            Self::Database($bucket) => $done,
+            Self::Transaction($bucket) => $done,
+        }
+    };
+}
+
 impl ScopedBucket<'_> {
     /// The name, as it is now.
     #[must_use]
     pub fn name(&self) -> String {
-        match self {
-            Self::Database(bucket) => bucket.name(),
-            Self::Transaction(bucket) => bucket.name(),
-        }
+        either!(self, bucket => bucket.name())
     }
 
     /// How many entries there are.
@@ -81,10 +88,7 @@ impl ScopedBucket<'_> {
     /// # Errors
     /// As for [`Bucket::len`].
     pub fn len(&self) -> Result<u64> {
-        match self {
-            Self::Database(bucket) => bucket.len(),
-            Self::Transaction(bucket) => bucket.len(),
-        }
+        either!(self, bucket => bucket.len())
     }
 
     /// True when there is no entry.
@@ -98,10 +102,7 @@ impl ScopedBucket<'_> {
     /// What entries get that are put without a time to live of their own.
     #[must_use]
     pub fn default_ttl(&self) -> Option<Duration> {
-        match self {
-            Self::Database(bucket) => bucket.default_ttl(),
-            Self::Transaction(bucket) => bucket.default_ttl(),
-        }
+        either!(self, bucket => bucket.default_ttl())
     }
 
     /// What reads so many entries as of one commit.
@@ -190,10 +191,7 @@ impl ScopedBucket<'_> {
     /// # Errors
     /// As for [`Bucket::put_with`].
     pub fn put(&self, key: &[u8], value: &[u8], options: PutOptions) -> Result<()> {
-        match self {
-            Self::Database(bucket) => bucket.put_with(key, value, options),
-            Self::Transaction(bucket) => bucket.put_with(key, value, options),
-        }
+        either!(self, bucket => bucket.put_with(key, value, options))
     }
 
     /// Puts entries, all or none; of two with one key the last wins.
@@ -223,10 +221,7 @@ impl ScopedBucket<'_> {
     /// # Errors
     /// As for [`Bucket::remove`].
     pub fn remove(&self, key: &[u8]) -> Result<bool> {
-        match self {
-            Self::Database(bucket) => bucket.remove(key),
-            Self::Transaction(bucket) => bucket.remove(key),
-        }
+        either!(self, bucket => bucket.remove(key))
     }
 
     /// Removes entries by their keys, all or none; returns how many there were.
@@ -250,10 +245,7 @@ impl ScopedBucket<'_> {
     /// # Errors
     /// As for [`Bucket::increment`].
     pub fn increment(&self, key: &[u8], by: i64) -> Result<i64> {
-        match self {
-            Self::Database(bucket) => bucket.increment(key, by),
-            Self::Transaction(bucket) => bucket.increment(key, by),
-        }
+        either!(self, bucket => bucket.increment(key, by))
     }
 
     /// The entries whose keys lie within bounds, in the order of the keys.
@@ -265,9 +257,6 @@ impl ScopedBucket<'_> {
         K: AsRef<[u8]> + ?Sized,
         R: RangeBounds<K>,
     {
-        match self {
-            Self::Database(bucket) => bucket.range(bounds),
-            Self::Transaction(bucket) => bucket.range(bounds),
-        }
+        either!(self, bucket => bucket.range(bounds))
     }
 }

@@ -176,6 +176,39 @@ pub trait Scope {
     }
 }
 
+/// What a database and a transaction do by methods of the same names.
+macro_rules! own_methods {
+    () => {
+        fn page(&self, query: &Query, options: &PageOptions) -> Result<Page> {
+            self.page(query, options)
+        }
+
+        fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
+            self.change_with(change, options)
+        }
+
+        fn create_table(&self, name: &str, schema: Schema) -> Result<()> {
+            self.create_table(name, schema).map(drop)
+        }
+
+        fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
+            self.alter_table(name, alterations)
+        }
+
+        fn rename_table(&self, from: &str, to: &str) -> Result<()> {
+            self.rename_table(from, to)
+        }
+
+        fn drop_table(&self, name: &str) -> Result<()> {
+            self.drop_table(name)
+        }
+
+        fn truncate_table(&self, name: &str) -> Result<()> {
+            self.truncate_table(name)
+        }
+    };
+}
+
 impl Scope for Database {
     fn names(&self) -> Result<Vec<String>> {
         Ok(self.tables())
@@ -189,33 +222,7 @@ impl Scope for Database {
         self.snapshot()
     }
 
-    fn page(&self, query: &Query, options: &PageOptions) -> Result<Page> {
-        self.page(query, options)
-    }
-
-    fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
-        self.change_with(change, options)
-    }
-
-    fn create_table(&self, name: &str, schema: Schema) -> Result<()> {
-        self.create_table(name, schema).map(drop)
-    }
-
-    fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
-        self.alter_table(name, alterations)
-    }
-
-    fn rename_table(&self, from: &str, to: &str) -> Result<()> {
-        self.rename_table(from, to)
-    }
-
-    fn drop_table(&self, name: &str) -> Result<()> {
-        self.drop_table(name)
-    }
-
-    fn truncate_table(&self, name: &str) -> Result<()> {
-        self.truncate_table(name)
-    }
+    own_methods!();
 
     fn bucket(&self, name: &str) -> Result<ScopedBucket<'_>> {
         Ok(ScopedBucket::Database(self.existing_bucket(name)?))
@@ -235,33 +242,7 @@ impl Scope for Transaction {
         self.snapshot_of(tables)
     }
 
-    fn page(&self, query: &Query, options: &PageOptions) -> Result<Page> {
-        self.page(query, options)
-    }
-
-    fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
-        self.change_with(change, options)
-    }
-
-    fn create_table(&self, name: &str, schema: Schema) -> Result<()> {
-        self.create_table(name, schema).map(drop)
-    }
-
-    fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
-        self.alter_table(name, alterations)
-    }
-
-    fn rename_table(&self, from: &str, to: &str) -> Result<()> {
-        self.rename_table(from, to)
-    }
-
-    fn drop_table(&self, name: &str) -> Result<()> {
-        self.drop_table(name)
-    }
-
-    fn truncate_table(&self, name: &str) -> Result<()> {
-        self.truncate_table(name)
-    }
+    own_methods!();
 
     fn bucket(&self, name: &str) -> Result<ScopedBucket<'_>> {
         Ok(ScopedBucket::Transaction(self.bucket(name)?))

@@ -58,14 +58,21 @@ impl ScopedReader<'_> {
     }
 }
 
+/// The same of a table as it is, and as a transaction sees it.
+macro_rules! either {
+    ($scoped:expr, $table:ident => $done:expr) => {
+        match $scoped {
+            Self::Database($table) => $done,
+            Self::Transaction($table) => $done,
+        }
+    };
+}
+
 impl ScopedTable<'_> {
     /// The name, as it is now.
     #[must_use]
     pub fn name(&self) -> String {
-        match self {
-            Self::Database(table) => table.name(),
-            Self::Transaction(table) => table.name(),
-        }
+        either!(self, table => table.name())
     }
 
     /// The fields and the key.
@@ -105,10 +112,7 @@ impl ScopedTable<'_> {
     /// # Errors
     /// As for [`Table::insert`] and [`TransactionTable::insert`].
     pub fn insert(&self, row: &[Value]) -> Result<u64> {
-        match self {
-            Self::Database(table) => table.insert(row),
-            Self::Transaction(table) => table.insert(row),
-        }
+        either!(self, table => table.insert(row))
     }
 
     /// Adds a row or replaces the one with its key; returns its row id.
@@ -116,10 +120,7 @@ impl ScopedTable<'_> {
     /// # Errors
     /// As for [`Table::upsert`] and [`TransactionTable::upsert`].
     pub fn upsert(&self, row: &[Value]) -> Result<u64> {
-        match self {
-            Self::Database(table) => table.upsert(row),
-            Self::Transaction(table) => table.upsert(row),
-        }
+        either!(self, table => table.upsert(row))
     }
 
     /// Adds a row that was put together for a schema, or replaces the one with its key; `Conflict`
@@ -162,10 +163,7 @@ impl ScopedTable<'_> {
     /// # Errors
     /// As for [`Table::update`].
     pub fn update(&self, key: &[Value], changes: &[(&str, Value)]) -> Result<bool> {
-        match self {
-            Self::Database(table) => table.update(key, changes),
-            Self::Transaction(table) => table.update(key, changes),
-        }
+        either!(self, table => table.update(key, changes))
     }
 
     /// Changes rows by their keys, all or none; returns how many of the updates found a row.
@@ -188,10 +186,7 @@ impl ScopedTable<'_> {
     /// # Errors
     /// As for [`Table::delete`].
     pub fn delete(&self, key: &[Value]) -> Result<bool> {
-        match self {
-            Self::Database(table) => table.delete(key),
-            Self::Transaction(table) => table.delete(key),
-        }
+        either!(self, table => table.delete(key))
     }
 
     /// Removes rows by their keys, all or none; returns how many there were.
