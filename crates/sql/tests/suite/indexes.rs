@@ -11,13 +11,7 @@
 use esker::{ChangeOptions, Database, ErrorKind, Options};
 use esker_sql::{Outcome, Sql, parse_statement, run};
 
-fn memory(statements: &[&str]) -> Database {
-    let db = Options::new().memory().unwrap();
-    for statement in statements {
-        db.sql(statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
-    }
-    db
-}
+use crate::fixture::memory;
 
 fn done(db: &Database, statement: &str) -> String {
     match db.sql(statement) {

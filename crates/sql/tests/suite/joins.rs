@@ -1,12 +1,13 @@
 //! Joins and subqueries.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use esker::{Database, ErrorKind, Options, Value};
+use esker::{Database, ErrorKind, Value};
 use esker_sql::{Outcome, Sql};
 
+use crate::fixture::{answer, check_on, memory};
+
 fn database() -> Database {
-    let db = Options::new().memory().unwrap();
-    for statement in [
+    memory(&[
         "CREATE TABLE people (id i64 PRIMARY KEY, name text, city i64, boss i64)",
         "CREATE TABLE cities (id i64 PRIMARY KEY, name text, rank f64)",
         "CREATE TABLE pets (owner i32, name text, price decimal(8,2))",
@@ -15,31 +16,12 @@ fn database() -> Database {
          (4, 'Dan', NULL, 2), (5, 'Eve', 9, 3)",
         "INSERT INTO pets VALUES (1, 'cat', 1.50), (1, 'dog', 2.00), (3, 'cow', 9.99), \
          (NULL, 'owl', 2.00), (7, 'fox', NULL)",
-    ] {
-        db.sql(statement).unwrap();
-    }
-    db
-}
-
-/// An answer as text: values by `|`, rows by `;`.
-fn answer(db: &Database, text: &str) -> String {
-    match db.sql(text) {
-        Ok(outcome) => {
-            let rows = outcome.into_rows().unwrap().to_rows();
-            let row =
-                |row: &Vec<Value>| row.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
-            rows.iter().map(row).collect::<Vec<_>>().join(";")
-        }
-        Err(error) => format!("error: {error}"),
-    }
+    ])
 }
 
 #[track_caller]
 fn check(cases: &[(&str, &str)]) {
-    let db = database();
-    for (text, wanted) in cases {
-        assert_eq!(answer(&db, text), *wanted, "{text}");
-    }
+    check_on(&database(), cases);
 }
 
 #[test]

@@ -14,6 +14,7 @@
 )]
 
 mod answers;
+mod fixture;
 mod functions;
 mod guide;
 mod indexes;

@@ -1,41 +1,23 @@
 //! What names mean in queries within others, and what such queries may be.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-use esker::{Database, Options, Value};
+use esker::{Database, Options};
 use esker_sql::Sql;
 
+use crate::fixture::{answer, check_on, memory};
+
 fn database() -> Database {
-    let db = Options::new().memory().unwrap();
-    for statement in [
+    memory(&[
         "CREATE TABLE o (id i64 PRIMARY KEY, x i64, k i64)",
         "CREATE TABLE t (n i64 PRIMARY KEY, y i64, k i64)",
         "INSERT INTO o VALUES (1, 10, 3), (2, 20, 2), (3, 30, 1)",
         "INSERT INTO t VALUES (1, 10, 3), (2, 11, 3), (3, 20, 2)",
-    ] {
-        db.sql(statement).unwrap();
-    }
-    db
-}
-
-/// An answer as text: values by `|`, rows by `;`.
-fn answer(db: &Database, text: &str) -> String {
-    match db.sql(text) {
-        Ok(outcome) => {
-            let rows = outcome.into_rows().unwrap().to_rows();
-            let row =
-                |row: &Vec<Value>| row.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
-            rows.iter().map(row).collect::<Vec<_>>().join(";")
-        }
-        Err(error) => format!("error: {error}"),
-    }
+    ])
 }
 
 #[track_caller]
 fn check(cases: &[(&str, &str)]) {
-    let db = database();
-    for (text, wanted) in cases {
-        assert_eq!(answer(&db, text), *wanted, "{text}");
-    }
+    check_on(&database(), cases);
 }
 
 #[track_caller]

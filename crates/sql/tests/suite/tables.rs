@@ -11,13 +11,7 @@
 use esker::{Database, Options, Value};
 use esker_sql::{Outcome, Sql};
 
-fn memory(statements: &[&str]) -> Database {
-    let db = Options::new().memory().unwrap();
-    for statement in statements {
-        db.sql(statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
-    }
-    db
-}
+use crate::fixture::memory;
 
 fn rows(db: &Database, query: &str) -> Vec<Vec<Value>> {
     match db.sql(query).unwrap() {

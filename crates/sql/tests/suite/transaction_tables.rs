@@ -10,6 +10,8 @@ use esker::{Database, ErrorKind, Options, Value};
 use esker_sql::{Outcome, Prepared, Session, Sql};
 use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
 
+use crate::fixture::run_all;
+
 fn database() -> Database {
     let db = Options::new().memory().unwrap();
     fill(&db);
@@ -19,15 +21,6 @@ fn database() -> Database {
 fn fill(db: &Database) {
     db.sql("CREATE TABLE people (id i64 PRIMARY KEY, name text NOT NULL, age i64)").unwrap();
     db.sql("INSERT INTO people VALUES (1, 'ada', 36), (2, 'bob', NULL), (3, 'cy', 5)").unwrap();
-}
-
-#[track_caller]
-fn run(session: &mut Session, statements: &[&str]) {
-    for statement in statements {
-        if let Err(error) = session.sql(statement) {
-            panic!("{statement}: {error}");
-        }
-    }
 }
 
 #[track_caller]
@@ -64,21 +57,21 @@ const MIGRATED: &str = "1|ADA|3|none 2|BOB|null|none 3|CY|0|young 4|DI|2|late";
 fn a_table_is_rewritten_and_others_see_the_old_one_until_the_commit() {
     let db = database();
     let (mut a, mut b) = (Session::new(&db), Session::new(&db));
-    run(&mut a, &MIGRATION);
+    run_all(&mut a, &MIGRATION);
     assert_eq!(ask(&mut a, "SELECT * FROM people ORDER BY id"), MIGRATED);
     assert_eq!(ask(&mut a, "SELECT name FROM people WHERE name = 'CY'"), "CY");
     assert_eq!(refused(&mut a, "SELECT * FROM new").split(';').next(), Some("no table \"new\""));
     let old = "SELECT * FROM people ORDER BY id";
     assert_eq!(ask(&mut b, old), "1|ada|36 2|bob|null 3|cy|5");
     let snapshot = db.snapshot().unwrap();
-    run(&mut a, &["COMMIT"]);
+    run_all(&mut a, &["COMMIT"]);
     assert_eq!(ask(&mut b, old), MIGRATED);
     assert_eq!(db.tables(), ["people"]);
     let rows = snapshot.query(&esker_sql::parse(old).unwrap()).unwrap().to_rows();
     assert_eq!((rows.len(), rows[0].len()), (3, 3));
     let twice = refused(&mut b, "INSERT INTO people VALUES (9, 'CY', 1, NULL)");
     assert!(twice.contains("by_name"), "{twice}");
-    run(
+    run_all(
         &mut b,
         &["INSERT INTO people (id, name) VALUES (9, 'EVE')", "DELETE FROM people WHERE id = 9"],
     );
@@ -89,12 +82,12 @@ fn a_table_is_rewritten_and_others_see_the_old_one_until_the_commit() {
 fn a_transaction_that_is_rolled_back_leaves_the_tables_as_they_were() {
     let db = database();
     let mut a = Session::new(&db);
-    run(&mut a, &MIGRATION);
-    run(&mut a, &["ROLLBACK"]);
+    run_all(&mut a, &MIGRATION);
+    run_all(&mut a, &["ROLLBACK"]);
     assert_eq!(ask(&mut a, "SELECT * FROM people ORDER BY id"), "1|ada|36 2|bob|null 3|cy|5");
     assert_eq!(db.tables(), ["people"]);
-    run(&mut a, &MIGRATION);
-    run(&mut a, &["COMMIT"]);
+    run_all(&mut a, &MIGRATION);
+    run_all(&mut a, &["COMMIT"]);
     assert_eq!(ask(&mut a, "SELECT * FROM people ORDER BY id"), MIGRATED);
 }
 
@@ -102,7 +95,7 @@ fn a_transaction_that_is_rolled_back_leaves_the_tables_as_they_were() {
 fn a_table_that_was_there_is_altered_with_its_rows() {
     let db = database();
     let (mut a, mut b) = (Session::new(&db), Session::new(&db));
-    run(
+    run_all(
         &mut a,
         &[
             "BEGIN",
@@ -120,8 +113,8 @@ fn a_table_that_was_there_is_altered_with_its_rows() {
     assert_eq!(ask(&mut a, "SELECT id FROM people WHERE age > 39 ORDER BY age DESC"), "5 2");
     assert_eq!(ask(&mut b, all), "1|ada|36 2|bob|null 3|cy|5");
     // A row that others put meanwhile gets the new fields, too.
-    run(&mut b, &["INSERT INTO people VALUES (7, 'gus', 70)"]);
-    run(&mut a, &["COMMIT"]);
+    run_all(&mut b, &["INSERT INTO people VALUES (7, 'gus', 70)"]);
+    run_all(&mut a, &["COMMIT"]);
     assert_eq!(ask(&mut b, all), "1|37|1.5 2|40|2.0 5|50|0.5 7|70|1.5");
     assert_eq!(db.table("people").unwrap().schema().indexes().len(), 1);
     assert_eq!(db.check().unwrap().problems, []);
@@ -131,7 +124,7 @@ fn a_table_that_was_there_is_altered_with_its_rows() {
 fn a_savepoint_takes_definitions_back() {
     let db = database();
     let mut a = Session::new(&db);
-    run(&mut a, &["BEGIN", "UPDATE people SET age = 1 WHERE id = 1", "SAVEPOINT s"]);
+    run_all(&mut a, &["BEGIN", "UPDATE people SET age = 1 WHERE id = 1", "SAVEPOINT s"]);
     for undone in [
         &["CREATE TABLE t (n i64)", "INSERT INTO t VALUES (1)"][..],
         &["ALTER TABLE people ADD COLUMN x i64 DEFAULT 5", "UPDATE people SET x = 6 WHERE id = 2"],
@@ -140,13 +133,13 @@ fn a_savepoint_takes_definitions_back() {
         &["ALTER TABLE people RENAME TO persons", "DELETE FROM persons"],
         &["CREATE INDEX by_age ON people (age)", "UPDATE people SET age = 2 WHERE id = 1"],
     ] {
-        run(&mut a, undone);
-        run(&mut a, &["ROLLBACK TO s"]);
+        run_all(&mut a, undone);
+        run_all(&mut a, &["ROLLBACK TO s"]);
         let all = "SELECT * FROM people ORDER BY id";
         assert_eq!(ask(&mut a, all), "1|ada|1 2|bob|null 3|cy|5", "{undone:?}");
         assert!(a.sql("SELECT * FROM t").is_err());
     }
-    run(&mut a, &["ALTER TABLE people DROP COLUMN age", "RELEASE s", "COMMIT"]);
+    run_all(&mut a, &["ALTER TABLE people DROP COLUMN age", "RELEASE s", "COMMIT"]);
     assert_eq!(ask(&mut a, "SELECT * FROM people ORDER BY id"), "1|ada 2|bob 3|cy");
     assert_eq!(db.tables(), ["people"]);
 }
@@ -155,7 +148,7 @@ fn a_savepoint_takes_definitions_back() {
 fn a_statement_that_fails_changes_nothing() {
     let db = database();
     let mut a = Session::new(&db);
-    run(&mut a, &["BEGIN", "UPDATE people SET age = -1 WHERE id = 1"]);
+    run_all(&mut a, &["BEGIN", "UPDATE people SET age = -1 WHERE id = 1"]);
     for (statement, why) in [
         ("CREATE TABLE people (n i64)", "table \"people\" exists already"),
         ("ALTER TABLE people RENAME TO people", "exists already"),
@@ -170,12 +163,12 @@ fn a_statement_that_fails_changes_nothing() {
         let found = refused(&mut a, statement);
         assert!(found.contains(why), "{statement}: {found}");
     }
-    run(&mut a, &["DROP TABLE IF EXISTS nobody", "CREATE TABLE IF NOT EXISTS people (n i64)"]);
+    run_all(&mut a, &["DROP TABLE IF EXISTS nobody", "CREATE TABLE IF NOT EXISTS people (n i64)"]);
     assert_eq!(ask(&mut a, "SELECT * FROM people ORDER BY id"), "1|ada|-1 2|bob|null 3|cy|5");
-    run(&mut a, &["COMMIT", "BEGIN READ ONLY"]);
+    run_all(&mut a, &["COMMIT", "BEGIN READ ONLY"]);
     let e = a.sql("DROP TABLE people").unwrap_err();
     assert_eq!(e.kind(), ErrorKind::ReadOnly);
-    run(&mut a, &["COMMIT"]);
+    run_all(&mut a, &["COMMIT"]);
 }
 
 #[test]
@@ -196,9 +189,9 @@ fn what_others_commit_meanwhile_is_a_conflict_and_changes_nothing() {
     ] {
         let db = database();
         let (mut a, mut b) = (Session::new(&db), Session::new(&db));
-        run(&mut a, &["BEGIN", "INSERT INTO people VALUES (9, 'ivy', 90)"]);
-        run(&mut a, &["UPDATE people SET age = 8 WHERE id = 1", mine]);
-        run(&mut b, &[theirs]);
+        run_all(&mut a, &["BEGIN", "INSERT INTO people VALUES (9, 'ivy', 90)"]);
+        run_all(&mut a, &["UPDATE people SET age = 8 WHERE id = 1", mine]);
+        run_all(&mut b, &[theirs]);
         let tables = db.tables();
         let e = a.sql("COMMIT").unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Conflict, "{mine} beside {theirs}: {e}");
@@ -210,7 +203,7 @@ fn what_others_commit_meanwhile_is_a_conflict_and_changes_nothing() {
             assert_eq!(ask(&mut b, &count), "0", "{mine} beside {theirs}");
         }
         // The database goes on.
-        run(&mut b, &["CREATE TABLE other (n i64)", "INSERT INTO other VALUES (1)"]);
+        run_all(&mut b, &["CREATE TABLE other (n i64)", "INSERT INTO other VALUES (1)"]);
         assert_eq!(db.check().unwrap().problems, []);
     }
 }
@@ -225,8 +218,8 @@ fn a_crash_leaves_all_of_it_or_nothing() {
         fill(&db);
         db.sql("CREATE TABLE stays (n i64 PRIMARY KEY)").unwrap();
         let mut a = Session::new(&db);
-        run(&mut a, &MIGRATION);
-        run(
+        run_all(&mut a, &MIGRATION);
+        run_all(
             &mut a,
             &[
                 "ALTER TABLE stays ADD COLUMN text text DEFAULT 'old'",
@@ -263,7 +256,7 @@ fn a_crash_leaves_all_of_it_or_nothing() {
 fn a_serializable_transaction_may_define_what_it_reads() {
     let db = database();
     let (mut a, mut b) = (Session::new(&db), Session::new(&db));
-    run(
+    run_all(
         &mut a,
         &[
             "BEGIN ISOLATION LEVEL SERIALIZABLE",
@@ -276,13 +269,13 @@ fn a_serializable_transaction_may_define_what_it_reads() {
     assert_eq!(ask(&mut a, "SELECT id, n FROM t ORDER BY n"), "2|20 1|22");
     let joined = "SELECT name, n FROM people JOIN t ON t.id = people.id ORDER BY n";
     assert_eq!(ask(&mut a, joined), "bob|20 ada|22");
-    run(&mut b, &["CREATE TABLE other (n i64)", "INSERT INTO other VALUES (1)"]);
-    run(&mut a, &["COMMIT"]);
+    run_all(&mut b, &["CREATE TABLE other (n i64)", "INSERT INTO other VALUES (1)"]);
+    run_all(&mut a, &["COMMIT"]);
     assert_eq!(ask(&mut b, joined), "bob|20 ada|22");
     // What it has read counts, as before.
-    run(&mut a, &["BEGIN ISOLATION LEVEL SERIALIZABLE", "CREATE TABLE u (n i64)"]);
-    run(&mut a, &["INSERT INTO u SELECT count(*) FROM people"]);
-    run(&mut b, &["INSERT INTO people VALUES (6, 'flo', 6)"]);
+    run_all(&mut a, &["BEGIN ISOLATION LEVEL SERIALIZABLE", "CREATE TABLE u (n i64)"]);
+    run_all(&mut a, &["INSERT INTO u SELECT count(*) FROM people"]);
+    run_all(&mut b, &["INSERT INTO people VALUES (6, 'flo', 6)"]);
     assert_eq!(a.sql("COMMIT").unwrap_err().kind(), ErrorKind::Conflict);
     assert!(!db.tables().contains(&"u".to_owned()));
 }
@@ -291,7 +284,7 @@ fn a_serializable_transaction_may_define_what_it_reads() {
 fn a_table_of_a_transaction_has_all_that_tables_have() {
     let db = database();
     let mut a = Session::new(&db);
-    run(
+    run_all(
         &mut a,
         &[
             "BEGIN",
@@ -300,7 +293,7 @@ fn a_table_of_a_transaction_has_all_that_tables_have() {
         ],
     );
     assert!(refused(&mut a, "INSERT INTO t (a, b) VALUES ('z', -1)").contains("check"));
-    run(
+    run_all(
         &mut a,
         &[
             "ALTER TABLE t ADD CONSTRAINT small CHECK (b < 10)",
@@ -320,7 +313,7 @@ fn a_table_of_a_transaction_has_all_that_tables_have() {
         assert!(found.contains(why), "{statement}: {found}");
     }
     assert_eq!(ask(&mut a, "SELECT * FROM t"), "x|1|{\"n\":1}");
-    run(&mut a, &["DROP INDEX t_name", "CREATE INDEX by_b ON t (b)", "COMMIT"]);
+    run_all(&mut a, &["DROP INDEX t_name", "CREATE INDEX by_b ON t (b)", "COMMIT"]);
     assert_eq!(ask(&mut a, "SELECT name, c.n FROM t WHERE b = 1"), "x|1");
     let schema = db.table("t").unwrap().schema();
     assert_eq!((schema.indexes().len(), schema.checks().len()), (1, 2));

@@ -4,6 +4,8 @@
 use esker::{Database, ErrorKind, Options, Value};
 use esker_sql::{Outcome, Session};
 
+use crate::fixture::run_all;
+
 fn database() -> Database {
     let db = Options::new().memory().unwrap();
     let mut session = Session::new(&db);
@@ -18,15 +20,6 @@ fn database() -> Database {
     db
 }
 
-#[track_caller]
-fn run(session: &mut Session, statements: &[&str]) {
-    for statement in statements {
-        if let Err(error) = session.sql(statement) {
-            panic!("{statement}: {error}");
-        }
-    }
-}
-
 /// An answer as text: values by `|`, rows by `;`.
 #[track_caller]
 fn answer(session: &mut Session, text: &str) -> String {
@@ -39,7 +32,7 @@ fn answer(session: &mut Session, text: &str) -> String {
 fn a_session_sees_its_transaction_and_others_see_the_commit() {
     let db = database();
     let (mut a, mut b) = (Session::new(&db), Session::new(&db));
-    run(
+    run_all(
         &mut a,
         &[
             "BEGIN TRANSACTION",
@@ -58,7 +51,7 @@ fn a_session_sees_its_transaction_and_others_see_the_commit() {
     let upsert = "INSERT INTO stock VALUES ('tea', 1), ('tub', 2) \
                   ON CONFLICT (item) DO UPDATE SET n = stock.n + excluded.n RETURNING item, n";
     assert_eq!(answer(&mut a, upsert), "tea|8;tub|2");
-    run(&mut a, &["COMMIT"]);
+    run_all(&mut a, &["COMMIT"]);
     assert_eq!(answer(&mut b, joined), "1|8");
     assert_eq!(answer(&mut b, "SELECT item, n FROM stock ORDER BY 1"), "tea|8;tin|3;tub|2");
 }
@@ -67,16 +60,19 @@ fn a_session_sees_its_transaction_and_others_see_the_commit() {
 fn a_conflict_ends_the_transaction_and_says_with_whom() {
     let db = database();
     let (mut a, mut b) = (Session::new(&db), Session::new(&db));
-    run(&mut a, &["BEGIN", "UPDATE stock SET n = 0 WHERE item = 'tea'"]);
-    run(&mut b, &["START TRANSACTION", "UPDATE stock SET n = 1 WHERE item = 'tea'", "COMMIT WORK"]);
+    run_all(&mut a, &["BEGIN", "UPDATE stock SET n = 0 WHERE item = 'tea'"]);
+    run_all(
+        &mut b,
+        &["START TRANSACTION", "UPDATE stock SET n = 1 WHERE item = 'tea'", "COMMIT WORK"],
+    );
     let error = a.sql("COMMIT").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.to_string().contains("table \"stock\": key item = tea"), "{error}");
     assert!(!a.is_in_transaction());
     assert_eq!(answer(&mut a, "SELECT n FROM stock WHERE item = 'tea'"), "1");
     let serializable = "BEGIN ISOLATION LEVEL SERIALIZABLE";
-    run(&mut a, &[serializable, "SELECT count(*) FROM orders", "UPDATE stock SET n = 5"]);
-    run(&mut b, &["INSERT INTO orders VALUES (7, 'tea', 1)"]);
+    run_all(&mut a, &[serializable, "SELECT count(*) FROM orders", "UPDATE stock SET n = 5"]);
+    run_all(&mut b, &["INSERT INTO orders VALUES (7, 'tea', 1)"]);
     assert_eq!(a.sql("END").unwrap_err().kind(), ErrorKind::Conflict);
 }
 
@@ -84,7 +80,7 @@ fn a_conflict_ends_the_transaction_and_says_with_whom() {
 fn savepoints_have_names() {
     let db = database();
     let mut a = Session::new(&db);
-    run(
+    run_all(
         &mut a,
         &[
             "BEGIN",
@@ -97,16 +93,16 @@ fn savepoints_have_names() {
         ],
     );
     assert_eq!(answer(&mut a, "SELECT count(*) FROM stock"), "0");
-    run(&mut a, &["RELEASE SAVEPOINT s", "ROLLBACK TO S"]);
+    run_all(&mut a, &["RELEASE SAVEPOINT s", "ROLLBACK TO S"]);
     assert_eq!(answer(&mut a, "SELECT item FROM stock"), "tea");
     let error = a.sql("ROLLBACK TO other").unwrap_err().to_string();
     assert_eq!(error, "no savepoint \"other\"; there are s");
     // A statement that fails changes nothing, and the transaction goes on.
     assert!(a.sql("INSERT INTO stock VALUES ('a', 1), ('tea', 1)").is_err());
     assert_eq!(answer(&mut a, "SELECT count(*) FROM stock"), "1");
-    run(&mut a, &["TRUNCATE TABLE stock"]);
+    run_all(&mut a, &["TRUNCATE TABLE stock"]);
     assert_eq!(answer(&mut a, "SELECT count(*) FROM stock"), "0");
-    run(&mut a, &["ROLLBACK"]);
+    run_all(&mut a, &["ROLLBACK"]);
     assert_eq!(answer(&mut a, "SELECT count(*) FROM stock"), "2");
 }
 
@@ -116,22 +112,22 @@ fn truncate_in_a_transaction_takes_all_rows_or_is_a_conflict() {
     let db = database();
     let (mut a, mut b) = (Session::new(&db), Session::new(&db));
     let truncate = ["BEGIN", "TRUNCATE TABLE stock", "INSERT INTO stock VALUES ('ink', 3)"];
-    run(&mut a, &truncate);
-    run(&mut b, &["INSERT INTO stock VALUES ('gum', 1)"]);
+    run_all(&mut a, &truncate);
+    run_all(&mut b, &["INSERT INTO stock VALUES ('gum', 1)"]);
     let conflict = a.sql("COMMIT").unwrap_err();
     assert!(conflict.to_string().contains("rows were changed"), "{conflict}");
     assert_eq!(answer(&mut b, "SELECT count(*) FROM stock"), "3", "nothing is changed");
-    run(&mut a, &truncate);
-    run(&mut a, &["SAVEPOINT s", "TRUNCATE stock", "ROLLBACK TO s"]);
-    run(&mut a, &["ALTER TABLE stock RENAME TO goods", "ALTER TABLE goods ADD COLUMN at i64"]);
-    run(&mut a, &["INSERT INTO goods VALUES ('tea', 9, 7)"]);
+    run_all(&mut a, &truncate);
+    run_all(&mut a, &["SAVEPOINT s", "TRUNCATE stock", "ROLLBACK TO s"]);
+    run_all(&mut a, &["ALTER TABLE stock RENAME TO goods", "ALTER TABLE goods ADD COLUMN at i64"]);
+    run_all(&mut a, &["INSERT INTO goods VALUES ('tea', 9, 7)"]);
     assert_eq!(answer(&mut b, "SELECT count(*) FROM stock"), "3");
-    run(&mut a, &["COMMIT"]);
+    run_all(&mut a, &["COMMIT"]);
     assert_eq!(answer(&mut b, "SELECT item FROM goods ORDER BY item"), "ink;tea");
     assert_eq!(answer(&mut b, "SELECT sum(at) FROM goods"), "7");
     // A table that is truncated and dropped is gone, and its name free.
-    run(&mut a, &["BEGIN", "TRUNCATE goods", "DROP TABLE goods", "CREATE TABLE goods (n i64)"]);
-    run(&mut a, &["COMMIT"]);
+    run_all(&mut a, &["BEGIN", "TRUNCATE goods", "DROP TABLE goods", "CREATE TABLE goods (n i64)"]);
+    run_all(&mut a, &["COMMIT"]);
     assert_eq!(answer(&mut b, "SELECT count(*) FROM goods"), "0");
     assert_eq!(db.check().unwrap().problems, []);
 }
@@ -144,13 +140,13 @@ fn what_does_not_go_says_what_does() {
     assert_eq!(refused("COMMIT"), "there is no transaction: expected BEGIN before");
     assert!(refused("BEGIN ISOLATION LEVEL READ COMMITTED").contains("expected SNAPSHOT"));
     assert!(refused("COMMIT AND CHAIN").contains("COMMIT"));
-    run(&mut a, &["BEGIN"]);
+    run_all(&mut a, &["BEGIN"]);
     let mut refused = |statement: &str| a.sql(statement).unwrap_err().to_string();
     assert!(refused("BEGIN").starts_with("BEGIN within a transaction"));
     assert!(refused("CREATE SEQUENCE s").starts_with("within a transaction: expected"));
-    run(&mut a, &["COMMIT", "BEGIN READ ONLY"]);
+    run_all(&mut a, &["COMMIT", "BEGIN READ ONLY"]);
     assert_eq!(a.sql("DELETE FROM stock").unwrap_err().kind(), ErrorKind::ReadOnly);
-    run(&mut a, &["SELECT * FROM stock", "COMMIT"]);
+    run_all(&mut a, &["SELECT * FROM stock", "COMMIT"]);
     let plan = a.sql("EXPLAIN SELECT * FROM stock").unwrap();
     assert!(matches!(plan, Outcome::Plan(_)), "{plan:?}");
 }
@@ -162,21 +158,21 @@ fn rows_that_are_read_for_update_are_held_until_the_commit() {
     let rest = "SELECT sum(n) FROM stock";
     let held = "SELECT item, n FROM stock WHERE n > 3 ORDER BY item FOR UPDATE";
     // What a reads decides what it writes elsewhere: nothing else tells it of b.
-    run(&mut a, &["BEGIN"]);
+    run_all(&mut a, &["BEGIN"]);
     assert_eq!(answer(&mut a, held), "tea|10;tin|4");
-    run(&mut a, &["INSERT INTO orders VALUES (1, 'tea', 10)"]);
-    run(&mut b, &["BEGIN", "SELECT n FROM stock WHERE item = 'tin' FOR UPDATE"]);
-    run(&mut b, &["UPDATE stock SET n = n - 4 WHERE item = 'tin'", "COMMIT"]);
+    run_all(&mut a, &["INSERT INTO orders VALUES (1, 'tea', 10)"]);
+    run_all(&mut b, &["BEGIN", "SELECT n FROM stock WHERE item = 'tin' FOR UPDATE"]);
+    run_all(&mut b, &["UPDATE stock SET n = n - 4 WHERE item = 'tin'", "COMMIT"]);
     let e = a.sql("COMMIT").unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Conflict);
     assert!(e.is_retryable());
     assert!(e.to_string().contains("table \"stock\": key item = tin was changed"), "{e}");
     assert_eq!(answer(&mut a, "SELECT count(*) FROM orders"), "0");
     // A row that the query does not match is anybody's.
-    run(&mut a, &["BEGIN"]);
+    run_all(&mut a, &["BEGIN"]);
     assert_eq!(answer(&mut a, held), "tea|10");
-    run(&mut b, &["UPDATE stock SET n = 1 WHERE item = 'tin'"]);
-    run(&mut a, &["INSERT INTO orders VALUES (1, 'tea', 10)", "COMMIT"]);
+    run_all(&mut b, &["UPDATE stock SET n = 1 WHERE item = 'tin'"]);
+    run_all(&mut a, &["INSERT INTO orders VALUES (1, 'tea', 10)", "COMMIT"]);
     assert_eq!(answer(&mut b, rest), "11");
 }
 
@@ -187,7 +183,7 @@ fn for_update_says_what_it_is_for() {
     let alone = "SELECT n FROM stock FOR UPDATE";
     let e = a.sql(alone).unwrap_err().to_string();
     assert_eq!(e, "FOR UPDATE holds rows until the end of a transaction: expected BEGIN before");
-    run(&mut a, &["BEGIN"]);
+    run_all(&mut a, &["BEGIN"]);
     for (text, found) in [
         ("SELECT sum(n) FROM stock FOR UPDATE", "groups or aggregates"),
         ("SELECT n FROM stock GROUP BY n FOR UPDATE", "groups or aggregates"),
@@ -200,6 +196,6 @@ fn for_update_says_what_it_is_for() {
         assert_eq!(e.to_string(), format!("{expected} {found}"), "{text}");
         assert_eq!(e.kind(), ErrorKind::InvalidInput);
     }
-    run(&mut a, &["COMMIT", "BEGIN READ ONLY"]);
+    run_all(&mut a, &["COMMIT", "BEGIN READ ONLY"]);
     assert_eq!(a.sql(alone).unwrap_err().kind(), ErrorKind::ReadOnly);
 }
