@@ -1,95 +1,71 @@
 //! What a client can do about an error.
 
-/// What a client can do about an error. The texts never change meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Code {
+macro_rules! codes {
+    ($($(#[$about:meta])* $code:ident = $text:literal,)*) => {
+        /// What a client can do about an error. The texts never change meaning.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Code {
+            $($(#[$about])* $code,)*
+        }
+
+        impl Code {
+            /// Every code, in the order of the reference.
+            pub const ALL: [Self; [$($text),*].len()] = [$(Self::$code),*];
+
+            /// The text of the code, as protocols send it.
+            ///
+            /// ```
+            /// assert_eq!(esker_wire::Code::NotFound.as_str(), "not_found");
+            /// ```
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$code => $text,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
     /// The request does not fit: mend it.
-    InvalidRequest,
+    InvalidRequest = "invalid_request",
     /// There is no such database, table, bucket, row or cursor.
-    NotFound,
+    NotFound = "not_found",
     /// The key, table or index exists already.
-    AlreadyExists,
-    /// Somebody else changed the same rows: try again.
-    Conflict,
+    AlreadyExists = "already_exists",
+    /// Another client changed the same rows: try again.
+    Conflict = "conflict",
     /// A condition that the request made does not hold.
-    PreconditionFailed,
+    PreconditionFailed = "precondition_failed",
     /// There is no token, or none that is known.
-    Unauthenticated,
+    Unauthenticated = "unauthenticated",
     /// The token does not reach that far.
-    Forbidden,
+    Forbidden = "forbidden",
     /// A limit of the tenant, the session or the server; the message has the number.
-    LimitExceeded,
+    LimitExceeded = "limit_exceeded",
     /// It took longer than it may.
-    Timeout,
+    Timeout = "timeout",
     /// The client cancelled it.
-    Cancelled,
+    Cancelled = "cancelled",
     /// The snapshot that a cursor goes on in is held no longer: begin again.
-    CursorGone,
+    CursorGone = "cursor_gone",
     /// The database is opened for reading.
-    ReadOnly,
+    ReadOnly = "read_only",
     /// The disk is full: nothing was changed.
-    NoSpace,
+    NoSpace = "no_space",
     /// The server starts, stops, or a write failed earlier: try again later.
-    Unavailable,
+    Unavailable = "unavailable",
     /// The commit was made, but is not known to be on the disk, or its answer is not known: look.
-    OutcomeUnknown,
+    OutcomeUnknown = "outcome_unknown",
     /// A file of the database is damaged.
-    Damaged,
+    Damaged = "damaged",
     /// The machine or the server failed.
-    Internal,
+    Internal = "internal",
 }
 
 impl Code {
-    /// Every code, in the order of the reference.
-    pub const ALL: [Self; 17] = [
-        Self::InvalidRequest,
-        Self::NotFound,
-        Self::AlreadyExists,
-        Self::Conflict,
-        Self::PreconditionFailed,
-        Self::Unauthenticated,
-        Self::Forbidden,
-        Self::LimitExceeded,
-        Self::Timeout,
-        Self::Cancelled,
-        Self::CursorGone,
-        Self::ReadOnly,
-        Self::NoSpace,
-        Self::Unavailable,
-        Self::OutcomeUnknown,
-        Self::Damaged,
-        Self::Internal,
-    ];
-
-    /// The text of the code, as protocols send it.
-    ///
-    /// ```
-    /// assert_eq!(esker_wire::Code::NotFound.as_str(), "not_found");
-    /// ```
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidRequest => "invalid_request",
-            Self::NotFound => "not_found",
-            Self::AlreadyExists => "already_exists",
-            Self::Conflict => "conflict",
-            Self::PreconditionFailed => "precondition_failed",
-            Self::Unauthenticated => "unauthenticated",
-            Self::Forbidden => "forbidden",
-            Self::LimitExceeded => "limit_exceeded",
-            Self::Timeout => "timeout",
-            Self::Cancelled => "cancelled",
-            Self::CursorGone => "cursor_gone",
-            Self::ReadOnly => "read_only",
-            Self::NoSpace => "no_space",
-            Self::Unavailable => "unavailable",
-            Self::OutcomeUnknown => "outcome_unknown",
-            Self::Damaged => "damaged",
-            Self::Internal => "internal",
-        }
-    }
-
     /// The code of a text.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {

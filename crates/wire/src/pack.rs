@@ -229,20 +229,14 @@ impl<'b> Reader<'b> {
         }
     }
 
+    /// A length of one, two or four bytes.
     #[inline]
-    fn length8(&mut self) -> Result<usize> {
-        let [n] = self.fixed()?;
-        Ok(n.into())
-    }
-
-    #[inline]
-    fn length16(&mut self) -> Result<usize> {
-        Ok(u16::from_be_bytes(self.fixed()?).into())
-    }
-
-    #[inline]
-    fn length32(&mut self) -> Result<usize> {
-        Ok(usize::try_from(u32::from_be_bytes(self.fixed()?)).unwrap_or(usize::MAX))
+    fn length(&mut self, size: u8) -> Result<usize> {
+        Ok(match size {
+            0 => u8::from_be_bytes(self.fixed()?).into(),
+            1 => u16::from_be_bytes(self.fixed()?).into(),
+            _ => usize::try_from(u32::from_be_bytes(self.fixed()?)).unwrap_or(usize::MAX),
+        })
     }
 
     /// Values that each take a byte or more: no more of them than bytes are left.
@@ -288,11 +282,11 @@ impl<'b> Reader<'b> {
             0xce => Token::Uint(u32::from_be_bytes(self.fixed()?).into()),
             0xcf => Token::Uint(u64::from_be_bytes(self.fixed()?)),
             0xd9 => {
-                let n = self.length8()?;
+                let n = self.length(0)?;
                 return self.text_of(n);
             }
             0xc4 => {
-                let n = self.length8()?;
+                let n = self.length(0)?;
                 Token::Bytes(self.take(n)?)
             }
             _ => return self.rare(tag),
@@ -308,49 +302,25 @@ impl<'b> Reader<'b> {
             0xd3 => int(i64::from_be_bytes(self.fixed()?)),
             0xca => Token::F32(f32::from_be_bytes(self.fixed()?)),
             0xcb => Token::F64(f64::from_be_bytes(self.fixed()?)),
-            0xda => {
-                let n = self.length16()?;
+            0xda | 0xdb => {
+                let n = self.length(tag - 0xd9)?;
                 return self.text_of(n);
             }
-            0xdb => {
-                let n = self.length32()?;
-                return self.text_of(n);
-            }
-            0xc5 => {
-                let n = self.length16()?;
+            0xc5 | 0xc6 => {
+                let n = self.length(tag - 0xc4)?;
                 Token::Bytes(self.take(n)?)
             }
-            0xc6 => {
-                let n = self.length32()?;
-                Token::Bytes(self.take(n)?)
-            }
-            0xdc => {
-                let n = self.length16()?;
+            0xdc | 0xdd => {
+                let n = self.length(tag - 0xdb)?;
                 Token::Array(self.many(n)?)
             }
-            0xdd => {
-                let n = self.length32()?;
-                Token::Array(self.many(n)?)
-            }
-            0xde => {
-                let n = self.length16()?;
-                Token::Map(self.many(n)?)
-            }
-            0xdf => {
-                let n = self.length32()?;
+            0xde | 0xdf => {
+                let n = self.length(tag - 0xdd)?;
                 Token::Map(self.many(n)?)
             }
             0xd4..=0xd8 => return self.extension_of(1 << (tag - 0xd4)),
-            0xc7 => {
-                let n = self.length8()?;
-                return self.extension_of(n);
-            }
-            0xc8 => {
-                let n = self.length16()?;
-                return self.extension_of(n);
-            }
-            0xc9 => {
-                let n = self.length32()?;
+            0xc7..=0xc9 => {
+                let n = self.length(tag - 0xc7)?;
                 return self.extension_of(n);
             }
             _ => {
