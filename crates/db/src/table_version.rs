@@ -37,10 +37,7 @@ impl TableVersion {
     }
 
     pub fn hash(&self, key: &[ValueRef<'_>]) -> u64 {
-        match (self.core.has_generated_key(), key) {
-            (true, [ValueRef::Uint(id)]) => self.core.hasher().hash_row_id(*id),
-            _ => self.core.hasher().hash_key(key.iter().copied()),
-        }
+        self.core.hash_of(key)
     }
 
     /// The hash of the key of a row, of a table whose keys are not generated.

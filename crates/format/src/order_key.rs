@@ -9,6 +9,7 @@ use std::ops::Bound;
 
 use crate::calendar::DAY_US;
 use crate::decimal::limit;
+use crate::key::one_spelling;
 use crate::{DataType, Decimal, ValueRef};
 
 /// A key. Wide enough for `i64`, `u64` and the mantissas of decimals.
@@ -81,8 +82,7 @@ pub fn value_of(data_type: DataType, key: Key) -> Option<ValueRef<'static>> {
 /// The key of a float.
 #[must_use]
 pub fn float_key(v: f64) -> Key {
-    let v = if v.is_nan() { f64::NAN.abs() } else { v + 0.0 };
-    let bits = v.to_bits().cast_signed();
+    let bits = one_spelling(v).to_bits().cast_signed();
     let flipped = if bits < 0 { bits ^ i64::MAX } else { bits };
     flipped.into()
 }

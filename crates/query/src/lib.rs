@@ -89,6 +89,6 @@ pub use page::{Page, Paging, page};
 pub use result::{AnswerSink, QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
 pub use source::{
-    BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunPath, Source, ZONE_ROWS,
-    Zone,
+    BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunPath, SortedRun, Source,
+    ZONE_ROWS, Zone,
 };

@@ -103,39 +103,44 @@ pub trait Fragment: Sync {
         false
     }
 
-    /// How many sorted runs the part has: one for each index that is built for it.
+    /// How many index runs the part has that can be used: at most one for each index.
     fn run_count(&self) -> usize {
         0
     }
 
     /// One run. `index` is below [`Fragment::run_count`].
-    fn run(&self, index: usize) -> Option<&dyn IndexRun> {
+    fn run(&self, index: usize) -> Option<IndexRun<'_>> {
         let _ = index;
         None
     }
+}
 
-    /// How many runs of grams the part has: one for each trigram index that is built for it.
-    fn gram_run_count(&self) -> usize {
-        0
+impl dyn Fragment + '_ {
+    /// The index runs.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = IndexRun<'_>> {
+        (0..self.run_count()).filter_map(|index| self.run(index))
     }
 
-    /// One run of grams. `index` is below [`Fragment::gram_run_count`].
-    fn gram_run(&self, index: usize) -> Option<&dyn GramRun> {
-        let _ = index;
-        None
+    /// Those that are sorted.
+    pub(crate) fn sorted_runs(&self) -> impl Iterator<Item = &dyn SortedRun> {
+        self.runs().filter_map(|run| match run {
+            IndexRun::Sorted(run) => Some(run),
+            IndexRun::Grams(_) | IndexRun::Bitmaps(_) => None,
+        })
     }
+}
 
-    /// How many runs of bitmaps the part has: one for each bitmap index that is built for it, but
-    /// for those whose field has too many values here.
-    fn bitmap_run_count(&self) -> usize {
-        0
-    }
-
-    /// One run of bitmaps. `index` is below [`Fragment::bitmap_run_count`].
-    fn bitmap_run(&self, index: usize) -> Option<&dyn BitmapRun> {
-        let _ = index;
-        None
-    }
+/// An index run of a part, by what it can answer. Each kind finds candidates in its own way, which
+/// `access_path::candidates` asks for; what is derived of rows and answers more than which rows
+/// there are, as partial aggregates and inverted lists do, is one kind more.
+#[derive(Clone, Copy)]
+pub enum IndexRun<'a> {
+    /// The rows in the order of some fields.
+    Sorted(&'a dyn SortedRun),
+    /// The rows of each gram of a text.
+    Grams(&'a dyn GramRun),
+    /// The rows of each value.
+    Bitmaps(&'a dyn BitmapRun),
 }
 
 /// The rows of a part by the values of one field that has few. Each row is among those of one
@@ -199,7 +204,7 @@ pub trait GramRun: Sync {
 ///
 /// Invisible and dead rows have entries, too. In a run that is sorted exactly, entries that are
 /// equal in all fields come in the order of their rows.
-pub trait IndexRun: Sync {
+pub trait SortedRun: Sync {
     /// The index's name.
     fn name(&self) -> &str;
 
@@ -235,13 +240,13 @@ pub trait IndexRun: Sync {
     /// The rows of some entries.
     ///
     /// # Errors
-    /// As for [`IndexRun::find`].
+    /// As for [`SortedRun::find`].
     fn rows(&self, entries: Range<usize>) -> Result<Cow<'_, [u32]>>;
 
     /// How many rows of some entries are visible.
     ///
     /// # Errors
-    /// As for [`IndexRun::find`].
+    /// As for [`SortedRun::find`].
     fn count_visible(&self, entries: Range<usize>) -> Result<usize>;
 }
 

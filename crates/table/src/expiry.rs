@@ -40,7 +40,7 @@ impl RowGroup {
         }
         let mut count = 0;
         for row in 0..self.row_count() {
-            let is_droppable = self.deleted(row) == 0 && self.created(row) <= oldest;
+            let is_droppable = self.is_alive(row) && self.is_created_at(row, oldest);
             count += u64::from(is_droppable && self.has_expired(row, field, now_us)?);
         }
         Ok(count)

@@ -5,6 +5,7 @@
 //! when it was created. The key keeps anybody who does not know it from choosing keys that
 //! collide.
 
+use esker_format::key::one_spelling;
 use esker_format::{Schema, ValueRef};
 
 /// Hashes the primary keys of one database.
@@ -104,15 +105,11 @@ impl KeyHasher {
 /// Bits that are equal for equal values of one type: floats have one zero and one NaN.
 fn number_bits(value: ValueRef<'_>) -> u64 {
     match value {
-        ValueRef::Float32(v) => float_bits(v.into()),
-        ValueRef::Float(v) => float_bits(v),
+        ValueRef::Float32(v) => one_spelling(v.into()).to_bits(),
+        ValueRef::Float(v) => one_spelling(v).to_bits(),
         // default: only NULL is left, and every NULL hashes alike
         other => other.as_word().map_or(0, i64::cast_unsigned),
     }
-}
-
-fn float_bits(v: f64) -> u64 {
-    if v.is_nan() { f64::NAN.to_bits() } else { (v + 0.0).to_bits() }
 }
 
 /// True when the key of `schema` is one field stored as byte strings, the common case with a fast

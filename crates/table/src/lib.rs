@@ -12,6 +12,8 @@
 //! | [`value_file`] | long values, in files of their own |
 //! | [`key_order`] | the rows of a table in the order of the primary key |
 //! | [`expiry`] | when rows expire |
+//! | [`lookup`] | from a key to its rows |
+//! | [`visibility`] | which versions a reader sees |
 //! | [`view`] | the row groups of a table at one moment |
 //! | [`rewrite`] | sealing and merging |
 //! | [`pinned_locations`] | locations that a transaction holds; a rewrite relocates them |
@@ -32,6 +34,7 @@ pub mod key_order;
 mod known_expiry;
 mod live_version;
 pub mod location;
+pub mod lookup;
 pub mod pinned_locations;
 pub mod rewrite;
 pub mod segment;
@@ -39,6 +42,7 @@ pub mod table;
 pub mod value_file;
 pub mod value_location;
 pub mod view;
+pub mod visibility;
 
 pub use error::{Error, ErrorKind, Result};
 pub use hash::KeyHasher;

@@ -38,7 +38,7 @@ impl PinnedLocations {
         // With the lock: whatever is retired from here on is led on from here on.
         let mut words = self.words();
         let view = self.table.view();
-        let Resolved::Row(row_group, row) = view.resolve(location) else { return None };
+        let (row_group, row) = view.row(location)?;
         words.push(Location::new(row_group.id(), row).word());
         words.len().checked_sub(1)
     }
@@ -87,11 +87,7 @@ impl ResolvedLocations<'_> {
     /// The version with a number; `None` when it was dropped.
     #[must_use]
     pub fn get(&self, number: usize) -> Option<(&RowGroup, usize)> {
-        let location = Location::from_word(*self.words.get(number)?)?;
-        match self.view.resolve(location) {
-            Resolved::Row(row_group, row) => Some((row_group, row)),
-            Resolved::Gone | Resolved::Unknown => None,
-        }
+        self.view.row(Location::from_word(*self.words.get(number)?)?)
     }
 
     /// The view.

@@ -17,6 +17,7 @@ pub use crate::forwarding::Forwarding;
 use crate::group::Group;
 use crate::location::Location;
 use crate::segment::Segment;
+use crate::visibility::Visibility;
 use crate::{Error, Result};
 
 /// An open or frozen group, or a segment.
@@ -146,11 +147,25 @@ impl RowGroup {
         }
     }
 
-    /// True when a snapshot at `at` sees the row.
+    /// True while no commit has deleted or replaced the row.
     #[must_use]
+    #[inline]
+    pub fn is_alive(&self, row: usize) -> bool {
+        self.deleted(row) == 0
+    }
+
+    /// How the row stands for a reader at commit `at`.
+    #[must_use]
+    #[inline]
+    pub fn visibility(&self, row: usize, at: u64) -> Visibility {
+        Visibility::of(self.is_created_at(row, at), || self.deleted(row), at)
+    }
+
+    /// True when a reader at commit `at` sees the row.
+    #[must_use]
+    #[inline]
     pub fn is_visible(&self, row: usize, at: u64) -> bool {
-        let deleted = self.deleted(row);
-        self.is_created_at(row, at) && (deleted == 0 || deleted > at)
+        self.visibility(row, at).is_visible()
     }
 
     /// The version that a row superseded.
@@ -354,6 +369,16 @@ impl View {
         match self.row_group(location.row_group()) {
             Some(row_group) => Resolved::Row(row_group, location.row()),
             None => self.follow(location, |_, _| None),
+        }
+    }
+
+    /// The row that a location leads to, as far as this view knows.
+    #[must_use]
+    #[inline]
+    pub fn row(&self, location: Location) -> Option<(&RowGroup, usize)> {
+        match self.resolve(location) {
+            Resolved::Row(row_group, row) => Some((row_group, row)),
+            Resolved::Gone | Resolved::Unknown => None,
         }
     }
 

@@ -326,7 +326,7 @@ fn problem_of_entry(table: &Arc<TableCore>, tag: u32, location: Location) -> Opt
                 found |= candidate == location.word();
                 if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
-            let lost = !found && row_group.deleted(row) == 0;
+            let lost = !found && row_group.is_alive(row);
             lost.then(|| "is not found by its hash".to_owned())
         }
         Ok(_) => Some("stands under another hash".to_owned()),

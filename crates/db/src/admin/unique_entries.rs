@@ -40,7 +40,7 @@ fn check_row(
     (row_group, row): (&RowGroup, usize),
 ) -> Result<()> {
     let schema = &view.schema;
-    if row_group.deleted(row) != 0 {
+    if !row_group.is_alive(row) {
         return Ok(());
     }
     let Some(values) = keys.values_at(schema, row_group, row)? else { return Ok(()) };
@@ -48,12 +48,12 @@ fn check_row(
     let mut found = 0;
     // By the row groups of now: an entry may be newer than those that are checked.
     keys.candidates(&table.view(), hash, |(row_group, row), _| {
-        let lives = row_group.deleted(row) == 0 && !row_group.is_loading();
+        let lives = row_group.is_alive(row) && !row_group.is_loading();
         found += usize::from(lives && keys.equals(schema, (row_group, row), &values)?);
         Ok::<_, Error>(ControlFlow::<()>::Continue(()))
     })?;
     // A row that died meanwhile, or was moved, is no problem.
-    let is_there = row_group.deleted(row) == 0 && table.view().row_group(row_group.id()).is_some();
+    let is_there = row_group.is_alive(row) && table.view().row_group(row_group.id()).is_some();
     if found != 1 && is_there {
         let (what, row_id) = (keys.describe(schema, &values), row_group.row_id(row)?);
         return Err(Error::corrupt(format!("{what}: row {row_id} is found {found} times by it")));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use esker_format::key::primary_key;
 use esker_format::{TableId, Value, ValueRef};
 use esker_table::TableWriter;
 use esker_table::table::Existing;
@@ -224,10 +225,7 @@ impl Batch {
         let schema = table.schema();
         let fitted: Vec<Value> =
             fit_key(&schema, key)?.into_iter().map(ValueRef::to_owned).collect();
-        let mut bytes = Vec::new();
-        for (field, value) in schema.key_fields().zip(&fitted) {
-            esker_format::key::encode_key(&mut bytes, field.data_type, value.as_ref());
-        }
+        let bytes = primary_key(&schema, fitted.iter().map(Value::as_ref));
         let bytes = table_key(table, bytes)?;
         self.note(table, bytes, Change::Delete { key: fitted })
     }

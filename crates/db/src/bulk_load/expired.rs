@@ -54,7 +54,7 @@ impl Expired {
         let mut kept = Vec::with_capacity(rows.len());
         for (row_id, place) in rows.drain(..) {
             match located.get(place) {
-                Some((row_group, row)) if row_group.deleted(row) == 0 => kept.push((row_id, place)),
+                Some((row_group, row)) if row_group.is_alive(row) => kept.push((row_id, place)),
                 // Somebody else has ended it.
                 Some((row_group, row)) if row_group.has_ended(row) => {}
                 Some(_) => {
@@ -75,7 +75,7 @@ impl Expired {
         let (rows, located) = (self.rows(), self.places.locate());
         for (row_group, row) in rows.iter().filter_map(|(_, place)| located.get(*place)) {
             // The load may have replaced it, too, before it expired.
-            if row_group.deleted(row) == 0 {
+            if row_group.is_alive(row) {
                 row_group.mark_deleted(row, commit)?;
                 core.add_live_rows(-1);
             }

@@ -13,6 +13,7 @@ use esker_format::{Batch, Column, ColumnSlice, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::Location;
 use esker_table::Table as TableCore;
+use esker_table::lookup::versions;
 use esker_table::segment::Segment;
 use esker_table::table::{UniqueKeys, describe_key};
 use esker_table::view::{Resolved, RowGroup, View};
@@ -344,29 +345,20 @@ impl<'a> BatchKeys<'a> {
         row: usize,
         id: u64,
     ) -> Result<()> {
-        let mut outcome = Ok(());
-        let _ = self.index().candidates(hash, |word| {
-            let Some(location) = Location::from_word(word).filter(|l| l.row_group() != id) else {
-                return ControlFlow::Continue(());
-            };
-            outcome = match view.resolve(location) {
-                Resolved::Row(row_group, there) => match self.equals(view, (row_group, there), row)
-                {
-                    Ok(true) => {
-                        self.meet(view, (row_group, there), own, (id, row)).map_err(|e| match e {
-                            Met::InTheWay(kind, why) => refused(kind, &self.describe(row), why),
-                            Met::Failed(e) => e,
-                        })
-                    }
-                    Ok(false) => Ok(()),
-                    Err(e) => Err(e.into()),
-                },
-                Resolved::Gone => Ok(()),
-                Resolved::Unknown => Err(Error::corrupt(format!("{location:?} leads nowhere"))),
-            };
-            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        outcome
+        let resolve = |entry: Location| match entry.row_group() == id {
+            true => Resolved::Gone,
+            false => view.resolve(entry),
+        };
+        versions::<(), Error>(self.index(), hash, resolve, |found, _| {
+            if self.equals(view, found, row)? {
+                self.meet(view, found, own, (id, row)).map_err(|e| match e {
+                    Met::InTheWay(kind, why) => refused(kind, &self.describe(row), why),
+                    Met::Failed(e) => e,
+                })?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(())
     }
 
     /// Does a stored row have the key of a row of the batch?
@@ -379,7 +371,7 @@ impl<'a> BatchKeys<'a> {
         let key = self.key(row);
         match &self.unique {
             // Older versions may have had the values.
-            Some(_) if row_group.deleted(there) != 0 => Ok(false),
+            Some(_) if !row_group.is_alive(there) => Ok(false),
             Some(keys) => keys.equals(&view.schema, (row_group, there), &key),
             None => row_group.key_equals(there, &view.schema, &key),
         }
@@ -399,7 +391,7 @@ impl<'a> BatchKeys<'a> {
             let why = "is being loaded by somebody else; try again";
             return Err(Met::InTheWay(ErrorKind::Conflict, why));
         }
-        if !is_own && row_group.deleted(row) != 0 {
+        if !is_own && !row_group.is_alive(row) {
             return Ok(());
         }
         let expired = !is_own
@@ -410,7 +402,7 @@ impl<'a> BatchKeys<'a> {
         if expired {
             return Ok(());
         }
-        if !is_own && row_group.created(row) > shared.started_at {
+        if !is_own && !row_group.is_created_at(row, shared.started_at) {
             let why = "was added after the load began; try again";
             return Err(Met::InTheWay(ErrorKind::Conflict, why));
         }

@@ -1,8 +1,9 @@
 //! Rows of a load in the order of their keys.
 
+use esker_format::key::first_word;
 use esker_format::{Batch, Column, Schema, ValueRef};
 use esker_log::sabotage::planted;
-use esker_table::key_order::{KeyForm, first_bytes};
+use esker_table::key_order::KeyForm;
 
 use crate::Result;
 
@@ -18,7 +19,7 @@ pub(super) fn sort(schema: &Schema, batch: &mut Batch) -> Result<Vec<u32>> {
     };
     let rows = (0..batch.len()).zip(0u32..);
     let mut order: Vec<(u64, u32)> =
-        rows.map(|(row, number)| (first_bytes(&key(row)), number)).collect();
+        rows.map(|(row, number)| (first_word(&key(row)), number)).collect();
     if planted("load_ignores_key_order") {
         return Ok(order.into_iter().map(|(_, row)| row).collect());
     }

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_arena::{Category, ReaderGuard, Reservation};
-use esker_table::view::{Resolved, RowGroup, View};
+use esker_table::view::{RowGroup, View};
 use esker_table::{Location, PinnedLocations, Table as TableCore};
 
 use crate::engine::Engine;
@@ -124,9 +124,9 @@ impl Replacing {
         let place = |rival: Rival| {
             let found = match rival {
                 Rival::There(number) => located.get(number),
-                Rival::Own(location) => row_of(view, location),
+                Rival::Own(location) => view.row(location),
             };
-            let (row_group, row) = found.filter(|(row_group, row)| row_group.deleted(*row) == 0)?;
+            let (row_group, row) = found.filter(|(row_group, row)| row_group.is_alive(*row))?;
             Some(Location::new(row_group.id(), row))
         };
         let rows = self.rows.iter().map(|(_, number)| Rival::There(*number));
@@ -153,7 +153,7 @@ impl Replacing {
         let located = self.places.locate();
         let is_changed = |found: Option<(&RowGroup, usize)>| {
             found.is_none_or(|(row_group, row)| {
-                row_group.deleted(row) != 0 && !row_group.has_ended(row)
+                !row_group.is_alive(row) && !row_group.has_ended(row)
             })
         };
         if self.rows.iter().any(|(_, number)| is_changed(located.get(*number))) {
@@ -161,7 +161,7 @@ impl Replacing {
             return Err(Error::new(ErrorKind::Conflict, message));
         }
         let lives = |found: Option<(&RowGroup, usize)>| {
-            found.is_some_and(|(row_group, row)| row_group.deleted(row) == 0)
+            found.is_some_and(|(row_group, row)| row_group.is_alive(row))
         };
         self.rows.retain(|(_, number)| lives(located.get(*number)));
         Ok(())
@@ -177,7 +177,7 @@ impl Replacing {
     pub fn mark_deleted(&self, core: &TableCore, commit: u64) -> esker_table::Result<()> {
         let (view, located) = (core.view(), self.places.locate());
         let rows = self.rows.iter().map(|(_, number)| located.get(*number));
-        for found in rows.chain(self.own.iter().map(|(_, location)| row_of(&view, *location))) {
+        for found in rows.chain(self.own.iter().map(|(_, location)| view.row(*location))) {
             let gone = || esker_table::Error::corrupt("a row that a load replaces is gone");
             let (row_group, row) = found.ok_or_else(gone)?;
             row_group.mark_deleted(row, commit)?;
@@ -185,12 +185,5 @@ impl Replacing {
         // default: no table has 2^63 rows
         core.add_live_rows(-i64::try_from(self.rows.len() + self.own.len()).unwrap_or_default());
         Ok(())
-    }
-}
-
-fn row_of(view: &View, location: Location) -> Option<(&RowGroup, usize)> {
-    match view.resolve(location) {
-        Resolved::Row(row_group, row) => Some((row_group, row)),
-        Resolved::Gone | Resolved::Unknown => None,
     }
 }

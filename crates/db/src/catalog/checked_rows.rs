@@ -12,7 +12,6 @@ use crate::catalog::checks::{self, CheckCache, Checks, exact, reads, with_exact_
 use crate::catalog::{bucket_alteration, index};
 use crate::engine::Engine;
 use crate::read::source::SnapshotSource;
-use crate::statement::RowIdSource;
 use crate::table_version::TableVersion;
 use crate::{Error, Result, SnapshotTable};
 
@@ -62,7 +61,7 @@ pub(crate) fn test_not_null(
     altered: &Schema,
 ) -> Result<()> {
     let schema = snapshot.schema();
-    let source = RowIdSource::new(snapshot.rows_as_of());
+    let source = SnapshotSource::with_row_id(snapshot.rows_as_of());
     for field in schema.fields().iter().filter(|field| field.nullable) {
         if altered.field_of(field.id).is_none_or(|altered| altered.nullable) {
             continue;

@@ -31,7 +31,7 @@ use esker_format::{Field, FieldId, Moment, Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::segment::Segment;
 use esker_table::table::Existing;
-use esker_table::view::{Resolved, RowGroup};
+use esker_table::view::RowGroup;
 use esker_table::{Location, Table as TableCore};
 
 use crate::Result;
@@ -181,8 +181,8 @@ impl EndingExpired {
     fn delete(&self, engine: &Engine, catalogue: &mut Catalogue, rows: &[Location]) -> Result<()> {
         let (view, mut staged) = (self.core.view(), Staged::default());
         for location in rows {
-            let Resolved::Row(row_group, row) = view.resolve(*location) else { continue };
-            if row_group.deleted(row) == 0 {
+            let Some((row_group, row)) = view.row(*location) else { continue };
+            if row_group.is_alive(row) {
                 staged.delete(expired(row_group, row)?);
             }
         }
@@ -216,7 +216,7 @@ fn find_in(
     }
     let mut next_us = i64::MAX;
     for row in 0..row_group.row_count() {
-        if row_group.deleted(row) != 0 {
+        if !row_group.is_alive(row) {
             continue;
         }
         match row_group.value(field, row)? {
@@ -291,7 +291,7 @@ impl Engine {
                 let Some(values) = keys.values_of(schema, &row) else { continue };
                 let hash = core.hasher().hash_key(values.iter().copied());
                 let Some(holder) = keys.holder(&view, hash, &values)? else { continue };
-                if let Resolved::Row(row_group, at) = view.resolve(holder.location)
+                if let Some((row_group, at)) = view.row(holder.location)
                     && row_group.has_expired(at, field, now_us)?
                     && known.insert(holder.row_id)
                 {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use esker_format::schema::Index;
 use esker_format::{Schema, ValueRef};
 use esker_table::table::{UniqueKeys, describe_key};
-use esker_table::view::{Resolved, RowGroup, View};
+use esker_table::view::{RowGroup, View};
 use esker_table::{Location, Table as TableCore};
 
 use crate::commit::fit::refuse_long_unique;
@@ -143,7 +143,7 @@ impl BuildingUniques {
     ) -> Result<()> {
         let mut entries = Vec::with_capacity(rows.len());
         for row in rows {
-            if row_group.deleted(row) != 0 {
+            if !row_group.is_alive(row) {
                 continue;
             }
             if let Some(values) = keys.values_at(schema, row_group, row)? {
@@ -164,7 +164,7 @@ impl BuildingUniques {
                 }
             }
             keys.candidates(view, *hash, |(row_group, row), _| {
-                if row_group.deleted(row) == 0 && keys.equals(schema, (row_group, row), &values)? {
+                if row_group.is_alive(row) && keys.equals(schema, (row_group, row), &values)? {
                     let other = Location::new(row_group.id(), row);
                     self.refuse_both(keys, schema, &values, [other, *location], engine)?;
                 }
@@ -188,8 +188,8 @@ impl BuildingUniques {
         let view = self.core.view();
         let mut places = Vec::new();
         for location in both {
-            match view.resolve(location) {
-                Resolved::Row(row_group, row) if row_group.deleted(row) == 0 => {
+            match view.row(location) {
+                Some((row_group, row)) if row_group.is_alive(row) => {
                     places.push(self.place(schema, row_group, row));
                 }
                 _ => return Ok(()),
@@ -202,12 +202,8 @@ impl BuildingUniques {
 
     /// A row as errors name it, by its key.
     fn place(&self, schema: &Schema, row_group: &RowGroup, row: usize) -> String {
-        let key: esker_table::Result<Vec<_>> = match schema.key_positions() {
-            [] => row_group.row_id(row).map(|row_id| vec![ValueRef::Uint(row_id)]),
-            _ => schema.key_fields().map(|field| row_group.value(field, row)).collect(),
-        };
         // default: the message says why there is no key
-        key.map_or_else(|e| e.to_string(), |key| describe_key(schema, &key))
+        row_group.key(row, schema).map_or_else(|e| e.to_string(), |key| describe_key(schema, &key))
     }
 }
 

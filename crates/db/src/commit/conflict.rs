@@ -37,8 +37,9 @@ pub(crate) fn expect_snapshot(
     existing: Option<&Existing>,
     read_at: u64,
 ) -> Result<()> {
-    let is_younger = |e: &Existing| e.created > read_at || (e.deleted > read_at && !e.ended);
-    if existing.is_some_and(is_younger) && !planted("first_committer_loses") {
+    if existing.is_some_and(|existing| existing.has_changed_since(read_at))
+        && !planted("first_committer_loses")
+    {
         let name = current.core.name();
         let key = esker_table::table::describe_key(&current.schema, key);
         let message = format!(

@@ -125,7 +125,7 @@ impl PrivateRows {
         let located = self.places.as_ref().map(|places| places.locate());
         for number in &self.removed {
             match located.as_ref().and_then(|located| located.get(*number)) {
-                Some((row_group, row)) if row_group.deleted(row) == 0 => {
+                Some((row_group, row)) if row_group.is_alive(row) => {
                     replaced.push(row_group.row_id(row)?)
                 }
                 Some((row_group, row)) if row_group.has_ended(row) => {}
@@ -219,7 +219,7 @@ impl PrivateRows {
             let gone = || esker_table::Error::corrupt("a row to be removed is gone");
             let (row_group, row) = found.ok_or_else(gone)?;
             // It may have expired, and been deleted for that.
-            if row_group.deleted(row) == 0 {
+            if row_group.is_alive(row) {
                 row_group.mark_deleted(row, commit)?;
                 writer.table().add_live_rows(-1);
             }

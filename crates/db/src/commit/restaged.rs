@@ -3,7 +3,6 @@
 use esker_arena::ReaderGuard;
 use esker_format::{Schema, Value, ValueRef};
 use esker_table::table::Existing;
-use esker_table::view::Resolved;
 use esker_table::{Location, PinnedLocations, Table as TableCore, TableWriter};
 
 use crate::Result;
@@ -55,13 +54,12 @@ pub(crate) fn expect_alive(
 ) -> Result<()> {
     let (view, located) = (core.view(), places.map(PinnedLocations::locate));
     for (number, existing) in deletes.iter_mut().enumerate() {
-        let found = match (&located, view.resolve(existing.location)) {
-            (Some(located), _) => located.get(number),
-            (None, Resolved::Row(row_group, row)) => Some((row_group, row)),
-            (None, Resolved::Gone | Resolved::Unknown) => None,
+        let found = match &located {
+            Some(located) => located.get(number),
+            None => view.row(existing.location),
         };
         match found {
-            Some((row_group, row)) if row_group.deleted(row) == 0 => {
+            Some((row_group, row)) if row_group.is_alive(row) => {
                 existing.location = Location::new(row_group.id(), row);
             }
             _ => return Err(changed()),

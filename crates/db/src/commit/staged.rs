@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use esker_format::codec::Writer;
 use esker_format::edit::RowChange;
+use esker_format::key::primary_key;
 use esker_format::row::{Cell, encode_cells, encode_row};
 use esker_format::value_file::REFERENCE_BYTES;
 use esker_format::{Batch, Schema, TableId, Value, ValueRef};
@@ -29,8 +30,6 @@ const PUT_BYTES: usize = 20;
 const LENGTH_BYTES: usize = 5;
 /// Bytes of a value of the widest type of a fixed length.
 const FIXED_BYTES: usize = 16;
-/// Bytes of a value in a key beside those of texts and bytes, about.
-const KEY_VALUE_BYTES: usize = 9;
 
 /// A row that is put; it may be the caller's.
 pub(crate) struct Put<'r> {
@@ -319,14 +318,6 @@ fn has_key_of(schema: &Schema, puts: &[Put<'_>], at: usize, row: &[Value]) -> bo
 
 /// The order-preserving bytes of a row's key.
 pub(crate) fn key_bytes(schema: &Schema, row: &[Value]) -> Vec<u8> {
-    // default: what is no text or bytes has none
-    let bytes = |p: &usize| row.get(*p).and_then(|v| v.as_ref().as_bytes()).map_or(0, <[u8]>::len);
-    let most: usize = schema.key_positions().iter().map(|p| bytes(p) + KEY_VALUE_BYTES).sum();
-    let mut out = Vec::with_capacity(most);
-    for position in schema.key_positions() {
-        if let (Some(field), Some(value)) = (schema.fields().get(*position), row.get(*position)) {
-            esker_format::key::encode_key(&mut out, field.data_type, value.as_ref());
-        }
-    }
-    out
+    let positions = schema.key_positions().iter();
+    primary_key(schema, positions.filter_map(|p| row.get(*p)).map(Value::as_ref))
 }

@@ -10,7 +10,7 @@ use esker_format::{Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::segment::Segment;
 use esker_table::table::{Existing, Holder, UniqueEntry, UniqueKeys};
-use esker_table::view::{Resolved, View};
+use esker_table::view::View;
 use esker_table::{Location, TableWriter};
 
 use crate::commit::fit::refuse_long_unique;
@@ -178,10 +178,7 @@ fn refuse_twice(
 
 /// True when a row came after a commit.
 fn is_younger(view: &View, holder: &Holder, at: u64) -> bool {
-    match view.resolve(holder.location) {
-        Resolved::Row(row_group, row) => row_group.created(row) > at,
-        Resolved::Gone | Resolved::Unknown => true,
-    }
+    view.row(holder.location).is_none_or(|(row_group, row)| !row_group.is_created_at(row, at))
 }
 
 /// The error for a row whose values another one has.

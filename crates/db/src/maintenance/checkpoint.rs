@@ -19,6 +19,7 @@ use esker_format::{Field, Schema, TableId, ValueRef};
 use esker_table::Table as TableCore;
 use esker_table::group::Group;
 use esker_table::view::{RowGroup, View};
+use esker_table::visibility::is_deleted_at;
 use esker_vfs::OpenMode;
 
 use crate::engine::Engine;
@@ -250,10 +251,7 @@ impl Pinned {
                 continue;
             }
             let dead = (0..segment.row_count())
-                .filter(|row| {
-                    let deleted = segment.deleted(*row);
-                    deleted != 0 && deleted <= commit
-                })
+                .filter(|row| is_deleted_at(segment.deleted(*row), commit))
                 .filter_map(|row| u32::try_from(row).ok());
             let dead = if segment.dead_count() == 0 { Vec::new() } else { dead.collect() };
             segments.push(SegmentState { entry: segment.entry(), dead });

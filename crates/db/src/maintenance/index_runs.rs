@@ -11,7 +11,7 @@ use esker_format::schema::{Index, IndexKind};
 use esker_format::{Schema, TableId};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
-use esker_table::index_run::{IndexRun, RunSource, write_run};
+use esker_table::index_run::{IndexRun, NewRun, RunSource, write_run};
 use esker_table::segment::Segment;
 use esker_vfs::parallel_map;
 
@@ -195,8 +195,8 @@ impl Engine {
         (segment, source): (u64, &dyn RunSource),
         sink: &mut FileSink<'_>,
     ) -> Result<IndexRun> {
-        let place = (self.database, table, segment);
-        Ok(write_run(place, schema, index, source, sink)?)
+        let new = NewRun { database: self.database, table, segment, schema, index };
+        Ok(write_run(new, source, sink)?)
     }
 }
 
@@ -220,10 +220,8 @@ pub(crate) fn count_runs(table: &TableCore, index: &Index) -> RunCounts {
         counts.of += 1;
         let Some(run) = run_of(segment, index) else { continue };
         counts.built += 1;
-        let is_left_out =
-            // default: a run that cannot be read says so where it is read
-            index.kind == IndexKind::Bitmap && run.has_too_many_values().unwrap_or(false);
-        counts.too_many_values += usize::from(is_left_out);
+        // default: a run that cannot be read says so where it is read
+        counts.too_many_values += usize::from(run.is_left_out().unwrap_or(false));
     }
     counts
 }

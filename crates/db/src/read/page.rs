@@ -6,7 +6,7 @@ use esker_format::Value;
 use esker_query::json::JsonQuery;
 use esker_query::{Cursor, Page, Paging, Query};
 
-use crate::statement::RowIdSource;
+use crate::read::source::SnapshotSource;
 use crate::{Database, Error, Limits, QueryOptions, Result, Snapshot};
 
 /// Which page of an answer, and what the query is run with.
@@ -136,7 +136,7 @@ impl Snapshot {
         let rows = table.rows_as_of();
         let table = engine.database ^ u128::from(rows.table().id().0);
         let paging = Paging { cursor, total: options.total, table, snapshot };
-        let source = RowIdSource::beside_fields(rows);
+        let source = SnapshotSource::new(rows);
         Ok(esker_query::page(query, &source, &query_options, &paging)?)
     }
 }

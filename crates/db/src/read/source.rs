@@ -1,96 +1,73 @@
-//! A table's snapshot, as queries read it.
+//! A table's snapshot, as queries read it: its parts, their index runs, and behind the last field
+//! the row ids, a hidden column.
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use esker_format::schema::IndexKind;
-use esker_format::{ColumnSlice, Field, FieldId, Schema, ValueRef};
+use esker_format::{ColumnSlice, Data, DataType, Schema, Validity, ValueRef};
 use esker_query::{
-    BitmapRun, Entries, Fragment, GramRun, KeyRange, KeyRows, RunPath, Source, Zone,
+    BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunPath, SortedRun, Source,
+    ZONE_ROWS, Zone,
 };
 use esker_table::TableSnapshot;
-use esker_table::index_run::IndexRun;
+use esker_table::index_run;
 use esker_table::segment::Segment;
 use esker_table::table::SnapshotPart;
 use esker_table::view::RowGroup;
 
+type Result<T> = esker_query::Result<T>;
+
 /// A [`Source`] over a snapshot of a table.
 pub(crate) struct SnapshotSource<'a> {
     snapshot: &'a TableSnapshot,
+    schema: Cow<'a, Schema>,
     parts: Vec<SourcePart<'a>>,
 }
 
 /// One part of a snapshot.
-pub(crate) struct SourcePart<'a> {
+struct SourcePart<'a> {
     part: &'a SnapshotPart,
+    /// The position of the row ids.
+    row_id_position: usize,
+    /// The row ids of each zone of a group, once they were needed.
+    row_ids: OnceLock<Box<[OnceLock<Vec<u64>>]>>,
     runs: Vec<PartRun<'a>>,
-    gram_runs: Vec<PartGrams<'a>>,
-    bitmap_runs: Vec<PartBitmaps<'a>>,
 }
 
-/// A run of bitmaps of a part, for the reader's schema.
-struct PartBitmaps<'a> {
-    segment: &'a Segment,
-    run: Arc<IndexRun>,
-    position: usize,
-    field: &'a Field,
-}
-
-/// A run of grams of a part.
-struct PartGrams<'a> {
-    segment: &'a Segment,
-    run: Arc<IndexRun>,
-    field: usize,
-}
-
-/// A run of a part, for the reader's schema.
+/// An index run of a part, for the reader's schema.
 struct PartRun<'a> {
     part: &'a SnapshotPart,
     segment: &'a Segment,
-    run: Arc<IndexRun>,
+    run: Arc<index_run::IndexRun>,
     fields: Vec<(usize, bool)>,
     paths: Vec<Option<RunPath>>,
 }
 
-impl<'a> SourcePart<'a> {
-    pub fn new(part: &'a SnapshotPart) -> Self {
-        Self { part, runs: runs(part), gram_runs: gram_runs(part), bitmap_runs: bitmap_runs(part) }
-    }
-
-    /// The row ids of some rows as a column, where they lie as one.
-    pub fn row_id_column(
-        &self,
-        rows: Range<usize>,
-    ) -> Option<esker_query::Result<ColumnSlice<'_>>> {
-        let RowGroup::Segment(segment) = self.part.row_group() else { return None };
-        Some(segment.row_id_column(rows).map_err(|e| query_error(&e)))
-    }
-
-    /// True for a segment whose rows lie by row id.
-    pub fn is_by_row_id(&self) -> bool {
-        matches!(self.part.row_group(), RowGroup::Segment(segment) if !segment.is_ordered_by_key())
-    }
-
-    /// The row ids of some rows.
-    pub fn row_ids(&self, rows: Range<usize>) -> esker_query::Result<Vec<u64>> {
-        let row_group = self.part.row_group();
-        rows.map(|row| row_group.row_id(row).map_err(|e| query_error(&e))).collect()
-    }
-}
-
 impl<'a> SnapshotSource<'a> {
-    pub fn new(snapshot: &'a TableSnapshot) -> Self {
-        Self {
-            snapshot,
-            parts: snapshot.parts().iter().map(|part| SourcePart::new(part)).collect(),
-        }
+    /// With the fields of the table; the row ids are no field.
+    pub(crate) fn new(snapshot: &'a TableSnapshot) -> Self {
+        let row_id_position = snapshot.schema().fields().len();
+        let part = |part: &'a Arc<SnapshotPart>| SourcePart {
+            part,
+            row_id_position,
+            row_ids: OnceLock::new(),
+            runs: runs(part),
+        };
+        let parts = snapshot.parts().iter().map(part).collect();
+        Self { snapshot, schema: Cow::Borrowed(snapshot.schema()), parts }
+    }
+
+    /// With the row id as the last field, by which a statement finds its rows again.
+    pub(crate) fn with_row_id(snapshot: &'a TableSnapshot) -> Self {
+        Self { schema: Cow::Owned(snapshot.schema().with_row_id()), ..Self::new(snapshot) }
     }
 }
 
 impl Source for SnapshotSource<'_> {
     fn schema(&self) -> &Schema {
-        self.snapshot.schema()
+        &self.schema
     }
 
     fn part_count(&self) -> usize {
@@ -102,18 +79,44 @@ impl Source for SnapshotSource<'_> {
         &self.parts[index]
     }
 
-    fn find_keys(&self, keys: &[Vec<ValueRef<'_>>]) -> esker_query::Result<Option<KeyRows>> {
-        find_keys(self.snapshot, keys)
+    fn find_keys(&self, keys: &[Vec<ValueRef<'_>>]) -> Result<Option<KeyRows>> {
+        let found = self.snapshot.rows_of_keys(keys).map_err(|e| query_error(&e))?;
+        Ok(found.map(|parts| KeyRows { parts }))
+    }
+
+    fn row_id_position(&self) -> Option<usize> {
+        Some(self.snapshot.schema().fields().len())
     }
 }
 
-/// Where the rows with some keys are.
-pub(crate) fn find_keys(
-    snapshot: &TableSnapshot,
-    keys: &[Vec<ValueRef<'_>>],
-) -> esker_query::Result<Option<KeyRows>> {
-    let found = snapshot.rows_of_keys(keys).map_err(|e| query_error(&e))?;
-    Ok(found.map(|parts| KeyRows { parts }))
+impl SourcePart<'_> {
+    /// The row ids of some rows. Those of a segment lie as a column.
+    fn row_ids(&self, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+        let row_group = self.part.row_group();
+        if let RowGroup::Segment(segment) = row_group {
+            return segment.row_id_column(rows).map_err(|e| query_error(&e));
+        }
+        let zones = self.row_ids.get_or_init(|| {
+            let zones = self.row_count().div_ceil(ZONE_ROWS);
+            std::iter::repeat_with(OnceLock::new).take(zones).collect()
+        });
+        let zone = rows.start / ZONE_ROWS;
+        let (first, len) = (zone * ZONE_ROWS, rows.len());
+        let missing = || esker_query::Error::new(esker_query::ErrorKind::Corrupt, "no row ids");
+        let cell = zones.get(zone).ok_or_else(missing)?;
+        let ids = match cell.get() {
+            Some(ids) => ids,
+            None => {
+                let ids = (first..self.row_count().min(first + ZONE_ROWS))
+                    .map(|row| row_group.row_id(row).map_err(|e| query_error(&e)))
+                    .collect::<Result<Vec<u64>>>()?;
+                cell.get_or_init(|| ids)
+            }
+        };
+        let ids = ids.get(rows.start - first..rows.end - first).ok_or_else(missing)?;
+        let (data_type, validity) = (DataType::U64, Validity::AllValid);
+        Ok(ColumnSlice { data_type, len, validity, data: Data::U64(ids) })
+    }
 }
 
 impl Fragment for SourcePart<'_> {
@@ -133,7 +136,10 @@ impl Fragment for SourcePart<'_> {
         self.part.rows_at_once()
     }
 
-    fn column(&self, position: usize, rows: Range<usize>) -> esker_query::Result<ColumnSlice<'_>> {
+    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+        if position == self.row_id_position {
+            return self.row_ids(rows);
+        }
         self.part.column(position, rows).map_err(|e| query_error(&e))
     }
 
@@ -154,122 +160,41 @@ impl Fragment for SourcePart<'_> {
         self.part.learn_lengths(position, rows, lengths);
     }
 
+    fn has_rising_row_ids(&self) -> bool {
+        matches!(self.part.row_group(), RowGroup::Segment(segment) if !segment.is_ordered_by_key())
+    }
+
     fn run_count(&self) -> usize {
         self.runs.len()
     }
 
-    fn run(&self, index: usize) -> Option<&dyn esker_query::IndexRun> {
-        self.runs.get(index).map(|run| run as &dyn esker_query::IndexRun)
-    }
-
-    fn gram_run_count(&self) -> usize {
-        self.gram_runs.len()
-    }
-
-    fn gram_run(&self, index: usize) -> Option<&dyn GramRun> {
-        self.gram_runs.get(index).map(|run| run as &dyn GramRun)
-    }
-
-    fn bitmap_run_count(&self) -> usize {
-        self.bitmap_runs.len()
-    }
-
-    fn bitmap_run(&self, index: usize) -> Option<&dyn BitmapRun> {
-        self.bitmap_runs.get(index).map(|run| run as &dyn BitmapRun)
+    fn run(&self, index: usize) -> Option<IndexRun<'_>> {
+        let run = self.runs.get(index)?;
+        Some(match run.run.index().kind {
+            IndexKind::Ordered => IndexRun::Sorted(run),
+            IndexKind::Trigram => IndexRun::Grams(run),
+            IndexKind::Bitmap => IndexRun::Bitmaps(run),
+        })
     }
 }
 
-/// The runs of grams of a part whose indexes the reader's schema has.
-fn gram_runs(part: &SnapshotPart) -> Vec<PartGrams<'_>> {
-    let schema = part.schema();
-    let RowGroup::Segment(segment) = part.row_group() else { return Vec::new() };
-    let of = |run: &Arc<IndexRun>| {
-        let index = run.index();
-        schema.indexes().iter().find(|known| known.id == index.id)?;
-        let only = index.fields.first().filter(|_| index.kind == IndexKind::Trigram)?;
-        let field = schema.fields().iter().position(|f| f.id == only.field)?;
-        Some(PartGrams { segment, run: Arc::clone(run), field })
-    };
-    segment.runs().iter().filter_map(of).collect()
-}
-
-impl GramRun for PartGrams<'_> {
-    fn name(&self) -> &str {
-        &self.run.index().name
-    }
-
-    fn field(&self) -> usize {
-        self.field
-    }
-
-    fn count(&self, gram: u32) -> esker_query::Result<usize> {
-        self.run.gram_count(gram).map_err(|e| query_error(&e))
-    }
-
-    fn rows(&self, gram: u32) -> esker_query::Result<Vec<u32>> {
-        let rows = self.run.gram_rows(gram, self.segment.row_count());
-        rows.map_err(|e| query_error(&e))
-    }
-}
-
-/// The runs of bitmaps of a part whose indexes the reader's schema has; one that cannot be read is
-/// as one that is not built.
-fn bitmap_runs(part: &SnapshotPart) -> Vec<PartBitmaps<'_>> {
-    let schema = part.schema();
-    let RowGroup::Segment(segment) = part.row_group() else { return Vec::new() };
-    let of = |run: &Arc<IndexRun>| {
-        let index = run.index();
-        schema.indexes().iter().find(|known| known.id == index.id)?;
-        let only = index.fields.first().filter(|_| index.kind == IndexKind::Bitmap)?;
-        let position = schema.fields().iter().position(|f| f.id == only.field)?;
-        let field = schema.fields().get(position)?;
-        // default: a run that cannot be read says so where it is read
-        let is_usable = run.is_readable_by(schema) && !run.has_too_many_values().unwrap_or(true);
-        is_usable.then(|| PartBitmaps { segment, run: Arc::clone(run), position, field })
-    };
-    segment.runs().iter().filter_map(of).collect()
-}
-
-impl BitmapRun for PartBitmaps<'_> {
-    fn name(&self) -> &str {
-        &self.run.index().name
-    }
-
-    fn field(&self) -> usize {
-        self.position
-    }
-
-    fn values(&self) -> esker_query::Result<ColumnSlice<'_>> {
-        self.run.values(self.field).map_err(|e| query_error(&e))
-    }
-
-    fn count(&self, value: usize) -> esker_query::Result<usize> {
-        self.run.value_count(value).map_err(|e| query_error(&e))
-    }
-
-    fn add_rows(&self, value: usize, bits: &mut [u64]) -> esker_query::Result<()> {
-        let added = self.run.add_rows_of_value(value, self.segment.row_count(), bits);
-        added.map_err(|e| query_error(&e))
-    }
-}
-
-/// The runs of a part whose indexes the reader's schema has.
+/// The runs of a part whose indexes the reader's schema has, sorted ones first.
 fn runs(part: &SnapshotPart) -> Vec<PartRun<'_>> {
     let schema = part.schema();
     let RowGroup::Segment(segment) = part.row_group() else { return Vec::new() };
     if schema.indexes().is_empty() {
         return Vec::new();
     }
-    let position = |field: FieldId| schema.fields().iter().position(|f| f.id == field);
-    let of = |run: &Arc<IndexRun>| {
+    let of = |run: &Arc<index_run::IndexRun>| {
         let index = run.index();
         schema.indexes().iter().find(|known| known.id == index.id)?;
-        if index.kind != IndexKind::Ordered || !run.is_readable_by(schema) {
+        // default: a run that cannot be read is as one that is not built
+        if !run.is_readable_by(schema) || run.is_left_out().unwrap_or(true) {
             return None;
         }
         let (mut fields, mut paths) = (Vec::new(), Vec::new());
         for f in &index.fields {
-            let field = position(f.field)?;
+            let field = schema.fields().iter().position(|field| field.id == f.field)?;
             let path = RunPath { field, steps: f.path.clone() };
             let path = Some(path).filter(|path| !path.steps.is_empty());
             fields.push((if path.is_some() { usize::MAX } else { field }, f.descending));
@@ -277,10 +202,20 @@ fn runs(part: &SnapshotPart) -> Vec<PartRun<'_>> {
         }
         Some(PartRun { part, segment, run: Arc::clone(run), fields, paths })
     };
-    segment.runs().iter().filter_map(of).collect()
+    let mut runs: Vec<_> = segment.runs().iter().filter_map(of).collect();
+    runs.sort_by_key(|run| run.run.index().kind);
+    runs
 }
 
-impl esker_query::IndexRun for PartRun<'_> {
+impl PartRun<'_> {
+    /// The position of the first field, which is the only one of an index without an order.
+    fn first_field(&self) -> usize {
+        // default: an index has a field
+        self.fields.first().map_or(usize::MAX, |(position, _)| *position)
+    }
+}
+
+impl SortedRun for PartRun<'_> {
     fn name(&self) -> &str {
         &self.run.index().name
     }
@@ -301,28 +236,66 @@ impl esker_query::IndexRun for PartRun<'_> {
         true
     }
 
-    fn find(
-        &self,
-        within: Range<usize>,
-        field: usize,
-        range: &KeyRange<'_>,
-    ) -> esker_query::Result<Entries> {
+    fn find(&self, within: Range<usize>, field: usize, range: &KeyRange<'_>) -> Result<Entries> {
         let schema = self.part.schema();
         let found = self.run.find(self.segment, schema, within, field, range);
         found.map(|range| Entries { range, exact: true }).map_err(|e| query_error(&e))
     }
 
-    fn rows(&self, entries: Range<usize>) -> esker_query::Result<Cow<'_, [u32]>> {
+    fn rows(&self, entries: Range<usize>) -> Result<Cow<'_, [u32]>> {
         self.run.rows(entries).map_err(|e| query_error(&e))
     }
 
-    fn count_visible(&self, entries: Range<usize>) -> esker_query::Result<usize> {
+    fn count_visible(&self, entries: Range<usize>) -> Result<usize> {
         if self.part.hides_rows() {
-            let rows = self.rows(entries)?;
+            let rows = SortedRun::rows(self, entries)?;
             return Ok(rows.iter().filter(|row| self.part.is_visible(**row as usize)).count());
         }
         let count = self.run.count_visible(self.segment, entries, self.part.at());
         count.map_err(|e| query_error(&e))
+    }
+}
+
+impl GramRun for PartRun<'_> {
+    fn name(&self) -> &str {
+        &self.run.index().name
+    }
+
+    fn field(&self) -> usize {
+        self.first_field()
+    }
+
+    fn count(&self, gram: u32) -> Result<usize> {
+        self.run.gram_count(gram).map_err(|e| query_error(&e))
+    }
+
+    fn rows(&self, gram: u32) -> Result<Vec<u32>> {
+        self.run.gram_rows(gram, self.segment.row_count()).map_err(|e| query_error(&e))
+    }
+}
+
+impl BitmapRun for PartRun<'_> {
+    fn name(&self) -> &str {
+        &self.run.index().name
+    }
+
+    fn field(&self) -> usize {
+        self.first_field()
+    }
+
+    fn values(&self) -> Result<ColumnSlice<'_>> {
+        let missing = || esker_query::Error::invalid("a bitmap index of a field that is gone");
+        let field = self.part.schema().fields().get(self.first_field()).ok_or_else(missing)?;
+        self.run.values(field).map_err(|e| query_error(&e))
+    }
+
+    fn count(&self, value: usize) -> Result<usize> {
+        self.run.value_count(value).map_err(|e| query_error(&e))
+    }
+
+    fn add_rows(&self, value: usize, bits: &mut [u64]) -> Result<()> {
+        let added = self.run.add_rows_of_value(value, self.segment.row_count(), bits);
+        added.map_err(|e| query_error(&e))
     }
 }
 

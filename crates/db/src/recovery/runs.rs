@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use esker_table::index_run::IndexRun;
 use esker_table::segment::run_file_id;
 use esker_table::segment::segment_file_name;
 
@@ -20,7 +21,7 @@ pub(super) fn attach(engine: &Engine) -> Result<()> {
                 let file = run_file_id(segment.id(), index.id);
                 if names.contains(&segment_file_name(file))
                     && let Some(run) =
-                        segment.open_run(&engine.segment_files, index, &engine.arena)?
+                        IndexRun::open(segment, &engine.segment_files, index, &engine.arena)?
                 {
                     segment.add_run(Arc::new(run));
                 }

@@ -10,10 +10,10 @@ use esker_query::{QueryResult, Resolved};
 
 use super::assignment::whole_fields;
 use super::returning::Shown;
-use super::row_ids::RowIdSource;
 use super::{Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions};
 use crate::commit::fit::fit_key;
 use crate::commit::row_sink::{RowSink, StagedRows};
+use crate::read::source::SnapshotSource;
 use crate::read::tables::OpenTables;
 use crate::{Database, Error, ErrorKind, Result, SnapshotTable, Table};
 
@@ -88,7 +88,7 @@ pub(crate) fn answer_with_row_ids(
     query: &Query,
     options: &esker_query::Options,
 ) -> Result<QueryResult> {
-    let source = RowIdSource::new(snapshot.rows_as_of());
+    let source = SnapshotSource::with_row_id(snapshot.rows_as_of());
     if query.is_plain() {
         return Ok(esker_query::execute(query, &source, options)?);
     }

@@ -17,13 +17,11 @@ mod matched;
 pub(crate) mod options;
 mod put_rows;
 mod returning;
-mod row_ids;
 pub(crate) mod update_many;
 mod within;
 
 pub(crate) use apply::{apply_to_matching, apply_within};
 pub(crate) use matched::answer_with_row_ids;
-pub(crate) use row_ids::RowIdSource;
 use std::sync::Arc;
 pub(crate) use within::{change_within, fill_within};
 

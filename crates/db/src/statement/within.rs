@@ -10,8 +10,9 @@ use esker_query::model::{Change, Expr, Function, Operator, Query};
 
 use super::matched::{Found, Wanted};
 use super::put_rows::{Occupant, PutSink, key_values};
-use super::{ChangeOptions, Changed, On, RowIdSource, StatementRun};
+use super::{ChangeOptions, Changed, On, StatementRun};
 use crate::commit::fit::{fit_key, fit_value};
+use crate::read::source::SnapshotSource;
 use crate::statement::conflict::Target;
 use crate::transaction::{Seen, TransactionRows};
 use crate::{Error, QueryOptions, Result, Transaction};
@@ -170,7 +171,7 @@ impl TransactionPuts<'_, '_, '_> {
         }
         let core = &table.current.core;
         let rows = table.transaction.with_changes(state, [core])?.table_core(core)?;
-        let source = RowIdSource::new(rows.rows_as_of());
+        let source = SnapshotSource::with_row_id(rows.rows_as_of());
         let found = esker_query::execute(&query, &source, self.options)?.to_rows();
         let key_of = |found: &Vec<Value>| {
             Found::of(found, schema.key_positions().len()).map(|found| found.key.to_vec())

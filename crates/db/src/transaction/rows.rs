@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use esker_format::key::primary_key;
 use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_table::{Found, Location};
 
-use super::spilled::{Spilled, bytes_of};
+use super::spilled::Spilled;
 use super::{State, Transaction};
 use crate::commit::fit::{fit_key, fit_row, refuse_long_values};
 use crate::commit::row_sink::RowSink;
@@ -418,7 +419,7 @@ impl<'t> TransactionTable<'t> {
 
     /// The bytes of a key, in the order of the keys.
     pub(super) fn bytes_of(&self, key: &[ValueRef<'_>]) -> Vec<u8> {
-        bytes_of(self.schema(), key)
+        primary_key(self.schema(), key.iter().copied())
     }
 }
 

@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_arena::{Category, Reservation};
-use esker_format::key::encode_key;
-use esker_format::{Batch, DataType, Schema, Value, ValueRef};
+use esker_format::key::primary_key;
+use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_table::segment::Segment;
 use esker_table::{KeyHasher, Table as TableCore};
 
@@ -83,21 +83,6 @@ struct OwnSegment {
 fn place_of(hasher: &KeyHasher, key: &[u8]) -> u32 {
     // default: 32 bits, which fit
     u32::try_from(hasher.hash_bytes(key) >> 32).unwrap_or_default()
-}
-
-/// The bytes of a key, in the order of the keys.
-pub(super) fn bytes_of(schema: &Schema, key: &[ValueRef<'_>]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    match schema.key_positions() {
-        // default: a key of a row id has one value
-        [] => encode_key(&mut bytes, DataType::U64, key.first().copied().unwrap_or_default()),
-        _ => {
-            for (field, value) in schema.key_fields().zip(key) {
-                encode_key(&mut bytes, field.data_type, *value);
-            }
-        }
-    }
-    bytes
 }
 
 impl Spilled {
@@ -415,7 +400,7 @@ impl OwnSegment {
     }
 
     fn key(&self, schema: &Schema, row: usize) -> Result<Vec<u8>> {
-        Ok(bytes_of(schema, &key_of(&self.segment, schema, row)?))
+        Ok(primary_key(schema, key_of(&self.segment, schema, row)?.into_iter()))
     }
 
     /// The rows that are left, as a segment.

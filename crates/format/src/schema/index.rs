@@ -27,7 +27,7 @@ pub const INDEX_FIELDS_MAX: usize = 16;
 pub const INDEX_IDS_MAX: u32 = (1 << 15) - 1;
 
 /// How an index finds rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IndexKind {
     /// The rows in the order of the fields.
     #[default]

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::access_path::indexable::members_of;
 use crate::limits::Limits;
 use crate::predicate::Predicate;
-use crate::source::Fragment;
+use crate::source::{Fragment, IndexRun};
 
 /// Rows of a part.
 #[derive(Clone)]
@@ -193,28 +193,30 @@ fn ways<'a>(
 ) -> Result<Vec<AccessPath<'a>>> {
     let tested = members_of(members);
     let mut ways = Vec::new();
-    for index in 0..part.run_count() {
-        let Some(run) = part.run(index) else { continue };
-        if let Some(Answered { lookup, exactly, .. }) = Lookup::find(run, &tested)? {
-            ways.push(AccessPath { candidates: Candidates::Lookup(lookup), exactly });
-        }
-    }
-    for run in (0..part.gram_run_count()).filter_map(|index| part.gram_run(index)) {
-        for member in members {
-            let Predicate::Test(test) = member else { continue };
-            if let Some(grams) = GramLookup::find(run, test)? {
-                let exactly = Vec::new();
-                ways.push(AccessPath { candidates: Candidates::Grams(grams), exactly });
+    let mut add = |candidates, exactly| ways.push(AccessPath { candidates, exactly });
+    for run in part.runs() {
+        match run {
+            IndexRun::Sorted(run) => {
+                if let Some(Answered { lookup, exactly, .. }) = Lookup::find(run, &tested)? {
+                    add(Candidates::Lookup(lookup), exactly);
+                }
             }
-        }
-    }
-    for run in (0..part.bitmap_run_count()).filter_map(|index| part.bitmap_run(index)) {
-        for (i, member) in members.iter().enumerate() {
-            if let Some(bitmaps) = BitmapLookup::find(run, member, part.row_count(), limits)? {
-                ways.push(AccessPath {
-                    candidates: Candidates::Bitmaps(bitmaps),
-                    exactly: vec![i],
-                });
+            IndexRun::Grams(run) => {
+                for member in members {
+                    let Predicate::Test(test) = member else { continue };
+                    if let Some(grams) = GramLookup::find(run, test)? {
+                        add(Candidates::Grams(grams), Vec::new());
+                    }
+                }
+            }
+            IndexRun::Bitmaps(run) => {
+                for (i, member) in members.iter().enumerate() {
+                    if let Some(bitmaps) =
+                        BitmapLookup::find(run, member, part.row_count(), limits)?
+                    {
+                        add(Candidates::Bitmaps(bitmaps), vec![i]);
+                    }
+                }
             }
         }
     }
@@ -226,7 +228,7 @@ fn ways<'a>(
         if let Some(found) = find_any(member, any, part, limits)? {
             let is_exact = found.residual == Predicate::Constant(true);
             let exactly = if is_exact { vec![i] } else { Vec::new() };
-            ways.push(AccessPath { candidates: found.candidates, exactly });
+            add(found.candidates, exactly);
         }
     }
     Ok(ways)

@@ -15,7 +15,7 @@ use super::ranges::{is_point, ranges_of};
 use crate::Result;
 use crate::access_path::indexable::{Member, members_of};
 use crate::predicate::Predicate;
-use crate::source::{Entries, IndexRun, KeyRange};
+use crate::source::{Entries, KeyRange, SortedRun};
 
 /// The most ranges of entries: past it, narrowing further would cost more than it saves.
 const RANGES_MAX: usize = 4_096;
@@ -23,7 +23,7 @@ const RANGES_MAX: usize = 4_096;
 /// Entries of a run: ranges that do not overlap, ascending.
 #[derive(Clone)]
 pub(crate) struct Lookup<'a> {
-    pub(crate) run: &'a dyn IndexRun,
+    pub(crate) run: &'a dyn SortedRun,
     pub(crate) ranges: Vec<Range<usize>>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Lookup<'a> {
     /// # Errors
     /// When the run cannot be read.
     pub(crate) fn answer(
-        run: &'a dyn IndexRun,
+        run: &'a dyn SortedRun,
         predicate: &Predicate,
     ) -> Result<Option<Answered<'a>>> {
         match predicate {
@@ -70,7 +70,7 @@ impl<'a> Lookup<'a> {
 
     /// What a run answers of tests that all have to be met; `None` when that is nothing.
     pub(super) fn find(
-        run: &'a dyn IndexRun,
+        run: &'a dyn SortedRun,
         members: &[Member<'_>],
     ) -> Result<Option<Answered<'a>>> {
         let mut ranges: Vec<_> = std::iter::once(0..run.len()).collect();
@@ -107,7 +107,7 @@ impl<'a> Lookup<'a> {
 
 /// The entries within ranges that lie in wanted ranges of a field, and whether those alone.
 fn narrowed(
-    run: &dyn IndexRun,
+    run: &dyn SortedRun,
     field: usize,
     within: &[Range<usize>],
     wanted: &[KeyRange<'_>],

@@ -124,8 +124,7 @@ fn find<'a>(
     part: &'a dyn Fragment,
     options: &Options,
 ) -> Result<Option<Found<'a>>> {
-    let runs = part.run_count() + part.gram_run_count() + part.bitmap_run_count();
-    if runs == 0 || options.indexes == IndexUse::Never {
+    if part.run_count() == 0 || options.indexes == IndexUse::Never {
         return Ok(None);
     }
     candidates::find(predicate, part, options.limits())

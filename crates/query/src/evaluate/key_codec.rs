@@ -4,6 +4,7 @@
 //! one NaN), 1 byte for bools, a 4-byte length and the bytes for what is stored as bytes. NULLs are
 //! equal to each other.
 
+use esker_format::key::one_spelling;
 use esker_format::{Column, DataType, ValueRef, Values};
 
 use crate::evaluate::{Lanes, Vector};
@@ -30,8 +31,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, vector: &Vector<'_>, i: usize) {
             out.extend_from_slice(&v.to_le_bytes());
         }
         Lanes::Floats(v) => {
-            let v = v.get(i).copied().unwrap_or_default();
-            let v = if v.is_nan() { f64::NAN } else { v + 0.0 };
+            let v = one_spelling(v.get(i).copied().unwrap_or_default());
             out.extend_from_slice(&v.to_bits().to_le_bytes());
         }
         Lanes::Bools(v) => out.push(u8::from(v.get(i).copied().unwrap_or_default())),

@@ -73,7 +73,7 @@ pub(crate) struct Context<'a, 'o> {
 /// What is wanted of a query.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    IndexRun,
+    Execute,
     /// To be run and shown.
     Analyze,
     Look,
@@ -157,7 +157,7 @@ impl<'a> Resolved<'a> {
     /// As [`super::execute`], and `InvalidQuery` for a name that is unknown or may mean several
     /// fields, and for a subquery that has no place where it stands.
     pub fn run(query: &Query, tables: &'a dyn Tables, options: &Options) -> Result<Self> {
-        Self::new(query, tables, None, options, Purpose::IndexRun)
+        Self::new(query, tables, None, options, Purpose::Execute)
     }
 
     /// The same, to be shown by [`Resolved::explain`]: how subqueries are answered is noted.
@@ -178,7 +178,7 @@ impl<'a> Resolved<'a> {
         tables: &'a dyn Tables,
         options: &Options,
     ) -> Result<Self> {
-        Self::new(query, tables, Some(first), options, Purpose::IndexRun)
+        Self::new(query, tables, Some(first), options, Purpose::Execute)
     }
 
     /// Checks a query without reading a row: enough to tell its columns and its plan.
@@ -203,7 +203,7 @@ impl<'a> Resolved<'a> {
             Self::new(query, tables, first, options, Purpose::Look)?.columns()?;
         }
         let options = options.with_memory_left();
-        let told = (purpose != Purpose::IndexRun).then(RefCell::default);
+        let told = (purpose != Purpose::Execute).then(RefCell::default);
         let (options, depth) = (&options, Cell::new(0));
         let context = Context { tables, options, runs, told, depth };
         let (query, source, input) = context.resolve(query, first)?;

@@ -143,7 +143,7 @@ impl Fragment for MemoryPart {
         self.runs.len()
     }
 
-    fn run(&self, index: usize) -> Option<&dyn IndexRun> {
-        self.runs.get(index).map(|run| run as &dyn IndexRun)
+    fn run(&self, index: usize) -> Option<IndexRun<'_>> {
+        self.runs.get(index).map(|run| IndexRun::Sorted(run))
     }
 }

@@ -8,7 +8,7 @@ use esker_format::order_key::key;
 use esker_format::{Batch, Value, ValueRef};
 
 use super::Layout;
-use esker_query::{Entries, IndexRun, KeyRange, Result};
+use esker_query::{Entries, KeyRange, Result, SortedRun};
 
 /// How a run of a part is laid out.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl MemoryRun {
     }
 }
 
-impl IndexRun for MemoryRun {
+impl SortedRun for MemoryRun {
     fn name(&self) -> &str {
         &self.layout.name
     }

@@ -15,15 +15,16 @@
 //! run of one row with count 0, which says so, and is scanned.
 
 use esker_format::postings::{Postings, add_to, decode};
-use esker_format::schema::Index;
 use esker_format::{
-    Column, ColumnSlice, Data, DataType, Field, FieldId, KeyTable, Schema, TableId, ValueRef,
+    Column, ColumnSlice, Data, DataType, Field, FieldId, KeyTable, Schema, ValueRef,
 };
 use esker_log::sabotage::planted;
 
-use super::build::{indexed_field, no_field, write_list};
 use super::row_number::{number, row_limit};
-use super::{IndexRun, RunSource};
+use super::run::IndexRun;
+use super::run_format::{NewRun, RunFormat, RunSource};
+use super::run_writer::write_columns;
+use super::sorted::has_fields_of;
 use crate::segment::Segment;
 use crate::segment::sink::SegmentSink;
 use crate::{Error, Result};
@@ -126,44 +127,78 @@ impl Numbers {
     }
 }
 
-/// Writes the run of a bitmap index.
-pub(super) fn write(
-    place: (u128, TableId, u64),
-    schema: &Schema,
-    index: &Index,
-    source: &dyn RunSource,
-    sink: &mut dyn SegmentSink,
-) -> Result<IndexRun> {
-    let [part, ..] = index.fields.as_slice() else { return Err(no_field(index)) };
-    let indexed = indexed_field(schema, index, part)?;
-    let column = source.column(indexed)?;
-    let mut values = Column::empty(indexed.data_type);
-    let (mut counts, mut rows) = (Column::empty(COUNT.1), Column::empty(ROWS.1));
-    // default: too many values have none, and the run says so
-    let gathered = Gathered::of(&column).map_or_else(Vec::new, |gathered| gathered.values);
-    for (first, postings) in &gathered {
-        values.push(column.value(*first))?;
-        counts.push(ValueRef::Uint(postings.count().into()))?;
-        rows.push(ValueRef::Bytes(&postings.encode()))?;
+/// [`IndexKind::Bitmap`](esker_format::schema::IndexKind::Bitmap).
+pub(super) struct Bitmaps;
+
+impl RunFormat for Bitmaps {
+    fn write(
+        &self,
+        new: NewRun<'_>,
+        source: &dyn RunSource,
+        sink: &mut dyn SegmentSink,
+    ) -> Result<Segment> {
+        let NewRun { index, .. } = new;
+        let [part, ..] = index.fields.as_slice() else { return Err(new.no_field()) };
+        let indexed = new.indexed_field(part)?;
+        let column = source.column(indexed)?;
+        let mut values = Column::empty(indexed.data_type);
+        let (mut counts, mut rows) = (Column::empty(COUNT.1), Column::empty(ROWS.1));
+        // default: too many values have none, and the run says so
+        let gathered = Gathered::of(&column).map_or_else(Vec::new, |gathered| gathered.values);
+        for (first, postings) in &gathered {
+            values.push(column.value(*first))?;
+            counts.push(ValueRef::Uint(postings.count().into()))?;
+            rows.push(ValueRef::Bytes(&postings.encode()))?;
+        }
+        if gathered.is_empty() {
+            values.push_null();
+            counts.push(ValueRef::Uint(0))?;
+            rows.push(ValueRef::Bytes(&Postings::default().encode()))?;
+        }
+        let columns = [(indexed.id, values), (COUNT.0, counts), (ROWS.0, rows)];
+        write_columns(new, &columns, sink)
     }
-    if gathered.is_empty() {
-        values.push_null();
-        counts.push(ValueRef::Uint(0))?;
-        rows.push(ValueRef::Bytes(&Postings::default().encode()))?;
+
+    fn is_readable_by(&self, run: &IndexRun, schema: &Schema) -> bool {
+        has_fields_of(run, schema)
     }
-    let columns = [(indexed.id, values), (COUNT.0, counts), (ROWS.0, rows)];
-    write_list(place, schema, index, &columns, source.row_count(), sink)
+
+    fn is_left_out(&self, run: &IndexRun) -> Result<bool> {
+        Ok(run.value_count(0)? == 0)
+    }
+
+    fn verify(&self, run: &IndexRun, owner: &Segment, schema: &Schema) -> Result<()> {
+        let indexed = run.index.fields.first().and_then(|part| schema.field_of(part.field));
+        let Some(indexed) = indexed else { return Ok(()) };
+        let wrong = |what: &str| {
+            let (name, segment) = (&run.index.name, owner.id());
+            Error::corrupt(format!("index {name:?}, segment {segment}: {what}"))
+        };
+        let column = RunSource::column(owner, indexed)?;
+        let Some(Gathered { values }) = Gathered::of(&column).filter(|_| column.len > 0) else {
+            let is_told = self.is_left_out(run)?;
+            return if is_told { Ok(()) } else { Err(wrong("too many values")) };
+        };
+        let found = run.values(indexed)?;
+        if found.len != values.len() {
+            return Err(wrong(&format!("{} values, expected {}", found.len, values.len())));
+        }
+        let most = row_limit(owner.row_count());
+        let rows_field = field(ROWS);
+        for (at, (first, postings)) in values.iter().enumerate() {
+            let rows = run.entries.column(&rows_field, at..at + 1)?;
+            let is_right = column.value(*first).compare(found.value(at)).is_eq()
+                && run.value_count(at)? == postings.count() as usize
+                && decode(rows.bytes(0), most)? == decode(&postings.encode(), most)?;
+            if !is_right {
+                return Err(wrong(&format!("wrong rows of value {at}")));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl IndexRun {
-    /// True for a bitmap index of a segment in which the field has too many values.
-    ///
-    /// # Errors
-    /// `Corrupt` when a block does not fit its checksum; the same below.
-    pub fn has_too_many_values(&self) -> Result<bool> {
-        Ok(self.value_count(0)? == 0)
-    }
-
     /// The values of a bitmap index, each once, as a reader's field has them; NULL comes last,
     /// where some row is NULL.
     ///
@@ -195,37 +230,5 @@ impl IndexRun {
         let column = self.entries.column(&field, value..value + 1)?;
         let added = add_to(column.bytes(0), row_limit(rows), bits);
         Ok(added.map_err(|e| e.at(format_args!("index {:?}", self.index.name)))?)
-    }
-
-    /// Compares with the segment: whether each value has the rows that it should have.
-    pub(super) fn verify_bitmaps(&self, owner: &Segment, schema: &Schema) -> Result<()> {
-        self.entries.verify_all()?;
-        let indexed = self.index.fields.first().and_then(|part| schema.field_of(part.field));
-        let Some(indexed) = indexed else { return Ok(()) };
-        let wrong = |what: &str| {
-            let (name, segment) = (&self.index.name, owner.id());
-            Error::corrupt(format!("index {name:?}, segment {segment}: {what}"))
-        };
-        let column = RunSource::column(owner, indexed)?;
-        let Some(Gathered { values }) = Gathered::of(&column).filter(|_| column.len > 0) else {
-            let is_told = self.has_too_many_values()?;
-            return if is_told { Ok(()) } else { Err(wrong("too many values")) };
-        };
-        let found = self.values(indexed)?;
-        if found.len != values.len() {
-            return Err(wrong(&format!("{} values, expected {}", found.len, values.len())));
-        }
-        let most = row_limit(owner.row_count());
-        let rows_field = field(ROWS);
-        for (at, (first, postings)) in values.iter().enumerate() {
-            let rows = self.entries.column(&rows_field, at..at + 1)?;
-            let is_right = column.value(*first).compare(found.value(at)).is_eq()
-                && self.value_count(at)? == postings.count() as usize
-                && decode(rows.bytes(0), most)? == decode(&postings.encode(), most)?;
-            if !is_right {
-                return Err(wrong(&format!("wrong rows of value {at}")));
-            }
-        }
-        Ok(())
     }
 }

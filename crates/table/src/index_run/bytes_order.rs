@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use esker_format::ColumnSlice;
+use esker_format::key::first_word;
 
 const CHUNK_BYTES: usize = 8;
 
@@ -81,14 +82,7 @@ fn push_equal(work: &mut Vec<Equal>, items: &[(u64, u32)], first: usize, depth: 
 fn chunk(bytes: &[u8], depth: usize) -> u64 {
     // default: where a string has ended there are zeros
     let rest = bytes.get(depth..).unwrap_or_default();
-    match rest.first_chunk() {
-        Some(eight) => u64::from_le_bytes(*eight).swap_bytes(),
-        None => {
-            let mut eight = [0; CHUNK_BYTES];
-            eight.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-            u64::from_le_bytes(eight).swap_bytes()
-        }
-    }
+    first_word(rest)
 }
 
 #[cfg(test)]

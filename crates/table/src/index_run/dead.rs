@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::IndexRun;
+use super::run::IndexRun;
 use crate::segment::Segment;
+use crate::visibility::is_deleted_at;
 use crate::{Error, Result};
 
 /// Ranges of at most one entry in this many are counted row by row instead.
@@ -50,6 +51,6 @@ impl DeadEntries {
         let Some(commits) = self.commits.get(start..end) else {
             return Err(Error::corrupt(format!("no commits of dead entries {start}..{end}")));
         };
-        Ok(commits.iter().filter(|commit| **commit <= at).count())
+        Ok(commits.iter().filter(|commit| is_deleted_at(**commit, at)).count())
     }
 }

@@ -14,12 +14,12 @@
 
 use esker_format::grams::for_each_of_bytes;
 use esker_format::postings::{Postings, decode};
-use esker_format::schema::Index;
-use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId, ValueRef};
+use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, ValueRef};
 
-use super::build::{indexed_field, write_list};
 use super::row_number::{number, row_limit};
-use super::{IndexRun, RunSource};
+use super::run::IndexRun;
+use super::run_format::{NewRun, RunFormat, RunSource};
+use super::run_writer::write_columns;
 use crate::segment::Segment;
 use crate::segment::sink::SegmentSink;
 use crate::{Error, Result};
@@ -73,29 +73,59 @@ impl Gathered {
     }
 }
 
-/// Writes the run of a trigram index.
-pub(super) fn write(
-    place: (u128, TableId, u64),
-    schema: &Schema,
-    index: &Index,
-    source: &dyn RunSource,
-    sink: &mut dyn SegmentSink,
-) -> Result<IndexRun> {
-    let mut columns = [GRAM, COUNT, ROWS].map(|(_, data_type)| Column::empty(data_type));
-    let mut add = |gram: u32, postings: &Postings| {
-        let rows = postings.encode();
-        let count = postings.count();
-        let values =
-            [ValueRef::Uint(gram.into()), ValueRef::Uint(count.into()), ValueRef::Bytes(&rows)];
-        columns.iter_mut().zip(values).try_for_each(|(column, value)| column.push(value))
-    };
-    for part in &index.fields {
-        let gathered = Gathered::of(&source.column(indexed_field(schema, index, part)?)?);
-        gathered.iter().try_for_each(|(gram, postings)| add(gram, postings))?;
+/// [`IndexKind::Trigram`](esker_format::schema::IndexKind::Trigram).
+pub(super) struct Grams;
+
+impl RunFormat for Grams {
+    fn write(
+        &self,
+        new: NewRun<'_>,
+        source: &dyn RunSource,
+        sink: &mut dyn SegmentSink,
+    ) -> Result<Segment> {
+        let NewRun { index, .. } = new;
+        let mut columns = [GRAM, COUNT, ROWS].map(|(_, data_type)| Column::empty(data_type));
+        let mut add = |gram: u32, postings: &Postings| {
+            let rows = postings.encode();
+            let count = postings.count();
+            let values =
+                [ValueRef::Uint(gram.into()), ValueRef::Uint(count.into()), ValueRef::Bytes(&rows)];
+            columns.iter_mut().zip(values).try_for_each(|(column, value)| column.push(value))
+        };
+        for part in &index.fields {
+            let gathered = Gathered::of(&source.column(new.indexed_field(part)?)?);
+            gathered.iter().try_for_each(|(gram, postings)| add(gram, postings))?;
+        }
+        add(END, &Postings::default())?;
+        let columns: Vec<_> =
+            [GRAM, COUNT, ROWS].into_iter().map(|(id, _)| id).zip(columns).collect();
+        write_columns(new, &columns, sink)
     }
-    add(END, &Postings::default())?;
-    let columns: Vec<_> = [GRAM, COUNT, ROWS].into_iter().map(|(id, _)| id).zip(columns).collect();
-    write_list(place, schema, index, &columns, source.row_count(), sink)
+
+    fn is_readable_by(&self, run: &IndexRun, schema: &Schema) -> bool {
+        run.index.fields.iter().all(|part| schema.field_of(part.field).is_some())
+    }
+
+    fn verify(&self, run: &IndexRun, owner: &Segment, schema: &Schema) -> Result<()> {
+        let texts = run.index.fields.first().and_then(|part| schema.field_of(part.field));
+        let Some(texts) = texts else { return Ok(()) };
+        let gathered = Gathered::of(&RunSource::column(owner, texts)?);
+        let wrong = |gram: u32| {
+            let (name, segment) = (&run.index.name, owner.id());
+            let message = format!("index {name:?}, segment {segment}: wrong rows of gram {gram}");
+            Error::corrupt(message)
+        };
+        let mut count = 0;
+        for (gram, postings) in gathered.iter() {
+            count += 1;
+            let (rows, most) = (run.gram_rows(gram, owner.row_count())?, owner.row_count());
+            let expected = decode(&postings.encode(), row_limit(most))?;
+            if rows != expected || run.gram_count(gram)? != rows.len() {
+                return Err(wrong(gram));
+            }
+        }
+        if count + 1 == run.entries.row_count() { Ok(()) } else { Err(wrong(END)) }
+    }
 }
 
 impl IndexRun {
@@ -133,28 +163,5 @@ impl IndexRun {
         let column = self.entries.column(&field, at..at + 1)?;
         let found = decode(column.bytes(0), row_limit(rows));
         Ok(found.map_err(|e| e.at(format_args!("index {:?}", self.index.name)))?)
-    }
-
-    /// Compares with the segment: whether each gram has the rows that it should have.
-    pub(super) fn verify_grams(&self, owner: &Segment, schema: &Schema) -> Result<()> {
-        self.entries.verify_all()?;
-        let texts = self.index.fields.first().and_then(|part| schema.field_of(part.field));
-        let Some(texts) = texts else { return Ok(()) };
-        let gathered = Gathered::of(&RunSource::column(owner, texts)?);
-        let wrong = |gram: u32| {
-            let (name, segment) = (&self.index.name, owner.id());
-            let message = format!("index {name:?}, segment {segment}: wrong rows of gram {gram}");
-            Error::corrupt(message)
-        };
-        let mut count = 0;
-        for (gram, postings) in gathered.iter() {
-            count += 1;
-            let (rows, most) = (self.gram_rows(gram, owner.row_count())?, owner.row_count());
-            let expected = decode(&postings.encode(), row_limit(most))?;
-            if rows != expected || self.gram_count(gram)? != rows.len() {
-                return Err(wrong(gram));
-            }
-        }
-        if count + 1 == self.entries.row_count() { Ok(()) } else { Err(wrong(END)) }
     }
 }

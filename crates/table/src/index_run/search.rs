@@ -9,7 +9,7 @@ use esker_format::segment::ZONE_ROWS;
 use esker_format::{Field, ValueRef};
 use esker_log::sabotage::planted;
 
-use super::{IndexRun, KEY_BYTES_MAX, document_text};
+use super::run::{IndexRun, KEY_BYTES_MAX, document_text};
 use crate::segment::Segment;
 use crate::{Error, Result};
 

@@ -10,7 +10,7 @@ use esker_format::{Batch, DataType, Decimal, Schema, TableId, Value, ValueRef};
 use esker_vfs::Mapping;
 use proptest::prelude::*;
 
-use super::{IndexRun, write_run};
+use super::{IndexRun, NewRun, write_run};
 use crate::segment::sink::SegmentSink;
 use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter, SinkTarget};
 use crate::value_file::StoredValue;
@@ -121,7 +121,8 @@ fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, IndexRun, S
     let entry = SegmentEntry { id: 7, rows: count, file_bytes, holds_through: 0 };
     let segment = sink.finish(entry, target).unwrap();
     let index = &schema.indexes()[0];
-    let run = write_run((1, table, 7), &schema, index, &segment, &mut sink).unwrap();
+    let new = NewRun { database: 1, table, segment: 7, schema: &schema, index };
+    let run = write_run(new, &segment, &mut sink).unwrap();
     (segment, run, schema)
 }
 
@@ -244,7 +245,9 @@ fn an_index_of_a_field_that_the_schema_lacks_is_an_error() {
     for kind in [IndexKind::Ordered, IndexKind::Trigram, IndexKind::Bitmap] {
         let mut index = Index { kind, ..schema.indexes()[0].clone() };
         index.fields.reverse();
-        let run = write_run((1, TableId(1), 7), &other, &index, &segment, &mut sink);
+        let (table, schema) = (TableId(1), &other);
+        let new = NewRun { database: 1, table, segment: 7, schema, index: &index };
+        let run = write_run(new, &segment, &mut sink);
         let error = run.map(drop).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::Corrupt);
         assert!(error.to_string().contains("a field that the schema lacks"), "{error}");

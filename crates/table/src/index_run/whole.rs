@@ -17,7 +17,7 @@ use esker_format::order_key::{Key, key};
 use esker_format::segment::ZONE_ROWS;
 use esker_format::{Codes, Data, DataType, Field, ValueRef};
 
-use super::IndexRun;
+use super::run::IndexRun;
 use crate::Result;
 
 /// Entries looked at together at the end of a range.

@@ -29,6 +29,7 @@ use std::cmp::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use esker_format::Schema;
+use esker_format::key::first_word;
 
 use crate::live_version::LiveVersion;
 use crate::segment::Segment;
@@ -85,7 +86,7 @@ fn sorted(row_group: &RowGroup, form: &KeyForm, rows: std::ops::Range<usize>) ->
         form.read(row_group, row, &mut key)?;
         let number = u32::try_from(row);
         let beyond = |_| Error::corrupt(format!("row group {}: no row {row}", row_group.id()));
-        pairs.push((first_bytes(&key), number.map_err(beyond)?));
+        pairs.push((first_word(&key), number.map_err(beyond)?));
     }
     pairs.sort_unstable();
     let mut other = Vec::new();
@@ -115,7 +116,7 @@ pub(crate) fn sorted_by_key(
     let mut keyed = Vec::with_capacity(versions.len());
     for version in versions {
         form.read(version.row_group_in(row_groups)?, version.row as usize, &mut key)?;
-        keyed.push((first_bytes(&key), version));
+        keyed.push((first_word(&key), version));
     }
     // Stable: segments are sorted already, which this sort makes use of.
     keyed.sort_by_key(|(first, _)| *first);
@@ -194,14 +195,4 @@ fn compare(
     form.read(row_group, a as usize, a_key)?;
     form.read(row_group, b as usize, b_key)?;
     Ok(a_key.cmp(&b_key).then(a.cmp(&b)))
-}
-
-/// The first eight bytes of a key as a number that sorts as they do.
-#[must_use]
-pub fn first_bytes(key: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    for (to, from) in bytes.iter_mut().zip(key) {
-        *to = *from;
-    }
-    u64::from_le_bytes(bytes).swap_bytes()
 }

@@ -14,10 +14,11 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use esker_format::Field;
+use esker_format::key::first_word;
 use esker_format::segment::ZONE_ROWS;
 
+use super::KeyForm;
 use super::sorted_rows::{Heads, SegmentSamples, SortedRun};
-use super::{KeyForm, first_bytes};
 use crate::segment::Segment;
 use crate::view::RowGroup;
 use crate::{Error, Result};
@@ -40,7 +41,7 @@ impl Heads {
     #[must_use]
     fn push(&mut self, key: &[u8]) -> bool {
         let Some(rest) = key.strip_prefix(self.prefix.as_slice()) else { return false };
-        self.heads.push(first_bytes(rest));
+        self.heads.push(first_word(rest));
         true
     }
 
@@ -48,7 +49,7 @@ impl Heads {
     fn near(&self, key: &[u8]) -> Range<usize> {
         match key.strip_prefix(self.prefix.as_slice()) {
             Some(rest) => {
-                let head = first_bytes(rest);
+                let head = first_word(rest);
                 let start = self.heads.partition_point(|other| *other < head);
                 start..self.heads.partition_point(|other| *other <= head)
             }

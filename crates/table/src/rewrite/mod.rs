@@ -40,6 +40,7 @@ pub use crate::segment::sink::SegmentSink;
 use crate::segment::{CreateStamp, Segment, SegmentSpec, SegmentWriter};
 use crate::table::{Table, UniqueKeys};
 use crate::view::{Forwarding, RowGroup, View};
+use crate::visibility::is_deleted_at;
 use crate::{Error, ErrorKind, Result};
 use gathering::Gathering;
 use lineage::Lineage;
@@ -150,7 +151,7 @@ impl RewritePlan {
                 }
                 // A version that a snapshot does not know leads it to the one before.
                 if let Some(field) = expiry
-                    && (row_group.created(row) <= oldest || planted("purge_cuts_chains"))
+                    && (row_group.is_created_at(row, oldest) || planted("purge_cuts_chains"))
                     && row_group.has_expired(row, field, expired_us)?
                 {
                     continue;
@@ -267,7 +268,7 @@ impl RewritePlan {
         let mut any = false;
         for (i, kept) in rows.iter().enumerate() {
             let deleted = self.row_group(kept)?.deleted(kept.row as usize);
-            if deleted != 0 && deleted <= self.through {
+            if is_deleted_at(deleted, self.through) {
                 any = true;
                 if let Some(word) = bits.get_mut(i / 64) {
                     *word |= 1 << (i % 64);
@@ -406,7 +407,7 @@ impl Rewritten {
         let mut dropped = 0u64;
         for (row_group, targets) in self.plan.inputs.iter().zip(&self.forwardings) {
             let is_dropped =
-                |(row, target): &(usize, &u64)| **target == 0 && row_group.deleted(*row) == 0;
+                |(row, target): &(usize, &u64)| **target == 0 && row_group.is_alive(*row);
             dropped += targets.iter().enumerate().filter(is_dropped).count() as u64;
         }
         dropped.cast_signed()
@@ -604,12 +605,5 @@ fn moves_of(
 /// # Errors
 /// `Corrupt` when a block does not fit its checksum.
 pub fn key_hash(table: &Table, schema: &Schema, row_group: &RowGroup, row: usize) -> Result<u64> {
-    if schema.key_positions().is_empty() {
-        return Ok(table.hasher().hash_row_id(row_group.row_id(row)?));
-    }
-    let mut key = Vec::with_capacity(schema.key_positions().len());
-    for field in schema.key_fields() {
-        key.push(row_group.value(field, row)?);
-    }
-    Ok(table.hasher().hash_key(key))
+    Ok(table.hash_of(&row_group.key(row, schema)?))
 }

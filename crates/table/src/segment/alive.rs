@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::Segment;
 use super::delete_bitmap::WORD_ROWS;
+use crate::visibility::is_deleted_at;
 
 impl Segment {
     /// Which of some rows, all of them created by commit `at`, had not died by then: `None` when
@@ -15,8 +16,7 @@ impl Segment {
             while dead != 0 {
                 let row = first + dead.trailing_zeros() as usize;
                 dead &= dead - 1;
-                let commit = if row < rows.end { self.deleted(row) } else { 0 };
-                if commit == 0 || commit > at {
+                if row >= rows.end || !is_deleted_at(self.deleted(row), at) {
                     continue;
                 }
                 let words = words.get_or_insert_with(|| all(rows.len()));

@@ -34,5 +34,6 @@ pub use file_name::{
 
 pub use files::SegmentFiles;
 pub(crate) use prefetch::COLUMNS_MAX;
+pub(crate) use reader::ANY_ROWS;
 pub use reader::{CreateStamp, Segment};
 pub use writer::{FinishedSegment, SegmentSpec, SegmentWriter, SinkTarget};

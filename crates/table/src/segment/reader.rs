@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use esker_arena::{Arena, Category, SparseWords};
 use esker_format::checksum::checksum;
 use esker_format::edit::SegmentEntry;
-use esker_format::schema::{Index, IndexId, IndexKind};
+use esker_format::schema::IndexId;
 use esker_format::segment::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, TRAILER_BYTES, Trailer, ZONE_ROWS,
 };
@@ -30,12 +30,11 @@ use crate::key_order::SortedRows;
 use crate::known_expiry::KnownExpiry;
 use crate::location::{Location, row_word};
 use crate::segment::cell_map::CellMap;
-use crate::segment::run_file_id;
 use crate::value_file::ValueFile;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// Who opens a segment does not know how many rows it has.
-const ANY_ROWS: u32 = u32::MAX;
+pub(crate) const ANY_ROWS: u32 = u32::MAX;
 
 /// When the rows of a segment were created, while some snapshot may be older than that.
 pub enum CreateStamp {
@@ -290,12 +289,12 @@ impl Segment {
     #[must_use]
     #[inline]
     pub fn is_created_at(&self, row: usize, at: u64) -> bool {
-        if self.created_through.load(Ordering::Acquire) <= at {
-            return true;
+        let mut newest = self.created_through.load(Ordering::Acquire);
+        if newest == u64::MAX {
+            // Once it is known, no reader looks at all runs again.
+            newest = self.newest_commit();
+            self.created_through.fetch_min(newest, Ordering::AcqRel);
         }
-        // Once it is known, no reader looks at the runs again.
-        let newest = self.newest_commit();
-        self.created_through.fetch_min(newest, Ordering::AcqRel);
         newest <= at || self.created(row) <= at
     }
 
@@ -412,32 +411,6 @@ impl Segment {
         if !gone.is_empty() {
             gone.iter().for_each(|run| run.entries().mark_for_deletion());
             self.runs.store(Arc::new(kept));
-        }
-    }
-
-    /// Opens the run of an index that an earlier opening has built; `None` when there is none that
-    /// is whole, since it can be built again.
-    ///
-    /// # Errors
-    /// What the machine says.
-    pub fn open_run(
-        &self,
-        files: &Arc<SegmentFiles>,
-        index: &Index,
-        arena: &Arc<Arena>,
-    ) -> Result<Option<IndexRun>> {
-        let id = run_file_id(self.id, index.id);
-        let Some(file_bytes) = files.length(id)? else { return Ok(None) };
-        let rows = match index.kind {
-            IndexKind::Ordered => self.footer.rows,
-            IndexKind::Trigram | IndexKind::Bitmap => ANY_ROWS,
-        };
-        let entry = SegmentEntry { id, rows, file_bytes, holds_through: 0 };
-        let run = Self::open(files, &entry, arena);
-        match run.and_then(|entries| IndexRun::new(index.clone(), entries, self.row_count())) {
-            Ok(run) => Ok(Some(run)),
-            Err(e) if e.kind() == ErrorKind::Corrupt => Ok(None),
-            Err(e) => Err(e),
         }
     }
 

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
 use esker_arena::{Arena, Category, PartitionedHash};
-use esker_format::{PrimaryKey, Schema, TableId};
+use esker_format::{PrimaryKey, Schema, TableId, ValueRef};
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 
 use crate::hash::KeyHasher;
@@ -237,5 +237,14 @@ impl Table {
     #[must_use]
     pub fn has_generated_key(&self) -> bool {
         *self.view.load().schema.primary_key() == PrimaryKey::Generated
+    }
+
+    /// The hash of a key: of its values in the order of the key fields, or of a row id.
+    #[must_use]
+    pub fn hash_of(&self, key: &[ValueRef<'_>]) -> u64 {
+        match (self.has_generated_key(), key) {
+            (true, [ValueRef::Uint(id)]) => self.hasher.hash_row_id(*id),
+            _ => self.hasher.hash_key(key.iter().copied()),
+        }
     }
 }

@@ -9,7 +9,9 @@ use esker_format::{Field, Moment, Schema, Value, ValueRef};
 use super::Table;
 use crate::Result;
 use crate::location::Location;
+use crate::lookup::generated_key;
 use crate::view::{Resolved, RowGroup, View};
+use crate::visibility::Visibility;
 use crate::{Error, ErrorKind};
 
 /// A visible row.
@@ -177,7 +179,7 @@ impl Table {
         key: &[ValueRef<'_>],
         at: u64,
     ) -> Result<EntryOutcome<'v>> {
-        match row_id_of(key).filter(|_| view.schema.key_positions().is_empty()) {
+        match generated_key(&view.schema, key) {
             Some(row_id) => self.find_row_id_in(view, row_id, at),
             None => self.find_key_in(view, key, at),
         }
@@ -210,21 +212,9 @@ impl Table {
             return Ok(walk);
         }
         for row_group in &view.row_groups {
-            match row_group {
-                RowGroup::Group(group) => {
-                    if let Some(row) =
-                        group.fresh_row(row_id).filter(|r| row_group.is_visible(*r, at))
-                    {
-                        return Ok(EntryOutcome::Found(row_group, row));
-                    }
-                }
-                RowGroup::Segment(segment) => {
-                    for row in segment.rows_with_id(row_id)? {
-                        if row_group.is_visible(row, at) {
-                            return Ok(EntryOutcome::Found(row_group, row));
-                        }
-                    }
-                }
+            let mut rows = row_group.rows_with_id(row_id)?;
+            if let Some(row) = rows.find(|row| row_group.is_visible(*row, at)) {
+                return Ok(EntryOutcome::Found(row_group, row));
             }
         }
         Ok(EntryOutcome::Absent)
@@ -245,10 +235,7 @@ impl Table {
             }
             ControlFlow::Break(())
         });
-        let place = |word| match view.resolve(Location::from_word(word)?) {
-            Resolved::Row(row_group, row) => Some((row_group, row)),
-            Resolved::Gone | Resolved::Unknown => None,
-        };
+        let place = |word| view.row(Location::from_word(word)?);
         let rows: Vec<(&RowGroup, usize)> = words.into_iter().filter_map(place).collect();
         rows.iter().for_each(|(row_group, row)| row_group.prefetch_locations(*row));
         rows.iter().for_each(|(row_group, row)| row_group.prefetch_values(*row, &view.schema));
@@ -303,18 +290,13 @@ impl Table {
                 return Ok(EntryOutcome::Absent);
             }
             first = false;
-            if row_group.is_created_at(row, at) {
-                let deleted = row_group.deleted(row);
-                let alive = deleted == 0 || deleted > at;
-                return Ok(if alive {
-                    EntryOutcome::Found(row_group, row)
-                } else {
-                    EntryOutcome::Absent
-                });
-            }
-            match row_group.replaced(row) {
-                Some(older) => location = older,
-                None => return Ok(EntryOutcome::Absent),
+            match row_group.visibility(row, at) {
+                Visibility::Visible => return Ok(EntryOutcome::Found(row_group, row)),
+                Visibility::Deleted => return Ok(EntryOutcome::Absent),
+                Visibility::NotYet => match row_group.replaced(row) {
+                    Some(older) => location = older,
+                    None => return Ok(EntryOutcome::Absent),
+                },
             }
         }
     }
@@ -325,22 +307,8 @@ impl Table {
     /// `Corrupt` when a block does not fit its checksum, or the location leads nowhere.
     pub fn row_at(&self, location: Location) -> Result<Vec<Value>> {
         let view = self.view();
-        match view.resolve(location) {
-            Resolved::Row(row_group, row) => {
-                self.found(&view.schema, (row_group, row), Moment::LAST).values()
-            }
-            Resolved::Gone | Resolved::Unknown => {
-                Err(Error::corrupt(format!("{location:?} leads nowhere")))
-            }
-        }
-    }
-}
-
-/// The row id in a key of a generated-key table.
-pub(super) fn row_id_of(key: &[ValueRef<'_>]) -> Option<u64> {
-    match key {
-        [ValueRef::Uint(id)] => Some(*id),
-        [ValueRef::Int(id)] => u64::try_from(*id).ok(),
-        _ => None,
+        let nowhere = || Error::corrupt(format!("{location:?} leads nowhere"));
+        let found = view.row(location).ok_or_else(nowhere)?;
+        self.found(&view.schema, found, Moment::LAST).values()
     }
 }

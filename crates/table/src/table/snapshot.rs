@@ -8,13 +8,13 @@ use esker_format::segment::ZONE_ROWS;
 use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
 use esker_log::sabotage::planted;
 
-use super::read::row_id_of;
 use super::{Found, Table};
 use crate::expiry;
 use crate::group::Group;
 use crate::pinned_locations::{PinnedLocations, ResolvedLocations};
 use crate::segment::Segment;
 use crate::view::{RowGroup, View};
+use crate::visibility::Visibility;
 use crate::{Error, Result};
 
 /// Bytes of long values that a query reads at once, about.
@@ -278,14 +278,9 @@ impl TableSnapshot {
         parts: &'p [Arc<SnapshotPart>],
         key: &[ValueRef<'_>],
     ) -> Result<Option<(&'p RowGroup, usize)>> {
-        let row_id = row_id_of(key).filter(|_| self.schema.key_positions().is_empty());
         for part in parts {
             for row in (0..part.rows).filter(|row| part.is_visible(*row)) {
-                let is_found = match row_id {
-                    Some(row_id) => part.row_group.row_id(row)? == row_id,
-                    None => part.row_group.key_equals(row, &self.schema, key)?,
-                };
-                if is_found {
+                if part.row_group.has_key(row, &self.schema, key)? {
                     return Ok(Some((&part.row_group, row)));
                 }
             }
@@ -414,11 +409,13 @@ impl SnapshotPart {
     /// True when a row is visible.
     #[must_use]
     pub fn is_visible(&self, row: usize) -> bool {
-        let deleted = self.row_group.deleted(row);
-        (deleted == 0 || deleted > self.at)
-            && (self.all_created || self.row_group.is_created_at(row, self.at))
-            && !self.has_expired(row)
-            && !self.is_hidden(row)
+        self.is_visible_by_stamps(row) && !self.has_expired(row) && !self.is_hidden(row)
+    }
+
+    #[inline]
+    fn is_visible_by_stamps(&self, row: usize) -> bool {
+        let is_created = self.all_created || self.row_group.is_created_at(row, self.at);
+        Visibility::of(is_created, || self.row_group.deleted(row), self.at).is_visible()
     }
 
     fn has_expired(&self, row: usize) -> bool {
@@ -488,10 +485,7 @@ impl SnapshotPart {
         let mut words = vec![0u64; rows.len().div_ceil(64)];
         let mut all = true;
         for (i, row) in rows.enumerate() {
-            let deleted = if none_dead { 0 } else { self.row_group.deleted(row) };
-            let alive = deleted == 0 || deleted > self.at;
-            let seen = alive
-                && (self.all_created || self.row_group.created(row) <= self.at)
+            let seen = (none_dead && self.all_created || self.is_visible_by_stamps(row))
                 && !self.has_expired(row);
             all &= seen;
             if let Some(word) = words.get_mut(i / 64) {

@@ -31,7 +31,8 @@ use esker_format::{Field, Schema, Value, ValueRef};
 
 use super::Table;
 use crate::location::Location;
-use crate::view::{Resolved, RowGroup, View};
+use crate::lookup::{Visited, versions};
+use crate::view::{RowGroup, View};
 use crate::{Error, ErrorKind, Result};
 
 /// The entries of one unique index.
@@ -39,9 +40,6 @@ pub struct UniqueKeys {
     index: Index,
     entries: PartitionedHash,
 }
-
-/// What a visitor says of a row: go on, or what it has found.
-type Visited<B, E> = std::result::Result<ControlFlow<B>, E>;
 
 impl fmt::Debug for UniqueKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -199,29 +197,9 @@ impl UniqueKeys {
         &self,
         view: &View,
         hash: u64,
-        mut visit: impl FnMut((&RowGroup, usize), Location) -> Visited<B, E>,
+        visit: impl FnMut((&RowGroup, usize), Location) -> Visited<B, E>,
     ) -> std::result::Result<Option<B>, E> {
-        let outcome = self.entries.candidates(hash, |word| {
-            let Some(entry) = Location::from_word(word) else { return ControlFlow::Continue(()) };
-            let visited = match view.resolve(entry) {
-                Resolved::Row(row_group, row) => visit((row_group, row), entry),
-                Resolved::Gone => Ok(ControlFlow::Continue(())),
-                Resolved::Unknown => {
-                    let name = &self.index.name;
-                    let message = format!("index {name:?}: entry {entry:?} leads nowhere");
-                    Err(Error::corrupt(message).into())
-                }
-            };
-            match visited {
-                Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
-                Ok(ControlFlow::Break(found)) => ControlFlow::Break(Ok(found)),
-                Err(e) => ControlFlow::Break(Err(e)),
-            }
-        });
-        match outcome {
-            ControlFlow::Continue(()) => Ok(None),
-            ControlFlow::Break(found) => found.map(Some),
-        }
+        versions(&self.entries, hash, |entry| view.resolve(entry), visit)
     }
 
     /// The living row that has some values. Under the commit lock.
@@ -247,7 +225,7 @@ impl UniqueKeys {
         // All are looked at: behind the living row there may be one of a load, which is not counted
         // of what happens to this one.
         self.candidates::<(), Error>(view, hash, |(row_group, row), entry| {
-            if row_group.deleted(row) != 0 {
+            if !row_group.is_alive(row) {
                 held.dead = Some(entry).filter(|_| !row_group.is_loading()).or(held.dead);
                 return Ok(ControlFlow::Continue(()));
             }

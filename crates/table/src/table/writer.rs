@@ -9,13 +9,13 @@ use std::sync::Arc;
 use esker_format::{Batch, Moment, Schema, Value, ValueRef};
 
 use super::Table;
-use super::read::row_id_of;
 use super::{UniqueEntry, UniqueKeys};
 use crate::delete_stamp::DeleteStamp;
 use crate::group::GroupWriter;
 use crate::location::{Location, ROW_GROUP_ROWS_MAX};
+use crate::lookup::{generated_key, versions};
 use crate::value_file::StoredValue;
-use crate::view::{Resolved, RowGroup, View};
+use crate::view::{RowGroup, View};
 use crate::{Error, ErrorKind, Result};
 
 /// The newest version of a key, before a change.
@@ -42,6 +42,12 @@ impl Existing {
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.deleted == 0 && !self.expired
+    }
+
+    /// True when it came after a commit, or went after it though it had not expired.
+    #[must_use]
+    pub fn has_changed_since(&self, commit: u64) -> bool {
+        self.created > commit || (self.deleted > commit && !self.ended)
     }
 
     /// True when the row was not deleted yet at a commit, and has expired.
@@ -186,14 +192,23 @@ impl TableWriter {
         key: &[ValueRef<'_>],
         hash: u64,
     ) -> Result<Option<Existing>> {
-        let row_id = row_id_of(key).filter(|_| view.schema.key_positions().is_empty());
-        let is_wanted = |row_group: &RowGroup, row: usize| match row_id {
-            _ if left_out.contains(&row_group.id()) => Ok(false),
-            Some(id) => Ok(row_group.row_id(row)? == id),
-            None => row_group.key_equals(row, &view.schema, key),
-        };
-        let indexed = self.existing_in_index(view, hash, &is_wanted)?;
-        match row_id {
+        let mut indexed = None;
+        // Where the newest version has just been dropped, what it had taken the place of.
+        let resolve = |entry| view.link_previous(entry);
+        versions::<(), Error>(&self.table.index, hash, resolve, |(row_group, row), entry| {
+            if left_out.contains(&row_group.id()) || !row_group.has_key(row, &view.schema, key)? {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let found = self.describe(&view.schema, (row_group, row), Some(entry))?;
+            // A dead or expired entry may stand beside the living one, or one of a load.
+            if found.is_alive() {
+                indexed = Some(found);
+                return Ok(ControlFlow::Break(()));
+            }
+            indexed = later(indexed, Some(found));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        match generated_key(&view.schema, key) {
             // A commit that spilled, replayed, leaves the entry of the version that it replaced.
             Some(id) if indexed.is_none_or(|found| found.deleted != 0) => {
                 Ok(later(self.existing_by_row_id((view, left_out), id)?, indexed))
@@ -202,59 +217,15 @@ impl TableWriter {
         }
     }
 
-    fn existing_in_index(
-        &self,
-        view: &View,
-        hash: u64,
-        is_wanted: &dyn Fn(&RowGroup, usize) -> Result<bool>,
-    ) -> Result<Option<Existing>> {
-        let mut outcome: Result<Option<Existing>> = Ok(None);
-        let _ = self.table.index.candidates(hash, |word| {
-            let Some(entry) = Location::from_word(word) else { return ControlFlow::Continue(()) };
-            // Where the newest version has just been dropped, what it had taken the place of.
-            let found = match view.link_previous(entry) {
-                Resolved::Row(row_group, row) => match is_wanted(row_group, row) {
-                    Ok(true) => self.describe(&view.schema, (row_group, row), Some(entry)),
-                    Ok(false) => return ControlFlow::Continue(()),
-                    Err(e) => Err(e),
-                },
-                Resolved::Gone => return ControlFlow::Continue(()),
-                Resolved::Unknown => {
-                    Err(Error::corrupt(format!("index entry {entry:?} leads nowhere")))
-                }
-            };
-            // A dead or expired entry may stand beside the living one, or one of a load.
-            match found {
-                Ok(found) if !found.is_alive() => {
-                    if let Ok(before) = &mut outcome {
-                        *before = later(before.take(), Some(found));
-                    }
-                    ControlFlow::Continue(())
-                }
-                other => {
-                    outcome = other.map(Some);
-                    ControlFlow::Break(())
-                }
-            }
-        });
-        outcome
-    }
-
     fn existing_by_row_id(
         &self,
         (view, left_out): (&View, &[u64]),
         row_id: u64,
     ) -> Result<Option<Existing>> {
         let mut newest = None;
-        for row_group in
-            view.row_groups.iter().filter(|row_group| !left_out.contains(&row_group.id()))
-        {
-            let rows = match row_group {
-                // default: none was inserted there with this id
-                RowGroup::Group(group) => group.fresh_row(row_id).map_or(0..0, |row| row..row + 1),
-                RowGroup::Segment(segment) => segment.rows_with_id(row_id)?,
-            };
-            for row in rows {
+        let is_looked_at = |row_group: &&RowGroup| !left_out.contains(&row_group.id());
+        for row_group in view.row_groups.iter().filter(is_looked_at) {
+            for row in row_group.rows_with_id(row_id)? {
                 let found = self.describe(&view.schema, (row_group, row), None)?;
                 if found.deleted == 0 {
                     return Ok(Some(found));
@@ -369,7 +340,7 @@ impl TableWriter {
             table.add_live_rows(1);
             // From here on the new version tells when the key was changed last.
             if let Some(existing) = put.existing
-                && let Resolved::Row(row_group, row) = view.resolve(existing.location)
+                && let Some((row_group, row)) = view.row(existing.location)
             {
                 row_group.supersede(row)?;
             }
@@ -481,11 +452,9 @@ impl TableWriter {
 
 /// Marks the version at a location dead, wherever merges have taken it.
 fn mark_deleted(view: &View, location: Location, delete_stamp: DeleteStamp) -> Result<()> {
-    match view.resolve(location) {
-        Resolved::Row(row_group, row) => row_group.delete(row, delete_stamp),
-        Resolved::Gone | Resolved::Unknown => {
-            Err(Error::corrupt(format!("{location:?} leads nowhere")))
-        }
+    match view.row(location) {
+        Some((row_group, row)) => row_group.delete(row, delete_stamp),
+        None => Err(Error::corrupt(format!("{location:?} leads nowhere"))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use esker_format::key::one_spelling;
 use esker_format::value::compare_floats;
 use esker_format::{DataType, Value, ValueRef};
 
@@ -180,11 +181,6 @@ impl Extremes {
             }
         }
     }
-}
-
-/// One spelling for values that are equal: of the two zeros the positive, of all NaNs the usual.
-fn one_spelling(v: f64) -> f64 {
-    if v.is_nan() { f64::NAN } else { v + 0.0 }
 }
 
 fn offer<T: Clone>(

@@ -19,7 +19,7 @@ use crate::limits::Limits;
 use crate::model::Aggregate;
 use crate::options::{IndexUse, Options};
 use crate::predicate::Predicate;
-use crate::source::{Fragment, IndexRun, KeyRange};
+use crate::source::{Fragment, KeyRange, SortedRun};
 use crate::{Result, ZONE_ROWS};
 
 /// After so many entries whose rows no one sees, a part is scanned.
@@ -122,11 +122,11 @@ fn answer(aggregate: &BoundAggregate, part: &dyn Fragment) -> Result<Option<Answ
         return Ok(part.visible_count().map(Answer::Count));
     };
     let Node::Field(field) = operand.node else { return Ok(None) };
-    let runs = (0..part.run_count()).filter_map(|i| part.run(i));
+    let runs = part.sorted_runs();
     // Equal floats may be spelled differently: the first row of them counts, and it comes first in
     // a run of no other field.
     let fields_max = if operand.data_type().is_float() { 1 } else { usize::MAX };
-    let leads = |run: &&dyn IndexRun| {
+    let leads = |run: &&dyn SortedRun| {
         let fields = run.fields();
         fields.len() <= fields_max && fields.first().is_some_and(|(first, _)| *first == field)
     };
@@ -151,7 +151,7 @@ fn answer(aggregate: &BoundAggregate, part: &dyn Fragment) -> Result<Option<Answ
 }
 
 /// A visible row of each value, where there are few values.
-fn distinct(run: &dyn IndexRun, part: &dyn Fragment) -> Result<Option<Answer>> {
+fn distinct(run: &dyn SortedRun, part: &dyn Fragment) -> Result<Option<Answer>> {
     let values = run.find(0..run.len(), 0, &KeyRange::NotNull)?.range;
     let (mut rest, mut found) = (values.clone(), Vec::new());
     let (mut steps, mut left) = (0usize, ENTRIES_MAX);
@@ -184,7 +184,7 @@ fn distinct(run: &dyn IndexRun, part: &dyn Fragment) -> Result<Option<Answer>> {
 }
 
 /// The first row, in the order of rows, that has the least or greatest value of those visible.
-fn edge(run: &dyn IndexRun, part: &dyn Fragment, greatest: bool) -> Result<Option<Answer>> {
+fn edge(run: &dyn SortedRun, part: &dyn Fragment, greatest: bool) -> Result<Option<Answer>> {
     let is_descending = run.fields().first().is_some_and(|(_, descending)| *descending);
     let nulls = run.find(0..run.len(), 0, &KeyRange::Null)?.range;
     let mut entries = 0..run.len() - nulls.len();

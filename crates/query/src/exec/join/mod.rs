@@ -147,7 +147,7 @@ fn narrowed(
     }
     let leads = |part: usize| {
         let part = probe.source.part(part);
-        let mut runs = (0..part.run_count()).filter_map(|run| part.run(run));
+        let mut runs = part.sorted_runs();
         runs.any(|run| run.fields().first().is_some_and(|(field, _)| *field == position))
     };
     let is_indexed = (0..probe.source.part_count()).any(leads);

@@ -37,7 +37,7 @@ use crate::exec::sort::sorter::{Location, Sorter};
 use crate::filter::{keep, passes};
 use crate::options::{IndexUse, Options};
 use crate::predicate::Predicate;
-use crate::source::{Fragment, IndexRun, KeyRange};
+use crate::source::{Fragment, KeyRange, SortedRun};
 
 /// The fewest and the most entries of a block, but for ties.
 pub(crate) const BLOCK_ENTRIES: (usize, usize) = (16, 512);
@@ -61,7 +61,7 @@ const PASSING: f64 = 0.125;
 pub(crate) struct IndexOrderScan<'a> {
     part: &'a dyn Fragment,
     part_index: usize,
-    pub(crate) run: &'a dyn IndexRun,
+    pub(crate) run: &'a dyn SortedRun,
     /// Entries outside of these do not pass.
     entries: Range<usize>,
     /// Whether all of these do.
@@ -147,7 +147,7 @@ impl<'a> IndexOrderScan<'a> {
             return Ok(None);
         }
         let mut best: Option<(Self, f64)> = None;
-        for run in (0..part.run_count()).filter_map(|i| part.run(i)) {
+        for run in part.sorted_runs() {
             let Some(mut walk) = Self::through(run, scan, projection, part_index)? else {
                 continue;
             };
@@ -170,7 +170,7 @@ impl<'a> IndexOrderScan<'a> {
 
     /// The walk through a run, if it is in the order.
     fn through(
-        run: &'a dyn IndexRun,
+        run: &'a dyn SortedRun,
         scan: &Scan<'a>,
         projection: &'a Projection,
         part_index: usize,
@@ -485,7 +485,7 @@ impl<'a> IndexOrderScan<'a> {
 /// Which fields of a run, from field `first`, are the first keys of an order, and whether it has to
 /// be read from its end.
 fn levels(
-    run: &dyn IndexRun,
+    run: &dyn SortedRun,
     projection: &Projection,
     first: usize,
 ) -> Option<(Range<usize>, bool)> {
@@ -508,7 +508,7 @@ fn levels(
 /// When the run or the column cannot be read.
 pub(crate) fn ties(
     part: &dyn Fragment,
-    run: &dyn IndexRun,
+    run: &dyn SortedRun,
     entries: &Range<usize>,
     entry: usize,
     level: usize,

@@ -12,6 +12,7 @@
 //! Invariants: runs end where `run_ends` says, the last at the end; each is sorted once `sort_last`
 //! was called; `locations` has one location for each number.
 
+use esker_format::key::first_words;
 use esker_vfs::parallel_map;
 
 use crate::bound::OrderKey;
@@ -55,9 +56,8 @@ impl PackedKeys {
     /// Adds a row.
     pub fn push(&mut self, key: &[u8], location: Location) {
         debug_assert!(key.len() <= KEY_BYTES_MAX, "a key of {} bytes", key.len());
-        let mut bytes = [0; size_of::<u128>()];
-        bytes.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
-        self.keys.push(u128::from_le_bytes(bytes).swap_bytes() | self.locations.len() as u128);
+        let [high, low] = first_words(key).map(u128::from);
+        self.keys.push(high << 64 | low | self.locations.len() as u128);
         self.locations.push(location);
     }
 

@@ -7,6 +7,8 @@
 
 use std::cmp::Ordering;
 
+use esker_format::key::first_words;
+
 pub(crate) use crate::bind::sort_key::encode_value;
 use crate::bound::OrderKey;
 use crate::evaluate::Vector;
@@ -97,7 +99,7 @@ impl Sorter {
         let start = self.heap.len();
         self.heap.extend_from_slice(key);
         let len = u32::try_from(key.len()).unwrap_or(u32::MAX);
-        self.entries.push(Entry { prefix: prefix(key), start, len, location });
+        self.entries.push(Entry { prefix: first_words(key), start, len, location });
         if self.entries.len() > self.wanted.saturating_mul(2).saturating_add(4_096) {
             self.prune();
         }
@@ -216,15 +218,6 @@ fn compare(heap: &[u8], a: &Entry, b: &Entry) -> Ordering {
     };
     let by_key = a.prefix.cmp(&b.prefix).then_with(by_key);
     by_key.then_with(|| a.location.cmp(&b.location))
-}
-
-/// The first bytes as numbers that sort as they do.
-#[allow(clippy::cast_possible_truncation, reason = "both halves are taken")]
-fn prefix(key: &[u8]) -> [u64; 2] {
-    let mut bytes = [0; PREFIX_BYTES];
-    bytes.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
-    let both = u128::from_le_bytes(bytes).swap_bytes();
-    [(both >> 64) as u64, both as u64]
 }
 
 /// Appends the key of row `i` of a vector.

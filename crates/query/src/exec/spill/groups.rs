@@ -165,7 +165,7 @@ impl<'a> Grouping<'a> {
             });
             for (done, (_, level)) in done.into_iter().zip(&now) {
                 match done? {
-                    Grouped::IndexRun(run, count) => groups.add_sorted(run, count)?,
+                    Grouped::Sorted(run, count) => groups.add_sorted(run, count)?,
                     Grouped::Parts(mut parts) => {
                         parts.retain(|file| file.len() > 0);
                         todo.extend(parts.into_iter().map(|file| (file, level + 1)));
@@ -229,7 +229,7 @@ fn write_rows<'a>(
 /// What has become of the rows of a file.
 enum Grouped {
     /// Their groups, in the order of their places, and how many there are.
-    IndexRun(SpillReader, u64),
+    Sorted(SpillReader, u64),
     /// Memory did not hold the groups: the same rows, by other bits of the hash.
     Parts(Vec<SpillReader>),
 }
@@ -274,7 +274,7 @@ fn group_file(
         options.expect_time_left()?;
         write_groups(&batch, layout, &mut run)?;
     }
-    Ok(Grouped::IndexRun(run.finish()?, count))
+    Ok(Grouped::Sorted(run.finish()?, count))
 }
 
 fn over(bytes: usize, options: &Options) -> Error {

@@ -18,6 +18,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
+use esker_format::key::first_word;
+
 use crate::temporary_file::{SpillReader, SpillWriter, TemporaryFiles};
 use crate::{Error, ErrorKind, Options, Result, ZONE_ROWS};
 
@@ -183,9 +185,7 @@ struct Head {
 
 impl Head {
     fn new(record: Record, run: usize) -> Self {
-        let mut first = [0; 8];
-        first.iter_mut().zip(&record.key).for_each(|(to, from)| *to = *from);
-        Self { prefix: u64::from_le_bytes(first).swap_bytes(), record, run }
+        Self { prefix: first_word(&record.key), record, run }
     }
 }
 

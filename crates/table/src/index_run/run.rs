@@ -1,0 +1,119 @@
+//! An index run: what all kinds share.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock, PoisonError};
+
+use esker_format::json::Json;
+use esker_format::schema::Index;
+use esker_format::{Data, DataType, Field, FieldId, ValueRef};
+use esker_vfs::sync::{Mutex, MutexGuard};
+
+use super::dead::DeadEntries;
+use super::row_number::number;
+use crate::segment::Segment;
+use crate::{Error, Result};
+
+/// The longest stored value of a text or byte string, in bytes; what is longer is cut.
+pub const KEY_BYTES_MAX: usize = 64;
+
+/// The field number under which a sorted run stores rows.
+pub(super) const ROW_FIELD: FieldId = FieldId(u16::MAX);
+
+/// The field number under which a run stores the texts of its field number `number`, a path.
+pub(super) fn path_field(number: usize) -> Result<FieldId> {
+    let below = u16::try_from(number).ok().and_then(|number| (ROW_FIELD.0 - 1).checked_sub(number));
+    below.map(FieldId).ok_or_else(|| Error::corrupt(format!("field {number} of an index")))
+}
+
+/// The text at the end of a path into a document.
+pub(super) fn document_text(document: ValueRef<'_>, path: &[String]) -> Option<String> {
+    let document = Json::document(document.as_bytes()?);
+    document.text_at(path.iter().map(String::as_str))
+}
+
+/// What is stored of one index for one segment.
+pub struct IndexRun {
+    pub(super) index: Index,
+    pub(super) entries: Segment,
+    row_field: Field,
+    /// As what the texts of each path are stored.
+    pub(super) paths: Vec<Field>,
+    dead: Mutex<Option<Arc<DeadEntries>>>,
+    /// The first number of each zone, where the first field has numbers.
+    pub(super) firsts: OnceLock<Option<Vec<i64>>>,
+}
+
+impl IndexRun {
+    pub(super) fn over(index: Index, entries: Segment) -> Result<Self> {
+        let row_field = Field::new(ROW_FIELD, "row".to_owned(), DataType::U32, false);
+        let path = |number| {
+            let id = path_field(number)?;
+            Ok(Field::new(id, String::new(), DataType::Text, true))
+        };
+        let paths = (0..index.fields.len()).map(path).collect::<Result<_>>()?;
+        let (dead, firsts) = (Mutex::new(None), OnceLock::new());
+        Ok(Self { index, entries, row_field, paths, dead, firsts })
+    }
+
+    /// The index.
+    #[must_use]
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// What it is stored as.
+    #[must_use]
+    pub fn entries(&self) -> &Segment {
+        &self.entries
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.row_count()
+    }
+
+    /// True when there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows of some entries of a sorted run.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn rows(&self, entries: Range<usize>) -> Result<std::borrow::Cow<'_, [u32]>> {
+        let column = self.entries.column(&self.row_field, entries)?;
+        Ok(match column.data {
+            Data::U32(rows) => rows.into(),
+            _ => {
+                let rows: Result<Vec<_>> =
+                    (0..column.len).map(|i| number(column.value(i))).collect();
+                rows.map_err(|e| e.at(format_args!("index {:?}", self.index.name)))?.into()
+            }
+        })
+    }
+
+    /// True when somebody has looked for the dead entries since the last row died.
+    pub(super) fn knows_dead_entries(&self, owner: &Segment) -> bool {
+        self.kept_dead().as_ref().is_some_and(|dead| dead.is_of(owner))
+    }
+
+    fn kept_dead(&self) -> MutexGuard<'_, Option<Arc<DeadEntries>>> {
+        // default: a list is put there when it is whole
+        self.dead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn dead_entries(&self, owner: &Segment) -> Result<Arc<DeadEntries>> {
+        let mut kept = self.kept_dead();
+        match kept.as_ref().filter(|dead| dead.is_of(owner)) {
+            Some(dead) => Ok(Arc::clone(dead)),
+            None => {
+                let dead = Arc::new(DeadEntries::of(self, owner)?);
+                *kept = Some(Arc::clone(&dead));
+                Ok(dead)
+            }
+        }
+    }
+}

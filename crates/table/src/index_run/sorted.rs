@@ -1,0 +1,266 @@
+//! The run of an ordered index: the rows of a segment in the order of some fields.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use esker_format::order_key::{Key, KeyRange, key};
+use esker_format::schema::IndexField;
+use esker_format::segment::{Reordered, encode_column};
+use esker_format::{Column, ColumnSlice, DataType, Field, Schema, Value, ValueRef};
+use esker_log::sabotage::planted;
+
+use super::dead;
+use super::run::{IndexRun, KEY_BYTES_MAX, ROW_FIELD, document_text, path_field};
+use super::run_format::{NewRun, RunFormat, RunSource};
+use super::run_writer::RunWriter;
+use super::search::Probe;
+use super::sort::sorted_rows;
+use crate::segment::Segment;
+use crate::segment::sink::SegmentSink;
+use crate::visibility::Visibility;
+use crate::{Error, Result};
+
+/// [`IndexKind::Ordered`](esker_format::schema::IndexKind::Ordered).
+pub(super) struct Sorted;
+
+impl RunFormat for Sorted {
+    fn write(
+        &self,
+        new: NewRun<'_>,
+        source: &dyn RunSource,
+        sink: &mut dyn SegmentSink,
+    ) -> Result<Segment> {
+        write(new, source, sink)
+    }
+
+    fn entry_count(&self, rows: usize) -> Option<usize> {
+        Some(rows)
+    }
+
+    fn is_readable_by(&self, run: &IndexRun, schema: &Schema) -> bool {
+        has_fields_of(run, schema)
+    }
+
+    fn verify(&self, run: &IndexRun, owner: &Segment, schema: &Schema) -> Result<()> {
+        let wrong = |what: &str, entry: usize| {
+            let (name, segment) = (&run.index.name, owner.id());
+            let message = format!("index {name:?}, segment {segment}, entry {entry}: {what}");
+            Error::corrupt(message)
+        };
+        let mut seen = vec![false; owner.row_count()];
+        let mut fields = Vec::new();
+        for (part, stored) in run.index.fields.iter().zip(&run.paths) {
+            let Some(field) = schema.field_of(part.field) else { continue };
+            let stored = if part.path.is_empty() { field } else { stored };
+            fields.push((field, stored, part));
+        }
+        let mut last: Option<(Vec<Value>, u32)> = None;
+        for (entry, row) in run.rows(0..run.len())?.iter().enumerate() {
+            match seen.get_mut(*row as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(wrong("a row comes twice", entry)),
+            }
+            let mut values = Vec::new();
+            for (field, stored, part) in &fields {
+                let value = owner.value(field, *row as usize)?;
+                let value = match part.path.is_empty() {
+                    true => value.to_owned(),
+                    // default: a document without a text there is entered as NULL
+                    false => document_text(value, &part.path).map_or(Value::Null, Value::Text),
+                };
+                let found = run.entries.value(stored, entry)?;
+                if value.as_ref().shortened(KEY_BYTES_MAX) != found {
+                    return Err(wrong("another value than the row has", entry));
+                }
+                values.push(value);
+            }
+            if let Some((before, row_before)) = &last
+                && compare(before, &values, &fields).then(row_before.cmp(row)).is_ge()
+            {
+                return Err(wrong("not in order", entry));
+            }
+            last = Some((values, *row));
+        }
+        Ok(())
+    }
+}
+
+/// True when the reader's schema has the fields of the index, none of them of a narrower type.
+pub(super) fn has_fields_of(run: &IndexRun, schema: &Schema) -> bool {
+    run.index.fields.iter().all(|part| {
+        let field = schema.field_of(part.field);
+        if !part.path.is_empty() {
+            return field.is_some_and(|field| field.data_type == DataType::Json);
+        }
+        let stored = field.and_then(|field| Some((run.entries.stored_type(field)?, field)));
+        stored.is_some_and(|(stored, field)| stored.widens_to(field.data_type))
+    })
+}
+
+fn write(new: NewRun<'_>, source: &dyn RunSource, sink: &mut dyn SegmentSink) -> Result<Segment> {
+    let NewRun { index, .. } = new;
+    let rows = source.row_count();
+    let mut extracted = Vec::new();
+    for part in index.fields.iter().filter(|part| !part.path.is_empty()) {
+        extracted.push(texts_at(&part.path, &source.column(new.indexed_field(part)?)?)?);
+    }
+    let mut extracted = extracted.iter();
+    let mut columns = Vec::new();
+    for (number, part) in index.fields.iter().enumerate() {
+        let field = new.indexed_field(part)?;
+        let (id, column) = match part.path.is_empty() {
+            true => (field.id, source.column(field)?),
+            false => match extracted.next() {
+                Some(texts) => (path_field(number)?, ColumnSlice::from(texts)),
+                None => return Err(new.no_field()),
+            },
+        };
+        columns.push((id, column, part.descending));
+    }
+    let by: Vec<(ColumnSlice<'_>, bool)> = columns.iter().map(|(_, c, d)| (*c, *d)).collect();
+    let by: Vec<_> = match planted("run_ignores_descending") {
+        true => by.iter().map(|(column, _)| (*column, false)).collect(),
+        false => by,
+    };
+    let mut order = sorted_rows(rows, &by).map_err(|e| new.at(e))?;
+    if planted("run_not_sorted") {
+        order.sort_unstable();
+    }
+    let mut writer = RunWriter::create(new, rows, sink)?;
+    for (id, values, _) in &columns {
+        let reordered = Reordered::new(values, &order, KEY_BYTES_MAX)?;
+        writer.column(&reordered.encode(*id))?;
+    }
+    let mut column = Column::empty(DataType::U32);
+    column.values = esker_format::Values::U32(order);
+    writer.column(&encode_column(ROW_FIELD, &column))?;
+    writer.finish()
+}
+
+/// The texts at the end of a path into the documents of a column.
+fn texts_at(path: &[String], documents: &ColumnSlice<'_>) -> Result<Column> {
+    let mut texts = Column::empty(DataType::Text);
+    for at in 0..documents.len {
+        match document_text(documents.value(at), path) {
+            Some(text) => texts.push(ValueRef::Text(&text))?,
+            None => texts.push_null(),
+        }
+    }
+    Ok(texts)
+}
+
+impl IndexRun {
+    /// The entries, among some that are equal in all fields before number `number`, whose value of
+    /// that field lies in a range. `owner` is the segment, `schema` the reader's.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn find(
+        &self,
+        owner: &Segment,
+        schema: &Schema,
+        within: Range<usize>,
+        number: usize,
+        range: &KeyRange<'_>,
+    ) -> Result<Range<usize>> {
+        let part = self.index.fields.get(number).zip(self.paths.get(number));
+        let part = part.and_then(|(part, texts)| Some((part, texts, schema.field_of(part.field)?)));
+        let Some((part, texts, documents)) = part else {
+            let message = format!("index {:?} has no field {number}", self.index.name);
+            return Err(Error::corrupt(message));
+        };
+        let path = part.path.as_slice();
+        let field = if path.is_empty() { documents } else { texts };
+        if let KeyRange::Keys(least, greatest) = range
+            && number == 0
+            && within == (0..self.len())
+            && let Some(found) = self.find_whole(field, (*least, *greatest))?
+        {
+            return Ok(found);
+        }
+        let leading = (number == 0).then_some(part);
+        let probe = Probe { run: self, owner, field, documents, path, leading };
+        let nulls = match planted("run_forgets_nulls") || !self.entries.has_nulls(field) {
+            true => within.end,
+            false => probe.first(within.clone(), |value, _| Ok(!value.is_null()))?,
+        };
+        let values = within.start..nulls;
+        let descending = part.descending;
+        match range {
+            KeyRange::Null => Ok(nulls..within.end),
+            KeyRange::NotNull => Ok(values),
+            KeyRange::Keys(least, greatest) => {
+                if least > greatest {
+                    return Ok(values.start..values.start);
+                }
+                let below = |k: Key| if descending { k > *greatest } else { k < *least };
+                let above = |k: Key| if descending { k < *least } else { k > *greatest };
+                let start = probe.first(values.clone(), |value, _| Ok(below(key(value))))?;
+                let end = probe.first_near(start..values.end, |value, _| Ok(!above(key(value))))?;
+                Ok(start..end)
+            }
+            KeyRange::Bytes(least, greatest) => {
+                let (below, above) = (
+                    |value: &[u8], entry| probe.is_below(value, entry, least),
+                    |value: &[u8], entry| probe.is_above(value, entry, greatest),
+                );
+                let (mut start, mut end);
+                let rest;
+                if descending {
+                    start = probe.first(values.clone(), |v, e| above(probe.bytes(v)?, e))?;
+                    rest = start..values.end;
+                    end = probe.first_near(rest, |v, e| Ok(!below(probe.bytes(v)?, e)?))?;
+                } else {
+                    start = probe.first(values.clone(), |v, e| below(probe.bytes(v)?, e))?;
+                    rest = start..values.end;
+                    end = probe.first_near(rest, |v, e| Ok(!above(probe.bytes(v)?, e)?))?;
+                }
+                // An empty range: its end lies before its start.
+                end = end.max(start);
+                start = start.min(end);
+                Ok(start..end)
+            }
+        }
+    }
+
+    /// How many of some entries are of rows that a reader at commit `at` sees.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn count_visible(&self, owner: &Segment, entries: Range<usize>, at: u64) -> Result<usize> {
+        let all_created = owner.newest_commit() <= at;
+        if (all_created && owner.dead_count() == 0) || planted("run_counts_dead_rows") {
+            return Ok(entries.len());
+        }
+        // A short range is looked at row by row, and so is what an older reader asks of rows that
+        // are not all there yet for it.
+        let is_short = entries.len() <= self.len() / dead::TEST_SHARE;
+        if !all_created || is_short && !self.knows_dead_entries(owner) {
+            let is_visible = |row: &&u32| {
+                let row = **row as usize;
+                let is_created = all_created || owner.is_created_at(row, at);
+                Visibility::of(is_created, || owner.deleted(row), at).is_visible()
+            };
+            return Ok(self.rows(entries)?.iter().filter(is_visible).count());
+        }
+        let dead = self.dead_entries(owner)?;
+        let count = dead.count(entries.clone(), at);
+        let count = count.map_err(|e| e.at(format_args!("index {:?}", self.index.name)))?;
+        Ok(entries.len() - count)
+    }
+}
+
+/// The order of two entries.
+fn compare(a: &[Value], b: &[Value], fields: &[(&Field, &Field, &IndexField)]) -> Ordering {
+    for ((a, b), (_, _, part)) in a.iter().zip(b).zip(fields) {
+        let order = match (a.is_null(), b.is_null()) {
+            (false, false) if part.descending => b.as_ref().compare(a.as_ref()),
+            (false, false) => a.as_ref().compare(b.as_ref()),
+            (a, b) => a.cmp(&b),
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    Ordering::Equal
+}
