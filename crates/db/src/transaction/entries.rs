@@ -130,7 +130,7 @@ impl TransactionBucket<'_> {
                 _ => None,
             });
         }
-        let found = self.transaction().find(&self.table.current, &key, with_end)?;
+        let found = self.transaction().base(&state).find(&self.table.current, &key, with_end)?;
         if found.is_some() {
             state.reads.note_found(&self.table.current, &self.table.bytes_of(&key));
         }
@@ -180,7 +180,7 @@ impl TransactionBucket<'_> {
         let take = |found: &esker_table::Found<'_>| {
             BucketValue::new(found.row_group, found.schema, found.row)
         };
-        let found = self.transaction().find(&self.table.current, key, take)?;
+        let found = self.transaction().base(state).find(&self.table.current, key, take)?;
         Ok(found.map(|(value, _)| value))
     }
 
@@ -266,7 +266,10 @@ impl TransactionBucket<'_> {
         let value = expect_value(|| self.name(), value.as_ref())?;
         let row = row(key, value, expires_at);
         let mut state = self.transaction().state();
-        let (base, new_row_id) = self.table.known(&state, &found)?;
+        let known = self.table.known(&state, &found)?;
+        // default: what was not changed has no row id of its own
+        let new_row_id = known.change.map_or(0, |change| change.new_row_id);
+        let base = known.base;
         self.table
             .done(&mut state, |state| self.table.replace(state, &found, (row, base, new_row_id)))
     }

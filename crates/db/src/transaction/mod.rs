@@ -20,8 +20,10 @@
 //! 2. What a statement has changed is undone when it fails: a transaction is never half of one.
 //! 3. The commit validates under the same hold of the commit lock under which it is numbered.
 
+mod base;
 mod bulk;
 mod definitions;
+mod delta;
 mod entries;
 mod entry_changes;
 mod gone;
@@ -57,8 +59,10 @@ use crate::commit::write_set::{TableWrites, WriteSet};
 use crate::engine_handle::EngineHandle;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result, Snapshot};
+use base::Base;
 use definitions::Definition;
 pub(crate) use definitions::Definitions;
+use delta::Delta;
 pub use entries::TransactionBucket;
 pub use options::{Isolation, TransactionOptions};
 use read_set::Reads;
@@ -66,7 +70,7 @@ pub use rows::TransactionTable;
 pub(crate) use rows::{Seen, TransactionRows};
 pub use savepoint::Savepoint;
 use undo::{Savepoints, Step};
-use write_buffer::{Change, Changes};
+use write_buffer::Change;
 
 /// Reservations grow by so many bytes.
 const RESERVED_AT_ONCE: u64 = 256 << 10;
@@ -106,7 +110,7 @@ pub struct Transaction {
 
 /// What a transaction has done.
 pub(crate) struct State {
-    changes: BTreeMap<TableId, Changes>,
+    changes: BTreeMap<TableId, Delta>,
     /// What has become of the tables themselves.
     definitions: Option<Arc<Definitions>>,
     reads: Reads,
@@ -176,7 +180,7 @@ impl Transaction {
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
         let state = self.state();
-        state.definitions.is_none() && state.changes.values().all(Changes::is_empty)
+        state.definitions.is_none() && state.changes.values().all(Delta::is_empty)
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -194,6 +198,15 @@ impl Transaction {
     /// The same for a table, without a look at the clock where its rows do not expire.
     fn moment_of(&self, schema: &Schema) -> Moment {
         if schema.expiry_field().is_some() { self.moment() } else { Moment::FIRST }
+    }
+
+    /// What its changes lie over.
+    fn base<'t>(&'t self, state: &'t State) -> Base<'t> {
+        self.base_of(state.definitions.as_deref())
+    }
+
+    fn base_of<'t>(&'t self, definitions: Option<&'t Definitions>) -> Base<'t> {
+        Base { engine: &self.engine, snapshot: &self.snapshot, definitions }
     }
 
     /// Waits until what the transaction reads may be returned.
@@ -226,9 +239,9 @@ impl Transaction {
         &self,
         state: &'s mut State,
         current: &TableVersion,
-    ) -> Result<&'s mut Changes> {
+    ) -> Result<&'s mut Delta> {
         self.expect_writes()?;
-        let empty = || Changes::new(current.clone());
+        let empty = || Delta::new(current.clone());
         Ok(state.changes.entry(current.core.id()).or_insert_with(empty))
     }
 
@@ -260,8 +273,7 @@ impl Transaction {
     /// Counts the memory of the changes with the rest. Their groups are counted by the arena.
     fn reserve(&self, state: &mut State) -> Result<()> {
         let own = state.counted_bytes();
-        let groups = state.changes.values().filter_map(|changes| changes.own.as_ref());
-        let all: u64 = own + groups.map(own_rows::OwnRows::byte_count).sum::<u64>();
+        let all = own + state.changes.values().map(Delta::column_bytes).sum::<u64>();
         // default: without a limit of its own the database has one
         let most = self.options.memory_bytes.unwrap_or(u64::MAX);
         let bytes = own + state.linked_bytes();
@@ -300,20 +312,22 @@ impl Transaction {
             None => NewDefinitions::default(),
         };
         let definitions = Some(&definitions).filter(|new| !new.is_empty());
-        let is_unchanged = definitions.is_none() && state.changes.values().all(Changes::is_empty);
+        let is_unchanged = definitions.is_none() && state.changes.values().all(Delta::is_empty);
         if is_unchanged && !state.holds {
             self.engine.acknowledge_through(read_at)?;
             return Ok(read_at);
         }
-        let private = state.changes.values_mut().map(|changes| self.private_rows(changes));
+        let base = self.base_of(state.definitions.as_deref());
+        let private = state.changes.values_mut().map(|delta| delta.private_rows(base));
         let private = private.collect::<Result<Vec<_>>>()?;
         let changes = state.changes.values().zip(private);
-        let changes = changes.filter(|(of, private)| !of.by_key.is_empty() || private.is_some());
-        let (changes, private): (Vec<&Changes>, Vec<_>) = changes.unzip();
+        let changes =
+            changes.filter(|(delta, private)| !delta.is_all_spilled() || private.is_some());
+        let (changes, private): (Vec<&Delta>, Vec<_>) = changes.unzip();
         // The commit reserves it for itself.
-        let linked: u64 = changes.iter().map(|c| c.spilled.linked_bytes(&c.current.core)).sum();
+        let linked: u64 = changes.iter().map(|delta| delta.linked_bytes()).sum();
         state.held.shrink(state.held.bytes().saturating_sub(linked));
-        let part = |(changes, private): (&&Changes, Option<PrivateRows>)| {
+        let part = |(changes, private): (&&Delta, Option<PrivateRows>)| {
             let TableVersion { core, schema } = changes.current.clone();
             let created = definitions.and_then(|new| new.created(core.id()));
             // default: a table that was there stays

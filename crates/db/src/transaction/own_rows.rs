@@ -15,6 +15,7 @@ use esker_table::{Location, PinnedLocations};
 
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
+use crate::transaction::base::Base;
 use crate::transaction::write_buffer::{Change, PendingVersion};
 use crate::{Error, ErrorKind, Result};
 
@@ -23,11 +24,6 @@ const VALUE_BYTES_MAX: usize = 4 << 20;
 
 /// Replaced versions that are worth making the groups anew.
 const DEAD_ROWS_MIN: usize = 16;
-
-/// Where the row of the snapshot is that a change hides, among the places that the transaction
-/// remembers, and the next row id of a table that is new.
-pub(super) type Looks<'l> =
-    (&'l mut dyn FnMut(&mut Change) -> Result<Option<usize>>, &'l dyn Fn() -> Option<u64>);
 
 /// Rows in columns.
 #[derive(Default)]
@@ -58,10 +54,10 @@ impl OwnRows {
     /// any more.
     pub fn bring_up_to_date(
         &mut self,
-        engine: &Engine,
+        base: Base<'_>,
         current: &TableVersion,
+        places: &mut Option<Arc<PinnedLocations>>,
         by_key: &mut BTreeMap<Vec<u8>, Change>,
-        mut looks: Looks<'_>,
     ) -> Result<()> {
         if self.changed.is_empty() {
             return Ok(());
@@ -69,7 +65,7 @@ impl OwnRows {
         refuse_long_values(self.changed.iter().filter_map(|key| by_key.get(key)))?;
         self.version += 1;
         for key in std::mem::take(&mut self.changed) {
-            self.take_up(engine, current, (&key, by_key.get_mut(&key)), &mut looks)?;
+            self.take_up(base, current, places, (&key, by_key.get_mut(&key)))?;
         }
         Ok(())
     }
@@ -87,10 +83,10 @@ impl OwnRows {
 
     fn take_up(
         &mut self,
-        engine: &Engine,
+        base: Base<'_>,
         current: &TableVersion,
+        places: &mut Option<Arc<PinnedLocations>>,
         (key, change): (&Vec<u8>, Option<&mut Change>),
-        looks: &mut Looks<'_>,
     ) -> Result<()> {
         if let Some(place) = self.places.remove(key) {
             self.mark_deleted(place)?;
@@ -99,23 +95,15 @@ impl OwnRows {
             self.hidden.remove(key);
             return Ok(());
         };
-        if let Some(place) = (looks.0)(change)? {
+        if let Some(place) = base.pin(current, places, change)? {
             self.hidden.insert(key.clone(), place);
         }
-        if change.row_id() == 0
-            && let Some(row_id) = (looks.1)()
-        {
-            change.new_row_id = row_id;
-        }
         if change.row_id() == 0 {
-            let mut catalogue = engine.lock_for_change()?;
-            let entry = catalogue.entry(current.core.id());
-            let entry = entry.map_err(|_| super::gone::table_gone(&current.core.name()))?;
-            change.new_row_id = entry.writer.reserve_row_ids(1);
+            change.new_row_id = base.new_row_id(current)?;
         }
         if let PendingVersion::Row(row) = &change.now {
             let (row_id, version) = (change.row_id(), self.version);
-            let group = self.group(engine, current)?;
+            let group = self.group(base.engine, current)?;
             let place = group.push((row, &[]), row_id, false, version, None)?;
             self.places.insert(key.clone(), place);
         }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use esker_format::key::primary_key;
 use esker_format::{Batch, Schema, Value, ValueRef};
-use esker_table::{Found, Location};
 
-use super::spilled::Spilled;
+use super::delta::KnownKey;
 use super::{State, Transaction};
 use crate::commit::fit::{fit_key, fit_row, refuse_long_values};
 use crate::commit::row_sink::RowSink;
@@ -15,7 +14,7 @@ use crate::limits::{CancellationCheck, within_limits, without_limits};
 use crate::statement::delete_many::remove_row;
 use crate::statement::update_many::FittedUpdate;
 use crate::table_version::TableVersion;
-use crate::transaction::write_buffer::{BaseVersion, Change, PendingVersion, VersionRef};
+use crate::transaction::write_buffer::{BaseVersion, Change, PendingVersion};
 use crate::{Error, ErrorKind, KeyRange, Limits, Result, Row, SnapshotTable};
 
 /// A table within a transaction: as of its snapshot, with its changes.
@@ -273,19 +272,7 @@ impl<'t> TransactionTable<'t> {
         state: &'s State,
         key: &[ValueRef<'_>],
     ) -> Result<Option<Cow<'s, Change>>> {
-        let Some(changes) = state.changes.get(&self.current.core.id()) else { return Ok(None) };
-        let bytes = self.bytes_of(key);
-        if let Some(change) = changes.by_key.get(&bytes) {
-            return Ok(Some(Cow::Borrowed(change)));
-        }
-        if changes.spilled.is_empty() {
-            return Ok(None);
-        }
-        let found = self.transaction.find(&self.current, key, |_| Ok(()))?;
-        // default: no row was found
-        let base = found.map_or(BaseVersion::Absent, |(_, base)| base);
-        let change = changes.spilled.change_of(&self.current, (&bytes, key), base)?;
-        Ok(change.map(Cow::Owned))
+        Ok(self.known(state, key)?.change)
     }
 
     /// The row that the transaction has put, unless it has expired.
@@ -302,18 +289,12 @@ impl<'t> TransactionTable<'t> {
         (!is_over).then_some(row)
     }
 
-    /// What is known of the snapshot under a key, without a look at it.
-    pub(super) fn known(&self, state: &State, key: &[ValueRef<'_>]) -> Result<(BaseVersion, u64)> {
-        if let Some(change) = self.change_of(state, key)? {
-            return Ok((change.base, change.new_row_id));
+    /// What is known of a key, mostly without a look at the snapshot.
+    pub(super) fn known<'s>(&self, state: &'s State, key: &[ValueRef<'_>]) -> Result<KnownKey<'s>> {
+        match state.changes.get(&self.current.core.id()) {
+            Some(delta) => delta.known(self.transaction.base(state), (&self.bytes_of(key), key)),
+            None => Ok(KnownKey { change: None, base: BaseVersion::Unknown }),
         }
-        let spilled = state.changes.get(&self.current.core.id()).map(|changes| &changes.spilled);
-        if spilled.is_none_or(Spilled::is_empty) {
-            return Ok((BaseVersion::Unknown, 0));
-        }
-        let found = self.transaction.find(&self.current, key, |_| Ok(()))?;
-        // default: no row was found
-        Ok((found.map_or(BaseVersion::Absent, |(_, base)| base), 0))
     }
 
     /// What the transaction has under a key.
@@ -326,7 +307,8 @@ impl<'t> TransactionTable<'t> {
         }
         // As the transaction has it, where it has altered the table.
         let fields = self.schema().fields();
-        let found = self.transaction.find(&self.current, key, |found| found.values_of(fields))?;
+        let base = self.transaction.base(state);
+        let found = base.find(&self.current, key, |found| found.values_of(fields))?;
         Ok(match found {
             Some((row, base)) => Seen { row: Some(row), base, new_row_id: 0 },
             None => Seen { row: None, base: BaseVersion::Absent, new_row_id: 0 },
@@ -337,7 +319,7 @@ impl<'t> TransactionTable<'t> {
     pub(crate) fn put(&self, state: &mut State, row: Vec<Value>, must_be_new: bool) -> Result<u64> {
         let schema = self.schema();
         if schema.key_positions().is_empty() {
-            let row_id = self.transaction.reserve_row_id(state, &self.current)?;
+            let row_id = self.transaction.base(state).new_row_id(&self.current)?;
             let key = [ValueRef::Uint(row_id)];
             self.replace(state, &key, (row, BaseVersion::Absent, row_id))?;
             return Ok(row_id);
@@ -364,7 +346,7 @@ impl<'t> TransactionTable<'t> {
         let new_row_id = match seen.base {
             BaseVersion::At(..) => 0,
             _ if seen.new_row_id > 0 => seen.new_row_id,
-            _ => self.transaction.reserve_row_id(state, &self.current)?,
+            _ => self.transaction.base(state).new_row_id(&self.current)?,
         };
         let row_id = match seen.base {
             BaseVersion::At(_, row_id) => row_id,
@@ -471,33 +453,6 @@ impl RowSink for TransactionRows<'_, '_> {
         self.table.remove(self.state, key, &seen)
     }
 }
-
-impl Transaction {
-    /// What the snapshot has under a key, and where.
-    pub(super) fn find<R>(
-        &self,
-        current: &TableVersion,
-        key: &[ValueRef<'_>],
-        take: impl Fn(&Found<'_>) -> esker_table::Result<R>,
-    ) -> Result<Option<(R, BaseVersion)>> {
-        let (at, now) = (self.snapshot.commit(), self.snapshot.now());
-        let found = current.core.find(
-            key,
-            || at,
-            |found| {
-                if found.has_expired(now)? {
-                    return Ok(None);
-                }
-                let location = Location::new(found.row_group.id(), found.row);
-                let location = VersionRef::Physical(location);
-                let base = BaseVersion::At(location, found.row_group.row_id(found.row)?);
-                Ok(Some((take(&found)?, base)))
-            },
-        )?;
-        Ok(found.flatten())
-    }
-}
-
 impl std::fmt::Debug for TransactionTable<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TransactionTable").field("name", &self.name()).finish_non_exhaustive()

@@ -27,7 +27,7 @@ use crate::commit::private_rows::{PrivateRows, key_of, linked_bytes, row_of};
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::{
-    BaseVersion, Change, PendingVersion, UndoRecord, VersionRef,
+    BaseVersion, Change, PendingVersion, SpilledRow, UndoRecord, VersionRef,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -61,13 +61,6 @@ pub(super) struct Spilled {
     hidden: BTreeMap<u64, (Hidden, usize)>,
     /// What was met when a row was to be taken back.
     failure: Option<(ErrorKind, String)>,
-}
-
-/// A row of one of the segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    segment: usize,
-    row: usize,
 }
 
 #[derive(Clone)]
@@ -117,7 +110,7 @@ impl Spilled {
     }
 
     /// The living row that a key has.
-    fn find(&self, current: &TableVersion, key: &[u8]) -> Result<Option<Place>> {
+    fn find(&self, current: &TableVersion, key: &[u8]) -> Result<Option<SpilledRow>> {
         self.expect_whole()?;
         let place = place_of(current.core.hasher(), key);
         // default: behind the last there is none
@@ -129,7 +122,7 @@ impl Spilled {
             let Some(own) = self.segments.get(segment) else { continue };
             let row = number - own.first;
             if !own.dead.contains(&row) && own.key(&current.schema, row)? == key {
-                return Ok(Some(Place { segment, row }));
+                return Ok(Some(SpilledRow { segment, row }));
             }
         }
         Ok(None)
@@ -166,7 +159,7 @@ impl Spilled {
     fn row_change(
         &self,
         current: &TableVersion,
-        Place { segment, row }: Place,
+        SpilledRow { segment, row }: SpilledRow,
         base: BaseVersion,
     ) -> Result<Change> {
         let own = self.segments.get(segment).ok_or_else(|| Error::corrupt("no such segment"))?;
@@ -198,7 +191,7 @@ impl Spilled {
     }
 
     /// A key is again what it was changed to before: to a row, or it was removed.
-    pub fn restore(&mut self, place: Option<Place>, base: BaseVersion) {
+    pub fn restore(&mut self, place: Option<SpilledRow>, base: BaseVersion) {
         let hidden = if place.is_some() { Hidden::Replaced } else { Hidden::Tombstone };
         if let BaseVersion::At(_, row_id) = base {
             // It has been here since it was written to a file, or removed.
@@ -210,14 +203,14 @@ impl Spilled {
                 }
             }
         }
-        if let Some(Place { segment, row }) = place
+        if let Some(SpilledRow { segment, row }) = place
             && let Some(own) = self.segments.get_mut(segment)
         {
             own.dead.remove(&row);
         }
     }
 
-    fn mark_deleted(&mut self, place: Place) {
+    fn mark_deleted(&mut self, place: SpilledRow) {
         if let Some(own) = self.segments.get_mut(place.segment) {
             own.dead.insert(place.row);
         }

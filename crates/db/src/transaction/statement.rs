@@ -8,10 +8,8 @@ use esker_format::Batch;
 use esker_query::model::Change;
 use esker_query::{Explanation, Query, QueryResult, Statistics};
 use esker_table::Table as TableCore;
-use esker_table::table::Overlay;
 
-use super::own_rows::OwnRows;
-use super::{Changes, State, Transaction};
+use super::{State, Transaction};
 use crate::read::snapshot::Overlays;
 use crate::statement::{ChangeOptions, Changed};
 use crate::{QueryOptions, Result, Snapshot};
@@ -136,38 +134,13 @@ impl Transaction {
             if self.remembers_reads() && !is_new {
                 state.reads.note_table(core);
             }
-            let Some(changes) = state.changes.get_mut(&core.id()) else { continue };
-            if changes.by_key.is_empty() && changes.own.is_none() && changes.spilled.is_empty() {
-                continue;
+            let Some(delta) = state.changes.get_mut(&core.id()) else { continue };
+            if !delta.is_untouched() {
+                let base = self.base_of(state.definitions.as_deref());
+                let now = self.moment_of(&delta.current.schema);
+                overlays.insert(core.id(), delta.overlay(base, now)?);
             }
-            let next_row_id = || definition.and_then(|definition| definition.next_row_id());
-            overlays.insert(core.id(), self.overlay(changes, &next_row_id)?);
         }
         Ok(self.snapshot.with_overlays(overlays, state.definitions.clone()))
-    }
-
-    fn overlay(
-        &self,
-        changes: &mut Changes,
-        next_row_id: &dyn Fn() -> Option<u64>,
-    ) -> Result<Overlay> {
-        let Changes { current, by_key, own, spilled, places, .. } = changes;
-        if own.as_ref().is_some_and(OwnRows::is_mostly_dead) {
-            *own = None;
-        }
-        let mut keep = |change: &mut super::Change| self.keep_place(current, places, change);
-        let rows = own.get_or_insert_with(|| OwnRows::new(by_key.keys()));
-        let looks = (&mut keep as _, next_row_id);
-        let outcome = rows.bring_up_to_date(&self.engine, current, by_key, looks);
-        let mut overlay = rows.overlay(places.as_ref(), self.moment_of(&current.schema));
-        spilled.expect_whole()?;
-        overlay.hidden.extend(spilled.hidden());
-        overlay.segments.extend(spilled.parts());
-        if let Err(e) = outcome {
-            // Half of a row may be there: they are made anew.
-            *own = None;
-            return Err(e);
-        }
-        Ok(overlay)
     }
 }

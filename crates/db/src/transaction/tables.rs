@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use esker_format::Schema;
 use esker_format::schema::{Alteration, validate_name};
-use esker_format::{Schema, Value};
-use esker_table::PinnedLocations;
 
 use super::definitions::Definitions;
 use super::rows::TransactionTable;
@@ -14,9 +13,7 @@ use crate::catalog::checked_rows;
 use crate::catalog::checks;
 use crate::catalog::checks::Checks;
 use crate::catalog::new_fields::NewFields;
-use crate::commit::fit::fit_reference;
 use crate::table_version::TableVersion;
-use crate::transaction::write_buffer::{Change, Changes, PendingVersion};
 use crate::{Error, ErrorKind, Result};
 
 impl Transaction {
@@ -223,19 +220,6 @@ impl Transaction {
         let schema = Arc::clone(view.schema_at(at).ok_or_else(forgotten)?);
         Ok(TableVersion { core, schema })
     }
-
-    /// A row id for a new row.
-    pub(super) fn reserve_row_id(&self, state: &State, current: &TableVersion) -> Result<u64> {
-        let id = current.core.id();
-        let definition = state.definitions.as_ref().and_then(|new| new.get(id));
-        if let Some(row_id) = definition.and_then(|definition| definition.next_row_id()) {
-            return Ok(row_id);
-        }
-        let mut catalogue = self.engine.lock_for_change()?;
-        let entry = catalogue.entry(id);
-        let entry = entry.map_err(|_| super::gone::table_gone(&current.core.name()))?;
-        Ok(entry.writer.reserve_row_ids(1))
-    }
 }
 
 /// Gives the changes of a table's rows another schema; returns what they were.
@@ -247,10 +231,8 @@ fn take(state: &mut State, current: &TableVersion, schema: &Arc<Schema>) -> Resu
         let base = std::mem::replace(&mut changes.current.schema, Arc::clone(schema));
         return Ok(Taken::Schema(id, base));
     }
-    // One list for both: a place that is remembered from here on is one of those before, too, where
-    // this is taken back.
-    changes.places.get_or_insert_with(|| PinnedLocations::new(&current.core));
-    let base = std::mem::replace(changes, converted(changes, schema)?);
+    let converted = changes.converted(schema)?;
+    let base = std::mem::replace(changes, converted);
     Ok(Taken::Changes(id, Some(Box::new(base))))
 }
 
@@ -276,33 +258,4 @@ impl State {
             }
         }
     }
-}
-
-/// The same changes of a table whose rows have another shape from now on.
-fn converted(changes: &Changes, schema: &Arc<Schema>) -> Result<Changes> {
-    let Changes { current: TableVersion { core, schema: old }, by_key, .. } = changes;
-    let place = |field: &esker_format::Field| old.fields().iter().position(|f| f.id == field.id);
-    let fields = schema.fields().iter().map(|field| (field, place(field)));
-    let fields: Vec<_> = fields.collect();
-    let row = |row: &[Value]| -> Result<Vec<Value>> {
-        let value = |(field, place): &(&esker_format::Field, Option<usize>)| {
-            // default: a field that is new has its initial value
-            let value = place.and_then(|at| row.get(at)).unwrap_or(&field.initial);
-            Ok(fit_reference(field, value.as_ref())?.to_owned())
-        };
-        fields.iter().map(value).collect()
-    };
-    let mut new = Changes::new(TableVersion { core: Arc::clone(core), schema: Arc::clone(schema) });
-    for (key, change) in by_key {
-        let now = match &change.now {
-            PendingVersion::Row(values) => PendingVersion::Row(row(values)?),
-            gone @ PendingVersion::Tombstone(_) => gone.clone(),
-        };
-        let (base, new_row_id) = (change.base, change.new_row_id);
-        new.set(key.clone(), Change { base, now, new_row_id })?;
-    }
-    // Their columns are found by the numbers of fields, as those of the table are.
-    new.spilled = changes.spilled.clone();
-    new.places = changes.places.clone();
-    Ok(new)
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use esker_format::{Schema, TableId};
 
 use super::definitions::Definitions;
-use super::write_buffer::{Changes, Undo};
+use super::delta::Delta;
+use super::write_buffer::Undo;
 
 /// What leads back from one change.
 pub(super) enum Step {
@@ -27,7 +28,7 @@ impl Step {
 pub(super) enum Taken {
     Nothing,
     /// All of a table; `None` where there were none.
-    Changes(TableId, Option<Box<Changes>>),
+    Changes(TableId, Option<Box<Delta>>),
     /// The schema that they were of.
     Schema(TableId, Arc<Schema>),
 }
@@ -36,7 +37,7 @@ impl Taken {
     /// Bytes that it keeps, about.
     pub fn byte_count(&self) -> usize {
         match self {
-            Self::Changes(_, Some(changes)) => changes.bytes + changes.spilled.byte_count(),
+            Self::Changes(_, Some(delta)) => delta.bytes() + delta.kept_bytes(),
             Self::Changes(_, None) | Self::Schema(..) | Self::Nothing => 0,
         }
     }
