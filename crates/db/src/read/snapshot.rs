@@ -9,8 +9,7 @@ use esker_arena::{ReaderGuard, ReaderKind};
 use esker_format::{Batch, Moment, Schema, TableId, Value, ValueRef};
 use esker_query::json::JsonQuery;
 use esker_query::{
-    AnswerSink, Explanation, OneRow, Query, QueryResult, Resolved, ResultColumn, Source,
-    Statistics, Tables,
+    AnswerSink, Explanation, Query, QueryResult, Resolved, ResultColumn, Statistics, Tables,
 };
 use esker_table::table::Overlay;
 use esker_table::{Found, Table as TableCore, TableSnapshot};
@@ -20,10 +19,9 @@ use crate::commit::fit::fit_key;
 use crate::commit::times::FixedTime;
 use crate::engine::{Engine, no_table};
 use crate::engine_handle::EngineHandle;
-use crate::read::source::SnapshotSource;
 use crate::read::tables::OpenTables;
 use crate::transaction::Definitions;
-use crate::{Error, QueryOptions, Result, Row};
+use crate::{QueryOptions, Result, Row};
 
 /// The database as of one commit. While it lives, no merge drops what it sees.
 #[derive(Clone)]
@@ -204,13 +202,8 @@ impl Snapshot {
         query: &Query,
         options: esker_query::Options,
     ) -> Result<QueryResult> {
-        if !query.is_plain() {
-            return self.read_tables(query, options, |tables, options| {
-                Resolved::run(query, tables, &options)?.execute()
-            });
-        }
-        self.read_by(query, options, |source, options| {
-            esker_query::execute(query, source, &options)
+        self.read_by(query, options, |tables, options| {
+            Resolved::run(query, tables, &options)?.execute()
         })
     }
 
@@ -237,13 +230,8 @@ impl Snapshot {
     /// As for [`crate::Database::query_with`].
     pub fn columns_with(&self, query: &Query, options: &QueryOptions) -> Result<Vec<ResultColumn>> {
         let options = self.engine.statement_options(options);
-        if !query.is_plain() {
-            return self.read_tables(query, options, |tables, options| {
-                Resolved::look(query, tables, &options)?.columns()
-            });
-        }
-        self.read_by(query, options, |source, options| {
-            esker_query::check(query, source, &options.inputs)
+        self.read_by(query, options, |tables, options| {
+            Resolved::look(query, tables, &options)?.columns()
         })
     }
 
@@ -285,13 +273,8 @@ impl Snapshot {
         sink: &mut dyn AnswerSink,
     ) -> Result<Statistics> {
         let options = self.engine.statement_options(options);
-        if !query.is_plain() {
-            return self.read_tables(query, options, |tables, options| {
-                Resolved::run(query, tables, &options)?.stream(sink)
-            });
-        }
-        self.read_by(query, options, |source, options| {
-            esker_query::stream(query, source, &options, sink)
+        self.read_by(query, options, |tables, options| {
+            Resolved::run(query, tables, &options)?.stream(sink)
         })
     }
 
@@ -309,43 +292,19 @@ impl Snapshot {
     /// As for [`crate::Database::query_with`].
     pub fn explain_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
         let options = self.engine.statement_options(options);
-        if !query.is_plain() {
-            return self.read_tables(query, options, |tables, options| {
-                Resolved::analyze(query, tables, &options)?.explain()
-            });
-        }
-        self.read_by(query, options, |source, options| {
-            esker_query::explain(query, source, &options)
+        self.read_by(query, options, |tables, options| {
+            Resolved::analyze(query, tables, &options)?.explain()
         })
     }
 
-    /// Reads the rows that a query is about: of a table, or one without fields, which alone may
-    /// take values of sequences.
+    /// Reads all tables that a query is about. Without any it may take values of sequences.
     fn read_by<R>(
-        &self,
-        query: &Query,
-        mut options: esker_query::Options,
-        read: impl FnOnce(&dyn Source, esker_query::Options) -> esker_query::Result<R>,
-    ) -> Result<R> {
-        if !query.table.is_empty() {
-            let table = self.table(&query.table)?;
-            return Ok(read(&SnapshotSource::new(&table.rows), options)?);
-        }
-        if query.select.is_empty() {
-            return Err(Error::invalid("SELECT * without a table: expected FROM"));
-        }
-        options.inputs.sequences = Some(self.engine.as_sequences());
-        Ok(read(&OneRow::new(), options)?)
-    }
-
-    /// Reads all tables that a query is about.
-    fn read_tables<R>(
         &self,
         query: &Query,
         mut options: esker_query::Options,
         read: impl FnOnce(&dyn Tables, esker_query::Options) -> esker_query::Result<R>,
     ) -> Result<R> {
-        if query.relations().is_empty() {
+        if query.table.is_empty() && query.derived.is_none() && query.joins.is_empty() {
             options.inputs.sequences = Some(self.engine.as_sequences());
         }
         let tables = OpenTables::new(self, query)?;
@@ -367,12 +326,9 @@ impl Snapshot {
     /// As for [`crate::Database::query_with`].
     pub fn plan_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
         let options = self.engine.statement_options(options);
-        if !query.is_plain() {
-            return self.read_tables(query, options, |tables, options| {
-                Resolved::look(query, tables, &options)?.plan()
-            });
-        }
-        self.read_by(query, options, |source, options| esker_query::plan(query, source, &options))
+        self.read_by(query, options, |tables, options| {
+            Resolved::look(query, tables, &options)?.plan()
+        })
     }
 }
 

@@ -196,6 +196,9 @@ impl<'a> Resolved<'a> {
         options: &Options,
         purpose: Purpose,
     ) -> Result<Self> {
+        if query.is_plain() {
+            return Self::plain(query, tables, first, options);
+        }
         let runs = purpose != Purpose::Look;
         let started_ns = options.clock.monotonic_ns();
         if runs && query.runs_queries_first() {
@@ -208,9 +211,28 @@ impl<'a> Resolved<'a> {
         let context = Context { tables, options, runs, told, depth };
         let (query, source, input) = context.resolve(query, first)?;
         let subqueries = context.told.map(RefCell::into_inner).unwrap_or_default();
-        let options = options.clone();
         let ready_ns = options.clock.monotonic_ns() - started_ns;
+        let options = options.clone();
         Ok(Self { query, source, options, ready_ns, input, subqueries })
+    }
+
+    /// What reads one table at most: nothing has to run first.
+    fn plain(
+        query: &Query,
+        tables: &'a dyn Tables,
+        first: Option<&'a dyn Source>,
+        options: &Options,
+    ) -> Result<Self> {
+        let source = match first {
+            Some(first) => SourceRef::Borrowed(first),
+            None if !query.table.is_empty() => SourceRef::Borrowed(tables.table(&query.table)?),
+            None if query.select.is_empty() => {
+                return Err(Error::invalid("SELECT * without a table: expected FROM"));
+            }
+            None => SourceRef::Shared(Arc::new(OneRow::new())),
+        };
+        let (query, options) = (query.clone(), options.clone());
+        Ok(Self { query, source, options, ready_ns: 0, input: None, subqueries: Vec::new() })
     }
 
     /// Runs the rest and returns the whole answer.
