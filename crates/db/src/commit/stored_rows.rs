@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_format::codec::Reader;
-use esker_format::edit::{Edit, RowChange, SegmentEntry};
+use esker_format::edit::{Edit, RowChange};
 use esker_format::row::{Cell, decode_cells};
 use esker_format::{Schema, TableId, Value};
 use esker_log::sabotage::planted;
@@ -25,7 +25,7 @@ use esker_table::{Location, Table as TableCore};
 
 use crate::Result;
 use crate::catalogue::{Catalogue, TableEntry};
-use crate::commit::staged::{Put, Staged};
+use crate::commit::staged::Put;
 use crate::commit::write_set::TableWrites;
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
@@ -97,7 +97,7 @@ impl RowLocator {
         for segment in view.segments().filter(|s| s.holds_through() < commit) {
             for row in segment.find_row_id(row_id)? {
                 if segment.deleted(row) == 0 {
-                    let found = existing(&RowGroup::Segment(segment.clone()), row, row_id);
+                    let found = existing(&RowGroup::Segment(Arc::clone(segment)), row, row_id);
                     also.extend(older.replace(found));
                 }
             }
@@ -221,7 +221,17 @@ impl Engine {
         };
         let stage = Stage::start(catalogue, *table, commit, logged.locators);
         let Some(mut stage) = stage else { return Ok(None) };
-        stage_superseded(&stage.view, segments, superseded, &mut stage.writes.staged)?;
+        // Its own rows that later ones of it replaced. Once merged they are gone.
+        let is_own = |id| segments.iter().any(|entry| entry.id == id);
+        for segment in stage.view.segments().filter(|s| is_own(s.id())) {
+            for row_id in superseded {
+                let rows = segment.find_row_id(*row_id)?.into_iter();
+                let alive = rows.filter(|row| segment.deleted(*row) == 0);
+                let row_group = RowGroup::Segment(Arc::clone(segment));
+                let ended = alive.map(|row| existing(&row_group, row, *row_id));
+                stage.writes.staged.deletes.extend(ended);
+            }
+        }
         // They are in order; a row that a transaction has removed and put again comes twice.
         for same in replaced.chunk_by(|one, other| one == other) {
             same.first().into_iter().try_for_each(|row_id| stage.delete(*row_id))?;
@@ -247,26 +257,6 @@ impl Engine {
         last.inspect(|last| entry.writer.note_row_id(*last));
         self.apply_rows(catalogue, commit, std::slice::from_ref(&writes)).map(drop)
     }
-}
-
-/// Stages the ends of rows of a load that later ones of it replaced. Once merged they are gone.
-fn stage_superseded(
-    view: &View,
-    segments: &[SegmentEntry],
-    row_ids: &[u64],
-    staged: &mut Staged<'_>,
-) -> Result<()> {
-    let own = view.segments().filter(|s| segments.iter().any(|entry| entry.id == s.id()));
-    for segment in own {
-        for row_id in row_ids {
-            for row in segment.find_row_id(*row_id)? {
-                if segment.deleted(row) == 0 {
-                    staged.delete(existing(&RowGroup::Segment(segment.clone()), row, *row_id));
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Stages a put of a stored row. Its entries in unique indexes are made by whoever goes on to take

@@ -13,13 +13,14 @@ use std::sync::{Arc, PoisonError};
 use esker_arena::{Import, PartitionedHash, tag_of};
 use esker_format::index_file::IndexEntry;
 use esker_format::{ColumnSlice, Field};
-use esker_table::segment::{Segment, SegmentFiles};
+use esker_table::segment::Segment;
 use esker_table::table::UniqueKeys;
 use esker_table::view::RowGroup;
 use esker_table::{Location, Table as TableCore};
+use esker_vfs::Tasks;
 use esker_vfs::sync::Mutex;
-use esker_vfs::{Environment, Tasks};
 
+use crate::engine::Engine;
 use crate::maintenance::IndexFile;
 use crate::{Error, Result};
 
@@ -28,23 +29,18 @@ const SPANS_A_THREAD: usize = 4;
 
 /// Fills the index from its checkpoint file, where there is one, and from the keys of segments that
 /// the file does not cover. Returns the segments that the file covers.
-pub(super) fn fill(
-    environment: &Environment,
-    files: &SegmentFiles,
-    table: &Arc<TableCore>,
-    index_file: u64,
-) -> Result<Vec<u64>> {
+pub(super) fn fill(engine: &Engine, table: &Arc<TableCore>, index_file: u64) -> Result<Vec<u64>> {
     let view = table.view();
     if view.schema.key_positions().is_empty() {
         return Ok(Vec::new());
     }
     let covered = match index_file {
         0 => None,
-        number => Some(Covered::open(environment, files, table, number)?),
+        number => Some(Covered::open(engine, table, number)?),
     };
     let covers = |id: u64| covered.as_ref().is_some_and(|c| c.ids.contains(&Some(id)));
     let loose: Vec<&Arc<Segment>> = view.segments().filter(|s| !covers(s.id())).collect();
-    let tasks = environment.tasks.as_ref();
+    let tasks = engine.environment.tasks.as_ref();
     let sorted = for_each(tasks, loose.len(), &|i| match loose.get(i) {
         Some(segment) => SortedKeys::of(table, segment, view.schema.key_fields(), None),
         None => Err(Error::corrupt("a segment is missing")),
@@ -55,8 +51,8 @@ pub(super) fn fill(
 }
 
 /// Fills the unique indexes from the living rows.
-pub(super) fn fill_uniques(environment: &Environment, table: &Arc<TableCore>) -> Result<()> {
-    let (view, tasks) = (table.view(), environment.tasks.as_ref());
+pub(super) fn fill_uniques(engine: &Engine, table: &Arc<TableCore>) -> Result<()> {
+    let (view, tasks) = (table.view(), engine.environment.tasks.as_ref());
     let segments: Vec<&Arc<Segment>> = view.segments().collect();
     for keys in table.uniques().iter() {
         let sorted = for_each(tasks, segments.len(), &|i| match segments.get(i) {
@@ -222,15 +218,10 @@ struct Covered {
 }
 
 impl Covered {
-    fn open(
-        environment: &Environment,
-        files: &SegmentFiles,
-        table: &Arc<TableCore>,
-        number: u64,
-    ) -> Result<Self> {
-        let file = IndexFile::open(environment, files.dir(), number)?;
+    fn open(engine: &Engine, table: &Arc<TableCore>, number: u64) -> Result<Self> {
+        let file = IndexFile::open(&engine.environment, &engine.dir, number)?;
         let header = file.header();
-        if header.database != files.database() || header.table != table.id() {
+        if header.database != engine.database || header.table != table.id() {
             let message = format!("index file {number} belongs to another table");
             return Err(Error::corrupt(message));
         }

@@ -210,7 +210,7 @@ impl<'e> Replay<'e> {
         let catalogue = engine.lock();
         for entry in catalogue.tables.values() {
             let table = entry.writer.table();
-            index::fill_uniques(&engine.environment, table)?;
+            index::fill_uniques(engine, table)?;
             let mut view = (*table.view()).clone();
             view.segments().for_each(|segment| segment.forget_row_order());
             view.forget_schemas(u64::MAX);
@@ -278,8 +278,7 @@ fn link_ahead(engine: &Engine, ahead: &Lookahead, entry: &mut TableEntry) -> Res
         view.insert(RowGroup::Segment(Arc::new(segment)));
     }
     core.set_view(view);
-    let (environment, files) = (&engine.environment, &engine.segment_files);
-    entry.index_covers = index::fill(environment, files, &core, entry.index_file)?;
+    entry.index_covers = index::fill(engine, &core, entry.index_file)?;
     Ok(())
 }
 
