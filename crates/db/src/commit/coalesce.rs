@@ -15,6 +15,7 @@
 //! 3. Where it is unknown whether a commit was made, nothing is done again: that is what is
 //!    reported of all of its requests.
 //! 4. Readers see all requests of a commit or none.
+//! 5. What takes too much memory together is done apart.
 //!
 //! Whether a call waits for the disk is a matter of the handle of the database. Many threads that
 //! wait share syncs in the log; those of deferred handles share them by a [`SharedSync`].
@@ -102,19 +103,22 @@ impl Database {
         &self,
         requests: &mut Q,
     ) -> Result<Vec<Result<Q::Answer>>> {
-        if requests.count() > 1 {
+        let mut may_share = requests.count() > 1;
+        if may_share {
             match requests.at_once() {
                 Some(Ok(answers)) => return Ok(answers.into_iter().map(Ok).collect()),
                 Some(Err(e)) if is_unknown(&e) => return Err(e),
-                Some(Err(_)) | None => {}
+                // What is too much for one commit stays that.
+                Some(Err(e)) => may_share = e.kind() != ErrorKind::OverBudget,
+                None => {}
             }
-            for _ in 0..ATTEMPTS_MAX {
-                match self.together(requests) {
-                    Ok(results) => return Ok(results),
-                    Err(e) if is_unknown(&e) => return Err(e),
-                    Err(e) if e.kind() == ErrorKind::Conflict => {}
-                    Err(_) => break,
-                }
+        }
+        for _ in 0..if may_share { ATTEMPTS_MAX } else { 0 } {
+            match self.together(requests) {
+                Ok(results) => return Ok(results),
+                Err(e) if is_unknown(&e) => return Err(e),
+                Err(e) if e.kind() == ErrorKind::Conflict => {}
+                Err(_) => break,
             }
         }
         let count = requests.count();
