@@ -1,12 +1,7 @@
 //! The one error of all protocols.
 
-use std::fmt;
-
 use esker::ErrorKind;
 pub use esker_wire::Code;
-
-/// The result of a request.
-pub type Result<T> = std::result::Result<T, Error>;
 
 /// What a client can do about an error of the engine.
 #[must_use]
@@ -29,32 +24,14 @@ pub fn code_of(kind: ErrorKind) -> Code {
     }
 }
 
-/// Why a request failed: what was expected, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    code: Code,
-    message: String,
+esker_format::error_type! {
+    /// Why a request failed: what was expected, and where.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    Error { code: Code }, pub new, pub at
+    make { pub invalid = InvalidRequest }
 }
 
 impl Error {
-    /// An error with a code.
-    #[must_use]
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
-    }
-
-    /// What the client sent does not fit.
-    #[must_use]
-    pub fn invalid(message: impl Into<String>) -> Self {
-        Self::new(Code::InvalidRequest, message)
-    }
-
-    /// What a client can do about it.
-    #[must_use]
-    pub fn code(&self) -> Code {
-        self.code
-    }
-
     /// What was expected, and where.
     #[must_use]
     pub fn message(&self) -> &str {
@@ -74,22 +51,7 @@ impl Error {
         let message = format!("the statement was done, but its answer is lost: {}", self.message);
         Self::new(Code::OutcomeUnknown, message)
     }
-
-    /// The same error with a place in front of its message.
-    #[must_use]
-    pub fn at(mut self, place: impl fmt::Display) -> Self {
-        self.message = format!("{place}: {}", self.message);
-        self
-    }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}
 
 impl From<esker::Error> for Error {
     fn from(e: esker::Error) -> Self {
