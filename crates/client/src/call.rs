@@ -33,6 +33,13 @@ impl Call {
         Self { kind, payload }
     }
 
+    fn of_text(kind: Kind, text: &str) -> Self {
+        Self::new(kind, |out| {
+            pack::array(out, 1);
+            pack::text(out, text);
+        })
+    }
+
     /// Appends the request as a frame.
     pub(crate) fn frame(&self, out: &mut Vec<u8>, id: u32) {
         let mut frame = FrameWriter::new(out, id, self.kind, 0);
@@ -175,28 +182,19 @@ impl Call {
     /// A query as JSON.
     #[must_use]
     pub fn query(json: &str) -> Self {
-        Self::new(Kind::Query, |out| {
-            pack::array(out, 1);
-            pack::text(out, json);
-        })
+        Self::of_text(Kind::Query, json)
     }
 
     /// How a query as JSON is answered.
     #[must_use]
     pub fn explain(json: &str) -> Self {
-        Self::new(Kind::Explain, |out| {
-            pack::array(out, 1);
-            pack::text(out, json);
-        })
+        Self::of_text(Kind::Explain, json)
     }
 
     /// The fields, key and indexes of a table.
     #[must_use]
     pub fn schema(table: &str) -> Self {
-        Self::new(Kind::Schema, |out| {
-            pack::array(out, 1);
-            pack::text(out, table);
-        })
+        Self::of_text(Kind::Schema, table)
     }
 
     /// The names of tables.
