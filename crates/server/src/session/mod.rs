@@ -16,6 +16,7 @@ pub(crate) mod request_log;
 mod result_budget;
 mod rows;
 mod run;
+mod sql_text;
 mod statement;
 mod stream;
 #[cfg(test)]
@@ -42,6 +43,7 @@ use request_log::TransactionRecord;
 pub(crate) use request_log::{RequestLog, RequestSummary};
 pub(crate) use result_budget::ResultBudget;
 pub(crate) use rows::{numbered, unwanted, value_bytes};
+pub use sql_text::SqlText;
 pub use stream::RowSink;
 
 /// What the requests of a session may take.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use esker::{Batch, Isolation, QueryResult, Row, Schema, Value};
 
-use super::AdminTask;
+use super::{AdminTask, SqlText};
 
 /// A key of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,7 +172,7 @@ pub enum Request {
     /// One SQL statement, `BEGIN` and `COMMIT` among them.
     Sql {
         /// The statement.
-        text: String,
+        text: SqlText,
         /// The values of its parameters, by position.
         parameters: Vec<Value>,
     },
@@ -258,9 +258,7 @@ impl Request {
             | Self::Buckets
             | Self::BucketGet { .. }
             | Self::BucketRange { .. } => true,
-            Self::Sql { text, .. } => {
-                esker_sql::parse_statement(text).is_ok_and(|statement| statement.only_reads())
-            }
+            Self::Sql { text, .. } => text.statement().is_ok_and(esker_sql::Statement::only_reads),
             Self::Admin(task) => task.only_reads(),
             _ => false,
         }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker::{Limits, QueryOptions, Value};
-use esker_sql::{Statement, parse_statement};
+use esker_sql::Statement;
 
-use super::{Request, Session, value_bytes};
+use super::{Request, Session, SqlText, value_bytes};
 use crate::monitor::active_sessions::{ActiveSession, ActiveSessions};
 use crate::monitor::metrics::Metrics;
 use crate::tenant::TenantName;
@@ -31,7 +31,7 @@ pub(crate) struct RequestLog {
 #[derive(Debug)]
 pub(crate) enum RequestSummary {
     /// A statement, with its parameters where they are small.
-    Sql { text: String, parameters: Option<Vec<Value>> },
+    Sql { text: SqlText, parameters: Option<Vec<Value>> },
     /// A query as JSON.
     Query(String),
     /// Something that is done to some keys, of a table or bucket, or from a key on.
@@ -43,15 +43,16 @@ pub(crate) enum RequestSummary {
 impl fmt::Display for RequestSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sql { text, .. } | Self::Query(text) => f.write_str(text),
+            Self::Sql { text, .. } => f.write_str(cut(text)),
+            Self::Query(text) => f.write_str(text),
             Self::Keys { operation, place, count } => write!(f, "{operation} {place}: {count}"),
             Self::Alone(operation) => f.write_str(operation),
         }
     }
 }
 
-fn cut(text: &str) -> String {
-    text.get(..text.floor_char_boundary(KEPT_BYTES_MAX)).unwrap_or_default().to_owned()
+fn cut(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(KEPT_BYTES_MAX)).unwrap_or_default()
 }
 
 impl RequestSummary {
@@ -65,9 +66,11 @@ impl RequestSummary {
                 let bytes: usize = parameters.iter().map(|value| value_bytes(value.as_ref())).sum();
                 let is_small = text.len() <= KEPT_BYTES_MAX && bytes <= KEPT_BYTES_MAX;
                 let parameters = is_small.then(|| parameters.clone());
-                Self::Sql { text: cut(text), parameters }
+                Self::Sql { text: text.clone(), parameters }
             }
-            Request::Query { json } | Request::Explain { json } => Self::Query(cut(json)),
+            Request::Query { json } | Request::Explain { json } => {
+                Self::Query(cut(json).to_owned())
+            }
             Request::Schema { table } => keys("schema", table, 0),
             Request::Get { table, keys: found } => keys("get", table, found.len()),
             Request::Exists { table, keys: found } => keys("exists", table, found.len()),
@@ -227,13 +230,9 @@ impl Session {
         match words {
             RequestSummary::Sql { text, parameters: Some(parameters) } => {
                 let parameters = parameters.as_slice().into();
-                match parse_statement(&format!("EXPLAIN {text}")).ok()? {
-                    Statement::Plan(query) => {
-                        let options = QueryOptions { parameters, limits };
-                        Some(self.sql.plan_with(&query, &options).ok()?.to_string())
-                    }
-                    _ => None,
-                }
+                let Statement::Query(query) = text.statement().ok()? else { return None };
+                let options = QueryOptions { parameters, limits };
+                Some(self.sql.plan_with(query, &options).ok()?.to_string())
             }
             RequestSummary::Query(json) => {
                 let query = self.parse_query(json).ok()?;

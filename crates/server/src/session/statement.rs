@@ -1,18 +1,14 @@
 //! Statements in SQL, and queries written as JSON.
 
-use esker::{PageOptions, QueryOptions, Value};
+use esker::{PageOptions, Query, QueryOptions, Snapshot, Value};
 use esker_query::json::JsonQuery;
 use esker_query::model::{Change, InsertRows};
-use esker_sql::{Outcome, Statement, parse_statement};
+use esker_sql::{Outcome, Statement};
 
 use super::{Answer, Level, Session};
 use crate::Result;
 
 impl Session {
-    pub(super) fn sql(&mut self, text: &str, parameters: Vec<Value>) -> Result<Answer> {
-        self.execute(&parse_statement(text)?, parameters)
-    }
-
     /// Runs a statement that was read.
     pub(super) fn execute(
         &mut self,
@@ -45,33 +41,33 @@ impl Session {
         })
     }
 
-    pub(super) fn query(&mut self, json: &str) -> Result<Answer> {
-        let query = self.parse_query(json)?;
+    pub(super) fn query(&self, query: &JsonQuery) -> Result<Answer> {
         if query.is_explain()? {
-            return self.explained(&query);
+            return self.explain(query);
         }
-        let options = self.query_options(&query)?;
+        let options = self.query_options(query)?;
         if query.is_page() {
-            let bound = self.scope().bind_json(&query)?;
-            let given = PageOptions::of_json(&query)?;
+            let bound = self.scope().bind_json(query)?;
+            let given = PageOptions::of_json(query)?;
             let page = PageOptions { limits: options.limits, ..given };
             return Ok(Answer::Page(self.scope().page(&bound, &page)?));
         }
-        let snapshot = self.scope().snapshot_of(query.tables().into_iter().collect())?;
-        let result = snapshot.query_with(&snapshot.bind_json(&query)?, &options)?;
+        let (snapshot, bound) = self.bound(query)?;
+        let result = snapshot.query_with(&bound, &options)?;
         Ok(Answer::Result { result, changed: 0 })
     }
 
-    pub(super) fn explain(&mut self, json: &str) -> Result<Answer> {
-        let query = self.parse_query(json)?;
-        self.explained(&query)
+    pub(super) fn explain(&self, query: &JsonQuery) -> Result<Answer> {
+        let options = self.query_options(query)?;
+        let (snapshot, bound) = self.bound(query)?;
+        Ok(Answer::Text(snapshot.explain_with(&bound, &options)?.to_string()))
     }
 
-    fn explained(&self, query: &JsonQuery) -> Result<Answer> {
-        let options = self.query_options(query)?;
+    /// A query for its tables as they are now, and these.
+    pub(super) fn bound(&self, query: &JsonQuery) -> Result<(Snapshot, Query)> {
         let snapshot = self.scope().snapshot_of(query.tables().into_iter().collect())?;
         let bound = snapshot.bind_json(query)?;
-        Ok(Answer::Text(snapshot.explain_with(&bound, &options)?.to_string()))
+        Ok((snapshot, bound))
     }
 
     pub(crate) fn parse_query(&self, json: &str) -> Result<JsonQuery> {

@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use esker::{Batch, ChangeOptions, QueryOptions};
+use esker::{Batch, QueryOptions, Snapshot};
 use esker_query::{AnswerSink, Query, ResultColumn};
-use esker_sql::{Statement, parse_statement};
+use esker_sql::Statement;
 
 use super::statement::needs;
 use super::{Answer, Level, Request, Session};
 use crate::Result;
+use crate::tenant::QueryPermit;
 
 /// Takes the rows of an answer.
 pub trait RowSink {
@@ -39,26 +40,29 @@ impl Session {
     fn stream_request(&mut self, request: Request, sink: &mut dyn RowSink) -> Result<Answer> {
         let answer = match request {
             Request::Sql { text, parameters } => {
-                let statement = parse_statement(&text)?;
-                if let Statement::Query(query) = &statement {
-                    let (level, table) = needs(&statement);
+                let statement = text.statement()?;
+                if let Statement::Query(query) = statement {
+                    let (level, table) = needs(statement);
                     self.access.expect(level, table)?;
-                    let options: ChangeOptions = self.change_options(parameters);
-                    return self.stream_query(query, &options.for_query(), sink);
+                    let options = self.change_options(parameters).for_query();
+                    let _permit = self.begin_streaming(query)?;
+                    let snapshot = self.scope().snapshot_for(query)?;
+                    return stream(&snapshot, query, &options, sink);
                 }
-                self.act(|session| {
-                    let _permit = session.access.begin_query()?;
-                    session.execute(&statement, parameters)
-                })?
+                self.do_request(Request::Sql { text, parameters })?
             }
             Request::Query { json } => {
                 let query = self.parse_query(&json)?;
                 if !query.is_page() && !query.is_explain()? {
-                    let bound = self.scope().bind_json(&query)?;
                     let options = self.query_options(&query)?;
-                    return self.stream_query(&bound, &options, sink);
+                    let (snapshot, bound) = self.bound(&query)?;
+                    let _permit = self.begin_streaming(&bound)?;
+                    return stream(&snapshot, &bound, &options, sink);
                 }
-                self.do_request(Request::Query { json })?
+                self.act(|session| {
+                    let _permit = session.access.begin_query()?;
+                    session.query(&query)
+                })?
             }
             request => self.do_request(request)?,
         };
@@ -72,18 +76,21 @@ impl Session {
         Ok(Answer::Changed(changed))
     }
 
-    fn stream_query(
-        &self,
-        query: &Query,
-        options: &QueryOptions,
-        sink: &mut dyn RowSink,
-    ) -> Result<Answer> {
+    /// A place among the queries that run, for one that may be answered.
+    fn begin_streaming(&self, query: &Query) -> Result<Option<QueryPermit>> {
         self.access.expect(Level::Read, query.is_plain().then_some(query.table.as_str()))?;
-        let _permit = self.access.begin_query()?;
-        let snapshot = self.scope().snapshot_for(query)?;
-        snapshot.stream_into(query, options, &mut Streamed(sink))?;
-        Ok(Answer::Changed(0))
+        self.access.begin_query()
     }
+}
+
+fn stream(
+    snapshot: &Snapshot,
+    query: &Query,
+    options: &QueryOptions,
+    sink: &mut dyn RowSink,
+) -> Result<Answer> {
+    snapshot.stream_into(query, options, &mut Streamed(sink))?;
+    Ok(Answer::Changed(0))
 }
 
 /// A sink of a session as one of a query.

@@ -33,7 +33,7 @@ impl Tenants {
             "CREATE TABLE u (id i64 PRIMARY KEY, name text)".to_owned(),
             "INSERT INTO u VALUES (1, 'open')".to_owned(),
         ] {
-            session.run(Request::Sql { text: sql, parameters: Vec::new() }).unwrap();
+            session.run(Request::Sql { text: sql.into(), parameters: Vec::new() }).unwrap();
         }
         for (bucket, value) in [("b", SECRET), ("c", "0")] {
             let bucket = mill.database.bucket(bucket).unwrap();
@@ -72,7 +72,9 @@ impl Tenants {
                 let schema = session.run(Request::Schema { table: name.clone() });
                 writeln!(state, "{name}: {schema:?}").unwrap();
                 let text = format!("SELECT * FROM {name}");
-                let rows = session.run(Request::Sql { text, parameters: Vec::new() }).unwrap();
+                let rows = session
+                    .run(Request::Sql { text: text.into(), parameters: Vec::new() })
+                    .unwrap();
                 let Answer::Result { result, .. } = rows else { panic!("no rows") };
                 for batch in &result.batches {
                     for row in 0..batch.len() {

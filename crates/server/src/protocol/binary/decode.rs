@@ -80,7 +80,7 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
             reader.array_of(2)?;
             let text = reader.text()?.to_owned();
             let parameters = parameters(&text, reader)?;
-            Request::Sql { text, parameters }
+            Request::Sql { text: text.into(), parameters }
         }
         Kind::Begin => {
             reader.array_of(2)?;

@@ -83,7 +83,7 @@ fn database(rest: &str) -> Database {
             .to_owned(),
     ] {
         let parameters = Vec::new();
-        session.run(crate::Request::Sql { text, parameters }).unwrap();
+        session.run(crate::Request::Sql { text: text.into(), parameters }).unwrap();
     }
     database
 }
@@ -206,7 +206,7 @@ fn rows_of_many_bytes_are_changed_one_by_one() {
     let database = Options::new().memory().unwrap();
     let mut session = Session::new(&database);
     let text = "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT, text TEXT)".to_owned();
-    session.run(crate::Request::Sql { text, parameters: Vec::new() }).unwrap();
+    session.run(crate::Request::Sql { text: text.into(), parameters: Vec::new() }).unwrap();
     let table = database.table("t").unwrap();
     let long = "x".repeat(600 << 10);
     for id in 0..4i64 {

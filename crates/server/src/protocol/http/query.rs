@@ -64,7 +64,7 @@ async fn asked(call: &mut Call) -> std::result::Result<(Request, Vec<u8>), Probl
     let text = call.text().await?;
     let body = text.clone().into_bytes();
     if is_sql {
-        return Ok((Request::Sql { text, parameters: Vec::new() }, body));
+        return Ok((Request::Sql { text: text.into(), parameters: Vec::new() }, body));
     }
     let object: Option<serde_json::Map<String, serde_json::Value>> =
         serde_json::from_str(&text).ok();
@@ -72,7 +72,7 @@ async fn asked(call: &mut Call) -> std::result::Result<(Request, Vec<u8>), Probl
         let sql: Sql =
             serde_json::from_str(&text).map_err(|e| Error::invalid(format!("body: {e}")))?;
         let parameters = sql.parameters.into_iter().map(value_of).collect::<Result<_>>()?;
-        return Ok((Request::Sql { text: sql.sql, parameters }, body));
+        return Ok((Request::Sql { text: sql.sql.into(), parameters }, body));
     }
     Ok((Request::Query { json: text }, body))
 }
@@ -91,7 +91,7 @@ pub(super) fn explain(mut call: Call) -> Work {
         let request = match request {
             Request::Sql { text, parameters } => {
                 let explain = if analyze { "EXPLAIN ANALYZE" } else { "EXPLAIN" };
-                Request::Sql { text: format!("{explain} {text}"), parameters }
+                Request::Sql { text: format!("{explain} {}", &*text).into(), parameters }
             }
             Request::Query { json } => Request::Explain { json },
             other => other,
@@ -114,7 +114,7 @@ pub(super) fn explain(mut call: Call) -> Work {
 /// request, which is over before the next one.
 fn only_reads(request: &Request) -> Result<bool> {
     match request {
-        Request::Sql { text, .. } => match esker_sql::parse_statement(text)? {
+        Request::Sql { text, .. } => match text.statement()? {
             Statement::Transaction(_) => {
                 let message = "transactions are begun and ended by routes of their own: POST \
                                transactions, POST transactions/ID/commit";

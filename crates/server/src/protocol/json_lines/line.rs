@@ -463,7 +463,7 @@ fn request(line: &Line<'_>) -> Result<Request> {
         "sql" => {
             let parameters = line.parameters.iter().flatten().map(|v| value(v));
             let parameters = parameters.collect::<Result<_>>()?;
-            Request::Sql { text: need(line.sql.clone(), "sql", op)?, parameters }
+            Request::Sql { text: need(line.sql.clone(), "sql", op)?.into(), parameters }
         }
         "query" => Request::Query { json: raw(need(line.query, "query", op)?) },
         "explain" => Request::Explain { json: raw(need(line.query, "query", op)?) },

@@ -10,7 +10,7 @@ fn a_change_of_a_bucket_is_refused_and_its_keys_stay() {
     assert_eq!(ask(&mut state, "set k v"), "+OK|");
     for change in ["ADD COLUMN x i64", "DROP COLUMN expires_at", "RESET (expires)"] {
         let text = format!("ALTER TABLE db0 {change}");
-        let request = crate::Request::Sql { text, parameters: Vec::new() };
+        let request = crate::Request::Sql { text: text.into(), parameters: Vec::new() };
         let error = state.session.as_mut().unwrap().run(request).unwrap_err();
         assert!(error.message().contains("\"db0\" is a bucket: "), "{change}: {error:?}");
         assert_eq!(ask(&mut state, "get k"), "$1|v|", "{change}");

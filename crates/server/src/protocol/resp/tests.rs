@@ -172,7 +172,7 @@ fn keys_are_scanned_and_databases_are_buckets() {
     database.create_bucket("db1", &esker::BucketOptions::new()).unwrap();
     database.drop_bucket("db1").unwrap();
     let sql = "CREATE TABLE db1 (id i64 PRIMARY KEY)".to_owned();
-    let request = crate::Request::Sql { text: sql, parameters: Vec::new() };
+    let request = crate::Request::Sql { text: sql.into(), parameters: Vec::new() };
     state.session.as_mut().unwrap().run(request).unwrap();
     ask(&mut state, "select 1");
     assert!(ask(&mut state, "get k").starts_with("-WRONGTYPE"), "{}", ask(&mut state, "get k"));
