@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use esker::{BucketValue, PutOptions, ScopedBucket, Ttl};
+use esker::{BucketValue, PutOptions, Scope, ScopedBucket, Ttl};
 
 use super::{Answer, EntryRange, Expiry, Level, ONCE_BUCKET, Session};
 use crate::{Code, Result};
@@ -18,23 +18,41 @@ impl Session {
     /// A bucket that there is, or an error; a table of its name is no bucket, and reading makes
     /// none.
     pub(crate) fn bucket(&self, level: Level, name: &str) -> Result<ScopedBucket<'_>> {
-        self.access.expect(level, Some(name))?;
-        Ok(self.scope().bucket(name)?)
+        self.bucket_in(self.scope(), level, name)
     }
 
     /// A bucket that is made when there is none.
     pub(crate) fn bucket_to_put(&self, name: &str) -> Result<ScopedBucket<'_>> {
-        match self.bucket(Level::Write, name) {
+        self.bucket_to_put_in(self.scope(), name)
+    }
+
+    /// The same of another scope: for protocols whose transactions are not the session's.
+    pub(crate) fn bucket_in<'s>(
+        &self,
+        scope: &'s dyn Scope,
+        level: Level,
+        name: &str,
+    ) -> Result<ScopedBucket<'s>> {
+        self.access.expect(level, Some(name))?;
+        Ok(scope.bucket(name)?)
+    }
+
+    /// The same, which is made when there is none.
+    pub(crate) fn bucket_to_put_in<'s>(
+        &self,
+        scope: &'s dyn Scope,
+        name: &str,
+    ) -> Result<ScopedBucket<'s>> {
+        match self.bucket_in(scope, Level::Write, name) {
             Err(e) if e.code() == Code::NotFound => {
                 self.access.expect(Level::Admin, Some(name))?;
-                Ok(self.scope().bucket_or_new(name)?)
+                Ok(scope.bucket_or_new(name)?)
             }
             found => found,
         }
     }
 
-    /// A bucket that there is, of the database itself: for protocols whose transactions are not
-    /// the session's.
+    /// A bucket that there is, of the database itself.
     pub(crate) fn own_bucket(&self, level: Level, name: &str) -> Result<esker::Bucket> {
         self.access.expect(level, Some(name))?;
         Ok(self.database().existing_bucket(name)?)
@@ -42,7 +60,7 @@ impl Session {
 
     /// The same, which is made when there is none.
     pub(crate) fn own_bucket_to_put(&self, name: &str) -> Result<esker::Bucket> {
-        match self.bucket_to_put(name)? {
+        match self.bucket_to_put_in(self.database(), name)? {
             ScopedBucket::Database(bucket) => Ok(bucket),
             ScopedBucket::Transaction(_) => {
                 let message = format!("bucket {name:?} is wanted outside of the transaction");

@@ -3,7 +3,7 @@
 //! What was answered is put into a bucket of the same database, in the commit of the write: there
 //! is no moment at which only one of the two is there.
 
-use esker::{BucketOptions, ErrorKind, Isolation, PutOptions, Ttl};
+use esker::{ErrorKind, Isolation, PutOptions, Scope, Ttl};
 use esker_log::sabotage::planted;
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -150,13 +150,7 @@ impl IdempotencyKey {
         let transaction = session.transaction().ok_or_else(no_transaction)?;
         let value = [&self.body, answer].concat();
         let options = PutOptions::new().ttl(Ttl::After(self.lifetime));
-        let bucket = match transaction.bucket(BUCKET) {
-            Err(e) if e.kind() == ErrorKind::NotFound => {
-                transaction.create_bucket(BUCKET, &BucketOptions::new())?
-            }
-            bucket => bucket?,
-        };
-        Ok(bucket.put_with(self.key, value, options)?)
+        Ok(transaction.bucket_or_new(BUCKET)?.put(&self.key, &value, options)?)
     }
 }
 

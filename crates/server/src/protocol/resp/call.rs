@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Bound;
 use std::time::Duration;
 
-use esker::{Entries, ErrorKind, Moment, Transaction, TransactionBucket, Ttl};
+use esker::{Entries, Moment, ScopedBucket, ScopedBucketReader, Transaction, Ttl};
 use esker_log::sabotage::planted;
 use tokio::time::Instant;
 
@@ -84,62 +84,40 @@ fn told(e: &Error) -> String {
     format!("{word} {}", e.message())
 }
 
-/// Entries that are read: of a bucket, of one within a transaction, or of one that is not there.
-pub(super) enum View<'t> {
-    Missing,
-    Direct(esker::Bucket),
-    Within(TransactionBucket<'t>),
-}
+/// The bucket of a command that reads, if it is there.
+pub(super) struct View<'t>(pub Option<ScopedBucket<'t>>);
 
 impl View<'_> {
     /// What `take` makes of a value, which it sees where it lies.
     pub fn read<R>(&self, key: &[u8], take: impl FnOnce(&[u8]) -> R) -> Outcome<Option<R>> {
-        Ok(match self {
-            Self::Missing => None,
-            Self::Direct(bucket) => bucket.read(key, take)?,
-            Self::Within(bucket) => bucket.get(key)?.map(|value| take(&value)),
-        })
+        match &self.0 {
+            Some(bucket) => Ok(bucket.read(key, take)?),
+            None => Ok(None),
+        }
+    }
+
+    /// What reads so many entries as of one commit, where there are any.
+    pub fn reader(&self, entries: usize) -> Outcome<Option<ScopedBucketReader<'_>>> {
+        Ok(self.0.as_ref().map(|bucket| bucket.reader(entries)).transpose()?)
     }
 
     /// The date at which an entry expires, in microseconds since 1970; `Some(None)`: never.
     #[allow(clippy::option_option, reason = "no entry, and an entry without an end, differ")]
     pub fn end_date_us(&self, key: &[u8]) -> Outcome<Option<Option<i64>>> {
-        if let Self::Within(bucket) = self {
-            return Ok(bucket.get_with_expiry(key)?.map(|(_, end)| end));
-        }
-        let only = (Bound::Included(key.to_vec()), Bound::Included(key.to_vec()));
-        let entry = self.range(only)?.and_then(|mut entries| entries.next()).transpose()?;
-        Ok(entry.map(|entry| entry.expires_at_us()).transpose()?)
+        let Some(bucket) = &self.0 else { return Ok(None) };
+        Ok(bucket.get_with_expiry(key)?.map(|(_, end)| end))
     }
 
     /// For how many microseconds an entry is still there; `Some(None)`: for good.
     #[allow(clippy::option_option, reason = "no entry, and an entry without an end, differ")]
     pub fn remaining_us(&self, key: &[u8]) -> Outcome<Option<Option<i64>>> {
         let us = |left: Duration| i64::try_from(left.as_micros()).unwrap_or(i64::MAX);
-        Ok(match self {
-            Self::Missing => None,
-            Self::Direct(bucket) => bucket.remaining(key)?.map(|left| left.map(us)),
-            Self::Within(bucket) => {
-                let left = |end: i64| end.saturating_sub(bucket.moment().date_us);
-                bucket.get_with_expiry(key)?.map(|(_, end)| end.map(left))
-            }
-        })
+        let Some(bucket) = &self.0 else { return Ok(None) };
+        Ok(bucket.remaining(key)?.map(|left| left.map(us)))
     }
 
     pub fn range(&self, bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>)) -> Outcome<Option<Entries>> {
-        Ok(match self {
-            Self::Missing => None,
-            Self::Direct(bucket) => Some(bucket.range(bounds)?),
-            Self::Within(bucket) => Some(bucket.range(bounds)?),
-        })
-    }
-
-    pub fn len(&self) -> Outcome<u64> {
-        Ok(match self {
-            Self::Missing => 0,
-            Self::Direct(bucket) => bucket.len()?,
-            Self::Within(bucket) => bucket.len()?,
-        })
+        Ok(self.0.as_ref().map(|bucket| bucket.range(bounds)).transpose()?)
     }
 }
 
@@ -204,74 +182,76 @@ impl<'c> Call<'c> {
 
     /// A bucket by its name, to read.
     pub fn view_of(&self, name: &str) -> Outcome<View<'c>> {
+        self.find(self.within, Level::Read, name).map(View)
+    }
+
+    /// The bucket, to remove from, if it is there.
+    pub fn bucket_there(&self) -> Outcome<Option<ScopedBucket<'c>>> {
+        self.find(self.within, Level::Write, self.state.bucket_name())
+    }
+
+    /// The bucket, to put into; it is made when there is none.
+    pub fn bucket_to_put(&self) -> Outcome<ScopedBucket<'c>> {
+        self.find_to_put(self.within)
+    }
+
+    /// A bucket of a transaction, or of the database, if it is there.
+    fn find<'w>(
+        &self,
+        within: Option<&'w Transaction>,
+        level: Level,
+        name: &str,
+    ) -> Outcome<Option<ScopedBucket<'w>>> {
         let session = self.session()?;
-        if let Some(transaction) = self.within {
-            session.expect(Level::Read, Some(name))?;
-            return match transaction.bucket(name) {
-                Err(e) if e.kind() == ErrorKind::NotFound => Ok(View::Missing),
-                found => Ok(View::Within(found?)),
-            };
-        }
-        match session.own_bucket(Level::Read, name) {
-            Err(e) if e.code() == Code::NotFound => Ok(View::Missing),
-            found => Ok(View::Direct(found?)),
-        }
-    }
-
-    /// The bucket, to put into outside of a transaction; it is made when there is none.
-    pub fn bucket_to_put(&self) -> Outcome<esker::Bucket> {
-        Ok(self.session()?.own_bucket_to_put(self.state.bucket_name())?)
-    }
-
-    /// The bucket, to remove from outside of a transaction.
-    pub fn bucket_there(&self) -> Outcome<Option<esker::Bucket>> {
-        match self.session()?.own_bucket(Level::Write, self.state.bucket_name()) {
+        let found = match within {
+            Some(transaction) => session.bucket_in(transaction, level, name),
+            None => session.own_bucket(level, name).map(ScopedBucket::Database),
+        };
+        match found {
             Err(e) if e.code() == Code::NotFound => Ok(None),
             found => Ok(Some(found?)),
         }
     }
 
-    /// Changes entries all at once: nothing comes between what is read and what is written. `None`
-    /// when there is no bucket, and none is to be made. What fails with a text has changed nothing
-    /// before.
+    fn find_to_put<'w>(&self, within: Option<&'w Transaction>) -> Outcome<ScopedBucket<'w>> {
+        let (session, name) = (self.session()?, self.state.bucket_name());
+        Ok(match within {
+            Some(transaction) => session.bucket_to_put_in(transaction, name)?,
+            None => ScopedBucket::Database(session.own_bucket_to_put(name)?),
+        })
+    }
+
+    /// Changes entries all at once: nothing comes between what is read and what is written, which
+    /// becomes part of the EXEC, or is a transaction of its own. `None` when there is no bucket,
+    /// and none is to be made. What fails with a text has changed nothing before.
     pub fn change<R>(
         &self,
         makes_bucket: bool,
-        mut change: impl FnMut(&TransactionBucket<'_>) -> Outcome<R>,
+        mut change: impl FnMut(&ScopedBucket<'_>) -> Outcome<R>,
     ) -> Outcome<Option<R>> {
-        let name = self.state.bucket_name();
-        if let Some(transaction) = self.within {
-            self.session()?.expect(Level::Write, Some(name))?;
-            return match transaction.bucket(name) {
-                Err(e) if e.kind() == ErrorKind::NotFound && !makes_bucket => Ok(None),
-                // It would have been made before, but for a right.
-                Err(e) if e.kind() == ErrorKind::NotFound => {
-                    self.session()?.expect(Level::Admin, Some(name))?;
-                    Err(e.into())
-                }
-                found => change(&found?).map(Some),
+        let mut change_in = |within: Option<&Transaction>| {
+            let bucket = match makes_bucket {
+                true => Some(self.find_to_put(within)?),
+                false => self.find(within, Level::Write, self.state.bucket_name())?,
             };
-        }
-        if makes_bucket {
-            self.bucket_to_put()?;
-        } else if self.bucket_there()?.is_none() {
-            return Ok(None);
+            bucket.map(|bucket| change(&bucket)).transpose()
+        };
+        if self.within.is_some() {
+            return change_in(self.within);
         }
         let mut failed = None;
-        let database = self.session()?.database();
-        let changed =
-            database.transact(|transaction| match change(&transaction.bucket(name)?) {
-                Ok(result) => Ok(Some(result)),
+        let changed = self.session()?.database().transact(|transaction| {
+            failed = None;
+            match change_in(Some(transaction)) {
+                Ok(changed) => Ok(changed),
                 Err(Failure::Engine(e)) => Err(e),
                 Err(text) => {
                     failed = Some(text);
                     Ok(None)
                 }
-            })?;
-        match (changed, failed) {
-            (None, Some(failed)) => Err(failed),
-            (changed, _) => Ok(changed),
-        }
+            }
+        })?;
+        failed.map_or(Ok(changed), Err)
     }
 
     /// Makes one value of another; it expires when that does.
@@ -286,7 +266,7 @@ impl<'c> Call<'c> {
             let new = edit(found.as_ref().map(|(value, _)| value.as_slice()))?;
             let found = found.filter(|_| !planted("edit_forgets_end"));
             let ttl = found.map_or(Ttl::Default, |(_, end)| kept(end));
-            bucket.put_with(key, &new, ttl)?;
+            bucket.put(key, &new, ttl.into())?;
             Ok(new)
         })?;
         Ok(edited.unwrap_or_default())
@@ -302,14 +282,6 @@ impl<'c> Call<'c> {
         self.expect_small(value)?;
         self.reply.bulk(value);
         Ok(())
-    }
-
-    /// Tells the value of a key, or that there is none.
-    pub fn tell_found(&mut self, found: Option<Outcome>) -> Outcome {
-        found.unwrap_or_else(|| {
-            self.reply.null();
-            Ok(())
-        })
     }
 }
 

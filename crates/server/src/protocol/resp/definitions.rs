@@ -17,3 +17,24 @@ fn a_change_of_a_bucket_is_refused_and_its_keys_stay() {
         assert_eq!(ask(&mut state, "set k v"), "+OK|", "{change}");
     }
 }
+
+/// The bucket was made before, whatever became of the `EXEC`.
+#[test]
+fn a_put_within_exec_makes_the_bucket_with_its_commit() {
+    let database = database();
+    let (mut a, mut b) = (state(&database), state(&database));
+    assert_eq!(ask(&mut a, "watch k"), "+OK|");
+    assert_eq!(ask(&mut b, "set k 1"), "+OK|");
+    let put = "multi\r\nselect 1\r\nset k v\r\nincr n\r\nget k\r\nexec";
+    assert!(ask(&mut a, put).ends_with("*-1|"));
+    assert_eq!(database.buckets(), ["db0"]);
+    assert!(ask(&mut a, put).ends_with("*4|+OK|+OK|:1|$1|v|"));
+    assert_eq!(database.buckets(), ["db0", "db1"]);
+    assert_eq!(ask(&mut a, "get k"), "$1|v|");
+    // One that reads makes none, one that changes all at once makes it in its own commit.
+    database.drop_bucket("db1").unwrap();
+    assert_eq!(ask(&mut a, "multi\r\nget k\r\ndel k\r\nttl k\r\nexec").matches("|:").count(), 2);
+    assert_eq!(database.buckets(), ["db0"]);
+    assert_eq!(ask(&mut a, "setnx k w"), ":1|");
+    assert_eq!(database.buckets(), ["db0", "db1"]);
+}

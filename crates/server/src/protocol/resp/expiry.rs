@@ -72,7 +72,7 @@ pub(super) fn expire(call: &mut Call<'_>) -> Outcome {
         if ending.is_over(now) {
             bucket.remove(key)?;
         } else {
-            bucket.put_with(key, &value, ending.ttl())?;
+            bucket.put(key, &value, ending.ttl().into())?;
         }
         Ok(true)
     })?;
@@ -84,7 +84,7 @@ pub(super) fn persist(call: &mut Call<'_>) -> Outcome {
     let key = call.argument(1);
     let done = call.change(false, |bucket| {
         let Some((value, Some(_))) = bucket.get_with_expiry(key)? else { return Ok(false) };
-        bucket.put_with(key, &value, Ttl::Never)?;
+        bucket.put(key, &value, Ttl::Never.into())?;
         Ok(true)
     })?;
     call.reply.integer(i64::from(done == Some(true)));

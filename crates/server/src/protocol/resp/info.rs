@@ -58,10 +58,7 @@ struct Keyspace {
 /// What there is in a bucket, all as of one commit; `None` where there is nothing, where it is a
 /// table, and where the token does not reach it.
 fn keyspace(call: &Call<'_>, name: &str) -> Outcome<Option<Keyspace>> {
-    match call.view_of(name) {
-        Ok(View::Direct(_) | View::Within(_)) => {}
-        Ok(View::Missing) | Err(_) => return Ok(None),
-    }
+    let Ok(View(Some(_))) = call.view_of(name) else { return Ok(None) };
     // Entries end by elapsed time.
     let now = Expr::literal(Value::Timestamp(call.moment()?.elapsed_us));
     let left_us = Expr::field(EXPIRES_AT).binary(Operator::Subtract, now);

@@ -2,9 +2,10 @@
 
 use std::ops::Bound;
 
+use esker::ScopedBucket;
 use esker_vfs::Environment;
 
-use super::call::{Call, Outcome, Pace, SYNTAX, View, kept};
+use super::call::{Call, Outcome, Pace, SYNTAX, kept};
 use super::glob;
 use super::protocol::integer;
 use crate::session::Level;
@@ -14,43 +15,29 @@ const COUNT_MAX: i64 = 100_000;
 
 pub(super) fn del(call: &mut Call<'_>) -> Outcome {
     let keys = call.rest(1);
-    let removed = match (call.within, keys) {
-        (None, [key]) => match call.bucket_there()? {
-            Some(bucket) => usize::from(bucket.remove(key)?),
-            None => 0,
-        },
-        _ => {
-            let removed = call.change(false, |bucket| {
-                let (mut removed, mut pace) = (0, Pace::begin());
-                for key in keys {
-                    pace.step(call)?;
-                    removed += usize::from(bucket.remove(key)?);
-                }
-                Ok(removed)
-            })?;
-            removed.unwrap_or(0)
+    let remove = |bucket: &ScopedBucket<'_>| {
+        let (mut removed, mut pace) = (0, Pace::begin());
+        for key in keys {
+            pace.step(call)?;
+            removed += usize::from(bucket.remove(key)?);
         }
+        Ok(removed)
     };
-    call.reply.number(removed);
+    let removed = match keys {
+        [_] => call.bucket_there()?.as_ref().map(remove).transpose()?,
+        _ => call.change(false, remove)?,
+    };
+    call.reply.number(removed.unwrap_or(0));
     Ok(())
 }
 
 pub(super) fn exists(call: &mut Call<'_>) -> Outcome {
     let (view, keys) = (call.view()?, call.rest(1));
     let (mut found, mut pace) = (0, Pace::begin());
-    match &view {
-        View::Direct(bucket) if keys.len() > 1 => {
-            let snapshot = bucket.snapshot()?;
-            for key in keys {
-                pace.step(call)?;
-                found += usize::from(snapshot.contains(key)?);
-            }
-        }
-        _ => {
-            for key in keys {
-                pace.step(call)?;
-                found += usize::from(view.read(key, |_| ())?.is_some());
-            }
+    if let Some(reader) = view.reader(keys.len())? {
+        for key in keys {
+            pace.step(call)?;
+            found += usize::from(reader.contains(key)?);
         }
     }
     call.reply.number(found);
@@ -73,7 +60,7 @@ pub(super) fn rename(call: &mut Call<'_>) -> Outcome {
         }
         if from != to {
             bucket.remove(from)?;
-            bucket.put_with(to, &value, kept(end))?;
+            bucket.put(to, &value, kept(end).into())?;
         }
         Ok(Some(true))
     })?;
@@ -86,7 +73,7 @@ pub(super) fn rename(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn dbsize(call: &mut Call<'_>) -> Outcome {
-    let count = call.view()?.len()?;
+    let count = call.view()?.0.map_or(Ok(0), |bucket| bucket.len())?;
     call.reply.integer(i64::try_from(count).unwrap_or(i64::MAX));
     Ok(())
 }
@@ -97,9 +84,7 @@ pub(super) fn flushdb(call: &mut Call<'_>) -> Outcome {
         return Err(SYNTAX.into());
     }
     call.session()?.expect(Level::Admin, Some(call.state.bucket_name()))?;
-    if call.within.is_some() {
-        call.change(false, |bucket| Ok(bucket.clear()?))?;
-    } else if let Some(bucket) = call.bucket_there()? {
+    if let Some(bucket) = call.bucket_there()? {
         bucket.clear()?;
     }
     call.reply.ok();

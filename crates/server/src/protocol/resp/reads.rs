@@ -1,10 +1,13 @@
 //! `GET`s that have come together: their bucket is looked up once, and each value goes from where
 //! it lies into the answer.
 
+use esker::ScopedBucketReader;
 use tokio::time::Instant;
 
+use super::call::Failure;
 use super::protocol::Parser;
 use super::state::State;
+use super::strings::tell_value;
 use super::table;
 use crate::session::Level;
 
@@ -29,6 +32,7 @@ impl State {
     fn read_from(&mut self, position: usize, input: &[u8]) -> usize {
         let Some(session) = &self.session else { return 0 };
         let Ok(bucket) = session.own_bucket(Level::Read, self.bucket_name()) else { return 0 };
+        let reader = ScopedBucketReader::Bucket(&bucket);
         let most = usize::try_from(session.result_bytes_max()).unwrap_or(usize::MAX);
         let most = most.min(VALUE_BYTES_MAX);
         let mut parser = Parser::default();
@@ -43,17 +47,12 @@ impl State {
                 break;
             }
             let (start, reply) = (self.reply.out.len(), &mut self.reply);
-            let told = bucket.read(key, |value| {
-                let is_small = value.len() <= most;
-                if is_small {
-                    reply.bulk(value);
-                }
-                is_small
-            });
-            match told {
-                Ok(Some(true)) => {}
-                Ok(None) => reply.null(),
-                Ok(Some(false)) | Err(_) => break,
+            let expect_small = |value: &[u8]| match value.len() <= most {
+                true => Ok(()),
+                false => Err(Failure::from("a large value")),
+            };
+            if tell_value(Some(&reader), key, reply, expect_small).is_err() {
+                break;
             }
             // It was not answered yet: a client without the right gets its error behind the others.
             if self.session.as_ref().is_none_or(|session| session.check_in().is_err()) {

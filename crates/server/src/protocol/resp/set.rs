@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esker::{Moment, Ttl};
+use esker::{Moment, ScopedBucket, Ttl};
 
 use super::call::{Call, Failure, Outcome, SYNTAX, kept};
 
@@ -194,17 +194,7 @@ fn put(call: &Call<'_>, value: &[u8], options: &SetOptions) -> Outcome<(bool, Op
         options.if_absent || options.if_present || options.tells || options.end == End::Keep;
     // Whether a date is over is known where the moment is fixed.
     let may_be_over = matches!(options.end, End::Said(Ending::At(_)));
-    let ttl = |before: Option<Option<i64>>| match options.end {
-        End::Default => Ttl::Default,
-        End::Keep => before.map_or(Ttl::Default, kept),
-        End::Never => Ttl::Never,
-        End::Said(ending) => ending.ttl(),
-    };
-    if call.within.is_none() && !needs_before && !may_be_over {
-        call.bucket_to_put()?.put_with(key, value, ttl(None))?;
-        return Ok((true, None));
-    }
-    let done = call.change(true, |bucket| {
+    let set = |bucket: &ScopedBucket<'_>| {
         let before = if needs_before { bucket.get_with_expiry(key)? } else { None };
         if let Some((value, _)) = before.as_ref().filter(|_| options.tells) {
             call.expect_small(value)?;
@@ -212,13 +202,24 @@ fn put(call: &Call<'_>, value: &[u8], options: &SetOptions) -> Outcome<(bool, Op
         if (options.if_absent && before.is_some()) || (options.if_present && before.is_none()) {
             return Ok((false, before.map(|(value, _)| value)));
         }
-        match options.end {
-            End::Said(ending) if ending.is_over(bucket.moment()) => drop(bucket.remove(key)?),
-            _ => bucket.put_with(key, value, ttl(before.as_ref().map(|(_, end)| *end)))?,
-        }
+        let ttl = match options.end {
+            End::Said(ending) if may_be_over && ending.is_over(bucket.moment()) => {
+                bucket.remove(key)?;
+                return Ok((true, before.map(|(value, _)| value)));
+            }
+            End::Said(ending) => ending.ttl(),
+            End::Keep => before.as_ref().map_or(Ttl::Default, |(_, end)| kept(*end)),
+            End::Default => Ttl::Default,
+            End::Never => Ttl::Never,
+        };
+        bucket.put(key, value, ttl.into())?;
         Ok((true, before.map(|(value, _)| value)))
-    })?;
-    Ok(done.unwrap_or_default())
+    };
+    if !needs_before && !may_be_over {
+        // One put is a whole by itself.
+        return set(&call.bucket_to_put()?);
+    }
+    Ok(call.change(true, set)?.unwrap_or_default())
 }
 
 pub(super) fn set(call: &mut Call<'_>) -> Outcome {
@@ -267,8 +268,8 @@ pub(super) fn getex(call: &mut Call<'_>) -> Outcome {
         call.expect_small(&value)?;
         match end {
             End::Said(ending) if ending.is_over(bucket.moment()) => drop(bucket.remove(key)?),
-            End::Said(ending) => bucket.put_with(key, &value, ending.ttl())?,
-            End::Never if before.is_some() => bucket.put_with(key, &value, Ttl::Never)?,
+            End::Said(ending) => bucket.put(key, &value, ending.ttl().into())?,
+            End::Never if before.is_some() => bucket.put(key, &value, Ttl::Never.into())?,
             _ => {}
         }
         Ok(Some(value))

@@ -1,12 +1,38 @@
 //! Values, whole and in parts.
 
-use esker::Ttl;
+use esker::{PutOptions, ScopedBucketReader};
 
-use super::call::{Call, Outcome, Pace, View};
+use super::call::{Call, Outcome, Pace};
+use super::reply::Reply;
+use super::state::NO_AUTHENTICATION;
+
+/// Tells the value of a key where there is room, or that there is none: what GET does, MGET for
+/// each of its keys, and what is read together for each command.
+pub(super) fn tell_value(
+    reader: Option<&ScopedBucketReader<'_>>,
+    key: &[u8],
+    reply: &mut Reply,
+    reserve: impl FnOnce(&[u8]) -> Outcome,
+) -> Outcome {
+    let tell = |value: &[u8]| reserve(value).map(|()| reply.bulk(value));
+    match reader.map(|reader| reader.read(key, tell)).transpose()?.flatten() {
+        Some(told) => told,
+        None => {
+            reply.null();
+            Ok(())
+        }
+    }
+}
+
+/// Tells it in the answer of a command.
+fn tell_in(call: &mut Call<'_>, reader: Option<&ScopedBucketReader<'_>>, key: &[u8]) -> Outcome {
+    let session = call.state.session.as_ref().ok_or(NO_AUTHENTICATION)?;
+    tell_value(reader, key, call.reply, |value| Ok(session.take_answer(value.len())?))
+}
 
 pub(super) fn get(call: &mut Call<'_>) -> Outcome {
-    let found = call.view()?.read(call.argument(1), |value| call.tell(value))?;
-    call.tell_found(found)
+    let view = call.view()?;
+    tell_in(call, view.reader(1)?.as_ref(), call.argument(1))
 }
 
 pub(super) fn strlen(call: &mut Call<'_>) -> Outcome {
@@ -51,7 +77,7 @@ pub(super) fn setrange(call: &mut Call<'_>) -> Outcome {
     let (key, offset, part) = (call.argument(1), call.integer(2)?, call.argument(3));
     let offset = usize::try_from(offset).map_err(|_| "ERR offset is out of range")?;
     if part.is_empty() {
-        let length = call.change(false, |bucket| Ok(bucket.get(key)?.map(|value| value.len())))?;
+        let length = call.change(false, |bucket| Ok(bucket.read(key, <[u8]>::len)?))?;
         call.reply.number(length.flatten().unwrap_or(0));
         return Ok(());
     }
@@ -74,21 +100,11 @@ pub(super) fn setrange(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn mget(call: &mut Call<'_>) -> Outcome {
     let (view, keys) = (call.view()?, call.rest(1));
+    let (reader, mut pace) = (view.reader(keys.len())?, Pace::begin());
     call.reply.array(keys.len());
-    let mut pace = Pace::begin();
-    if let View::Direct(bucket) = &view {
-        let snapshot = bucket.snapshot()?;
-        for key in keys {
-            pace.step(call)?;
-            let found = snapshot.read(key, |value| call.tell(value))?;
-            call.tell_found(found)?;
-        }
-        return Ok(());
-    }
     for key in keys {
         pace.step(call)?;
-        let found = view.read(key, |value| call.tell(value))?;
-        call.tell_found(found)?;
+        tell_in(call, reader.as_ref(), key)?;
     }
     Ok(())
 }
@@ -109,23 +125,8 @@ fn pairs<'c>(call: &Call<'c>) -> Outcome<Vec<(&'c [u8], &'c [u8])>> {
 
 pub(super) fn mset(call: &mut Call<'_>) -> Outcome {
     let pairs = pairs(call)?;
-    if call.within.is_none() {
-        let bucket = call.bucket_to_put()?;
-        let (mut batch, mut pace) = (bucket.batch(), Pace::begin());
-        for (key, value) in pairs {
-            pace.step(call)?;
-            batch.put(&bucket, key, value)?;
-        }
-        batch.commit()?;
-    } else {
-        call.change(true, |bucket| {
-            let mut pace = Pace::begin();
-            pairs.iter().try_for_each(|(key, value)| {
-                pace.step(call)?;
-                Ok(bucket.put(key, value)?)
-            })
-        })?;
-    }
+    let limits = call.session()?.limits();
+    call.bucket_to_put()?.put_many(&pairs, PutOptions::new(), &limits)?;
     call.reply.ok();
     Ok(())
 }
@@ -142,7 +143,7 @@ pub(super) fn msetnx(call: &mut Call<'_>) -> Outcome {
         }
         for (key, value) in &pairs {
             pace.step(call)?;
-            bucket.put_with(key, value, Ttl::Default)?;
+            bucket.put(key, value, PutOptions::new())?;
         }
         Ok(true)
     })?;

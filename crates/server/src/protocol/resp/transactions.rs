@@ -4,13 +4,11 @@
 //! changed what it changes, they run again, unless a key that is watched is not as it was: EXEC
 //! then says that nothing was done.
 
-use std::collections::BTreeSet;
-
 use esker::{Database, Error, ErrorKind, Transaction};
 use esker_log::sabotage::planted;
 
 use super::call::{ANSWER_BYTES_MAX, Call, Failure, Outcome};
-use super::protocol::{Arguments, integer};
+use super::protocol::Arguments;
 use super::state::{Settings, State};
 use super::table;
 use super::watch::Watching;
@@ -42,7 +40,6 @@ pub(super) fn exec(call: &mut Call<'_>) -> Outcome {
         let text = "EXECABORT Transaction discarded because of previous errors.";
         return Err(text.into());
     }
-    make_buckets(call, &queue.commands)?;
     let database = call.session()?.database().clone();
     // The commands answer where EXEC does, in the form that is chosen.
     std::mem::swap(&mut call.state.reply, call.reply);
@@ -124,29 +121,6 @@ impl<'q> Attempt<'q> {
             _ => Ok(true),
         }
     }
-}
-
-/// Makes the buckets that are put into, which cannot be done within a transaction.
-fn make_buckets(call: &Call<'_>, commands: &[Arguments<'static>]) -> Outcome {
-    let (mut at, mut wanted) = (call.state.database, BTreeSet::new());
-    for arguments in commands {
-        let Some((_, command)) = table::asked(arguments) else { continue };
-        if command.name == "select" {
-            let to = arguments.get(1).and_then(|to| integer(to));
-            let to = to.and_then(|to| usize::try_from(to).ok());
-            // One that is refused selects nothing.
-            at = to.filter(|to| *to < call.state.buckets.len()).unwrap_or(at);
-        } else if command.is_put() {
-            wanted.insert(at);
-        }
-    }
-    for database in wanted {
-        if let Some(name) = call.state.buckets.get(database) {
-            // A client without the right gets the error of the command.
-            let _ = call.session()?.own_bucket_to_put(name);
-        }
-    }
-    Ok(())
 }
 
 /// Runs commands, one after another; those that fail do not keep others from being done.
