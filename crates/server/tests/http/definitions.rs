@@ -40,6 +40,60 @@ fn a_table_created_in_a_transaction_is_there_for_every_request() {
     assert_eq!(server.ask("GET", &format!("{D}/tables/b/rows/2"), "").status, 200);
 }
 
+/// They were done to the database, whatever transaction the request named.
+#[test]
+fn definitions_are_part_of_the_transaction_that_a_request_names() {
+    let server = Harness::new(&[]);
+    let sql = r#"{"sql": "CREATE TABLE a (id i64 PRIMARY KEY)"}"#;
+    assert_eq!(server.ask("POST", &format!("{D}/query"), sql).status, 200);
+    assert!(server.ask("PUT", &format!("{D}/buckets/c"), "{}").status < 300);
+    let steps = [
+        ("PUT", "tables/b", r#"{"schema": "id i64\nn i64\nkey id\n"}"#),
+        ("GET", "tables/b", ""),
+        ("PATCH", "tables/b", r#"{"changes": ["ADD COLUMN m i64"]}"#),
+        ("POST", "tables/b/indexes", r#"{"index": "n"}"#),
+        ("POST", "tables/b/rows", r#"[{"id": 1, "n": 2, "m": 3}]"#),
+        ("GET", "tables/b/rows/1", ""),
+        ("PATCH", "tables/a", r#"{"rename": "z"}"#),
+        ("DELETE", "tables/z", ""),
+        ("PATCH", "buckets/c", r#"{"rename": "d"}"#),
+        ("GET", "buckets/d", ""),
+        ("DELETE", "buckets/d", ""),
+    ];
+    let seen = |headers: &[(&str, &str)]| {
+        let names = |path: &str| {
+            let body = server.send("GET", &format!("{D}/{path}"), headers, b"").json();
+            body[path].as_array().unwrap().iter().map(|name| name.to_string()).collect::<String>()
+        };
+        (names("tables"), names("buckets"))
+    };
+    let (before, after) = ((r#""a""#, r#""c""#), (r#""b""#, ""));
+    for commits in [false, true] {
+        let id = within(&server);
+        let headers = [("esker-transaction", id.as_str())];
+        for (method, path, body) in steps {
+            let answer = server.send(method, &format!("{D}/{path}"), &headers, body.as_bytes());
+            assert!(answer.status < 300, "{method} {path}: {} {}", answer.status, answer.text());
+        }
+        let described = server.send("GET", &format!("{D}/tables/b"), &headers, b"").json();
+        assert_eq!(
+            (&described["rows"], &described["indexes"][0]["name"]),
+            (&1.into(), &"n".into())
+        );
+        let (tables, buckets) = seen(&headers);
+        assert_eq!((tables.as_str(), buckets.as_str()), after);
+        let (tables, buckets) = seen(&[]);
+        assert_eq!((tables.as_str(), buckets.as_str()), before, "others see none of it");
+        let end = format!("{D}/transactions/{id}");
+        match commits {
+            true => assert_eq!(server.ask("POST", &format!("{end}/commit"), "").status, 204),
+            false => assert_eq!(server.ask("DELETE", &end, "").status, 204),
+        }
+    }
+    let (tables, buckets) = seen(&[]);
+    assert_eq!((tables.as_str(), buckets.as_str()), after);
+}
+
 /// Entries were looked for in the database alone.
 #[test]
 fn a_bucket_made_in_a_transaction_is_there_for_its_requests() {

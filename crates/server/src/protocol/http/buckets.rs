@@ -2,13 +2,13 @@
 
 use axum::body::{Body, Bytes};
 use axum::http::{Method, Response, StatusCode, header};
-use esker::{BucketOptions, Scope, ScopedBucket};
+use esker::{BucketOptions, ScopedBucket};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::call::{Call, blocking};
+use super::call::Call;
 use super::entity::{self, decoded_bytes, last_segment};
 use super::range::{self, Part};
 use super::route::{Outcome, Work};
@@ -80,19 +80,24 @@ pub(super) fn rename(mut call: Call) -> Work {
     Box::pin(async move {
         let BucketChange { rename: to } = call.json().await?;
         expect_name(&call, &to)?;
-        let (tenant, name) = (call.tenant()?, call.path("bucket").to_owned());
-        let described = blocking(move || {
-            tenant.database.rename_bucket(&name, &to)?;
-            description(&Scope::bucket(&tenant.database, &to)?)
+        let name = call.path("bucket").to_owned();
+        let described = call.run(move |session| {
+            existing(session, &name)?;
+            session.scope().rename_table(&name, &to)?;
+            description(&existing(session, &to)?)
         });
-        entity::json(StatusCode::OK, &described.await??)
+        entity::json(StatusCode::OK, &described.await?)
     })
 }
 
 pub(super) fn remove(call: Call) -> Work {
     Box::pin(async move {
-        let (tenant, name) = (call.tenant()?, call.path("bucket").to_owned());
-        blocking(move || Ok::<_, Error>(tenant.database.drop_bucket(&name)?)).await??;
+        let name = call.path("bucket").to_owned();
+        let drop = move |session: &mut Session| {
+            existing(session, &name)?;
+            Ok(session.scope().drop_table(&name)?)
+        };
+        call.run(drop).await?;
         entity::empty()
     })
 }

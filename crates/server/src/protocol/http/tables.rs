@@ -1,16 +1,16 @@
 //! Tables and their schemas.
 
 use axum::http::StatusCode;
-use esker::{Alteration, Table};
+use esker::Alteration;
 use esker_import::schema_text;
 use esker_sql::{Statement, parse_statement};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::call::{Call, blocking};
+use super::call::Call;
 use super::entity;
 use super::route::Work;
-use crate::session::{Answer, Level, Request};
+use crate::session::{Answer, Level, Request, Session};
 use crate::{Error, Result};
 
 pub(super) fn list(call: Call) -> Work {
@@ -23,8 +23,9 @@ pub(super) fn list(call: Call) -> Work {
     })
 }
 
-/// A table in words and in parts.
-fn description(table: &Table) -> Result<Json> {
+/// A table in words and in parts, as a session sees it.
+fn description(session: &Session, name: &str) -> Result<Json> {
+    let table = session.scope().table(name)?;
     let schema = table.schema();
     let key: Vec<_> = schema.key_fields().map(|field| field.name.clone()).collect();
     let fields = schema.fields().iter().map(|field| {
@@ -50,8 +51,8 @@ fn description(table: &Table) -> Result<Json> {
 
 pub(super) fn describe(call: Call) -> Work {
     Box::pin(async move {
-        let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
-        let found = blocking(move || description(&tenant.database.table(&name)?)).await??;
+        let name = call.path("table").to_owned();
+        let found = call.run(move |session| description(session, &name)).await?;
         entity::json(StatusCode::OK, &found)
     })
 }
@@ -68,20 +69,19 @@ pub(super) fn create(mut call: Call) -> Work {
             Some("text/plain") => call.text().await?,
             _ => call.json::<NewTable>().await?.schema,
         };
-        let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
-        let made = blocking(move || {
-            let schema = schema_text::parse(&text)?;
-            let table = tenant.database.create_table(&name, schema)?;
-            description(&table)
+        let name = call.path("table").to_owned();
+        let made = call.run(move |session| {
+            session.scope().create_table(&name, schema_text::parse(&text)?)?;
+            description(session, &name)
         });
-        entity::json(StatusCode::CREATED, &made.await??)
+        entity::json(StatusCode::CREATED, &made.await?)
     })
 }
 
 pub(super) fn remove(call: Call) -> Work {
     Box::pin(async move {
-        let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
-        blocking(move || Ok::<_, Error>(tenant.database.drop_table(&name)?)).await??;
+        let name = call.path("table").to_owned();
+        call.run(move |session| Ok(session.scope().drop_table(&name)?)).await?;
         entity::empty()
     })
 }
@@ -121,23 +121,23 @@ pub(super) fn expect_name(call: &Call, name: &str) -> Result<()> {
 pub(super) fn alter(mut call: Call) -> Work {
     Box::pin(async move {
         let asked: TableChange = call.json().await?;
-        let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
+        let name = call.path("table").to_owned();
         let altered = match (asked.changes.as_slice(), asked.rename) {
             ([], Some(to)) => {
                 expect_name(&call, &to)?;
-                blocking(move || {
-                    tenant.database.rename_table(&name, &to)?;
-                    description(&tenant.database.table(&to)?)
+                call.run(move |session| {
+                    session.scope().rename_table(&name, &to)?;
+                    description(session, &to)
                 })
-                .await??
+                .await?
             }
             ([_, ..], None) => {
                 let alterations = alterations(&name, &asked.changes)?;
-                blocking(move || {
-                    tenant.database.alter_table(&name, &alterations)?;
-                    description(&tenant.database.table(&name)?)
+                call.run(move |session| {
+                    session.scope().alter_table(&name, &alterations)?;
+                    description(session, &name)
                 })
-                .await??
+                .await?
             }
             _ => return Err(Error::invalid("body: expected `changes`, or `rename`").into()),
         };
@@ -154,21 +154,21 @@ struct NewIndex {
 pub(super) fn create_index(mut call: Call) -> Work {
     Box::pin(async move {
         let asked: NewIndex = call.json().await?;
-        let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
-        let made = blocking(move || {
+        let name = call.path("table").to_owned();
+        let made = call.run(move |session| {
             let index = schema_text::parse_index(&asked.index)?;
-            tenant.database.create_index(&name, index)?;
-            description(&tenant.database.table(&name)?)
+            session.scope().alter_table(&name, &[Alteration::AddIndex(index)])?;
+            description(session, &name)
         });
-        entity::json(StatusCode::CREATED, &made.await??)
+        entity::json(StatusCode::CREATED, &made.await?)
     })
 }
 
 pub(super) fn remove_index(call: Call) -> Work {
     Box::pin(async move {
-        let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
-        let index = call.path("index").to_owned();
-        blocking(move || Ok::<_, Error>(tenant.database.drop_index(&name, &index)?)).await??;
+        let name = call.path("table").to_owned();
+        let drop = [Alteration::DropIndex(call.path("index").to_owned())];
+        call.run(move |session| Ok(session.scope().alter_table(&name, &drop)?)).await?;
         entity::empty()
     })
 }
