@@ -52,7 +52,7 @@ pub trait Requests {
     /// done before.
     ///
     /// # Errors
-    /// What was changed within the call is taken back then.
+    /// What was changed within the call is taken back then, and where the answer is `None`.
     fn run(&mut self, at: usize, transaction: &Transaction) -> Result<Option<Self::Answer>>;
 }
 
@@ -121,8 +121,15 @@ impl Database {
                 Err(_) => break,
             }
         }
-        let count = requests.count();
-        let apart = |at| self.transact(|transaction| requests.run(at, transaction)).transpose();
+        let (count, mut is_over) = (requests.count(), false);
+        let apart = |at| {
+            let done = self.transact(|transaction| {
+                let answer = requests.run(at, transaction)?;
+                is_over = answer.is_none();
+                answer.ok_or_else(|| Error::new(ErrorKind::Cancelled, "a request is left out"))
+            });
+            (!is_over).then_some(done)
+        };
         Ok((0..count).map_while(apart).collect())
     }
 
@@ -133,14 +140,15 @@ impl Database {
         let transaction = Transaction::begin(self.engine(), TransactionOptions::new(), true)?;
         let mut results = Vec::with_capacity(requests.count());
         for at in 0..requests.count() {
-            match transaction.all_or_nothing(|within| requests.run(at, within)) {
-                Ok(Some(answer)) => results.push(Ok(answer)),
-                Ok(None) => break,
+            let run = |within: &_| requests.run(at, within).map_err(Some)?.ok_or(None);
+            match transaction.all_or_nothing(run) {
+                Ok(answer) => results.push(Ok(answer)),
+                Err(None) => break,
                 // The first of these is that of all; the second may be one of all.
-                Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::OverBudget) => {
+                Err(Some(e)) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::OverBudget) => {
                     return Err(e);
                 }
-                Err(e) => results.push(Err(e)),
+                Err(Some(e)) => results.push(Err(e)),
             }
         }
         transaction.commit()?;

@@ -63,7 +63,10 @@ impl Transaction {
     ///
     /// # Errors
     /// What it fails with.
-    pub fn all_or_nothing<R>(&self, act: impl FnOnce(&Self) -> Result<R>) -> Result<R> {
+    pub fn all_or_nothing<R, E: From<Error>>(
+        &self,
+        act: impl FnOnce(&Self) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
         let savepoint = self.savepoint();
         let done = act(self);
         if done.is_err() {
