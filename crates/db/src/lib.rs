@@ -76,6 +76,7 @@ pub use crate::bulk_load::appender::Appender;
 pub use crate::catalog::checks::check;
 pub use crate::catalog::sequence::SequenceInfo;
 pub use crate::commit::acknowledge::Deferred;
+pub use crate::commit::by_key::RowUpdate;
 pub use crate::commit::coalesce::{Requests, SharedSync};
 pub use crate::read::index_lookup::{Finder, FoundRow, FoundRows};
 pub use crate::read::page::PageOptions;
@@ -85,7 +86,6 @@ pub use crate::read::snapshot::{Snapshot, SnapshotTable};
 pub use crate::read::visit::RowRef;
 pub use crate::statement::conditional::Modified;
 pub use crate::statement::options::{Limits, QueryOptions};
-pub use crate::statement::update_many::RowUpdate;
 pub use bucket::{
     Bucket, BucketOptions, BucketSnapshot, BucketValue, Entries, Entry, KeyCodec, KeyPrefix,
     PutOptions, Serde, Swapped, Ttl, TypedBucket, TypedBucketSnapshot, TypedEntries, ValueCodec,

@@ -7,13 +7,12 @@ use esker_log::sabotage::planted;
 use esker_query::model::OnConflict;
 use esker_table::{Table as TableCore, TableWriter};
 
-use crate::commit::fit::{fit_key, fit_row, fit_value};
+use crate::commit::by_key::{FittedUpdate, remove_row};
+use crate::commit::fit::{fit_key, fit_row};
 use crate::commit::row_sink::StagedRows;
 use crate::commit::staged::Staged;
 use crate::engine_handle::EngineHandle;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
-use crate::statement::delete_many::remove_row;
-use crate::statement::update_many::FittedUpdate;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Limits, Result, Row, SnapshotTable};
 
@@ -364,26 +363,6 @@ impl Table {
         self.engine.acknowledge_published()?;
         Err(Error::new(ErrorKind::NotFound, "the table has been dropped"))
     }
-}
-
-/// Values for fields by position, as the fields take them; none of the key.
-pub(crate) fn fit_changes<N: AsRef<str>>(
-    schema: &Schema,
-    changes: &[(N, Value)],
-) -> Result<Vec<(usize, Value)>> {
-    let mut fitted = Vec::with_capacity(changes.len());
-    for (name, value) in changes {
-        let name = name.as_ref();
-        let position = schema.expect_position(name)?;
-        if schema.key_positions().contains(&position) {
-            let message = format!("field {name:?} is part of the key and cannot be updated");
-            return Err(Error::invalid(message));
-        }
-        let field = schema.fields().get(position);
-        let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
-        fitted.push((position, fit_value(field, value)?));
-    }
-    Ok(fitted)
 }
 
 impl std::fmt::Debug for Table {

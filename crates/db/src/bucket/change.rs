@@ -5,23 +5,14 @@ use std::ops::RangeBounds;
 use esker_format::schema::DefaultValue;
 use esker_format::{Moment, Schema, Value, ValueRef};
 
-use super::decision::{self, Change, Entry, modify_entry};
+use super::decision::{self, Change, Entry, Swapped, modify_entry};
 use super::{Bucket, Entries, PutOptions, RemovalReservation, Ttl, microseconds, row};
 use crate::Result;
 use crate::catalog::defaults::later;
+use crate::commit::by_key::remove_row;
 use crate::commit::row_sink::StagedRows;
 use crate::engine::Engine;
-use crate::statement::delete_many::remove_row;
 use crate::table_version::TableVersion;
-
-/// What came of [`Bucket::compare_and_swap`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Swapped<V = Vec<u8>> {
-    /// The value was as expected, and is the new one now.
-    Done,
-    /// Nothing was changed: this is the value, or there is none.
-    Found(Option<V>),
-}
 
 impl Bucket {
     /// Puts an entry, in the place of the one with its key.

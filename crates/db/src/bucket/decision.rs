@@ -2,9 +2,18 @@
 
 use esker_format::{Value, ValueRef};
 
-use super::{Swapped, codec, expect_value, row};
+use super::{codec, expect_value, row};
 use crate::commit::row_sink::RowSink;
 use crate::{Error, Result};
+
+/// What came of [`Bucket::compare_and_swap`](crate::Bucket::compare_and_swap).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Swapped<V = Vec<u8>> {
+    /// The value was as expected, and is the new one now.
+    Done,
+    /// Nothing was changed: this is the value, or there is none.
+    Found(Option<V>),
+}
 
 /// What becomes of an entry.
 pub(crate) enum Change {

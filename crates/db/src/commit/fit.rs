@@ -31,6 +31,26 @@ pub(crate) fn fit_row<'r>(schema: &Schema, row: &'r [Value]) -> Result<Cow<'r, [
     Ok(row)
 }
 
+/// Values for fields by position, as the fields take them; none of the key.
+pub(crate) fn fit_changes<N: AsRef<str>>(
+    schema: &Schema,
+    changes: &[(N, Value)],
+) -> Result<Vec<(usize, Value)>> {
+    let mut fitted = Vec::with_capacity(changes.len());
+    for (name, value) in changes {
+        let name = name.as_ref();
+        let position = schema.expect_position(name)?;
+        if schema.key_positions().contains(&position) {
+            let message = format!("field {name:?} is part of the key and cannot be updated");
+            return Err(Error::invalid(message));
+        }
+        let field = schema.fields().get(position);
+        let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
+        fitted.push((position, fit_value(field, value)?));
+    }
+    Ok(fitted)
+}
+
 /// Refuses a row whose key, or values of a unique index, have more bytes than keys may have.
 pub(crate) fn refuse_long_values<'a>(
     schema: &Schema,

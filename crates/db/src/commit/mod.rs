@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`pipeline`] | every commit: stage, extend, number, apply, publish, acknowledge |
 //! | [`write_set`], [`staged`], [`fit`] | the changes of a commit, by table; checked rows |
-//! | [`row_sink`] | where changes of rows go: into a commit, or a transaction |
+//! | [`row_sink`], [`by_key`] | where changes of rows go; those by key |
 //! | [`conflict`], [`restaged`] | what others have changed since |
 //! | [`options`] | on which terms |
 //! | [`apply`], [`stored_rows`] | what a frame does, live and at recovery; rows of the log |
@@ -20,6 +20,7 @@
 
 pub(crate) mod acknowledge;
 pub(crate) mod apply;
+pub(crate) mod by_key;
 pub(crate) mod coalesce;
 pub(crate) mod conflict;
 pub(crate) mod definitions;

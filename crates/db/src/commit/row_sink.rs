@@ -21,12 +21,8 @@ use esker_table::table::{Existing, PreparedPut};
 
 use crate::commit::staged::Staged;
 use crate::engine::Engine;
-use crate::limits::CancellationCheck;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
-
-/// Keys that are prefetched at a time.
-const KEYS_AT_ONCE: usize = 64;
 
 /// Where changes of the rows of a table go.
 pub(crate) trait RowSink {
@@ -220,31 +216,4 @@ impl RowSink for StagedRows<'_, '_> {
         self.staged.delete(existing);
         Ok(())
     }
-}
-
-/// Does changes of the rows with some keys one after another, and says of each what came of it.
-/// Keys are prefetched some dozens at a time. An error names `what` is done, with its number among
-/// all, of which the first is `first`.
-pub(crate) fn each_change<'k, S: RowSink, C: AsRef<[ValueRef<'k>]>>(
-    sink: &mut S,
-    changes: impl Iterator<Item = Result<C>>,
-    (what, first, check_cancelled): (&str, usize, CancellationCheck<'_>),
-    mut change: impl FnMut(&mut S, C, u64) -> Result<bool>,
-) -> Result<Vec<bool>> {
-    let mut changes = changes.peekable();
-    let mut done = Vec::with_capacity(changes.size_hint().0);
-    while changes.peek().is_some() {
-        let some = changes.by_ref().take(KEYS_AT_ONCE).collect::<Result<Vec<C>>>()?;
-        let hashes: Vec<u64> = some.iter().map(|change| sink.hash(change.as_ref())).collect();
-        if some.len() > 1 {
-            sink.prefetch(&hashes);
-        }
-        for (one, hash) in some.into_iter().zip(hashes) {
-            check_cancelled(done.len())?;
-            let at = first + done.len();
-            let found = change(sink, one, hash);
-            done.push(found.map_err(|e| e.at(format_args!("{what} {at}")))?);
-        }
-    }
-    Ok(done)
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use esker_format::{Schema, Value};
 
+use crate::commit::by_key::RowUpdate;
 use crate::limits::CancellationCheck;
-use crate::statement::update_many::RowUpdate;
 use crate::{Limits, Result, Row, SnapshotTable, Table, Transaction, TransactionTable};
 
 /// The most rows that a change of a database puts together in one commit in memory; with more it

@@ -8,8 +8,8 @@ use esker_query::model::Expr;
 use esker_query::{Computed, Inputs};
 use esker_table::table::Existing;
 
-use super::update_many::assign;
-use crate::commit::fit::{fit_key, fit_row};
+use crate::commit::by_key::assign;
+use crate::commit::fit::{fit_changes, fit_key, fit_row};
 use crate::commit::row_sink::{RowSink, StagedRows};
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
@@ -101,7 +101,7 @@ impl Table {
         condition: &Expr,
     ) -> Result<Modified> {
         self.attempt(|current| {
-            let fitted = crate::table::fit_changes(&current.schema, changes)?;
+            let fitted = fit_changes(&current.schema, changes)?;
             self.modify_once(current, key, Some(condition), &|row| {
                 let mut row = row.to_vec();
                 assign(&mut row, fitted.clone());

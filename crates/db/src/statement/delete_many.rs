@@ -1,9 +1,9 @@
 //! Many rows removed by their keys, in one commit.
 
-use esker_format::{Schema, Value, ValueRef};
+use esker_format::Value;
 
-use crate::commit::fit::fit_key;
-use crate::commit::row_sink::{RowSink, StagedRows, each_change};
+use crate::commit::by_key::{fit_keys, remove_rows};
+use crate::commit::row_sink::StagedRows;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
 use crate::table_version::TableVersion;
 use crate::{Limits, Result, Table};
@@ -62,40 +62,4 @@ impl Table {
             remove_rows(&mut rows, fitted, (0, check_cancelled))
         })
     }
-}
-
-/// Keys as the fields take them; the first is number `first` of all.
-pub(crate) fn fit_keys<'k, K: AsRef<[Value]>>(
-    schema: &'k Schema,
-    keys: &'k [K],
-    (first, check_cancelled): (usize, CancellationCheck<'k>),
-) -> impl Iterator<Item = Result<Vec<ValueRef<'k>>>> {
-    keys.iter().enumerate().map(move |(position, key)| {
-        check_cancelled(position)?;
-        fit_key(schema, key.as_ref()).map_err(|e| e.at(format_args!("key {}", first + position)))
-    })
-}
-
-/// Removes rows; of each key whether there was one.
-pub(crate) fn remove_rows<'k, S: RowSink>(
-    sink: &mut S,
-    keys: impl Iterator<Item = Result<Vec<ValueRef<'k>>>>,
-    (first, check_cancelled): (usize, CancellationCheck<'_>),
-) -> Result<Vec<bool>> {
-    let remove = |sink: &mut S, key: Vec<ValueRef<'k>>, hash| remove_row(sink, &key, hash);
-    each_change(sink, keys, ("key", first, check_cancelled), remove)
-}
-
-/// Removes the row with a key; false when there is none.
-pub(crate) fn remove_row<S: RowSink>(
-    sink: &mut S,
-    key: &[ValueRef<'_>],
-    hash: u64,
-) -> Result<bool> {
-    let slot = sink.look(key, hash)?;
-    let is_there = S::is_there(&slot);
-    if is_there {
-        sink.remove(key, slot)?;
-    }
-    Ok(is_there)
 }

@@ -1,61 +1,51 @@
 //! Adding rows: from expressions or a query, with what happens to those whose key exists.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use esker_format::{Schema, Value, ValueRef};
 use esker_query::model::{ConflictUpdate, Expr, Insert, InsertRows, OnConflict};
 use esker_query::{Computed, Limits};
 use esker_table::TableWriter;
-use esker_table::table::{Existing, Holder, PreparedPut};
+use esker_table::table::{Existing, PreparedPut, describe_key};
 
 use super::assignment::whole_fields;
-use super::put_rows::{Occupant, PutSink, expect_same_key, key_values, put_rows, taken};
 use super::returning::Shown;
-use super::within::TransactionPuts;
 use super::{Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions};
 use crate::commit::fit::fit_row;
-use crate::commit::staged::Staged;
-use crate::engine::Engine;
+use crate::commit::staged::{Staged, key_bytes};
 use crate::limits::CancellationCheck;
 use crate::statement::conflict::{ConflictingRow, StagedUniques, Target};
+use crate::table::for_each_prefetched;
 use crate::table_version::TableVersion;
-use crate::{Error, Result, Table};
+use crate::{Error, ErrorKind, Result, Table};
 
 /// The values of a row, in the order of the named fields; `None` for a default.
 pub(super) type Values = Vec<Option<Value>>;
 
 impl StatementRun<'_> {
     pub(super) fn insert(&self, insert: &Insert) -> Result<Changed> {
-        match self.on {
-            On::Database(database) => {
-                let table = database.table(&insert.table)?;
-                let rows = self.rows_of(insert)?;
-                table.attempt(|current| {
-                    let ready = Ready::new(self, current, insert, &rows)?;
-                    table.change(current, |writer, staged| {
-                        let uniques = ready.target.uniques(writer, ready.skips());
-                        let limits = &self.options.inputs.limits;
-                        let engine: &Engine = &table.engine;
-                        let to = (writer, &mut *staged);
-                        let mut puts = StagedPuts { engine, current, to, uniques, limits };
-                        let changed = ready.put(self, &mut puts, insert);
-                        staged.is_dry_run = self.dry_run;
-                        changed
-                    })
-                })
-            }
-            On::Transaction(transaction) => {
-                let table = transaction.table(&insert.table)?;
-                let rows = self.rows_of(insert)?;
-                let ready = Ready::new(self, &table.current, insert, &rows)?;
-                table.change_rows(|rows| {
-                    let (target, skips, options) = (ready.target, ready.skips(), &self.options);
-                    let mut puts = TransactionPuts { rows, target, skips, options };
-                    ready.put(self, &mut puts, insert)
-                })
-            }
-        }
+        let database = match self.on {
+            On::Database(database) => database,
+            On::Transaction(transaction) => return self.insert_within(transaction, insert),
+        };
+        let table = database.table(&insert.table)?;
+        let rows = self.rows_of(insert)?;
+        table.attempt(|current| {
+            let schema = &current.schema;
+            let placed = self.place(current, insert, &rows)?;
+            let conflicts = Conflicts::new(self, schema, &insert.on_conflict)?;
+            let target = Target::of(schema, &insert.conflict_key)?;
+            let returning = insert.returning.as_deref();
+            table.change(current, |writer, staged| {
+                let mut shown = Shown::new(schema, returning);
+                let uniques = target.uniques(writer, matches!(conflicts, Conflicts::Skip));
+                let (table, limits, shown_to) = (&table, &self.options.inputs.limits, &mut shown);
+                let puts = Puts { table, current, staged, uniques, shown: shown_to, limits };
+                let check_cancelled = |i| self.expect_time_left(i);
+                let rows = puts.put(writer, placed, (&conflicts, target), &check_cancelled)?;
+                self.finish(schema, staged, (rows, shown), returning)
+            })
+        })
     }
 
     /// The values of the rows, as the statement has them.
@@ -112,51 +102,6 @@ impl StatementRun<'_> {
     }
 }
 
-/// Rows that are ready to be put.
-struct Ready {
-    rows: Vec<Vec<Value>>,
-    conflicts: Conflicts,
-    target: Target,
-}
-
-impl Ready {
-    fn new(
-        run: &StatementRun<'_>,
-        current: &TableVersion,
-        insert: &Insert,
-        rows: &[Values],
-    ) -> Result<Self> {
-        Ok(Self {
-            rows: run.place(current, insert, rows)?,
-            conflicts: Conflicts::new(run, &current.schema, &insert.on_conflict)?,
-            target: Target::of(&current.schema, &insert.conflict_key)?,
-        })
-    }
-
-    /// Whether rows are left out that are there.
-    fn skips(&self) -> bool {
-        matches!(self.conflicts, Conflicts::Skip)
-    }
-
-    fn put<'r, S: PutSink<'r>>(
-        self,
-        run: &StatementRun<'_>,
-        sink: &mut S,
-        insert: &Insert,
-    ) -> Result<Changed> {
-        let (schema, returning) = (Arc::clone(sink.schema()), insert.returning.as_deref());
-        let mut shown = Shown::new(&schema, returning);
-        // Who names a unique index does not mean the key.
-        let fails = Conflicts::Fail;
-        let is_of_key = !matches!(self.target, Target::Unique(_));
-        let by_key = if is_of_key { &self.conflicts } else { &fails };
-        let rows = self.rows.into_iter().map(Cow::Owned);
-        let check = |i| run.expect_time_left(i);
-        let rows = put_rows(sink, rows, (&self.conflicts, by_key), &mut shown, &check)?;
-        Ok(Changed { rows, returning: run.returned(&schema, &shown, returning)? })
-    }
-}
-
 impl Table {
     /// Adds rows, all or none; returns how many were added or replaced.
     pub(crate) fn put_many(
@@ -190,10 +135,9 @@ impl Table {
         self.engine.test_rows_within(current, &rows, limits)?;
         self.change(current, |writer, staged| {
             let uniques = Target::Any.uniques(writer, matches!(conflicts, Conflicts::Skip));
-            let (engine, to): (&Engine, _) = (&self.engine, (writer, staged));
-            let mut puts = StagedPuts { engine, current, to, uniques, limits };
-            let (rows, conflicts) = (rows.into_iter(), (&conflicts, &conflicts));
-            put_rows(&mut puts, rows, conflicts, &mut Shown::default(), check_cancelled)
+            let shown = &mut Shown::default();
+            let puts = Puts { table: self, current, staged, uniques, shown, limits };
+            puts.put(writer, rows, (&conflicts, Target::Any), check_cancelled)
         })
     }
 }
@@ -275,140 +219,198 @@ impl Conflicts {
     }
 }
 
-/// Rows that are staged for a commit.
-struct StagedPuts<'a, 'r> {
-    engine: &'a Engine,
+/// Where rows are put.
+struct Puts<'a, 'r> {
+    table: &'a Table,
     current: &'a TableVersion,
-    to: (&'a mut TableWriter, &'a mut Staged<'r>),
+    staged: &'a mut Staged<'r>,
     uniques: StagedUniques,
+    /// Every row that is added or changed, where somebody asks.
+    shown: &'a mut Shown,
     /// What the checks may take.
     limits: &'a Limits,
 }
 
-/// What there is where a row is staged.
-enum StagedSlot {
-    /// A staged row, by its position.
-    Staged(usize),
-    /// A row that a unique index has found.
-    Holder(Holder),
-    /// A row with the key, or none.
-    Keyed(PreparedPut),
-}
-
-impl<'r> StagedPuts<'_, 'r> {
-    fn stage(&mut self, row: Cow<'r, [Value]>, prepared: PreparedPut) {
-        let (schema, (_, staged)) = (&self.current.schema, &mut self.to);
-        let at = staged.put_count();
-        let changed = prepared.is_update().then_some(prepared.row_id);
-        match schema.key_positions().is_empty() {
-            true => staged.put(row, prepared),
-            false => staged.put_keyed(schema, row, prepared),
-        }
-        self.uniques.note(schema, staged, (at, changed), None);
+impl<'r> Puts<'_, 'r> {
+    /// Tests a row that is put in place of another one.
+    fn test(&self, row: &[Value]) -> Result<()> {
+        self.table.engine.test_rows_within(self.current, &[row], self.limits)
     }
 
-    /// The newest version of a row that a unique index has found.
-    fn newest(&self, holder: &Holder, old: &[Value]) -> Result<PreparedPut> {
+    /// Stages rows, one after another: each sees those before it. Returns how many were added or
+    /// changed. `check_cancelled` is called before each of them.
+    fn put(
+        mut self,
+        writer: &mut TableWriter,
+        rows: Vec<impl Into<Cow<'r, [Value]>>>,
+        (conflicts, target): (&Conflicts, Target),
+        check_cancelled: CancellationCheck<'_>,
+    ) -> Result<u64> {
+        let generated = self.current.schema.key_positions().is_empty();
+        // Who names a unique index does not mean the key.
+        let by_key = if matches!(target, Target::Unique(_)) { &Conflicts::Fail } else { conflicts };
+        let mut count = 0;
+        let current = self.current;
+        let mut rows = rows.into_iter().map(Into::into).enumerate();
+        let mut put = |writer: &mut TableWriter, (i, row): (usize, Cow<'r, [Value]>)| {
+            check_cancelled(i)?;
+            let put = self.put_row(writer, row, generated, by_key, conflicts);
+            count += u64::from(put.map_err(|e| e.at(format_args!("row {i}")))?);
+            Ok(())
+        };
+        if generated {
+            rows.try_for_each(|row| put(writer, row))?;
+        } else {
+            let hash_of = |(_, row): &(usize, Cow<'_, [Value]>)| current.hash_of_row(row);
+            for_each_prefetched(writer, rows, hash_of, put)?;
+        }
+        Ok(count)
+    }
+
+    fn put_row(
+        &mut self,
+        writer: &mut TableWriter,
+        row: Cow<'r, [Value]>,
+        generated: bool,
+        by_key: &Conflicts,
+        conflicts: &Conflicts,
+    ) -> Result<bool> {
+        if !self.uniques.is_empty() {
+            let schema = &self.current.schema;
+            match self.uniques.in_the_way(writer, schema, &row)? {
+                Some(_) if matches!(conflicts, Conflicts::Skip) => return Ok(false),
+                Some(in_the_way) => return self.put_upon(writer, &in_the_way, row, conflicts),
+                None => {}
+            }
+        }
+        if generated { self.add(writer, row) } else { self.put_keyed(writer, row, by_key) }
+    }
+
+    /// Changes a row that a unique index has found.
+    fn put_upon(
+        &mut self,
+        writer: &mut TableWriter,
+        in_the_way: &ConflictingRow,
+        row: Cow<'r, [Value]>,
+        conflicts: &Conflicts,
+    ) -> Result<bool> {
+        let schema = &self.current.schema;
+        if let ConflictingRow::Staged(at) = in_the_way {
+            let old = self.staged_row(*at)?.to_vec();
+            let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
+            return self.change_staged(*at, row).map(|()| true);
+        }
+        let ConflictingRow::Stored(holder) = in_the_way else { return Ok(false) };
+        let old = self.current.core.row_at(holder.location)?;
+        let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
+        self.test(&row)?;
         let id = [ValueRef::Uint(holder.row_id)];
-        let key = match self.current.schema.key_positions() {
+        let key: Vec<ValueRef<'_>> = match schema.key_positions() {
             [] => id.to_vec(),
-            _ => key_values(&self.current.schema, old),
+            positions => positions.iter().filter_map(|p| old.get(*p)).map(Value::as_ref).collect(),
         };
         let hash = self.current.hash(&key);
-        let existing = self.to.0.existing(&key, hash)?.filter(Existing::is_alive);
-        let lost = || Error::corrupt(format!("row {} is not found by its key", holder.row_id));
-        Ok(PreparedPut::update(hash, existing.ok_or_else(lost)?))
+        let existing = writer.existing(&key, hash)?.filter(Existing::is_alive);
+        let Some(existing) = existing else {
+            return Err(Error::corrupt(format!("row {} is not found by its key", holder.row_id)));
+        };
+        let prepared = PreparedPut::update(hash, existing);
+        self.stage(Some(&old), row, prepared);
+        Ok(true)
+    }
+
+    fn staged_row(&self, at: usize) -> Result<&[Value]> {
+        self.staged.row_at(at).ok_or_else(|| Error::corrupt(format!("no staged row {at}")))
+    }
+
+    fn add(&mut self, writer: &mut TableWriter, row: Cow<'r, [Value]>) -> Result<bool> {
+        let prepared = writer.prepare_put(&row, true)?;
+        self.stage(None, row, prepared);
+        Ok(true)
+    }
+
+    fn put_keyed(
+        &mut self,
+        writer: &mut TableWriter,
+        row: Cow<'r, [Value]>,
+        conflicts: &Conflicts,
+    ) -> Result<bool> {
+        let schema = &self.current.schema;
+        let prepared = writer.prepare_put(&row, false)?;
+        if let Some(at) = self.staged.position_of(schema, &row, prepared.hash) {
+            if matches!(conflicts, Conflicts::Fail) {
+                return Err(taken(schema, &row, "is in an earlier row, too"));
+            }
+            let old = self.staged_row(at)?;
+            let Some(row) = conflicts.resolve(schema, old, row)? else { return Ok(false) };
+            return self.change_staged(at, row).map(|()| true);
+        }
+        let mut before = None;
+        let row = match prepared.existing.filter(Existing::is_alive) {
+            None => row,
+            // What is replaced need not be read, unless it is shown.
+            Some(_) if matches!(conflicts, Conflicts::Replace) && !self.shown.has_versions() => row,
+            Some(_) if matches!(conflicts, Conflicts::Skip) => return Ok(false),
+            Some(existing) => {
+                let old = self.current.core.row_at(existing.location)?;
+                let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
+                self.test(&row)?;
+                before = Some(old);
+                row
+            }
+        };
+        self.stage(before.as_deref(), row, prepared);
+        Ok(true)
+    }
+
+    /// Stages a row.
+    fn stage(&mut self, old: Option<&[Value]>, row: Cow<'r, [Value]>, prepared: PreparedPut) {
+        self.shown.add(old, Some(&row));
+        let at = self.staged.put_count();
+        let changed = prepared.is_update().then_some(prepared.row_id);
+        let schema = &self.current.schema;
+        match schema.key_positions().is_empty() {
+            true => self.staged.put(row, prepared),
+            false => self.staged.put_keyed(schema, row, prepared),
+        }
+        self.uniques.note(&self.current.schema, self.staged, (at, changed), None);
+    }
+
+    /// Puts a row in the place of a staged one.
+    fn change_staged(&mut self, at: usize, row: Cow<'r, [Value]>) -> Result<()> {
+        self.test(&row)?;
+        let before = self.staged.row_at(at).map(<[Value]>::to_vec);
+        self.shown.add(before.as_deref(), Some(&row));
+        self.staged.replace(at, row);
+        let schema = &self.current.schema;
+        self.uniques.note(schema, self.staged, (at, None), before.as_deref());
+        Ok(())
     }
 }
 
-impl<'r> PutSink<'r> for StagedPuts<'_, 'r> {
-    type Slot = StagedSlot;
-
-    fn schema(&self) -> &Arc<Schema> {
-        &self.current.schema
+/// Refuses a row in the place of one that a unique index has found and that has another key: what
+/// leads to a row by its key would lead to a row without it.
+fn expect_same_key(schema: &Schema, old: &[Value], new: &[Value]) -> Result<()> {
+    if key_bytes(schema, old) == key_bytes(schema, new) {
+        return Ok(());
     }
+    let key = |row| describe_key(schema, &key_values(schema, row));
+    let message = format!(
+        "{} would take the place of {}, which has its value in a unique index: remove that first",
+        key(new),
+        key(old)
+    );
+    Err(Error::new(ErrorKind::AlreadyExists, message))
+}
 
-    fn prefetch(&self, rows: &[(usize, Cow<'r, [Value]>)]) {
-        if !self.current.schema.key_positions().is_empty() {
-            let hashes: Vec<_> = rows.iter().map(|(_, r)| self.current.hash_of_row(r)).collect();
-            self.to.0.touch(&hashes);
-        }
-    }
+/// The error for a row whose key another one has.
+fn taken(schema: &Schema, row: &[Value], how: &str) -> Error {
+    let key = describe_key(schema, &key_values(schema, row));
+    Error::new(ErrorKind::AlreadyExists, format!("{key} {how}"))
+}
 
-    fn conflicting(&mut self, row: &[Value]) -> Result<Option<StagedSlot>> {
-        if self.uniques.is_empty() {
-            return Ok(None);
-        }
-        let found = self.uniques.in_the_way(self.to.0, &self.current.schema, row)?;
-        Ok(found.map(|found| match found {
-            ConflictingRow::Staged(at) => StagedSlot::Staged(at),
-            ConflictingRow::Stored(holder) => StagedSlot::Holder(holder),
-        }))
-    }
-
-    fn slot_of(&mut self, row: &[Value]) -> Result<StagedSlot> {
-        let prepared = self.to.0.prepare_put(row, false)?;
-        Ok(match self.to.1.position_of(&self.current.schema, row, prepared.hash) {
-            Some(at) => StagedSlot::Staged(at),
-            None => StagedSlot::Keyed(prepared),
-        })
-    }
-
-    fn occupant(&self, slot: &StagedSlot) -> Occupant {
-        match slot {
-            StagedSlot::Staged(_) => Occupant::Staged,
-            StagedSlot::Holder(_) => Occupant::Stored,
-            StagedSlot::Keyed(prepared) => match prepared.existing.filter(Existing::is_alive) {
-                Some(_) => Occupant::Stored,
-                None => Occupant::Nobody,
-            },
-        }
-    }
-
-    fn old_row(&self, slot: &StagedSlot) -> Result<Vec<Value>> {
-        let location = match slot {
-            StagedSlot::Staged(at) => {
-                let row = self.to.1.row_at(*at).map(<[Value]>::to_vec);
-                return row.ok_or_else(|| Error::corrupt(format!("no staged row {at}")));
-            }
-            StagedSlot::Holder(holder) => Some(holder.location),
-            StagedSlot::Keyed(prepared) => prepared.existing.map(|existing| existing.location),
-        };
-        let location = location.ok_or_else(|| Error::corrupt("a row that is not there"))?;
-        Ok(self.current.core.row_at(location)?)
-    }
-
-    fn put(
-        &mut self,
-        slot: StagedSlot,
-        old: Option<&[Value]>,
-        row: Cow<'r, [Value]>,
-    ) -> Result<()> {
-        if old.is_some() {
-            self.engine.test_rows_within(self.current, &[&*row], self.limits)?;
-        }
-        let prepared = match (slot, old) {
-            (StagedSlot::Keyed(prepared), _) => prepared,
-            (StagedSlot::Holder(holder), Some(old)) => self.newest(&holder, old)?,
-            (StagedSlot::Holder(_), None) => return Err(Error::corrupt("a row that was not read")),
-            (StagedSlot::Staged(at), _) => {
-                let (schema, (_, staged)) = (&self.current.schema, &mut self.to);
-                let before = staged.row_at(at).filter(|_| !self.uniques.is_empty());
-                let before = before.map(<[Value]>::to_vec);
-                staged.replace(at, row);
-                self.uniques.note(schema, staged, (at, None), before.as_deref());
-                return Ok(());
-            }
-        };
-        self.stage(row, prepared);
-        Ok(())
-    }
-
-    fn add(&mut self, row: Cow<'r, [Value]>) -> Result<()> {
-        let prepared = self.to.0.prepare_put(&row, true)?;
-        self.stage(row, prepared);
-        Ok(())
-    }
+fn key_values<'r>(schema: &Schema, row: &'r [Value]) -> Vec<ValueRef<'r>> {
+    schema.key_positions().iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect()
 }
 
 /// The positions of the fields that rows have values for.

@@ -15,22 +15,23 @@ pub(crate) mod delete_many;
 mod insert;
 mod matched;
 pub(crate) mod options;
-mod put_rows;
 mod returning;
 pub(crate) mod update_many;
 mod within;
 
 pub(crate) use apply::{apply_to_matching, apply_within};
 pub(crate) use matched::answer_with_row_ids;
+use returning::Shown;
 use std::sync::Arc;
 pub(crate) use within::{change_within, fill_within};
 
 use esker_format::{Schema, Value, ValueRef};
 use esker_query::QueryResult;
-use esker_query::model::{Change, Expr, Query};
+use esker_query::model::{Change, Expr, Query, SelectItem};
 
 use super::{Database, Error, Limits, QueryOptions, Result, Transaction};
 use crate::commit::fit::fit_value;
+use crate::commit::staged::Staged;
 use crate::engine_handle::EngineHandle;
 use crate::limits::ROWS_PER_LOOK;
 
@@ -148,6 +149,20 @@ impl StatementRun<'_> {
             true => Ok(self.options.expect_time_left()?),
             false => Ok(()),
         }
+    }
+
+    /// What is answered once rows are staged: how many, and what is returned of them. A dry run
+    /// forgets them.
+    fn finish(
+        &self,
+        schema: &Schema,
+        staged: &mut Staged<'_>,
+        (rows, shown): (u64, Shown),
+        returning: Option<&[SelectItem]>,
+    ) -> Result<Changed> {
+        let returning = self.returned(schema, &shown, returning)?;
+        staged.is_dry_run = self.dry_run;
+        Ok(Changed { rows, returning })
     }
 }
 

@@ -1,16 +1,12 @@
 //! Many rows changed by their keys, in one commit.
 
-use esker_format::{Schema, Value, ValueRef};
+use esker_format::Schema;
 
-use crate::commit::fit::fit_key;
-use crate::commit::row_sink::{RowSink, StagedRows, each_change};
+use crate::commit::by_key::{RowUpdate, fit_updates, update_rows};
+use crate::commit::row_sink::StagedRows;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
-use crate::table::fit_changes;
 use crate::table_version::TableVersion;
 use crate::{Error, Limits, Result, Table};
-
-/// The key of a row, and the names and new values of some of its fields.
-pub type RowUpdate<N> = (Vec<Value>, Vec<(N, Value)>);
 
 /// Bytes of the values of rows that [`Table::update_each`] changes, at the most.
 const EACH_BYTES_MAX: usize = 1 << 20;
@@ -90,68 +86,6 @@ impl Table {
             Ok(found)
         })
     }
-}
-
-/// An update of a row, as the fields take it.
-pub(crate) struct FittedUpdate<'k> {
-    pub key: Vec<ValueRef<'k>>,
-    pub changes: Vec<(usize, Value)>,
-}
-
-impl<'k> FittedUpdate<'k> {
-    pub fn of<N: AsRef<str>>(
-        schema: &'k Schema,
-        key: &'k [Value],
-        changes: &[(N, Value)],
-    ) -> Result<Self> {
-        Ok(Self { key: fit_key(schema, key)?, changes: fit_changes(schema, changes)? })
-    }
-
-    /// Changes the row; false when there is none.
-    pub fn apply<S: RowSink>(self, sink: &mut S, hash: u64) -> Result<bool> {
-        let mut slot = sink.look(&self.key, hash)?;
-        let Some(mut row) = sink.take_row(&mut slot)? else { return Ok(false) };
-        assign(&mut row, self.changes);
-        sink.put(&self.key, slot, row).map(|()| true)
-    }
-}
-
-impl<'k> AsRef<[ValueRef<'k>]> for FittedUpdate<'k> {
-    fn as_ref(&self) -> &[ValueRef<'k>] {
-        &self.key
-    }
-}
-
-/// Gives fields of a row other values.
-pub(crate) fn assign(row: &mut [Value], changes: Vec<(usize, Value)>) {
-    for (position, value) in changes {
-        if let Some(slot) = row.get_mut(position) {
-            *slot = value;
-        }
-    }
-}
-
-/// Updates as the fields take them; the first is number `first` of all.
-pub(crate) fn fit_updates<'u, N: AsRef<str>>(
-    schema: &'u Schema,
-    updates: &'u [RowUpdate<N>],
-    (first, check_cancelled): (usize, CancellationCheck<'u>),
-) -> impl Iterator<Item = Result<FittedUpdate<'u>>> {
-    updates.iter().enumerate().map(move |(position, (key, changes))| {
-        check_cancelled(position)?;
-        let fitted = FittedUpdate::of(schema, key, changes);
-        fitted.map_err(|e| e.at(format_args!("update {}", first + position)))
-    })
-}
-
-/// Changes rows; of each whether there was one.
-pub(crate) fn update_rows<'u, S: RowSink>(
-    sink: &mut S,
-    updates: impl Iterator<Item = Result<FittedUpdate<'u>>>,
-    (first, check_cancelled): (usize, CancellationCheck<'_>),
-) -> Result<Vec<bool>> {
-    let apply = |sink: &mut S, update: FittedUpdate<'u>, hash| update.apply(sink, hash);
-    each_change(sink, updates, ("update", first, check_cancelled), apply)
 }
 
 /// Whether rows of a schema that are updated together end as they do one by one: a unique value

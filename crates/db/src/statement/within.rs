@@ -1,21 +1,21 @@
 //! Statements within a transaction: the rows that they change become changes of the transaction.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker_format::json::{Json, steps_of};
 use esker_format::schema::{Index, ROW_ID_NAME};
 use esker_format::{Schema, Value, ValueRef};
-use esker_query::model::{Change, Expr, Function, Operator, Query};
+use esker_query::model::{Change, Expr, Function, Insert, Operator, Query};
 
+use super::insert::Conflicts;
 use super::matched::{Found, Wanted};
-use super::put_rows::{Occupant, PutSink, key_values};
+use super::returning::Shown;
 use super::{ChangeOptions, Changed, On, StatementRun};
 use crate::commit::fit::{fit_key, fit_value};
 use crate::read::source::SnapshotSource;
 use crate::statement::conflict::Target;
-use crate::transaction::{Seen, TransactionRows};
-use crate::{Error, QueryOptions, Result, Transaction};
+use crate::transaction::{State, TransactionTable};
+use crate::{QueryOptions, Result, Transaction};
 
 /// Runs a statement within a transaction, all of it or nothing.
 pub(crate) fn change_within(
@@ -55,6 +55,42 @@ pub(crate) fn fill_within(transaction: &Transaction, table: &str, fields: &[Stri
     run.change_matched(&Wanted::all(table, None), &make).map(drop)
 }
 
+impl StatementRun<'_> {
+    pub(super) fn insert_within(
+        &self,
+        transaction: &Transaction,
+        insert: &Insert,
+    ) -> Result<Changed> {
+        let table = transaction.table(&insert.table)?;
+        let rows = self.rows_of(insert)?;
+        let schema = Arc::clone(table.schema());
+        let placed = self.place(&table.current, insert, &rows)?;
+        let conflicts = Conflicts::new(self, &schema, &insert.on_conflict)?;
+        let target = Target::of(&schema, &insert.conflict_key)?;
+        let put = Puts { run: self, table: &table, conflicts: &conflicts, target };
+        let mut state = transaction.state();
+        let (mut count, mut shown) = (0, Shown::new(&schema, insert.returning.as_deref()));
+        let returning = table.done(&mut state, |state| {
+            for (i, row) in placed.into_iter().enumerate() {
+                self.expect_time_left(i)?;
+                let put = put.put(state, row).map_err(|e| e.at(format_args!("row {i}")))?;
+                count += u64::from(put.is_some());
+                if let Some((old, new)) = put {
+                    shown.add(old.as_deref(), Some(&new));
+                }
+            }
+            self.returned(&schema, &shown, insert.returning.as_deref())
+        })?;
+        Ok(Changed { rows: count, returning })
+    }
+}
+
+/// The key, which may be the row id, and the values of a row that was found.
+fn split<'r>(schema: &Schema, found: &'r [Value]) -> Result<(&'r [Value], &'r [Value])> {
+    let Found { key, values, .. } = Found::of(found, schema.key_positions().len())?;
+    Ok((key, values))
+}
+
 /// The condition that a field, or what is at a path in it, has a value as an index compares it.
 fn has_value(field: &str, path: &[String], value: ValueRef<'_>) -> Expr {
     if path.is_empty() {
@@ -74,82 +110,75 @@ fn has_value(field: &str, path: &[String], value: ValueRef<'_>) -> Expr {
     is_text.and(Expr::Apply(is_kind, kinds.into()))
 }
 
-/// Rows that are put within a transaction.
-pub(super) struct TransactionPuts<'a, 'w, 't> {
-    pub rows: &'a mut TransactionRows<'w, 't>,
-    pub target: Target,
-    /// Whether rows are left out that a unique index finds.
-    pub skips: bool,
-    pub options: &'a esker_query::Options,
+/// The row that was there, if there was one, and the row now.
+type Versions = (Option<Vec<Value>>, Vec<Value>);
+
+/// Where rows are put.
+struct Puts<'a> {
+    run: &'a StatementRun<'a>,
+    table: &'a TransactionTable<'a>,
+    conflicts: &'a Conflicts,
+    target: Target,
 }
 
-impl<'r> PutSink<'r> for TransactionPuts<'_, '_, '_> {
-    /// The key, and what there is.
-    type Slot = (Vec<Value>, Seen);
-
-    fn schema(&self) -> &Arc<Schema> {
-        self.rows.table.schema()
-    }
-
-    fn prefetch(&self, _rows: &[(usize, Cow<'r, [Value]>)]) {}
-
-    fn conflicting(&mut self, row: &[Value]) -> Result<Option<Self::Slot>> {
-        let schema = Arc::clone(self.schema());
+impl Puts<'_> {
+    /// Puts one row; the row that was there and the row as it is then, unless it was left out.
+    fn put(&self, state: &mut State, row: Vec<Value>) -> Result<Option<Versions>> {
+        let schema = self.table.schema();
         for index in schema.unique_indexes() {
             let is_asked = match self.target {
-                Target::Any => self.skips,
+                Target::Any => matches!(self.conflicts, Conflicts::Skip),
                 Target::Key => false,
                 Target::Unique(id) => index.id == id,
             };
-            if is_asked && let Some(key) = self.holder(index, row)? {
-                return self.see(key).map(Some);
+            if is_asked && let Some(key) = self.holder(state, index, &row)? {
+                return self.put_upon(state, &key, row);
             }
         }
-        Ok(None)
+        if schema.key_positions().is_empty() {
+            self.table.put(state, row.clone(), true)?;
+            return Ok(Some((None, row)));
+        }
+        let positions = schema.key_positions().iter();
+        let key: Vec<Value> = positions.filter_map(|p| row.get(*p)).cloned().collect();
+        if matches!(self.conflicts, Conflicts::Fail) || matches!(self.target, Target::Unique(_)) {
+            self.table.put(state, row.clone(), true)?;
+            return Ok(Some((None, row)));
+        }
+        self.put_upon(state, &key, row)
     }
 
-    fn slot_of(&mut self, row: &[Value]) -> Result<Self::Slot> {
-        let key = key_values(self.schema(), row).into_iter().map(ValueRef::to_owned);
-        self.see(key.collect())
-    }
-
-    fn occupant(&self, (_, seen): &Self::Slot) -> Occupant {
-        if seen.row.is_some() { Occupant::Stored } else { Occupant::Nobody }
-    }
-
-    fn old_row(&self, (_, seen): &Self::Slot) -> Result<Vec<Value>> {
-        seen.row.clone().ok_or_else(|| Error::corrupt("a row that is not there"))
-    }
-
-    fn put(
-        &mut self,
-        (key, seen): Self::Slot,
-        _old: Option<&[Value]>,
-        row: Cow<'r, [Value]>,
-    ) -> Result<()> {
-        let key: Vec<_> = key.iter().map(Value::as_ref).collect();
-        let TransactionRows { table, state } = &mut *self.rows;
-        table.put_over(state, &key, &seen, row.into_owned()).map(drop)
-    }
-
-    fn add(&mut self, row: Cow<'r, [Value]>) -> Result<()> {
-        let TransactionRows { table, state } = &mut *self.rows;
-        table.put(state, row.into_owned(), true).map(drop)
-    }
-}
-
-impl TransactionPuts<'_, '_, '_> {
-    fn see(&mut self, key: Vec<Value>) -> Result<(Vec<Value>, Seen)> {
-        let TransactionRows { table, state } = &mut *self.rows;
-        let seen = table.see(state, &fit_key(table.schema(), &key)?)?;
-        Ok((key, seen))
+    /// Puts a row where there may be one.
+    fn put_upon(
+        &self,
+        state: &mut State,
+        key: &[Value],
+        row: Vec<Value>,
+    ) -> Result<Option<Versions>> {
+        let schema = self.table.schema();
+        let key = fit_key(schema, key)?;
+        let seen = self.table.see(state, &key)?;
+        let Some(old) = seen.row else {
+            self.table.put(state, row.clone(), true)?;
+            return Ok(Some((None, row)));
+        };
+        let Some(row) = self.conflicts.resolve(schema, &old, row.into())? else {
+            return Ok(None);
+        };
+        let row = row.into_owned();
+        self.table.replace(state, &key, (row.clone(), seen.base, seen.new_row_id))?;
+        Ok(Some((Some(old), row)))
     }
 
     /// The key of the row that has the values of a new one in a unique index.
-    fn holder(&mut self, index: &Index, row: &[Value]) -> Result<Option<Vec<Value>>> {
-        let TransactionRows { table, state } = &mut *self.rows;
-        let schema = table.schema();
-        let mut query = Query::table(table.name());
+    fn holder(
+        &self,
+        state: &mut State,
+        index: &Index,
+        row: &[Value],
+    ) -> Result<Option<Vec<Value>>> {
+        let schema = self.table.schema();
+        let mut query = Query::table(self.table.name());
         query.select(Expr::field(ROW_ID_NAME));
         for field in schema.key_fields() {
             query.select(Expr::field(&field.name));
@@ -169,13 +198,11 @@ impl TransactionPuts<'_, '_, '_> {
                 None => is,
             });
         }
-        let core = &table.current.core;
-        let rows = table.transaction.with_changes(state, [core])?.table_core(core)?;
+        let snapshot = self.table.transaction.with_changes(state, [&self.table.current.core])?;
+        let rows = snapshot.table_core(&self.table.current.core)?;
         let source = SnapshotSource::with_row_id(rows.rows_as_of());
-        let found = esker_query::execute(&query, &source, self.options)?.to_rows();
-        let key_of = |found: &Vec<Value>| {
-            Found::of(found, schema.key_positions().len()).map(|found| found.key.to_vec())
-        };
-        found.first().map(key_of).transpose()
+        let found = esker_query::execute(&query, &source, &self.run.options)?.to_rows();
+        let key = found.first().map(|found| split(schema, found)).transpose()?;
+        Ok(key.map(|(key, _)| key.to_vec()))
     }
 }

@@ -10,7 +10,7 @@ use esker_format::{Value, ValueRef};
 
 use super::rows::TransactionTable;
 use crate::Result;
-use crate::statement::delete_many::remove_row;
+use crate::commit::by_key::remove_row;
 
 impl TransactionTable<'_> {
     /// Removes the rows whose keys lie within bounds; returns how many. A bound has the values of

@@ -11,7 +11,7 @@ use crate::bucket::{
     VALUE_POSITION, decision, default_ttl, expect_bucket, expect_key, expect_value, no_bucket, row,
     with_end,
 };
-use crate::statement::delete_many::remove_row;
+use crate::commit::by_key::remove_row;
 use crate::{BucketSnapshot, BucketValue, Entries, PutOptions, Result};
 
 /// A bucket within a transaction: as of its snapshot, with its changes.

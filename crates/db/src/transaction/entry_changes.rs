@@ -6,7 +6,7 @@ use super::Transaction;
 use super::entries::TransactionBucket;
 use crate::bucket::decision::{self, Change, Entry, modify_entry};
 use crate::bucket::{expect_value, expiry_of, row, schema_of};
-use crate::statement::delete_many::remove_row;
+use crate::commit::by_key::remove_row;
 use crate::{BucketOptions, BucketValue, Limits, PutOptions, Result, Swapped, Ttl};
 
 impl Transaction {

@@ -3,9 +3,8 @@
 use esker_format::Value;
 
 use super::rows::TransactionTable;
+use crate::commit::by_key::{RowUpdate, fit_keys, fit_updates, remove_rows, update_rows};
 use crate::limits::{CancellationCheck, without_limits};
-use crate::statement::delete_many::{fit_keys, remove_rows};
-use crate::statement::update_many::{RowUpdate, fit_updates, update_rows};
 use crate::{Limits, Result};
 
 impl TransactionTable<'_> {

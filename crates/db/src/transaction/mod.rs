@@ -67,7 +67,6 @@ pub use entries::TransactionBucket;
 pub use options::{Isolation, TransactionOptions};
 use read_set::Reads;
 pub use rows::TransactionTable;
-pub(crate) use rows::{Seen, TransactionRows};
 pub use savepoint::Savepoint;
 use undo::{Savepoints, Step};
 use write_buffer::Change;

@@ -8,11 +8,10 @@ use esker_format::{Batch, Schema, Value, ValueRef};
 
 use super::delta::KnownKey;
 use super::{State, Transaction};
+use crate::commit::by_key::{FittedUpdate, remove_row};
 use crate::commit::fit::{fit_key, fit_row, refuse_long_values};
 use crate::commit::row_sink::RowSink;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
-use crate::statement::delete_many::remove_row;
-use crate::statement::update_many::FittedUpdate;
 use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::{BaseVersion, Change, PendingVersion};
 use crate::{Error, ErrorKind, KeyRange, Limits, Result, Row, SnapshotTable};
@@ -332,17 +331,6 @@ impl<'t> TransactionTable<'t> {
             let key = esker_table::table::describe_key(schema, &key);
             return Err(Error::new(ErrorKind::AlreadyExists, format!("{key} exists already")));
         }
-        self.put_over(state, &key, &seen, row)
-    }
-
-    /// Puts a row where the transaction has seen what there is; returns its row id.
-    pub(crate) fn put_over(
-        &self,
-        state: &mut State,
-        key: &[ValueRef<'_>],
-        seen: &Seen,
-        row: Vec<Value>,
-    ) -> Result<u64> {
         let new_row_id = match seen.base {
             BaseVersion::At(..) => 0,
             _ if seen.new_row_id > 0 => seen.new_row_id,
@@ -352,7 +340,7 @@ impl<'t> TransactionTable<'t> {
             BaseVersion::At(_, row_id) => row_id,
             BaseVersion::Absent | BaseVersion::Unknown => new_row_id,
         };
-        self.replace(state, key, (row, seen.base, new_row_id))?;
+        self.replace(state, &key, (row, seen.base, new_row_id))?;
         Ok(row_id)
     }
 
@@ -407,8 +395,8 @@ impl<'t> TransactionTable<'t> {
 
 /// Rows of a table that a transaction changes.
 pub(crate) struct TransactionRows<'a, 't> {
-    pub table: &'a TransactionTable<'t>,
-    pub state: &'a mut State,
+    table: &'a TransactionTable<'t>,
+    state: &'a mut State,
 }
 
 impl RowSink for TransactionRows<'_, '_> {

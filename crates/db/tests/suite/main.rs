@@ -59,6 +59,7 @@ mod remembered_places;
 mod rot;
 mod rows;
 mod save;
+mod scopes;
 mod sequences;
 mod shard_db_241;
 mod spilling;
