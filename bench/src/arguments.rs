@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn parse(table: &'static [Row], rows_wanted: u64, words: &[String]) -> Result<Self> {
-        let flights = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/flights/flights.csv.gz");
+        let flights = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/flights/flights.csv.zst");
         let mut arguments = Self {
             table,
             rows: rows_wanted,

@@ -23,7 +23,7 @@ pub(crate) fn run(bench: &mut Bench) -> Result<Outcome> {
     let packed = std::fs::File::open(&bench.flights)
         .map_err(|e| format!("{}: {e}", bench.flights.display()))?;
     let mut file = std::fs::File::create(&csv)?;
-    std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut file)?;
+    zstd::stream::copy_decode(packed, &mut file)?;
     file.flush()?;
     file.sync_all()?;
     let dir = bench.place("flights")?;

@@ -23,31 +23,31 @@ const EXAMPLES: [Example; 5] = [
         table: "flights",
         key: &[],
         holds: "every flight that left New York City in 2013",
-        bytes: include_bytes!("../../../examples/flights/flights.csv.gz"),
+        bytes: include_bytes!("../../../examples/flights/flights.csv.zst"),
     },
     Example {
         table: "airlines",
         key: &["carrier"],
         holds: "the names behind the carrier codes",
-        bytes: include_bytes!("../../../examples/flights/airlines.csv.gz"),
+        bytes: include_bytes!("../../../examples/flights/airlines.csv.zst"),
     },
     Example {
         table: "airports",
         key: &["faa"],
         holds: "where the airports are",
-        bytes: include_bytes!("../../../examples/flights/airports.csv.gz"),
+        bytes: include_bytes!("../../../examples/flights/airports.csv.zst"),
     },
     Example {
         table: "planes",
         key: &["tailnum"],
         holds: "the aircraft, by tail number",
-        bytes: include_bytes!("../../../examples/flights/planes.csv.gz"),
+        bytes: include_bytes!("../../../examples/flights/planes.csv.zst"),
     },
     Example {
         table: "weather",
         key: &[],
         holds: "the weather at the three airports, hour by hour",
-        bytes: include_bytes!("../../../examples/flights/weather.csv.gz"),
+        bytes: include_bytes!("../../../examples/flights/weather.csv.zst"),
     },
 ];
 
@@ -255,7 +255,7 @@ fn load_example(
     }
     let started_ns = environment.clock.monotonic_ns();
     let options = ImportOptions::default().nulls(["NA"]).key(key.iter().copied());
-    let (file, length) = (format!("{name}.csv.gz"), Some(bytes.len() as u64));
+    let (file, length) = (format!("{name}.csv.zst"), Some(bytes.len() as u64));
     let reader = ImportReader::from_reader(environment, &file, *bytes, length, options)?;
     let columns = reader.schema().fields().len();
     let report = match existing {

@@ -85,7 +85,7 @@ fn answers_are_those_of_sqlite() {
     let database = dir.to_str().unwrap();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/flights");
     for table in ["flights", "airlines", "airports", "planes", "weather"] {
-        let file = examples.join(format!("{table}.csv.gz"));
+        let file = examples.join(format!("{table}.csv.zst"));
         esker(&["load", database, table, file.to_str().unwrap(), "--null", "NA"]).unwrap();
     }
     let answers: Vec<Value> =

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Asks SQLite the questions of queries.sql over the flights tables and writes answers.json.
 
-Run it from the root of the repository after changing queries.sql; it needs only Python 3.
+Run it from the root of the repository after changing queries.sql; it needs Python 3 and zstd.
 """
 import csv
-import gzip
+import io
 import json
 import pathlib
 import sqlite3
+import subprocess
 
 HERE = pathlib.Path(__file__).parent
-FLIGHTS = HERE.parents[3] / "examples" / "flights"
+FLIGHTS = HERE.parents[4] / "examples" / "flights"
 REAL = {
     "airports": {"lat", "lon"},
     "weather": {"temp", "dewp", "humid", "wind_speed", "wind_gust", "precip", "pressure", "visib"},
@@ -35,7 +36,9 @@ def value(table, column, text):
 
 
 def load(connection, table):
-    with gzip.open(FLIGHTS / f"{table}.csv.gz", "rt", encoding="utf-8", newline="") as file:
+    file = FLIGHTS / f"{table}.csv.zst"
+    text = subprocess.run(["zstd", "-dcq", file], check=True, stdout=subprocess.PIPE).stdout
+    with io.StringIO(text.decode(), newline="") as file:
         rows = csv.reader(file)
         header = next(rows)
         kinds = [
