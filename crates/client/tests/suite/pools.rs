@@ -6,22 +6,19 @@
     reason = "a test outside the engine, on real sockets and files"
 )]
 
-#[path = "readme/sell.rs"]
-mod sell;
-mod served;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::sell::sell;
+use crate::served::Served;
 use esker_client::{AsyncPool, Call, Client, Code, Duplicates, Format, Pool};
 use esker_server::auth::authenticator::Open;
 use esker_server::{Server, ServerConfig};
-use served::Served;
 
-const README: &str = include_str!("../README.md");
+const README: &str = include_str!("../../README.md");
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
@@ -215,7 +212,7 @@ fn a_key_is_known_after_a_restart_and_lines_have_their_own() {
 fn the_program_of_the_readme_runs() {
     assert!(README.contains(include_str!("readme/sell.rs")));
     let server = Served::start();
-    assert_eq!(runtime().block_on(sell::sell(&server.url())).unwrap(), Some(3));
+    assert_eq!(runtime().block_on(sell(&server.url())).unwrap(), Some(3));
 }
 
 #[test]

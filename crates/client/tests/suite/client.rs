@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod served;
-
 use std::time::Duration;
 
+use crate::served::Served;
 use esker_client::{AsyncClient, Call, Client, Code, Duplicates, Format, Pool, Value};
-use served::Served;
 
 fn people(server: &Served) -> Client {
     let mut client = Client::connect(&server.url()).unwrap();
