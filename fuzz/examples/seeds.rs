@@ -1,5 +1,5 @@
 //! Writes valid inputs for each target into `fuzz/regressions/TARGET`, from which the fuzzer
-//! starts: `cargo run --manifest-path fuzz/Cargo.toml --no-default-features --example seeds`.
+//! starts: `cargo run -p esker-fuzz --example seeds`.
 #![allow(clippy::disallowed_methods, reason = "a tool beside the engine")]
 
 use esker_format::checkpoint::{Checkpoint, GroupState, HEADER_BYTES, SegmentState, TableState};

@@ -24,7 +24,6 @@ const STEPS: &[Step] = &[
     Step { name: "fmt", run: || cargo(&["fmt", "--all", "--check"]) },
     Step { name: "tidy", run: || tidy::run(&[]).map(|()| Outcome::Passed) },
     Step { name: "clippy", run: clippy },
-    Step { name: "clippy-fuzz", run: clippy_fuzz },
     Step { name: "doc", run: documentation },
     Step { name: "test", run: tests },
     Step { name: "test-stores", run: tests_on_disk },
@@ -172,13 +171,6 @@ fn tests_on_disk() -> Result<Outcome> {
     of("crates/db", &modules)?;
     of("crates/sql", &[])?;
     Ok(Outcome::Passed)
-}
-
-/// The fuzz targets' bodies, which are no part of the workspace; the fuzzer itself is left out.
-fn clippy_fuzz() -> Result<Outcome> {
-    let package = ["clippy", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target"];
-    let flags = ["--no-default-features", "--all-targets", "--", "-D", "warnings"];
-    cargo(&[&package[..], &flags].concat())
 }
 
 fn documentation() -> Result<Outcome> {

@@ -101,7 +101,7 @@ fn targets() -> Result<Vec<String>> {
 fn build(targets: &[String]) -> Result<PathBuf> {
     let (host, directory) = (host()?, target_directory("fuzz"));
     let directory_name = directory.to_string_lossy();
-    Program::cargo(&["build", "--release", "--manifest-path", "fuzz/Cargo.toml"])
+    Program::cargo(&["build", "--release", "--manifest-path", "fuzz/fuzz_targets/Cargo.toml"])
         .arguments(&["--target", &host, "--target-dir", &directory_name])
         .arguments(&targets.iter().flat_map(|name| ["--bin", name]).collect::<Vec<_>>())
         .environment("RUSTC_BOOTSTRAP", "1")

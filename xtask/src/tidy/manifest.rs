@@ -24,6 +24,7 @@ pub const LAYERS: &[&str] = &[
     "esker-bench",
     "esker-bench-kv",
     "esker-fuzz",
+    "esker-fuzz-targets",
     "xtask",
 ];
 
