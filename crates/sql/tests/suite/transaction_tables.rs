@@ -334,7 +334,7 @@ fn prepared_statements_run_on_the_tables_of_the_transaction() {
     };
     let name_of = db.prepare("SELECT name FROM people WHERE id = ?").unwrap();
     let insert = db.prepare("INSERT INTO people VALUES (?, ?, 1)").unwrap();
-    run(&mut session, &["BEGIN", "UPDATE people SET name = 'eve' WHERE id = 2"]);
+    run_all(&mut session, &["BEGIN", "UPDATE people SET name = 'eve' WHERE id = 2"]);
     assert_eq!(execute(&mut session, &insert, &[4i64.into(), "di".into()]).unwrap(), "1");
     for (id, name) in [(2i64, "eve"), (4, "di")] {
         let found = execute(&mut session, &name_of, &[id.into()]).unwrap();
@@ -346,14 +346,14 @@ fn prepared_statements_run_on_the_tables_of_the_transaction() {
     assert_eq!(name_of.first(&[2i64.into()]).unwrap(), Some(vec!["bob".into()]));
     assert_eq!(name_of.first(&[4i64.into()]).unwrap(), None);
     // A table that is altered in the transaction is bound anew.
-    run(&mut session, &["ALTER TABLE people ADD COLUMN note text DEFAULT 'none'"]);
+    run_all(&mut session, &["ALTER TABLE people ADD COLUMN note text DEFAULT 'none'"]);
     let few = execute(&mut session, &insert, &[5i64.into(), "fay".into()]).unwrap_err();
     assert!(few.to_string().contains("expected 4 values, found 3"), "{few}");
     let all = session.prepare("SELECT * FROM people WHERE id = 4").unwrap();
     let row = execute(&mut session, &all, &[]).unwrap();
     assert!(row.ends_with(r#"Text("di"), Int(1), Text("none")]]"#), "{row}");
     // One that it creates is there for those prepared within it, and for no other.
-    run(&mut session, &["CREATE TABLE new (id i64 PRIMARY KEY, n i64)"]);
+    run_all(&mut session, &["CREATE TABLE new (id i64 PRIMARY KEY, n i64)"]);
     assert_eq!(db.prepare("SELECT n FROM new").unwrap_err().kind(), ErrorKind::NotFound);
     let of_new = session.prepare("SELECT n FROM new WHERE id = ?").unwrap();
     let to_new = session.prepare("INSERT INTO new VALUES (?, ?)").unwrap();
@@ -367,7 +367,7 @@ fn prepared_statements_run_on_the_tables_of_the_transaction() {
     execute(&mut session, &commit, &[]).unwrap();
     assert_eq!(of_new.first(&[1i64.into()]).unwrap(), Some(vec![7i64.into()]));
     assert_eq!(execute(&mut session, &of_new, &[1i64.into()]).unwrap(), "[[Int(7)]]");
-    run(&mut session, &["BEGIN", "DROP TABLE new"]);
+    run_all(&mut session, &["BEGIN", "DROP TABLE new"]);
     let gone = execute(&mut session, &of_new, &[1i64.into()]).unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::NotFound, "{gone}");
 }
