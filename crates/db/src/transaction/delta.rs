@@ -75,11 +75,16 @@ impl Delta {
         self.bytes
     }
 
-    /// Bytes that what is spilled keeps in memory, about, with the places of hidden versions.
+    /// Bytes that what is spilled keeps in memory, about.
+    pub fn spilled_bytes(&self) -> usize {
+        self.spilled.byte_count()
+    }
+
+    /// The same with the places of hidden versions.
     pub fn kept_bytes(&self) -> usize {
         // default: no places take nothing
         let places = self.places.as_ref().map_or(0, |places| places.byte_count());
-        self.spilled.byte_count() + places
+        self.spilled_bytes() + places
     }
 
     /// Bytes of its columns, about, which the arena counts.

@@ -37,7 +37,8 @@ impl Taken {
     /// Bytes that it keeps, about.
     pub fn byte_count(&self) -> usize {
         match self {
-            Self::Changes(_, Some(delta)) => delta.bytes() + delta.kept_bytes(),
+            // Hidden versions are pinned in a list that the delta after it shares and adds to.
+            Self::Changes(_, Some(delta)) => delta.bytes() + delta.spilled_bytes(),
             Self::Changes(_, None) | Self::Schema(..) | Self::Nothing => 0,
         }
     }

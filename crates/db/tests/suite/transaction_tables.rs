@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it fails")]
 
 use esker::{
-    Alteration, DataType, Database, ErrorKind, Field, FieldId, NewIndex, Options, Schema,
+    Alteration, DataType, Database, ErrorKind, Field, FieldId, NewIndex, Options, Query, Schema,
     TransactionOptions, Value,
 };
 
@@ -224,4 +224,22 @@ fn truncation_beside_others_is_a_conflict() {
         assert_eq!(e.kind(), ErrorKind::Conflict, "{e}");
         assert!(e.to_string().contains(why), "{e}");
     }
+}
+
+/// What was counted for the step back grew with the versions that a query hid since.
+#[test]
+fn going_back_before_an_alteration_counts_what_it_had_counted() {
+    let db = database();
+    let transaction = db.begin().unwrap();
+    transaction.table("t").unwrap().update(&[1i64.into()], &[("n", 5i64.into())]).unwrap();
+    let savepoint = transaction.savepoint();
+    transaction.alter_table("t", &[add("more", 7)]).unwrap();
+    let t = transaction.table("t").unwrap();
+    t.update(&[2i64.into()], &[("more", 8i64.into())]).unwrap();
+    assert_eq!(transaction.query(&Query::table("t")).unwrap().to_rows().len(), 10);
+    transaction.rollback_to(savepoint).unwrap();
+    transaction.table("t").unwrap().update(&[2i64.into()], &[("n", 6i64.into())]).unwrap();
+    transaction.commit().unwrap();
+    let t = db.table("t").unwrap();
+    assert_eq!(t.get(&[2i64.into()]).unwrap().unwrap().values(), row(2, 6));
 }
