@@ -199,6 +199,12 @@ impl Engine {
             // default: as said above
             let now = entered.standing.as_ref().map_or(Moment::LAST, |standing| standing.now());
             entry.writer.alter(schema, &entered.uniques, (commit, now))?;
+            if let Source::Log(_) = source {
+                // Nobody reads meanwhile, so that no schema of before is looked for.
+                let mut view = (*core.view()).clone();
+                view.forget_schemas(u64::MAX);
+                core.set_view(view);
+            }
         }
         if entry.name != name {
             name.clone_into(&mut entry.name);

@@ -60,15 +60,25 @@ enum Found {
 }
 
 impl RowLocator {
-    /// Knows the open rows that a view has.
+    /// Knows the open rows that a view has. Only the last group grows, and a new one comes behind
+    /// it: the groups before one whose rows are all known have been seen.
     fn catch_up(&mut self, view: &View) {
-        for row_group in &view.row_groups {
+        let mut unknown = Vec::new();
+        for row_group in view.row_groups.iter().rev() {
             let RowGroup::Group(group) = row_group else { continue };
-            let known = self.known.entry(row_group.id()).or_default();
-            for row in *known..group.row_count() {
-                self.open.insert(group.row_id(row), Location::new(row_group.id(), row));
+            let (id, known) = (row_group.id(), self.known.get(&row_group.id()).copied());
+            if known.is_some_and(|known| known == group.row_count()) {
+                break;
             }
-            *known = group.row_count();
+            // default: a group that is new
+            unknown.push((id, group, known.unwrap_or_default()));
+        }
+        // From the oldest on, so that the newest version of a row is what stays.
+        for (id, group, known) in unknown.into_iter().rev() {
+            for row in known..group.row_count() {
+                self.open.insert(group.row_id(row), Location::new(id, row));
+            }
+            self.known.insert(id, group.row_count());
         }
     }
 
