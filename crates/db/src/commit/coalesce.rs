@@ -1,11 +1,12 @@
 //! Write coalescing: many requests, one commit, one sync, and to each request its own result.
 //!
 //! ```text
-//!          ┌─► at once: one call that stages all of them  ──────────────┐
-//! requests ┤        │ there is none, or one of them is refused          ├─► results, in order
-//! in order ├─► together: one transaction, a savepoint for each ─────────┤
-//!          │        │ others were quicker, or the commit is refused     │
-//!          └─► apart: a transaction for each ───────────────────────────┘
+//!          ┌─► at once: one call that stages all of them ──────────► results, in order
+//! requests │         │ one of them is refused
+//! in order │         └─► alone: the direct call for each ───────────►
+//!          └─► together: one transaction, a savepoint for each ─────►
+//!                    │ others change the same rows, or the commit is refused
+//!                    └─► apart: a transaction for each ─────────────►
 //! ```
 //!
 //! Invariants:
@@ -16,6 +17,7 @@
 //!    reported of all of its requests.
 //! 4. Readers see all requests of a commit or none.
 //! 5. What takes too much memory together is done apart.
+//! 6. Requests that have a direct call are answered as if each had come alone.
 //!
 //! Whether a call waits for the disk is a matter of the handle of the database. Many threads that
 //! wait share syncs in the log; those of deferred handles share them by a [`SharedSync`].
@@ -44,6 +46,16 @@ pub trait Requests {
     /// # Errors
     /// Nothing was changed then, unless its kind says that this is unknown.
     fn at_once(&mut self) -> Option<Result<Vec<Self::Answer>>> {
+        None
+    }
+
+    /// Does a request by a call of its own, which waits for no other client: what has
+    /// [`at_once`](Self::at_once) has this, too. As [`run`](Self::run) otherwise.
+    ///
+    /// # Errors
+    /// Nothing was changed then, unless its kind says that this is unknown.
+    fn alone(&mut self, at: usize) -> Option<Result<Option<Self::Answer>>> {
+        let _ = at;
         None
     }
 
@@ -108,8 +120,7 @@ impl Database {
             match requests.at_once() {
                 Some(Ok(answers)) => return Ok(answers.into_iter().map(Ok).collect()),
                 Some(Err(e)) if is_unknown(&e) => return Err(e),
-                // What is too much for one commit stays that.
-                Some(Err(e)) => may_share = e.kind() != ErrorKind::OverBudget,
+                Some(Err(_)) => may_share = false,
                 None => {}
             }
         }
@@ -123,6 +134,9 @@ impl Database {
         }
         let (count, mut is_over) = (requests.count(), false);
         let apart = |at| {
+            if let Some(done) = requests.alone(at) {
+                return done.transpose();
+            }
             let done = self.transact(|transaction| {
                 let answer = requests.run(at, transaction)?;
                 is_over = answer.is_none();

@@ -168,7 +168,26 @@ impl Requests for Pipeline<'_, '_> {
         Some(committed.map(|()| vec![None; self.done.len()]))
     }
 
+    fn alone(&mut self, at: usize) -> Option<esker::Result<Option<Option<Code>>>> {
+        if !self.is_blind {
+            return None;
+        }
+        // What was reserved for all of them, or for the one before.
+        self.state.release_room();
+        Some(self.run_in(None, at))
+    }
+
     fn run(&mut self, at: usize, transaction: &Transaction) -> esker::Result<Option<Option<Code>>> {
+        self.run_in(Some(transaction), at)
+    }
+}
+
+impl Pipeline<'_, '_> {
+    fn run_in(
+        &mut self,
+        transaction: Option<&Transaction>,
+        at: usize,
+    ) -> esker::Result<Option<Option<Code>>> {
         let begun = self.end_of_answers();
         // One that was refused before it began has no answer here.
         self.done.resize(at, (begun, 0));
@@ -181,7 +200,7 @@ impl Requests for Pipeline<'_, '_> {
         let Some(item) = self.gathered.get(at) else { return Ok(None) };
         let since = Instant::now();
         self.state.is_exhausted = false;
-        let code = match self.state.run(item.command, &item.arguments, Some(transaction)) {
+        let code = match self.state.run(item.command, &item.arguments, transaction) {
             Ok(()) => None,
             Err(_) if self.state.is_exhausted => {
                 self.state.reply.out.truncate(begun);
@@ -202,9 +221,7 @@ impl Requests for Pipeline<'_, '_> {
         self.note_done(since);
         Ok(Some(code))
     }
-}
 
-impl Pipeline<'_, '_> {
     fn end_of_answers(&self) -> usize {
         self.done.last().map_or(self.start, |(end, _)| *end)
     }
@@ -311,9 +328,9 @@ mod tests {
         let told: Vec<&str> = told.split("\r\n").collect();
         assert_eq!([told[0], told[2], told[3]], ["+OK"; 3]);
         assert!(told[1].starts_with("-ERR") && told[1].contains("70000 bytes"), "{told:?}");
-        assert_eq!(database.published_commit(), before + 1);
+        assert_eq!(database.published_commit(), before + 3);
         let told = answers(&mut state, &frames(&["SET a 1", "SET b 2", "SET c 3", "GET a"]));
         assert_eq!(told, "+OK\r\n+OK\r\n+OK\r\n$1\r\n1\r\n");
-        assert_eq!(database.published_commit(), before + 2);
+        assert_eq!(database.published_commit(), before + 4);
     }
 }

@@ -3,7 +3,7 @@
 //! Updates of rows of one table that follow each other in what has come, or deletes, are requests
 //! that the database [coalesces](esker::Database::coalesce_requests): each has its own answer.
 
-use esker::{Requests, RowUpdate, Transaction, Value};
+use esker::{Requests, RowUpdate, Scope, Transaction, Value};
 use esker_wire::{Frame, Kind};
 use tokio::time::Instant;
 
@@ -61,22 +61,30 @@ impl Requests for Together<'_, '_> {
         Some(found.map(|found| found.into_iter().map(Ok).collect()))
     }
 
+    fn alone(&mut self, at: usize) -> Option<esker::Result<Option<Result<bool>>>> {
+        Some(self.change(self.session.database(), at))
+    }
+
     fn run(&mut self, at: usize, within: &Transaction) -> esker::Result<Option<Result<bool>>> {
+        self.change(within, at)
+    }
+}
+
+impl Together<'_, '_> {
+    fn change(&self, scope: &dyn Scope, at: usize) -> esker::Result<Option<Result<bool>>> {
         let Gathered { kind, table, changes, .. } = self.gathered;
         let Some((key, fields)) = changes.get(at) else { return Ok(None) };
         if let Err(e) = self.expect(0) {
             return Ok(Some(Err(e)));
         }
-        let table = within.table(table)?;
+        let table = scope.table(table)?;
         let found = match kind {
             Kind::Update => table.update(key, fields)?,
             _ => table.delete(key)?,
         };
         Ok(Some(Ok(found)))
     }
-}
 
-impl Together<'_, '_> {
     /// Refuses what the client may not change, and bytes that would be more than there may be.
     fn expect(&self, bytes: usize) -> Result<()> {
         self.session.expect(Level::Write, Some(self.gathered.table))?;
