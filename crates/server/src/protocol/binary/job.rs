@@ -196,9 +196,11 @@ fn run(place: &mut Place, work: Work, session: &mut Session, is_own: bool) -> Do
     let mut sink = FrameSink { id, send: &mut send, gathered, sent, most, has_changed };
     let answer = session.stream(request, &mut sink);
     let answer = answer.and_then(|answer| refuse_begin(session, is_own, answer));
-    let answer = settle().and(answer);
     let (mut bytes, sent, has_changed) = (sink.gathered, sink.sent, sink.has_changed);
-    let refused = if sent > most { Some(Error::too_large_answer(most)) } else { refused };
+    // Rows that rest on what may be lost are not sent either.
+    let unsettled = settle().err();
+    let too_large = (sent > most).then(|| Error::too_large_answer(most));
+    let refused = unsettled.or(too_large).or(refused);
     let refused = refused.map(|e| if has_changed { e.though_done() } else { e });
     if let Some(e) = refused {
         return Done::failed(id, &e, has_changed);

@@ -82,9 +82,11 @@ pub(super) fn rename(mut call: Call) -> Work {
         expect_name(&call, &to)?;
         let name = call.path("bucket").to_owned();
         let described = call.run(move |session| {
-            existing(session, &name)?;
-            session.scope().rename_table(&name, &to)?;
-            description(&existing(session, &to)?)
+            session.all_or_none(|session| {
+                existing(session, &name)?;
+                session.scope().rename_table(&name, &to)?;
+                description(&existing(session, &to)?)
+            })
         });
         entity::json(StatusCode::OK, &described.await?)
     })

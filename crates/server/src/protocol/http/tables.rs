@@ -71,8 +71,10 @@ pub(super) fn create(mut call: Call) -> Work {
         };
         let name = call.path("table").to_owned();
         let made = call.run(move |session| {
-            session.scope().create_table(&name, schema_text::parse(&text)?)?;
-            description(session, &name)
+            session.all_or_none(|session| {
+                session.scope().create_table(&name, schema_text::parse(&text)?)?;
+                description(session, &name)
+            })
         });
         entity::json(StatusCode::CREATED, &made.await?)
     })
@@ -126,16 +128,20 @@ pub(super) fn alter(mut call: Call) -> Work {
             ([], Some(to)) => {
                 expect_name(&call, &to)?;
                 call.run(move |session| {
-                    session.scope().rename_table(&name, &to)?;
-                    description(session, &to)
+                    session.all_or_none(|session| {
+                        session.scope().rename_table(&name, &to)?;
+                        description(session, &to)
+                    })
                 })
                 .await?
             }
             ([_, ..], None) => {
                 let alterations = alterations(&name, &asked.changes)?;
                 call.run(move |session| {
-                    session.scope().alter_table(&name, &alterations)?;
-                    description(session, &name)
+                    session.all_or_none(|session| {
+                        session.scope().alter_table(&name, &alterations)?;
+                        description(session, &name)
+                    })
                 })
                 .await?
             }
@@ -156,9 +162,11 @@ pub(super) fn create_index(mut call: Call) -> Work {
         let asked: NewIndex = call.json().await?;
         let name = call.path("table").to_owned();
         let made = call.run(move |session| {
-            let index = schema_text::parse_index(&asked.index)?;
-            session.scope().alter_table(&name, &[Alteration::AddIndex(index)])?;
-            description(session, &name)
+            session.all_or_none(|session| {
+                let index = schema_text::parse_index(&asked.index)?;
+                session.scope().alter_table(&name, &[Alteration::AddIndex(index)])?;
+                description(session, &name)
+            })
         });
         entity::json(StatusCode::CREATED, &made.await?)
     })
