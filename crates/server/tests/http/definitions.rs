@@ -48,7 +48,7 @@ fn definitions_are_part_of_the_transaction_that_a_request_names() {
     assert_eq!(server.ask("POST", &format!("{D}/query"), sql).status, 200);
     assert!(server.ask("PUT", &format!("{D}/buckets/c"), "{}").status < 300);
     let steps = [
-        ("PUT", "tables/b", r#"{"schema": "id i64\nn i64\nkey id\n"}"#),
+        ("PUT", "tables/b", r#"{"schema": "id i64 not null, n i64, primary key (id)"}"#),
         ("GET", "tables/b", ""),
         ("PATCH", "tables/b", r#"{"changes": ["ADD COLUMN m i64"]}"#),
         ("POST", "tables/b/indexes", r#"{"index": "n"}"#),

@@ -29,7 +29,7 @@ fn asked<'a>(route: &'a Route, token_id: &str, transaction: &str) -> Asked<'a> {
         "createTable" => r#"{"schema": "id i64 not null, primary key (id)"}"#,
         "alterTable" => r#"{"changes": ["ADD COLUMN z i64"]}"#,
         "renameBucket" => r#"{"rename": "b"}"#,
-        "createIndex" => r#"{"fields": ["id"]}"#,
+        "createIndex" => r#"{"index": "id"}"#,
         "loadRows" => r#"[{"id": 9, "name": "loaded"}]"#,
         "query" | "explain" => r#"{"sql": "SELECT * FROM t"}"#,
         "restore" => r#"{"backup": "monday"}"#,
