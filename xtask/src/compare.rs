@@ -232,7 +232,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
     match (sorted.get(middle), middle.checked_sub(1).and_then(|at| sorted.get(at))) {
-        (Some(high), Some(low)) if sorted.len() % 2 == 0 => f64::midpoint(*low, *high),
+        (Some(high), Some(low)) if sorted.len().is_multiple_of(2) => f64::midpoint(*low, *high),
         (Some(value), _) => *value,
         (None, _) => 0.0,
     }

@@ -20,7 +20,7 @@ const RECORD_BYTES: usize = FIELDS * TEXT_BYTES;
 const BATCH: u64 = 100;
 
 enum Side {
-    Bucket(Service),
+    Bucket(Box<Service>),
     Redis(Redis),
 }
 
@@ -36,7 +36,8 @@ impl Resp {
         let durability = Durability::Async { at_most: AT_MOST };
         let service = Service::with_buckets(bench, "ycsb-resp", durability)?;
         let connection = Connection::open(service.resp_address()?)?;
-        Self { connection, side: Side::Bucket(service), has_scans: false }.filled(bench, records)
+        Self { connection, side: Side::Bucket(Box::new(service)), has_scans: false }
+            .filled(bench, records)
     }
 
     /// Redis, which syncs its log each second.

@@ -17,6 +17,7 @@
 //! 3. Rows come after the edits of their frame: they are of the schema that these define.
 //! 4. What cannot be applied whole is an error, and the catalogue takes no more commits.
 
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, PoisonError};
 
 use esker_format::edit::Edit;
@@ -156,15 +157,17 @@ impl Engine {
         source: &mut Source<'_, '_>,
     ) -> Result<Arc<TableCore>> {
         catalogue.next_table = catalogue.next_table.max(id.0 + 1);
-        if !catalogue.tables.contains_key(&id) {
-            let core = self.new_table(id, name, schema.clone())?;
-            let mut entry = TableEntry::new(name.to_owned(), TableWriter::new(core, 1));
-            if let Source::Log(logged) = source {
-                (logged.on_created)(&mut entry)?;
+        let entry = match catalogue.tables.entry(id) {
+            Entry::Occupied(entered) => entered.into_mut(),
+            Entry::Vacant(place) => {
+                let core = self.new_table(id, name, schema.clone())?;
+                let mut entry = TableEntry::new(name.to_owned(), TableWriter::new(core, 1));
+                if let Source::Log(logged) = source {
+                    (logged.on_created)(&mut entry)?;
+                }
+                place.insert(entry)
             }
-            catalogue.tables.insert(id, entry);
-        }
-        let entry = catalogue.entry(id)?;
+        };
         entry.defined_at = entry.defined_at.max(commit);
         entry.writer.table().set_created_at(commit);
         Ok(Arc::clone(entry.writer.table()))

@@ -30,6 +30,9 @@ use crate::commit::write_set::TableWrites;
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
 
+/// The values of a row that lie in value files, by their fields.
+type LongValues = Vec<(usize, StoredValue)>;
+
 /// Rows of a frame as the log has them.
 pub(crate) struct LoggedRows<'a> {
     pub rows: &'a [u8],
@@ -297,7 +300,7 @@ fn decode_row(
     files: &SegmentFiles,
     schema: &Schema,
     bytes: &[u8],
-) -> Result<(Vec<Value>, Vec<(usize, StoredValue)>)> {
+) -> Result<(Vec<Value>, LongValues)> {
     let mut cells: Vec<Cell<'_>> = Vec::new();
     let mut input = Reader::new(bytes);
     decode_cells(&mut input, schema, &mut cells)?;

@@ -78,7 +78,7 @@ fn definitions_are_part_of_the_transaction_that_a_request_names() {
         let described = server.send("GET", &format!("{D}/tables/b"), &headers, b"").json();
         assert_eq!(
             (&described["rows"], &described["indexes"][0]["name"]),
-            (&1.into(), &"n".into())
+            (&1.into(), &"by_n".into())
         );
         let (tables, buckets) = seen(&headers);
         assert_eq!((tables.as_str(), buckets.as_str()), after);

@@ -126,7 +126,7 @@ fn row(random: &mut Generator, schema: &Schema) -> Vec<Value> {
             let length = usize::try_from(random.below(60)).unwrap();
             format!("{}{}", random.below(40), "x".repeat(length)).into()
         }
-        (DataType::I32, _) => Value::Int(i64::from(random.below(1_000) as u32)),
+        (DataType::I32, _) => Value::Int(i64::try_from(random.below(1_000)).unwrap()),
         _ => Value::Int(random.next_u64().cast_signed() >> 20),
     };
     schema.fields().iter().map(value).collect()
