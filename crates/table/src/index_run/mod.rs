@@ -1,4 +1,4 @@
-//! Index runs: what is stored of an index for one segment. A kind of run is a [`RunFormat`]: sorted
+//! Index runs: what is stored of an index for one segment. A kind of run is a `RunFormat`: sorted
 //! runs, which follow, bitmaps and trigrams.
 //!
 //! A run is a small table beside its segment, stored as a segment of its own: the values of the
