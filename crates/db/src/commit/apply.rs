@@ -203,7 +203,7 @@ impl Engine {
             let now = entered.standing.as_ref().map_or(Moment::LAST, |standing| standing.now());
             entry.writer.alter(schema, &entered.uniques, (commit, now))?;
             if let Source::Log(_) = source {
-                // Nobody reads meanwhile, so that no schema of before is looked for.
+                // There are no readers at recovery, so no older schema is needed.
                 let mut view = (*core.view()).clone();
                 view.forget_schemas(u64::MAX);
                 core.set_view(view);
@@ -216,8 +216,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The unique indexes that a schema has in addition, without entries: who takes commits enters
-    /// the rows there are before.
+    /// The unique indexes that a schema has in addition, without entries: those of the rows are
+    /// made before the first commit.
     fn empty_uniques(&self, core: &TableCore, schema: &Schema) -> Result<Vec<Arc<UniqueKeys>>> {
         let known = core.uniques();
         let is_new = |id| known.iter().all(|keys| keys.index().id != id);
@@ -225,8 +225,8 @@ impl Engine {
         new.map(|index| Ok(Arc::new(UniqueKeys::new(index.clone(), &self.arena)?))).collect()
     }
 
-    /// The segments of an edit are those of its table. Whoever reads the log has linked those that
-    /// are still there: what is left is which rows a load ends.
+    /// The segments of an edit are those of its table. Recovery has linked those that are still
+    /// there before: what is left is which rows a load ends.
     fn link_segments(
         &self,
         catalogue: &mut Catalogue,

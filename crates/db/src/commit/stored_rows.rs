@@ -272,8 +272,7 @@ impl Engine {
     }
 }
 
-/// Stages a put of a stored row. Its entries in unique indexes are made by whoever goes on to take
-/// commits, once all frames are applied.
+/// Stages a put of a stored row. Recovery enters it in unique indexes once all frames are applied.
 fn put_stored(
     engine: &Engine,
     writes: &mut TableWrites<'_>,
