@@ -163,7 +163,7 @@ fn contents<'f>(frame: &RecoveredFrame<'f>) -> Result<(Option<Edit>, Cow<'f, [u8
     })
 }
 
-/// A log that is applied to an engine which nobody uses yet.
+/// A log that is applied to an engine before its first reader.
 pub(super) struct Replay<'e> {
     engine: &'e Engine,
     ahead: Lookahead,

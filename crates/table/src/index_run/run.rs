@@ -95,7 +95,7 @@ impl IndexRun {
         })
     }
 
-    /// True when somebody has looked for the dead entries since the last row died.
+    /// True when the list of dead entries is as new as the last delete.
     pub(super) fn knows_dead_entries(&self, owner: &Segment) -> bool {
         self.kept_dead().as_ref().is_some_and(|dead| dead.is_of(owner))
     }

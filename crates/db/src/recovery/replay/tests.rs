@@ -44,7 +44,7 @@ fn contents(db: &Database) -> Contents {
     Contents { tables: db.tables().into_iter().map(rows_of).collect(), sequences: db.sequences() }
 }
 
-/// The database of a directory that nobody has open, its frames applied in some way.
+/// The database of a closed directory, its frames applied in some way.
 fn replayed(
     machine: &Simulation,
     apply: impl FnOnce(&mut Replay<'_>, &[RecoveredFrame<'_>]) -> Result<()>,
