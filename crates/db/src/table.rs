@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_format::{Schema, Value, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_query::model::OnConflict;
 use esker_table::{Table as TableCore, TableWriter};
 
@@ -147,7 +147,7 @@ impl Table {
         must_be_new: bool,
     ) -> Result<u64> {
         let row = fit_row(&current.schema, row)?;
-        if must_be_new || !planted("upsert_without_checks") {
+        if must_be_new || !Bug::UpsertWithoutChecks.is_planted() {
             self.engine.test_rows(current, std::slice::from_ref(&row))?;
         }
         self.change(current, |writer, staged| {

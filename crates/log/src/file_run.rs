@@ -13,7 +13,7 @@ use esker_format::frame::{
 };
 
 use crate::log_file;
-use crate::sabotage::planted;
+use crate::sabotage::Bug;
 use crate::{Error, ErrorKind, Result};
 
 /// How far apart the frames are that are found without passing over those before them.
@@ -164,7 +164,7 @@ impl FileBytes {
     /// The frame at `offset`, if it is whole.
     fn frame(&self, database: u128, offset: usize) -> Option<Frame<'_>> {
         let bytes = self.bytes.get(offset..)?;
-        if planted("torn_tail_accepted") {
+        if Bug::TornTailAccepted.is_planted() {
             return decode_unchecked(bytes).ok();
         }
         decode_frame(bytes, log_file::place(database, self.number, offset as u64)).ok()
@@ -235,7 +235,7 @@ impl FileBytes {
         run.claim = run.last;
         run.vouched = run.last;
         run.epoch = header.epoch;
-        run.counts = !header.starts_epoch() || planted("stale_epoch_accepted");
+        run.counts = !header.starts_epoch() || Bug::StaleEpochAccepted.is_planted();
 
         let mut next = start;
         let mut offset = FILE_HEADER_BYTES;

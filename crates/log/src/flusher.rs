@@ -47,7 +47,7 @@ use esker_vfs::File;
 use crate::log::{Log, LogFile, State, Ticket, reserve_space};
 use crate::log_file;
 use crate::reserve::NewFile;
-use crate::sabotage::planted;
+use crate::sabotage::Bug;
 use crate::{Error, ErrorKind, Result};
 
 /// How many batches a leader does after the first before another thread leads.
@@ -205,8 +205,11 @@ impl Log {
 
     /// Completes the frames of the batch, now that their places are known.
     fn seal(&self, flusher: &mut Flusher) -> Result<()> {
-        let durable_through =
-            if planted("durable_through_too_high") { flusher.last_commit } else { self.durable() };
+        let durable_through = if Bug::DurableThroughTooHigh.is_planted() {
+            flusher.last_commit
+        } else {
+            self.durable()
+        };
         let mut rest = flusher.batch.as_mut_slice();
         let mut offset = flusher.offset;
         while !rest.is_empty() {
@@ -231,7 +234,7 @@ impl Log {
             match flusher.file.write_all_at(&flusher.batch, offset) {
                 Ok(()) => break,
                 Err(e) if writes == WRITES_MAX => return Err(e.into()),
-                Err(_) if planted("append_after_short_write") => {
+                Err(_) if Bug::AppendAfterShortWrite.is_planted() => {
                     offset = flusher.file.len()?.next_multiple_of(8);
                 }
                 Err(_) => {}
@@ -243,12 +246,12 @@ impl Log {
     }
 
     fn sync(&self, flusher: &mut Flusher) -> Result<()> {
-        if planted("ack_before_sync") {
+        if Bug::AckBeforeSync.is_planted() {
             self.publish(flusher);
         }
         let clock = &*self.environment.clock;
         match self.syncs.time(clock, || log_file::sync(flusher.file.as_ref())) {
-            Err(_) if planted("poison_ignored") => {}
+            Err(_) if Bug::PoisonIgnored.is_planted() => {}
             result => result?,
         }
         flusher.stage = Stage::Publish;

@@ -6,7 +6,7 @@ use esker_format::checksum::Place;
 use esker_format::frame::{FILE_HEADER_BYTES, FRAME_HEADER_BYTES, frame_bytes};
 use esker_vfs::{Environment, File, FileSystem, OpenMode};
 
-use crate::sabotage::planted;
+use crate::sabotage::Bug;
 use crate::{Error, ErrorKind, Result};
 
 const PREFIX: &str = "log-";
@@ -51,12 +51,12 @@ pub(crate) fn read(files: &dyn FileSystem, path: &Path) -> Result<Vec<u8>> {
 
 /// Makes what was written to a file durable.
 pub(crate) fn sync(file: &dyn File) -> Result<()> {
-    if planted("skip_log_fsync") { Ok(()) } else { Ok(file.sync_data()?) }
+    if Bug::SkipLogFsync.is_planted() { Ok(()) } else { Ok(file.sync_data()?) }
 }
 
 /// Makes the names of the log files durable.
 pub(crate) fn sync_dir(environment: &Environment, dir: &Path) -> Result<()> {
-    if planted("skip_log_dir_fsync") { Ok(()) } else { Ok(environment.files.sync_dir(dir)?) }
+    if Bug::SkipLogDirFsync.is_planted() { Ok(()) } else { Ok(environment.files.sync_dir(dir)?) }
 }
 
 /// The length of a log file that holds nothing but its header and the start of its epoch.

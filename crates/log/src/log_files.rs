@@ -20,7 +20,7 @@ use esker_vfs::Environment;
 
 use crate::file_run::{FileBytes, FileRun};
 use crate::log_file;
-use crate::sabotage::planted;
+use crate::sabotage::Bug;
 use crate::scan::Scan;
 use crate::{Error, ErrorKind, Result};
 
@@ -115,7 +115,7 @@ struct VoidBound {
 
 impl VoidBound {
     fn before(&self, epoch: u64) -> u64 {
-        if planted("void_frame_resurrected") {
+        if Bug::VoidFrameResurrected.is_planted() {
             return u64::MAX;
         }
         let own = if epoch < self.epoch { self.first } else { None };

@@ -30,7 +30,7 @@ use crate::frames::Frames;
 use crate::log::{Log, LogFile, Options, Start};
 use crate::log_file;
 use crate::reserve::{NewFile, ReserveFile};
-use crate::sabotage::planted;
+use crate::sabotage::Bug;
 use crate::scan::Scan;
 use crate::{Error, ErrorKind, Result};
 
@@ -188,7 +188,7 @@ impl Scan {
     /// The last commit that stays where it is. Of the newest files, settled commits of so many
     /// bytes are copied.
     fn copied_from(&self, copied_bytes_max: u64) -> u64 {
-        if planted("recovery_trusts_page_cache") {
+        if Bug::RecoveryTrustsPageCache.is_planted() {
             return self.last_commit;
         }
         let (mut from, mut bytes) = (self.settled, 0);

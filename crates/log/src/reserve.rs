@@ -29,7 +29,7 @@ use esker_vfs::{Environment, ErrorKind as VfsErrorKind, File, FileSystem, OpenMo
 
 use crate::log::reserve_space;
 use crate::log_file;
-use crate::sabotage::planted;
+use crate::sabotage::Bug;
 use crate::{Error, Result};
 
 /// The name of the reserve file.
@@ -51,7 +51,7 @@ pub enum Purpose {
 
 impl Purpose {
     pub(crate) fn may_use_reserve(self) -> bool {
-        self == Self::Frees || planted("reserve_used_by_inserts")
+        self == Self::Frees || Bug::ReserveUsedByInserts.is_planted()
     }
 }
 
@@ -88,7 +88,7 @@ impl ReserveFile {
 
     /// Makes the file at least this long, as far as the disk has space.
     pub fn fill(&mut self, bytes: u64) -> Result<()> {
-        if self.bytes >= bytes || planted("reserve_not_refilled") {
+        if self.bytes >= bytes || Bug::ReserveNotRefilled.is_planted() {
             return Ok(());
         }
         let path = self.path();
@@ -122,7 +122,7 @@ impl ReserveFile {
     /// when there is one.
     pub fn retire(&mut self, number: u64, bytes_max: u64) -> Result<()> {
         let path = log_file::path(&self.dir, number);
-        let wanted = self.bytes == 0 && bytes_max > 0 && !planted("reserve_not_refilled");
+        let wanted = self.bytes == 0 && bytes_max > 0 && !Bug::ReserveNotRefilled.is_planted();
         if !wanted {
             return match self.files.remove(&path) {
                 Err(e) if e.kind() != VfsErrorKind::NotFound => Err(e.into()),

@@ -41,7 +41,7 @@ use crate::file_run::{FileBytes, FileRun};
 use crate::frames::Frames;
 use crate::log_file;
 use crate::log_files::{LogFiles, ReadFile};
-use crate::sabotage::planted;
+use crate::sabotage::Bug;
 use crate::{Error, ErrorKind, Result};
 
 /// Up to this many bytes of log [`Scan::start`] copies although they are settled, to be rid of the
@@ -185,7 +185,7 @@ impl Scan {
         let path = log_file::path(&self.dir, number);
         let claim = self.runs.iter().map(|run| (run.claim, run.number)).max();
         if let Some((claim, witness)) = claim.filter(|(claim, _)| *claim >= missing)
-            && !planted("midlog_rot_as_torn_tail")
+            && !Bug::MidlogRotAsTornTail.is_planted()
         {
             let message = format!(
                 "{}: offset {offset}: expected the frame of commit {missing}, which is damaged or \
@@ -198,7 +198,7 @@ impl Scan {
         // default: what no file claims proves nothing more.
         self.proven = self.proven.max(claim.map_or(0, |c| c.0)).min(self.last_commit);
         let vouched =
-            if planted("recovery_trusts_any_claim") { self.proven } else { self.vouched() };
+            if Bug::RecoveryTrustsAnyClaim.is_planted() { self.proven } else { self.vouched() };
         self.settled = vouched.clamp(self.checkpoint_commit, self.last_commit);
         let run = self.runs.iter().find(|run| run.number == number);
         let torn = run.map(|run| run.tail_end).filter(|tail_end| *tail_end > offset);

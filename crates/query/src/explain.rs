@@ -5,7 +5,7 @@ mod input;
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use esker_vfs::sabotage::planted;
+use esker_vfs::sabotage::Bug;
 use serde::Serialize;
 
 use crate::Query;
@@ -128,7 +128,7 @@ pub struct Met {
 impl Explanation {
     /// The same where it took so much longer to make ready what it reads.
     pub(crate) fn after(mut self, ready_ns: u64) -> Self {
-        if !planted("total_leaves_joins_out") {
+        if !Bug::TotalLeavesJoinsOut.is_planted() {
             self.met.iter_mut().for_each(|met| met.elapsed_ms += ready_ns as f64 / 1e6);
         }
         self

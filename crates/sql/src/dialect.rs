@@ -6,7 +6,7 @@
 
 use std::any::TypeId;
 
-use esker_vfs::sabotage::planted;
+use esker_vfs::sabotage::Bug;
 use sqlparser::ast;
 use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use sqlparser::keywords::{Keyword as K, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
@@ -154,7 +154,7 @@ impl Dialect for EskerDialect {
     }
 
     fn is_identifier_start(&self, c: char) -> bool {
-        c.is_alphabetic() || c == '_' || c == '#' && planted("sharp_begins_a_name")
+        c.is_alphabetic() || c == '_' || c == '#' && Bug::SharpBeginsAName.is_planted()
     }
 
     fn is_identifier_part(&self, c: char) -> bool {
@@ -162,7 +162,7 @@ impl Dialect for EskerDialect {
     }
 
     fn is_select_item_alias(&self, explicit: bool, word: &K, _: &mut Parser<'_>) -> bool {
-        if explicit || *word == K::NOTNULL && planted("notnull_names_a_column") {
+        if explicit || *word == K::NOTNULL && Bug::NotnullNamesAColumn.is_planted() {
             return true;
         }
         ![RESERVED, RESERVED_FOR_COLUMN_ALIAS].iter().any(|words| words.contains(word))
@@ -207,7 +207,7 @@ impl Dialect for EskerDialect {
     }
 
     fn supports_notnull_operator(&self) -> bool {
-        !planted("notnull_names_a_column")
+        !Bug::NotnullNamesAColumn.is_planted()
     }
 
     supports! {

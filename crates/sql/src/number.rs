@@ -6,7 +6,7 @@
 //! both; single underscores between digits. What follows directly is no letter, digit, `_`, `$` or
 //! point.
 
-use esker_vfs::sabotage::planted;
+use esker_vfs::sabotage::Bug;
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
 
 use crate::script::Cursor;
@@ -40,8 +40,8 @@ pub(crate) fn read_all(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Vec<Tok
             _ => "",
         };
         let is_planted = match &token.token {
-            Token::HexStringLiteral(_) => planted("hex_is_bytes"),
-            _ => planted("digits_end_at_separator"),
+            Token::HexStringLiteral(_) => Bug::HexIsBytes.is_planted(),
+            _ => Bug::DigitsEndAtSeparator.is_planted(),
         };
         if is_planted || !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
             // Or X'…', which is bytes.

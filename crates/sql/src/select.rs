@@ -2,7 +2,7 @@
 
 use esker_format::Value;
 use esker_query::model::{Expr, OrderBy, Query, RowCount, SelectItem};
-use esker_vfs::sabotage::planted;
+use esker_vfs::sabotage::Bug;
 use sqlparser::ast;
 
 use crate::expression::{Names, Parameters};
@@ -67,7 +67,7 @@ fn convert_at(query: ast::Query, is_outermost: bool, parameters: &Parameters) ->
     refuse_within(&select)?;
     let (first, joins, names) = relation::from(&select.from, is_outermost, parameters)?;
     let mut result = Query { joins, ..Query::from(first) };
-    if select.projection.is_empty() && !planted("nothing_selects_all") {
+    if select.projection.is_empty() && !Bug::NothingSelectsAll.is_planted() {
         let what = "expected what is to be shown, like * or the name of a field";
         return Err(Error::invalid(format!("SELECT: {what}")));
     }
@@ -246,7 +246,7 @@ fn position_or(
         return Err(Error::invalid(message));
     };
     match select.get(place - 1) {
-        Some(item) if planted("order_by_position_by_text") => Ok(item.expr.clone()),
+        Some(item) if Bug::OrderByPositionByText.is_planted() => Ok(item.expr.clone()),
         _ => Ok(Expr::Item(place)),
     }
 }

@@ -1,7 +1,7 @@
 //! Versions that died, row group by row group: who may still see or ask for them.
 
 use esker_arena::ReadCommits;
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use crate::Result;
 use crate::delete_stamp::DeleteStamp;
@@ -58,13 +58,13 @@ impl RowGroup {
         if deleted > readers.since() {
             return false;
         }
-        if planted("versions_of_newer_snapshots_dropped") {
+        if Bug::VersionsOfNewerSnapshotsDropped.is_planted() {
             let oldest = ReadCommits::new(vec![readers.oldest()], readers.since());
             return !oldest.may_see(self.created(row), deleted);
         }
         let nobody_asks = delete_stamp.is_superseded()
             || deleted <= readers.oldest_writer()
-            || planted("newest_dead_version_dropped");
+            || Bug::NewestDeadVersionDropped.is_planted();
         nobody_asks && !readers.may_see(self.created(row), deleted)
     }
 

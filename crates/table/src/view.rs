@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
+use esker_log::sabotage::Bug;
 
 use crate::delete_stamp::DeleteStamp;
 pub use crate::forwarding::Forwarding;
@@ -273,7 +274,7 @@ impl View {
         if at < self.schemas_since {
             return None;
         }
-        if esker_log::sabotage::planted("snapshot_sees_new_schema") {
+        if Bug::SnapshotSeesNewSchema.is_planted() {
             return Some(&self.schema);
         }
         let past = self.past.iter().find(|past| at < past.until);
@@ -314,7 +315,7 @@ impl View {
     #[must_use]
     pub fn fields_since(&self, oldest: u64) -> Vec<Field> {
         let mut fields = self.schema.fields().to_vec();
-        let forgetful = esker_log::sabotage::planted("merge_forgets_dropped_fields");
+        let forgetful = Bug::MergeForgetsDroppedFields.is_planted();
         for past in self.past.iter().rev().filter(|past| past.until > oldest && !forgetful) {
             for field in past.schema.fields() {
                 if fields.iter().all(|known| known.id != field.id) {

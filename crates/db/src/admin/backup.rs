@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use esker_format::segment::TRAILER_BYTES;
 use esker_format::value_file::HEADER_BYTES;
+use esker_log::sabotage::Bug;
 use esker_table::segment::{Segment, segment_path};
 use esker_table::value_file::{ValueFile, value_file_path};
 use esker_table::view::{RowGroup, View};
@@ -297,7 +298,7 @@ impl Backup<'_> {
             at += bytes as u64;
             self.engine.environment.tasks.pause();
         }
-        if esker_log::sabotage::planted("backup_copy_not_synced") {
+        if Bug::BackupCopyNotSynced.is_planted() {
             return Ok(());
         }
         Ok(target.sync_data()?)

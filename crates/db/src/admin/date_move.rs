@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use esker_format::{ExpiryClock, Moment};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 
 use crate::Result;
@@ -54,7 +54,7 @@ impl Engine {
 
     /// Moves the date.
     pub(crate) fn move_date(self: &Arc<Self>, to: DateMove) -> Result<()> {
-        if to.to_us >= self.now().date_us || planted("offset_back_without_ending") {
+        if to.to_us >= self.now().date_us || Bug::OffsetBackWithoutEnding.is_planted() {
             let _catalogue = self.lock_for_change()?;
             let _standing = self.let_time_stand();
             return self.log_and_go_by(to.to_us);

@@ -3,7 +3,7 @@
 use std::ops::RangeBounds;
 
 use esker_format::{Moment, Value, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::key_order::{Direction, KeyRow};
 use esker_table::value_location::ValueLocation;
 
@@ -144,7 +144,7 @@ impl Entries {
         };
         let entry = Entry::new(row, self.now);
         if entry.is_err() {
-            if planted("walk_skips_damage") {
+            if Bug::WalkSkipsDamage.is_planted() {
                 return self.step(direction);
             }
             self.walk.end();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use esker_arena::PartitionedHash;
 use esker_format::{Batch, Column, ColumnSlice, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::Location;
 use esker_table::Table as TableCore;
 use esker_table::lookup::versions;
@@ -184,7 +184,7 @@ impl<'a> BatchKeys<'a> {
         if !shared.schema.key_positions().is_empty() {
             all.push(Self::new(shared, batch));
         }
-        if planted("unique_not_checked_in_loads") {
+        if Bug::UniqueNotCheckedInLoads.is_planted() {
             return all;
         }
         for keys in shared.core.uniques().iter() {
@@ -279,7 +279,7 @@ impl<'a> BatchKeys<'a> {
                 refuse_other_schema(&mut catalogue, core.id(), &shared.schema)?;
                 let view = core.view();
                 let own = shared.segments();
-                let blind = planted("load_without_conflict_check");
+                let blind = Bug::LoadWithoutConflictCheck.is_planted();
                 if !self.index().is_empty() && !blind {
                     for (hash, word) in chunk {
                         let row = row_of(*word);

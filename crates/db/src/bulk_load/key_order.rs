@@ -2,7 +2,7 @@
 
 use esker_format::key::first_word;
 use esker_format::{Batch, Column, Schema, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::key_order::KeyForm;
 
 use crate::Result;
@@ -20,7 +20,7 @@ pub(super) fn sort(schema: &Schema, batch: &mut Batch) -> Result<Vec<u32>> {
     let rows = (0..batch.len()).zip(0u32..);
     let mut order: Vec<(u64, u32)> =
         rows.map(|(row, number)| (first_word(&key(row)), number)).collect();
-    if planted("load_ignores_key_order") {
+    if Bug::LoadIgnoresKeyOrder.is_planted() {
         return Ok(order.into_iter().map(|(_, row)| row).collect());
     }
     order.sort_unstable();

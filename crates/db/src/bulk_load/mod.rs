@@ -29,6 +29,7 @@ use esker_arena::{Category, Reservation};
 use esker_format::edit::{Edit, SegmentEntry};
 use esker_format::frame::PAYLOAD_BYTES_MAX;
 use esker_format::{Batch, ColumnSlice, Schema, Value};
+use esker_log::sabotage::Bug;
 use esker_query::model::OnConflict;
 use esker_table::view::Forwarding;
 use esker_vfs::sync::Mutex;
@@ -468,7 +469,7 @@ impl Load {
         let ids: Vec<u64> = segments.iter().map(|s| s.id()).collect();
         let mut still_indexed = Vec::new();
         for segment in &segments {
-            let stays = esker_log::sabotage::planted("aborted_load_stays_indexed");
+            let stays = Bug::AbortedLoadStaysIndexed.is_planted();
             if self.schema().has_unique_values()
                 && !stays
                 && indexing::unindex_segment(&table.engine, &self.shared.core, segment).is_err()

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use esker_arena::Reservation;
 use esker_format::edit::SegmentEntry;
 use esker_format::{Batch, ColumnSlice, Field, Schema};
+use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 use esker_table::index_run::RunSource;
 use esker_table::rewrite::SegmentSink;
@@ -201,7 +202,7 @@ impl Shared {
         let engine = self.engine();
         let id = engine.new_row_group();
         let segment = Arc::new(self.encode(batch, id, numbers)?);
-        if !esker_log::sabotage::planted("visible_before_load_commits") {
+        if !Bug::VisibleBeforeLoadCommits.is_planted() {
             segment.set_create_stamp(CreateStamp::Load(Arc::clone(&self.commit)));
         }
         {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_format::schema::{Alteration, Check, ROW_ID_NAME};
 use esker_format::{Batch, Schema, Value};
+use esker_log::sabotage::Bug;
 use esker_query::model::{Expr, Operator};
 use esker_query::{Constraint, Limits, Query};
 use esker_table::table::describe_key;
@@ -98,7 +99,7 @@ pub(crate) fn test_rows(
     };
     let rows = snapshot.rows_as_of().with_schema(schema);
     for check in schema.checks().iter().filter(is_new) {
-        if esker_log::sabotage::planted("check_added_untested") {
+        if Bug::CheckAddedUntested.is_planted() {
             return Ok(());
         }
         let condition = Constraint::decode(&check.condition)?;

@@ -14,7 +14,7 @@ use std::sync::{Arc, PoisonError};
 
 use esker_format::Schema;
 use esker_format::schema::{Alteration, validate_name};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 
 use crate::catalog::checks::{self, Checks};
@@ -311,7 +311,7 @@ impl Engine {
     /// Removes the files of a table that is gone, once that is durable: a crash before would bring
     /// the table back.
     pub(crate) fn remove_files_of(&self, core: &TableCore, index_file: u64) {
-        if !planted("removed_before_durable") && self.sync().is_err() {
+        if !Bug::RemovedBeforeDurable.is_planted() && self.sync().is_err() {
             return;
         }
         core.view().segments().for_each(|segment| segment.mark_for_deletion());

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use esker_format::schema::Alteration;
 use esker_format::{Field, FieldId, Moment, Schema, Value, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::segment::Segment;
 use esker_table::table::Existing;
 use esker_table::view::RowGroup;
@@ -158,7 +158,7 @@ impl EndingExpired {
         let now_us = now.of(&view.schema);
         let mut found = Vec::new();
         let Some(field) = view.schema.expiry_field() else { return Ok(found) };
-        if planted("expired_back_by_alteration") {
+        if Bug::ExpiredBackByAlteration.is_planted() {
             return Ok(found);
         }
         if self.field.replace(field.id) != Some(field.id) {

@@ -6,7 +6,7 @@
 //! else it begins anew.
 
 use esker_format::schema::{Alteration, DefaultValue};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 /// Changes of a table that add such fields.
 pub(crate) struct NewFields {
@@ -33,7 +33,7 @@ impl NewFields {
             other => other.clone(),
         });
         let nullable = nullable.collect();
-        (adds_any && !planted("added_field_stays_null")).then_some(Self { nullable, not_null })
+        (adds_any && !Bug::AddedFieldStaysNull.is_planted()).then_some(Self { nullable, not_null })
     }
 }
 

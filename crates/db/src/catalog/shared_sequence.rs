@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use esker_format::Sequence;
 use esker_format::suggest::near_or_all;
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::commit::journal::Ticket;
@@ -71,7 +71,7 @@ impl SharedSequence {
 impl State {
     /// The next value, if it is free, and the frame that freed it.
     pub fn take(&mut self) -> Option<Option<(i64, Option<Ticket>)>> {
-        if self.given >= self.logged.given && !planted("sequence_not_logged") {
+        if self.given >= self.logged.given && !Bug::SequenceNotLogged.is_planted() {
             return None;
         }
         let value = self.logged.value(self.given);

@@ -1,7 +1,7 @@
 //! Elapsed time and date while a database is open.
 
 use esker_format::{ClockRecord, Hold, Moment, Suspicion};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_vfs::Clock;
 
 use super::{AGREED_US, HOLD_US, KEPT_US, LOOK_GAP_US, SLEW_PARTS, STEADY_US};
@@ -62,7 +62,8 @@ impl DatabaseClock {
 
     /// Both times.
     pub fn moment(&self) -> Moment {
-        let elapsed_us = if planted("ttl_by_wall") { self.last.wall_us } else { self.elapsed_us };
+        let elapsed_us =
+            if Bug::TtlByWall.is_planted() { self.last.wall_us } else { self.elapsed_us };
         Moment { elapsed_us, date_us: self.date_us }
     }
 
@@ -73,7 +74,7 @@ impl DatabaseClock {
 
     /// The date by which rows may be destroyed.
     pub fn destroying_date_us(&self) -> i64 {
-        if planted("retention_by_unconfirmed_time") {
+        if Bug::RetentionByUnconfirmedTime.is_planted() {
             return self.last.wall_us;
         }
         // default: without a hold nothing is held

@@ -15,7 +15,7 @@
 //! before.
 
 use esker_format::ClockRecord;
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use super::database_clock::{DatabaseClock, Reading};
 use super::{BOOT_GAP_MAX_US, BOOT_GAP_MIN_US, DATE_GAP_MAX_US, LOOK_GAP_US};
@@ -67,7 +67,7 @@ impl DatabaseClock {
 
 /// True when boot time tells what has passed since the record.
 fn is_same_boot(record: &ClockRecord, reading: Reading) -> bool {
-    let is_same =
-        record.boot_id.is_some() && record.boot_id == reading.boot_id || planted("boot_id_ignored");
+    let is_same = record.boot_id.is_some() && record.boot_id == reading.boot_id
+        || Bug::BootIdIgnored.is_planted();
     is_same && reading.boottime_us >= record.boottime_us
 }

@@ -8,7 +8,7 @@
 use std::ops::Deref;
 use std::sync::atomic::Ordering;
 
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use crate::commit::journal::{Journal, Ticket};
 use crate::engine::Engine;
@@ -101,7 +101,7 @@ impl EngineHandle {
         if sync == Some(false) && self.is_durable() {
             crate::maintenance::flusher_of(self);
         }
-        let sync = sync.filter(|_| !planted("durability_of_a_write_ignored"));
+        let sync = sync.filter(|_| !Bug::DurabilityOfAWriteIgnored.is_planted());
         // default: what a write does not say the database does
         let sync = sync.unwrap_or(self.options.durability == Durability::Sync);
         // A write that needs more than there is waits here, where maintenance sees it.
@@ -116,7 +116,7 @@ impl EngineHandle {
     /// already" reports commits that a power loss must not take back.
     pub fn acknowledge_published(&self) -> Result<()> {
         let waits =
-            self.options.durability == Durability::Sync && !planted("refusal_before_durable");
+            self.options.durability == Durability::Sync && !Bug::RefusalBeforeDurable.is_planted();
         let published = self.watermarks.published();
         if !waits || self.visible() >= published || self.defer(published) {
             return Ok(());

@@ -22,7 +22,7 @@ use std::sync::{Arc, PoisonError};
 
 use esker_format::edit::Edit;
 use esker_format::{Moment, Schema, TableId};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::table::UniqueKeys;
 use esker_table::view::View;
 use esker_table::{Table as TableCore, TableWriter};
@@ -110,13 +110,13 @@ impl Engine {
                     let (core, schema) = (old.writer.table(), old.writer.table().schema());
                     let new = (*replacement, old.name.as_str(), &*schema);
                     core.set_successor(self.create(catalogue, commit, new, source)?);
-                    forget_early(core, planted("truncate_before_durable"));
+                    forget_early(core, Bug::TruncateBeforeDurable.is_planted());
                 }
             }
             Edit::DropTable { table } => {
                 if let Some(old) = catalogue.tables.remove(table) {
                     old.writer.table().set_dropped();
-                    forget_early(old.writer.table(), planted("drop_before_durable"));
+                    forget_early(old.writer.table(), Bug::DropBeforeDurable.is_planted());
                 }
             }
             Edit::SetSequence { name, sequence } => self.set_sequence(name, *sequence),

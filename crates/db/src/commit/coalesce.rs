@@ -24,7 +24,7 @@
 
 use std::sync::atomic::Ordering;
 
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_vfs::sync::AtomicU64;
 
 use crate::{Database, Error, ErrorKind, Result, Transaction, TransactionOptions};
@@ -251,7 +251,7 @@ impl SharedSync {
             if wanted == u64::MAX || wanted <= self.done.load(Ordering::Relaxed) {
                 return;
             }
-            if planted("answer_before_sync") {
+            if Bug::AnswerBeforeSync.is_planted() {
                 report(Ok(wanted));
             }
             let synced = self.database.sync();

@@ -2,7 +2,7 @@
 //! read.
 
 use esker_format::{Schema, TableId, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::table::Existing;
 
 use crate::catalogue::Catalogue;
@@ -22,7 +22,7 @@ pub(crate) fn refuse_other_schema(
     // A unique index that came since was not searched for the rows.
     let is_newest = core.view().schema.has_same_rows_as(schema)
         && core.uniques().iter().all(|keys| is_known(keys.index().id));
-    if is_newest || planted("old_schema_accepted") {
+    if is_newest || Bug::OldSchemaAccepted.is_planted() {
         return Ok(());
     }
     let name = &entry.name;
@@ -38,7 +38,7 @@ pub(crate) fn expect_snapshot(
     read_at: u64,
 ) -> Result<()> {
     if existing.is_some_and(|existing| existing.has_changed_since(read_at))
-        && !planted("first_committer_loses")
+        && !Bug::FirstCommitterLoses.is_planted()
     {
         let name = current.core.name();
         let key = esker_table::table::describe_key(&current.schema, key);

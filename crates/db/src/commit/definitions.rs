@@ -19,7 +19,7 @@ use std::sync::{Arc, PoisonError};
 use esker_format::edit::Edit;
 use esker_format::{Schema, TableId};
 use esker_log::Purpose;
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::{Table as TableCore, TableWriter};
 use esker_vfs::sync::{AtomicU64, Mutex};
 
@@ -285,7 +285,7 @@ impl Engine {
         let Some(definitions) = options.definitions else { return commit(catalogue) };
         definitions.enter(self, catalogue)?;
         let outcome = commit(catalogue);
-        let stays = planted("definitions_outlive_conflict");
+        let stays = Bug::DefinitionsOutliveConflict.is_planted();
         if outcome.is_err() && !catalogue.broken && !stays {
             definitions.leave(catalogue);
         }

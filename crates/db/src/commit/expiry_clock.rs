@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use esker_format::edit::Edit;
 use esker_format::{ClockRecord, Moment, Schema, Value};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use crate::catalogue::Catalogue;
 use crate::clock::DatabaseClock;
@@ -131,7 +131,7 @@ impl Engine {
 
     /// Tells the log what is known of time. Under the commit lock.
     pub fn log_clock(&self, record: ClockRecord) -> Result<()> {
-        if self.is_durable() && !planted("time_not_logged") {
+        if self.is_durable() && !Bug::TimeNotLogged.is_planted() {
             self.log_edit(&Edit::Clock(record))?;
         }
         Ok(())
@@ -170,7 +170,7 @@ impl Engine {
         let mut state = self.times.state();
         let elapsed_us = state.told(&*self.environment.clock).elapsed_us;
         let now = Moment { elapsed_us, date_us: state.clock.destroying_date_us() };
-        let least = state.live.least().filter(|_| !planted("purge_ignores_snapshots"));
+        let least = state.live.least().filter(|_| !Bug::PurgeIgnoresSnapshots.is_planted());
         // default: no snapshot has fixed a moment
         least.map_or(now, |least| least.least(now))
     }

@@ -23,7 +23,7 @@ use esker_format::codec::Writer;
 use esker_format::edit::Edit;
 use esker_format::{Batch, Value};
 use esker_log::Purpose;
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::segment::{CreateStamp, Segment};
 use esker_table::table::{Existing, UniqueEntry};
 use esker_table::value_file::StoredValue;
@@ -257,7 +257,7 @@ impl Spilled<'_> {
             }
         }
         match private {
-            _ if !current.core.has_uniques() || planted("unique_not_checked_in_spill") => {}
+            _ if !current.core.has_uniques() || Bug::UniqueNotCheckedInSpill.is_planted() => {}
             None => {
                 let puts = written.iter_mut().flat_map(|w| &mut w.puts);
                 let rows = &mut puts.collect::<Vec<_>>();

@@ -30,7 +30,7 @@ use esker_format::codec::Writer;
 use esker_format::edit::{Edit, ROWS_FRAME};
 use esker_format::frame::PAYLOAD_BYTES_MAX;
 use esker_log::Purpose;
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::TableWriter;
 use esker_vfs::sync::MutexGuard;
 
@@ -138,7 +138,7 @@ impl EngineHandle {
         }
         let mut catalogue = self.lock_for_change()?;
         let valid = (options.validate)(&mut catalogue).map_err(Stop::Failed);
-        if planted("validated_before_the_lock") {
+        if Bug::ValidatedBeforeTheLock.is_planted() {
             drop(catalogue);
             catalogue = self.lock_for_change()?;
         }
@@ -287,7 +287,7 @@ impl Engine {
             if options.tells_commit {
                 self.on_commit(commit);
             }
-            if planted("parts_published_before_applied") && writes.len() > 1 {
+            if Bug::PartsPublishedBeforeApplied.is_planted() && writes.len() > 1 {
                 self.watermarks.publish(commit);
             }
             let own = Own { writes, definitions: options.definitions, link: None };
@@ -328,11 +328,11 @@ impl Engine {
         writes: &[TableWrites<'_>],
         options: CommitOptions<'_>,
     ) -> Result<()> {
-        let one_only = planted("batch_frame_has_one_table");
+        let one_only = Bug::BatchFrameHasOneTable.is_planted();
         // default: a planted bug
         let named = if one_only { writes.get(..1).unwrap_or_default() } else { writes };
         for TableWrites { current, staged, .. } in named.iter().filter(|_| self.is_durable()) {
-            let schema = match planted("rows_logged_by_old_schema") {
+            let schema = match Bug::RowsLoggedByOldSchema.is_planted() {
                 true => options.schema_before(current),
                 false => &current.schema,
             };
@@ -394,7 +394,7 @@ impl Engine {
     ) -> Result<Ticket> {
         let ticket = self.number(frame)?;
         let commit = ticket.commit();
-        if planted("published_before_applied") {
+        if Bug::PublishedBeforeApplied.is_planted() {
             self.watermarks.publish(commit);
         }
         if let Err(e) = apply(catalogue, commit) {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use esker_arena::Arena;
 use esker_format::{Schema, Value, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::segment::{CreateStamp, Segment, SegmentFiles};
 use esker_table::table::{Existing, PreparedPut, UniqueEntry, describe_key};
 use esker_table::view::RowGroup;
@@ -132,7 +132,7 @@ impl PrivateRows {
                 _ => return Err(taken(current, "a row that it has removed")),
             }
         }
-        let checks = !planted("spilled_rows_not_validated");
+        let checks = !Bug::SpilledRowsNotValidated.is_planted();
         for segment in &self.opened {
             for row in 0..segment.row_count() {
                 let key = key_of(segment, &current.schema, row)?;

@@ -16,7 +16,7 @@ use esker_format::codec::Reader;
 use esker_format::edit::{Edit, RowChange};
 use esker_format::row::{Cell, decode_cells};
 use esker_format::{Schema, TableId, Value};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::segment::SegmentFiles;
 use esker_table::table::{Existing, PreparedPut};
 use esker_table::value_file::StoredValue;
@@ -103,7 +103,7 @@ impl RowLocator {
             }
             Some(open) if open.deleted == 0 => return Ok(Found::Older(open)),
             // It was deleted, or a load has put a version of it into a segment.
-            _ if planted("lost_tombstone") => return Ok(Found::Nothing),
+            _ if Bug::LostTombstone.is_planted() => return Ok(Found::Nothing),
             _ => {}
         }
         let mut older = None;
@@ -186,7 +186,7 @@ impl<'a> Stage<'a> {
             Found::Older(existing) => Some(existing),
             Found::Nothing => None,
         };
-        if self.commit <= self.entry.sealed_through && !planted("sealed_rows_replayed") {
+        if self.commit <= self.entry.sealed_through && !Bug::SealedRowsReplayed.is_planted() {
             let alive = existing.filter(|existing| existing.deleted == 0);
             alive.into_iter().for_each(|existing| self.writes.staged.delete(existing));
             return Ok(());

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_format::{Schema, Value, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::segment::Segment;
 use esker_table::table::{Existing, Holder, UniqueEntry, UniqueKeys};
 use esker_table::view::View;
@@ -67,7 +67,7 @@ fn expect_unique_values(
     puts: &mut [&mut Put<'_>],
     (changed, read_at): (&BTreeSet<u64>, Option<u64>),
 ) -> Result<()> {
-    let is_alone = puts.len() == 1 || planted("unique_not_checked_in_commit");
+    let is_alone = puts.len() == 1 || Bug::UniqueNotCheckedInCommit.is_planted();
     let mut seen: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for at in 0..puts.len() {
         let Some(put) = puts.get(at) else { break };

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64};
 
 /// Waits for commits: tails, followers. It is called on the thread that moved a watermark, which
@@ -88,7 +88,7 @@ impl Watermarks {
     fn advance(&self) {
         let published = self.published.load(Ordering::SeqCst);
         let durable = self.durable.load(Ordering::SeqCst);
-        let revealed = match planted("reads_see_unacknowledged") {
+        let revealed = match Bug::ReadsSeeUnacknowledged.is_planted() {
             true => u64::MAX,
             false => self.revealed.load(Ordering::SeqCst),
         };

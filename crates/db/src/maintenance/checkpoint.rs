@@ -16,6 +16,7 @@ use esker_format::edit::{Edit, RowChange};
 use esker_format::row::{Cell, encode_cells};
 use esker_format::schema::Alteration;
 use esker_format::{Field, Schema, TableId, ValueRef};
+use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 use esker_table::group::Group;
 use esker_table::view::{RowGroup, View};
@@ -87,7 +88,7 @@ impl Engine {
         log.rotate()?;
         let PinnedState { checkpoint, .. } = self.pin_state()?;
         let (number, commit) = (checkpoint.number, checkpoint.commit);
-        if esker_log::sabotage::planted("log_removed_before_checkpoint") {
+        if Bug::LogRemovedBeforeCheckpoint.is_planted() {
             log.remove_through(commit)?;
         }
         let name_it = || {
@@ -123,10 +124,10 @@ impl Engine {
             catalogue.checkpoint_number += 1;
             (pinned, logged, commit, catalogue.checkpoint_number, catalogue.next_table, guard)
         };
-        if !esker_log::sabotage::planted("backup_before_durable") {
+        if !Bug::BackupBeforeDurable.is_planted() {
             self.sync()?;
         }
-        let late = esker_log::sabotage::planted("checkpoint_ahead_of_log");
+        let late = Bug::CheckpointAheadOfLog.is_planted();
         let commit = if late { self.watermarks.published() } else { commit };
         let tables = pinned.iter().map(|p| p.state(commit)).collect::<Result<_>>()?;
         drop(guard);
@@ -180,10 +181,10 @@ impl Engine {
             file.write_all_at(piece, (i as u64) << 20)?;
             self.environment.tasks.pause();
         }
-        if !esker_log::sabotage::planted("skip_checkpoint_fsync") {
+        if !Bug::SkipCheckpointFsync.is_planted() {
             file.sync_data()?;
         }
-        if !esker_log::sabotage::planted("skip_checkpoint_dir_fsync") {
+        if !Bug::SkipCheckpointDirFsync.is_planted() {
             self.environment.files.sync_dir(dir)?;
         }
         Ok(())
@@ -222,10 +223,10 @@ fn pin(entry: &mut crate::catalogue::TableEntry) -> Pinned {
 
 /// The schema as it is, unless a bug is planted.
 fn stored(schema: &Schema) -> Result<Schema> {
-    if esker_log::sabotage::planted("defaults_lost_in_checkpoint") {
+    if Bug::DefaultsLostInCheckpoint.is_planted() {
         return without_defaults(schema);
     }
-    if esker_log::sabotage::planted("indexes_lost_in_checkpoint") {
+    if Bug::IndexesLostInCheckpoint.is_planted() {
         let names = schema.indexes().iter().map(|index| index.name.clone());
         let drop: Vec<_> = names.map(Alteration::DropIndex).collect();
         return Ok(schema.alter(&drop)?);
@@ -246,7 +247,7 @@ impl Pinned {
         let mut segments = Vec::new();
         for segment in self.view.segments() {
             // A load that had not committed is not part of the table yet.
-            let early = esker_log::sabotage::planted("backup_takes_unfinished_loads");
+            let early = Bug::BackupTakesUnfinishedLoads.is_planted();
             if segment.newest_commit() > commit && !early {
                 continue;
             }
@@ -260,7 +261,7 @@ impl Pinned {
             table: self.table.id(),
             name: self.name.clone(),
             schema: stored(&self.schema)?,
-            next_row_id: match esker_log::sabotage::planted("row_ids_reused") {
+            next_row_id: match Bug::RowIdsReused.is_planted() {
                 true => 1,
                 false => self.next_row_id,
             },

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use esker_format::schema::{Index, IndexKind};
 use esker_format::{Schema, TableId};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 use esker_table::index_run::{IndexRun, NewRun, RunSource, write_run};
 use esker_table::segment::Segment;
@@ -204,8 +204,8 @@ impl Engine {
 fn stale_source(table: &TableCore, index: &Index) -> Option<Arc<Segment>> {
     let is_planted = match index.kind {
         IndexKind::Ordered => false,
-        IndexKind::Trigram => planted("trigram_misses_rows_after_merge"),
-        IndexKind::Bitmap => planted("bitmap_not_rebuilt_after_merge"),
+        IndexKind::Trigram => Bug::TrigramMissesRowsAfterMerge.is_planted(),
+        IndexKind::Bitmap => Bug::BitmapNotRebuiltAfterMerge.is_planted(),
     };
     let view = table.view();
     let mut others = view.segments().filter(|segment| is_planted && !segment.is_loading());

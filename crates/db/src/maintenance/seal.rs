@@ -6,6 +6,7 @@ use std::sync::Arc;
 use esker_format::TableId;
 use esker_format::edit::Edit;
 use esker_format::segment::SEGMENT_ROWS_MAX;
+use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 use esker_table::rewrite::{Repoint, RewritePlan, Rewritten};
 use esker_table::view::RowGroup;
@@ -39,7 +40,7 @@ impl Engine {
         let through = through.max().unwrap_or_default();
         // Deletes go on after the newest row, and a checkpoint may have put some of them out of
         // reach of replay: the segment has to hold all there are.
-        let late = !esker_log::sabotage::planted("seal_forgets_late_deletes");
+        let late = !Bug::SealForgetsLateDeletes.is_planted();
         let holds_through = if late { self.watermarks.published() } else { through };
         let plan = RewritePlan {
             table: Arc::clone(&table),
@@ -86,20 +87,20 @@ impl Engine {
             mark_for_deletion();
             return Ok(false);
         };
-        if !esker_log::sabotage::planted("publish_before_durable") {
+        if !Bug::PublishBeforeDurable.is_planted() {
             self.wait_for(ticket)?;
         }
         self.environment.tasks.pause();
         let inputs = rewritten.input_ids();
         let old = table.view();
-        if esker_log::sabotage::planted("repoint_before_swap") {
+        if Bug::RepointBeforeSwap.is_planted() {
             self.repoint(&mut rewritten.repoint())?;
         }
-        let repoint = match esker_log::sabotage::planted("publish_without_lock") {
+        let repoint = match Bug::PublishWithoutLock.is_planted() {
             true => rewritten.publish(self.watermarks.published())?,
             false => self.swap_in(rewritten, ticket.commit(), edit)?,
         };
-        if esker_log::sabotage::planted("forwarding_dropped_too_early") {
+        if Bug::ForwardingDroppedTooEarly.is_planted() {
             let _catalogue = self.lock();
             repoint.forget();
         }

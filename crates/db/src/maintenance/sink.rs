@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use esker_format::edit::SegmentEntry;
+use esker_log::sabotage::Bug;
 use esker_table::rewrite::SegmentSink;
 use esker_table::segment::run_of_file;
 use esker_table::segment::{Segment, SinkTarget};
@@ -93,8 +94,8 @@ impl SegmentSink for FileSink<'_> {
     fn finish(&mut self, entry: SegmentEntry, target: SinkTarget) -> esker_table::Result<Segment> {
         if let SinkTarget::File(file) = &target {
             let is_run = run_of_file(entry.id).is_some();
-            let skip = if is_run { "run_named_before_synced" } else { "skip_segment_fsync" };
-            if !esker_log::sabotage::planted(skip) {
+            let skips = if is_run { Bug::RunNamedBeforeSynced } else { Bug::SkipSegmentFsync };
+            if !skips.is_planted() {
                 file.sync_data()?;
             }
             if is_run {
@@ -122,7 +123,7 @@ impl SegmentSink for FileSink<'_> {
 impl Engine {
     /// Makes the names of segment files durable.
     pub(crate) fn sync_segment_dir(&self) -> crate::Result<()> {
-        if self.is_durable() && !esker_log::sabotage::planted("skip_segment_dir_fsync") {
+        if self.is_durable() && !Bug::SkipSegmentDirFsync.is_planted() {
             self.environment.files.sync_dir(&self.dir)?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use esker_format::json::from_value;
 use esker_format::{DataType, Field, Schema, Value, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use super::path::Path;
 use super::{Operand, Operator, Step, Update, json, typed};
@@ -57,7 +57,7 @@ impl<'s> Bound<'s> {
     pub fn apply(&self, row: &[Value]) -> Result<Vec<Value>> {
         // The fields that change, and what they are then: a long value is not copied for it.
         let mut changed: Vec<(usize, Value)> = Vec::with_capacity(self.steps.len());
-        let left_out = usize::from(planted("operators_stop_early") && self.steps.len() > 1);
+        let left_out = usize::from(Bug::OperatorsStopEarly.is_planted() && self.steps.len() > 1);
         for step in self.steps.iter().take(self.steps.len() - left_out) {
             let position = step.path.position;
             let at = changed.iter().position(|(other, _)| *other == position);

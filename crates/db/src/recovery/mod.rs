@@ -21,7 +21,7 @@ use esker_arena::{Arena, ArenaOptions, ReaderRegistry};
 use esker_format::ClockRecord;
 use esker_format::checkpoint::Checkpoint;
 use esker_format::edit::Edit;
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_log::{LogFiles, Scan};
 use esker_table::segment::{is_unnamed_run, run_file_number};
 use esker_table::value_file::value_file_id;
@@ -259,7 +259,7 @@ fn choose_checkpoint(
     dir: &Path,
     whole: Vec<Checkpoint>,
 ) -> Result<(Checkpoint, Scan)> {
-    let trusting = planted("unnamed_checkpoint_trusted");
+    let trusting = Bug::UnnamedCheckpointTrusted.is_planted();
     // default: without a checkpoint opening has failed above
     let oldest_commit = whole.iter().map(|c| c.commit).min().unwrap_or_default();
     let mut whole = whole.into_iter();

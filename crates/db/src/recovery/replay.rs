@@ -19,7 +19,7 @@ use std::sync::Arc;
 use esker_format::checkpoint::{Checkpoint, GroupState, SegmentState, TableState};
 use esker_format::edit::{Edit, ROWS_FRAME, SegmentEntry};
 use esker_format::{ClockRecord, Schema, TableId};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_log::{RecoveredFrame, Scan};
 use esker_table::segment::Segment;
 use esker_table::view::RowGroup;
@@ -33,9 +33,6 @@ use crate::commit::apply::Source;
 use crate::commit::stored_rows::{LoggedRows, RowLocators};
 use crate::engine::Engine;
 use crate::{Error, Result};
-
-/// A planted bug.
-const INDEX_CHANGE_LOST: &str = "index_change_not_replayed";
 
 /// What the log says further on, of one table.
 #[derive(Default)]
@@ -107,7 +104,9 @@ impl Lookahead {
                 )));
             }
             Edit::Clock(record) => self.clock = Some(*record),
-            Edit::AlterTable { table, schema, .. } if planted("rows_replayed_by_newest_schema") => {
+            Edit::AlterTable { table, schema, .. }
+                if Bug::RowsReplayedByNewestSchema.is_planted() =>
+            {
                 self.tables.entry(*table).or_default().newest = Some(schema.clone());
             }
             Edit::Atomic { edits, .. } => {
@@ -145,16 +144,20 @@ fn contents<'f>(frame: &RecoveredFrame<'f>) -> Result<(Option<Edit>, Cow<'f, [u8
     let edit = Edit::decode(frame.kind, frame.payload)
         .map_err(|e| e.at(format_args!("log frame {}", frame.commit)))?;
     Ok(match edit {
-        Edit::TruncateTable { .. } if planted("truncation_not_replayed") => (None, none),
+        Edit::TruncateTable { .. } if Bug::TruncationNotReplayed.is_planted() => (None, none),
         Edit::Atomic { mut edits, mut rows } => {
             let ignores = |edit: &Edit| match edit {
-                Edit::DropTable { .. } => planted("drop_within_commit_not_replayed"),
-                Edit::TruncateTable { .. } => planted("truncation_not_replayed"),
+                Edit::DropTable { .. } => Bug::DropWithinCommitNotReplayed.is_planted(),
+                Edit::TruncateTable { .. } => Bug::TruncationNotReplayed.is_planted(),
                 _ => false,
             };
-            edits.truncate(if planted("large_commit_replays_one_table") { 1 } else { usize::MAX });
+            edits.truncate(if Bug::LargeCommitReplaysOneTable.is_planted() {
+                1
+            } else {
+                usize::MAX
+            });
             edits.retain(|edit| !ignores(edit));
-            if planted("large_commit_replays_no_rows") {
+            if Bug::LargeCommitReplaysNoRows.is_planted() {
                 rows.clear();
             }
             (Some(Edit::Atomic { edits, rows: Vec::new() }), Cow::Owned(rows))
@@ -293,11 +296,11 @@ fn plant(catalogue: &Catalogue, ahead: &Lookahead, edit: &mut Edit, is_within: b
             let Some(entry) = catalogue.tables.get(table) else { return };
             let now = entry.writer.table().schema();
             let same_rows = schema.has_same_rows_as(&now);
-            let is_lost = same_rows && *schema != *now && planted(INDEX_CHANGE_LOST);
+            let is_lost = same_rows && *schema != *now && Bug::IndexChangeNotReplayed.is_planted();
             if is_lost {
                 (*now).clone_into(schema);
             }
-            if is_lost || (is_within && planted("rename_within_commit_not_replayed")) {
+            if is_lost || (is_within && Bug::RenameWithinCommitNotReplayed.is_planted()) {
                 name.clone_from(&entry.name);
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_format::{Schema, Value, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_query::model::Expr;
 use esker_query::{Computed, Inputs};
 use esker_table::table::Existing;
@@ -131,7 +131,7 @@ impl Table {
         let condition = condition.transpose()?;
         self.change(current, |writer, staged| {
             let mut rows = StagedRows::new(&self.engine, current, (writer, staged));
-            rows.is_tested = !planted("operators_without_checks");
+            rows.is_tested = !Bug::OperatorsWithoutChecks.is_planted();
             modify_row(&mut rows, &key, condition.as_ref(), make)
         })
     }

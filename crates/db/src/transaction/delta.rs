@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_format::{Field, Moment, Schema, Value, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::PinnedLocations;
 use esker_table::table::{Overlay, PreparedPut};
 
@@ -254,12 +254,13 @@ impl Delta {
 
     /// Takes a change back.
     pub fn undo(&mut self, undo: Undo) {
-        if let Some(own) = self.own.as_mut().filter(|_| !planted("undone_rows_stay_in_queries")) {
+        if let Some(own) = self.own.as_mut().filter(|_| !Bug::UndoneRowsStayInQueries.is_planted())
+        {
             own.note(&undo.key);
         }
         match self.by_key.remove(&undo.key) {
             Some(now) => self.bytes -= now.byte_count(&undo.key),
-            None if planted("undone_rows_stay_in_files") => {}
+            None if Bug::UndoneRowsStayInFiles.is_planted() => {}
             None => self.spilled.forget(&self.current, &undo.key),
         }
         match (undo.previous, undo.base) {
@@ -331,7 +332,8 @@ impl Delta {
             return Err(super::gone::row_gone(&self.current, &key));
         }
         match (&change.now, there) {
-            (PendingVersion::Tombstone(_), Some(_)) if planted("transaction_forgets_deletes") => {}
+            (PendingVersion::Tombstone(_), Some(_))
+                if Bug::TransactionForgetsDeletes.is_planted() => {}
             (PendingVersion::Tombstone(_), Some(existing)) => staged.delete(existing),
             (PendingVersion::Tombstone(_), None) => {}
             (PendingVersion::Row(row), Some(existing)) => {

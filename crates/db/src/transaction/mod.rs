@@ -49,7 +49,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use esker_arena::{Category, Reservation};
 use esker_format::{Moment, Schema, TableId};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::commit::definitions::NewDefinitions;
@@ -398,7 +398,7 @@ impl State {
                         changes.undo(undo);
                     }
                 }
-                Step::Defined { .. } if planted("definitions_outlive_savepoint") => {}
+                Step::Defined { .. } if Bug::DefinitionsOutliveSavepoint.is_planted() => {}
                 Step::Defined { base, taken } => {
                     self.definitions = base;
                     self.give_back(taken);

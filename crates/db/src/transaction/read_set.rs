@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use esker_format::{TableId, Value, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 
 use crate::catalogue::Catalogue;
@@ -132,7 +132,7 @@ impl Reads {
         catalogue: &mut Catalogue,
         read_at: u64,
     ) -> Result<()> {
-        if planted("serializable_reads_not_checked") {
+        if Bug::SerializableReadsNotChecked.is_planted() {
             return Ok(());
         }
         for (id, core) in &self.tables {
@@ -160,7 +160,7 @@ impl Reads {
                 let since = noted.since.unwrap_or(read_at);
                 expect_snapshot(&keys.current, &key, existing.as_ref(), since)?;
                 let is_gone = existing.is_none_or(|existing| !existing.is_alive());
-                if noted.must_stay && is_gone && !planted("expired_key_keeps_watch") {
+                if noted.must_stay && is_gone && !Bug::ExpiredKeyKeepsWatch.is_planted() {
                     return Err(super::gone::row_gone(&keys.current, &key));
                 }
             }

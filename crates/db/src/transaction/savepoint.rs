@@ -1,5 +1,7 @@
 //! Places within a transaction to go back to.
 
+use esker_log::sabotage::Bug;
+
 use crate::{Error, Result};
 
 use super::undo::Savepoints;
@@ -53,7 +55,7 @@ impl Transaction {
         let missing = || Error::corrupt(format!("no savepoint {at}"));
         let done = state.savepoints.stack.get(at).map(|(_, done)| *done).ok_or_else(missing)?;
         state.savepoints.stack.truncate(at + 1);
-        if !esker_log::sabotage::planted("savepoint_keeps_changes") {
+        if !Bug::SavepointKeepsChanges.is_planted() {
             state.undo_to(done);
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_format::{DataType, Value};
-use esker_vfs::sabotage::planted;
+use esker_vfs::sabotage::Bug;
 
 use super::decimal;
 use super::function::call;
@@ -442,7 +442,7 @@ fn pattern(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
     let null = || Bound::new(Node::Literal(Value::Null), DataType::Bool);
     let escape = match operands.next().map(|e| e.node) {
         None => None,
-        Some(Node::Literal(Value::Null)) if planted("escape_null_is_none") => None,
+        Some(Node::Literal(Value::Null)) if Bug::EscapeNullIsNone.is_planted() => None,
         Some(Node::Literal(Value::Null)) => return Ok(null()),
         Some(Node::Unanswered) => return Ok(Bound::new(Node::Unanswered, DataType::Bool)),
         Some(Node::Literal(Value::Text(escape))) if escape.chars().count() == 1 => {

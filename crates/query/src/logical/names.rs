@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use esker_format::{DataType, Field, Schema};
-use esker_vfs::sabotage::planted;
+use esker_vfs::sabotage::Bug;
 
 use crate::bind::scope::position;
 use crate::model::{Expr, SelectItem};
@@ -305,7 +305,7 @@ impl Names {
             }
             for (position, written) in named.written.iter().enumerate() {
                 let first = named.written.iter().position(|other| other == written);
-                let position = match planted("equal_names_repeat_the_first") {
+                let position = match Bug::EqualNamesRepeatTheFirst.is_planted() {
                     true => first.unwrap_or(position),
                     false => position,
                 };

@@ -4,7 +4,7 @@
 //! is no moment at which only one of the two is there.
 
 use esker::{ErrorKind, Isolation, PutOptions, Scope, Ttl};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ impl IdempotencyKey {
                 return Ok(kept);
             }
             let answer = act(session)?;
-            if planted("idempotency_kept_apart") {
+            if Bug::IdempotencyKeptApart.is_planted() {
                 session.run(Request::Commit)?;
                 session.run(begin())?;
             }

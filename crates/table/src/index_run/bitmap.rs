@@ -18,7 +18,7 @@ use esker_format::postings::{Postings, add_to, decode};
 use esker_format::{
     Column, ColumnSlice, Data, DataType, Field, FieldId, KeyTable, Schema, ValueRef,
 };
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use super::row_number::{number, row_limit};
 use super::run::IndexRun;
@@ -74,7 +74,7 @@ impl Gathered {
             }
         }
         values.sort_by(|(a, _), (b, _)| column.value(*a).compare(column.value(*b)));
-        if nulls.count() > 0 && !planted("bitmap_forgets_nulls") {
+        if nulls.count() > 0 && !Bug::BitmapForgetsNulls.is_planted() {
             let first = (0..column.len).find(|at| column.is_null(*at))?;
             values.push((first, nulls));
         }

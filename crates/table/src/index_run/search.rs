@@ -7,7 +7,7 @@ use std::ops::{Bound, Range};
 use esker_format::schema::IndexField;
 use esker_format::segment::ZONE_ROWS;
 use esker_format::{Field, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use super::run::{IndexRun, KEY_BYTES_MAX, document_text};
 use crate::segment::Segment;
@@ -85,7 +85,7 @@ impl<'a> Probe<'a> {
     /// How the value of an entry compares with some bytes.
     fn compare(&self, stored: &[u8], entry: usize, bytes: &[u8]) -> Result<Ordering> {
         // Text is cut where a character ends, at most three bytes before the limit.
-        if stored.len() + 3 < KEY_BYTES_MAX || planted("run_trusts_cut_values") {
+        if stored.len() + 3 < KEY_BYTES_MAX || Bug::RunTrustsCutValues.is_planted() {
             return Ok(stored.cmp(bytes));
         }
         // default: fewer bytes than are stored are compared as they are

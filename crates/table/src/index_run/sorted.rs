@@ -7,7 +7,7 @@ use esker_format::order_key::{Key, KeyRange, key};
 use esker_format::schema::IndexField;
 use esker_format::segment::{Reordered, encode_column};
 use esker_format::{Column, ColumnSlice, DataType, Field, Schema, Value, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use super::dead;
 use super::run::{IndexRun, KEY_BYTES_MAX, ROW_FIELD, document_text, path_field};
@@ -118,12 +118,12 @@ fn write(new: NewRun<'_>, source: &dyn RunSource, sink: &mut dyn SegmentSink) ->
         columns.push((id, column, part.descending));
     }
     let by: Vec<(ColumnSlice<'_>, bool)> = columns.iter().map(|(_, c, d)| (*c, *d)).collect();
-    let by: Vec<_> = match planted("run_ignores_descending") {
+    let by: Vec<_> = match Bug::RunIgnoresDescending.is_planted() {
         true => by.iter().map(|(column, _)| (*column, false)).collect(),
         false => by,
     };
     let mut order = sorted_rows(rows, &by).map_err(|e| new.at(e))?;
-    if planted("run_not_sorted") {
+    if Bug::RunNotSorted.is_planted() {
         order.sort_unstable();
     }
     let mut writer = RunWriter::create(new, rows, sink)?;
@@ -180,7 +180,7 @@ impl IndexRun {
         }
         let leading = (number == 0).then_some(part);
         let probe = Probe { run: self, owner, field, documents, path, leading };
-        let nulls = match planted("run_forgets_nulls") || !self.entries.has_nulls(field) {
+        let nulls = match Bug::RunForgetsNulls.is_planted() || !self.entries.has_nulls(field) {
             true => within.end,
             false => probe.first(within.clone(), |value, _| Ok(!value.is_null()))?,
         };
@@ -229,7 +229,7 @@ impl IndexRun {
     /// `Corrupt` when a block does not fit its checksum.
     pub fn count_visible(&self, owner: &Segment, entries: Range<usize>, at: u64) -> Result<usize> {
         let all_created = owner.newest_commit() <= at;
-        if (all_created && owner.dead_count() == 0) || planted("run_counts_dead_rows") {
+        if (all_created && owner.dead_count() == 0) || Bug::RunCountsDeadRows.is_planted() {
             return Ok(entries.len());
         }
         // A short range is looked at row by row, and so is what an older reader asks of rows that

@@ -5,7 +5,7 @@ use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use esker_format::segment::ZONE_ROWS;
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use super::KeyForm;
 use super::form::bytes_of;
@@ -159,7 +159,7 @@ impl KeyCursor {
             Direction::Down => other.head < last.head,
         };
         let mut at = self.sources.len();
-        let unsorted = planted("overlay_order_wrong");
+        let unsorted = Bug::OverlayOrderWrong.is_planted();
         while at > 0
             && !unsorted
             && self.sources.get(at - 1).is_some_and(|other| !comes_later(other))
@@ -300,7 +300,7 @@ impl Source {
             return Ok(near);
         }
         let mut step = 1;
-        let trusts = planted("range_trusts_cut_keys");
+        let trusts = Bug::RangeTrustsCutKeys.is_planted();
         while zone > 0
             && !trusts
             && form.compare(row_group, zone * ZONE_ROWS, key, scratch)?.is_ge()

@@ -1,6 +1,7 @@
 //! Copying one column of the rows that are kept; long values stay where they are.
 
 use esker_format::{Column, ColumnSlice, Data, Field, ValueRef};
+use esker_log::sabotage::Bug;
 
 use super::{RELEASE_ROWS, RewritePlan, SegmentSink};
 use crate::live_version::LiveVersion;
@@ -103,7 +104,7 @@ impl<'a> Gathering<'a> {
             return Err(Error::corrupt(format!("{reference}: {} bytes are there", bytes.len())));
         }
         let copy = self.sink.store(bytes)?;
-        Ok(match esker_log::sabotage::planted("value_reference_not_repointed") {
+        Ok(match Bug::ValueReferenceNotRepointed.is_planted() {
             true => StoredValue { reference: stored.reference, ..copy },
             false => copy,
         })

@@ -9,7 +9,7 @@
 //! whose forwarding leads to O, until it is led on to O itself. Nothing names M2 and M1 any more,
 //! so that nothing is kept for them.
 
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use super::RewritePlan;
 use crate::forwarding::RowWords;
@@ -42,7 +42,7 @@ impl Lineage<'_> {
                 return Ok(Some(Location::new(found.id(), row)));
             };
             match self.target(input, row)? {
-                0 if planted("dropped_version_cuts_chain") => return Ok(None),
+                0 if Bug::DroppedVersionCutsChain.is_planted() => return Ok(None),
                 0 => named = found.replaced(row),
                 word => return Ok(Location::from_word(word)),
             }

@@ -30,7 +30,7 @@ use esker_arena::{PartitionedHash, ReadCommits};
 use esker_format::edit::SegmentEntry;
 use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_format::{Field, Moment, Schema};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use crate::forwarding::RowWords;
 use crate::key_order::{KeyForm, sorted_by_key};
@@ -151,7 +151,7 @@ impl RewritePlan {
                 }
                 // A version that a snapshot does not know leads it to the one before.
                 if let Some(field) = expiry
-                    && (row_group.is_created_at(row, oldest) || planted("purge_cuts_chains"))
+                    && (row_group.is_created_at(row, oldest) || Bug::PurgeCutsChains.is_planted())
                     && row_group.has_expired(row, field, expired_us)?
                 {
                     continue;
@@ -160,7 +160,7 @@ impl RewritePlan {
                 kept.push(LiveVersion { row_id, row_group: index, row: number });
             }
         }
-        if schema.is_ordered_by_key() && !planted("merge_ignores_key_order") {
+        if schema.is_ordered_by_key() && !Bug::MergeIgnoresKeyOrder.is_planted() {
             return sorted_by_key(&KeyForm::of(schema), &self.inputs, kept);
         }
         // Stable, and inputs come by age, so versions of one row stay in order.
@@ -355,7 +355,7 @@ impl Rewritten {
     /// `OverBudget` when the arena is full.
     pub fn publish(self, commit: u64) -> Result<Repoint> {
         for (row_group, targets) in self.plan.inputs.iter().zip(&self.forwardings) {
-            if row_group.dead_count() > 0 && !planted("merge_forgets_deletes") {
+            if row_group.dead_count() > 0 && !Bug::MergeForgetsDeletes.is_planted() {
                 self.carry_delete_stamps(row_group, targets)?;
             }
         }
@@ -364,7 +364,7 @@ impl Rewritten {
         let mut view: View = (*table.view()).clone();
         view.remove(&self.input_ids());
         // The outputs have no columns for fields that only older readers would ask for.
-        let early = planted("schemas_forgotten_too_early");
+        let early = Bug::SchemasForgottenTooEarly.is_planted();
         let oldest = self.plan.readers.oldest();
         view.forget_schemas(if early { commit } else { oldest });
         let indexes = Arc::clone(&view.schema);
@@ -377,7 +377,7 @@ impl Rewritten {
         let forwardings = self.forwardings.into_iter().zip(self.older);
         for (row_group, (targets, older)) in self.plan.inputs.into_iter().zip(forwardings) {
             let forwarding = Arc::new(Forwarding::new(row_group.id(), targets, older));
-            if !planted("forwarding_not_registered") {
+            if !Bug::ForwardingNotRegistered.is_planted() {
                 view.retire(Arc::clone(&forwarding));
             }
             inputs.push((row_group, forwarding));
@@ -454,7 +454,7 @@ enum Goal {
 impl Goal {
     /// In the primary index, where some reader may ask for older versions.
     fn of(forwarding: &Forwarding, row: usize) -> Self {
-        let older = || forwarding.older(row).filter(|_| !planted("newest_dropped_cuts_chain"));
+        let older = || forwarding.older(row).filter(|_| !Bug::NewestDroppedCutsChain.is_planted());
         match (forwarding.target(row), older()) {
             (Some(target), _) => Self::Moved(target.word()),
             (None, Some(older)) => Self::Older(older.word()),
@@ -538,8 +538,8 @@ impl Repoint {
                 None => self.table.index(),
             };
             match new {
-                Goal::Moved(_) if planted("index_entry_not_repointed") => {}
-                Goal::Moved(_) if keys.is_some() && planted("unique_not_repointed") => {}
+                Goal::Moved(_) if Bug::IndexEntryNotRepointed.is_planted() => {}
+                Goal::Moved(_) if keys.is_some() && Bug::UniqueNotRepointed.is_planted() => {}
                 Goal::Moved(new) => {
                     entries.replace(*hash, *old, *new);
                 }

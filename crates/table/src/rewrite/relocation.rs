@@ -7,7 +7,7 @@
 //! were swapped in, and is found here. A reader that meets a place which its view does not know
 //! takes a newer view, and one whose view is older than the swap has the inputs in it.
 
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use super::Repoint;
 use crate::location::Location;
@@ -19,13 +19,13 @@ impl Repoint {
     pub fn relocate(&self, pause: &mut dyn FnMut()) {
         let retired = self.retired_row_groups();
         let view = self.table.view();
-        if !planted("replaced_not_relinked") {
+        if !Bug::ReplacedNotRelinked.is_planted() {
             for row_group in &view.row_groups {
                 relink(row_group, &view, &retired);
                 pause();
             }
         }
-        if !planted("places_not_led_on") {
+        if !Bug::PlacesNotLedOn.is_planted() {
             self.table
                 .pinned_locations()
                 .iter()

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use esker_format::checksum::{Place, checksum};
 use esker_format::segment::BLOCK_BYTES;
+use esker_log::sabotage::Bug;
 use esker_vfs::sync::AtomicU64;
 use esker_vfs::{BlockCopies, File};
 
@@ -168,7 +169,7 @@ impl Blocks {
 
     /// A bug to plant: a block is taken for whole wherever in the file it belongs.
     fn fits_anywhere(&self, bytes: &[u8]) -> bool {
-        esker_log::sabotage::planted("checksum_not_bound_to_position")
+        Bug::ChecksumNotBoundToPosition.is_planted()
             && (0..).zip(&self.checksums).any(|(block, sum)| self.checksum(block, bytes) == *sum)
     }
 

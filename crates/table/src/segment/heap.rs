@@ -5,7 +5,7 @@ use std::ops::Range;
 use esker_format::part_lines::{LINE_ROWS, Line};
 use esker_format::segment::Extent;
 use esker_format::{Data, PartLines};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use super::Segment;
 use crate::{Error, Result};
@@ -69,7 +69,7 @@ impl Segment {
     ) -> Result<Data<'_>> {
         let lines: &[Line] =
             self.typed(lines, rows.start / LINE_ROWS..rows.end.div_ceil(LINE_ROWS))?;
-        let first = match planted("lines_read_from_their_first_row") {
+        let first = match Bug::LinesReadFromTheirFirstRow.is_planted() {
             true => 0,
             false => rows.start % LINE_ROWS,
         };

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use esker_format::schema::RowOrder;
 use esker_format::segment::{RowIds, ZONE_ROWS};
 use esker_format::{Codes, ColumnSlice, Data, DataType, Validity};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use esker_vfs::sync::MutexGuard;
 
 use super::Segment;
@@ -118,7 +118,7 @@ impl Segment {
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
     pub fn find_row_id(&self, row_id: u64) -> Result<Vec<usize>> {
-        if !self.is_ordered_by_key() || planted("replay_finds_rows_by_row_order") {
+        if !self.is_ordered_by_key() || Bug::ReplayFindsRowsByRowOrder.is_planted() {
             return Ok(self.rows_with_id(row_id)?.collect());
         }
         let (first, last) = self.row_id_bounds();

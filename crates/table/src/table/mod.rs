@@ -23,6 +23,7 @@ use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
 use esker_arena::{Arena, Category, PartitionedHash};
 use esker_format::{PrimaryKey, Schema, TableId, ValueRef};
+use esker_log::sabotage::Bug;
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 
 use crate::hash::KeyHasher;
@@ -195,7 +196,7 @@ impl Table {
     /// Raises the horizons, before a merge's outputs are swapped in: no registered reader reads
     /// below `oldest`, and versions that died up to `dropped` are gone.
     pub(crate) fn raise_horizons(&self, oldest: u64, dropped: u64) {
-        if !esker_log::sabotage::planted("drop_horizon_not_raised") {
+        if !Bug::DropHorizonNotRaised.is_planted() {
             self.drop_horizon.fetch_max(oldest.max(dropped), Ordering::SeqCst);
             self.link_horizon.fetch_max(oldest, Ordering::SeqCst);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use esker_format::segment::ZONE_ROWS;
 use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use super::{Found, Table};
 use crate::expiry;
@@ -154,7 +154,7 @@ fn hidden_rows(
     hidden: &[usize],
 ) -> Result<BTreeMap<u64, Vec<usize>>> {
     let mut rows: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    let hidden = if planted("transaction_sees_replaced_rows") { &[] } else { hidden };
+    let hidden = if Bug::TransactionSeesReplacedRows.is_planted() { &[] } else { hidden };
     for number in hidden {
         match located.and_then(|located| located.get(*number)) {
             Some((row_group, row)) => rows.entry(row_group.id()).or_default().push(row),
@@ -305,7 +305,7 @@ impl TableSnapshot {
     pub fn rows_of_keys(&self, keys: &[Vec<ValueRef<'_>>]) -> Result<Option<Vec<PartRows>>> {
         let of_part = |part| if part < self.shared_parts { Some(Vec::new()) } else { None };
         let mut rows: Vec<PartRows> = (0..self.parts.len()).map(of_part).collect();
-        let most = if planted("key_lookup_stops_early") { 1 } else { usize::MAX };
+        let most = if Bug::KeyLookupStopsEarly.is_planted() { 1 } else { usize::MAX };
         for key in keys.iter().take(most) {
             let by_view = (&*self.view, &self.schema);
             let place = |found: Found<'_>| Ok((found.row_group.id(), found.row));
@@ -373,7 +373,7 @@ impl SnapshotPart {
     /// How many rows are visible, when no row has to be looked at.
     #[must_use]
     pub fn known_count(&self) -> Option<usize> {
-        let none_expired = self.expiry.is_none() || planted("count_takes_expired_rows");
+        let none_expired = self.expiry.is_none() || Bug::CountTakesExpiredRows.is_planted();
         let all = self.all_created && self.row_group.dead_count() == 0 && none_expired;
         (all && self.hidden.is_none()).then_some(self.rows)
     }

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_format::{Batch, Moment, Schema, Value, ValueRef};
+use esker_log::sabotage::Bug;
 
 use super::Table;
 use super::{UniqueEntry, UniqueKeys};
@@ -281,7 +282,7 @@ impl TableWriter {
             positions.iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect();
         let hash = self.table.hasher.hash_key(key.iter().copied());
         let existing = self.existing_in((&view, &[]), &key, hash)?;
-        let keeps = esker_log::sabotage::planted("expired_key_not_replaced");
+        let keeps = Bug::ExpiredKeyNotReplaced.is_planted();
         let existing = existing.filter(|e| !(keeps && e.expired));
         let alive = existing.filter(|e| e.deleted == 0);
         if alive.is_some_and(|e| !e.expired) && must_be_new {
@@ -434,7 +435,7 @@ impl TableWriter {
         self.table.set_uniques(&schema, new)?;
         let mut view = (*self.table.view()).clone();
         let same_rows = view.schema.has_same_rows_as(&schema);
-        if !same_rows && !esker_log::sabotage::planted("alter_keeps_group_open") {
+        if !same_rows && !Bug::AlterKeepsGroupOpen.is_planted() {
             self.freeze();
         }
         let is_wanted = |id| schema.indexes().iter().any(|index| index.id == id);

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use esker_format::ValueReference;
 use esker_format::value_file::{ALIGN_BYTES, HEADER_BYTES, ValueFileHeader};
+use esker_log::sabotage::Bug;
 use esker_vfs::sync::{AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{BlockCopies, Event, File, GrowingMapping, Tasks};
 
@@ -230,7 +231,7 @@ impl ValueFile {
     /// Waits until the first `write` writes are durable. A thread that finds no sync running starts
     /// one, for all that has been written by then.
     fn sync_through(&self, write: u64) -> Result<()> {
-        if esker_log::sabotage::planted("value_file_unsynced") {
+        if Bug::ValueFileUnsynced.is_planted() {
             return Ok(());
         }
         loop {

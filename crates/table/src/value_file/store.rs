@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use esker_format::value_file::{ALIGN_BYTES, LONG_BYTES, ValueFileHeader};
+use esker_log::sabotage::Bug;
 use esker_vfs::sync::{AtomicBool, Mutex, MutexGuard};
 use esker_vfs::{Environment, ErrorKind, OpenMode};
 
@@ -133,7 +134,7 @@ impl ValueFiles {
         };
         let prepared = file.write_all_at(&header.encode(), 0);
         let prepared = prepared.and_then(|()| {
-            if esker_log::sabotage::planted("value_file_name_unsynced") {
+            if Bug::ValueFileNameUnsynced.is_planted() {
                 return Ok(());
             }
             self.environment.files.sync_dir(&self.dir)
@@ -199,7 +200,7 @@ impl ValueFiles {
     #[must_use]
     pub fn unused(&self) -> Vec<u64> {
         let state = self.state();
-        let early = esker_log::sabotage::planted("value_file_removed_too_early");
+        let early = Bug::ValueFileRemovedTooEarly.is_planted();
         let current = state.current.as_ref().map(|file| file.id());
         // A file without a holder gets none again: only what refers to it leads there.
         let unheld = |file: &Arc<ValueFile>| Arc::strong_count(file) == 1 || early;

@@ -3,18 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
+use esker_vfs::sabotage::{Bug, Campaign};
+
 use super::Error;
 use super::command::Options;
-
-/// Every bug, and what it does.
-const BUGS: [(&str, &str); 6] = [
-    ("answer_before_sync", "a write is answered before it is in the log"),
-    ("idempotency_kept_apart", "a write and its idempotency key are two commits"),
-    ("watch_not_validated", "EXEC does not look at the keys that are watched"),
-    ("exec_by_time_of_watch", "EXEC runs in the transaction that began with WATCH"),
-    ("expired_key_keeps_watch", "a key that is watched and has ended counts as unchanged"),
-    ("edit_forgets_end", "a key that INCR changes has no end any more"),
-];
 
 /// Servers that are killed until a bug is found, unless told.
 const CYCLES: u64 = 60;
@@ -56,16 +48,17 @@ fn all(options: Options, directory: &Path) -> Result<usize, Error> {
         return Err(format!("without a planted bug: {why}").into());
     }
     let mut missed = 0;
-    for (name, what) in BUGS {
+    for bug in Bug::of(Campaign::Kill) {
+        let name = bug.name();
         match find(name, CAMPAIGNS)? {
             Some(why) => println!("{name:<24} caught: {why}"),
             None => {
                 missed += 1;
-                println!("{name:<24} MISSED: {what}");
+                println!("{name:<24} MISSED: {}", bug.what());
             }
         }
     }
-    println!("planted {}, missed {missed}", BUGS.len());
+    println!("planted {}, missed {missed}", Bug::of(Campaign::Kill).count());
     Ok(missed)
 }
 

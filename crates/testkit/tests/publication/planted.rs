@@ -2,23 +2,25 @@
 
 use std::process::{Command, Stdio};
 
+use esker_vfs::sabotage::Bug;
+
 /// The model that has to fail for each bug.
-const BUGS: &[(&str, &str)] = &[
-    ("merge_forgets_deletes", MERGE),
-    ("merge_drops_snapshot_rows", MERGE),
-    ("index_entry_not_repointed", MERGE),
-    ("forwarding_dropped_too_early", MERGE),
-    ("forwarding_not_registered", MERGE),
-    ("repoint_before_swap", MERGE),
-    ("publish_without_lock", MERGE),
-    ("replaced_not_relinked", MERGE),
-    ("drop_horizon_not_raised", "merge_overtakes_gets"),
-    ("published_before_applied", MEMORY),
-    ("visible_before_load_commits", "merge_beside_a_load"),
-    ("first_committer_loses", "transactions::transactions_that_count_with_one_row"),
-    ("parts_published_before_applied", "transactions::transactions_of_two_tables_in_memory"),
-    ("serializable_reads_not_checked", SKEW),
-    ("validated_before_the_lock", SKEW),
+const BUGS: &[(Bug, &str)] = &[
+    (Bug::MergeForgetsDeletes, MERGE),
+    (Bug::MergeDropsSnapshotRows, MERGE),
+    (Bug::IndexEntryNotRepointed, MERGE),
+    (Bug::ForwardingDroppedTooEarly, MERGE),
+    (Bug::ForwardingNotRegistered, MERGE),
+    (Bug::RepointBeforeSwap, MERGE),
+    (Bug::PublishWithoutLock, MERGE),
+    (Bug::ReplacedNotRelinked, MERGE),
+    (Bug::DropHorizonNotRaised, "merge_overtakes_gets"),
+    (Bug::PublishedBeforeApplied, MEMORY),
+    (Bug::VisibleBeforeLoadCommits, "merge_beside_a_load"),
+    (Bug::FirstCommitterLoses, "transactions::transactions_that_count_with_one_row"),
+    (Bug::PartsPublishedBeforeApplied, "transactions::transactions_of_two_tables_in_memory"),
+    (Bug::SerializableReadsNotChecked, SKEW),
+    (Bug::ValidatedBeforeTheLock, SKEW),
 ];
 
 const MERGE: &str = "merge_get_update_delete_reinsert_and_old_snapshots";
@@ -32,7 +34,9 @@ const SCHEDULES: &str = "100000";
 fn planted_bugs_are_found() {
     let only = std::env::var("ESKER_MODEL_BUG").ok();
     let mut missed = Vec::new();
-    for (bug, model) in BUGS.iter().filter(|(bug, _)| only.as_ref().is_none_or(|o| o == bug)) {
+    let chosen = |bug: Bug| only.as_ref().is_none_or(|only| only == bug.name());
+    for (bug, model) in BUGS.iter().filter(|(bug, _)| chosen(*bug)) {
+        let bug = bug.name();
         let start = std::time::Instant::now();
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", model])
@@ -48,7 +52,7 @@ fn planted_bugs_are_found() {
         let seconds = start.elapsed().as_secs_f32();
         eprintln!("{bug:<32} {after:>6} schedules {seconds:>6.1} s  {why}");
         if output.status.success() {
-            missed.push(*bug);
+            missed.push(bug);
         }
     }
     assert!(missed.is_empty(), "no model finds {missed:?}");

@@ -13,6 +13,7 @@ use std::time::Duration;
 use esker_arena::ReadCommits;
 use esker_format::edit::Edit;
 use esker_format::{Field, TableId};
+use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 use esker_table::rewrite::{RewritePlan, SEGMENT_BYTES_MAX, decoded_bytes, variable_fields};
 use esker_table::segment::Segment;
@@ -53,7 +54,7 @@ impl Engine {
     /// # Errors
     /// What the first merge met that failed, when no other table had one that did not.
     pub(crate) fn merge_one(self: &Arc<Self>, patient: bool) -> Result<bool> {
-        let readers = match esker_log::sabotage::planted("merge_drops_snapshot_rows") {
+        let readers = match Bug::MergeDropsSnapshotRows.is_planted() {
             true => ReadCommits::new(Vec::new(), self.visible()),
             false => self.read_commits(),
         };

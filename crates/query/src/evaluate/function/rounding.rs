@@ -5,7 +5,7 @@
 //! away from zero, and the answer is the float nearest to the outcome. It does not depend on how
 //! the arithmetic in between rounds.
 
-use esker_vfs::sabotage::planted;
+use esker_vfs::sabotage::Bug;
 
 /// Powers of ten that are exact floats.
 const POWERS: [f64; 23] = [
@@ -19,7 +19,7 @@ const EXACT: f64 = 4_503_599_627_370_496.0;
 /// The float nearest to `v` rounded to `digits` digits behind the point, or, below zero, to tens,
 /// hundreds, …; halves go away from zero.
 pub(super) fn round(v: f64, digits: i64) -> f64 {
-    if planted("round_in_floats") {
+    if Bug::RoundInFloats.is_planted() {
         let scale = 10f64.powi(i32::try_from(digits.clamp(-400, 400)).unwrap_or(0));
         return if scale > 0.0 { (v * scale).round() / scale } else { v };
     }

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
 
 use esker_format::DataType;
-use esker_vfs::sabotage::planted;
+use esker_vfs::sabotage::Bug;
 
 use crate::access_path::Access;
 use crate::bind::Projection;
@@ -73,7 +73,7 @@ impl<'a> ZoneOrder<'a> {
                 }
             }
         }
-        if !planted("key_order_ignores_overlap") {
+        if !Bug::KeyOrderIgnoresOverlap.is_planted() {
             zones.sort_by(|a, b| a.least.cmp(&b.least));
         }
         Self { order, zones }

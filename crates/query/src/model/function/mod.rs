@@ -1,7 +1,7 @@
 //! The one table of scalar functions: names, operands, types, meanings and an example of each.
 //! Binding, every query language and the reference of functions read it; nothing else lists them.
 
-use esker_vfs::sabotage::planted;
+use esker_vfs::sabotage::Bug;
 
 mod table;
 
@@ -148,5 +148,5 @@ impl Function {
 
 /// True for a step of a function that is a whole path, such as `$.a[0]`.
 pub(crate) fn is_path(step: &str) -> bool {
-    esker_format::json::is_path(step) && !planted("json_path_is_a_name")
+    esker_format::json::is_path(step) && !Bug::JsonPathIsAName.is_planted()
 }

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use esker::{Entries, Moment, ScopedBucket, ScopedBucketReader, Transaction, Ttl};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 use tokio::time::Instant;
 
 use super::protocol::integer;
@@ -264,7 +264,7 @@ impl<'c> Call<'c> {
         let edited = self.change(true, |bucket| {
             let found = bucket.get_with_expiry(key)?;
             let new = edit(found.as_ref().map(|(value, _)| value.as_slice()))?;
-            let found = found.filter(|_| !planted("edit_forgets_end"));
+            let found = found.filter(|_| !Bug::EditForgetsEnd.is_planted());
             let ttl = found.map_or(Ttl::Default, |(_, end)| kept(end));
             bucket.put(key, &new, ttl.into())?;
             Ok(new)

@@ -5,7 +5,7 @@
 //! then says that nothing was done.
 
 use esker::{Database, Error, ErrorKind, Transaction};
-use esker_log::sabotage::planted;
+use esker_log::sabotage::Bug;
 
 use super::call::{ANSWER_BYTES_MAX, Call, Failure, Outcome};
 use super::protocol::Arguments;
@@ -83,7 +83,7 @@ impl<'q> Attempt<'q> {
         let done = database.transact(|transaction| {
             self.forget(state);
             let within = match self.watching {
-                Some(watching) if planted("exec_by_time_of_watch") => watching.first(),
+                Some(watching) if Bug::ExecByTimeOfWatch.is_planted() => watching.first(),
                 _ => transaction,
             };
             is_null = !self.is_as_watched(within, &state.buckets)?;
@@ -115,7 +115,7 @@ impl<'q> Attempt<'q> {
     /// Whether the keys that are watched are as they were. The commit looks again.
     fn is_as_watched(&self, transaction: &Transaction, buckets: &[String]) -> esker::Result<bool> {
         match self.watching {
-            Some(watching) if !planted("watch_not_validated") => {
+            Some(watching) if !Bug::WatchNotValidated.is_planted() => {
                 watching.holds_in(transaction, buckets)
             }
             _ => Ok(true),
