@@ -1,8 +1,8 @@
 //! Bugs that can be planted, so that a campaign can be seen to find each of them.
 //!
-//! [`Bug`] is the closed list. A line of the engine where a bug can be planted is a *hook point*: it
-//! asks [`Bug::is_planted`]. Only the cargo feature `sabotage` compiles an answer other than false, so
-//! a release build has neither hook points nor names.
+//! [`Bug`] is the closed list. A line of the engine where a bug can be planted is a *hook point*:
+//! it asks [`Bug::is_planted`]. Only the cargo feature `sabotage` compiles an answer other than
+//! false, so a release build has neither hook points nor names.
 
 /// Writes [`Bug`] with the name, the campaign and the meaning of each.
 macro_rules! bugs {
