@@ -5,7 +5,6 @@
 //! | [`sorter`], [`packed_keys`] | ordering by keys written as bytes, or packed in integers |
 //! | [`index_order_scan`], [`index_order_merge`] | the first rows of an order out of indexes |
 //! | [`zone_order`], [`row_order`], [`ordered_parts`] | the same by zone maps, row ids, and parts |
-//! | [`keyset`] | going on behind a row |
 //! | [`late_materialization`] | reading the columns of the rows that are shown, and of no others |
 
 pub(crate) mod index_order_merge;

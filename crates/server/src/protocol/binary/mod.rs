@@ -12,7 +12,6 @@
 //! | `bulk` | loads of many rows |
 //! | `replay` | the same without a socket |
 //! | `operations` | what is counted |
-//! | `lines` | requests as JSON, one a line |
 
 mod buffers;
 pub(crate) mod bulk;
