@@ -9,7 +9,7 @@ use crate::program::Program;
 /// When the campaign does not build or finds a failure.
 pub fn run(arguments: &[String]) -> Result<()> {
     let mut cargo = vec!["run", "--release", "--package", "esker-testkit", "--bin", "crash"];
-    if arguments.iter().any(|argument| argument == "--sabotage") {
+    if arguments.iter().any(|argument| argument == "--sabotage" || argument == "--invariants") {
         cargo.extend(["--features", "sabotage"]);
     }
     cargo.push("--");

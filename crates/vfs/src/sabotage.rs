@@ -43,6 +43,8 @@ macro_rules! bugs {
 pub enum Campaign {
     /// `cargo xtask crash --sabotage`.
     Crash,
+    /// `cargo xtask crash --invariants`: an assertion has to catch it, not a wrong answer.
+    Invariants,
     /// `cargo xtask model`.
     Model,
     /// `cargo xtask kill --planted`.
