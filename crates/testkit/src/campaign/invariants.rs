@@ -11,7 +11,22 @@ use super::planted::{self, CAUGHT, OTHERWISE};
 use super::{Report, bucket_workload, crash_busy_workload, crash_workload, directed};
 
 /// What the assertion says that has to catch a bug.
-const ASSERTIONS: &[(Bug, &str)] = &[];
+const ASSERTIONS: &[(Bug, &str)] = &[
+    (Bug::FrameNumberSkipped, "in the place of commit"),
+    (Bug::FrameClaimsItself, "claims commits up to"),
+    (Bug::SealAheadOfItsFrame, "its frame is that of"),
+    (Bug::CheckpointHasTableTwice, "expected tables by rising number"),
+    (Bug::ZoneBoundsSwapped, "zone 0 of field"),
+    (Bug::SpilledRowsUnsorted, "have falling row ids"),
+    (Bug::RunOfAnotherTable, "rows of another segment"),
+    (Bug::RunLastEntryOutOfOrder, "in the order of the run"),
+    (Bug::GramsWithoutEnd, "the list of grams has no end"),
+    (Bug::BitmapLacksLastRow, "the segment has"),
+    (Bug::IndexEntryOfNoSegment, "an entry leads to row"),
+    (Bug::ValueOffPlace, "no place for a value"),
+    (Bug::ClockRunsBack, "it has run from"),
+    (Bug::BackupLacksFile, "the checkpoint of the backup names it"),
+];
 
 /// Short workloads, until the assertion that belongs to the bug that is planted is seen to fail.
 #[must_use]
