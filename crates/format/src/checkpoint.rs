@@ -5,12 +5,28 @@
 //! header (64 B): magic, version, database, number, body length, checksum
 //! body: pieces of at most 64 KiB: bytes, then their checksum (8 B), bound to their position
 //! ```
+//!
+//! # Invariants
+//!
+//! [`Checkpoint::check`] asserts them before a file is written, and when one is opened; `decode`
+//! asserts the last.
+//! 1. Tables come by rising number, below the next, and each has a name of its own.
+//! 2. A segment is named once in all, with a number below the next; and so are index files.
+//! 3. Nothing is newer than the checkpoint's commit: no segment, no group, no seal.
+//! 4. A sequence is named once.
+//! 5. Dead rows rise, and are rows of their segment.
+//!
+//! That a checkpoint holds all commits up to its own is upheld where the tables are pinned
+//! (`maintenance/checkpoint.rs` of `esker`); that it is trusted only once a frame names it, by
+//! recovery.
+
+use std::collections::BTreeSet;
 
 use crate::checksum::{Place, checksum};
 use crate::codec::{Reader, Writer};
 use crate::edit::SegmentEntry;
 use crate::sequence::SEQUENCES_MAX;
-use crate::{ClockRecord, Error, ErrorKind, Result, Schema, Sequence, TableId};
+use crate::{ClockRecord, Error, ErrorKind, Result, Schema, Sequence, TableId, invariant};
 
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
@@ -175,6 +191,40 @@ impl Checkpoint {
         Ok(state)
     }
 
+    /// Refuses what no writer can have meant.
+    ///
+    /// # Errors
+    /// `Corrupt` naming checkpoint, table and segment.
+    pub fn check(&self) -> Result<()> {
+        let number = self.number;
+        let (mut names, mut files, mut last) = (BTreeSet::new(), BTreeSet::new(), None);
+        for state in &self.tables {
+            let id = state.table.0;
+            let place = || format!("checkpoint {number}, table {id}");
+            let (rises, is_below) = (last.is_none_or(|last| last < id), id < self.next_table);
+            invariant!(rises && is_below, place(), "expected tables by rising number, each once");
+            let is_own = names.insert(state.name.as_str());
+            invariant!(is_own, place(), "another table is named {:?}", state.name);
+            let segments = state.segments.iter().map(|segment| segment.entry.id);
+            for file in segments.chain((state.index_file > 0).then_some(state.index_file)) {
+                let is_own = file < self.next_segment && files.insert(file);
+                invariant!(is_own, place(), "file {file} is named twice, or to come");
+            }
+            let held = state.segments.iter().map(|segment| segment.entry.holds_through);
+            let groups = state.groups.iter().map(|group| group.newest_commit);
+            let newest = held.chain(groups).fold(state.sealed_through, u64::max);
+            let commit = self.commit;
+            invariant!(newest <= commit, place(), "it has commit {newest}, past {commit}");
+            last = Some(id);
+        }
+        let mut sequences = BTreeSet::new();
+        for (name, _) in &self.sequences {
+            let is_own = sequences.insert(name.as_str());
+            invariant!(is_own, format_args!("checkpoint {number}"), "two sequences {name:?}");
+        }
+        Ok(())
+    }
+
     /// Reads what the checksums cover, without them: for fuzzing, which could not guess them.
     ///
     /// # Errors
@@ -249,8 +299,14 @@ impl TableState {
             let dead_count = input.count(input.remaining().min(entry.rows as usize))?;
             let mut dead = Vec::with_capacity(dead_count);
             let mut row = 0u64;
-            for _ in 0..dead_count {
-                row = row.saturating_add(input.varint()?);
+            for number in 0..dead_count {
+                let distance = input.varint()?;
+                row = row.saturating_add(distance);
+                invariant!(
+                    number == 0 || distance > 0,
+                    format_args!("table {}, segment {}", table.0, entry.id),
+                    "row {row} is dead twice"
+                );
                 let fits = u32::try_from(row).ok().filter(|row| *row < entry.rows);
                 dead.push(fits.ok_or_else(|| {
                     Error::corrupt(format!("dead row {row} of {} rows", entry.rows))
@@ -305,6 +361,54 @@ mod tests {
             assert!(Checkpoint::decode(&bytes, 5).is_err(), "bit {bit}");
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
+    }
+
+    #[test]
+    fn a_checkpoint_that_cannot_be_right_is_a_broken_invariant() {
+        let schema = Schema::builder().field("id", DataType::I64).primary_key(["id"]).build();
+        let entry = |id| SegmentEntry { id, rows: 10, file_bytes: 4096, holds_through: 7 };
+        let table = |id, segment| TableState {
+            table: TableId(id),
+            name: format!("table{id}"),
+            schema: schema.clone().unwrap(),
+            next_row_id: 11,
+            sealed_through: 7,
+            segments: vec![SegmentState { entry: entry(segment), dead: vec![] }],
+            index_file: 0,
+            groups: vec![],
+        };
+        let with = |tables| Checkpoint {
+            number: 5,
+            commit: 7,
+            next_table: 4,
+            next_segment: 9,
+            tables,
+            ..Checkpoint::default()
+        };
+        assert_eq!(with(vec![table(1, 3), table(2, 4)]).check(), Ok(()));
+        let same_name = TableState { name: "table1".to_owned(), ..table(2, 4) };
+        let ahead = TableState { sealed_through: 8, ..table(1, 3) };
+        let index = TableState { index_file: 3, ..table(1, 3) };
+        for tables in [
+            vec![table(1, 3), table(1, 4)],
+            vec![table(2, 3), table(1, 4)],
+            vec![table(4, 3)],
+            vec![table(1, 3), table(2, 3)],
+            vec![table(1, 9)],
+            vec![table(1, 3), same_name],
+            vec![ahead],
+            vec![index],
+        ] {
+            let message = with(tables).check().unwrap_err().to_string();
+            assert!(message.starts_with("checkpoint 5, table "), "{message}");
+            assert!(message.contains("broken invariant: "), "{message}");
+        }
+        let mut twice = with(vec![table(1, 3)]);
+        twice.sequences = vec![("s".into(), Sequence { start: 1, increment: 1, given: 0 }); 2];
+        assert!(twice.check().is_err());
+        let mut dead = with(vec![table(1, 3)]);
+        dead.tables[0].segments[0].dead = vec![2, 2];
+        assert!(Checkpoint::decode(&dead.encode(), 5).is_err());
     }
 
     /// A checkpoint of version 7 ends with the latest time that a reader or a commit had, or with

@@ -1,7 +1,14 @@
 //! What a database knows of time, as its log and its checkpoints have it (protocol rule 9).
+//!
+//! # Invariants
+//!
+//! The clock of the database (`DatabaseClock` of `esker`) upholds them.
+//! 1. A difference is kept for no negative time: asserted when a record is read.
+//! 2. A hold is not over, and holds something back: asserted when a record is read.
+//! 3. Elapsed time never falls from record to record of the log: asserted by replay.
 
 use crate::codec::{Reader, Writer};
-use crate::{Error, Result};
+use crate::{Error, Result, invariant};
 
 const HAS_BOOT_ID: u8 = 1;
 const HAS_SUSPICION: u8 = 2;
@@ -105,7 +112,18 @@ impl ClockRecord {
         if flags & HAS_HOLD != 0 {
             record.hold = Some(Hold { until_us: time(input)?, back_us: time(input)? });
         }
+        record.check()?;
         Ok(record)
+    }
+
+    fn check(&self) -> Result<()> {
+        let Self { elapsed_us, suspicion, hold, .. } = *self;
+        let place = format_args!("the clock at {elapsed_us} us");
+        let is_kept = suspicion.is_none_or(|suspicion| suspicion.kept_us >= 0);
+        invariant!(is_kept, place, "{suspicion:?} has been kept");
+        let holds = hold.is_none_or(|hold| hold.until_us > elapsed_us && hold.back_us > 0);
+        invariant!(holds, place, "{hold:?} holds nothing back");
+        Ok(())
     }
 }
 
@@ -124,7 +142,7 @@ pub(crate) mod tests {
             boottime_us: 7,
             boot_id: Some(u128::MAX - 1),
             suspicion: Some(Suspicion { offset_us: -3_000_000, kept_us: 4 }),
-            hold: Some(Hold { until_us: 90, back_us: 11 }),
+            hold: Some(Hold { until_us: 1_767_225_600_000_090, back_us: 11 }),
             wall_us: -2,
             ..ClockRecord::of_time(1_767_225_600_000_000)
         }
@@ -147,6 +165,20 @@ pub(crate) mod tests {
             bytes[0] |= 8;
             assert!(Edit::decode(edit.frame_kind(), &bytes).is_err());
         }
+    }
+
+    #[test]
+    fn a_hold_that_is_over_is_a_broken_invariant() {
+        let decode = |record: ClockRecord| {
+            let edit = Edit::Clock(record);
+            Edit::decode(edit.frame_kind(), &edit.encode())
+        };
+        let until_us = full().elapsed_us;
+        let over = ClockRecord { hold: Some(Hold { until_us, back_us: 11 }), ..full() };
+        let message = decode(over).unwrap_err().to_string();
+        assert!(message.contains("broken invariant: "), "{message}");
+        let suspicion = Some(Suspicion { offset_us: 1, kept_us: -1 });
+        assert!(decode(ClockRecord { suspicion, ..full() }).is_err());
     }
 
     #[test]

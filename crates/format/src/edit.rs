@@ -2,9 +2,23 @@
 //!
 //! Both are logical and idempotent: they name tables, row ids and resulting values, never a
 //! segment and row, and never "increment".
+//!
+//! # Invariants
+//!
+//! The writer of an edit upholds them. [`Edit::decode`] asserts the first three; replay asserts the
+//! others, which speak of the commit or of the table.
+//! 1. An edit names no segment twice, and a merge none of its inputs as a result. Numbers are those of
+//!    [`SegmentEntry`], which are never used again.
+//! 2. A segment of a seal holds at least the commits that are sealed.
+//! 3. `Atomic` has no other `Atomic` in it, and its rows are changes. A truncated table is replaced by
+//!    a younger one.
+//! 4. A segment, and a checkpoint, holds only commits before the frame that names it.
+//! 5. The elapsed time of the clock never falls from one record to the next.
+
+use std::collections::BTreeSet;
 
 use crate::codec::{Reader, Writer};
-use crate::{ClockRecord, Error, Result, Schema, Sequence, TableId};
+use crate::{ClockRecord, Error, Result, Schema, Sequence, TableId, invariant};
 
 /// The frame kind of row changes.
 pub const ROWS_FRAME: u16 = 0;
@@ -319,8 +333,75 @@ impl Edit {
             other => return Err(Error::corrupt(format!("unknown edit {other}"))),
         };
         input.finish()?;
+        edit.check()?;
         Ok(edit)
     }
+
+    /// Refuses what no writer can have meant.
+    fn check(&self) -> Result<()> {
+        match self {
+            Self::Load { table, segments, .. } => check_segments(*table, &[], segments),
+            Self::Seal { table, through, segments } => {
+                for SegmentEntry { id, holds_through, .. } in segments {
+                    invariant!(
+                        holds_through >= through,
+                        format_args!("a seal of table {}", table.0),
+                        "segment {id} holds commits through {holds_through}, not {through}"
+                    );
+                }
+                check_segments(*table, &[], segments)
+            }
+            Self::Merge { table, inputs, segments } => check_segments(*table, inputs, segments),
+            Self::TruncateTable { table, replacement } => {
+                invariant!(
+                    replacement > table,
+                    format_args!("a truncation of table {}", table.0),
+                    "table {} takes its place",
+                    replacement.0
+                );
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what an edit of this commit cannot say.
+    ///
+    /// # Errors
+    /// `Corrupt` naming table and segment.
+    pub fn check_commit(&self, commit: u64) -> Result<()> {
+        match self {
+            Self::Seal { table, segments, .. } | Self::Merge { table, segments, .. } => {
+                for SegmentEntry { id, holds_through, .. } in segments {
+                    invariant!(
+                        *holds_through < commit,
+                        format_args!("table {}, segment {id}", table.0),
+                        "it holds commits through {holds_through}, its frame is that of {commit}"
+                    );
+                }
+                Ok(())
+            }
+            Self::Checkpoint { number, commit: held } => {
+                invariant!(
+                    *held < commit,
+                    format_args!("checkpoint {number}"),
+                    "it holds commits through {held}, its frame is that of {commit}"
+                );
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses segments that are named twice.
+fn check_segments(table: TableId, inputs: &[u64], segments: &[SegmentEntry]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for id in inputs.iter().copied().chain(segments.iter().map(|segment| segment.id)) {
+        let place = format_args!("table {}", table.0);
+        invariant!(id > 0 && seen.insert(id), place, "an edit names segment {id} twice, or none");
+    }
+    Ok(())
 }
 
 fn decode_atomic(input: &mut Reader<'_>) -> Result<Edit> {
@@ -377,4 +458,47 @@ pub fn decode_segments(input: &mut Reader<'_>) -> Result<Vec<SegmentEntry>> {
         segments.push(SegmentEntry::decode(input)?);
     }
     Ok(segments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(id: u64, holds_through: u64) -> SegmentEntry {
+        SegmentEntry { id, rows: 3, file_bytes: 4_096, holds_through }
+    }
+
+    fn decoded(edit: &Edit) -> Result<Edit> {
+        Edit::decode(edit.frame_kind(), &edit.encode())
+    }
+
+    #[test]
+    fn an_edit_that_names_a_segment_twice_is_a_broken_invariant() {
+        let table = TableId(2);
+        let merge = |inputs: &[u64], id| {
+            let segments = vec![segment(id, 7)];
+            Edit::Merge { table, inputs: inputs.to_vec(), segments }
+        };
+        assert_eq!(decoded(&merge(&[4, 5], 6)), Ok(merge(&[4, 5], 6)));
+        for bad in [merge(&[4, 4], 6), merge(&[4, 5], 5), merge(&[4], 0)] {
+            let message = decoded(&bad).unwrap_err().to_string();
+            assert!(message.starts_with("table 2: broken invariant: "), "{message}");
+        }
+        let back = Edit::TruncateTable { table, replacement: TableId(1) };
+        assert!(decoded(&back).is_err());
+    }
+
+    #[test]
+    fn a_segment_holds_what_is_sealed_and_nothing_behind_its_frame() {
+        let seal = |holds_through| {
+            let segments = vec![segment(4, holds_through)];
+            Edit::Seal { table: TableId(2), through: 7, segments }
+        };
+        assert!(decoded(&seal(6)).is_err());
+        assert!(decoded(&seal(7)).is_ok());
+        assert!(seal(8).check_commit(9).is_ok());
+        let message = seal(9).check_commit(9).unwrap_err().to_string();
+        assert!(message.starts_with("table 2, segment 4: broken invariant: "), "{message}");
+        assert!(Edit::Checkpoint { number: 1, commit: 9 }.check_commit(9).is_err());
+    }
 }

@@ -111,3 +111,36 @@ error_type! {
     Error { kind: ErrorKind }, pub new, pub at
     make { pub corrupt = Corrupt, pub invalid = InvalidInput }
 }
+
+impl Error {
+    /// The error of a broken invariant, which is made here only: the bytes are what was written, and
+    /// what was written cannot be right. `place` names path, offset, table, row: what is known.
+    #[must_use]
+    pub fn broken(place: impl std::fmt::Display, rule: impl std::fmt::Display) -> Self {
+        Self::corrupt(format!("{place}: {BROKEN}{rule}"))
+    }
+}
+
+/// How the rule of a broken invariant begins in the message of its error.
+pub const BROKEN: &str = "broken invariant: ";
+
+/// Ends a function with the error of a broken invariant, of the crate's own type, unless a condition
+/// holds.
+///
+/// ```
+/// fn open(rows: u32) -> esker_format::Result<()> {
+///     esker_format::invariant!(rows > 0, "segment 7", "expected rows, found {rows}");
+///     Ok(())
+/// }
+///
+/// let message = open(0).unwrap_err().to_string();
+/// assert_eq!(message, "segment 7: broken invariant: expected rows, found 0");
+/// ```
+#[macro_export]
+macro_rules! invariant {
+    ($holds:expr, $place:expr, $($rule:tt)+) => {
+        if !$holds {
+            Err::<(), $crate::Error>($crate::Error::broken($place, format_args!($($rule)+)))?;
+        }
+    };
+}

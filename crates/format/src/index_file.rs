@@ -8,10 +8,21 @@
 //!
 //! An entry is the upper half of the key's hash (32 bits), then a segment's position in the list
 //! above (10 bits) and a row (22 bits): 8.001 bytes a key.
+//!
+//! # Invariants
+//!
+//! `write_index_file` of `esker` upholds them; nothing refers to a file before it is synced.
+//! 1. A file has the length that its header says: asserted when it is opened (`IndexFile`).
+//! 2. It is of the database and the table that name it: asserted by recovery.
+//! 3. A segment is listed once: [`IndexHeader::decode`].
+//! 4. An entry is of a segment of the list, and of a row of it: asserted of each when the index is
+//!    filled. Entries rise by their tags: asserted by the import.
+
+use std::collections::BTreeSet;
 
 use crate::checksum::{Place, checksum};
 use crate::codec::{Reader, Writer};
-use crate::{Error, ErrorKind, Result, TableId};
+use crate::{Error, ErrorKind, Result, TableId, invariant};
 
 /// The first bytes of every index file.
 pub const MAGIC: [u8; 8] = *b"ESKERIDX";
@@ -139,6 +150,11 @@ impl IndexHeader {
         if input.u64()? != checksum(header.place(start as u64), list) {
             return Err(Error::corrupt(format!("offset {start}: checksum does not fit")));
         }
+        let mut seen = BTreeSet::new();
+        for id in &header.segments {
+            let place = format_args!("index file {number}");
+            invariant!(seen.insert(*id), place, "segment {id} is listed twice");
+        }
         Ok((header, input.position()))
     }
 
@@ -169,6 +185,15 @@ impl IndexHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_segment_that_is_listed_twice_is_a_broken_invariant() {
+        let segments = vec![5, 9, 5];
+        let header =
+            IndexHeader { database: 7, number: 3, table: TableId(2), segments, entries: 0 };
+        let message = IndexHeader::decode(&header.encode(), 3).unwrap_err().to_string();
+        assert_eq!(message, "index file 3: broken invariant: segment 5 is listed twice");
+    }
 
     #[test]
     fn header_and_pieces_survive_a_round_trip_and_refuse_damage() {

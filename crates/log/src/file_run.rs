@@ -9,8 +9,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use esker_format::frame::{
-    FILE_HEADER_BYTES, FileHeader, Frame, decode_frame, decode_unchecked, kind, may_be_frame,
+    EpochStart, FILE_HEADER_BYTES, FileHeader, Frame, decode_frame, decode_unchecked, kind,
+    may_be_frame,
 };
+use esker_format::invariant;
 
 use crate::log_file;
 use crate::sabotage::Bug;
@@ -172,7 +174,10 @@ impl FileBytes {
 
     /// Verifies the file: finds the run, and what the bytes behind it claim. Commits from `void` on
     /// do not count.
-    pub fn run(&mut self, database: u128, void: u64) -> FileRun {
+    ///
+    /// # Errors
+    /// `Corrupt` when a frame of the run says what its writer cannot have meant.
+    pub fn run(&mut self, database: u128, void: u64) -> Result<FileRun> {
         let mut run = FileRun {
             number: self.number,
             len: self.bytes.len() as u64,
@@ -189,11 +194,11 @@ impl FileBytes {
         };
         let mut offset = 0;
         if let Some(header) = self.header {
-            offset = self.follow(database, void, &header, &mut run);
+            offset = self.follow(database, void, &header, &mut run)?;
         }
         run.tail_end = offset as u64;
         self.search(database, offset, &mut run);
-        run
+        Ok(run)
     }
 
     /// Looks for valid frames from `offset` on, at every 8 bytes.
@@ -222,7 +227,7 @@ impl FileBytes {
         void: u64,
         header: &FileHeader,
         run: &mut FileRun,
-    ) -> usize {
+    ) -> Result<usize> {
         let start = Position {
             commit: header.first_commit,
             offset: FILE_HEADER_BYTES as u64,
@@ -240,6 +245,7 @@ impl FileBytes {
         let mut next = start;
         let mut offset = FILE_HEADER_BYTES;
         while let Some(frame) = self.follower(database, header, &next, offset) {
+            self.expect_sound(header, &next, &frame)?;
             offset += frame.bytes;
             let (commit, checksum) = (next.commit, frame.checksum);
             let durable_through = frame.header.durable_through;
@@ -265,7 +271,30 @@ impl FileBytes {
         }
         run.run_end = offset as u64;
         (self.marks, self.edits) = (marks, edits);
-        offset
+        Ok(offset)
+    }
+
+    /// What a frame says of other frames. Copies in the first file of an epoch may say that commits
+    /// behind them were durable, which was so in the files that they come from.
+    fn expect_sound(&self, header: &FileHeader, at: &Position, frame: &Frame<'_>) -> Result<()> {
+        let (commit, claim) = (at.commit, frame.header.durable_through);
+        let place = || format!("{}: offset {}", self.path.display(), at.offset);
+        invariant!(
+            claim < commit.max(header.epoch_start),
+            place(),
+            "the frame of commit {commit} claims commits up to {claim} durable"
+        );
+        if commit == header.epoch_start {
+            let start = EpochStart::decode(frame.payload);
+            let follows = start.is_ok_and(|s| s.ended_at_commit.checked_add(1) == Some(commit));
+            invariant!(
+                frame.header.kind == kind::EPOCH_START && follows,
+                place(),
+                "the frame of commit {commit} does not start epoch {} there",
+                header.epoch
+            );
+        }
+        Ok(())
     }
 
     fn follower(

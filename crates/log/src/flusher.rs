@@ -41,7 +41,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use esker_format::frame::{FILE_HEADER_BYTES, FileHeader, seal_frame};
+use esker_format::frame::{FILE_HEADER_BYTES, FileHeader, decode_unchecked, seal_frame};
+use esker_format::invariant;
 use esker_vfs::File;
 
 use crate::log::{Log, LogFile, State, Ticket, reserve_space};
@@ -205,15 +206,26 @@ impl Log {
 
     /// Completes the frames of the batch, now that their places are known.
     fn seal(&self, flusher: &mut Flusher) -> Result<()> {
+        let mut next = self.durable() + 1;
         let durable_through = if Bug::DurableThroughTooHigh.is_planted() {
             flusher.last_commit
+        } else if Bug::FrameClaimsItself.is_planted() {
+            next
         } else {
-            self.durable()
+            next - 1
         };
         let mut rest = flusher.batch.as_mut_slice();
         let mut offset = flusher.offset;
         while !rest.is_empty() {
             let place = log_file::place(self.database, flusher.number, offset);
+            let commit = decode_unchecked(rest)?.header.commit;
+            let path = || log_file::path(&self.dir, flusher.number);
+            invariant!(
+                commit == next,
+                format_args!("{}: offset {offset}", path().display()),
+                "the frame of commit {commit} in the place of commit {next}"
+            );
+            next += 1;
             let (checksum, bytes) = seal_frame(rest, place, flusher.checksum, durable_through)?;
             flusher.checksum = checksum;
             offset += bytes as u64;

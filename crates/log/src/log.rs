@@ -16,6 +16,7 @@ use esker_vfs::{DurationCounts, Durations, Environment, Event, File};
 
 use crate::flusher::Flusher;
 use crate::reserve::{Purpose, ReserveFile, write_zeros};
+use crate::sabotage::Bug;
 use crate::{Error, ErrorKind, Result};
 
 /// What is called when commits up to a number have become durable, before anybody who waits for
@@ -223,7 +224,9 @@ impl Log {
             let needed = if purpose.may_use_reserve() { end } else { wanted };
             if state.reserved >= if full.is_some() { needed } else { wanted } {
                 let commit = state.next_commit;
-                let header = FrameHeader { epoch: self.epoch, commit, kind, ..Default::default() };
+                let skipped = u64::from(commit > 9 && Bug::FrameNumberSkipped.is_planted());
+                let (epoch, number) = (self.epoch, commit + skipped);
+                let header = FrameHeader { epoch, commit: number, kind, ..Default::default() };
                 append_frame(&mut state.queue, &header, payload)?;
                 state.next_commit += 1;
                 state.end = end;

@@ -49,7 +49,8 @@ impl LogFiles {
     /// number, or above. Modifies nothing.
     ///
     /// # Errors
-    /// `Corrupt` names file and offset when epochs run backwards or a file has another's name;
+    /// `Corrupt` names file and offset when epochs run backwards, a file has another's name, or a
+    /// frame says what cannot be;
     /// `NotOurs` and `UnknownVersion` when a log file is of another database or of a newer
     /// version; `Io` when a file cannot be read.
     pub fn read(
@@ -66,7 +67,7 @@ impl LogFiles {
             let mut bytes = FileBytes::new(&path, number, database, bytes)?;
             // default: a file with a torn header has no frames that could be void.
             let epoch = bytes.header.map_or(0, |h| h.epoch);
-            let run = bytes.run(database, bound.before(epoch));
+            let run = bytes.run(database, bound.before(epoch))?;
             if let Some(header) = run.header.filter(|_| run.counts) {
                 bound.add(header.epoch, header.first_commit).map_err(|newer| {
                     let message = format!(

@@ -43,6 +43,8 @@ macro_rules! bugs {
 pub enum Campaign {
     /// `cargo xtask crash --sabotage`.
     Crash,
+    /// `cargo xtask crash --invariants`: an assertion has to catch it, not a wrong answer.
+    Invariants,
     /// `cargo xtask model`.
     Model,
     /// `cargo xtask kill --planted`.
@@ -284,6 +286,26 @@ bugs! {
             "a row that operators make is not tested by the checks",
         ValueReferenceNotRepointed "value_reference_not_repointed"
             "a value is moved, and its row still names the old place",
+    }
+    Invariants {
+        FrameNumberSkipped "frame_number_skipped" "a frame has the number after its own",
+        FrameClaimsItself "frame_claims_itself" "a frame claims that it is durable itself",
+        SealAheadOfItsFrame "seal_ahead_of_its_frame"
+            "a segment of a seal claims commits behind the frame that names it",
+        CheckpointHasTableTwice "checkpoint_has_table_twice" "a checkpoint has a table twice",
+        ZoneBoundsSwapped "zone_bounds_swapped" "a zone map has the greatest value as the least",
+        SpilledRowsUnsorted "spilled_rows_unsorted"
+            "rows that a transaction writes to files are not in the order of their row ids",
+        RunOfAnotherTable "run_of_another_table" "a run of an index names another table",
+        RunLastEntryOutOfOrder "run_last_entry_out_of_order"
+            "the first entry of a sorted run is its last",
+        GramsWithoutEnd "grams_without_end" "the list of a trigram index is cut off",
+        BitmapLacksLastRow "bitmap_lacks_last_row" "a bitmap index has no value of the last row",
+        IndexEntryOfNoSegment "index_entry_of_no_segment"
+            "an index file has an entry of a segment that it does not list",
+        ValueOffPlace "value_off_place" "a value lies across the bounds of its sectors",
+        ClockRunsBack "clock_runs_back" "the elapsed time of the clock falls in the log",
+        BackupLacksFile "backup_lacks_file" "a backup is done without one of its files",
     }
     Model {
         ForwardingNotRegistered "forwarding_not_registered"

@@ -177,8 +177,9 @@ impl DatabaseClock {
     /// What is stored of it.
     pub fn record(&self) -> ClockRecord {
         let Reading { wall_us, boottime_us, boot_id } = self.last;
+        let runs_back = Bug::ClockRunsBack.is_planted();
         ClockRecord {
-            elapsed_us: self.elapsed_us,
+            elapsed_us: if runs_back { -self.elapsed_us } else { self.elapsed_us },
             date_us: self.date_us,
             wall_us,
             boottime_us,

@@ -5,6 +5,9 @@
 //! seal groups above 1 MiB ─► rotate the log ─► fix commit c, pin every view ─► make c durable
 //!   ─► write file ─► sync file, directory ─► frame that names it ─► drop log files through c
 //! ```
+//!
+//! The invariants of the file are in the head of `esker_format::checkpoint`; they are asserted before
+//! it is written, and when it is opened.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,7 +132,10 @@ impl Engine {
         }
         let late = Bug::CheckpointAheadOfLog.is_planted();
         let commit = if late { self.watermarks.published() } else { commit };
-        let tables = pinned.iter().map(|p| p.state(commit)).collect::<Result<_>>()?;
+        let mut tables = pinned.iter().map(|p| p.state(commit)).collect::<Result<Vec<_>>>()?;
+        if Bug::CheckpointHasTableTwice.is_planted() {
+            tables.extend(tables.first().cloned());
+        }
         drop(guard);
         let checkpoint = Checkpoint {
             database: self.database,
@@ -175,6 +181,7 @@ impl Engine {
     /// The same in any directory.
     pub(crate) fn write_checkpoint_to(&self, dir: &Path, checkpoint: &Checkpoint) -> Result<()> {
         let path = checkpoint_path(dir, checkpoint.number);
+        checkpoint.check().map_err(|e| Error::from(e).at(path.display()))?;
         let bytes = checkpoint.encode();
         let file = self.environment.files.open(&path, OpenMode::CreateNew)?;
         for (i, piece) in bytes.chunks(1 << 20).enumerate() {

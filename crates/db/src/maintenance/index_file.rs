@@ -4,14 +4,16 @@
 //! The file is written before the checkpoint fixes its commit, and the checkpoint is named only
 //! once that commit is durable. So whatever an exported partition had seen (a key that has moved
 //! to an open group, say) is part of the checkpoint or of the log that follows it. Entries that
-//! name anything but a committed segment are left out.
+//! name anything but a committed segment are left out. The invariants of the file are in the head
+//! of [`esker_format::index_file`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use esker_format::index_file::{IndexEntry, IndexHeader, PIECE_ENTRIES, SEGMENTS_MAX};
-use esker_format::{PrimaryKey, Schema, TableId};
+use esker_format::{PrimaryKey, Schema, TableId, invariant};
+use esker_log::sabotage::Bug;
 use esker_table::segment::Segment;
 use esker_table::view::{Resolved, RowGroup};
 use esker_table::{Location, Table as TableCore};
@@ -112,6 +114,9 @@ impl Engine {
             let Some(segment) = positions.get(&row_group).copied() else { continue };
             let beyond = |_| Error::corrupt(format!("segment {row_group}: no row {row}"));
             let row = u32::try_from(row).map_err(beyond)?;
+            // default: as many as there can be, none of which is in the list
+            let count = u16::try_from(positions.len()).unwrap_or(u16::MAX);
+            let segment = segment + if Bug::IndexEntryOfNoSegment.is_planted() { count } else { 0 };
             piece.push(IndexEntry { tag, segment, row });
             header.entries += 1;
             if piece.len() == PIECE_ENTRIES {
@@ -190,7 +195,13 @@ impl IndexFile {
             let message = format!("offset {len}: the file ends early");
             return Err(at(esker_format::Error::corrupt(message)));
         }
+        invariant!(end == len, path.display(), "it has {len} bytes, its header says {end}");
         Ok(Self { path, file, header, first })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What it says of itself.

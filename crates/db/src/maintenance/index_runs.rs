@@ -138,7 +138,7 @@ impl Engine {
         self.environment.tasks.pause();
         let _catalogue = self.lock();
         if table.schema().indexes().iter().any(|there| there.id == index.id) {
-            segment.add_run(Arc::new(run));
+            segment.add_run(Arc::new(run))?;
         } else {
             run.entries().mark_for_deletion();
         }
@@ -160,7 +160,7 @@ impl Engine {
         });
         for (run, mut sink) in runs.into_iter().collect::<Result<Vec<_>>>()? {
             sink.keep();
-            segment.add_run(Arc::new(run));
+            segment.add_run(Arc::new(run))?;
         }
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Engine {
                 let source = stale.as_ref().unwrap_or(segment);
                 let place = (segment.id(), &**source as &dyn RunSource);
                 let run = self.write_run(table.id(), &schema, index, place, sink)?;
-                segment.add_run(Arc::new(run));
+                segment.add_run(Arc::new(run))?;
             }
         }
         Ok(())

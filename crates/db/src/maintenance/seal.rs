@@ -42,6 +42,8 @@ impl Engine {
         // reach of replay: the segment has to hold all there are.
         let late = !Bug::SealForgetsLateDeletes.is_planted();
         let holds_through = if late { self.watermarks.published() } else { through };
+        let ahead = if Bug::SealAheadOfItsFrame.is_planted() { 1_000 } else { 0 };
+        let holds_through = holds_through + ahead;
         let plan = RewritePlan {
             table: Arc::clone(&table),
             inputs: groups,

@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError};
 
 use esker_arena::{Import, PartitionedHash, tag_of};
 use esker_format::index_file::IndexEntry;
-use esker_format::{ColumnSlice, Field};
+use esker_format::{ColumnSlice, Field, invariant};
 use esker_table::segment::Segment;
 use esker_table::table::UniqueKeys;
 use esker_table::view::RowGroup;
@@ -38,7 +38,7 @@ pub(super) fn fill(engine: &Engine, table: &Arc<TableCore>, index_file: u64) -> 
         0 => None,
         number => Some(Covered::open(engine, table, number)?),
     };
-    let covers = |id: u64| covered.as_ref().is_some_and(|c| c.ids.contains(&Some(id)));
+    let covers = |id: u64| covered.as_ref().is_some_and(|c| c.ids().any(|own| own == id));
     let loose: Vec<&Arc<Segment>> = view.segments().filter(|s| !covers(s.id())).collect();
     let tasks = engine.environment.tasks.as_ref();
     let sorted = for_each(tasks, loose.len(), &|i| match loose.get(i) {
@@ -47,7 +47,7 @@ pub(super) fn fill(engine: &Engine, table: &Arc<TableCore>, index_file: u64) -> 
     })?;
     import_all(tasks, table.index(), covered.as_ref(), &sorted)?;
     // default: without an index file nothing is covered
-    Ok(covered.map_or_else(Vec::new, |c| c.ids.into_iter().flatten().collect()))
+    Ok(covered.map_or_else(Vec::new, |c| c.ids().collect()))
 }
 
 /// Fills the unique indexes from the living rows.
@@ -214,21 +214,38 @@ impl SortedKeys {
 /// An index file, and which of the segments that it names are still there.
 struct Covered {
     file: IndexFile,
-    ids: Vec<Option<u64>>,
+    /// By their positions in the file: number and rows.
+    segments: Vec<Option<(u64, usize)>>,
 }
 
 impl Covered {
     fn open(engine: &Engine, table: &Arc<TableCore>, number: u64) -> Result<Self> {
         let file = IndexFile::open(&engine.environment, &engine.dir, number)?;
         let header = file.header();
-        if header.database != engine.database || header.table != table.id() {
-            let message = format!("index file {number} belongs to another table");
-            return Err(Error::corrupt(message));
-        }
+        let is_own = header.database == engine.database && header.table == table.id();
+        invariant!(is_own, file.path().display(), "it belongs to table {}", header.table.0);
         let view = table.view();
-        let known = |id: &u64| view.segments().any(|s| s.id() == *id).then_some(*id);
-        let ids = header.segments.iter().map(known).collect();
-        Ok(Self { file, ids })
+        let known = |id: &u64| {
+            let segment = view.segments().find(|segment| segment.id() == *id);
+            segment.map(|segment| (*id, segment.row_count()))
+        };
+        let segments = header.segments.iter().map(known).collect();
+        Ok(Self { file, segments })
+    }
+
+    /// The segments that are still there.
+    fn ids(&self) -> impl Iterator<Item = u64> {
+        self.segments.iter().flatten().map(|(id, _)| *id)
+    }
+
+    /// Where an entry leads; nowhere when the segment is gone.
+    fn location(&self, entry: &IndexEntry) -> Result<Option<Location>> {
+        let (position, row) = (usize::from(entry.segment), entry.row as usize);
+        let segment = self.segments.get(position);
+        let is_row = segment.is_some_and(|known| known.is_none_or(|(_, rows)| row < rows));
+        let path = self.file.path().display();
+        invariant!(is_row, path, "an entry leads to row {row} of segment number {position}");
+        Ok(segment.copied().flatten().map(|(id, _)| Location::new(id, row)))
     }
 }
 
@@ -302,9 +319,8 @@ impl<'a> FileEntries<'a> {
             let before = self.taken;
             for entry in own {
                 self.taken += 1;
-                let id = self.covered.ids.get(usize::from(entry.segment)).copied().flatten();
-                if let Some(id) = id {
-                    out.push((entry.tag, Location::new(id, entry.row as usize).word()));
+                if let Some(location) = self.covered.location(entry)? {
+                    out.push((entry.tag, location.word()));
                 }
             }
             if self.taken < self.entries.len() || self.taken == before {

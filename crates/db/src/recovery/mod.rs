@@ -240,7 +240,11 @@ fn whole_checkpoints(
     for number in numbers.into_iter().rev() {
         let path = checkpoint_path(dir, number);
         match read_checkpoint(environment, &path, number)? {
-            Ok(checkpoint) => whole.push(checkpoint),
+            Ok(checkpoint) => {
+                // It is whole, so what it says is what was written: no older one is better.
+                checkpoint.check().map_err(|e| Error::from(e).at(path.display()))?;
+                whole.push(checkpoint);
+            }
             Err(e) if e.kind() == esker_format::ErrorKind::UnknownVersion => {
                 return Err(Error::from(e).at(path.display()));
             }

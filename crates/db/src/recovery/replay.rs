@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 use esker_format::checkpoint::{Checkpoint, GroupState, SegmentState, TableState};
 use esker_format::edit::{Edit, ROWS_FRAME, SegmentEntry};
-use esker_format::{ClockRecord, Schema, TableId};
+use esker_format::frame::kind;
+use esker_format::{ClockRecord, Schema, TableId, invariant};
 use esker_log::sabotage::Bug;
 use esker_log::{RecoveredFrame, Scan};
 use esker_table::segment::Segment;
@@ -53,6 +54,8 @@ pub(super) struct Lookahead {
     next_row_group: u64,
     /// What is known of time.
     pub clock: Option<ClockRecord>,
+    /// The elapsed time of the last record of the log.
+    elapsed_us: Option<i64>,
 }
 
 impl Lookahead {
@@ -68,17 +71,20 @@ impl Lookahead {
             checkpoint: checkpoint.number,
             next_row_group: checkpoint.next_segment.max(1),
             clock: checkpoint.clock,
+            elapsed_us: None,
         };
         for frame in scan.edits() {
             let frame = frame?;
             if let (Some(edit), _) = contents(&frame)? {
-                this.note(&edit, frame.commit)?;
+                let at = |e: Error| e.at(format_args!("log frame {}", frame.commit));
+                this.note(&edit, frame.commit).map_err(at)?;
             }
         }
         Ok(this)
     }
 
     fn note(&mut self, edit: &Edit, commit: u64) -> Result<()> {
+        edit.check_commit(commit)?;
         match edit {
             Edit::DropTable { table } | Edit::TruncateTable { table, .. } => {
                 let gone = TableAhead { sealed_through: u64::MAX, ..TableAhead::default() };
@@ -99,11 +105,15 @@ impl Lookahead {
                 self.add_segments(*table, segments.iter().copied());
             }
             Edit::Checkpoint { number, .. } if *number > self.checkpoint => {
-                return Err(Error::corrupt(format!(
-                    "log frame {commit} names checkpoint {number}, which is damaged or missing"
-                )));
+                let message = format!("it names checkpoint {number}, which is damaged or missing");
+                return Err(Error::corrupt(message));
             }
-            Edit::Clock(record) => self.clock = Some(*record),
+            Edit::Clock(record) => {
+                let (now, before) = (record.elapsed_us, self.elapsed_us.replace(record.elapsed_us));
+                let falls = before.is_some_and(|before| now < before);
+                invariant!(!falls, "the clock", "it has run from {before:?} us back to {now}");
+                self.clock = Some(*record);
+            }
             Edit::AlterTable { table, schema, .. }
                 if Bug::RowsReplayedByNewestSchema.is_planted() =>
             {
@@ -139,6 +149,9 @@ fn contents<'f>(frame: &RecoveredFrame<'f>) -> Result<(Option<Edit>, Cow<'f, [u8
         return Ok((None, Cow::Borrowed(frame.payload)));
     }
     if !Edit::is_edit(frame.kind) {
+        let is_known = matches!(frame.kind, kind::EPOCH_START | kind::CLOSE);
+        let place = format_args!("log frame {}", frame.commit);
+        invariant!(is_known, place, "it is of kind {}, which is none", frame.kind);
         return Ok((None, none));
     }
     let edit = Edit::decode(frame.kind, frame.payload)
@@ -213,6 +226,7 @@ impl<'e> Replay<'e> {
         let catalogue = engine.lock();
         for entry in catalogue.tables.values() {
             let table = entry.writer.table();
+            expect_known_row_ids(entry)?;
             index::fill_uniques(engine, table)?;
             let mut view = (*table.view()).clone();
             view.segments().for_each(|segment| segment.forget_row_order());
@@ -270,6 +284,9 @@ fn link_ahead(engine: &Engine, ahead: &Lookahead, entry: &mut TableEntry) -> Res
     let mut view = (*core.view()).clone();
     for SegmentState { entry, dead } in &ahead.segments {
         let segment = Segment::open(&engine.segment_files, entry, &engine.arena)?;
+        let (of, own) = (segment.table().0, core.id().0);
+        let place = format_args!("table {own}, segment {}", entry.id);
+        invariant!(of == own, place, "it has rows of table {of}");
         segment.mark_initially_dead()?;
         for row in dead {
             let row = *row as usize;
@@ -282,6 +299,18 @@ fn link_ahead(engine: &Engine, ahead: &Lookahead, entry: &mut TableEntry) -> Res
     }
     core.set_view(view);
     entry.index_covers = index::fill(engine, &core, entry.index_file)?;
+    Ok(())
+}
+
+/// Asserts that no row of a segment has an id that is still to be given out.
+fn expect_known_row_ids(entry: &TableEntry) -> Result<()> {
+    let (table, next) = (entry.writer.table(), entry.writer.next_row_id());
+    let view = table.view();
+    for segment in view.segments().filter(|segment| segment.row_count() > 0) {
+        let (_, last) = segment.row_id_bounds();
+        let place = format_args!("table {:?}, segment {}", table.name(), segment.id());
+        invariant!(last < next, place, "it has row {last}, though {next} is the next");
+    }
     Ok(())
 }
 

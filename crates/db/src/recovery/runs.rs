@@ -23,7 +23,7 @@ pub(super) fn attach(engine: &Engine) -> Result<()> {
                     && let Some(run) =
                         IndexRun::open(segment, &engine.segment_files, index, &engine.arena)?
                 {
-                    segment.add_run(Arc::new(run));
+                    segment.add_run(Arc::new(run))?;
                 }
             }
         }

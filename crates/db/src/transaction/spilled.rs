@@ -9,17 +9,24 @@
 //! Eight bytes of a row that is new stay in memory, and some fifty of a version that is replaced or
 //! removed, whatever the row takes.
 //!
-//! Invariants:
-//! 1. Of a key that is in memory, too, what is in memory decides; its row here counts as dead.
-//! 2. A row that replaces a version of the snapshot has its row id, and `hidden` has the version.
-//! 3. A key whose version is hidden as gone has no living row here.
+//! # Invariants
+//!
+//! 1. Of a key that is in memory, too, what is in memory decides; its row here counts as dead: `take`.
+//! 2. A row that replaces a version of the snapshot has its row id, and `hidden` has the version:
+//!    `add`. `restore` asserts that it is there.
+//! 3. A key whose version is hidden as gone has no living row here: `take` and `restore`.
+//! 4. The rows of a segment have rising row ids, unless they lie by key: `add` sorts them, and
+//!    `SegmentWriter` asserts it.
+//! 5. Segments number their rows one after the other, and each row has a place: `add`; asserted before
+//!    a commit names the segments, `to_commit`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_arena::{Category, Reservation};
 use esker_format::key::primary_key;
-use esker_format::{Batch, Schema, Value, ValueRef};
+use esker_format::{Batch, Schema, Value, ValueRef, invariant};
+use esker_log::sabotage::Bug;
 use esker_table::segment::Segment;
 use esker_table::{KeyHasher, Table as TableCore};
 
@@ -260,6 +267,9 @@ impl Spilled {
         // They come in the order of their keys.
         if !current.schema.is_ordered_by_key() {
             rows.sort_by_key(|(row_id, ..)| *row_id);
+            if Bug::SpilledRowsUnsorted.is_planted() {
+                rows.reverse();
+            }
         }
         let count: usize = self.segments.iter().map(|own| own.segment.row_count()).sum();
         if u32::try_from(count + rows.len()).is_err() {
@@ -299,6 +309,15 @@ impl Spilled {
         (read_at, changed): (u64, &BTreeSet<u64>),
     ) -> Result<PrivateRows> {
         self.expect_whole()?;
+        let mut first = 0;
+        for own in &self.segments {
+            let (id, begins) = (own.segment.id(), own.first);
+            let place = format_args!("segment {id} of a transaction");
+            invariant!(begins == first, place, "its rows begin at {begins}, not at {first}");
+            first += own.segment.row_count();
+        }
+        let places = self.places.len();
+        invariant!(places == first, "a transaction", "{first} rows of files have {places} places");
         let mut rows = PrivateRows::at(read_at);
         for own in &self.segments {
             match (own.living(), own.dead.is_empty()) {

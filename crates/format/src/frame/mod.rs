@@ -13,6 +13,19 @@
 //! covers is one run of bytes: the rest of the header, the payload and the padding, all bound to
 //! the database, the file and the offset. A frame repeats the checksum of the one before it, so
 //! the frames of a file form a chain.
+//!
+//! # Invariants
+//!
+//! 1. The checksum of a frame is over all its bytes, at their place: `seal_frame` writes it,
+//!    `decode_frame` compares it. So is that of the file header: `FileHeader`.
+//! 2. A payload has at most 16 MiB, and reserved bytes and padding are zero: `append_frame` sees to
+//!    it, `decode_unchecked` refuses others.
+//! 3. A frame claims no commit durable from its own on, or, where recovery has copied it, from the
+//!    start of the epoch on: the log's flusher and `EpochWriter` see to it; asserted where a log
+//!    file is read, for each frame (`FileRun`).
+//! 4. A frame is of a kind that is known: asserted where it is replayed.
+//!
+//! What holds from frame to frame is in the head of `esker_log`'s `scan`.
 
 mod file_header;
 mod header;

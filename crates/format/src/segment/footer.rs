@@ -1,13 +1,15 @@
 //! The header, footer and trailer of a segment file.
 
-use super::ZoneEntry;
+use std::collections::BTreeSet;
+
+use super::{ZONE_ROWS, ZoneEntry};
 use crate::checksum::{Place, checksum};
 use crate::codec::{Reader, Writer};
 use crate::part_lines::{LINE_BYTES, LINE_ROWS};
 use crate::row::{decode_value, encode_value};
 use crate::schema::{FIELDS_MAX, RowOrder};
-use crate::value_file::REFERENCE_BYTES;
-use crate::{DataType, Error, ErrorKind, FieldId, Result, TableId, Value};
+use crate::value_file::{ALIGN_BYTES, REFERENCE_BYTES};
+use crate::{DataType, Error, ErrorKind, FieldId, Result, TableId, Value, invariant};
 
 /// The first bytes of every segment file.
 pub const MAGIC: [u8; 8] = *b"ESKERSEG";
@@ -502,13 +504,46 @@ impl Footer {
                 validity.check("validity", rows.div_ceil(64) * 8, data_end).map_err(at)?;
             }
         }
-        if !self.value_files.is_sorted_by(|a, b| a.file < b.file) {
-            return Err(Error::corrupt("expected value files by rising number"));
-        }
+        self.check_rows()?;
         let blocks = data_end.div_ceil(BLOCK_BYTES as u64);
         if self.block_checksums.len() as u64 != blocks {
             let got = self.block_checksums.len();
             return Err(Error::corrupt(format!("{got} block checksums, expected {blocks}")));
+        }
+        Ok(())
+    }
+}
+
+impl Footer {
+    /// Refuses what no writer can have meant of rows that it has.
+    fn check_rows(&self) -> Result<()> {
+        let place = format_args!("segment {}", self.segment);
+        let rows = u64::from(self.rows);
+        let (first, last) = match self.row_ids {
+            RowIds::Dense { first } => (first, first.checked_add(rows)),
+            RowIds::Narrowed { first, last, .. } | RowIds::Plain { first, last, .. } => {
+                (first, Some(last))
+            }
+        };
+        invariant!(last.is_some_and(|last| first <= last), place, "row ids {first} to {last:?}");
+        let mut fields = BTreeSet::new();
+        for column in &self.columns {
+            let field = column.field.0;
+            invariant!(fields.insert(field), place, "two columns of field {field}");
+            let zones = column.zones.len();
+            let is_whole = zones == 0 || zones == (self.rows as usize).div_ceil(ZONE_ROWS);
+            invariant!(is_whole, place, "field {field} has {zones} zones for {rows} rows");
+            for (number, zone) in column.zones.iter().enumerate() {
+                let rows = (self.rows as usize - number * ZONE_ROWS).min(ZONE_ROWS);
+                let in_order = zone.is_in_order() && zone.null_count as usize <= rows;
+                invariant!(in_order, place, "zone {number} of field {field} is {zone:?}");
+            }
+        }
+        let mut before = 0;
+        for ValueFileUse { file, bytes } in &self.value_files {
+            let is_whole = *file > before && bytes.is_multiple_of(ALIGN_BYTES);
+            invariant!(is_whole, place, "{bytes} bytes of value file {file} after {before}");
+            before = *file;
         }
         Ok(())
     }
@@ -520,7 +555,7 @@ fn decode_column(input: &mut Reader<'_>, rows: u32) -> Result<ColumnLayout> {
     let encoding = Encoding::decode(input, data_type)?;
     let has_validity = input.u8()? == 1;
     let validity = Some(Extent::decode(input)?).filter(|_| has_validity);
-    let zone_count = input.count((rows as usize).div_ceil(super::ZONE_ROWS))?;
+    let zone_count = input.count((rows as usize).div_ceil(ZONE_ROWS))?;
     let mut zones = Vec::with_capacity(zone_count);
     for _ in 0..zone_count {
         zones.push(ZoneEntry::decode(input, data_type)?);

@@ -92,7 +92,7 @@ fn footer_and_trailer_survive_a_round_trip_and_refuse_damage() {
             validity: None,
             zones: encoded.zones,
         }],
-        value_files: vec![ValueFileUse { file: 4, bytes: 70_000 }],
+        value_files: vec![ValueFileUse { file: 4, bytes: 70_144 }],
         block_checksums: vec![1],
     };
     let bytes = footer.encode();
@@ -211,6 +211,54 @@ fn rows_of_two_columns_lie_one_after_another() {
     assert_eq!(rows(&keys, &encode_column(FieldId(2), &constant)), None);
     let shorter = text(&["x", "y"]);
     assert_eq!(rows(&keys, &encode_column(FieldId(2), &shorter)), None, "other rows");
+}
+
+#[test]
+fn a_footer_that_cannot_be_right_is_a_broken_invariant() {
+    let zone = |least: i64, greatest: i64, null_count| {
+        let (least, greatest) = (Value::Int(least), Some(Value::Int(greatest)));
+        ZoneEntry { least, greatest, null_count }
+    };
+    let column = |field, zones| ColumnLayout {
+        field: FieldId(field),
+        data_type: DataType::I64,
+        encoding: Encoding::Plain { values: Extent { offset: 64, len: 800 } },
+        validity: None,
+        zones,
+    };
+    let footer = |columns, row_ids, value_files| Footer {
+        table: TableId(7),
+        segment: 9,
+        schema_version: 1,
+        rows: 100,
+        order: RowOrder::Arrival,
+        row_ids,
+        dead: None,
+        columns,
+        value_files,
+        block_checksums: vec![1],
+    };
+    let dense = RowIds::Dense { first: 5 };
+    let narrowed = |first, last| {
+        let codes = Extent { offset: 64, len: 400 };
+        RowIds::Narrowed { first, last, codes }
+    };
+    let used = |file, bytes| ValueFileUse { file, bytes };
+    let decoded = |footer: Footer| Footer::decode(&footer.encode(), 1024).map(drop);
+    let good = vec![column(1, vec![zone(3, 3, 0)]), column(2, vec![])];
+    assert_eq!(decoded(footer(good, dense, vec![used(3, 512), used(4, 1024)])), Ok(()));
+    for bad in [
+        footer(vec![column(1, vec![]), column(1, vec![])], dense, vec![]),
+        footer(vec![column(1, vec![zone(4, 3, 0)])], dense, vec![]),
+        footer(vec![column(1, vec![zone(3, 4, 101)])], dense, vec![]),
+        footer(vec![], narrowed(8, 7), vec![]),
+        footer(vec![], RowIds::Dense { first: u64::MAX - 9 }, vec![]),
+        footer(vec![], dense, vec![used(4, 512), used(4, 512)]),
+        footer(vec![], dense, vec![used(4, 70_000)]),
+    ] {
+        let message = decoded(bad).unwrap_err().to_string();
+        assert!(message.starts_with("segment 9: broken invariant: "), "{message}");
+    }
 }
 
 #[test]

@@ -90,6 +90,12 @@ impl ZoneEntry {
         Self { least, greatest, null_count }
     }
 
+    /// True when no bound is beyond the other.
+    pub(super) fn is_in_order(&self) -> bool {
+        let (least, greatest) = (self.least.as_ref(), self.greatest.as_ref());
+        greatest.is_none_or(|greatest| least.compare(greatest.as_ref()).is_le())
+    }
+
     /// Appends the stored form.
     pub fn encode(&self, out: &mut Writer, data_type: DataType) {
         let all_null = self.least.is_null();

@@ -6,7 +6,7 @@ use super::{ALIGN_BYTES, FILE_TAG};
 use crate::checksum::{Checksum, Place};
 use crate::codec::{Reader, Writer};
 use crate::row::VALUE_BYTES_MAX;
-use crate::{Error, Result};
+use crate::{Result, invariant};
 
 /// Bytes of a stored reference.
 pub const REFERENCE_BYTES: usize = 32;
@@ -66,9 +66,12 @@ impl ValueReference {
     pub fn from_words([file, offset, len, checksum]: [u64; 4]) -> Result<Self> {
         let reference = Self { file, offset, len, checksum };
         let is_first = offset < ALIGN_BYTES;
-        if is_first || !offset.is_multiple_of(ALIGN_BYTES) || len > VALUE_BYTES_MAX as u64 {
-            return Err(Error::corrupt(format!("no place for a value: {reference}")));
-        }
+        let is_place = !is_first && offset.is_multiple_of(ALIGN_BYTES);
+        invariant!(
+            is_place && len <= VALUE_BYTES_MAX as u64,
+            reference,
+            "there is no place for a value there"
+        );
         Ok(reference)
     }
 

@@ -1,6 +1,9 @@
 //! Log files damaged by hand: what is a torn tail, what is damage, and that neither is modified.
 
-use esker_format::frame::{FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader, frame_bytes, place};
+use esker_format::frame::{
+    FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader, decode_unchecked, frame_bytes, place,
+    seal_frame,
+};
 
 use super::*;
 use crate::ErrorKind;
@@ -300,4 +303,23 @@ fn nothing_is_read_behind_an_error() {
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.to_string().contains(&name) && error.to_string().contains("offset"), "{error}");
     assert!(frames.next().is_none());
+}
+
+#[test]
+fn a_frame_that_claims_itself_durable_is_a_broken_invariant() {
+    let (directory, name, bytes) = one_file(4);
+    let (last, commit) = (FIRST + 3 * FRAME, 5);
+    let before = decode_unchecked(&bytes[last - FRAME..]).unwrap().checksum;
+    let claims = |durable_through| {
+        let mut bytes = bytes.clone();
+        let place = place(DATABASE, 1, last as u64);
+        seal_frame(&mut bytes[last..], place, before, durable_through).unwrap();
+        directory.write(&name, &bytes);
+    };
+    claims(commit - 1);
+    assert_eq!(directory.scan(0).unwrap().last_commit(), commit);
+    claims(commit);
+    damage(&directory, 0, &name, last);
+    let text = directory.scan(0).unwrap_err().to_string();
+    assert!(text.contains("broken invariant: the frame of commit 5 claims"), "{text}");
 }

@@ -11,10 +11,17 @@
 //! A text that has some part has all grams of the part, so a search for the part reads the
 //! rows that all its grams have, and tests them. Rows with NULL, or fewer than three bytes, have no
 //! gram. Dead rows have theirs.
+//!
+//! # Invariants
+//!
+//! Beside those of all runs, asserted when a run is written and when it is opened:
+//! 1. Grams rise from zone to zone; within a zone `verify` compares them.
+//! 2. The last is one that no text has, without rows: a list that is cut off lacks it.
 
 use esker_format::grams::for_each_of_bytes;
 use esker_format::postings::{Postings, decode};
 use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, ValueRef};
+use esker_log::sabotage::Bug;
 
 use super::row_number::{number, row_limit};
 use super::run::IndexRun;
@@ -96,10 +103,26 @@ impl RunFormat for Grams {
             let gathered = Gathered::of(&source.column(new.indexed_field(part)?)?);
             gathered.iter().try_for_each(|(gram, postings)| add(gram, postings))?;
         }
-        add(END, &Postings::default())?;
+        if !Bug::GramsWithoutEnd.is_planted() {
+            add(END, &Postings::default())?;
+        }
         let columns: Vec<_> =
             [GRAM, COUNT, ROWS].into_iter().map(|(id, _)| id).zip(columns).collect();
         write_columns(new, &columns, sink)
+    }
+
+    fn broken_rule(&self, run: &IndexRun) -> Result<Option<String>> {
+        let grams = field(GRAM);
+        let mut last = None;
+        for bounds in run.number_bounds(&grams) {
+            match (last, bounds) {
+                (None, Some((_, greatest))) => last = Some(greatest),
+                (Some(before), Some((least, greatest))) if before < least => last = Some(greatest),
+                _ => return Ok(Some(format!("grams do not rise behind {last:?}"))),
+            }
+        }
+        let has_end = last == Some(END.into());
+        Ok((!has_end).then(|| "the list of grams has no end".to_owned()))
     }
 
     fn is_readable_by(&self, run: &IndexRun, schema: &Schema) -> bool {

@@ -11,13 +11,20 @@
 //!                                                              row    1  3  0  4  2
 //! ```
 //!
-//! Invariants
-//! 1. Entries are sorted by the fields, each ascending or descending, NULL last; ties by row.
-//! 2. Every row of the segment has one entry, the dead and the invisible included.
-//! 3. A run is *derived*: segment and schema say what must be in it, so no catalogue names it and
-//!    no frame names it. It has its name only once it is synced. One that is missing is built
-//!    again, and until then readers scan. It is bound to its segment, which never changes, and
-//!    to the number of its index, which is never used again, by its name and by its checksums.
+//! A run is *derived*: segment and schema say what must be in it, so no catalogue names it and no
+//! frame names it. One that is missing, or damaged, is built again, and until then readers scan.
+//!
+//! # Invariants
+//!
+//! [`write_run`] and [`IndexRun::open`] assert what can be seen without reading all entries; `verify`,
+//! which `Database::check` calls, compares all of them with the segment. What each kind of run adds is
+//! in the head of its module.
+//! 1. A run is bound to its segment, which never changes, and to the number of its index, which is
+//!    never used again, by its name and its checksums; and it is of the same table and of as many
+//!    rows: asserted by `Segment::add_run`.
+//! 2. It has its name only once it is synced: `FileSink` of `esker` sees to it.
+//! 3. Every row of the segment has its entries, the dead and the invisible included.
+//! 4. It is a segment, with all invariants of one.
 //!
 //! Long values are stored cut ([`KEY_BYTES_MAX`]); where that leaves a question open the segment's
 //! own value answers it.
@@ -39,6 +46,7 @@ mod sorted;
 mod tests;
 mod whole;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use esker_arena::Arena;
@@ -74,7 +82,9 @@ pub fn write_run(
     sink: &mut dyn SegmentSink,
 ) -> Result<IndexRun> {
     let entries = format_of(new.index.kind).write(new, source, sink)?;
-    IndexRun::new(new.index.clone(), entries, source.row_count())
+    let run = IndexRun::new(new.index.clone(), entries, source.row_count())?;
+    run.expect_sound(&format_args!("the run of index {:?}", new.index.name))?;
+    Ok(run)
 }
 
 impl IndexRun {
@@ -88,14 +98,23 @@ impl IndexRun {
             let message = format!("run of index {id}: {found} entries for {rows} rows");
             return Err(Error::corrupt(message));
         }
-        Self::over(index, entries)
+        Self::over(index, entries, rows)
+    }
+
+    /// Asserts what can be seen of a run without reading all of it.
+    fn expect_sound(&self, place: &dyn std::fmt::Display) -> Result<()> {
+        if let Some(rule) = format_of(self.index.kind).broken_rule(self)? {
+            return Err(esker_format::Error::broken(place, rule).into());
+        }
+        Ok(())
     }
 
     /// Opens the run of an index that an earlier opening has built for a segment; `None` when there
     /// is none that is whole, since it can be built again.
     ///
     /// # Errors
-    /// What the machine says.
+    /// `Corrupt` when it is whole and cannot be right: it would be built so once more. What the
+    /// machine says.
     pub fn open(
         owner: &Segment,
         files: &Arc<SegmentFiles>,
@@ -111,7 +130,20 @@ impl IndexRun {
         let entry = SegmentEntry { id, rows, file_bytes, holds_through: 0 };
         let run = Segment::open(files, &entry, arena);
         match run.and_then(|entries| Self::new(index.clone(), entries, owner.row_count())) {
-            Ok(run) => Ok(Some(run)),
+            Ok(run) => run.sound(&files.path(id)),
+            Err(e) if e.kind() == ErrorKind::Corrupt => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The run, unless what it says of itself cannot be read.
+    fn sound(self, path: &Path) -> Result<Option<Self>> {
+        match format_of(self.index.kind).broken_rule(&self) {
+            Ok(None) => Ok(Some(self)),
+            Ok(Some(rule)) => {
+                let rule = format!("{rule}; without this file the run is built again");
+                Err(esker_format::Error::broken(path.display(), rule).into())
+            }
             Err(e) if e.kind() == ErrorKind::Corrupt => Ok(None),
             Err(e) => Err(e),
         }

@@ -35,6 +35,8 @@ pub(super) fn document_text(document: ValueRef<'_>, path: &[String]) -> Option<S
 pub struct IndexRun {
     pub(super) index: Index,
     pub(super) entries: Segment,
+    /// How many rows its segment has.
+    rows: usize,
     row_field: Field,
     /// As what the texts of each path are stored.
     pub(super) paths: Vec<Field>,
@@ -44,7 +46,7 @@ pub struct IndexRun {
 }
 
 impl IndexRun {
-    pub(super) fn over(index: Index, entries: Segment) -> Result<Self> {
+    pub(super) fn over(index: Index, entries: Segment, rows: usize) -> Result<Self> {
         let row_field = Field::new(ROW_FIELD, "row".to_owned(), DataType::U32, false);
         let path = |number| {
             let id = path_field(number)?;
@@ -52,7 +54,7 @@ impl IndexRun {
         };
         let paths = (0..index.fields.len()).map(path).collect::<Result<_>>()?;
         let (dead, firsts) = (Mutex::new(None), OnceLock::new());
-        Ok(Self { index, entries, row_field, paths, dead, firsts })
+        Ok(Self { index, entries, rows, row_field, paths, dead, firsts })
     }
 
     /// The index.
@@ -65,6 +67,26 @@ impl IndexRun {
     #[must_use]
     pub fn entries(&self) -> &Segment {
         &self.entries
+    }
+
+    /// How many rows its segment has, the dead ones included.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.rows
+    }
+
+    /// The bounds of the entries in a column of numbers, zone by zone; `None` where a zone has
+    /// another bound than a number.
+    pub(super) fn number_bounds<'a>(
+        &'a self,
+        field: &'a Field,
+    ) -> impl Iterator<Item = Option<(u64, u64)>> + 'a {
+        let word = |value: ValueRef<'_>| match value {
+            ValueRef::Uint(number) => Some(number),
+            _ => None,
+        };
+        let zones = (0..).map_while(move |zone| self.entries.zone(field, zone));
+        zones.map(move |(least, greatest, _)| Some((word(least)?, word(greatest?)?)))
     }
 
     /// How many entries there are.

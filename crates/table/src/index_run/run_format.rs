@@ -94,6 +94,12 @@ pub(super) trait RunFormat {
         None
     }
 
+    /// What of its invariants is broken, as far as that is seen without reading all entries.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    fn broken_rule(&self, run: &IndexRun) -> Result<Option<String>>;
+
     /// True when what a reader with a schema looks for can be found in it.
     fn is_readable_by(&self, run: &IndexRun, schema: &Schema) -> bool;
 

@@ -3,7 +3,8 @@
 use esker_format::edit::SegmentEntry;
 use esker_format::schema::RowOrder;
 use esker_format::segment::{EncodedColumn, encode_column};
-use esker_format::{Column, FieldId};
+use esker_format::{Column, FieldId, TableId};
+use esker_log::sabotage::Bug;
 
 use super::run_format::NewRun;
 use crate::segment::sink::SegmentSink;
@@ -29,7 +30,10 @@ impl<'w> RunWriter<'w> {
         let id = run_file_id(new.segment, new.index.id);
         let spec = SegmentSpec {
             database: new.database,
-            table: new.table,
+            table: match Bug::RunOfAnotherTable.is_planted() {
+                true => TableId(new.table.0 + 1),
+                false => new.table,
+            },
             segment: id,
             schema_version: new.schema.version(),
             rows: entries,

@@ -1,12 +1,22 @@
 //! The run of an ordered index: the rows of a segment in the order of some fields.
+//!
+//! # Invariants
+//!
+//! Beside those of all runs:
+//! 1. There are as many entries as rows: asserted when a run is written and when it is opened.
+//! 2. Entries are sorted by the fields, each ascending or descending, NULL last; ties by row.
+//!    Asserted where a run is written: of the first and the last entry of each zone, and by a debug
+//!    build of all.
+//! 3. Entries are of rows of the segment, from the first to the last: asserted when a run is written
+//!    and when it is opened, of the least and the greatest.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use esker_format::order_key::{Key, KeyRange, key};
 use esker_format::schema::IndexField;
-use esker_format::segment::{Reordered, encode_column};
-use esker_format::{Column, ColumnSlice, DataType, Field, Schema, Value, ValueRef};
+use esker_format::segment::{Reordered, ZONE_ROWS, encode_column};
+use esker_format::{Column, ColumnSlice, DataType, Field, Schema, Value, ValueRef, invariant};
 use esker_log::sabotage::Bug;
 
 use super::dead;
@@ -35,6 +45,19 @@ impl RunFormat for Sorted {
 
     fn entry_count(&self, rows: usize) -> Option<usize> {
         Some(rows)
+    }
+
+    fn broken_rule(&self, run: &IndexRun) -> Result<Option<String>> {
+        let rows = run.row_count();
+        let field = Field::new(ROW_FIELD, String::new(), DataType::U32, false);
+        let (mut least, mut greatest) = (u64::MAX, 0);
+        for bounds in run.number_bounds(&field) {
+            // default: not a row number, and beyond all rows
+            let bounds = bounds.unwrap_or((u64::MAX, u64::MAX));
+            (least, greatest) = (least.min(bounds.0), greatest.max(bounds.1));
+        }
+        let is_right = rows == 0 || least == 0 && greatest == rows as u64 - 1;
+        Ok((!is_right).then(|| format!("entries of rows {least} to {greatest}, of {rows}")))
     }
 
     fn is_readable_by(&self, run: &IndexRun, schema: &Schema) -> bool {
@@ -126,6 +149,10 @@ fn write(new: NewRun<'_>, source: &dyn RunSource, sink: &mut dyn SegmentSink) ->
     if Bug::RunNotSorted.is_planted() {
         order.sort_unstable();
     }
+    if Bug::RunLastEntryOutOfOrder.is_planted() && order.len() > 1 {
+        order.rotate_left(1);
+    }
+    expect_sorted(&by, &order).map_err(|e| new.at(e.into()))?;
     let mut writer = RunWriter::create(new, rows, sink)?;
     for (id, values, _) in &columns {
         let reordered = Reordered::new(values, &order, KEY_BYTES_MAX)?;
@@ -135,6 +162,39 @@ fn write(new: NewRun<'_>, source: &dyn RunSource, sink: &mut dyn SegmentSink) ->
     column.values = esker_format::Values::U32(order);
     writer.column(&encode_column(ROW_FIELD, &column))?;
     writer.finish()
+}
+
+/// Asserts that entries are in order: the first and the last of each zone, or all in a debug build.
+pub(super) fn expect_sorted(
+    by: &[(ColumnSlice<'_>, bool)],
+    order: &[u32],
+) -> esker_format::Result<()> {
+    let step = if cfg!(debug_assertions) { 1 } else { ZONE_ROWS - 1 };
+    let mut before: Option<(usize, u32)> = None;
+    let last = order.len().checked_sub(1);
+    for entry in (0..order.len()).step_by(step).chain(last) {
+        // default: an entry of the list, as it is counted above
+        let row = order.get(entry).copied().unwrap_or_default();
+        if let Some((before, row_before)) = before.filter(|(before, _)| *before < entry) {
+            let rises = order_of(by, row_before, row).then(row_before.cmp(&row)).is_lt();
+            let place = format_args!("entry {entry}");
+            invariant!(rises, place, "it is not behind entry {before} in the order of the run");
+        }
+        before = Some((entry, row));
+    }
+    Ok(())
+}
+
+/// The order of two rows.
+fn order_of(by: &[(ColumnSlice<'_>, bool)], a: u32, b: u32) -> Ordering {
+    let (a, b) = (a as usize, b as usize);
+    let orders =
+        by.iter().map(|(column, descending)| match (column.is_null(a), column.is_null(b)) {
+            (false, false) if *descending => column.value(b).compare(column.value(a)),
+            (false, false) => column.value(a).compare(column.value(b)),
+            (a, b) => a.cmp(&b),
+        });
+    orders.fold(Ordering::Equal, Ordering::then)
 }
 
 /// The texts at the end of a path into the documents of a column.

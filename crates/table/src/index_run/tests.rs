@@ -6,10 +6,13 @@ use esker_format::edit::SegmentEntry;
 use esker_format::order_key::{KeyRange, key};
 use esker_format::schema::{Alteration, Index, IndexKind, NewIndex, RowOrder};
 use esker_format::segment::encode_column;
-use esker_format::{Batch, DataType, Decimal, Schema, TableId, Value, ValueRef};
+use esker_format::{
+    Batch, Column, ColumnSlice, DataType, Decimal, Schema, TableId, Value, ValueRef,
+};
 use esker_vfs::Mapping;
 use proptest::prelude::*;
 
+use super::sorted::expect_sorted;
 use super::{IndexRun, NewRun, write_run};
 use crate::segment::sink::SegmentSink;
 use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter, SinkTarget};
@@ -252,4 +255,26 @@ fn an_index_of_a_field_that_the_schema_lacks_is_an_error() {
         assert_eq!(error.kind(), crate::ErrorKind::Corrupt);
         assert!(error.to_string().contains("a field that the schema lacks"), "{error}");
     }
+}
+
+#[test]
+fn the_run_of_other_rows_is_a_broken_invariant() {
+    let rows = |count: u64| -> Vec<Vec<Value>> {
+        (0..count).map(|seed| TYPES.map(|data_type| value(data_type, seed)).to_vec()).collect()
+    };
+    let (segment, run, _) = build(&rows(20), &[(1, false)]);
+    let (_, other, _) = build(&rows(21), &[(1, false)]);
+    let message = segment.add_run(Arc::new(other)).unwrap_err().to_string();
+    assert!(message.starts_with("segment 7: broken invariant: "), "{message}");
+    segment.add_run(Arc::new(run)).unwrap();
+}
+
+#[test]
+fn entries_that_are_not_in_order_are_a_broken_invariant() {
+    let mut column = Column::empty(DataType::U8);
+    [3, 1, 2].into_iter().for_each(|number| column.push(ValueRef::Uint(number)).unwrap());
+    let by = [(ColumnSlice::from(&column), false)];
+    expect_sorted(&by, &[1, 2, 0]).unwrap();
+    let message = expect_sorted(&by, &[2, 1, 0]).unwrap_err().to_string();
+    assert!(message.contains("broken invariant: "), "{message}");
 }

@@ -12,12 +12,13 @@ use esker_format::schema::IndexId;
 use esker_format::segment::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, TRAILER_BYTES, Trailer, ZONE_ROWS,
 };
-use esker_format::{Codes, DataType, Field, Value, ValueRef};
+use esker_format::{Codes, DataType, Field, TableId, Value, ValueRef, invariant};
 use esker_vfs::Mapping;
 use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64, Mutex};
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use super::delete_bitmap::DeleteBitmap;
+use super::file_name::run_file_id;
 use super::files::SegmentFiles;
 use super::forms::FormMap;
 use super::known_lengths::KnownLengths;
@@ -212,6 +213,12 @@ impl Segment {
         Ok(())
     }
 
+    /// The table of its rows.
+    #[must_use]
+    pub fn table(&self) -> TableId {
+        self.footer.table
+    }
+
     /// The number.
     #[must_use]
     #[inline]
@@ -395,13 +402,27 @@ impl Segment {
     }
 
     /// Adds a run; readers that begin later use it. One thread at a time adds and removes runs.
-    pub fn add_run(&self, run: Arc<IndexRun>) {
+    ///
+    /// # Errors
+    /// `Corrupt` when it is of other rows.
+    pub fn add_run(&self, run: Arc<IndexRun>) -> Result<()> {
+        let (index, rows) = (run.index().id, run.row_count());
+        let is_own = run.entries().id() == run_file_id(self.id, index)
+            && run.entries().table() == self.footer.table
+            && rows == self.row_count();
+        invariant!(
+            is_own,
+            format_args!("segment {}", self.id),
+            "its run of index {} has the entries of {rows} rows of another segment",
+            index.0
+        );
         let mut runs = (*self.runs()).clone();
         runs.push(Arc::clone(&run));
         self.runs.store(Arc::new(runs));
         if self.doomed.load(Ordering::SeqCst) {
             run.entries().mark_for_deletion();
         }
+        Ok(())
     }
 
     /// Forgets the runs of indexes that are gone, and their files.

@@ -11,7 +11,8 @@ use esker_format::segment::{
     Interleaved, Places, RowIds, Trailer, ValueFileUse, encode_column, encode_long_column,
     encode_row_ids, header,
 };
-use esker_format::{Column, FieldId, TableId};
+use esker_format::{Column, FieldId, TableId, invariant};
+use esker_log::sabotage::Bug;
 use esker_vfs::File;
 
 use super::blocks::{FOOTER_BLOCK, TRAILER_BLOCK, block_place};
@@ -306,13 +307,14 @@ impl<'a> SegmentWriter<'a> {
     }
 
     fn push(&mut self, column: &EncodedColumn<'_>, encoding: Encoding, validity: Option<Extent>) {
-        self.columns.push(ColumnLayout {
-            field: column.field,
-            data_type: column.data_type,
-            encoding,
-            validity,
-            zones: column.zones.clone(),
-        });
+        let mut zones = column.zones.clone();
+        for zone in zones.iter_mut().filter(|_| Bug::ZoneBoundsSwapped.is_planted()) {
+            if let Some(greatest) = &mut zone.greatest {
+                std::mem::swap(&mut zone.least, greatest);
+            }
+        }
+        let (field, data_type) = (column.field, column.data_type);
+        self.columns.push(ColumnLayout { field, data_type, encoding, validity, zones });
     }
 
     /// The value files that columns refer to.
@@ -334,6 +336,12 @@ impl<'a> SegmentWriter<'a> {
         if let Some((field, column)) = self.half.take() {
             self.column(&encode_column(field, &column))?;
         }
+        let segment = self.spec.segment;
+        let place = format_args!("segment {segment}");
+        let (ids, rows) = (row_ids.len(), self.spec.rows);
+        invariant!(ids == rows as usize, place, "{ids} row ids of {rows} rows");
+        let rise = self.spec.order == RowOrder::Key || row_ids.is_sorted();
+        invariant!(rise, place, "rows that lie as they came have falling row ids");
         // default: bounds of no rows, which no one looks at
         let first = row_ids.iter().min().copied().unwrap_or_default();
         // default: the same, of no rows

@@ -8,6 +8,8 @@
 //!  bytes     from the mapped file, or from the copy that was verified
 //! ```
 //!
+//! The invariants of a file are in the head of [`esker_format::value_file`].
+//!
 //! A file is in use as long as some group or segment, or a commit or load under way (through its
 //! [`StoredValue`]s), holds it. One that has no holder any more, and takes no more values, may
 //! be removed once all that was numbered so far is durable: groups and segments let go of a file

@@ -10,8 +10,8 @@ use esker_vfs::sim::Generator;
 use super::watchdog::Watchdog;
 use super::{
     Report, WORKLOADS, bucket_rot_workload, bucket_workload, crash_busy_workload, crash_workload,
-    directed, exhaust, lying_bucket_workload, lying_workload, rot_workload, sabotage, same_twice,
-    sweep_workload,
+    directed, exhaust, invariants, lying_bucket_workload, lying_workload, rot_workload, sabotage,
+    same_twice, sweep_workload,
 };
 
 const USAGE: &str = "\
@@ -29,6 +29,8 @@ usage: crash [MODE] [--seed N] [--threads N]
   --bucket-lies N   buckets on disks whose syncs lie
   --lying-fsync N   disks that lie, until N images are checked
   --sabotage [NAME] each planted bug, or one; needs the cargo feature `sabotage`
+  --invariants [NAME]
+                    each planted bug that breaks an invariant, or one: an assertion catches it
 
 one workload of a campaign, with all its images:
   --workload N, --busy-workload N, --bucket-workload N, --sweep-workload N, --exhaustive-workload N,
@@ -115,21 +117,29 @@ impl Arguments {
             "--bucket-rot-workload" => bucket_rot_workload(number),
             "--lying-workload" => lying_workload(number),
             "--lying-bucket-workload" => lying_bucket_workload(number),
-            "--planted" => {
-                if let Some(caught) = sabotage::run_planted(seed) {
-                    println!("{caught}");
-                }
-                return Ok(None);
-            }
-            "--sabotage" => {
-                return match sabotage::run_all(self.name.as_deref(), seed)? {
-                    0 => Ok(None),
-                    missed => Err(format!("{missed} planted bugs were missed")),
-                };
-            }
+            "--planted" => return Ok(shown(sabotage::run_planted(seed))),
+            "--broken" => return Ok(shown(invariants::run_planted(seed))),
+            "--sabotage" => return all_caught(sabotage::run_all(self.name.as_deref(), seed)?),
+            "--invariants" => return all_caught(invariants::run_all(self.name.as_deref(), seed)?),
             other => return Err(format!("unknown mode {other}\n{USAGE}")),
         };
         Ok(Some(report))
+    }
+}
+
+/// Prints what found a planted bug; there is no more to report.
+fn shown(caught: Option<String>) -> Option<Report> {
+    if let Some(caught) = caught {
+        println!("{caught}");
+    }
+    None
+}
+
+/// There is no more to report, if no planted bug was missed.
+fn all_caught(missed: usize) -> Result<Option<Report>, String> {
+    match missed {
+        0 => Ok(None),
+        missed => Err(format!("{missed} planted bugs were missed")),
     }
 }
 

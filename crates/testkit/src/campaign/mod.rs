@@ -10,6 +10,8 @@ mod exhaustive;
 mod full_disk;
 mod held_snapshots;
 mod images;
+pub mod invariants;
+mod planted;
 mod report;
 pub mod sabotage;
 mod sweep;

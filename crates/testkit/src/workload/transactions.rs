@@ -160,7 +160,12 @@ impl Client {
     /// An error that may mean that this life of the database is over.
     fn meet(&self, error: &esker::Error) {
         let is_over = matches!(error.kind(), ErrorKind::Poisoned | ErrorKind::OutcomeUnknown);
-        self.world.lock().over |= is_over;
+        let mut inner = self.world.lock();
+        inner.over |= is_over;
+        // The step has the kind only, and nothing is damaged here.
+        if error.kind() == ErrorKind::Corrupt {
+            inner.problem.get_or_insert(format!("a transaction: {error}"));
+        }
     }
 
     fn pick_within(&mut self, running: &Running) -> Option<(String, TableKind)> {
