@@ -11,7 +11,31 @@ use super::planted::{self, CAUGHT, OTHERWISE};
 use super::{Report, bucket_workload, crash_busy_workload, crash_workload, directed};
 
 /// What the assertion says that has to catch a bug.
-const ASSERTIONS: &[(Bug, &str)] = &[];
+const ASSERTIONS: &[(Bug, &str)] = &[
+    (Bug::AppendVecLengthFalls, "append-only vector: the length falls"),
+    (Bug::ByteHeapEndFalls, "byte heap: the end falls"),
+    (Bug::SparseChunkReplaced, "sparse words: word"),
+    (Bug::RebuildLosesEntry, "index: a partition of"),
+    (Bug::ReaderSlotReleasedTwice, "reader registry: slot"),
+    (Bug::GroupTakesOlderCommit, "rows of commit"),
+    (Bug::GroupNotRegistered, "which is not published"),
+    (Bug::UniqueEntryNotEntered, "no entry of"),
+    (Bug::ViewNamesRowGroupTwice, "view: row groups"),
+    (Bug::DeleteBitNotSet, "the delete of row"),
+    (Bug::RewriteForgetsRow, "a rewrite keeps"),
+    (Bug::HorizonFalls, "a horizon falls"),
+    (Bug::PinnedPlaceForgotten, "which is forgotten"),
+    (Bug::LogDurableFalls, "log: durable falls"),
+    (Bug::NumberSkipped, "journal: number"),
+    (Bug::PublishedFalls, "watermarks: published falls"),
+    (Bug::DurableFalls, "watermarks: durable falls"),
+    (Bug::VisibleBeyondPublished, "watermarks: visible is"),
+    (Bug::AcknowledgedUnsynced, "would be acknowledged, durable is"),
+    (Bug::NamesOfOlderCommit, "names: those of commit"),
+    (Bug::SequenceFalls, "given after"),
+    (Bug::CheckpointCommitFalls, ", after one of "),
+    (Bug::HeldSnapshotsPileUp, "held snapshots:"),
+];
 
 /// Short workloads, until the assertion that belongs to the bug that is planted is seen to fail.
 #[must_use]
