@@ -110,13 +110,13 @@ impl Engine {
                     let (core, schema) = (old.writer.table(), old.writer.table().schema());
                     let new = (*replacement, old.name.as_str(), &*schema);
                     core.set_successor(self.create(catalogue, commit, new, source)?);
-                    forget_early(core, Bug::TruncateBeforeDurable.is_planted());
+                    forget_early(core, Bug::TruncateBeforeDurable.is_planted())?;
                 }
             }
             Edit::DropTable { table } => {
                 if let Some(old) = catalogue.tables.remove(table) {
                     old.writer.table().set_dropped();
-                    forget_early(old.writer.table(), Bug::DropBeforeDurable.is_planted());
+                    forget_early(old.writer.table(), Bug::DropBeforeDurable.is_planted())?;
                 }
             }
             Edit::SetSequence { name, sequence } => self.set_sequence(name, *sequence),
@@ -206,7 +206,7 @@ impl Engine {
                 // There are no readers at recovery, so no older schema is needed.
                 let mut view = (*core.view()).clone();
                 view.forget_schemas(u64::MAX);
-                core.set_view(view);
+                core.set_view(view)?;
             }
         }
         if entry.name != name {
@@ -265,9 +265,10 @@ impl Engine {
 }
 
 /// A bug to plant: the rows of a table go before that is durable.
-fn forget_early(core: &TableCore, is_planted: bool) {
+fn forget_early(core: &TableCore, is_planted: bool) -> Result<()> {
     if is_planted {
         core.view().segments().for_each(|segment| segment.mark_for_deletion());
-        core.set_view(View::empty(core.schema()));
+        core.set_view(View::empty(core.schema()))?;
     }
+    Ok(())
 }

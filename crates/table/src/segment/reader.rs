@@ -13,6 +13,7 @@ use esker_format::segment::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, TRAILER_BYTES, Trailer, ZONE_ROWS,
 };
 use esker_format::{Codes, DataType, Field, Value, ValueRef};
+use esker_log::sabotage::Bug;
 use esker_vfs::Mapping;
 use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64, Mutex};
 
@@ -342,7 +343,14 @@ impl Segment {
             self.id
         );
         self.set_delete_stamp(row, delete_stamp)?;
-        self.delete_bitmap.mark(row, self.row_count());
+        if !Bug::DeleteBitNotSet.is_planted() {
+            self.delete_bitmap.mark(row, self.row_count());
+        }
+        debug_assert!(
+            self.deleted(row) == delete_stamp.commit(),
+            "segment {}: the delete of row {row} is not found",
+            self.id
+        );
         // A reader that sees the count sees the rows that it counts.
         self.dead.fetch_add(1, Ordering::Release);
         Ok(())
