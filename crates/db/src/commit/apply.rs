@@ -8,8 +8,11 @@
 //!                                                              staged: see `stored_rows`
 //! ```
 //!
-//! Invariants:
-//! 1. Frames are applied in the order of their numbers, under the commit lock.
+//! # Invariants
+//!
+//! 1. Frames are applied in the order of their numbers, under the commit lock: the pipeline, or the
+//!    scan of the log. The group of a row, the names and the schemas of a table refuse an older
+//!    commit.
 //! 2. Applying a frame again, at once or after later frames, changes nothing that lasts: a table
 //!    that exists is not created, one that a later commit has defined is not altered, a sequence
 //!    has the value of the frame that came last, a row that is sealed or was changed by this commit
@@ -78,7 +81,7 @@ impl Engine {
         if let Some(edit) = edit {
             self.apply_edit(catalogue, commit, edit, &mut source)?;
             if source.definitions().is_some() {
-                self.publish_names(commit, catalogue);
+                self.publish_names(commit, catalogue)?;
                 self.recount_frozen(catalogue);
             }
         }
@@ -136,6 +139,7 @@ impl Engine {
             }
             Edit::Merge { .. } => self.link_segments(catalogue, commit, edit, source)?,
             Edit::Checkpoint { commit, .. } => {
+                // A replay may come by older ones: `make_checkpoint` sees that they rise.
                 catalogue.checkpoint_commit = catalogue.checkpoint_commit.max(*commit);
             }
             // It tells an opening how time goes on.

@@ -5,6 +5,13 @@
 //! seal groups above 1 MiB ─► rotate the log ─► fix commit c, pin every view ─► make c durable
 //!   ─► write file ─► sync file, directory ─► frame that names it ─► drop log files through c
 //! ```
+//!
+//! # Invariants
+//!
+//! 1. The commits of checkpoints never fall, so that the log files that are left go on from the
+//!    newest: one maintenance job makes them. `make_checkpoint` refuses an older one.
+//! 2. A checkpoint is of durable commits: `pin_state` waits for them.
+//! 3. A frame names a checkpoint once its file is durable, and files go once the frame is.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,6 +101,14 @@ impl Engine {
         let name_it = || {
             self.write_checkpoint(&checkpoint)?;
             let mut catalogue = self.lock_for_change()?;
+            let last = catalogue.checkpoint_commit;
+            let falls = Bug::CheckpointCommitFalls.is_planted() && last > 0;
+            let commit = if falls { last - 1 } else { commit };
+            if commit < last {
+                let message =
+                    format!("checkpoint {number}: of commit {commit}, after one of {last}");
+                return Err(Error::corrupt(message));
+            }
             self.commit_definition(&mut catalogue, &Edit::Checkpoint { number, commit })
         };
         let path = checkpoint_path(&self.dir, number);
