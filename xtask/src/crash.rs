@@ -1,4 +1,5 @@
-//! `cargo xtask crash`: the crash campaign of `esker-testkit`, built optimised.
+//! `cargo xtask crash`: the crash campaign of `esker-testkit`, built optimised; with `--invariants`
+//! as tests are, with all assertions.
 
 use crate::Result;
 use crate::program::Program;
@@ -8,8 +9,11 @@ use crate::program::Program;
 /// # Errors
 /// When the campaign does not build or finds a failure.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let mut cargo = vec!["run", "--release", "--package", "esker-testkit", "--bin", "crash"];
-    if arguments.iter().any(|argument| argument == "--sabotage" || argument == "--invariants") {
+    let has = |wanted: &str| arguments.iter().any(|argument| argument == wanted);
+    let profile = if has("--invariants") { "test" } else { "release" };
+    let mut cargo = vec!["run", "--profile", profile, "--package", "esker-testkit"];
+    cargo.extend(["--bin", "crash"]);
+    if has("--sabotage") || has("--invariants") {
         cargo.extend(["--features", "sabotage"]);
     }
     cargo.push("--");

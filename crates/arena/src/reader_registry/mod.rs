@@ -278,7 +278,7 @@ impl<W: WordHeap> Slots<W> {
 
     fn release(&self, slot: u64) {
         debug_assert!(
-            self.words.view().peek(slot) != 0,
+            self.words.view().peek(slot) != 0 || std::thread::panicking(),
             "reader registry: slot {slot} is released and free already"
         );
         self.words.view().store(slot, 0);

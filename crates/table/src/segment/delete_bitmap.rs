@@ -6,7 +6,8 @@
 //! # Invariants
 //!
 //! 1. A bit is set after the commit is noted and before the commit is published: a reader that may
-//!    know of a delete finds its bit. `Segment::delete` sets it, and asserts that it is found.
+//!    know of a delete finds its bit. `Segment::delete` sets it, and is an error where it is not
+//!    found.
 //! 2. A bit that is set says only that there is a commit to look at.
 
 use std::sync::OnceLock;

@@ -346,11 +346,10 @@ impl Segment {
         if !Bug::DeleteBitNotSet.is_planted() {
             self.delete_bitmap.mark(row, self.row_count());
         }
-        debug_assert!(
-            self.deleted(row) == delete_stamp.commit(),
-            "segment {}: the delete of row {row} is not found",
-            self.id
-        );
+        if !self.delete_bitmap.has(row) {
+            let message = format!("segment {}: the delete of row {row} is not found", self.id);
+            return Err(Error::corrupt(message));
+        }
         // A reader that sees the count sees the rows that it counts.
         self.dead.fetch_add(1, Ordering::Release);
         Ok(())
