@@ -12,6 +12,8 @@ pub enum ArenaErrorKind {
     Unavailable,
     /// An argument is outside what the container holds: fix the call.
     InvalidInput,
+    /// An invariant of a container does not hold: open the database again.
+    Corrupt,
 }
 
 /// Why an arena or one of its containers refused. Nothing was changed.
@@ -25,6 +27,7 @@ enum Reason {
     OutOfMemory { wanted: u64, used: u64, limit: u64 },
     Unavailable { wanted: u64, cause: rustix::io::Errno },
     InvalidInput(String),
+    Corrupt(String),
 }
 
 impl ArenaError {
@@ -40,6 +43,10 @@ impl ArenaError {
         Self { reason: Reason::InvalidInput(message.into()) }
     }
 
+    pub(crate) fn corrupt(message: impl Into<String>) -> Self {
+        Self { reason: Reason::Corrupt(message.into()) }
+    }
+
     /// What the caller can do about it.
     #[must_use]
     pub fn kind(&self) -> ArenaErrorKind {
@@ -47,6 +54,7 @@ impl ArenaError {
             Reason::OutOfMemory { .. } => ArenaErrorKind::OutOfMemory,
             Reason::Unavailable { .. } => ArenaErrorKind::Unavailable,
             Reason::InvalidInput(_) => ArenaErrorKind::InvalidInput,
+            Reason::Corrupt(_) => ArenaErrorKind::Corrupt,
         }
     }
 }
@@ -61,7 +69,7 @@ impl fmt::Display for ArenaError {
             Reason::Unavailable { wanted, cause } => {
                 write!(f, "the system refused an address range of {wanted} bytes: {cause}")
             }
-            Reason::InvalidInput(message) => f.write_str(message),
+            Reason::InvalidInput(message) | Reason::Corrupt(message) => f.write_str(message),
         }
     }
 }

@@ -9,11 +9,13 @@
 //!      return ◄── visible covers it ◄── durable covers it ◄── fsync (this thread or another)
 //! ```
 //!
-//! Invariants:
+//! # Invariants
+//!
 //! 1. No thread waits or pauses under the commit lock. Two things may do I/O there: the log
 //!    reserves disk space for a frame (so that a full disk refuses before anything has a number),
 //!    and looking for a key's newest version may touch a block of a segment for the first time.
-//! 2. `published` moves under the commit lock; `visible` only grows.
+//! 2. `published` moves under the commit lock; `visible` only grows. See
+//!    [`watermarks`](crate::commit::watermarks), which asserts both.
 //! 3. Only the maintenance task seals, merges and makes checkpoints, one after another.
 
 use std::path::PathBuf;
@@ -172,9 +174,13 @@ impl Engine {
     }
 
     /// From a commit on, readers find the tables of the catalogue. Under the commit lock.
-    pub fn publish_names(&self, commit: u64, catalogue: &Catalogue) {
-        let changed = self.names.load().changed(commit, self.oldest(), catalogue.names());
+    ///
+    /// # Errors
+    /// `Corrupt` when newer ones are published already.
+    pub fn publish_names(&self, commit: u64, catalogue: &Catalogue) -> Result<()> {
+        let changed = self.names.load().changed(commit, self.oldest(), catalogue.names())?;
         self.names.store(Arc::new(changed));
+        Ok(())
     }
 
     /// A table that no catalogue knows yet, with a number of its own.

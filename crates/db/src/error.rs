@@ -114,6 +114,6 @@ impl Error {
 
 impl From<esker_arena::ArenaError> for Error {
     fn from(e: esker_arena::ArenaError) -> Self {
-        Self::new(ErrorKind::OverBudget, e.to_string())
+        Self::from(esker_table::Error::from(e))
     }
 }

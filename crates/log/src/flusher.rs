@@ -37,6 +37,13 @@
 //! A failed write is repeated at the same offset, never beyond it. A failed sync is never
 //! repeated: the log is poisoned, and each waiter whose frame is not durable gets an error: its
 //! outcome is unknown.
+//!
+//! # Invariants
+//!
+//! 1. One thread leads at most: the flusher is there once.
+//! 2. `durable` never falls, since batches are published in the order in which they were taken: by
+//!    `publish`, which poisons the log instead.
+//! 3. A batch is published once it is synced: `step` goes from stage to stage.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -185,7 +192,7 @@ impl Log {
                 self.write(flusher)?;
             }
             Stage::Sync => self.sync(flusher)?,
-            Stage::Publish => self.publish(flusher),
+            Stage::Publish => self.publish(flusher)?,
         }
         Ok(true)
     }
@@ -259,7 +266,7 @@ impl Log {
 
     fn sync(&self, flusher: &mut Flusher) -> Result<()> {
         if Bug::AckBeforeSync.is_planted() {
-            self.publish(flusher);
+            self.publish(flusher)?;
         }
         let clock = &*self.environment.clock;
         match self.syncs.time(clock, || log_file::sync(flusher.file.as_ref())) {
@@ -271,19 +278,27 @@ impl Log {
     }
 
     /// Tells everybody that the batch is durable.
-    fn publish(&self, flusher: &mut Flusher) {
+    fn publish(&self, flusher: &mut Flusher) -> Result<()> {
+        let before = self.durable();
+        let falls = Bug::LogDurableFalls.is_planted() && before > 0;
+        let last = if falls { before - 1 } else { flusher.last_commit };
+        if last < before {
+            let message = format!("log: durable falls from {before} to {last}");
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
         // The hook first: a thread that sees `durable` cover its commit goes on at once, and must
         // find that the layer above knows.
         if let Some(on_durable) = &self.on_durable {
-            on_durable(flusher.last_commit, &flusher.batch);
+            on_durable(last, &flusher.batch);
         }
-        self.durable.store(flusher.last_commit, Ordering::Release);
+        self.durable.store(last, Ordering::Release);
         flusher.batch.clear();
         if flusher.batch.capacity() > BUFFER_BYTES_MAX {
             flusher.batch = Vec::new();
         }
         flusher.stage = Stage::Idle;
         self.environment.tasks.signal(self.event(flusher.batch_number), usize::MAX);
+        Ok(())
     }
 
     fn rotation_wanted(&self) -> bool {

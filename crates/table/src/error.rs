@@ -33,6 +33,10 @@ esker_format::error_type! {
 
 impl From<esker_arena::ArenaError> for Error {
     fn from(e: esker_arena::ArenaError) -> Self {
-        Self::new(ErrorKind::OverBudget, e.to_string())
+        let kind = match e.kind() {
+            esker_arena::ArenaErrorKind::Corrupt => ErrorKind::Corrupt,
+            _ => ErrorKind::OverBudget,
+        };
+        Self::new(kind, e.to_string())
     }
 }

@@ -4,6 +4,8 @@
 //! Of a row group few of whose rows are left, such as a group in which the same rows were changed
 //! again and again, only these are listed.
 
+use std::collections::BTreeSet;
+
 use crate::location::{Location, row_word};
 
 /// Rows and the words of locations, by rising row.
@@ -14,6 +16,8 @@ pub struct Forwarding {
     /// The row group that is gone.
     pub row_group: u64,
     targets: Targets,
+    /// The row groups that the rows went to, by rising number.
+    leads_to: Vec<u64>,
     /// For versions that no snapshot sees though some are older: what they had replaced.
     older: RowWords,
 }
@@ -31,6 +35,7 @@ impl Forwarding {
     #[must_use]
     pub fn new(row_group: u64, targets: Vec<u64>, mut older: RowWords) -> Self {
         older.shrink_to_fit();
+        let leads_to = row_groups_of(&targets);
         let kept = targets.iter().filter(|word| **word != 0).count();
         // A pair takes as much as two words.
         let targets = match kept < targets.len() / 2 {
@@ -39,7 +44,12 @@ impl Forwarding {
             ),
             false => Targets::All(targets),
         };
-        Self { row_group, targets, older }
+        Self { row_group, targets, leads_to, older }
+    }
+
+    /// The row groups that rows went to, by rising number.
+    pub(crate) fn leads_to(&self) -> &[u64] {
+        &self.leads_to
     }
 
     /// Bytes of memory that it takes, about.
@@ -66,6 +76,20 @@ impl Forwarding {
     pub fn older(&self, row: usize) -> Option<Location> {
         word_of(&self.older, row)
     }
+}
+
+/// The row groups that words of locations name, by rising number.
+fn row_groups_of(words: &[u64]) -> Vec<u64> {
+    let (mut row_groups, mut last) = (BTreeSet::new(), 0);
+    for row_group in
+        words.iter().filter_map(|word| Location::from_word(*word)).map(Location::row_group)
+    {
+        if row_group != last {
+            row_groups.insert(row_group);
+            last = row_group;
+        }
+    }
+    row_groups.into_iter().collect()
 }
 
 fn word_of(rows: &[(u32, u64)], row: usize) -> Option<Location> {

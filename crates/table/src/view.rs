@@ -6,6 +6,18 @@
 //! registered or forwarded until no entry names it, nor any newer version, so a location that the
 //! view does not know means that the view (or the entry) is older than the other, and the reader
 //! starts again.
+//!
+//! # Invariants
+//!
+//! Writers put views together under the commit lock; `Table::set_view` refuses one that breaks one
+//! of 1 to 4, by `View::expect_sound`.
+//!
+//! 1. The numbers of the row groups rise, each once, and so do those of the retired ones.
+//! 2. No row group is both there and retired.
+//! 3. A retired row group leads to row groups of higher numbers, so that following a location ends.
+//! 4. The commits up to which past schemas hold rise, from the first that is known on.
+//! 5. Where a rewrite takes rows it has outputs that are there: `Rewritten::publish` refuses another
+//!    place.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -355,6 +367,9 @@ impl View {
     /// Adds a row group in its place.
     pub fn insert(&mut self, row_group: RowGroup) {
         let at = self.row_groups.partition_point(|other| other.id() < row_group.id());
+        if Bug::ViewNamesRowGroupTwice.is_planted() {
+            self.row_groups.insert(at, row_group.clone());
+        }
         self.row_groups.insert(at, row_group);
     }
 
@@ -434,6 +449,35 @@ impl View {
         self.retired.get(at).map(|forwarding| &**forwarding)
     }
 
+    /// Refuses a view that breaks an invariant.
+    ///
+    /// # Errors
+    /// `Corrupt` naming the row group or the commit.
+    pub(crate) fn expect_sound(&self) -> Result<()> {
+        let rises = |pair: &[u64]| matches!(pair, [one, next] if one < next);
+        let expect_rising = |what: &str, numbers: &[u64]| {
+            let pair = numbers.windows(2).find(|pair| !rises(pair));
+            pair.map_or(Ok(()), |pair| Err(Error::corrupt(format!("view: {what} {pair:?}"))))
+        };
+        let ids: Vec<u64> = self.row_groups.iter().map(RowGroup::id).collect();
+        let retired: Vec<u64> = self.retired.iter().map(|gone| gone.row_group).collect();
+        let known = std::iter::once(self.schemas_since).filter(|since| *since > 0);
+        let past: Vec<u64> = known.chain(self.past.iter().map(|past| past.until)).collect();
+        expect_rising("row groups", &ids)?;
+        expect_rising("retired row groups", &retired)?;
+        expect_rising("schemas of commits", &past)?;
+        if let Some(id) = retired.iter().find(|id| ids.binary_search(id).is_ok()) {
+            return Err(Error::corrupt(format!("view: row group {id} is there and retired")));
+        }
+        let ends =
+            |gone: &Forwarding| gone.leads_to().first().is_none_or(|to| *to > gone.row_group);
+        if let Some(gone) = self.retired.iter().find(|gone| !ends(gone)) {
+            let (id, to) = (gone.row_group, gone.leads_to());
+            return Err(Error::corrupt(format!("view: row group {id} leads back to {to:?}")));
+        }
+        Ok(())
+    }
+
     /// The segments, by rising number.
     pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
         self.row_groups.iter().filter_map(|row_group| match row_group {
@@ -472,6 +516,34 @@ mod tests {
         let row_groups: Vec<_> =
             (1..10).filter_map(|row_group| Some(target(row_group)?.row_group() - 100)).collect();
         assert_eq!(row_groups, [2, 5, 7, 9]);
+    }
+
+    #[test]
+    fn unsound_views_are_refused() {
+        let to = |row_group| vec![Location::new(row_group, 0).word()];
+        let gone = |from, to| Arc::new(Forwarding::new(from, to, Vec::new()));
+        let refused = |view: View| view.expect_sound().unwrap_err().to_string();
+        let mut sound = View::empty(schema("a"));
+        sound.alter(schema("b"), 5, Moment::FIRST);
+        sound.retire(gone(2, to(7)));
+        sound.retire(gone(4, Vec::new()));
+        sound.expect_sound().unwrap();
+        let mut twice = sound.clone();
+        twice.retire(gone(4, to(9)));
+        assert!(refused(twice).contains("retired row groups [4, 4]"));
+        let mut back = sound.clone();
+        back.retire(gone(6, to(3)));
+        assert!(refused(back).contains("row group 6 leads back to [3]"));
+        for commit in [4, 5] {
+            let mut older = sound.clone();
+            older.alter(schema("c"), commit, Moment::FIRST);
+            assert!(refused(older).contains(&format!("schemas of commits [5, {commit}]")));
+        }
+        let mut forgotten = sound.clone();
+        forgotten.forget_schemas(5);
+        forgotten.expect_sound().unwrap();
+        forgotten.alter(schema("c"), 5, Moment::FIRST);
+        assert!(refused(forgotten).contains("schemas of commits [5, 5]"));
     }
 
     #[test]

@@ -306,6 +306,38 @@ bugs! {
         ValueOffPlace "value_off_place" "a value lies across the bounds of its sectors",
         ClockRunsBack "clock_runs_back" "the elapsed time of the clock falls in the log",
         BackupLacksFile "backup_lacks_file" "a backup is done without one of its files",
+        AppendVecLengthFalls "append_vec_length_falls"
+            "an append-only vector publishes a shorter length",
+        ByteHeapEndFalls "byte_heap_end_falls" "a byte heap publishes an earlier end",
+        SparseChunkReplaced "sparse_chunk_replaced" "the words of some rows get another chunk",
+        RebuildLosesEntry "rebuild_loses_entry"
+            "a partition of an index is rebuilt without an entry",
+        ReaderSlotReleasedTwice "reader_slot_released_twice"
+            "a snapshot is taken out of the registry twice",
+        GroupTakesOlderCommit "group_takes_older_commit"
+            "a group gets rows of a commit before its last",
+        GroupNotRegistered "group_not_registered" "a new group is not in the view of its table",
+        UniqueEntryNotEntered "unique_entry_not_entered" "a row gets no entry in a unique index",
+        ViewNamesRowGroupTwice "view_names_row_group_twice" "a row group is put into a view twice",
+        DeleteBitNotSet "delete_bit_not_set" "a row of a segment dies without its bit",
+        RewriteForgetsRow "rewrite_forgets_row" "a rewrite does not say where a row went",
+        HorizonFalls "horizon_falls" "a merge lowers the horizon of a table",
+        PinnedPlaceForgotten "pinned_place_forgotten"
+            "a rewrite forgets where rows went that a transaction holds",
+        LogDurableFalls "log_durable_falls" "the log makes an earlier commit the last durable one",
+        NumberSkipped "number_skipped" "a commit does not get the number after the last",
+        PublishedFalls "published_falls" "an older commit is published after a newer one",
+        DurableFalls "durable_falls" "an older commit is made durable after a newer one",
+        VisibleBeyondPublished "visible_beyond_published"
+            "a commit is visible before it is published",
+        AcknowledgedUnsynced "acknowledged_unsynced"
+            "a commit is acknowledged without a wait for the disk",
+        NamesOfOlderCommit "names_of_older_commit"
+            "names of tables are published as of an older commit",
+        SequenceFalls "sequence_falls" "a sequence gives values once more",
+        CheckpointCommitFalls "checkpoint_commit_falls"
+            "a checkpoint is named as of an older commit than the last",
+        HeldSnapshotsPileUp "held_snapshots_pile_up" "no held snapshot goes for one that comes",
     }
     Model {
         ForwardingNotRegistered "forwarding_not_registered"

@@ -5,15 +5,19 @@
 //!   | length | chunk 0 | chunk 1 | chunk 2 | … |      chunk k holds 32 << k elements
 //! ```
 //!
-//! Invariants
-//! - Only the writer stores; the length never falls; a chunk's word is stored once.
-//! - A chunk is in its word before the length reaches into it, and an element is written before the
-//!   length covers it. Stores release and loads acquire, so a reader that sees a length sees the
-//!   chunks and the elements below it.
+//! # Invariants
+//!
+//! 1. The length never falls. Only the writer, the one `Appender`, stores it; asserted by `publish`.
+//! 2. A chunk is in its word before the length reaches into it: `ensure` puts it there; asserted by
+//!    `publish`.
+//! 3. A chunk's word is stored once: `ensure` stores where it finds 0.
+//! 4. An element is written before the length covers it: `Appender::extend_with`. Stores release and
+//!    loads acquire, so a reader that sees a length sees the chunks and the elements below it.
 
 use crate::doubling::Place;
 use crate::error::ArenaError;
 use crate::words::{WordHeap, Words};
+use esker_vfs::sabotage::Bug;
 
 /// Elements in chunk 0.
 const FIRST_CHUNK: usize = 32;
@@ -84,6 +88,23 @@ impl<W: WordHeap> Publication<W> {
     /// Lets readers see everything below `len`. Writer only.
     #[inline]
     pub(crate) fn publish(&self, len: usize) {
+        let falls = Bug::AppendVecLengthFalls.is_planted() && self.peek_len() > 2;
+        let len = if falls { 1 } else { len };
+        debug_assert!(
+            self.peek_len() <= len,
+            "append-only vector: the length falls from {} to {len}",
+            self.peek_len()
+        );
+        debug_assert!(
+            len == 0 || self.chunk(place_of(len - 1).chunk) != 0,
+            "append-only vector: length {len} without its chunk"
+        );
         self.words.view().store(self.table, len as u64);
+    }
+
+    /// The length, for the writer, which no other thread changes.
+    fn peek_len(&self) -> usize {
+        // default: it was stored from a usize, so it always fits
+        usize::try_from(self.words.view().peek(self.table)).unwrap_or_default()
     }
 }

@@ -14,6 +14,7 @@ use crate::partitioned_hash::partition::Partition;
 use crate::partitioned_hash::tag_of;
 use crate::partitioned_hash::tag_order::sort_by_tag;
 use crate::words::{WordHeap, Words};
+use esker_vfs::sabotage::Bug;
 
 /// An entry to be built, from a caller's hash or from a stored tag.
 pub(super) trait Entry {
@@ -90,6 +91,23 @@ impl Limits {
     }
 }
 
+/// Refuses partitions that have not the tags of `old`, or without it all tags, each once.
+fn expect_tags(leaves: &[Leaf], old: Option<Partition>) -> Result<(), ArenaError> {
+    let tags = leaves.first().map(|first| match old {
+        Some(old) => old.tags(first.tag),
+        None => (0, u32::MAX),
+    });
+    let mut next = tags.map(|(lowest, _)| u64::from(lowest));
+    for leaf in leaves {
+        next = next.filter(|next| *next == u64::from(leaf.tag));
+        next = next.map(|next| next + (1 << (32 - leaf.depth)));
+    }
+    match tags {
+        Some((_, highest)) if next == Some(u64::from(highest) + 1) => Ok(()),
+        _ => Err(ArenaError::corrupt(format!("index: {leaves:x?} in the place of {old:x?}"))),
+    }
+}
+
 impl<W: WordHeap> Index<W> {
     /// Rebuilds a full partition larger, or as two; the partition that now holds `tag`.
     pub(super) fn make_room(
@@ -143,12 +161,13 @@ impl<W: WordHeap> Index<W> {
         let (new, names) = pages.take(self.heap(), lines, part.depth)?;
         let (lowest, highest) = new.tags(part.tag);
         let mut draft = Draft::new(&mut pages.draft, new);
+        let mut is_lost = Bug::RebuildLosesEntry.is_planted();
         self.each_entry(old, |tag, value| {
-            if lowest <= tag && tag <= highest {
+            if lowest <= tag && tag <= highest && !std::mem::take(&mut is_lost) {
                 draft.push(tag, value);
             }
         });
-        draft.write(self.words(), &names, part.entries);
+        draft.write(self.words(), &names, part.entries)?;
         Ok(Leaf { tag: part.tag, depth: part.depth, header: new.header })
     }
 
@@ -193,7 +212,7 @@ impl<W: WordHeap> Index<W> {
         for entry in entries {
             draft.push(entry.tag(), entry.value());
         }
-        draft.write(self.words(), &names, count);
+        draft.write(self.words(), &names, count)?;
         leaves.push(Leaf { tag, depth, header: new.header });
         Ok(())
     }
@@ -206,6 +225,7 @@ impl<W: WordHeap> Index<W> {
         leaves: &[Leaf],
         old: Option<Partition>,
     ) -> Result<(), ArenaError> {
+        expect_tags(leaves, old)?;
         let words = self.words();
         let bits = leaves.iter().map(|leaf| leaf.depth).max().unwrap_or(0);
         let made = match self.directory() {

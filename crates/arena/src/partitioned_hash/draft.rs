@@ -3,6 +3,7 @@
 //! Building is most of what an insert costs, so it does not go through atomic words: the lines are
 //! filled in a buffer that stays in the cache, and stored once, in order.
 
+use crate::error::ArenaError;
 use crate::partitioned_hash::line::LineBuffer;
 use crate::partitioned_hash::partition::Partition;
 use crate::words::Words;
@@ -12,6 +13,7 @@ use crate::words::Words;
 pub(super) struct Draft<'a> {
     partition: Partition,
     lines: &'a mut Vec<LineBuffer>,
+    entries: u64,
 }
 
 impl<'a> Draft<'a> {
@@ -19,7 +21,7 @@ impl<'a> Draft<'a> {
     pub(super) fn new(lines: &'a mut Vec<LineBuffer>, partition: Partition) -> Self {
         lines.clear();
         lines.resize(usize::try_from(partition.lines()).unwrap_or(0), LineBuffer::default());
-        Self { partition, lines }
+        Self { partition, lines, entries: 0 }
     }
 
     /// Adds an entry to the first line with room, from its home on. The partition has room for it.
@@ -31,6 +33,7 @@ impl<'a> Draft<'a> {
             let Some(line) = line else { return };
             if !line.is_full() {
                 line.push(tag, value);
+                self.entries += 1;
                 return;
             }
             line.set_overflow();
@@ -39,11 +42,26 @@ impl<'a> Draft<'a> {
     }
 
     /// Stores the lines and the header; every word of both is new afterwards.
-    pub(super) fn write(self, words: impl Words, pages: &[u32], entries: u64) {
+    ///
+    /// # Errors
+    /// `Corrupt` when it has not as many entries as it should: nothing is stored then, and the
+    /// pages are lost.
+    pub(super) fn write(
+        self,
+        words: impl Words,
+        pages: &[u32],
+        entries: u64,
+    ) -> Result<(), ArenaError> {
+        if self.entries != entries {
+            let built = self.entries;
+            let message = format!("index: a partition of {entries} entries is built with {built}");
+            return Err(ArenaError::corrupt(message));
+        }
         let partition = self.partition;
         partition.write(words, pages, entries);
         for (number, line) in (0..).zip(self.lines.iter()) {
             line.store(words, partition.line(words, number));
         }
+        Ok(())
     }
 }

@@ -20,14 +20,20 @@
 //! size rather than one block, so that what a small partition gives back serves a larger one: with
 //! a well-mixed hash all partitions grow at the same time, and blocks of their sizes would pile up.
 //!
-//! Invariants
-//! - One writer at a time (a mutex); readers take no lock.
-//! - A reader reads root, slot, header, lines, then slot and root again; when both are as before,
-//!   nothing it read was recycled meanwhile, and a miss is a miss. Otherwise it starts over.
-//! - An entry never moves within a published partition. It is filled tag first, value last, after
-//!   the overflow bits on its way; `replace` stores one word, `remove` stores 0.
-//! - Memory serves one purpose until the index goes (see `pages`), so an overtaken reader meets
-//!   entries, old or of another hash, but never anything that is not an entry.
+//! # Invariants
+//!
+//! 1. One writer at a time (a mutex); readers take no lock.
+//! 2. A partition that is rebuilt has all entries of the old one: `Draft::write` refuses another
+//!    number.
+//! 3. The partitions that take the place of one have its tags, each once: `publish` refuses others.
+//! 4. A partition that takes an entry has room for it, since a full one is rebuilt before: `place`
+//!    refuses one without room.
+//! 5. A reader reads root, slot, header, lines, then slot and root again; when both are as before,
+//!    nothing it read was recycled meanwhile, and a miss is a miss. Otherwise it starts over.
+//! 6. An entry never moves within a published partition. It is filled tag first, value last, after
+//!    the overflow bits on its way; `replace` stores one word, `remove` stores 0.
+//! 7. Memory serves one purpose until the index goes (see `pages`), so an overtaken reader meets
+//!    entries, old or of another hash, but never anything that is not an entry.
 //!
 //! What a caller must know: `visit` may see a location twice, or one whose hash differs, or one
 //! that was replaced or removed while it looked. It checks the stored key, and treats the location
@@ -116,6 +122,16 @@ impl PartitionedHash {
         visit: impl FnMut(usize, u64) -> ControlFlow<()>,
     ) {
         self.index.candidates_many(hashes, visit);
+    }
+
+    /// True when an entry under a hash is `value`.
+    #[must_use]
+    pub fn contains(&self, hash: u64, value: u64) -> bool {
+        let found = self.candidates(hash, |candidate| match candidate == value {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        found.is_break()
     }
 
     /// Loads the entries under some hashes, which are to be read or changed soon: a hint.

@@ -39,7 +39,7 @@ impl<W: WordHeap> Index<W> {
             }
         };
         let counts = partition.counts(self.words());
-        self.place(partition, tag, value);
+        self.place(partition, tag, value)?;
         partition.set_counts(self.words(), Counts { entries: counts.entries + 1, ..counts });
         self.set_len(self.len() + 1);
         Ok(())
@@ -47,19 +47,24 @@ impl<W: WordHeap> Index<W> {
 
     /// Puts an entry into the first free slot from its home on. There is one: see [`is_full`].
     #[inline]
-    pub(super) fn place(&self, partition: Partition, tag: u32, value: u64) {
+    pub(super) fn place(
+        &self,
+        partition: Partition,
+        tag: u32,
+        value: u64,
+    ) -> Result<(), ArenaError> {
         let words = self.words();
         let mut number = partition.home(tag);
         for _ in 0..partition.lines() {
             let place = partition.line(words, number);
             if let Some(slot) = line::free_slot(words, place) {
                 line::fill(words, place, slot, tag, value);
-                return;
+                return Ok(());
             }
             line::set_overflow(words, place);
             number = partition.after(number);
         }
-        debug_assert!(false, "a full partition was not rebuilt");
+        Err(ArenaError::corrupt("index: a partition is full and was not rebuilt"))
     }
 
     pub(crate) fn replace(&self, tag: u32, old: u64, new: u64) -> bool {

@@ -31,11 +31,14 @@
 //! for a reader that only reads, or `CLAIMED`. As many words after them hold when readers began,
 //! for those who list them: 0 where a reader did not say.
 //!
-//! Invariants
-//! - A slot leaves 0 only by compare-and-exchange, and only its holder stores to it after that.
-//! - A time is stored after the commit and taken back before the slot is released, so that a thread
-//!   that finds the same commit before and after a time has read that reader's time, or none.
-//! - A block's link is stored once, by the holder of the growth lock.
+//! # Invariants
+//!
+//! 1. A slot leaves 0 only by compare-and-exchange, and only its holder, a [`ReaderGuard`], stores to
+//!    it after that: asserted by `enter`, which finds it claimed, and `release`, which finds it
+//!    taken.
+//! 2. A time is stored after the commit and taken back before the slot is released, so that a thread
+//!    that finds the same commit before and after a time has read that reader's time, or none.
+//! 3. A block's link is stored once, by the holder of the growth lock: `grow` refuses a second time.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -47,6 +50,7 @@ use crate::arena::{Arena, Category};
 use crate::error::ArenaError;
 use crate::sync::Mutex;
 use crate::words::{ArenaWords, WordHeap, Words};
+use esker_vfs::sabotage::Bug;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
@@ -200,6 +204,9 @@ impl Drop for ReaderGuard {
             self.slots.words.view().store(self.slots.time(self.slot), 0);
         }
         self.slots.release(self.slot);
+        if Bug::ReaderSlotReleasedTwice.is_planted() {
+            self.slots.release(self.slot);
+        }
     }
 }
 
@@ -234,6 +241,11 @@ impl<W: WordHeap> Slots<W> {
         if commit >= READ_ONLY - 2 {
             return Err(ArenaError::invalid_input(format!("commit {commit} to be registered")));
         }
+        debug_assert!(
+            self.words.view().peek(slot) == CLAIMED,
+            "reader registry: slot {slot} was claimed and holds {:#x}",
+            self.words.view().peek(slot)
+        );
         let bit = if kind == ReaderKind::ReadOnly { READ_ONLY } else { 0 };
         self.words.view().store(slot, (commit + 1) | bit);
         Ok(commit)
@@ -265,6 +277,10 @@ impl<W: WordHeap> Slots<W> {
     }
 
     fn release(&self, slot: u64) {
+        debug_assert!(
+            self.words.view().peek(slot) != 0 || std::thread::panicking(),
+            "reader registry: slot {slot} is released and free already"
+        );
         self.words.view().store(slot, 0);
         self.hint.store(slot, Ordering::Relaxed);
     }
@@ -353,7 +369,11 @@ impl<W: WordHeap> Slots<W> {
             return Ok(());
         }
         let block = self.words.allocate(2 * self.block_words)?;
-        self.words.view().store(last, block);
-        Ok(())
+        match self.words.view().compare_exchange(last, 0, block) {
+            Ok(_) => Ok(()),
+            Err(next) => Err(ArenaError::corrupt(format!(
+                "reader registry: block {last} is followed by {next} and then {block}"
+            ))),
+        }
     }
 }

@@ -7,10 +7,12 @@
 //! root[row >> 16] ─► table[row >> 10 & 63] ─► chunk[row & 1023]
 //! ```
 //!
-//! Invariants
-//! - A root or table word is stored once, by the holder of the growth lock, after what it names is
-//!   zeroed; readers see 0 (absent) or the finished table.
-//! - A word is set, or replaced, with release, so a reader that sees it sees what was done before.
+//! # Invariants
+//!
+//! 1. A root or table word is stored once, by the holder of the growth lock, after what it names is
+//!    zeroed; readers see 0 (absent) or the finished table. `named_by` refuses a second time.
+//! 2. A word is set, or replaced, with release, so a reader that sees it sees what was done before.
+//!    Writers of one row do not race: the table's commit lock sees to that.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -21,6 +23,7 @@ use crate::arena::{Arena, Category};
 use crate::error::ArenaError;
 use crate::sync::Mutex;
 use crate::words::{ArenaWords, WordHeap, Words};
+use esker_vfs::sabotage::Bug;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError};
 
@@ -166,11 +169,16 @@ impl<W: WordHeap> Inner<W> {
     /// What `word` names, made of `count` zeroed words if it names nothing yet.
     fn named_by(&self, word: u64, count: u64) -> Result<u64, ArenaError> {
         let found = self.words.view().load(word);
-        if found != 0 {
+        if found != 0 && !Bug::SparseChunkReplaced.is_planted() {
             return Ok(found);
         }
         let made = self.words.allocate(count)?;
-        self.words.view().store(word, made);
-        Ok(made)
+        match self.words.view().compare_exchange(word, 0, made) {
+            Ok(_) => Ok(made),
+            Err(found) => {
+                let message = format!("sparse words: word {word} names {found} and then {made}");
+                Err(ArenaError::corrupt(message))
+            }
+        }
     }
 }

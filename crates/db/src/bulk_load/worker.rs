@@ -213,7 +213,7 @@ impl Shared {
             // An index may have been dropped meanwhile.
             let indexes = view.schema.indexes();
             segment.retain_runs(|id| indexes.iter().any(|index| index.id == id));
-            self.core.set_view(view);
+            self.core.set_view(view)?;
             // From here on an abort takes it away again.
             self.state().segments.push(Arc::clone(&segment));
         }

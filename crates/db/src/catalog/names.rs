@@ -1,9 +1,19 @@
 //! Which tables there are, now and at the commits that somebody may still read at.
+//!
+//! # Invariants
+//!
+//! 1. The commits that changed the names rise: they are published under the commit lock, in the
+//!    order of numbers. `changed` refuses one that does not come after the last.
+//! 2. What a reader may ask for is kept: `settled` forgets what only readers before the oldest
+//!    registered commit see.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
+
+use crate::{Error, Result};
 
 /// The tables there are.
 pub(crate) type Names = BTreeMap<String, Arc<TableCore>>;
@@ -13,12 +23,14 @@ pub(crate) struct NameHistory {
     newest: Arc<Names>,
     /// What readers at commits before the first see, by rising commit.
     past: Vec<(u64, Arc<Names>)>,
+    /// The commit of the newest change; 0 before the first.
+    changed_at: u64,
 }
 
 impl NameHistory {
     /// Without a past.
     pub fn new(names: Names) -> Self {
-        Self { newest: Arc::new(names), past: Vec::new() }
+        Self { newest: Arc::new(names), past: Vec::new(), changed_at: 0 }
     }
 
     /// The tables by the newest commit.
@@ -43,16 +55,26 @@ impl NameHistory {
     pub fn settled(&self, oldest: u64) -> Option<Self> {
         let still = |(until, _): &&(u64, Arc<Names>)| *until > oldest;
         let past: Vec<_> = self.past.iter().filter(still).cloned().collect();
-        (past.len() < self.past.len()).then(|| Self { newest: Arc::clone(&self.newest), past })
+        let newest = Arc::clone(&self.newest);
+        (past.len() < self.past.len()).then_some(Self { newest, past, ..*self })
     }
 
     /// The tables once `commit` has made them these. What only readers before `oldest` see is
     /// forgotten.
-    pub fn changed(&self, commit: u64, oldest: u64, names: Names) -> Self {
+    ///
+    /// # Errors
+    /// `Corrupt` when the newest change is of this commit or a later one.
+    pub fn changed(&self, commit: u64, oldest: u64, names: Names) -> Result<Self> {
+        let newest = self.changed_at;
+        let commit = if Bug::NamesOfOlderCommit.is_planted() { newest } else { commit };
+        if commit <= newest {
+            let message = format!("names: those of commit {commit} after those of {newest}");
+            return Err(Error::corrupt(message));
+        }
         // default: nothing is to be forgotten
         let mut past = self.settled(oldest).map_or_else(|| self.past.clone(), |kept| kept.past);
         past.push((commit, Arc::clone(&self.newest)));
-        Self { newest: Arc::new(names), past }
+        Ok(Self { newest: Arc::new(names), past, changed_at: commit })
     }
 }
 
@@ -65,7 +87,7 @@ mod tests {
         let (mut history, mut versions) = (NameHistory::new(Names::new()), Vec::new());
         for commit in [3, 5, 9] {
             versions.push(Arc::clone(history.newest()));
-            history = history.changed(commit, 2, Names::new());
+            history = history.changed(commit, 2, Names::new()).unwrap();
         }
         versions.push(Arc::clone(history.newest()));
         let seen = |history: &NameHistory, commit: u64| {
@@ -76,8 +98,21 @@ mod tests {
             assert_eq!(seen(&history, commit), Some(version), "at commit {commit}");
         }
         // Nobody reads before 5 any more.
-        let history = history.changed(12, 5, Names::new());
+        let history = history.changed(12, 5, Names::new()).unwrap();
         assert_eq!([5, 8, 9, 11].map(|commit| seen(&history, commit)), [2, 2, 3, 3].map(Some));
         assert_eq!(history.past.len(), 2);
+    }
+
+    #[test]
+    fn names_of_an_older_commit_are_refused() {
+        let history = NameHistory::new(Names::new()).changed(7, 2, Names::new()).unwrap();
+        for commit in [3, 7] {
+            let refused = history.changed(commit, 7, Names::new()).err().unwrap();
+            assert!(refused.to_string().contains("after those of 7"), "{refused}");
+        }
+        // What is forgotten of the past does not make an older change a newer one.
+        let settled = history.settled(9).unwrap();
+        assert!(!settled.has_past() && settled.changed(7, 9, Names::new()).is_err());
+        assert!(settled.changed(8, 9, Names::new()).is_ok());
     }
 }

@@ -13,6 +13,16 @@
 //!   prefix of the commits: a row that survives has a value that no later one gets.
 //! * A value that is answered to somebody waits until that frame is durable, also with
 //!   `Durability::Async`.
+//!
+//! # Invariants
+//!
+//! 1. What is *given* never falls while values are given out: the commit lock orders the frames.
+//!    `free_values` refuses a frame that gives fewer values than the last.
+//! 2. A value is given out of those that a frame has made free: `State::take`; a sequence never goes
+//!    beyond *given*, which `free_values` refuses, too.
+//!
+//! What follows:
+//!
 //! * After a crash the rest of the numbers below *given* is never given out: sequences have gaps.
 //!   They have them for other reasons, too: a commit that fails does not give its values back. A
 //!   clean close does, with a frame that lowers the number again; no values are given out then.
@@ -23,6 +33,7 @@ use esker_format::edit::Edit;
 use esker_format::schema::validate_name;
 use esker_format::sequence::SEQUENCES_MAX;
 use esker_format::{Field, Schema, Sequence};
+use esker_log::sabotage::Bug;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::shared_sequence::{AHEAD_MOST, Sequences, SharedSequence, no_sequence};
@@ -82,7 +93,16 @@ impl Engine {
         if let Some(taken) = state.take() {
             return Ok(taken);
         }
-        let given = state.given.saturating_add(state.ahead);
+        let given = match Bug::SequenceFalls.is_planted() {
+            true if state.given > 0 => state.given / 2,
+            _ => state.given.saturating_add(state.ahead),
+        };
+        let logged = state.logged.given;
+        if state.given > logged || given < logged {
+            let taken = state.given;
+            let message = format!("sequence {name:?}: {given} given after {logged}, {taken} taken");
+            return Err(Error::corrupt(message));
+        }
         let sequence = Sequence { given, ..state.logged };
         let ticket = self.log_edit(&Edit::SetSequence { name: name.to_owned(), sequence })?;
         state.logged = sequence;

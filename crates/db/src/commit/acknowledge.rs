@@ -4,6 +4,13 @@
 //! that makes it, no more changes could share a sync than there are threads. A call by a
 //! [`Deferred`] handle applies and numbers its change, and notes the commit. Who answers the client
 //! waits for it, with all others, by one [`Database::sync`].
+//!
+//! # Invariants
+//!
+//! 1. A commit is acknowledged once it is visible: `wait_until` refuses it before.
+//! 2. A commit that waits for the disk is acknowledged once it is durable: the same.
+//! 3. What a deferred handle has returned is reported by its caller, once the database is durable up
+//!    to [`Deferred::commit`].
 
 use std::ops::Deref;
 use std::sync::atomic::Ordering;
@@ -161,13 +168,15 @@ impl Engine {
                 self.schedule_flush();
             }
             Journal::Log(log) => {
-                if let Ticket::Log(ticket) = ticket {
+                if let Ticket::Log(ticket) = ticket
+                    && !Bug::AcknowledgedUnsynced.is_planted()
+                {
                     log.wait_durable(ticket)?;
                 }
+                expect_covered(ticket, "durable", log.durable())?;
             }
         }
-        debug_assert!(self.visible() >= ticket.commit(), "an acknowledged commit is visible");
-        Ok(())
+        expect_covered(ticket, "visible", self.visible())
     }
 
     /// Waits until everything committed so far is on the disk.
@@ -185,6 +194,16 @@ impl Engine {
             task.wake();
         }
     }
+}
+
+/// Refuses to acknowledge a commit that is not covered yet by what it has to be.
+fn expect_covered(ticket: Ticket, what: &str, through: u64) -> Result<()> {
+    let commit = ticket.commit();
+    if commit <= through {
+        return Ok(());
+    }
+    let message = format!("commit {commit} would be acknowledged, {what} is {through}");
+    Err(Error::new(ErrorKind::OutcomeUnknown, message))
 }
 
 fn in_doubt(commit: u64) -> Error {

@@ -8,8 +8,11 @@
 //!                                                              staged: see `stored_rows`
 //! ```
 //!
-//! Invariants:
-//! 1. Frames are applied in the order of their numbers, under the commit lock.
+//! # Invariants
+//!
+//! 1. Frames are applied in the order of their numbers, under the commit lock: the pipeline, or the
+//!    scan of the log. The group of a row, the names and the schemas of a table refuse an older
+//!    commit.
 //! 2. Applying a frame again, at once or after later frames, changes nothing that lasts: a table
 //!    that exists is not created, one that a later commit has defined is not altered, a sequence
 //!    has the value of the frame that came last, a row that is sealed or was changed by this commit
@@ -78,7 +81,7 @@ impl Engine {
         if let Some(edit) = edit {
             self.apply_edit(catalogue, commit, edit, &mut source)?;
             if source.definitions().is_some() {
-                self.publish_names(commit, catalogue);
+                self.publish_names(commit, catalogue)?;
                 self.recount_frozen(catalogue);
             }
         }
@@ -110,13 +113,13 @@ impl Engine {
                     let (core, schema) = (old.writer.table(), old.writer.table().schema());
                     let new = (*replacement, old.name.as_str(), &*schema);
                     core.set_successor(self.create(catalogue, commit, new, source)?);
-                    forget_early(core, Bug::TruncateBeforeDurable.is_planted());
+                    forget_early(core, Bug::TruncateBeforeDurable.is_planted())?;
                 }
             }
             Edit::DropTable { table } => {
                 if let Some(old) = catalogue.tables.remove(table) {
                     old.writer.table().set_dropped();
-                    forget_early(old.writer.table(), Bug::DropBeforeDurable.is_planted());
+                    forget_early(old.writer.table(), Bug::DropBeforeDurable.is_planted())?;
                 }
             }
             Edit::SetSequence { name, sequence } => self.set_sequence(name, *sequence),
@@ -136,6 +139,7 @@ impl Engine {
             }
             Edit::Merge { .. } => self.link_segments(catalogue, commit, edit, source)?,
             Edit::Checkpoint { commit, .. } => {
+                // A replay may come by older ones: `make_checkpoint` sees that they rise.
                 catalogue.checkpoint_commit = catalogue.checkpoint_commit.max(*commit);
             }
             // It tells an opening how time goes on.
@@ -206,7 +210,7 @@ impl Engine {
                 // There are no readers at recovery, so no older schema is needed.
                 let mut view = (*core.view()).clone();
                 view.forget_schemas(u64::MAX);
-                core.set_view(view);
+                core.set_view(view)?;
             }
         }
         if entry.name != name {
@@ -265,9 +269,10 @@ impl Engine {
 }
 
 /// A bug to plant: the rows of a table go before that is durable.
-fn forget_early(core: &TableCore, is_planted: bool) {
+fn forget_early(core: &TableCore, is_planted: bool) -> Result<()> {
     if is_planted {
         core.view().segments().for_each(|segment| segment.mark_for_deletion());
-        core.set_view(View::empty(core.schema()));
+        core.set_view(View::empty(core.schema()))?;
     }
+    Ok(())
 }

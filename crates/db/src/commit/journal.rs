@@ -1,8 +1,15 @@
 //! Where commits get their numbers: the log, or a counter in a memory database.
+//!
+//! # Invariants
+//!
+//! 1. Each frame has the number after the last, without a gap: one thread at a time appends, under
+//!    the commit lock. The pipeline tells the watermarks of each number, which refuse another one.
+//! 2. A frame that is refused has no number.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use esker_log::sabotage::Bug;
 use esker_log::{Log, Purpose};
 use esker_vfs::sync::AtomicU64;
 
@@ -40,6 +47,13 @@ impl Ticket {
 impl Journal {
     /// Gives a frame the next number. Under the commit lock.
     pub fn append(&self, purpose: Purpose, kind: u16, payload: &[u8]) -> Result<Ticket> {
+        if Bug::NumberSkipped.is_planted() {
+            self.append_next(purpose, kind, payload)?;
+        }
+        self.append_next(purpose, kind, payload)
+    }
+
+    fn append_next(&self, purpose: Purpose, kind: u16, payload: &[u8]) -> Result<Ticket> {
         match self {
             Self::Log(log) => Ok(Ticket::Log(log.append_for(purpose, kind, payload)?)),
             Self::Memory(marks, next) => {

@@ -327,7 +327,7 @@ fn apply(
                 segment.set_replaced(i, older.location)?;
             }
         }
-        writer.add_row_group(RowGroup::Segment(Arc::clone(segment)));
+        writer.add_row_group(RowGroup::Segment(Arc::clone(segment)))?;
     }
     for existing in deletes {
         writer.delete(existing, commit)?;

@@ -18,10 +18,14 @@
 //! | sequences, loads | their modules | the same |
 //! | seals, merges, checkpoints, clock: no answer changes | theirs | [`Engine::log_edit`] |
 //!
-//! Invariants:
-//! 1. What has a number is applied, or the catalogue is broken and refuses all further changes.
-//! 2. A commit is published under the commit lock after it is applied, in the order of numbers.
-//! 3. Nothing is reported, not even a refusal, before what it rests on is durable.
+//! # Invariants
+//!
+//! 1. What has a number is applied, or the catalogue is broken and refuses all further changes:
+//!    `commit_frame`.
+//! 2. A commit is published under the commit lock after it is applied, in the order of numbers: the
+//!    watermarks refuse a gap and another order.
+//! 3. Nothing is reported, not even a refusal, before what it rests on is durable: see
+//!    [`acknowledge`](super::acknowledge), which refuses it.
 
 use std::sync::atomic::Ordering;
 
@@ -288,7 +292,7 @@ impl Engine {
                 self.on_commit(commit);
             }
             if Bug::PartsPublishedBeforeApplied.is_planted() && writes.len() > 1 {
-                self.watermarks.publish(commit);
+                self.watermarks.publish(commit)?;
             }
             let own = Own { writes, definitions: options.definitions, link: None };
             has_frozen = self.apply(catalogue, commit, edit, Source::Own(own))?;
@@ -392,16 +396,17 @@ impl Engine {
         frame: Frame<'_>,
         apply: impl FnOnce(&mut Catalogue, u64) -> Result<()>,
     ) -> Result<Ticket> {
-        let ticket = self.number(frame)?;
+        let is_lost = |e: &Error| e.kind() == ErrorKind::Corrupt;
+        let ticket = self.number(frame).inspect_err(|e| catalogue.broken |= is_lost(e))?;
         let commit = ticket.commit();
         if Bug::PublishedBeforeApplied.is_planted() {
-            self.watermarks.publish(commit);
+            self.watermarks.publish(commit)?;
         }
-        if let Err(e) = apply(catalogue, commit) {
+        let applied = apply(catalogue, commit);
+        if let Err(e) = applied.and_then(|()| self.watermarks.publish(commit)) {
             catalogue.broken = true;
             return Err(half_applied(&e));
         }
-        self.watermarks.publish(commit);
         Ok(ticket)
     }
 
@@ -422,7 +427,7 @@ impl Engine {
         let payload = &edit.encode();
         let ticket =
             self.number(Frame { purpose: purpose_of(edit), kind: edit.frame_kind(), payload })?;
-        self.watermarks.publish(ticket.commit());
+        self.watermarks.publish(ticket.commit())?;
         Ok(ticket)
     }
 
@@ -431,12 +436,19 @@ impl Engine {
         self.refuse_large_frame(payload.len())?;
         if purpose == Purpose::Frees && self.time_is_owed.swap(false, Ordering::Relaxed) {
             let time = Edit::Clock(self.last_clock().record());
-            let logged = self.journal.append(purpose, time.frame_kind(), &time.encode());
+            let payload = &time.encode();
+            let logged = self.append(Frame { purpose, kind: time.frame_kind(), payload });
             let ticket =
                 logged.inspect_err(|_| self.time_is_owed.store(true, Ordering::Relaxed))?;
-            self.watermarks.publish(ticket.commit());
+            self.watermarks.publish(ticket.commit())?;
         }
-        self.journal.append(purpose, kind, payload)
+        self.append(Frame { purpose, kind, payload })
+    }
+
+    fn append(&self, frame: Frame<'_>) -> Result<Ticket> {
+        let ticket = self.journal.append(frame.purpose, frame.kind, frame.payload)?;
+        self.watermarks.number(ticket.commit())?;
+        Ok(ticket)
     }
 
     /// Tells a test which number a commit of rows got.

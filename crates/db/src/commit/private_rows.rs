@@ -186,7 +186,7 @@ impl PrivateRows {
         let ids: Vec<u64> = self.opened.iter().map(|segment| segment.id()).collect();
         for segment in &self.opened {
             segment.set_create_stamp(CreateStamp::Runs(vec![(0, commit)]));
-            writer.add_row_group(RowGroup::Segment(Arc::clone(segment)));
+            writer.add_row_group(RowGroup::Segment(Arc::clone(segment)))?;
         }
         self.remove(writer, commit)?;
         for (at, segment) in self.opened.iter().enumerate() {

@@ -6,8 +6,15 @@
 //!   ─► write file ─► sync file, directory ─► frame that names it ─► drop log files through c
 //! ```
 //!
-//! The invariants of the file are in the head of `esker_format::checkpoint`; they are asserted before
-//! it is written, and when it is opened.
+//! # Invariants
+//!
+//! 1. The commits of checkpoints never fall, so that the log files that are left go on from the
+//!    newest: one maintenance job makes them. `make_checkpoint` refuses an older one.
+//! 2. A checkpoint is of durable commits: `pin_state` waits for them.
+//! 3. A frame names a checkpoint once its file is durable, and files go once the frame is.
+//!
+//! Those of the file are in the head of `esker_format::checkpoint`; they are asserted before it is
+//! written, and when it is opened.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,6 +104,14 @@ impl Engine {
         let name_it = || {
             self.write_checkpoint(&checkpoint)?;
             let mut catalogue = self.lock_for_change()?;
+            let last = catalogue.checkpoint_commit;
+            let falls = Bug::CheckpointCommitFalls.is_planted() && last > 0;
+            let commit = if falls { last - 1 } else { commit };
+            if commit < last {
+                let message =
+                    format!("checkpoint {number}: of commit {commit}, after one of {last}");
+                return Err(Error::corrupt(message));
+            }
             self.commit_definition(&mut catalogue, &Edit::Checkpoint { number, commit })
         };
         let path = checkpoint_path(&self.dir, number);

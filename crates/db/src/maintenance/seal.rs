@@ -104,7 +104,7 @@ impl Engine {
         };
         if Bug::ForwardingDroppedTooEarly.is_planted() {
             let _catalogue = self.lock();
-            repoint.forget();
+            repoint.forget()?;
         }
         for segment in old.segments().filter(|s| inputs.contains(&s.id())) {
             segment.mark_for_deletion();
@@ -149,7 +149,7 @@ impl Engine {
         moving.relocate(&mut || self.environment.tasks.pause());
         {
             let _catalogue = self.lock();
-            moving.forget();
+            moving.forget()?;
         }
         // Snapshots that are older see when its rows were created.
         let now = self.watermarks.published();

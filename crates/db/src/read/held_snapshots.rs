@@ -1,9 +1,16 @@
 //! Snapshots that cursors go on in.
+//!
+//! # Invariants
+//!
+//! 1. At most [`HELD_MAX`] snapshots are held: `hold` lets one go for one that comes; asserted there.
+//! 2. A snapshot that is held is registered, so that no merge drops what it sees: it is a
+//!    [`Snapshot`] as any other.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use esker_log::sabotage::Bug;
 use esker_vfs::Environment;
 
 use crate::engine::ExpiringSnapshots;
@@ -66,7 +73,14 @@ impl HeldSnapshots {
             let mut held = self.locked();
             held.insert(id, Held { snapshot: snapshot.clone(), used_ns });
             let oldest = held.iter().min_by_key(|(_, held)| held.used_ns).map(|(id, _)| *id);
-            if held.len() > HELD_MAX { oldest.and_then(|id| held.remove(&id)) } else { None }
+            let is_full = held.len() > HELD_MAX && !Bug::HeldSnapshotsPileUp.is_planted();
+            let gone = if is_full { oldest.and_then(|id| held.remove(&id)) } else { None };
+            debug_assert!(
+                held.len() <= HELD_MAX,
+                "held snapshots: {} are held, at most {HELD_MAX}",
+                held.len()
+            );
+            gone
         };
         drop(gone);
         id

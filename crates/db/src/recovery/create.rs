@@ -54,8 +54,7 @@ pub(super) fn create(
         let _ = log.fill_reserve(reserve_bytes);
     }
     let last = log.next_commit() - 1;
-    watermarks.make_durable(last, &[]);
-    watermarks.publish(last);
+    watermarks.start_at(last);
     let journal = Journal::Log(Box::new(log));
     let (dir, lock) = (dir.to_owned(), Some(lock));
     let of = (database, hash_key);

@@ -333,8 +333,7 @@ fn recover(
         let bytes = engine.segment_bytes() + scan.bytes();
         let log = scan.start(log_options(&engine.watermarks, bytes, &engine.options))?;
         let last = log.next_commit() - 1;
-        engine.watermarks.make_durable(last, &[]);
-        engine.watermarks.publish(last);
+        engine.watermarks.start_at(last);
         remove_leftovers(&engine, number)?;
         engine.journal = Journal::Log(Box::new(log));
     }

@@ -235,7 +235,7 @@ impl<'e> Replay<'e> {
             if view.schema.expiry_field().is_some_and(expires) {
                 engine.note_expiring();
             }
-            table.set_view(view);
+            table.set_view(view)?;
             count_live(table);
         }
         engine.names.store(Arc::new(NameHistory::new(catalogue.names())));
@@ -297,7 +297,7 @@ fn link_ahead(engine: &Engine, ahead: &Lookahead, entry: &mut TableEntry) -> Res
         segment.value_files().iter().for_each(|file| engine.note_row_group(file.id()));
         view.insert(RowGroup::Segment(Arc::new(segment)));
     }
-    core.set_view(view);
+    core.set_view(view)?;
     entry.index_covers = index::fill(engine, &core, entry.index_file)?;
     Ok(())
 }

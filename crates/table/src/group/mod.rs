@@ -12,11 +12,16 @@
 //! replaced   the same: the location of the version that this one superseded
 //! ```
 //!
-//! Invariants, in the order in which a commit publishes:
-//! 1. columns and row ids, then the `created` run, then `length`, then the primary index.
-//! 2. `created` commits rise, so the rows visible at a commit are a prefix.
-//! 3. `deleted` goes from zero to a commit once, and gets its bit once. `replaced` goes from zero
-//!    to its value once.
+//! # Invariants
+//!
+//! 1. A commit publishes columns and row ids, then the `created` run, then `length`, then the
+//!    primary index: [`GroupWriter`], and the table's writer after it, which asserts that an entry
+//!    names a row below `length`.
+//! 2. `created` commits rise, so the rows visible at a commit are a prefix: the commit lock gives
+//!    commits in order, and the writer refuses one that is older than the last.
+//! 3. A group has no more rows than a location can name; asserted by the writer.
+//! 4. `deleted` goes from zero to a commit once, and gets its bit once; asserted by
+//!    `Group::delete`. `replaced` goes from zero to its value before the row is published.
 
 mod column;
 mod run_list;

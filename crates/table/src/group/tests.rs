@@ -145,3 +145,15 @@ fn a_reader_of_bytes_reads_what_the_column_has() {
         }
     }
 }
+
+/// Rows visible at a commit would not be a prefix any more.
+#[test]
+fn rows_of_an_older_commit_are_refused() {
+    let mut writer = writer();
+    writer.push((&row(0, None), &[]), 1, true, 5, None).unwrap();
+    writer.push((&row(0, None), &[]), 2, true, 5, None).unwrap();
+    let refused = writer.push((&row(0, None), &[]), 3, true, 4, None).unwrap_err();
+    assert_eq!(refused.kind(), crate::ErrorKind::Corrupt);
+    assert!(refused.to_string().contains("rows of commit 4 after those of 5"), "{refused}");
+    assert_eq!(writer.group().row_count(), 2);
+}

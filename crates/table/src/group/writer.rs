@@ -5,16 +5,17 @@ use std::sync::atomic::Ordering;
 
 use esker_arena::{AppendVec, Appender, Arena, Category, SparseWords};
 use esker_format::{Batch, Schema, Value, ValueRef};
+use esker_log::sabotage::Bug;
 use esker_vfs::sync::AtomicU64;
 
 use super::column::GroupColumnWriter;
 use super::run_list::RunListWriter;
 use super::{Group, GroupColumn};
-use crate::Result;
 use crate::column_map::ColumnMap;
 use crate::key_order::SortedRows;
-use crate::location::{Location, row_word};
+use crate::location::{Location, ROW_GROUP_ROWS_MAX, row_word};
 use crate::value_file::{FileList, StoredValue};
+use crate::{Error, Result};
 
 /// Appends rows to a group.
 pub struct GroupWriter {
@@ -28,7 +29,8 @@ pub struct GroupWriter {
     /// What would go on with the last run of inserted rows: the next row id, at the next row.
     next_fresh_id: u64,
     next_fresh_row: u64,
-    last_commit: u64,
+    /// The commit of the last row, once there is one.
+    last_commit: Option<u64>,
     /// The position of the field that says when rows expire.
     expiry: Option<usize>,
 }
@@ -80,7 +82,7 @@ impl GroupWriter {
             next_row_id: u64::MAX,
             next_fresh_id: u64::MAX,
             next_fresh_row: 0,
-            last_commit: u64::MAX,
+            last_commit: None,
             expiry: schema.expiry_position(),
         })
     }
@@ -198,15 +200,35 @@ impl GroupWriter {
             self.next_fresh_id = self.next_row_id;
             self.next_fresh_row = first + count as u64;
         }
-        if self.last_commit != commit {
-            self.created.start(first, commit)?;
-            self.last_commit = commit;
+        if self.last_commit != Some(commit) {
+            self.start_commit(first, commit)?;
         }
         self.rows += count;
+        debug_assert!(
+            self.rows <= ROW_GROUP_ROWS_MAX,
+            "group {}: {} rows, at most {ROW_GROUP_ROWS_MAX}",
+            self.group.id,
+            self.rows
+        );
         self.row_ids.extend_to(self.rows)?;
         self.created.extend_to(self.rows)?;
         self.group.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.group.length.store(self.rows as u64, Ordering::Release);
+        Ok(())
+    }
+
+    /// The rows from `first` on are of another commit than those before.
+    fn start_commit(&mut self, first: u64, commit: u64) -> Result<()> {
+        if let Some(last) = self.last_commit {
+            let commit = if Bug::GroupTakesOlderCommit.is_planted() { last - 1 } else { commit };
+            if commit < last {
+                let id = self.group.id;
+                let message = format!("group {id}: rows of commit {commit} after those of {last}");
+                return Err(Error::corrupt(message));
+            }
+        }
+        self.created.start(first, commit)?;
+        self.last_commit = Some(commit);
         Ok(())
     }
 }

@@ -16,6 +16,17 @@
 //! any snapshot reads at, or was replaced before the next commit that one does ([`ReadCommits`]).
 //! Snapshots taken later read at newer commits, so they do not see it either. So of a row there are
 //! as many versions as snapshots, and one, however often it changes while they are held.
+//!
+//! # Invariants
+//!
+//! 1. Of each version that is kept it is known where it went, and the outputs have no other rows:
+//!    `build` refuses another number of them.
+//! 2. Where an input leads to is an output, which is in the view before the input has gone:
+//!    `publish` refuses another place.
+//! 3. A version that died after it was copied is dead in the output: `publish`, under the commit
+//!    lock, which commits deletes.
+//! 4. No other row group of the table is retired before the entries have moved and what names the
+//!    inputs is relocated: the one maintenance job of the layer above.
 
 mod gathering;
 mod lineage;
@@ -23,10 +34,9 @@ mod relocation;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use esker_arena::{PartitionedHash, ReadCommits};
+use esker_arena::ReadCommits;
 use esker_format::edit::SegmentEntry;
 use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_format::{Field, Moment, Schema};
@@ -105,6 +115,7 @@ impl RewritePlan {
         let outputs = self.outputs(&fields, &kept)?;
         let outputs: Vec<_> = outputs.into_iter().map(|rows| (sink.next_id(), rows)).collect();
         let forwardings = self.targets(&outputs)?;
+        expect_as_many(kept.len(), &forwardings)?;
         let lineage = Lineage { plan: &self, view: &view, targets: &forwardings };
         let mut segments = Vec::new();
         for (id, rows) in outputs {
@@ -125,6 +136,9 @@ impl RewritePlan {
         let mut all: Vec<Vec<u64>> = self.inputs.iter().map(nowhere).collect();
         for (id, rows) in outputs {
             for (i, kept) in rows.iter().enumerate() {
+                if i == 0 && Bug::RewriteForgetsRow.is_planted() {
+                    continue;
+                }
                 let targets = all.get_mut(kept.row_group as usize);
                 let slot = targets.and_then(|targets| targets.get_mut(kept.row as usize));
                 let missing = || {
@@ -314,6 +328,15 @@ impl RewritePlan {
     }
 }
 
+/// Refuses a rewrite that does not say of each row that it keeps where that went.
+fn expect_as_many(kept: usize, forwardings: &[Vec<u64>]) -> Result<()> {
+    let told = forwardings.iter().flatten().filter(|word| **word != 0).count();
+    match told == kept {
+        true => Ok(()),
+        false => Err(Error::corrupt(format!("a rewrite keeps {kept} rows and takes {told}"))),
+    }
+}
+
 /// The fields whose values differ in length.
 #[must_use]
 pub fn variable_fields(fields: &[Field]) -> Vec<&Field> {
@@ -377,13 +400,14 @@ impl Rewritten {
         let forwardings = self.forwardings.into_iter().zip(self.older);
         for (row_group, (targets, older)) in self.plan.inputs.into_iter().zip(forwardings) {
             let forwarding = Arc::new(Forwarding::new(row_group.id(), targets, older));
+            expect_outputs(&view, &forwarding)?;
             if !Bug::ForwardingNotRegistered.is_planted() {
                 view.retire(Arc::clone(&forwarding));
             }
             inputs.push((row_group, forwarding));
         }
-        table.raise_horizons(oldest, self.dropped_through);
-        table.set_view(view);
+        table.raise_horizons(oldest, self.dropped_through)?;
+        table.set_view(view)?;
         Ok(Repoint { table, inputs, row_group: 0, row: 0, unreadable: Vec::new() })
     }
 
@@ -429,6 +453,15 @@ impl Rewritten {
         }
         Ok(())
     }
+}
+
+/// Refuses an input that leads to a row group that is not there.
+fn expect_outputs(view: &View, forwarding: &Forwarding) -> Result<()> {
+    let lost = forwarding.leads_to().iter().find(|id| view.row_group(**id).is_none());
+    lost.map_or(Ok(()), |id| {
+        let input = forwarding.row_group;
+        Err(Error::corrupt(format!("row group {input} leads to {id}, which the view lacks")))
+    })
 }
 
 /// One index entry to move.
@@ -543,7 +576,8 @@ impl Repoint {
                 Goal::Moved(new) => {
                     entries.replace(*hash, *old, *new);
                 }
-                Goal::Older(new) if !has_entry(entries, *hash, *new) => {
+                // A second entry would stay when the first is moved.
+                Goal::Older(new) if !entries.contains(*hash, *new) => {
                     entries.replace(*hash, *old, *new);
                 }
                 Goal::Older(_) | Goal::Gone => {
@@ -566,15 +600,6 @@ fn prefetch_moves(table: &Table, uniques: &[Arc<UniqueKeys>], batch: &[Move]) {
     for keys in uniques {
         keys.entries().touch(&hashes_of(Some(keys)));
     }
-}
-
-/// True when some entry names a place: a second one would stay when the first is moved.
-fn has_entry(entries: &PartitionedHash, hash: u64, word: u64) -> bool {
-    let found = entries.candidates(hash, |candidate| match candidate == word {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    });
-    found.is_break()
 }
 
 /// Adds what becomes of the entries of a row whose place was `old`. No reader finds older versions

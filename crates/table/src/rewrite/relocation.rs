@@ -10,6 +10,7 @@
 use esker_log::sabotage::Bug;
 
 use super::Repoint;
+use crate::Result;
 use crate::location::Location;
 use crate::view::{Resolved, RowGroup, View};
 
@@ -25,7 +26,7 @@ impl Repoint {
                 pause();
             }
         }
-        if !Bug::PlacesNotLedOn.is_planted() {
+        if !Bug::PlacesNotLedOn.is_planted() && !Bug::PinnedPlaceForgotten.is_planted() {
             self.table
                 .pinned_locations()
                 .iter()
@@ -34,8 +35,11 @@ impl Repoint {
     }
 
     /// Forgets where the rows went. Under the commit lock.
-    pub fn forget(&self) {
-        self.table.forget_retired(&self.retired());
+    ///
+    /// # Errors
+    /// `Corrupt` for a view that breaks an invariant.
+    pub fn forget(&self) -> Result<()> {
+        self.table.forget_retired(&self.retired())
     }
 
     /// The numbers of the inputs, rising.

@@ -3,9 +3,11 @@
 //! The commit that killed a row lies in a word of its own, three loads away. Most rows live, and a
 //! bit says so: those of a segment fit a cache where the words do not.
 //!
-//! Invariants
+//! # Invariants
+//!
 //! 1. A bit is set after the commit is noted and before the commit is published: a reader that may
-//!    know of a delete finds its bit.
+//!    know of a delete finds its bit. `Segment::delete` sets it, and is an error where it is not
+//!    found.
 //! 2. A bit that is set says only that there is a commit to look at.
 
 use std::sync::OnceLock;

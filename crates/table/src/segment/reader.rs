@@ -13,6 +13,7 @@ use esker_format::segment::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, TRAILER_BYTES, Trailer, ZONE_ROWS,
 };
 use esker_format::{Codes, DataType, Field, TableId, Value, ValueRef, invariant};
+use esker_log::sabotage::Bug;
 use esker_vfs::Mapping;
 use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64, Mutex};
 
@@ -349,7 +350,13 @@ impl Segment {
             self.id
         );
         self.set_delete_stamp(row, delete_stamp)?;
-        self.delete_bitmap.mark(row, self.row_count());
+        if !Bug::DeleteBitNotSet.is_planted() {
+            self.delete_bitmap.mark(row, self.row_count());
+        }
+        if !self.delete_bitmap.has(row) {
+            let message = format!("segment {}: the delete of row {row} is not found", self.id);
+            return Err(Error::corrupt(message));
+        }
         // A reader that sees the count sees the rows that it counts.
         self.dead.fetch_add(1, Ordering::Release);
         Ok(())

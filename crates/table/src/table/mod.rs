@@ -12,6 +12,14 @@
 //! * Each unique index has entries of the same kind ([`UniqueKeys`]), for writers only.
 //! * A table with a generated key has entries only for rows that were updated; others are found
 //!   by row id, by arithmetic.
+//!
+//! # Invariants
+//!
+//! 1. A view is swapped under the commit lock and is sound: `set_view` refuses another one.
+//! 2. The horizons never fall: only `raise_horizons` stores them, and it refuses to lower them.
+//!    A merge raises them before its outputs are swapped in.
+//! 3. An index entry names a row that is published in a row group of the view: the writer puts the
+//!    row first and asserts it.
 
 mod read;
 mod snapshot;
@@ -26,6 +34,7 @@ use esker_format::{PrimaryKey, Schema, TableId, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 
+use crate::Error;
 use crate::hash::KeyHasher;
 use crate::pinned_locations::PinnedLocations;
 use crate::view::View;
@@ -160,8 +169,13 @@ impl Table {
     }
 
     /// Replaces the view. Only under the commit lock.
-    pub fn set_view(&self, view: View) {
+    ///
+    /// # Errors
+    /// `Corrupt` for a view that breaks an invariant; the one before stays then.
+    pub fn set_view(&self, view: View) -> crate::Result<()> {
+        view.expect_sound().map_err(|e| e.at(format_args!("table {}", self.id.0)))?;
         self.view.store(Arc::new(view));
+        Ok(())
     }
 
     /// The primary index.
@@ -195,11 +209,29 @@ impl Table {
 
     /// Raises the horizons, before a merge's outputs are swapped in: no registered reader reads
     /// below `oldest`, and versions that died up to `dropped` are gone.
-    pub(crate) fn raise_horizons(&self, oldest: u64, dropped: u64) {
+    ///
+    /// # Errors
+    /// `Corrupt` when one falls.
+    pub(crate) fn raise_horizons(&self, oldest: u64, dropped: u64) -> crate::Result<()> {
         if !Bug::DropHorizonNotRaised.is_planted() {
-            self.drop_horizon.fetch_max(oldest.max(dropped), Ordering::SeqCst);
-            self.link_horizon.fetch_max(oldest, Ordering::SeqCst);
+            self.raise(&self.drop_horizon, oldest.max(dropped))?;
+            self.raise(&self.link_horizon, oldest)?;
         }
+        Ok(())
+    }
+
+    fn raise(&self, horizon: &AtomicU64, to: u64) -> crate::Result<()> {
+        let before = match Bug::HorizonFalls.is_planted() {
+            true => horizon.swap(to / 2, Ordering::SeqCst),
+            false => horizon.fetch_max(to, Ordering::SeqCst),
+        };
+        let after = horizon.load(Ordering::SeqCst);
+        if after >= before.max(to) {
+            return Ok(());
+        }
+        let table = self.id.0;
+        let message = format!("table {table}: a horizon falls from {} to {after}", before.max(to));
+        Err(Error::corrupt(message))
     }
 
     /// Remembers who remembers places.
@@ -223,10 +255,10 @@ impl Table {
 
     /// Forgets where the rows of `row_groups` went, once nothing names them. Only under the commit
     /// lock.
-    pub(crate) fn forget_retired(&self, row_groups: &[u64]) {
+    pub(crate) fn forget_retired(&self, row_groups: &[u64]) -> crate::Result<()> {
         let mut view = (*self.view()).clone();
         view.retired.retain(|forwarding| !row_groups.contains(&forwarding.row_group));
-        self.set_view(view);
+        self.set_view(view)
     }
 
     /// Ends the wait for old snapshots where no snapshot is older than `oldest` any more.

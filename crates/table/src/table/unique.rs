@@ -9,12 +9,14 @@
 //! group, and removed when the row is dropped. It differs in what a row may do: rows with a NULL
 //! among the values have no entry, and an update may change the values.
 //!
-//! Invariants
-//! 1. Every living row without a NULL has one entry under the hash of its values.
+//! # Invariants
+//!
+//! 1. Every living row without a NULL has one entry under the hash of its values: the table's writer
+//!    enters it; asserted by `enter`.
 //! 2. Other entries lead to dead rows, to rows of a load that has not committed, or to nothing. One
 //!    of a dead row is taken by the next row of its hash: a value that comes and goes has one
 //!    entry, not one for each time, all of which would be looked at.
-//! 3. No two living rows have equal values.
+//! 3. No two living rows have equal values: a commit is refused before, by `held`.
 //!
 //! Readers of rows do not look here: an old version may have lost its entry to the one that
 //! took its place. The entries are in memory only, and are put together anew when a database is
@@ -28,6 +30,7 @@ use esker_arena::{Arena, Category, PartitionedHash};
 use esker_format::json::Json;
 use esker_format::schema::{Index, IndexField};
 use esker_format::{Field, Schema, Value, ValueRef};
+use esker_log::sabotage::Bug;
 
 use super::Table;
 use crate::location::Location;
@@ -264,9 +267,14 @@ impl UniqueKeys {
     /// Enters a row. Under the commit lock.
     pub(super) fn enter(&self, hash: u64, old: Option<Location>, location: Location) -> Result<()> {
         let moved = old.is_some_and(|old| self.entries.replace(hash, old.word(), location.word()));
-        if !moved {
+        if !moved && !Bug::UniqueEntryNotEntered.is_planted() {
             self.entries.insert(hash, location.word())?;
         }
+        debug_assert!(
+            self.entries.contains(hash, location.word()),
+            "unique index {:?}: no entry of {location:?}",
+            self.index.name
+        );
         Ok(())
     }
 }

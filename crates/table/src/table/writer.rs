@@ -2,6 +2,14 @@
 //!
 //! A change is prepared (validated against the newest versions, nothing touched), numbered by the
 //! log, then applied. Applying cannot fail for a reason of the caller's.
+//!
+//! # Invariants
+//!
+//! 1. A row group is in the view before a row of it is appended: `group` and `add_row_group`.
+//! 2. A row is published before an index entry names it: `put` and those who call `link`; asserted
+//!    by `link_found`.
+//! 3. Of the entries of a key the one of the newest version moves to the next: `link_found`; asserted
+//!    there.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -335,6 +343,11 @@ impl TableWriter {
         let indexed = !self.table.has_generated_key() || !fresh;
         let table = &self.table;
         let view = table.view.load();
+        debug_assert!(
+            is_published(&view, location),
+            "table {}: an index entry of {location:?}, which is not published",
+            table.id.0
+        );
         if let Some(existing) = alive {
             mark_deleted(&view, existing.location, DeleteStamp::replaced(commit))?;
         } else {
@@ -354,16 +367,24 @@ impl TableWriter {
             if !moved {
                 table.index.insert(put.hash, location.word())?;
             }
+            debug_assert!(
+                table.index.contains(put.hash, location.word()),
+                "table {}: no index entry of {location:?}",
+                table.id.0
+            );
         }
         let mut uniques = put.uniques.iter();
         uniques.try_for_each(|entry| entry.keys.enter(entry.hash, entry.old, location))
     }
 
     /// Adds a row group to the view. Under the commit lock.
-    pub fn add_row_group(&mut self, row_group: RowGroup) {
+    ///
+    /// # Errors
+    /// `Corrupt` when the view has one of its number.
+    pub fn add_row_group(&mut self, row_group: RowGroup) -> Result<()> {
         let mut view = (*self.table.view()).clone();
         view.insert(row_group);
-        self.table.set_view(view);
+        self.table.set_view(view)
     }
 
     /// Applies the delete of a living version as part of `commit`.
@@ -412,8 +433,10 @@ impl TableWriter {
         if self.group.is_none() {
             let mut view = (*self.table.view()).clone();
             let group = GroupWriter::create(&self.table.arena, new_row_group(), &view.schema)?;
-            view.insert(RowGroup::Group(Arc::clone(group.group())));
-            self.table.set_view(view);
+            if !Bug::GroupNotRegistered.is_planted() {
+                view.insert(RowGroup::Group(Arc::clone(group.group())));
+            }
+            self.table.set_view(view)?;
             self.group = Some(group);
         }
         self.group.as_mut().ok_or_else(|| Error::corrupt("no open group"))
@@ -441,14 +464,19 @@ impl TableWriter {
         let is_wanted = |id| schema.indexes().iter().any(|index| index.id == id);
         view.segments().for_each(|segment| segment.retain_runs(is_wanted));
         view.alter(schema, commit, now);
-        self.table.set_view(view);
-        Ok(())
+        self.table.set_view(view)
     }
 
     /// Ends the open group: it stays in the view, and the next row opens another.
     pub fn freeze(&mut self) {
         self.group = None;
     }
+}
+
+/// True when a row group of the view has the row.
+fn is_published(view: &View, location: Location) -> bool {
+    let row_group = view.row_group(location.row_group());
+    row_group.is_some_and(|row_group| location.row() < row_group.row_count())
 }
 
 /// Marks the version at a location dead, wherever merges have taken it.

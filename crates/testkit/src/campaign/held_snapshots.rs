@@ -1,14 +1,15 @@
 //! Scenarios of snapshots that are held while rows change again and again: versions that nobody
 //! sees are dropped between those that somebody does.
 
-use esker::{DataType, Database, ErrorKind, Options, Schema, Table, Value};
+use esker::{DataType, Database, ErrorKind, Options, PageOptions, Query, Schema, Table, Value};
 
 use super::directed::{Outcome, Scenario, machine, open, said};
 
-pub(super) const SCENARIOS: [Scenario; 3] = [
+pub(super) const SCENARIOS: [Scenario; 4] = [
     ("snapshots of a row that changes again and again", row_that_changes),
     ("a snapshot of a row that comes and goes", row_that_comes_and_goes),
     ("a transaction that is older than a row which came and went", row_that_came_and_went),
+    ("more cursors than snapshots that are held", more_cursors_than_are_held),
 ];
 
 fn row(id: u64, value: u64) -> Vec<Value> {
@@ -90,5 +91,28 @@ fn row_that_came_and_went() -> Outcome {
         Err(e) if e.kind() == ErrorKind::Conflict => Ok(()),
         Err(e) => Err(said(e)),
         Ok(_) => Err("a key that others have changed since was taken".to_owned()),
+    }
+}
+
+/// The pages of a snapshot: 256 of them are held.
+fn more_cursors_than_are_held() -> Outcome {
+    let (db, _) = filled()?;
+    let query = Query { limit: Some(2.into()), ..Query::table("rows") };
+    let page = |cursor| {
+        let options = PageOptions { cursor, snapshot: true, ..PageOptions::default() };
+        db.page(&query, &options)
+    };
+    let firsts: Result<Vec<_>, _> = (0..300).map(|_| page(None)).collect();
+    let (mut gone, mut answered) = (0, 0);
+    for first in firsts.map_err(said)? {
+        match page(first.next) {
+            Ok(_) => answered += 1,
+            Err(e) if e.kind() == ErrorKind::SnapshotGone => gone += 1,
+            Err(e) => return Err(said(e)),
+        }
+    }
+    match (gone, answered) {
+        (44, 256) => Ok(()),
+        other => Err(format!("snapshots that are gone, and held: {other:?}")),
     }
 }
