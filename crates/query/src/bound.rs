@@ -208,23 +208,27 @@ impl Bound {
         self.operands(&mut |operand| operand.collect_fields(fields));
     }
 
+    /// True when it holds of this, or of anything within.
+    fn any(&self, holds: &dyn Fn(&Self) -> bool) -> bool {
+        let mut any = holds(self);
+        self.operands(&mut |operand| any = any || operand.any(holds));
+        any
+    }
+
     /// True when evaluating it may fail: arithmetic on integers, decimals and dates, casts, and the
     /// functions that the table says.
     pub(crate) fn may_fail(&self) -> bool {
-        let here = match &self.node {
-            Node::Arithmetic(..) => self.data_type != Some(DataType::F64),
+        self.any(&|bound| match &bound.node {
+            Node::Arithmetic(..) => bound.data_type != Some(DataType::F64),
             Node::Negate(_) | Node::Call(Function::Abs | Function::Round, _) => {
-                !self.data_type.is_some_and(DataType::is_float)
+                !bound.data_type.is_some_and(DataType::is_float)
             }
             Node::Call(function, operands) => {
                 function.entry().may_fail || takes_any_path(*function, operands)
             }
             Node::Cast(_) => true,
             _ => false,
-        };
-        let mut any = here;
-        self.operands(&mut |operand| any |= operand.may_fail());
-        any
+        })
     }
 
     /// The one field it is computed from, where it is NULL whenever that field is, never fails,
@@ -236,22 +240,16 @@ impl Bound {
 
     /// True when it reads a field anywhere.
     pub(crate) fn has_field(&self) -> bool {
-        let mut any = matches!(self.node, Node::Field(_));
-        self.operands(&mut |operand| any = any || operand.has_field());
-        any
+        self.any(&|bound| matches!(bound.node, Node::Field(_)))
     }
 
     /// True when it is not known before the query runs, though it may read no field.
     pub(crate) fn is_unanswered(&self) -> bool {
-        let mut any = matches!(self.node, Node::Unanswered);
-        self.operands(&mut |operand| any = any || operand.is_unanswered());
-        any
+        self.any(&|bound| matches!(bound.node, Node::Unanswered))
     }
 
     fn has_call(&self) -> bool {
-        let mut any = matches!(self.node, Node::Call(..) | Node::Concat(..) | Node::Match(..));
-        self.operands(&mut |operand| any |= operand.has_call());
-        any
+        self.any(&|b| matches!(b.node, Node::Call(..) | Node::Concat(..) | Node::Match(..)))
     }
 
     fn is_strict_in(&self, field: &mut Option<usize>) -> bool {

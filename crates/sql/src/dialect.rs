@@ -13,96 +13,27 @@ use sqlparser::keywords::{Keyword as K, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError, Word};
 
+macro_rules! keywords {
+    ($($name:ident)*) => {
+        &[$(K::$name),*]
+    };
+}
+
 /// Words that are no name of a column or table unless `AS` or quotes say so: they go on with an
 /// expression, end it, or begin a clause.
-const RESERVED: &[K] = &[
-    K::ALL,
-    K::AND,
-    K::ANY,
-    K::ARRAY,
-    K::AS,
-    K::ASC,
-    K::BETWEEN,
-    K::CASE,
-    K::CAST,
-    K::CHECK,
-    K::COLLATE,
-    K::CONSTRAINT,
-    K::CREATE,
-    K::CROSS,
-    K::DEFAULT,
-    K::DESC,
-    K::DISTINCT,
-    K::DIV,
-    K::ELSE,
-    K::ESCAPE,
-    K::EXISTS,
-    K::FALSE,
-    K::FILTER,
-    K::FOR,
-    K::FOREIGN,
-    K::FULL,
-    K::GLOB,
-    K::GRANT,
-    K::ILIKE,
-    K::IN,
-    K::INNER,
-    K::IS,
-    K::JOIN,
-    K::LEFT,
-    K::LIKE,
-    K::MATCH,
-    K::MEMBER,
-    K::NATURAL,
-    K::NOT,
-    K::NOTNULL,
-    K::NULL,
-    K::ON,
-    K::ONLY,
-    K::OPERATOR,
-    K::OR,
-    K::OUTER,
-    K::OVER,
-    K::OVERLAPS,
-    K::PRIMARY,
-    K::QUALIFY,
-    K::REFERENCES,
-    K::REGEXP,
-    K::RIGHT,
-    K::RLIKE,
-    K::SIMILAR,
-    K::SOME,
-    K::TABLE,
-    K::THEN,
-    K::TO,
-    K::TRUE,
-    K::UNION,
-    K::UNIQUE,
-    K::USING,
-    K::WHEN,
-    K::WINDOW,
-    K::WITHIN,
-    K::XOR,
-];
+const RESERVED: &[K] = keywords! {
+    ALL AND ANY ARRAY AS ASC BETWEEN CASE CAST CHECK COLLATE CONSTRAINT CREATE CROSS DEFAULT DESC
+    DISTINCT DIV ELSE ESCAPE EXISTS FALSE FILTER FOR FOREIGN FULL GLOB GRANT ILIKE IN INNER IS JOIN
+    LEFT LIKE MATCH MEMBER NATURAL NOT NOTNULL NULL ON ONLY OPERATOR OR OUTER OVER OVERLAPS PRIMARY
+    QUALIFY REFERENCES REGEXP RIGHT RLIKE SIMILAR SOME TABLE THEN TO TRUE UNION UNIQUE USING WHEN
+    WINDOW WITHIN XOR
+};
 
 /// Words that no expression begins with: the grammar would take them for names, so that
 /// `SELECT a AND FROM t` were `SELECT a AND "from" AS t`.
-const NO_OPERAND: &[K] = &[
-    K::AND,
-    K::AS,
-    K::BETWEEN,
-    K::ELSE,
-    K::FROM,
-    K::HAVING,
-    K::IN,
-    K::IS,
-    K::LIKE,
-    K::OR,
-    K::THEN,
-    K::UNION,
-    K::WHEN,
-    K::WHERE,
-];
+const NO_OPERAND: &[K] = keywords! {
+    AND AS BETWEEN ELSE FROM HAVING IN IS LIKE OR THEN UNION WHEN WHERE
+};
 
 /// The grammar.
 #[derive(Debug, Default)]

@@ -184,6 +184,23 @@ pub struct Reader<'b> {
     len: usize,
 }
 
+/// What reads a token of one kind.
+macro_rules! plain {
+    ($($(#[$about:meta])* $name:ident -> $of:ty: $token:ident, $wanted:literal;)*) => {
+        $($(#[$about])*
+        ///
+        /// # Errors
+        /// When something else follows, or nothing.
+        #[inline]
+        pub fn $name(&mut self) -> Result<$of> {
+            match self.token()? {
+                Token::$token(value) => Ok(value),
+                other => self.unlike($wanted, &other),
+            }
+        })*
+    };
+}
+
 impl<'b> Reader<'b> {
     /// From the start of some bytes.
     #[must_use]
@@ -338,16 +355,17 @@ impl<'b> Reader<'b> {
         Err(Error::new(message))
     }
 
-    /// How many values of an array follow.
-    ///
-    /// # Errors
-    /// When the next value is no array; the same below.
-    #[inline]
-    pub fn array(&mut self) -> Result<usize> {
-        match self.token()? {
-            Token::Array(n) => Ok(n),
-            other => self.unlike("an array", &other),
-        }
+    plain! {
+        /// How many values of an array follow.
+        array -> usize: Array, "an array";
+        /// How many pairs of a map follow.
+        map -> usize: Map, "a map";
+        /// A text.
+        text -> &'b str: Text, "a text";
+        /// A number that is not negative.
+        uint -> u64: Uint, "an integer from 0";
+        /// True or false.
+        bool -> bool: Bool, "a boolean";
     }
 
     /// An array of exactly `n` values follows.
@@ -364,29 +382,6 @@ impl<'b> Reader<'b> {
             return Err(Error::new(message));
         }
         Ok(())
-    }
-
-    /// How many pairs of a map follow.
-    ///
-    /// # Errors
-    /// As for [`Reader::array`].
-    pub fn map(&mut self) -> Result<usize> {
-        match self.token()? {
-            Token::Map(n) => Ok(n),
-            other => self.unlike("a map", &other),
-        }
-    }
-
-    /// A text.
-    ///
-    /// # Errors
-    /// As for [`Reader::array`].
-    #[inline]
-    pub fn text(&mut self) -> Result<&'b str> {
-        match self.token()? {
-            Token::Text(v) => Ok(v),
-            other => self.unlike("a text", &other),
-        }
     }
 
     /// Bytes, or a text as bytes.
@@ -427,17 +422,6 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// A number that is not negative.
-    ///
-    /// # Errors
-    /// As for [`Reader::array`].
-    pub fn uint(&mut self) -> Result<u64> {
-        match self.token()? {
-            Token::Uint(v) => Ok(v),
-            other => self.unlike("an integer from 0", &other),
-        }
-    }
-
     /// A number that is not negative, or nil.
     ///
     /// # Errors
@@ -459,17 +443,6 @@ impl<'b> Reader<'b> {
             Token::Int(v) => Ok(v),
             Token::Uint(v) => i64::try_from(v).map_err(|_| self.wrong("an integer below 2^63")),
             other => self.unlike("an integer", &other),
-        }
-    }
-
-    /// True or false.
-    ///
-    /// # Errors
-    /// As for [`Reader::array`].
-    pub fn bool(&mut self) -> Result<bool> {
-        match self.token()? {
-            Token::Bool(v) => Ok(v),
-            other => self.unlike("a boolean", &other),
         }
     }
 

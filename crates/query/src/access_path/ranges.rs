@@ -5,7 +5,7 @@ use std::ops::Bound as End;
 use esker_format::DataType;
 use esker_format::order_key::{Key, bounds};
 
-use crate::predicate::Condition;
+use crate::predicate::{Condition, borrowed};
 use crate::source::KeyRange;
 
 /// The ranges in which the values lie that meet a condition, none of them overlapping; `None` when
@@ -101,10 +101,6 @@ fn texts<'a>(least: End<&'a [u8]>, greatest: End<&'a [u8]>) -> impl Iterator<Ite
 
 fn distinct(sorted: &[Vec<u8>]) -> impl Iterator<Item = &[u8]> {
     sorted.chunk_by(|a, b| a == b).filter_map(|equal| equal.first().map(Vec::as_slice))
-}
-
-fn borrowed(end: &End<Vec<u8>>) -> End<&[u8]> {
-    end.as_ref().map(Vec::as_slice)
 }
 
 /// The end of the texts that lie before a range.

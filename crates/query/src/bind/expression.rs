@@ -209,38 +209,21 @@ pub(super) fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> R
         Ok(Bound::new(node, data_type))
     };
     let is_integer = |b: &Bound| b.data_type.is_none_or(DataType::is_integer);
-    let is_date = |b: &Bound| b.data_type == Some(Date);
-    let is_timestamp = |b: &Bound| b.data_type == Some(Timestamp);
-    match operator {
-        Operator::Add if is_date(&left) && is_integer(&right) => {
-            return make(left, convert(right, I64)?, Date);
+    let moment = |b: &Bound| b.data_type.filter(|t| matches!(t, Date | Timestamp));
+    match (operator, moment(&left), moment(&right)) {
+        (Operator::Add | Operator::Subtract, Some(moment), None) if is_integer(&right) => {
+            return make(left, convert(right, I64)?, moment);
         }
-        Operator::Add if is_integer(&left) && is_date(&right) => {
-            return make(right, convert(left, I64)?, Date);
+        (Operator::Add, None, Some(moment)) if is_integer(&left) => {
+            return make(right, convert(left, I64)?, moment);
         }
-        Operator::Subtract if is_date(&left) && is_date(&right) => return make(left, right, I64),
-        Operator::Subtract
-            if left.data_type.is_none() && (is_date(&right) || is_timestamp(&right)) =>
-        {
-            return Ok(Bound { data_type: Some(I64), ..left });
-        }
-        Operator::Subtract if is_date(&left) && is_integer(&right) => {
-            return make(left, convert(right, I64)?, Date);
-        }
-        Operator::Add if is_timestamp(&left) && is_integer(&right) => {
-            return make(left, convert(right, I64)?, Timestamp);
-        }
-        Operator::Add if is_integer(&left) && is_timestamp(&right) => {
-            return make(right, convert(left, I64)?, Timestamp);
-        }
-        Operator::Subtract if is_timestamp(&left) && is_integer(&right) => {
-            return make(left, convert(right, I64)?, Timestamp);
-        }
-        Operator::Subtract
-            if (is_timestamp(&left) || is_date(&left))
-                && (is_timestamp(&right) || is_date(&right)) =>
-        {
+        (Operator::Subtract, Some(Date), Some(Date)) => return make(left, right, I64),
+        (Operator::Subtract, Some(_), Some(_)) => {
             return make(convert(left, Timestamp)?, convert(right, Timestamp)?, I64);
+        }
+        // NULL, which may as well be a moment.
+        (Operator::Subtract, None, Some(_)) if left.data_type.is_none() => {
+            return Ok(Bound { data_type: Some(I64), ..left });
         }
         _ => {}
     }

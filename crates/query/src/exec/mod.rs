@@ -122,5 +122,5 @@ fn project_from(
     let wanted = projection.after.as_ref().and_then(|after| after.condition(&projection.order));
     let wanted = wanted.as_ref().map(|condition| Predicate::compile(Some(condition)));
     let scan = Scan::new(source, &predicate, tables, &plan, options).pruned_by(wanted.as_ref());
-    output::project::run(&scan, projection, options, sink)
+    output::project::run(&scan, projection, sink)
 }

@@ -51,7 +51,7 @@ pub(crate) fn describe(
                 reading = Reading::Edges;
             }
         } else if !program.projection.order.is_empty()
-            && let Some(walk) = IndexOrderScan::choose(&scan, &program.projection, index, options)?
+            && let Some(walk) = IndexOrderScan::choose(&scan, &program.projection, index)?
         {
             (reading, indexes) = (Reading::Ordered, vec![walk.run.name().to_owned()]);
         } else if !program.projection.order.is_empty()

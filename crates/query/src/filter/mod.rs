@@ -1,5 +1,22 @@
 //! Filters over a batch: a mask goes in, the rows that fail leave it.
 
+/// Calls `$body` with the slice of plain or narrowed numbers in `$data`; `$other` otherwise.
+macro_rules! with_numbers {
+    ($data:expr, $values:ident => $body:expr, _ => $other:expr) => {
+        match $data {
+            Data::U8($values) => $body,
+            Data::U16($values) => $body,
+            Data::U32($values) => $body,
+            Data::U64($values) => $body,
+            Data::I8($values) => $body,
+            Data::I16($values) => $body,
+            Data::I32($values) => $body,
+            Data::I64($values) => $body,
+            _ => $other,
+        }
+    };
+}
+
 mod code_tables;
 mod length;
 mod pair;
@@ -14,6 +31,7 @@ mod text;
 use esker_format::{BytesReader, Codes, ColumnSlice, Data, DataType, Validity};
 
 pub(crate) use code_tables::CodeTables;
+pub(crate) use with_numbers;
 
 use super::Result;
 use crate::evaluate::{Lanes, Mask, Picked, Rows, evaluate};

@@ -51,18 +51,12 @@ whole! { i8, u8; i16, u16; i32, u32; i64, u64; u8, u8; u16, u16; u32, u32; u64, 
 /// Removes the rows outside a range, or with `negated` those inside.
 pub(super) fn keep(data: Data<'_>, (least, greatest): (Key, Key), negated: bool, mask: &mut Mask) {
     match data {
-        Data::U8(v) => whole(v, least, greatest, negated, mask),
-        Data::U16(v) => whole(v, least, greatest, negated, mask),
-        Data::U32(v) => whole(v, least, greatest, negated, mask),
-        Data::U64(v) => whole(v, least, greatest, negated, mask),
-        Data::I8(v) => whole(v, least, greatest, negated, mask),
-        Data::I16(v) => whole(v, least, greatest, negated, mask),
-        Data::I32(v) => whole(v, least, greatest, negated, mask),
-        Data::I64(v) => whole(v, least, greatest, negated, mask),
         Data::I128(v) => whole(v, least, greatest, negated, mask),
         Data::F32(v) => floats(v, least, greatest, negated, mask),
         Data::F64(v) => floats(v, least, greatest, negated, mask),
-        _ => mask.clear(),
+        data => {
+            with_numbers!(data, v => whole(v, least, greatest, negated, mask), _ => mask.clear())
+        }
     }
 }
 

@@ -100,20 +100,19 @@ fn keep_in<T: Whole>(values: &[T], runs: &[(Key, Key)], negated: bool, mask: &mu
 }
 
 fn count_in<T: Whole>(values: &[T], runs: &[(Key, Key)]) -> Option<usize> {
+    fn each<T: Whole, const N: usize>(values: &[T], runs: &[(Key, Key)]) -> Option<usize> {
+        filled::<T, N>(runs).map(|runs| count_passing(values, |value| is_in(value, &runs)))
+    }
     match runs {
         [] => Some(0),
         [(low, high)] if low == high => {
             let [Run { low, .. }] = filled::<T, 1>(runs)?;
             Some(count_passing(values, |value| value == low))
         }
-        [_] => filled::<T, 1>(runs).map(|runs| count_passing(values, |v| is_in(v, &runs))),
-        [_, _] => filled::<T, 2>(runs).map(|runs| count_passing(values, |v| is_in(v, &runs))),
-        [_, _, _] | [_, _, _, _] => {
-            filled::<T, 4>(runs).map(|runs| count_passing(values, |v| is_in(v, &runs)))
-        }
-        more if more.len() <= RUNS_MAX => {
-            filled::<T, RUNS_MAX>(runs).map(|runs| count_passing(values, |v| is_in(v, &runs)))
-        }
+        [_] => each::<T, 1>(values, runs),
+        [_, _] => each::<T, 2>(values, runs),
+        [_, _, _] | [_, _, _, _] => each::<T, 4>(values, runs),
+        more if more.len() <= RUNS_MAX => each::<T, RUNS_MAX>(values, runs),
         _ => None,
     }
 }

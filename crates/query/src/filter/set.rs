@@ -14,18 +14,10 @@ const SPAN_MAX: Key = 4_096;
 /// Removes the rows whose key is not in `keys` (sorted), or with `negated` those whose is.
 pub(super) fn keep(data: Data<'_>, keys: &[Key], negated: bool, mask: &mut Mask) {
     match data {
-        Data::U8(v) => whole(v, keys, negated, mask),
-        Data::U16(v) => whole(v, keys, negated, mask),
-        Data::U32(v) => whole(v, keys, negated, mask),
-        Data::U64(v) => whole(v, keys, negated, mask),
-        Data::I8(v) => whole(v, keys, negated, mask),
-        Data::I16(v) => whole(v, keys, negated, mask),
-        Data::I32(v) => whole(v, keys, negated, mask),
-        Data::I64(v) => whole(v, keys, negated, mask),
         Data::I128(v) => whole(v, keys, negated, mask),
         Data::F32(v) => floats(v, keys, negated, mask),
         Data::F64(v) => floats(v, keys, negated, mask),
-        _ => mask.clear(),
+        data => with_numbers!(data, v => whole(v, keys, negated, mask), _ => mask.clear()),
     }
 }
 

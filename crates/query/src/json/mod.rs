@@ -209,27 +209,18 @@ impl JsonQuery {
         query.distinct = self.flag("distinct")?;
         query.limit = self.number("limit", "a number of rows")?.map(RowCount::Number);
         query.offset = RowCount::Number(self.number("offset", "a number of rows")?.unwrap_or(0));
-        let root = Place::root();
-        for (i, json) in self.items("group_by")?.into_iter().enumerate() {
-            let field = text(json, &root.member("group_by").item(i))?;
-            query.group_by.push(Expr::field(field));
-        }
-        let aggregates = self.items("aggregates")?;
-        let select = self.items("select")?;
+        query.group_by = self.each("group_by", |json, place| text(json, place).map(Expr::field))?;
+        let aggregates = self.each("aggregates", aggregate)?;
+        query.select = self.each("select", selected)?;
         let is_grouped = !aggregates.is_empty() || !query.group_by.is_empty();
-        if !select.is_empty() && is_grouped {
+        if !query.select.is_empty() && is_grouped {
             return Err(Error::invalid(
                 "select: an answer by groups has the fields of \"group_by\" and the \"aggregates\"",
             ));
         }
-        for (i, json) in select.into_iter().enumerate() {
-            query.select.push(selected(json, &root.member("select").item(i))?);
-        }
         let keys = query.group_by.clone().into_iter();
         query.select.extend(keys.map(|expr| SelectItem { expr, alias: None }));
-        for (i, json) in aggregates.into_iter().enumerate() {
-            query.select.push(aggregate(json, &root.member("aggregates").item(i))?);
-        }
+        query.select.extend(aggregates);
         let schema = names.schema();
         let rows = Criteria::of_rows(names, &schema, scope);
         query.filter = self.criteria("where", rows)?;
@@ -239,9 +230,7 @@ impl JsonQuery {
                 "having: expected \"group_by\" or \"aggregates\" beside it",
             ));
         }
-        for (i, json) in self.items("order")?.into_iter().enumerate() {
-            query.order_by.push(order(json, &root.member("order").item(i))?);
-        }
+        query.order_by = self.each("order", order)?;
         Ok(query)
     }
 
@@ -252,13 +241,21 @@ impl JsonQuery {
             .map(Option::flatten)
     }
 
-    fn items(&self, name: &str) -> Result<Vec<Json<'_>>> {
-        let Some(json) = self.member(name) else { return Ok(Vec::new()) };
-        match json.kind() {
-            // One alone need not stand in an array.
-            Kind::String(_) | Kind::Object(_) => Ok(vec![json]),
-            _ => Ok(array(json, &Place::root().member(name))?.iter().collect()),
-        }
+    /// What is read of each item of a member.
+    fn each<T>(
+        &self,
+        name: &str,
+        read: impl Fn(Json<'_>, &Place<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let (root, member) = (Place::root(), self.member(name));
+        let place = root.member(name);
+        let Some(json) = member else { return Ok(Vec::new()) };
+        let items: Vec<_> = match json.kind() {
+            // One alone need not be in an array.
+            Kind::String(_) | Kind::Object(_) => vec![json],
+            _ => array(json, &place)?.iter().collect(),
+        };
+        items.into_iter().enumerate().map(|(i, json)| read(json, &place.item(i))).collect()
     }
 
     fn flag(&self, name: &str) -> Result<bool> {

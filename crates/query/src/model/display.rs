@@ -310,7 +310,6 @@ fn literal(f: &mut Formatter<'_>, value: &Value) -> fmt::Result {
         Value::Ipv4(_) => write!(f, "CAST('{value}' AS ipv4)"),
         Value::Ipv6(_) => write!(f, "CAST('{value}' AS ipv6)"),
         // A number with a point alone is a decimal.
-        Value::Float(v) if v.is_finite() => write!(f, "{v:?}{}", exponent(&format!("{v:?}"))),
         Value::Float32(v) if v.is_finite() => write!(f, "{v:?}{}", exponent(&format!("{v:?}"))),
         // A whole number that fits an integer is one, but for a point behind it.
         Value::Decimal(v) if v.scale() == 0 && fits_integer(v.mantissa()) => write!(f, "{v}."),

@@ -2,7 +2,7 @@
 //! values, and that a zone map can decide for 8,192 rows at once. NULL passes no condition but
 //! `IS NULL`.
 
-use std::ops::{Bound as End, RangeInclusive};
+use std::ops::{Bound as End, RangeBounds, RangeInclusive};
 use std::sync::Arc;
 
 use esker_format::{DataType, Value, ValueRef};
@@ -153,8 +153,8 @@ impl Condition {
                 Self::TextRange { least: a, greatest: b, negated: false },
                 Self::TextRange { least: c, greatest: d, negated: false },
             ) => {
-                let least = if is_later_start(a, c) { a } else { c }.clone();
-                let greatest = if is_earlier_end(b, d) { b } else { d }.clone();
+                let least = if start_order(a) > start_order(c) { a } else { c }.clone();
+                let greatest = if end_order(b) < end_order(d) { b } else { d }.clone();
                 Some(Self::TextRange { least, greatest, negated: false })
             }
             (Self::Null { negated: true }, other) if !matches!(other, Self::Null { .. }) => {
@@ -278,23 +278,19 @@ impl Condition {
     }
 
     fn verdict_of_values(&self, data_type: DataType, zone: &Zone<'_>) -> Verdict {
-        match self {
+        let (verdict, negated) = match self {
             Self::Range { least, greatest, negated } => {
                 let low = key(zone.least);
                 let high = zone.greatest.map_or(bounds(data_type).1, key);
-                let verdict = Verdict::of(
-                    high < *least || low > *greatest,
-                    low >= *least && high <= *greatest,
-                );
-                if *negated { verdict.opposite() } else { verdict }
+                let is_within = low >= *least && high <= *greatest;
+                (Verdict::of(high < *least || low > *greatest, is_within), *negated)
             }
             Self::Set { keys, negated } => {
                 let low = key(zone.least);
                 let high = zone.greatest.map_or(bounds(data_type).1, key);
                 let from = keys.partition_point(|k| *k < low);
                 let none = keys.get(from).is_none_or(|k| *k > high);
-                let verdict = Verdict::of(none, !none && low == high);
-                if *negated { verdict.opposite() } else { verdict }
+                (Verdict::of(none, !none && low == high), *negated)
             }
             Self::TextRange { least, greatest, negated } => {
                 let low = zone.least.as_bytes().unwrap_or_default();
@@ -302,8 +298,7 @@ impl Condition {
                 let never =
                     !ends_after(greatest, low) || high.is_some_and(|h| !starts_by(least, h));
                 let always = starts_by(least, low) && high.is_some_and(|h| ends_after(greatest, h));
-                let verdict = Verdict::of(never, always);
-                if *negated { verdict.opposite() } else { verdict }
+                (Verdict::of(never, always), *negated)
             }
             Self::TextSet { values, negated: false } => {
                 let low = zone.least.as_bytes().unwrap_or_default();
@@ -311,49 +306,47 @@ impl Condition {
                 let next = values.get(from);
                 let high = zone.greatest.and_then(ValueRef::as_bytes);
                 let never = next.is_none_or(|v| high.is_some_and(|h| v.as_slice() > h));
-                Verdict::of(never, false)
+                (Verdict::of(never, false), false)
             }
-            _ => Verdict::Sometimes,
-        }
+            _ => return Verdict::Sometimes,
+        };
+        if negated { verdict.opposite() } else { verdict }
     }
 }
 
 /// The most bytes of a character of a text.
 const CHARACTER_BYTES_MAX: Key = 4;
 
+/// The same end, without a copy of its text.
+pub(crate) fn borrowed(end: &End<Vec<u8>>) -> End<&[u8]> {
+    end.as_ref().map(Vec::as_slice)
+}
+
 /// True when the text does not lie before the range's start.
 fn starts_by(least: &End<Vec<u8>>, text: &[u8]) -> bool {
-    match least {
-        End::Unbounded => true,
-        End::Included(least) => text >= least.as_slice(),
-        End::Excluded(least) => text > least.as_slice(),
-    }
+    (borrowed(least), End::Unbounded).contains(text)
 }
 
 /// True when the text does not lie past the range's end.
 fn ends_after(greatest: &End<Vec<u8>>, text: &[u8]) -> bool {
+    (End::Unbounded, borrowed(greatest)).contains(text)
+}
+
+/// What ranges that start there are sorted by.
+fn start_order(least: &End<Vec<u8>>) -> Option<(&[u8], bool)> {
+    match least {
+        End::Unbounded => None,
+        End::Included(text) => Some((text, false)),
+        End::Excluded(text) => Some((text, true)),
+    }
+}
+
+/// What ranges that end there are sorted by.
+fn end_order(greatest: &End<Vec<u8>>) -> (bool, &[u8], bool) {
     match greatest {
-        End::Unbounded => true,
-        End::Included(greatest) => text <= greatest.as_slice(),
-        End::Excluded(greatest) => text < greatest.as_slice(),
-    }
-}
-
-fn is_later_start(a: &End<Vec<u8>>, b: &End<Vec<u8>>) -> bool {
-    match (a, b) {
-        (_, End::Unbounded) => true,
-        (End::Unbounded, _) => false,
-        (End::Excluded(a), End::Included(b) | End::Excluded(b)) => a >= b,
-        (End::Included(a), End::Included(b) | End::Excluded(b)) => a > b,
-    }
-}
-
-fn is_earlier_end(a: &End<Vec<u8>>, b: &End<Vec<u8>>) -> bool {
-    match (a, b) {
-        (_, End::Unbounded) => true,
-        (End::Unbounded, _) => false,
-        (End::Excluded(a), End::Included(b) | End::Excluded(b)) => a <= b,
-        (End::Included(a), End::Included(b) | End::Excluded(b)) => a < b,
+        End::Unbounded => (true, &[], true),
+        End::Included(text) => (false, text, true),
+        End::Excluded(text) => (false, text, false),
     }
 }
 

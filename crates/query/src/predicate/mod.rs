@@ -21,7 +21,7 @@ use crate::bound::{Bound, Node};
 use crate::model::Function;
 use crate::{Fragment, ZONE_ROWS};
 
-pub(crate) use condition::Condition;
+pub(crate) use condition::{Condition, borrowed};
 pub(crate) use esker_format::order_key::{Key, float_at_most, float_key, float_of};
 
 /// A filter.

@@ -25,8 +25,9 @@ the keys, and a test compares them.
     );
     let config = Config::default();
     for key in KEYS {
-        let (name, takes, meaning) = (key.name, key.takes, key.meaning);
-        text += &format!("| `{name}` | {takes} | `{}` | {meaning} |\n", (key.get)(&config));
+        let (name, (takes, may_be_off), meaning) = (key.name, key.takes, key.meaning);
+        let off = if may_be_off { ", or `off`" } else { "" };
+        text += &format!("| `{name}` | {takes}{off} | `{}` | {meaning} |\n", (key.get)(&config));
     }
     text
 }

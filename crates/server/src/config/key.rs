@@ -16,8 +16,8 @@ use super::{Config, LogFormat, Origins, parse_bytes, parse_duration};
 pub struct Key {
     /// Its name in the file, with the table in front: `http.listen`.
     pub name: &'static str,
-    /// What it takes.
-    pub takes: &'static str,
+    /// What it takes, and whether `off` in its place.
+    pub takes: (&'static str, bool),
     /// What it means.
     pub meaning: &'static str,
     /// Puts a value, as text, into a configuration.
@@ -42,400 +42,210 @@ impl Key {
     /// True for a key that is on or off.
     #[must_use]
     pub fn is_switch(&self) -> bool {
-        self.takes == SWITCH
+        self.takes == SWITCH.takes()
     }
 }
 
-const ADDRESS: &str = "address:port, or `off`";
-const SWITCH: &str = "`true` or `false`";
-const PATH: &str = "path, or `off`";
-const TIME: &str = "time";
-const SIZE: &str = "size";
-const NUMBER: &str = "number";
-const LIMIT: &str = "number, or `off`";
-const SIZE_LIMIT: &str = "size, or `off`";
-const TIME_LIMIT: &str = "time, or `off`";
-
-fn optional<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Option<T>, String> {
-    if text == "off" { Ok(None) } else { read(text).map(Some) }
+/// A kind of values: what users read that a key takes, and how a value is read and written.
+struct Kind<T> {
+    takes: &'static str,
+    read: fn(&str) -> Result<T, String>,
+    write: fn(&T) -> String,
 }
 
-fn or_off<T>(value: Option<&T>, write: impl Fn(&T) -> String) -> String {
-    value.map_or_else(|| "off".to_owned(), write)
-}
+/// A kind of values in place of any of which `off` may be said.
+struct OrOff<T>(Kind<T>);
 
-fn number<T: FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("expected a number, found {text:?}"))
-}
+impl<T> Kind<T> {
+    const fn or_off(self) -> OrOff<T> {
+        OrOff(self)
+    }
 
-fn switch(text: &str) -> Result<bool, String> {
-    text.parse().map_err(|_| format!("expected true or false, found {text:?}"))
-}
+    const fn takes(&self) -> (&'static str, bool) {
+        (self.takes, false)
+    }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| format!("expected an address such as 127.0.0.1:7437, found {text:?}"))
-}
+    fn read(&self, text: &str) -> Result<T, String> {
+        (self.read)(text)
+    }
 
-#[allow(clippy::unnecessary_wraps, reason = "a reader like the others")]
-fn path(text: &str) -> Result<PathBuf, String> {
-    Ok(PathBuf::from(text))
-}
-
-fn shown<T: Display>(value: &T) -> String {
-    value.to_string()
-}
-
-fn names(text: &str) -> Result<Vec<String>, String> {
-    let names: Vec<_> = text.split(',').map(|name| name.trim().to_owned()).collect();
-    match names.iter().any(String::is_empty) {
-        true => Err(format!("expected names with commas between, found {text:?}")),
-        false => Ok(names),
+    fn write(&self, value: &T) -> String {
+        (self.write)(value)
     }
 }
 
-fn size(text: &str) -> Result<usize, String> {
-    let bytes = parse_bytes(text)?;
-    usize::try_from(bytes).map_err(|_| format!("expected fewer bytes than {text}"))
+impl<T> OrOff<T> {
+    const fn takes(&self) -> (&'static str, bool) {
+        (self.0.takes, true)
+    }
+
+    fn read(&self, text: &str) -> Result<Option<T>, String> {
+        if text == "off" { Ok(None) } else { self.0.read(text).map(Some) }
+    }
+
+    fn write(&self, value: &Option<T>) -> String {
+        value.as_ref().map_or_else(|| "off".to_owned(), |value| self.0.write(value))
+    }
 }
 
-fn durability(text: &str) -> Result<Durability, String> {
-    match text {
+const fn number<T: FromStr + Display>() -> Kind<T> {
+    Kind {
+        takes: "number",
+        read: |text| text.parse().map_err(|_| format!("expected a number, found {text:?}")),
+        write: T::to_string,
+    }
+}
+
+const fn size<T: TryFrom<u64> + TryInto<u64> + Copy>() -> Kind<T> {
+    Kind {
+        takes: "size",
+        read: |text| {
+            let bytes = parse_bytes(text)?.try_into();
+            bytes.map_err(|_| format!("expected fewer bytes than {text}"))
+        },
+        write: |bytes| bytes_text((*bytes).try_into().unwrap_or(u64::MAX)),
+    }
+}
+
+const NUMBER: Kind<usize> = number();
+const COUNT: Kind<u64> = number();
+const SIZE: Kind<usize> = size();
+const LONG_SIZE: Kind<u64> = size();
+const SWITCH: Kind<bool> = Kind {
+    takes: "`true` or `false`",
+    read: |text| text.parse().map_err(|_| format!("expected true or false, found {text:?}")),
+    write: bool::to_string,
+};
+const ADDRESS: Kind<SocketAddr> = Kind {
+    takes: "address:port",
+    read: |text| {
+        let address = text.parse();
+        address.map_err(|_| format!("expected an address such as 127.0.0.1:7437, found {text:?}"))
+    },
+    write: SocketAddr::to_string,
+};
+const PATH: Kind<PathBuf> = Kind {
+    takes: "path",
+    read: |text| Ok(PathBuf::from(text)),
+    write: |path| path.display().to_string(),
+};
+const TIME: Kind<Duration> =
+    Kind { takes: "time", read: parse_duration, write: |time| duration_text(*time) };
+const ORIGINS: Kind<Origins> = Kind {
+    takes: "origins with commas between, `*`",
+    read: Origins::from_str,
+    write: Origins::to_string,
+};
+const NAMES: Kind<Vec<String>> = Kind {
+    takes: "names, with commas between",
+    read: |text| {
+        let names: Vec<_> = text.split(',').map(|name| name.trim().to_owned()).collect();
+        match names.iter().any(String::is_empty) {
+            true => Err(format!("expected names with commas between, found {text:?}")),
+            false => Ok(names),
+        }
+    },
+    write: |names| names.join(","),
+};
+const DURABILITY: Kind<Durability> = Kind {
+    takes: "`sync`, or a time",
+    read: |text| match text {
         "sync" => Ok(Durability::Sync),
         _ => match parse_duration(text) {
             Ok(at_most) => Ok(Durability::Async { at_most }),
             Err(e) => Err(format!("expected sync, or a time; {e}")),
         },
-    }
-}
-
-fn durability_text(durability: Durability) -> String {
-    match durability {
+    },
+    write: |durability| match durability {
         Durability::Sync => "sync".to_owned(),
-        Durability::Async { at_most } => duration_text(at_most),
-    }
-}
-
-fn log_format(text: &str) -> Result<LogFormat, String> {
-    match text {
+        Durability::Async { at_most } => duration_text(*at_most),
+    },
+};
+const LOG_FORMAT: Kind<LogFormat> = Kind {
+    takes: "`text` or `json`",
+    read: |text| match text {
         "text" => Ok(LogFormat::Text),
         "json" => Ok(LogFormat::Json),
         _ => Err(format!("expected text or json, found {text:?}")),
-    }
-}
-
-fn log_level(text: &str) -> Result<String, String> {
-    match text {
+    },
+    write: |format| format!("{format:?}").to_lowercase(),
+};
+const LOG_LEVEL: Kind<String> = Kind {
+    takes: "`off`, `error`, `warn`, `info`, `debug` or `trace`",
+    read: |text| match text {
         "error" | "warn" | "info" | "debug" | "trace" | "off" => Ok(text.to_owned()),
         _ => Err(format!("expected off, error, warn, info, debug or trace, found {text:?}")),
-    }
-}
+    },
+    write: String::clone,
+};
 
-fn log_format_text(format: LogFormat) -> String {
-    match format {
-        LogFormat::Text => "text",
-        LogFormat::Json => "json",
-    }
-    .to_owned()
-}
-
-macro_rules! key {
-    ($name:literal, $takes:expr, $($field:ident).+, $read:expr, $write:expr, $meaning:literal) => {
-        Key {
+macro_rules! keys {
+    ($($name:literal = $($field:ident).+: $kind:expr, $meaning:literal;)*) => {
+        /// Every key, in the order of the reference.
+        pub const KEYS: &[Key] = &[$(Key {
             name: $name,
-            takes: $takes,
+            takes: $kind.takes(),
             meaning: $meaning,
-            set: |config, text| {
-                config.$($field).+ = $read(text)?;
-                Ok(())
-            },
-            get: |config| $write(&config.$($field).+),
-        }
+            set: |config, text| $kind.read(text).map(|value| config.$($field).+ = value),
+            get: |config| $kind.write(&config.$($field).+),
+        }),*];
     };
 }
 
-macro_rules! optional_key {
-    ($name:literal, $takes:expr, $($field:ident).+, $read:expr, $write:expr, $meaning:literal) => {
-        key!(
-            $name,
-            $takes,
-            $($field).+,
-            |text| optional(text, $read),
-            |value: &Option<_>| or_off(value.as_ref(), $write),
-            $meaning
-        )
-    };
-}
-
-#[allow(clippy::ptr_arg, reason = "a writer like the others")]
-fn path_text(path: &PathBuf) -> String {
-    path.display().to_string()
-}
-
-fn time_text(time: &Duration) -> String {
-    duration_text(*time)
-}
-
-fn size_text(bytes: &usize) -> String {
-    bytes_text(u64::try_from(*bytes).unwrap_or(u64::MAX))
-}
-
-fn long_size_text(bytes: &u64) -> String {
-    bytes_text(*bytes)
-}
-
-/// Every key, in the order of the reference.
-pub const KEYS: &[Key] = &[
-    optional_key!(
-        "wire.listen",
-        ADDRESS,
-        wire_listen,
-        address,
-        shown,
-        "where the wire protocol and JSON lines are served"
-    ),
-    optional_key!("wire.unix", PATH, wire_unix, path, path_text, "a Unix socket for the same"),
-    optional_key!(
-        "resp.listen",
-        ADDRESS,
-        resp_listen,
-        address,
-        shown,
-        "where Redis's protocol is served, onto buckets"
-    ),
-    key!(
-        "resp.buckets",
-        "names, with commas between",
-        resp_buckets,
-        names,
-        |names: &Vec<String>| names.join(","),
-        "the buckets of its databases, from 0 on"
-    ),
-    optional_key!("http.listen", ADDRESS, http_listen, address, shown, "where HTTP is served"),
-    optional_key!(
-        "http.cors_origins",
-        "origins with commas between, `*`, or `off`",
-        cors_origins,
-        Origins::from_str,
-        shown,
-        "whose pages may ask from another origin, such as `https://app.example.com`; `*`: all"
-    ),
-    key!(
-        "http.cors_credentials",
-        SWITCH,
-        cors_credentials,
-        switch,
-        shown,
-        "let these pages send cookies and certificates along; a token needs none"
-    ),
-    key!(
-        "insecure_listen",
-        SWITCH,
-        insecure_listen,
-        switch,
-        shown,
-        "serve addresses that other machines reach without encryption; refused otherwise"
-    ),
-    key!(
-        "trust_local",
-        SWITCH,
-        trust_local,
-        switch,
-        shown,
-        "let connections from this machine do everything without a token"
-    ),
-    optional_key!(
-        "tls.certificate",
-        PATH,
-        tls_certificate,
-        path,
-        path_text,
-        "the chain of certificates as PEM; read again when the file changes"
-    ),
-    optional_key!(
-        "tls.key",
-        PATH,
-        tls_key,
-        path,
-        path_text,
-        "the private key as PEM; read again with the certificate"
-    ),
-    key!(
-        "durability",
-        "`sync`, or a time",
-        durability,
-        durability,
-        |d: &Durability| durability_text(*d),
-        "when a write is answered: on the disk, or at most that much before it is"
-    ),
-    key!("memory", SWITCH, memory, switch, shown, "keep everything in memory only"),
-    key!(
-        "memory_limit",
-        SIZE,
-        memory_limit_bytes,
-        parse_bytes,
-        long_size_text,
-        "the most memory that one database takes for rows, indexes and loads"
-    ),
-    key!(
-        "threads",
-        NUMBER,
-        threads,
-        number,
-        shown,
-        "threads that serve connections; 0: one a processor"
-    ),
-    key!(
-        "connections_max",
-        NUMBER,
-        connections_max,
-        number,
-        shown,
-        "connections at once; more are closed at once"
-    ),
-    key!(
-        "request_bytes_max",
-        SIZE,
-        request_bytes_max,
-        size,
-        size_text,
-        "bytes of a request that is read as a whole; loads are streamed and have no limit"
-    ),
-    key!(
-        "buffer_bytes_max",
-        SIZE,
-        buffer_bytes_max,
-        size,
-        size_text,
+// A key, its place in a configuration, what it takes, and what it means.
+keys! {
+    "wire.listen" = wire_listen: ADDRESS.or_off(),
+        "where the wire protocol and JSON lines are served";
+    "wire.unix" = wire_unix: PATH.or_off(), "a Unix socket for the same";
+    "resp.listen" = resp_listen: ADDRESS.or_off(), "where Redis's protocol is served, onto buckets";
+    "resp.buckets" = resp_buckets: NAMES, "the buckets of its databases, from 0 on";
+    "http.listen" = http_listen: ADDRESS.or_off(), "where HTTP is served";
+    "http.cors_origins" = cors_origins: ORIGINS.or_off(),
+        "whose pages may ask from another origin, such as `https://app.example.com`; `*`: all";
+    "http.cors_credentials" = cors_credentials: SWITCH,
+        "let these pages send cookies and certificates along; a token needs none";
+    "insecure_listen" = insecure_listen: SWITCH,
+        "serve addresses that other machines reach without encryption; refused otherwise";
+    "trust_local" = trust_local: SWITCH,
+        "let connections from this machine do everything without a token";
+    "tls.certificate" = tls_certificate: PATH.or_off(),
+        "the chain of certificates as PEM; read again when the file changes";
+    "tls.key" = tls_key: PATH.or_off(), "the private key as PEM; read again with the certificate";
+    "durability" = durability: DURABILITY,
+        "when a write is answered: on the disk, or at most that much before it is";
+    "memory" = memory: SWITCH, "keep everything in memory only";
+    "memory_limit" = memory_limit_bytes: LONG_SIZE,
+        "the most memory that one database takes for rows, indexes and loads";
+    "threads" = threads: NUMBER, "threads that serve connections; 0: one a processor";
+    "connections_max" = connections_max: NUMBER, "connections at once; more are closed at once";
+    "request_bytes_max" = request_bytes_max: SIZE,
+        "bytes of a request that is read as a whole; loads are streamed and have no limit";
+    "buffer_bytes_max" = buffer_bytes_max: SIZE,
         "bytes of requests that are not done and answers that are not read, of all connections \
-         together; who finds no room waits, for `stall_timeout` at most"
-    ),
-    key!(
-        "header_bytes_max",
-        SIZE,
-        header_bytes_max,
-        size,
-        size_text,
-        "bytes of the header of an HTTP request"
-    ),
-    key!(
-        "header_timeout",
-        TIME,
-        header_timeout,
-        parse_duration,
-        time_text,
-        "how long the header of a request may take to arrive"
-    ),
-    key!(
-        "stall_timeout",
-        TIME,
-        stall_timeout,
-        parse_duration,
-        time_text,
-        "how long a request may send nothing, or its answer not be taken"
-    ),
-    key!(
-        "idle_timeout",
-        TIME,
-        idle_timeout,
-        parse_duration,
-        time_text,
-        "how long a connection may be silent between requests"
-    ),
-    optional_key!(
-        "statement_timeout",
-        TIME_LIMIT,
-        statement_timeout,
-        parse_duration,
-        time_text,
-        "how long a statement may take"
-    ),
-    key!(
-        "transaction_timeout",
-        TIME,
-        transaction_timeout,
-        parse_duration,
-        time_text,
-        "how long a transaction may be silent before it is rolled back"
-    ),
-    key!(
-        "idempotency_lifetime",
-        TIME,
-        idempotency_lifetime,
-        parse_duration,
-        time_text,
-        "how long the answer to a request with an Idempotency-Key is kept"
-    ),
-    key!(
-        "drain_timeout",
-        TIME,
-        drain_timeout,
-        parse_duration,
-        time_text,
-        "how long requests under way have to end when the server stops"
-    ),
-    optional_key!("limits.rows", LIMIT, limits.rows, number, shown, "rows of a tenant"),
-    optional_key!(
-        "limits.bytes",
-        SIZE_LIMIT,
-        limits.bytes,
-        parse_bytes,
-        long_size_text,
-        "bytes of a tenant"
-    ),
-    optional_key!(
-        "limits.requests_per_second",
-        LIMIT,
-        limits.requests_per_second,
-        number,
-        shown,
-        "requests of a tenant in a second"
-    ),
-    optional_key!(
-        "limits.concurrent_queries",
-        LIMIT,
-        limits.concurrent_queries,
-        number,
-        shown,
-        "queries of a tenant at once"
-    ),
-    optional_key!(
-        "limits.result_bytes",
-        SIZE_LIMIT,
-        limits.result_bytes,
-        parse_bytes,
-        long_size_text,
-        "bytes of one answer"
-    ),
-    optional_key!(
-        "limits.memory_bytes",
-        SIZE_LIMIT,
-        limits.memory_bytes,
-        parse_bytes,
-        long_size_text,
-        "bytes of memory of one query"
-    ),
-    key!(
-        "log.format",
-        "`text` or `json`",
-        log_format,
-        log_format,
-        |f: &LogFormat| log_format_text(*f),
-        "how log lines are written, to standard error"
-    ),
-    key!(
-        "log.level",
-        "`off`, `error`, `warn`, `info`, `debug` or `trace`",
-        log_level,
-        log_level,
-        String::clone,
-        "what is logged"
-    ),
-    key!(
-        "slow_query",
-        TIME,
-        slow_query,
-        parse_duration,
-        time_text,
-        "from when on a statement is slow: logged and listed with its plan"
-    ),
-];
+         together; who finds no room waits, for `stall_timeout` at most";
+    "header_bytes_max" = header_bytes_max: SIZE, "bytes of the header of an HTTP request";
+    "header_timeout" = header_timeout: TIME, "how long the header of a request may take to arrive";
+    "stall_timeout" = stall_timeout: TIME,
+        "how long a request may send nothing, or its answer not be taken";
+    "idle_timeout" = idle_timeout: TIME, "how long a connection may be silent between requests";
+    "statement_timeout" = statement_timeout: TIME.or_off(), "how long a statement may take";
+    "transaction_timeout" = transaction_timeout: TIME,
+        "how long a transaction may be silent before it is rolled back";
+    "idempotency_lifetime" = idempotency_lifetime: TIME,
+        "how long the answer to a request with an Idempotency-Key is kept";
+    "drain_timeout" = drain_timeout: TIME,
+        "how long requests under way have to end when the server stops";
+    "limits.rows" = limits.rows: COUNT.or_off(), "rows of a tenant";
+    "limits.bytes" = limits.bytes: LONG_SIZE.or_off(), "bytes of a tenant";
+    "limits.requests_per_second" = limits.requests_per_second: COUNT.or_off(),
+        "requests of a tenant in a second";
+    "limits.concurrent_queries" = limits.concurrent_queries: COUNT.or_off(),
+        "queries of a tenant at once";
+    "limits.result_bytes" = limits.result_bytes: LONG_SIZE.or_off(), "bytes of one answer";
+    "limits.memory_bytes" = limits.memory_bytes: LONG_SIZE.or_off(),
+        "bytes of memory of one query";
+    "log.format" = log_format: LOG_FORMAT, "how log lines are written, to standard error";
+    "log.level" = log_level: LOG_LEVEL, "what is logged";
+    "slow_query" = slow_query: TIME,
+        "from when on a statement is slow: logged and listed with its plan";
+}

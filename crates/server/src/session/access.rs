@@ -60,19 +60,6 @@ pub trait Access: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Refuses more rows of a load, which has brought so many by now, than there may be.
-    ///
-    /// # Errors
-    /// `LimitExceeded` with the limit and what there is.
-    fn reserve_load_quota(
-        &self,
-        _database: &Database,
-        _room: &mut QuotaReservation,
-        _rows: u64,
-    ) -> Result<()> {
-        Ok(())
-    }
-
     /// Takes a place among the queries that run.
     ///
     /// # Errors

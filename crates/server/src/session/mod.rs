@@ -37,6 +37,7 @@ pub use admin::{AdminTask, ClockAction, ClockReport, NewBackup};
 pub use entries::after_prefix;
 pub use figures::{DatabaseFigures, TableFigures};
 pub(crate) use idempotency::{BUCKET as ONCE_BUCKET, BodyHash, IdempotencyKey, retried};
+pub(crate) use operation::Duplicates;
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
 pub use panic_guard::caught;
 use request_log::TransactionRecord;
@@ -220,7 +221,8 @@ impl Session {
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.
     pub fn reserve_load_quota(&self, room: &mut QuotaReservation, rows: u64) -> crate::Result<()> {
-        self.access.reserve_load_quota(self.database(), room, rows)
+        let more = room.rows_beyond(rows);
+        self.access.reserve_quota(self.database(), room, more, 0)
     }
 
     /// The most bytes of one answer.

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use esker::{Batch, Isolation, QueryResult, Row, Schema, Value};
+use esker::{Batch, Isolation, Load, QueryResult, Row, Schema, Value};
 
 use super::{AdminTask, SqlText};
+use crate::{Error, Result};
 
 /// A key of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,6 +81,34 @@ pub enum Conflict {
     Fail,
     /// The new row takes its place.
     Replace,
+}
+
+/// What becomes of the rows of a load whose key is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Duplicates {
+    Error,
+    Skip,
+    Replace,
+}
+
+impl Duplicates {
+    pub fn of(text: &str) -> Result<Self> {
+        match text {
+            "error" => Ok(Self::Error),
+            "skip" => Ok(Self::Skip),
+            "replace" => Ok(Self::Replace),
+            _ => Err(Error::invalid(format!("expected error, skip or replace, found {text:?}"))),
+        }
+    }
+
+    /// Tells a load of it.
+    pub fn tell(self, load: &mut Load) -> Result<()> {
+        match self {
+            Self::Error => Ok(()),
+            Self::Skip => Ok(load.skip_existing()?),
+            Self::Replace => Ok(load.replace_existing()?),
+        }
+    }
 }
 
 /// When an entry of a bucket ends.

@@ -27,6 +27,12 @@ pub(crate) struct RequestLog {
     pub tenant: TenantName,
 }
 
+impl RequestLog {
+    fn note_slow(&self, ns: u64, words: &RequestSummary, plan: Option<String>, completed: bool) {
+        self.metrics.note_slow(&self.tenant, ns, (&words.to_string(), plan), completed);
+    }
+}
+
 /// A request, in a few words.
 #[derive(Debug)]
 pub(crate) enum RequestSummary {
@@ -192,14 +198,8 @@ impl Session {
         let request_log = Arc::clone(request_log);
         let elapsed_ns = request_log.metrics.now_ns().saturating_sub(in_flight.since_ns);
         if request_log.metrics.is_slow(elapsed_ns) {
-            let words = &in_flight.words;
-            let (statement, plan) = (words.to_string(), self.plan_of(words));
-            request_log.metrics.note_slow(
-                &request_log.tenant,
-                elapsed_ns,
-                (&statement, plan),
-                completed,
-            );
+            let plan = self.plan_of(&in_flight.words);
+            request_log.note_slow(elapsed_ns, &in_flight.words, plan, completed);
         }
     }
 
@@ -213,13 +213,7 @@ impl Session {
         let Some(request_log) = &self.request_log else { return };
         let elapsed_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         if request_log.metrics.is_slow(elapsed_ns) {
-            let statement = words().to_string();
-            request_log.metrics.note_slow(
-                &request_log.tenant,
-                elapsed_ns,
-                (&statement, None),
-                completed,
-            );
+            request_log.note_slow(elapsed_ns, &words(), None, completed);
         }
     }
 

@@ -85,6 +85,12 @@ pub struct QuotaReservation {
 }
 
 impl QuotaReservation {
+    /// How many of so many rows it does not have.
+    #[must_use]
+    pub fn rows_beyond(&self, rows: u64) -> u64 {
+        rows.saturating_sub(self.held.rows)
+    }
+
     /// Called when what it was held for has ended, as dropping it does: what that added is counted
     /// like everything that is there.
     pub fn release(&mut self) {
@@ -231,19 +237,6 @@ impl Usage {
         room.held.add(more);
         room.stored.get_or_insert_with(|| Arc::clone(&self.stored));
         Ok(())
-    }
-
-    /// Admits a load that has brought so many rows by now, or refuses it in the same way.
-    ///
-    /// # Errors
-    /// `LimitExceeded` with the limit and what there is.
-    pub fn reserve_load_quota(
-        &self,
-        database: &Database,
-        room: &mut QuotaReservation,
-        rows: u64,
-    ) -> Result<()> {
-        self.reserve_quota(database, room, rows.saturating_sub(room.held.rows), 0)
     }
 }
 

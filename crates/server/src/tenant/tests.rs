@@ -134,17 +134,21 @@ fn what_is_under_way_counts_until_it_has_ended() -> Result<()> {
     let main = all.get(&TenantName::main())?;
     let (usage, database) = (&main.usage, &main.database);
     let (mut first, mut second) = (QuotaReservation::default(), QuotaReservation::default());
-    usage.reserve_load_quota(database, &mut first, 4)?;
-    usage.reserve_load_quota(database, &mut first, 6)?;
-    usage.reserve_load_quota(database, &mut second, 4)?;
+    let load = |room: &mut QuotaReservation, rows| {
+        let more = room.rows_beyond(rows);
+        usage.reserve_quota(database, room, more, 0)
+    };
+    load(&mut first, 4)?;
+    load(&mut first, 6)?;
+    load(&mut second, 4)?;
     // Whatever makes it count anew forgets neither of them.
     database.bucket("keys")?;
-    let beyond = usage.reserve_load_quota(database, &mut second, 5).unwrap_err();
+    let beyond = load(&mut second, 5).unwrap_err();
     assert_eq!(beyond.to_string(), "the tenant may have 10 rows and has 10");
     let other = usage.reserve_quota(database, &mut QuotaReservation::default(), 1, 0).unwrap_err();
     assert_eq!(other.code(), Code::LimitExceeded);
     drop(first);
-    usage.reserve_load_quota(database, &mut second, 10)?;
+    load(&mut second, 10)?;
     drop(second);
     usage.reserve_quota(database, &mut QuotaReservation::default(), 10, 0)
 }

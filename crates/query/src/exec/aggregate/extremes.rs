@@ -59,29 +59,29 @@ impl Extremes {
 
     /// Offers the rows of a vector, each to its group.
     pub(super) fn update(&mut self, groups: &[u32], vector: &Vector<'_>) {
-        let groups = |i: usize| groups.get(i).copied().unwrap_or_default() as usize;
+        fn all<T: Clone>(
+            best: &mut [Option<T>],
+            values: &[T],
+            places: impl Iterator<Item = (usize, usize)>,
+            wanted: Ordering,
+            compare: impl Fn(&T, &T) -> Ordering + Copy,
+        ) {
+            places.for_each(|(i, group)| offer(best, group, values.get(i), wanted, compare));
+        }
         let wanted = self.wanted();
         let rows = (0..vector.len()).filter(|i| !vector.is_null(*i));
+        let places = rows.map(|i| (i, groups.get(i).copied().unwrap_or_default() as usize));
         match (&mut self.values, &vector.lanes) {
-            (Best::Ints(best), Lanes::Ints(v)) => {
-                rows.for_each(|i| offer(best, groups(i), v.get(i), wanted, i64::cmp));
-            }
-            (Best::Wides(best), Lanes::Wides(v)) => {
-                rows.for_each(|i| offer(best, groups(i), v.get(i), wanted, i128::cmp));
-            }
-            (Best::Uints(best), Lanes::Uints(v)) => {
-                rows.for_each(|i| offer(best, groups(i), v.get(i), wanted, u64::cmp));
-            }
+            (Best::Ints(best), Lanes::Ints(v)) => all(best, v, places, wanted, i64::cmp),
+            (Best::Wides(best), Lanes::Wides(v)) => all(best, v, places, wanted, i128::cmp),
+            (Best::Uints(best), Lanes::Uints(v)) => all(best, v, places, wanted, u64::cmp),
+            (Best::Bools(best), Lanes::Bools(v)) => all(best, v, places, wanted, bool::cmp),
             (Best::Floats(best), Lanes::Floats(v)) => {
-                let compare = |a: &f64, b: &f64| compare_floats(*a, *b);
-                rows.for_each(|i| offer(best, groups(i), v.get(i), wanted, compare));
+                all(best, v, places, wanted, |a, b| compare_floats(*a, *b));
             }
-            (Best::Bools(best), Lanes::Bools(v)) => {
-                rows.for_each(|i| offer(best, groups(i), v.get(i), wanted, bool::cmp));
-            }
-            (Best::Bytes(best), Lanes::Bytes(v)) => rows.for_each(|i| {
+            (Best::Bytes(best), Lanes::Bytes(v)) => places.for_each(|(i, group)| {
                 if let Some(value) = v.get(i) {
-                    offer_bytes(best, groups(i), value, wanted);
+                    offer_bytes(best, group, value, wanted);
                 }
             }),
             _ => {}

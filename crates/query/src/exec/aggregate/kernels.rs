@@ -4,23 +4,7 @@
 use esker_format::{Codes, ColumnSlice, Data, DataType, ValueRef};
 
 use crate::evaluate::Mask;
-
-/// Calls `$body` with the slice of plain or narrowed numbers in `$data`; `$other` otherwise.
-macro_rules! with_numbers {
-    ($data:expr, $values:ident => $body:expr, _ => $other:expr) => {
-        match $data {
-            Data::U8($values) => $body,
-            Data::U16($values) => $body,
-            Data::U32($values) => $body,
-            Data::U64($values) => $body,
-            Data::I8($values) => $body,
-            Data::I16($values) => $body,
-            Data::I32($values) => $body,
-            Data::I64($values) => $body,
-            _ => $other,
-        }
-    };
-}
+use crate::filter::with_numbers;
 
 /// The exact sum of a column of integers over the rows of a mask, none of them NULL. `None` when
 /// the column is not one of integers.

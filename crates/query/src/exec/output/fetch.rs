@@ -18,7 +18,7 @@ use crate::exec::scan::{MORSEL_ROWS, Morsel, Scan, WAVE_MAX, in_waves};
 use crate::exec::sort::late_materialization::FEW_ROWS;
 use crate::exec::sort::{Location, late_materialization};
 use crate::meter::Reservation;
-use crate::{ErrorKind, Fragment, Options, Result, Source, ZONE_ROWS};
+use crate::{ErrorKind, Fragment, Result, Source, ZONE_ROWS};
 
 /// The fewest and the most rows of a chunk.
 const CHUNK_ROWS: (usize, usize) = (ZONE_ROWS, 1 << 22);
@@ -31,7 +31,6 @@ const CHUNK_ROWS: (usize, usize) = (ZONE_ROWS, 1 << 22);
 pub(crate) fn in_chunks<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
-    options: &Options,
     sink: Sink<'_>,
     next: &mut dyn FnMut(usize) -> Result<Vec<Location>>,
 ) -> Result<()> {
@@ -45,7 +44,7 @@ pub(crate) fn in_chunks<'a>(
         let mut rest = locations.as_slice();
         while !rest.is_empty() {
             let (now, later) = rest.split_at_checked(most).unwrap_or((rest, &[]));
-            let (batches, bytes) = match fetch(scan, projection, options, now) {
+            let (batches, bytes) = match fetch(scan, projection, now) {
                 Err(e) if e.kind() == ErrorKind::OverBudget && now.len() > CHUNK_ROWS.0 => {
                     most = (now.len() / 4).max(CHUNK_ROWS.0);
                     continue;
@@ -53,10 +52,10 @@ pub(crate) fn in_chunks<'a>(
                 fetched => fetched?,
             };
             rest = later;
-            let fit = options.memory().left() / 4 / (bytes / now.len()).max(1);
+            let fit = scan.options.memory().left() / 4 / (bytes / now.len()).max(1);
             most = fit.clamp(CHUNK_ROWS.0, most.saturating_mul(8).min(CHUNK_ROWS.1));
             for batch in batches {
-                options.expect_time_left()?;
+                scan.options.expect_time_left()?;
                 if sink(batch)?.is_break() {
                     return Ok(());
                 }
@@ -69,23 +68,22 @@ pub(crate) fn in_chunks<'a>(
 fn fetch<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
-    options: &Options,
     locations: &[Location],
 ) -> Result<(Vec<Batch>, usize)> {
     if let Some(fields) = late_materialization::fields_of(projection, scan.source) {
         let types = types(projection);
         let batches =
-            late_materialization::read(scan.source, (&fields, &types), locations, options)?;
+            late_materialization::read(scan.source, (&fields, &types), locations, scan.options)?;
         let bytes: usize = batches.iter().map(crate::result::batch_bytes).sum();
         if locations.len() > CHUNK_ROWS.0 {
-            options.memory().charge().set(bytes)?;
+            scan.options.memory().charge().set(bytes)?;
         }
         return Ok((batches, bytes));
     }
     // By location, so that each batch is read once; `places` leads back to the order.
     let by_location = by_location(locations);
     let runs = runs(&by_location);
-    let mut charge = options.memory().charge();
+    let mut charge = scan.options.memory().charge();
     // The fewest rows are read whatever that takes.
     let is_least = locations.len() <= CHUNK_ROWS.0;
     let mut batches: Vec<Batch> = Vec::new();
@@ -99,7 +97,7 @@ fn fetch<'a>(
         let rooms = read(scan, projection, wanted, &mut output)?;
         Ok((output, run.rows.clone(), rooms))
     };
-    in_waves(options, &morsels, WAVE_MAX, job, |(output, run, rooms)| {
+    in_waves(scan.options, &morsels, WAVE_MAX, job, |(output, run, rooms)| {
         bytes += output.bytes();
         computed.extend(rooms);
         if !is_least {
@@ -124,7 +122,7 @@ fn fetch<'a>(
     let types = types(projection);
     let chunks: Vec<&[(u32, u32)]> = at.chunks(ZONE_ROWS).collect();
     let ordered =
-        parallel_map(&*options.tasks, &chunks, |places| collect(&types, &batches, places));
+        parallel_map(&*scan.options.tasks, &chunks, |places| collect(&types, &batches, places));
     Ok((ordered.into_iter().collect::<Result<_>>()?, bytes))
 }
 

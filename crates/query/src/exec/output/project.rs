@@ -21,7 +21,7 @@ use crate::exec::sort::sorter::{encode, encode_value};
 use crate::exec::sort::{Location, Sorter};
 use crate::exec::spill;
 use crate::meter::Reservation;
-use crate::{Budget, Error, ErrorKind, Fragment, Options, Result, TemporaryFiles, ZONE_ROWS};
+use crate::{Budget, Error, ErrorKind, Fragment, Result, TemporaryFiles, ZONE_ROWS};
 
 /// Rows of an answer that may be found after a look at few.
 const FEW_WANTED: usize = 256;
@@ -33,16 +33,15 @@ pub(crate) type Sink<'k> = &'k mut dyn FnMut(Batch) -> Result<ControlFlow<()>>;
 pub(crate) fn run<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
-    options: &Options,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
     if projection.limit == Some(0) {
         return Ok(ScanCounts::default());
     }
     if projection.order.is_empty() {
-        in_scan_order(scan, projection, options, sink)
+        in_scan_order(scan, projection, sink)
     } else {
-        in_key_order(scan, projection, options, sink)
+        in_key_order(scan, projection, sink)
     }
 }
 
@@ -85,27 +84,26 @@ pub(crate) fn append<'a>(
 fn in_scan_order<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
-    options: &Options,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
     let offset = usize::try_from(projection.offset).unwrap_or(usize::MAX);
     let mut left = projection.rows_wanted().saturating_sub(offset);
     let morsels = scan.morsels(|_| true);
-    let (skipped, skip, mut counts) = skipped(scan, &morsels, offset, options)?;
+    let (skipped, skip, mut counts) = skipped(scan, &morsels, offset)?;
     let morsels = morsels.get(skipped..).unwrap_or_default();
     let first = morsels.first().map(|first| (first.part, first.rows.start));
     let wanted = left;
-    let wave_max = options.tasks.parallelism().max(1) * 4;
+    let wave_max = scan.options.tasks.parallelism().max(1) * 4;
     let job = |morsel: &Morsel| {
         // What is skipped lies in the first morsel.
         let skip = if first == Some((morsel.part, morsel.rows.start)) { skip } else { 0 };
-        Ok(shown_of(scan, projection, morsel, (skip, wanted), options.memory()))
+        Ok(shown_of(scan, projection, morsel, (skip, wanted), scan.options.memory()))
     };
     // What few rows answer takes less time than another thread takes to start.
     let at_first = match wanted {
         ..=FEW_WANTED => 1,
         usize::MAX => wave_max,
-        _ => options.tasks.parallelism().max(1),
+        _ => scan.options.tasks.parallelism().max(1),
     };
     let left_out = Cell::new(ScanCounts::default());
     let may_have_rows = |morsel: &&Morsel| {
@@ -116,7 +114,7 @@ fn in_scan_order<'a>(
         false
     };
     let wanted_ones = morsels.iter().filter(may_have_rows);
-    in_waves_of(options, wanted_ones, (at_first, wave_max), job, |shown| {
+    in_waves_of(scan.options, wanted_ones, (at_first, wave_max), job, |shown| {
         counts += shown.counts;
         for batch in shown.output.into_batches() {
             let to = batch.len().min(left);
@@ -141,16 +139,15 @@ fn skipped(
     scan: &Scan<'_>,
     morsels: &[Morsel],
     offset: usize,
-    options: &Options,
 ) -> Result<(usize, usize, ScanCounts)> {
     let (mut skipped, mut skip, mut counts) = (0, offset, ScanCounts::default());
     if offset == 0 {
         return Ok((skipped, skip, counts));
     }
-    let wave_max = options.tasks.parallelism().max(1) * 4;
+    let wave_max = scan.options.tasks.parallelism().max(1) * 4;
     // A filter that fails does so, or not, where rows are shown.
     let job = |morsel: &Morsel| Ok(scan.count(morsel));
-    in_growing_waves(options, morsels, (1, wave_max), job, |counted| {
+    in_growing_waves(scan.options, morsels, (1, wave_max), job, |counted| {
         let Ok(counted) = counted else { return Ok(ControlFlow::Break(())) };
         let passed = usize::try_from(counted.rows_passed).unwrap_or(usize::MAX);
         if passed > skip {
@@ -230,17 +227,16 @@ fn cut(batch: Batch, from: usize, to: usize) -> Result<Batch> {
 fn in_key_order<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
-    options: &Options,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
     let parts = OrderedParts::choose(scan, projection)?;
-    match (parts.first_rows(), &options.temporary) {
+    match (parts.first_rows(), &scan.options.temporary) {
         (Err(e), Some(files)) if e.kind() == ErrorKind::OverBudget => {
-            in_temporary_files(scan, projection, options, files, sink)
+            in_temporary_files(scan, projection, files, sink)
         }
         (done, _) => {
             let (locations, _held, counts) = done?;
-            show_sorted(scan, projection, options, sink, &locations)?;
+            show_sorted(scan, projection, sink, &locations)?;
             Ok(counts)
         }
     }
@@ -250,11 +246,10 @@ fn in_key_order<'a>(
 fn show_sorted<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
-    options: &Options,
     sink: Sink<'_>,
     mut rest: &[Location],
 ) -> Result<()> {
-    fetch::in_chunks(scan, projection, options, sink, &mut |most| {
+    fetch::in_chunks(scan, projection, sink, &mut |most| {
         let (now, later) = rest.split_at_checked(most).unwrap_or((rest, &[]));
         rest = later;
         Ok(now.to_vec())
@@ -265,7 +260,6 @@ fn show_sorted<'a>(
 fn in_temporary_files<'a>(
     scan: &Scan<'a>,
     projection: &'a Projection,
-    options: &Options,
     files: &TemporaryFiles,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
@@ -280,9 +274,9 @@ fn in_temporary_files<'a>(
         Ok((sorter, counts))
     };
     let morsels = scan.morsels(|_| true);
-    let (mut sorted, counts) = spill::sorted_locations(&morsels, options, files, found)?;
+    let (mut sorted, counts) = spill::sorted_locations(&morsels, scan.options, files, found)?;
     let (mut skip, mut left) = (projection.offset, wanted);
-    fetch::in_chunks(scan, projection, options, sink, &mut |most| {
+    fetch::in_chunks(scan, projection, sink, &mut |most| {
         let mut chunk = Vec::new();
         while chunk.len() < most
             && left > 0

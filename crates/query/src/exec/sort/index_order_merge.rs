@@ -14,8 +14,6 @@
 //! Invariant: what a walk takes later is not less, in the order, than any row that it has taken.
 
 use crate::Result;
-use crate::bind::Projection;
-use crate::exec::scan::Scan;
 use crate::exec::sort::index_order_scan::{
     BLOCK_ENTRIES, IndexOrderRows, IndexOrderScan, Position, Step,
 };
@@ -26,7 +24,7 @@ const ROWS_MAX: usize = 4_096;
 
 /// A walk, and how far it has come.
 struct Walker<'w, 'a> {
-    walk: &'w IndexOrderScan<'a>,
+    walk: &'w IndexOrderScan<'w, 'a>,
     position: Position,
     /// The greatest key among its rows, and its part: of equal keys the one of the first part
     /// comes first.
@@ -37,12 +35,10 @@ struct Walker<'w, 'a> {
 ///
 /// # Errors
 /// When a run or a column cannot be read.
-pub(crate) fn rows<'a>(
-    walks: &[Option<IndexOrderScan<'a>>],
-    scan: &Scan<'a>,
-    projection: &'a Projection,
+pub(crate) fn rows(
+    walks: &[Option<IndexOrderScan<'_, '_>>],
+    wanted: usize,
 ) -> Result<Option<IndexOrderRows>> {
-    let wanted = projection.rows_wanted();
     let count = walks.iter().flatten().count();
     if count < 2 || wanted > ROWS_MAX {
         return Ok(None);
@@ -52,7 +48,7 @@ pub(crate) fn rows<'a>(
     let mut walkers = Vec::with_capacity(count);
     for (walk, part) in walks.iter().zip(0..) {
         let Some(walk) = walk else { continue };
-        let position = walk.start(scan, projection, block_entries)?;
+        let position = walk.start(block_entries)?;
         walkers.push(Walker { walk, position, greatest: (None, part) });
     }
     let mut walked = IndexOrderRows::new(wanted);
@@ -66,7 +62,7 @@ pub(crate) fn rows<'a>(
             break;
         }
         let before = walked.sorter.len();
-        match walker.walk.step(scan, projection, &mut walker.position, &mut walked)? {
+        match walker.walk.step(&mut walker.position, &mut walked)? {
             Step::Taken => {
                 if let Some(key) = walked.sorter.greatest_from(before) {
                     walker.greatest.0 = Some(key.to_vec());

@@ -35,7 +35,7 @@ use crate::exec::scan::{Scan, ScanCounts};
 use crate::exec::sort::row_order::{is_row_id, row_id_of};
 use crate::exec::sort::sorter::{Location, Sorter};
 use crate::filter::{keep, passes};
-use crate::options::{IndexUse, Options};
+use crate::options::IndexUse;
 use crate::predicate::Predicate;
 use crate::source::{Fragment, KeyRange, SortedRun};
 
@@ -58,7 +58,9 @@ const CANDIDATE_NS: f64 = 50.0;
 const PASSING: f64 = 0.125;
 
 /// A way through a run of a part.
-pub(crate) struct IndexOrderScan<'a> {
+pub(crate) struct IndexOrderScan<'s, 'a> {
+    scan: &'s Scan<'a>,
+    projection: &'a Projection,
     part: &'a dyn Fragment,
     part_index: usize,
     pub(crate) run: &'a dyn SortedRun,
@@ -123,26 +125,26 @@ impl IndexOrderRows {
     }
 }
 
-impl<'a> IndexOrderScan<'a> {
+impl<'s, 'a> IndexOrderScan<'s, 'a> {
     /// The walk through the run that knows most of an order; `None` when there is none, or a scan
     /// is cheaper.
     ///
     /// # Errors
     /// When a run cannot be read.
     pub(crate) fn choose(
-        scan: &Scan<'a>,
+        scan: &'s Scan<'a>,
         projection: &'a Projection,
         part_index: usize,
-        options: &Options,
     ) -> Result<Option<Self>> {
+        let indexes = scan.options.indexes;
         let part = scan.source.part(part_index);
         let access = &scan.plan.part(part_index).access;
         // A scan meets rows that a walk does not: what may fail must fail in both.
         let may_fail =
             scan.predicate.may_fail() || projection.order.iter().any(|k| k.bound.may_fail());
-        let is_forced = options.indexes == IndexUse::Always;
+        let is_forced = indexes == IndexUse::Always;
         let is_bounded = is_forced || projection.limit.is_some();
-        let has_runs = part.run_count() > 0 && options.indexes != IndexUse::Never;
+        let has_runs = part.run_count() > 0 && indexes != IndexUse::Never;
         if may_fail || !is_bounded || !has_runs || matches!(access, Access::Nothing) {
             return Ok(None);
         }
@@ -151,7 +153,7 @@ impl<'a> IndexOrderScan<'a> {
             let Some(mut walk) = Self::through(run, scan, projection, part_index)? else {
                 continue;
             };
-            let cost_ns = walk.cost_ns(projection, access);
+            let cost_ns = walk.cost_ns(access);
             let other_ns = match access {
                 Access::Lookup(candidates) => candidates.estimate(part.row_count()) * CANDIDATE_NS,
                 _ => part.row_count() as f64 * SCANNED_ROW_NS,
@@ -171,7 +173,7 @@ impl<'a> IndexOrderScan<'a> {
     /// The walk through a run, if it is in the order.
     fn through(
         run: &'a dyn SortedRun,
-        scan: &Scan<'a>,
+        scan: &'s Scan<'a>,
         projection: &'a Projection,
         part_index: usize,
     ) -> Result<Option<Self>> {
@@ -207,6 +209,8 @@ impl<'a> IndexOrderScan<'a> {
             ties_rise.then_some(key.descending)
         };
         Ok(known.map(|(levels, is_backward)| Self {
+            scan,
+            projection,
             part,
             row_order: row_order(&levels),
             is_answered,
@@ -221,7 +225,7 @@ impl<'a> IndexOrderScan<'a> {
     }
 
     /// About how long it takes until enough rows have passed.
-    fn cost_ns(&self, projection: &Projection, access: &Access<'a>) -> f64 {
+    fn cost_ns(&self, access: &Access<'a>) -> f64 {
         let entries = (self.entries.len() as f64).max(1.0);
         let passing = match access {
             _ if self.is_answered => entries,
@@ -229,23 +233,19 @@ impl<'a> IndexOrderScan<'a> {
             _ => entries * PASSING,
         };
         let per_passing = entries / passing.clamp(1.0, entries);
-        (projection.rows_wanted() as f64 * per_passing).min(entries) * ROW_NS
+        (self.projection.rows_wanted() as f64 * per_passing).min(entries) * ROW_NS
     }
 
     /// The first rows of the order that pass; `None` when too many entries did not.
     ///
     /// # Errors
     /// When the run or a column cannot be read.
-    pub(crate) fn rows(
-        &self,
-        scan: &Scan<'a>,
-        projection: &'a Projection,
-    ) -> Result<Option<IndexOrderRows>> {
-        let wanted = projection.rows_wanted();
+    pub(crate) fn rows(&self) -> Result<Option<IndexOrderRows>> {
+        let wanted = self.projection.rows_wanted();
         let mut walked = IndexOrderRows::new(wanted);
-        let mut at = self.start(scan, projection, self.block_entries)?;
+        let mut at = self.start(self.block_entries)?;
         while walked.added < wanted {
-            match self.step(scan, projection, &mut at, &mut walked)? {
+            match self.step(&mut at, &mut walked)? {
                 Step::Taken => {}
                 Step::Ended => break,
                 Step::TooMany => return Ok(None),
@@ -259,18 +259,13 @@ impl<'a> IndexOrderScan<'a> {
     ///
     /// # Errors
     /// When the run or a column cannot be read.
-    pub(crate) fn start(
-        &self,
-        scan: &Scan<'a>,
-        projection: &Projection,
-        block_entries: usize,
-    ) -> Result<Position> {
-        let frames = match &projection.after {
+    pub(crate) fn start(&self, block_entries: usize) -> Result<Position> {
+        let frames = match &self.projection.after {
             None => {
                 let (entries, level) = (self.entries.clone(), self.levels.start);
                 vec![Frame { entries, level, has_values_only: false }]
             }
-            Some(after) => self.frames_after(after, scan, projection)?,
+            Some(after) => self.frames_after(after)?,
         };
         Ok(Position { frames, rest: 0..0, step: 0, block_entries, scanned: 0 })
     }
@@ -279,19 +274,13 @@ impl<'a> IndexOrderScan<'a> {
     ///
     /// # Errors
     /// When the run or a column cannot be read.
-    pub(crate) fn step(
-        &self,
-        scan: &Scan<'a>,
-        projection: &'a Projection,
-        at: &mut Position,
-        walked: &mut IndexOrderRows,
-    ) -> Result<Step> {
+    pub(crate) fn step(&self, at: &mut Position, walked: &mut IndexOrderRows) -> Result<Step> {
         if at.rest.is_empty() {
-            let Some(block) = self.next_block(at, projection)? else { return Ok(Step::Ended) };
+            let Some(block) = self.next_block(at)? else { return Ok(Step::Ended) };
             let known_keys =
                 block.level - self.levels.start + usize::from(self.row_order.is_some());
             let is_whole_order =
-                known_keys >= projection.order.len() && block.level >= self.run.fields().len();
+                known_keys >= self.projection.order.len() && block.level >= self.run.fields().len();
             at.step = if is_whole_order { at.block_entries } else { block.entries.len() };
             at.rest = block.entries;
         }
@@ -309,20 +298,17 @@ impl<'a> IndexOrderScan<'a> {
         if at.scanned as f64 > self.entries_max {
             return Ok(Step::TooMany);
         }
-        self.take(scan, projection, now, walked)?;
+        self.take(now, walked)?;
         Ok(Step::Taken)
     }
 
     /// The entries that come after a row of the order, the next ones last.
-    fn frames_after(
-        &self,
-        after: &Keyset,
-        scan: &Scan<'a>,
-        projection: &Projection,
-    ) -> Result<Vec<Frame>> {
+    fn frames_after(&self, after: &Keyset) -> Result<Vec<Frame>> {
         let mut frames = Vec::new();
         let mut entries = self.entries.clone();
-        for ((level, key), value) in self.levels.clone().zip(&projection.order).zip(&after.values) {
+        for ((level, key), value) in
+            self.levels.clone().zip(&self.projection.order).zip(&after.values)
+        {
             let nulls = self.run.find(entries.clone(), level, &KeyRange::Null)?.range;
             let values = entries.start..entries.end - nulls.len();
             let of_values = |entries| Frame { entries, level, has_values_only: true };
@@ -345,7 +331,7 @@ impl<'a> IndexOrderScan<'a> {
         }
         let row_id = after.values.get(self.levels.len());
         if let (Some(descending), Some(Value::Uint(row_id))) = (self.row_order, row_id) {
-            entries = self.entries_after(entries, *row_id, descending, scan)?;
+            entries = self.entries_after(entries, *row_id, descending)?;
         }
         frames.push(Frame { entries, level: self.levels.end, has_values_only: false });
         Ok(frames)
@@ -357,13 +343,12 @@ impl<'a> IndexOrderScan<'a> {
         ties: Range<usize>,
         row_id: u64,
         descending: bool,
-        scan: &Scan<'a>,
     ) -> Result<Range<usize>> {
         let (mut low, mut high) = (ties.start, ties.end);
         while low < high {
             let middle = low.midpoint(high);
             let row = self.run.rows(middle..middle + 1)?.first().copied().unwrap_or_default();
-            let found = row_id_of(scan, self.part, row as usize)?;
+            let found = row_id_of(self.scan, self.part, row as usize)?;
             let is_before = if descending { found < row_id } else { found <= row_id };
             if is_before { low = middle + 1 } else { high = middle }
         }
@@ -371,7 +356,7 @@ impl<'a> IndexOrderScan<'a> {
     }
 
     /// The next entries in the order of the walk, their level that up to which they are equal.
-    fn next_block(&self, at: &mut Position, projection: &Projection) -> Result<Option<Frame>> {
+    fn next_block(&self, at: &mut Position) -> Result<Option<Frame>> {
         let (frames, block_entries) = (&mut at.frames, at.block_entries);
         while let Some(frame) = frames.pop() {
             let Frame { entries, level, has_values_only } = frame;
@@ -389,7 +374,7 @@ impl<'a> IndexOrderScan<'a> {
                     has_values_only: true,
                 };
                 let nulls = Frame { entries: nulls, level: level + 1, has_values_only: false };
-                let key = projection.order.get(level - self.levels.start);
+                let key = self.projection.order.get(level - self.levels.start);
                 let nulls_first = key.is_some_and(|key| key.nulls_first);
                 let (first, second) = if nulls_first { (nulls, values) } else { (values, nulls) };
                 frames.push(second);
@@ -435,19 +420,13 @@ impl<'a> IndexOrderScan<'a> {
     }
 
     /// Tests the rows of some entries and sorts those that pass.
-    fn take(
-        &self,
-        scan: &Scan<'a>,
-        projection: &'a Projection,
-        entries: Range<usize>,
-        walked: &mut IndexOrderRows,
-    ) -> Result<()> {
+    fn take(&self, entries: Range<usize>, walked: &mut IndexOrderRows) -> Result<()> {
         walked.counts.rows_scanned += entries.len() as u64;
-        scan.options.expect_time_left()?;
+        self.scan.options.expect_time_left()?;
         let mut rows = self.run.rows(entries)?.into_owned();
         rows.sort_unstable();
         let has_fields_only =
-            projection.order.iter().all(|key| matches!(key.bound.node, Node::Field(_)));
+            self.projection.order.iter().all(|key| matches!(key.bound.node, Node::Field(_)));
         let all_visible = self.part.visible_count() == Some(self.part.row_count());
         let part = u32::try_from(self.part_index).unwrap_or(u32::MAX);
         let mut key = Vec::new();
@@ -455,29 +434,29 @@ impl<'a> IndexOrderScan<'a> {
             let at = row as usize;
             let is_visible = all_visible
                 || self.part.visible(at..at + 1).is_none_or(|bits| bits.first() == Some(&1));
-            if !is_visible || !(self.is_answered || self.passes(scan, at)?) {
+            if !is_visible || !(self.is_answered || self.passes(at)?) {
                 continue;
             }
             walked.counts.rows_passed += 1;
             walked.added += if has_fields_only {
                 let location = Location { part, row };
-                add_key(&mut walked.sorter, projection, (self.part, location), &mut key)?
+                add_key(&mut walked.sorter, self.projection, (self.part, location), &mut key)?
             } else {
-                let batch = Rows::new(self.part, at..at + 1, scan.options.limits());
-                add_keys(&mut walked.sorter, projection, &batch, &[0], part)?
+                let batch = Rows::new(self.part, at..at + 1, self.scan.options.limits());
+                add_keys(&mut walked.sorter, self.projection, &batch, &[0], part)?
             };
         }
         Ok(())
     }
 
     /// Whether a row passes the filter.
-    fn passes(&self, scan: &Scan<'a>, row: usize) -> Result<bool> {
-        if let Some(passes) = passes(scan.predicate, self.part, row)? {
+    fn passes(&self, row: usize) -> Result<bool> {
+        if let Some(passes) = passes(self.scan.predicate, self.part, row)? {
             return Ok(passes);
         }
         let mut mask = Mask::all(1);
-        let rows = Rows::new(self.part, row..row + 1, scan.options.limits());
-        keep(scan.predicate, &rows, &mut mask, scan.tables)?;
+        let rows = Rows::new(self.part, row..row + 1, self.scan.options.limits());
+        keep(self.scan.predicate, &rows, &mut mask, self.scan.tables)?;
         Ok(!mask.is_empty())
     }
 }

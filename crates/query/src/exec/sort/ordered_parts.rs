@@ -29,7 +29,7 @@ pub(crate) struct OrderedParts<'s, 'a> {
     scan: &'s Scan<'a>,
     projection: &'a Projection,
     /// By part, the walk through a run.
-    walks: Vec<Option<IndexOrderScan<'a>>>,
+    walks: Vec<Option<IndexOrderScan<'s, 'a>>>,
     /// Whether a part has its rows in the order.
     in_row_order: Vec<bool>,
     /// The zones of the parts that are read by them.
@@ -45,7 +45,7 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
     /// When a run cannot be read.
     pub(crate) fn choose(scan: &'s Scan<'a>, projection: &'a Projection) -> Result<Self> {
         let parts = || 0..scan.source.part_count();
-        let choose = |part| IndexOrderScan::choose(scan, projection, part, scan.options);
+        let choose = |part| IndexOrderScan::choose(scan, projection, part);
         let walks = parts().map(choose).collect::<Result<Vec<_>>>()?;
         let in_row_order: Vec<_> =
             parts().map(|part| row_order::is_order_of(scan, projection, part)).collect();
@@ -75,7 +75,7 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
         let wanted = projection.rows_wanted();
         let mut sorter = Sorter::of(wanted, &projection.order);
         let (mut held, mut counts) = (options.memory().charge(), ScanCounts::default());
-        let (together, rest) = side_by_side(self.scan, projection, &self.walks, &self.morsels)?;
+        let (together, rest) = side_by_side(&self.walks, wanted, &self.morsels)?;
         if let Some(walked) = &together {
             counts += walked.counts;
             sorter.merge(&walked.sorter);
@@ -108,7 +108,7 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
         let part = location_part(morsel)?;
         let mut charge = scan.options.memory().charge();
         let walked = match self.walks.get(morsel.part) {
-            Some(Some(walk)) => walk.rows(scan, projection)?,
+            Some(Some(walk)) => walk.rows()?,
             _ if self.in_row_order.get(morsel.part) == Some(&true) => {
                 row_order::rows(scan, projection, morsel.part)?
             }
@@ -138,17 +138,15 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
 type Sorted<'b> = (Sorter, ScanCounts, Charge<'b>);
 
 /// What walks through several parts find side by side, and the morsels that are left to be read.
-fn side_by_side<'a>(
-    scan: &Scan<'a>,
-    projection: &'a Projection,
-    walks: &[Option<IndexOrderScan<'a>>],
+fn side_by_side(
+    walks: &[Option<IndexOrderScan<'_, '_>>],
+    wanted: usize,
     morsels: &[Morsel],
 ) -> Result<(Option<IndexOrderRows>, Vec<Morsel>)> {
     let is_walked = |morsel: &&Morsel| walks.get(morsel.part).is_some_and(Option::is_some);
     let other: Vec<_> = morsels.iter().filter(|m| !is_walked(m)).cloned().collect();
     // An open group may lie beside segments.
-    let together =
-        if other.len() > 1 { None } else { index_order_merge::rows(walks, scan, projection)? };
+    let together = if other.len() > 1 { None } else { index_order_merge::rows(walks, wanted)? };
     let rest = if together.is_some() { other } else { morsels.to_vec() };
     Ok((together, rest))
 }

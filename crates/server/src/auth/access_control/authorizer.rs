@@ -50,15 +50,6 @@ impl Access for Authorizer {
         self.tenant.usage.reserve_quota(database, room, rows, bytes)
     }
 
-    fn reserve_load_quota(
-        &self,
-        database: &Database,
-        room: &mut QuotaReservation,
-        rows: u64,
-    ) -> Result<()> {
-        self.tenant.usage.reserve_load_quota(database, room, rows)
-    }
-
     fn begin_query(&self) -> Result<Option<QueryPermit>> {
         self.tenant.usage.begin_query().map(Some)
     }

@@ -1,13 +1,13 @@
 //! The text that Prometheus reads.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::sync::PoisonError;
 
-use esker::WorkInfo;
+use esker::{Info, TableInfo};
 use esker_vfs::DurationCounts;
 
 use super::Metrics;
-use crate::tenant::Tenants;
+use crate::tenant::{Tenant, Tenants};
 
 impl Metrics {
     /// Everything, with figures about the databases that are open. Looks at all of them: not for
@@ -26,22 +26,15 @@ impl Metrics {
     fn write_requests(&self, text: &mut String) {
         *text += "# HELP esker_requests_total Requests that were answered.\n";
         *text += "# TYPE esker_requests_total counter\n";
+        let mut write = |labels: String, status: &dyn Display, count: u64| {
+            let _ = writeln!(text, "esker_requests_total{{{labels},status=\"{status}\"}} {count}");
+        };
         self.for_each_operation(|protocol, operation, ends, _| {
-            for (status, count) in ends {
-                let _ = writeln!(
-                    text,
-                    "esker_requests_total{{protocol=\"{protocol}\",operation=\"{operation}\",\
-                     status=\"{status}\"}} {count}"
-                );
-            }
+            ends.iter().for_each(|(end, n)| write(labels_of(protocol, operation), end, *n));
         });
         let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         for ((protocol, operation, status), count) in requests.iter() {
-            let _ = writeln!(
-                text,
-                "esker_requests_total{{protocol=\"{protocol}\",operation=\"{operation}\",\
-                 status=\"{status}\"}} {count}"
-            );
+            write(labels_of(protocol, operation), status, *count);
         }
     }
 
@@ -85,87 +78,79 @@ fn write_histogram(text: &mut String, name: &str, labels: &str, histogram: &Dura
     let _ = writeln!(text, "{name}_count{{{labels}}} {count}");
 }
 
-/// A name, its meaning, and a value for each database.
-type Gauge = (&'static str, &'static str, Vec<(String, u64)>);
+/// The name and meaning of something that is reported of each database, and how it is found.
+type Figure<R> = (&'static str, &'static str, fn(&Tenant, &Info) -> R);
 
-fn write_databases(text: &mut String, tenants: &Tenants) {
-    let mut gauges: Vec<Gauge> = vec![
-        ("esker_rows", "Rows alive.", Vec::new()),
-        ("esker_dead_rows", "Versions of rows that still take space.", Vec::new()),
-        ("esker_segments", "Sealed segments.", Vec::new()),
-        ("esker_segment_bytes", "Bytes of segment files.", Vec::new()),
-        ("esker_log_bytes", "Bytes of log files.", Vec::new()),
-        ("esker_memory_bytes", "Bytes of memory of rows, indexes and loads.", Vec::new()),
-        ("esker_memory_limit_bytes", "The most of them.", Vec::new()),
-        ("esker_visible_commit", "The newest commit that reads see.", Vec::new()),
-        ("esker_running_queries", "Queries that run.", Vec::new()),
-        ("esker_snapshots", "Snapshots and transactions that are held.", Vec::new()),
-        ("esker_oldest_snapshot_seconds", "For how long the oldest is held.", Vec::new()),
-        ("esker_failed_maintenance", "1 when the last background job failed.", Vec::new()),
-        ("esker_clock_suspect", "1 when the machine's clock is not believed.", Vec::new()),
-    ];
-    let mut works = Vec::new();
-    for tenant in tenants.all_open() {
-        let info = tenant.database.info();
-        works.push((tenant.name.to_string(), info.syncs, info.seals, info.merges));
-        let sum =
-            |figure: fn(&esker::TableInfo) -> u64| info.tables.iter().map(figure).sum::<u64>();
-        let values = [
-            sum(|table| table.live_rows),
-            sum(|table| table.dead_rows),
-            sum(|table| table.segments as u64),
-            sum(|table| table.segment_bytes),
-            info.log_bytes,
-            info.memory.total,
-            info.memory.limit,
-            info.visible_commit,
-            tenant.usage.running_queries(),
-            info.snapshots.len() as u64,
-            info.snapshots.first().map_or(0, |oldest| oldest.age.as_secs()),
-            u64::from(info.last_error.is_some()),
-            u64::from(tenant.database.clock().is_suspect),
-        ];
-        for ((_, _, rows), value) in gauges.iter_mut().zip(values) {
-            rows.push((tenant.name.to_string(), value));
-        }
-    }
-    for (name, help, rows) in gauges {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
-        for (database, value) in rows {
-            let _ = writeln!(text, "{name}{{database=\"{database}\"}} {value}");
-        }
-    }
-    write_work(text, &works);
+const GAUGES: &[Figure<u64>] = &[
+    ("esker_rows", "Rows alive.", |_, info| sum(info, |table| table.live_rows)),
+    ("esker_dead_rows", "Versions of rows that still take space.", |_, info| {
+        sum(info, |table| table.dead_rows)
+    }),
+    ("esker_segments", "Sealed segments.", |_, info| sum(info, |table| table.segments as u64)),
+    ("esker_segment_bytes", "Bytes of segment files.", |_, info| {
+        sum(info, |table| table.segment_bytes)
+    }),
+    ("esker_log_bytes", "Bytes of log files.", |_, info| info.log_bytes),
+    ("esker_memory_bytes", "Bytes of memory of rows, indexes and loads.", |_, info| {
+        info.memory.total
+    }),
+    ("esker_memory_limit_bytes", "The most of them.", |_, info| info.memory.limit),
+    ("esker_visible_commit", "The newest commit that reads see.", |_, info| info.visible_commit),
+    ("esker_running_queries", "Queries that run.", |tenant, _| tenant.usage.running_queries()),
+    ("esker_snapshots", "Snapshots and transactions that are held.", |_, info| {
+        info.snapshots.len() as u64
+    }),
+    ("esker_oldest_snapshot_seconds", "For how long the oldest is held.", |_, info| {
+        info.snapshots.first().map_or(0, |oldest| oldest.age.as_secs())
+    }),
+    ("esker_failed_maintenance", "1 when the last background job failed.", |_, info| {
+        info.last_error.is_some().into()
+    }),
+    ("esker_clock_suspect", "1 when the machine's clock is not believed.", |tenant, _| {
+        tenant.database.clock().is_suspect.into()
+    }),
+];
+
+const DURATIONS: &[Figure<DurationCounts>] = &[
+    ("esker_fsync_duration_seconds", "How long syncs of the log took.", |_, info| {
+        info.syncs.clone()
+    }),
+    ("esker_seal_duration_seconds", "How long it took to seal open rows.", |_, info| {
+        info.seals.durations.clone()
+    }),
+    ("esker_merge_duration_seconds", "How long merges took.", |_, info| {
+        info.merges.durations.clone()
+    }),
+];
+
+const COUNTERS: &[Figure<u64>] = &[
+    ("esker_seal_bytes_total", "Bytes of segments that were sealed.", |_, info| info.seals.bytes),
+    ("esker_merge_bytes_total", "Bytes of segments that merges wrote.", |_, info| {
+        info.merges.bytes
+    }),
+];
+
+fn sum(info: &Info, figure: fn(&TableInfo) -> u64) -> u64 {
+    info.tables.iter().map(figure).sum()
 }
 
-/// A database, its syncs, its seals and its merges.
-type Works = (String, DurationCounts, WorkInfo, WorkInfo);
-
-/// What databases have done in the background, and how long that took.
-fn write_work(text: &mut String, databases: &[Works]) {
-    type Counts = fn(&Works) -> &DurationCounts;
-    type Bytes = fn(&Works) -> u64;
-    let durations: [(&str, &str, Counts); 3] = [
-        ("esker_fsync_duration_seconds", "How long syncs of the log took.", |works| &works.1),
-        ("esker_seal_duration_seconds", "How long it took to seal open rows.", |works| {
-            &works.2.durations
-        }),
-        ("esker_merge_duration_seconds", "How long merges took.", |works| &works.3.durations),
-    ];
-    for (name, help, counts) in durations {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} histogram");
-        for works in databases {
-            write_histogram(text, name, &format!("database=\"{}\"", works.0), counts(works));
+fn write_databases(text: &mut String, tenants: &Tenants) {
+    let found = tenants.all_open().into_iter();
+    let found: Vec<_> = found.map(|tenant| (tenant.database.info(), tenant)).collect();
+    for (kind, figures) in [("gauge", GAUGES), ("counter", COUNTERS)] {
+        for (name, help, figure) in figures {
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+            for (info, tenant) in &found {
+                let value = figure(tenant, info);
+                let _ = writeln!(text, "{name}{{database=\"{}\"}} {value}", tenant.name);
+            }
         }
     }
-    let bytes: [(&str, &str, Bytes); 2] = [
-        ("esker_seal_bytes_total", "Bytes of segments that were sealed.", |works| works.2.bytes),
-        ("esker_merge_bytes_total", "Bytes of segments that merges wrote.", |works| works.3.bytes),
-    ];
-    for (name, help, bytes) in bytes {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter");
-        for works in databases {
-            let _ = writeln!(text, "{name}{{database=\"{}\"}} {}", works.0, bytes(works));
+    for (name, help, figure) in DURATIONS {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} histogram");
+        for (info, tenant) in &found {
+            let labels = format!("database=\"{}\"", tenant.name);
+            write_histogram(text, name, &labels, &figure(tenant, info));
         }
     }
 }

@@ -16,8 +16,8 @@ use super::job::{Finished, Place};
 use super::{decode, encode};
 use crate::resources::budget::Share;
 use crate::session::{
-    Answer, BodyHash, Conflict, IdempotencyKey, Level, Request, Rows, Session, numbered,
-    panic_guard::caught,
+    Answer, BodyHash, Conflict, Duplicates, IdempotencyKey, Level, Request, Rows, Session,
+    numbered, panic_guard::caught,
 };
 use crate::tenant::{LoadPermit, QuotaReservation};
 use crate::{Code, Error, Result};
@@ -38,14 +38,6 @@ pub(crate) type Chunk = Option<(Vec<u8>, Share)>;
 enum Form {
     Pack,
     Text(Format),
-}
-
-/// What becomes of rows whose key is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Duplicates {
-    Error,
-    Skip,
-    Replace,
 }
 
 /// Which load.
@@ -109,20 +101,6 @@ impl Begin {
     fn hash(&self) -> BodyHash {
         let form = format!("{:?} {:?}", self.form, self.duplicates);
         BodyHash::new(&[self.table.as_bytes(), form.as_bytes()])
-    }
-}
-
-impl Duplicates {
-    fn of(text: &str) -> Result<Self> {
-        Ok(match text {
-            "error" => Self::Error,
-            "skip" => Self::Skip,
-            "replace" => Self::Replace,
-            other => {
-                let message = format!("expected error, skip or replace, found {other:?}");
-                return Err(Error::invalid(message));
-            }
-        })
     }
 }
 
@@ -208,11 +186,7 @@ fn load(
     let table = database.table(&begin.table)?;
     let schema = table.schema();
     let mut load = table.load()?;
-    match begin.duplicates {
-        Duplicates::Error => {}
-        Duplicates::Skip => load.skip_existing()?,
-        Duplicates::Replace => load.replace_existing()?,
-    }
+    begin.duplicates.tell(&mut load)?;
     let chunks = Chunks::new(chunks, None);
     let given_up = Arc::clone(&chunks.given_up);
     let mut loading = Loading { session, load, room };

@@ -50,26 +50,23 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
         Kind::Buckets => Request::Buckets,
         Kind::Commit => Request::Commit,
         Kind::Rollback => Request::Rollback,
-        Kind::Schema => Request::Schema { table: one_text(reader)? },
-        Kind::Query => Request::Query { json: one_text(reader)? },
-        Kind::Explain => Request::Explain { json: one_text(reader)? },
-        Kind::Admin => Request::Admin(AdminTask::parse(&one_text(reader)?)?),
+        Kind::Schema => Request::Schema { table: first_text(reader, 1)? },
+        Kind::Query => Request::Query { json: first_text(reader, 1)? },
+        Kind::Explain => Request::Explain { json: first_text(reader, 1)? },
+        Kind::Admin => Request::Admin(AdminTask::parse(&first_text(reader, 1)?)?),
         Kind::Get | Kind::Exists | Kind::Delete => by_keys(kind, reader)?,
         Kind::Insert => {
-            reader.array_of(3)?;
-            let table = reader.text()?.to_owned();
+            let table = first_text(reader, 3)?;
             let conflict = if reader.bool()? { Conflict::Replace } else { Conflict::Fail };
             Request::Insert { table, rows: rows(reader)?, conflict }
         }
         Kind::Update => {
-            reader.array_of(3)?;
-            let table = reader.text()?.to_owned();
+            let table = first_text(reader, 3)?;
             let (key, fields) = owned(update(reader)?);
             Request::Update { table, key, fields }
         }
         Kind::UpdateMany => {
-            reader.array_of(2)?;
-            let table = reader.text()?.to_owned();
+            let table = first_text(reader, 2)?;
             let count = reader.array()?;
             expect_pairs(count, "the fields behind every key")?;
             let updates = (0..count / 2).map(|_| update(reader).map(owned));
@@ -77,8 +74,7 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
             Request::UpdateMany { table, updates }
         }
         Kind::Sql => {
-            reader.array_of(2)?;
-            let text = reader.text()?.to_owned();
+            let text = first_text(reader, 2)?;
             let parameters = parameters(&text, reader)?;
             Request::Sql { text: text.into(), parameters }
         }
@@ -163,8 +159,7 @@ fn expect_pairs(count: usize, expected: &str) -> Result<()> {
 }
 
 fn by_keys(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
-    reader.array_of(2)?;
-    let table = reader.text()?.to_owned();
+    let table = first_text(reader, 2)?;
     let keys = (0..reader.array()?).map(|_| Ok(Key::Values(read_key(reader)?)));
     let keys = keys.collect::<esker_wire::Result<_>>()?;
     Ok(match kind {
@@ -177,8 +172,7 @@ fn by_keys(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
 fn entries(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
     match kind {
         Kind::BucketGet | Kind::BucketRemove => {
-            reader.array_of(2)?;
-            let bucket = reader.text()?.to_owned();
+            let bucket = first_text(reader, 2)?;
             let keys = (0..reader.array()?).map(|_| Ok(reader.bytes()?.to_vec()));
             let keys = keys.collect::<esker_wire::Result<_>>()?;
             Ok(match kind {
@@ -187,8 +181,7 @@ fn entries(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
             })
         }
         Kind::BucketPut => {
-            reader.array_of(3)?;
-            let bucket = reader.text()?.to_owned();
+            let bucket = first_text(reader, 3)?;
             let expiry = expiry(reader)?;
             let count = reader.array()?;
             expect_pairs(count, "a value behind every key")?;
@@ -197,8 +190,7 @@ fn entries(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
             Ok(Request::BucketPut { bucket, entries, expiry })
         }
         Kind::BucketIncrement => {
-            reader.array_of(3)?;
-            let bucket = reader.text()?.to_owned();
+            let bucket = first_text(reader, 3)?;
             Ok(Request::BucketIncrement {
                 bucket,
                 key: reader.bytes()?.to_vec(),
@@ -206,8 +198,7 @@ fn entries(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
             })
         }
         Kind::BucketRange => {
-            reader.array_of(6)?;
-            let bucket = reader.text()?.to_owned();
+            let bucket = first_text(reader, 6)?;
             let mut bytes = || {
                 let bytes: Option<&[u8]> = reader.optional_bytes()?;
                 Ok::<_, Error>(bytes.map(<[u8]>::to_vec))
@@ -235,7 +226,8 @@ fn expiry(reader: &mut Reader<'_>) -> Result<Expiry> {
     }
 }
 
-fn one_text(reader: &mut Reader<'_>) -> Result<String> {
-    reader.array_of(1)?;
+/// The text that begins an array of so many values.
+fn first_text(reader: &mut Reader<'_>, count: usize) -> Result<String> {
+    reader.array_of(count)?;
     Ok(reader.text()?.to_owned())
 }

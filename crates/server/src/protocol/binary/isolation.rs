@@ -290,7 +290,7 @@ fn no_line_does_or_tells_anything_for_a_token_that_does_not_reach_it() {
     };
     let (_, shop) = tenants.token("admin:shop", None);
     let mut state = tenants.state();
-    for operation in OPERATIONS {
+    for (operation, _) in OPERATIONS {
         let (members, needs) = of_operation(operation);
         if needs == Needs::Nothing {
             continue;

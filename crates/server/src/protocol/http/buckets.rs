@@ -11,9 +11,9 @@ use std::time::Duration;
 use super::call::Call;
 use super::entity::{self, decoded_bytes, last_segment};
 use super::range::{self, Part};
-use super::route::{Outcome, Work};
-use super::tables::expect_name;
-use super::write::{Written, expect_tag, write};
+use super::route::Outcome;
+use super::tables::{changed, expect_name};
+use super::write::{Tag, Written, expect_tag, write};
 use super::{Problem, query::json_text};
 use crate::session::{Answer, EntryRange, Expiry, Request, Session};
 use crate::{Code, Error, Result};
@@ -29,31 +29,27 @@ fn existing<'s>(session: &'s Session, name: &str) -> Result<ScopedBucket<'s>> {
     Ok(session.scope().bucket(name)?)
 }
 
-pub(super) fn list(call: Call) -> Work {
-    Box::pin(async move {
-        let names = match call.run(|session| session.run(Request::Buckets)).await? {
-            Answer::Names(names) => names,
-            _ => Vec::new(),
-        };
-        entity::json(StatusCode::OK, &json!({ "buckets": names }))
-    })
+pub(super) async fn list(call: Call) -> Outcome {
+    let names = match call.run(|session| session.run(Request::Buckets)).await? {
+        Answer::Names(names) => names,
+        _ => Vec::new(),
+    };
+    entity::json(StatusCode::OK, &json!({ "buckets": names }))
 }
 
-pub(super) fn create(call: Call) -> Work {
-    Box::pin(async move {
-        let ttl = call.parsed::<u64>("ttl_s", "a number of seconds")?.map(Duration::from_secs);
-        let name = call.path("bucket").to_owned();
-        let act = move |session: &mut Session| {
-            let none = || Error::new(Code::Internal, "a bucket made outside of a transaction");
-            let options = BucketOptions::new();
-            let options = ttl.map_or(options, |ttl| BucketOptions::new().ttl(ttl));
-            session.transaction().ok_or_else(none)?.create_bucket(&name, &options)?;
-            let ttl_s = ttl.map(|ttl| ttl.as_secs());
-            let body = json!({ "bucket": name, "entries": 0, "ttl_s": ttl_s });
-            Ok(Written::json(201, body.to_string()))
-        };
-        write(call, b"", None, act).await
-    })
+pub(super) async fn create(call: Call) -> Outcome {
+    let ttl = call.parsed::<u64>("ttl_s", "a number of seconds")?.map(Duration::from_secs);
+    let name = call.path("bucket").to_owned();
+    let act = move |session: &mut Session| {
+        let none = || Error::new(Code::Internal, "a bucket made outside of a transaction");
+        let options = BucketOptions::new();
+        let options = ttl.map_or(options, |ttl| BucketOptions::new().ttl(ttl));
+        session.transaction().ok_or_else(none)?.create_bucket(&name, &options)?;
+        let ttl_s = ttl.map(|ttl| ttl.as_secs());
+        let body = json!({ "bucket": name, "entries": 0, "ttl_s": ttl_s });
+        Ok(Written::json(201, body.to_string()))
+    };
+    write(call, b"", None, act).await
 }
 
 /// How many entries a bucket has.
@@ -62,12 +58,10 @@ fn description(bucket: &ScopedBucket<'_>) -> Result<Json> {
     Ok(json!({ "bucket": bucket.name(), "entries": bucket.len()?, "ttl_s": ttl_s }))
 }
 
-pub(super) fn describe(call: Call) -> Work {
-    Box::pin(async move {
-        let name = call.path("bucket").to_owned();
-        let found = call.run(move |session| description(&existing(session, &name)?));
-        entity::json(StatusCode::OK, &found.await?)
-    })
+pub(super) async fn describe(call: Call) -> Outcome {
+    let name = call.path("bucket").to_owned();
+    let found = call.run(move |session| description(&existing(session, &name)?));
+    entity::json(StatusCode::OK, &found.await?)
 }
 
 #[derive(Deserialize)]
@@ -76,32 +70,26 @@ struct BucketChange {
     rename: String,
 }
 
-pub(super) fn rename(mut call: Call) -> Work {
-    Box::pin(async move {
-        let BucketChange { rename: to } = call.json().await?;
-        expect_name(&call, &to)?;
-        let name = call.path("bucket").to_owned();
-        let described = call.run(move |session| {
-            session.all_or_none(|session| {
-                existing(session, &name)?;
-                session.scope().rename_table(&name, &to)?;
-                description(&existing(session, &to)?)
-            })
-        });
-        entity::json(StatusCode::OK, &described.await?)
+pub(super) async fn rename(mut call: Call) -> Outcome {
+    let BucketChange { rename: to } = call.json().await?;
+    expect_name(&call, &to)?;
+    let name = call.path("bucket").to_owned();
+    changed(&call, StatusCode::OK, move |session| {
+        existing(session, &name)?;
+        session.scope().rename_table(&name, &to)?;
+        description(&existing(session, &to)?)
     })
+    .await
 }
 
-pub(super) fn remove(call: Call) -> Work {
-    Box::pin(async move {
-        let name = call.path("bucket").to_owned();
-        let drop = move |session: &mut Session| {
-            existing(session, &name)?;
-            Ok(session.scope().drop_table(&name)?)
-        };
-        call.run(drop).await?;
-        entity::empty()
-    })
+pub(super) async fn remove(call: Call) -> Outcome {
+    let name = call.path("bucket").to_owned();
+    let drop = move |session: &mut Session| {
+        existing(session, &name)?;
+        Ok(session.scope().drop_table(&name)?)
+    };
+    call.run(drop).await?;
+    entity::empty()
 }
 
 /// The value of a key in a session, and how long it still has.
@@ -113,40 +101,47 @@ fn find(session: &mut Session, bucket: &str, key: &[u8]) -> Result<Option<Vec<u8
     }
 }
 
+/// What tells the tag that an entry has in a session.
+fn tag_now(bucket: &str, key: &[u8]) -> Option<Box<Tag>> {
+    let (bucket, key) = (bucket.to_owned(), key.to_vec());
+    Some(Box::new(move |session| {
+        let found = session.internally(|session| find(session, &bucket, &key))?;
+        Ok(found.map(|value| entity::tag(&[&value])))
+    }))
+}
+
 fn no_entry(bucket: &str) -> Error {
     Error::new(Code::NotFound, format!("bucket {bucket:?} has no entry with this key"))
 }
 
-pub(super) fn get(call: Call) -> Work {
-    Box::pin(async move {
-        let (bucket, key) = (call.path("bucket").to_owned(), key_of(&call)?);
-        let found = call.run_at_once(move |session| {
-            let value = find(session, &bucket, &key)?.ok_or_else(|| no_entry(&bucket))?;
-            let left = match existing(session, &bucket)? {
-                ScopedBucket::Database(bucket) => bucket.remaining(&key)?.flatten(),
-                ScopedBucket::Transaction(_) => None,
-            };
-            Ok((value, left, session.end_answer().into_share()))
-        });
-        let (value, left, share) = found.await?;
-        let tag = entity::tag(&[&value]);
-        expect_tag(&call, &tag)?;
-        let is_known = call.tags("if-none-match")?.is_some_and(|tags| tags.has_weakly(&tag));
-        let mut response = if is_known {
-            entity::with_body(StatusCode::NOT_MODIFIED, BYTES, "")
-        } else {
-            let value = call.held(value, share).await?;
-            value_response(&call, &tag, value)?
+pub(super) async fn get(call: Call) -> Outcome {
+    let (bucket, key) = (call.path("bucket").to_owned(), key_of(&call)?);
+    let found = call.run_at_once(move |session| {
+        let value = find(session, &bucket, &key)?.ok_or_else(|| no_entry(&bucket))?;
+        let left = match existing(session, &bucket)? {
+            ScopedBucket::Database(bucket) => bucket.remaining(&key)?.flatten(),
+            ScopedBucket::Transaction(_) => None,
         };
-        let headers = response.headers_mut();
-        headers.insert(header::ETAG, entity::header_value(&tag));
-        headers.insert(header::ACCEPT_RANGES, header::HeaderValue::from_static("bytes"));
-        if let Some(left) = left {
-            let seconds = entity::header_value(&left.as_secs().to_string());
-            headers.insert("esker-ttl", seconds);
-        }
-        Ok(response)
-    })
+        Ok((value, left, session.end_answer().into_share()))
+    });
+    let (value, left, share) = found.await?;
+    let tag = entity::tag(&[&value]);
+    expect_tag(&call, &tag)?;
+    let is_known = call.tags("if-none-match")?.is_some_and(|tags| tags.has_weakly(&tag));
+    let mut response = if is_known {
+        entity::with_body(StatusCode::NOT_MODIFIED, BYTES, "")
+    } else {
+        let value = call.held(value, share).await?;
+        value_response(&call, &tag, value)?
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::ETAG, entity::header_value(&tag));
+    headers.insert(header::ACCEPT_RANGES, header::HeaderValue::from_static("bytes"));
+    if let Some(left) = left {
+        let seconds = entity::header_value(&left.as_secs().to_string());
+        headers.insert("esker-ttl", seconds);
+    }
+    Ok(response)
 }
 
 fn value_response(call: &Call, tag: &str, value: Bytes) -> Outcome {
@@ -194,69 +189,54 @@ fn expiry_of(call: &Call) -> Result<Expiry> {
     }
 }
 
-pub(super) fn put(mut call: Call) -> Work {
-    Box::pin(async move {
-        let (bucket, key, expiry) =
-            (call.path("bucket").to_owned(), key_of(&call)?, expiry_of(&call)?);
-        let value = call.bytes().await?;
-        let (name, wanted) = (bucket.clone(), key.clone());
-        let tag = move |session: &mut Session| {
-            let found = session.internally(|session| find(session, &name, &wanted))?;
-            Ok(found.map(|value| entity::tag(&[&value])))
-        };
-        let body = value.clone();
-        let act = move |session: &mut Session| {
-            existing(session, &bucket)?;
-            let was_there = session.internally(|s| find(s, &bucket, &key))?.is_some();
-            let entries = vec![(key.clone(), value.to_vec())];
-            session.run(Request::BucketPut { bucket: bucket.clone(), entries, expiry })?;
-            let status = if was_there { 204 } else { 201 };
-            Ok(Written { status, body: String::new(), tag: Some(entity::tag(&[&value])) })
-        };
-        write(call, &body, Some(Box::new(tag)), act).await
-    })
+pub(super) async fn put(mut call: Call) -> Outcome {
+    let (bucket, key, expiry) = (call.path("bucket").to_owned(), key_of(&call)?, expiry_of(&call)?);
+    let value = call.bytes().await?;
+    let tag = tag_now(&bucket, &key);
+    let body = value.clone();
+    let act = move |session: &mut Session| {
+        existing(session, &bucket)?;
+        let was_there = session.internally(|s| find(s, &bucket, &key))?.is_some();
+        let entries = vec![(key.clone(), value.to_vec())];
+        session.run(Request::BucketPut { bucket: bucket.clone(), entries, expiry })?;
+        let status = if was_there { 204 } else { 201 };
+        Ok(Written { status, body: String::new(), tag: Some(entity::tag(&[&value])) })
+    };
+    write(call, &body, tag, act).await
 }
 
-pub(super) fn delete(call: Call) -> Work {
-    Box::pin(async move {
-        let (bucket, key) = (call.path("bucket").to_owned(), key_of(&call)?);
-        let (name, wanted) = (bucket.clone(), key.clone());
-        let tag = move |session: &mut Session| {
-            let found = session.internally(|session| find(session, &name, &wanted))?;
-            Ok(found.map(|value| entity::tag(&[&value])))
-        };
-        let act = move |session: &mut Session| {
-            let remove = Request::BucketRemove { bucket: bucket.clone(), keys: vec![key.clone()] };
-            match session.run(remove)? {
-                Answer::Changed(0) => Err(no_entry(&bucket)),
-                _ => Ok(Written::empty()),
-            }
-        };
-        write(call, b"", Some(Box::new(tag)), act).await
-    })
+pub(super) async fn delete(call: Call) -> Outcome {
+    let (bucket, key) = (call.path("bucket").to_owned(), key_of(&call)?);
+    let tag = tag_now(&bucket, &key);
+    let act = move |session: &mut Session| {
+        let remove = Request::BucketRemove { bucket: bucket.clone(), keys: vec![key.clone()] };
+        match session.run(remove)? {
+            Answer::Changed(0) => Err(no_entry(&bucket)),
+            _ => Ok(Written::empty()),
+        }
+    };
+    write(call, b"", tag, act).await
 }
 
 /// Adds to a number.
-pub(super) fn increment(call: Call) -> Work {
-    Box::pin(async move {
-        let by: i64 = call.parsed("by", "a whole number")?.unwrap_or(1);
-        let bucket = call.path("bucket").to_owned();
-        // The path ends in `/increment`.
-        let path = call.parts.uri.path();
-        let path = path.strip_suffix("/increment").unwrap_or(path);
-        let key = decoded_bytes(last_segment(path))?;
-        let act = move |session: &mut Session| {
-            existing(session, &bucket)?;
-            let (bucket, key) = (bucket.clone(), key.clone());
-            match session.run(Request::BucketIncrement { bucket, key, by })? {
-                Answer::Number(number) => {
-                    Ok(Written::json(200, json!({ "value": number }).to_string()))
-                }
-                _ => Ok(Written::empty()),
+pub(super) async fn increment(call: Call) -> Outcome {
+    let by: i64 = call.parsed("by", "a whole number")?.unwrap_or(1);
+    let bucket = call.path("bucket").to_owned();
+    // The path ends in `/increment`.
+    let path = call.parts.uri.path();
+    let path = path.strip_suffix("/increment").unwrap_or(path);
+    let key = decoded_bytes(last_segment(path))?;
+    let act = move |session: &mut Session| {
+        existing(session, &bucket)?;
+        let (bucket, key) = (bucket.clone(), key.clone());
+        match session.run(Request::BucketIncrement { bucket, key, by })? {
+            Answer::Number(number) => {
+                Ok(Written::json(200, json!({ "value": number }).to_string()))
             }
-        };
-        write(call, b"", None, act).await
-    })
+            _ => Ok(Written::empty()),
+        }
+    };
+    write(call, b"", None, act).await
 }
 
 /// A key or value as text: as it is where it is text without `%`, its other bytes as `%XX`.
@@ -270,32 +250,30 @@ fn shown(bytes: &[u8]) -> String {
     })
 }
 
-pub(super) fn entries(call: Call) -> Work {
-    Box::pin(async move {
-        let limit: usize = call.parsed("limit", "a number of entries")?.unwrap_or(100);
-        let limit = limit.min(10_000);
-        let bytes = |name: &str| call.parameter(name).map(decoded_bytes).transpose();
-        let (from, to, prefix) = (bytes("from")?, bytes("to")?, bytes("prefix")?);
-        let reverse = call.parsed("reverse", "true or false")?.unwrap_or(false);
-        let most = Some(limit.saturating_add(1));
-        let range = EntryRange { from, to, prefix, limit: most, reverse };
-        let bucket = call.path("bucket").to_owned();
-        let found = call.run(move |session| {
-            let found = session.run(Request::BucketRange { bucket, range })?;
-            Ok((found, session.end_answer().into_share()))
-        });
-        let (Answer::Entries(mut entries), share) = found.await? else {
-            return Err(Error::new(Code::Internal, "no entries").into());
-        };
-        let next = entries.get(limit).map(|(key, _)| shown(key));
-        entries.truncate(limit);
-        let entry = |(key, value): &(Vec<u8>, Vec<u8>)| {
-            format!("{{\"key\":{},\"value\":{}}}", json_text(&shown(key)), json_text(&shown(value)))
-        };
-        let entries: Vec<_> = entries.iter().map(entry).collect();
-        let next = next.map_or("null".to_owned(), |key| json_text(&key));
-        let body = format!("{{\"entries\":[{}],\"next\":{next}}}", entries.join(","));
-        let body = call.held(body.into_bytes(), share).await?;
-        Ok(entity::with_body(StatusCode::OK, "application/json", body))
-    })
+pub(super) async fn entries(call: Call) -> Outcome {
+    let limit: usize = call.parsed("limit", "a number of entries")?.unwrap_or(100);
+    let limit = limit.min(10_000);
+    let bytes = |name: &str| call.parameter(name).map(decoded_bytes).transpose();
+    let (from, to, prefix) = (bytes("from")?, bytes("to")?, bytes("prefix")?);
+    let reverse = call.parsed("reverse", "true or false")?.unwrap_or(false);
+    let most = Some(limit.saturating_add(1));
+    let range = EntryRange { from, to, prefix, limit: most, reverse };
+    let bucket = call.path("bucket").to_owned();
+    let found = call.run(move |session| {
+        let found = session.run(Request::BucketRange { bucket, range })?;
+        Ok((found, session.end_answer().into_share()))
+    });
+    let (Answer::Entries(mut entries), share) = found.await? else {
+        return Err(Error::new(Code::Internal, "no entries").into());
+    };
+    let next = entries.get(limit).map(|(key, _)| shown(key));
+    entries.truncate(limit);
+    let entry = |(key, value): &(Vec<u8>, Vec<u8>)| {
+        format!("{{\"key\":{},\"value\":{}}}", json_text(&shown(key)), json_text(&shown(value)))
+    };
+    let entries: Vec<_> = entries.iter().map(entry).collect();
+    let next = next.map_or("null".to_owned(), |key| json_text(&key));
+    let body = format!("{{\"entries\":[{}],\"next\":{next}}}", entries.join(","));
+    let body = call.held(body.into_bytes(), share).await?;
+    Ok(entity::with_body(StatusCode::OK, "application/json", body))
 }

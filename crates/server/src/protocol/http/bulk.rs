@@ -14,35 +14,17 @@ use esker_vfs::Environment;
 use serde_json::json;
 
 use super::call::{Call, CancelOnDrop, blocking, stalled};
-use super::route::Work;
+use super::route::Outcome;
 use super::write::{Written, write};
 use super::{Problem, bodies, entity};
 use crate::monitor::active_sessions::ActiveSession;
-use crate::session::{Answer, Conflict, Request, RequestSummary, Rows, Session};
+use crate::session::{Answer, Conflict, Duplicates, Request, RequestSummary, Rows, Session};
 use crate::tenant::QuotaReservation;
 use crate::{Code, Error, Result};
 
-/// What happens to rows whose key is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OnDuplicate {
-    Error,
-    Skip,
-    Replace,
-}
-
-impl OnDuplicate {
-    fn of(call: &Call) -> Result<Self> {
-        match call.parameter("on_duplicate") {
-            None | Some("error") => Ok(Self::Error),
-            Some("skip") => Ok(Self::Skip),
-            Some("replace") => Ok(Self::Replace),
-            Some(text) => {
-                let message =
-                    format!("on_duplicate: expected error, skip or replace, found {text:?}");
-                Err(Error::invalid(message))
-            }
-        }
-    }
+fn duplicates_of(call: &Call) -> Result<Duplicates> {
+    let duplicates = Duplicates::of(call.parameter("on_duplicate").unwrap_or("error"));
+    duplicates.map_err(|e| e.at("on_duplicate"))
 }
 
 fn format_of(call: &Call) -> std::result::Result<Format, Problem> {
@@ -69,16 +51,14 @@ fn check_encoding(call: &Call) -> std::result::Result<(), Problem> {
     }
 }
 
-pub(super) fn load(call: Call) -> Work {
-    Box::pin(async move {
-        let (format, on_duplicate) = (format_of(&call)?, OnDuplicate::of(&call)?);
-        check_encoding(&call)?;
-        let is_once = call.header("idempotency-key")?.is_some();
-        if is_once || call.header("esker-transaction")?.is_some() {
-            return insert(call, format, on_duplicate).await;
-        }
-        stream(call, format, on_duplicate).await
-    })
+pub(super) async fn load(call: Call) -> Outcome {
+    let (format, on_duplicate) = (format_of(&call)?, duplicates_of(&call)?);
+    check_encoding(&call)?;
+    let is_once = call.header("idempotency-key")?.is_some();
+    if is_once || call.header("esker-transaction")?.is_some() {
+        return insert(call, format, on_duplicate).await;
+    }
+    stream(call, format, on_duplicate).await
 }
 
 /// Refuses to go on for somebody who went away, or whose session was ended.
@@ -90,7 +70,7 @@ fn expect_wanted(session: &Session) -> Result<()> {
 }
 
 /// The rows of a body as they arrive.
-async fn stream(call: Call, format: Format, on_duplicate: OnDuplicate) -> super::route::Outcome {
+async fn stream(call: Call, format: Format, on_duplicate: Duplicates) -> Outcome {
     let mut session = call.session()?;
     session.register("http");
     let active_session = session.active_session().cloned();
@@ -131,7 +111,7 @@ async fn stream(call: Call, format: Format, on_duplicate: OnDuplicate) -> super:
 fn take_rows(
     session: &Session,
     environment: &Environment,
-    (name, format, on_duplicate): (&str, Format, OnDuplicate),
+    (name, format, on_duplicate): (&str, Format, Duplicates),
     (body, length): (impl Read + Send + 'static, Option<u64>),
 ) -> Result<(u64, u64)> {
     let mut room = QuotaReservation::default();
@@ -140,11 +120,7 @@ fn take_rows(
     let options = options(&table.schema(), format);
     let reader = ImportReader::from_reader(environment, "body", body, length, options)?;
     let mut load = table.load()?;
-    match on_duplicate {
-        OnDuplicate::Error => {}
-        OnDuplicate::Skip => load.skip_existing()?,
-        OnDuplicate::Replace => load.replace_existing()?,
-    }
+    on_duplicate.tell(&mut load)?;
     load.reserve_input(reader.memory_bytes())?;
     let report = reader.read(|batch, _| {
         expect_wanted(session)?;
@@ -161,15 +137,11 @@ fn options(schema: &Schema, format: Format) -> ImportOptions {
 }
 
 /// The rows of a body that is read as a whole, in a transaction.
-async fn insert(
-    mut call: Call,
-    format: Format,
-    on_duplicate: OnDuplicate,
-) -> super::route::Outcome {
+async fn insert(mut call: Call, format: Format, on_duplicate: Duplicates) -> Outcome {
     let conflict = match on_duplicate {
-        OnDuplicate::Error => Conflict::Fail,
-        OnDuplicate::Replace => Conflict::Replace,
-        OnDuplicate::Skip => {
+        Duplicates::Error => Conflict::Fail,
+        Duplicates::Replace => Conflict::Replace,
+        Duplicates::Skip => {
             let message = "on_duplicate: skip is not for a load with an idempotency-key or within \
                            a transaction";
             return Err(Error::invalid(message).into());

@@ -15,7 +15,7 @@ use esker_format::suggest::near_or_all;
 use super::call::{Call, PathParameters, blocking, too_large};
 use super::cors::{self, Cors};
 use super::host::expect_host;
-use super::route::{Need, Outcome, Route};
+use super::route::{Need, Route};
 use super::{App, Problem, ROUTES, compression};
 use crate::auth::token::Principal;
 use crate::session::Level;
@@ -271,9 +271,4 @@ fn check_coding(route: &Route, call: &Call) -> std::result::Result<(), Problem> 
 
 fn unsupported(message: String) -> Problem {
     Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Error::invalid(message))
-}
-
-/// What a handler that needs no waiting comes to.
-pub(super) fn ready(outcome: Outcome) -> super::route::Work {
-    Box::pin(std::future::ready(outcome))
 }

@@ -6,19 +6,21 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
-use esker::{Batch, Value};
+use esker::Batch;
 use esker_import::{Format, RowWriter, distinct_names};
 use esker_query::ResultColumn;
 use esker_sql::Statement;
 use serde::Deserialize;
 use serde_json::json;
+use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use super::Problem;
 use super::call::{Call, blocking};
 use super::entity;
-use super::route::{Outcome, Work};
+use super::route::Outcome;
 use super::write::{Written, write};
+use crate::protocol::json_lines::value;
 use crate::resources::budget::Budget;
 use crate::session::{Answer, Request, RowSink, Session};
 use crate::{Code, Error, Result};
@@ -36,26 +38,7 @@ pub(super) fn json_text(text: &str) -> String {
 struct Sql {
     sql: String,
     #[serde(default)]
-    parameters: Vec<serde_json::Value>,
-}
-
-fn value_of(json: serde_json::Value) -> Result<Value> {
-    use serde_json::Value as Json;
-    match json {
-        Json::Null => Ok(Value::Null),
-        Json::Bool(value) => Ok(Value::Bool(value)),
-        Json::String(text) => Ok(Value::Text(text)),
-        Json::Number(number) => {
-            let whole = number.as_i64().map(Value::Int).or(number.as_u64().map(Value::Uint));
-            whole.or(number.as_f64().map(Value::Float)).ok_or_else(|| {
-                Error::invalid(format!("parameters: {number} has no type of its own: send a text"))
-            })
-        }
-        other => {
-            let message = format!("parameters: expected values that are no lists, found {other}");
-            Err(Error::invalid(message))
-        }
-    }
+    parameters: Vec<Box<RawValue>>,
 }
 
 /// What the body asks: SQL, or the JSON form of a query.
@@ -71,43 +54,39 @@ async fn asked(call: &mut Call) -> std::result::Result<(Request, Vec<u8>), Probl
     if object.is_some_and(|object| object.contains_key("sql")) {
         let sql: Sql =
             serde_json::from_str(&text).map_err(|e| Error::invalid(format!("body: {e}")))?;
-        let parameters = sql.parameters.into_iter().map(value_of).collect::<Result<_>>()?;
+        let parameters = sql.parameters.iter().map(|raw| value(raw)).collect::<Result<_>>()?;
         return Ok((Request::Sql { text: sql.sql.into(), parameters }, body));
     }
     Ok((Request::Query { json: text }, body))
 }
 
-pub(super) fn query(mut call: Call) -> Work {
-    Box::pin(async move {
-        let (request, body) = asked(&mut call).await?;
-        answer(call, request, Some(body)).await
-    })
+pub(super) async fn query(mut call: Call) -> Outcome {
+    let (request, body) = asked(&mut call).await?;
+    answer(call, request, Some(body)).await
 }
 
-pub(super) fn explain(mut call: Call) -> Work {
-    Box::pin(async move {
-        let (request, _) = asked(&mut call).await?;
-        let analyze = call.parsed("analyze", "true or false")?.unwrap_or(false);
-        let request = match request {
-            Request::Sql { text, parameters } => {
-                let explain = if analyze { "EXPLAIN ANALYZE" } else { "EXPLAIN" };
-                Request::Sql { text: format!("{explain} {}", &*text).into(), parameters }
-            }
-            Request::Query { json } => Request::Explain { json },
-            other => other,
-        };
-        let plan = call.run(move |session| {
-            let answer = session.run(request)?;
-            if let Answer::Text(plan) = &answer {
-                session.take_answer(plan.len())?;
-            }
-            Ok(answer)
-        });
-        match plan.await? {
-            Answer::Text(plan) => entity::json(StatusCode::OK, &json!({ "plan": plan })),
-            other => Err(Error::new(Code::Internal, format!("no plan: {other:?}")).into()),
+pub(super) async fn explain(mut call: Call) -> Outcome {
+    let (request, _) = asked(&mut call).await?;
+    let analyze = call.parsed("analyze", "true or false")?.unwrap_or(false);
+    let request = match request {
+        Request::Sql { text, parameters } => {
+            let explain = if analyze { "EXPLAIN ANALYZE" } else { "EXPLAIN" };
+            Request::Sql { text: format!("{explain} {}", &*text).into(), parameters }
         }
-    })
+        Request::Query { json } => Request::Explain { json },
+        other => other,
+    };
+    let plan = call.run(move |session| {
+        let answer = session.run(request)?;
+        if let Answer::Text(plan) = &answer {
+            session.take_answer(plan.len())?;
+        }
+        Ok(answer)
+    });
+    match plan.await? {
+        Answer::Text(plan) => entity::json(StatusCode::OK, &json!({ "plan": plan })),
+        other => Err(Error::new(Code::Internal, format!("no plan: {other:?}")).into()),
+    }
 }
 
 /// True for a statement that changes nothing. Those that begin and end transactions are not for a
@@ -387,11 +366,9 @@ fn small_answer(answer: Answer) -> Result<String> {
 }
 
 /// Slow statements, the slowest of the last ones first.
-pub(super) fn slow(call: Call) -> Work {
-    Box::pin(async move {
-        let access_control = Arc::clone(&call.app.access_control);
-        let name = call.tenant()?.name.clone();
-        let slow = blocking(move || access_control.metrics.slow_statements(&name)).await?;
-        entity::json(StatusCode::OK, &json!({ "statements": slow }))
-    })
+pub(super) async fn slow(call: Call) -> Outcome {
+    let access_control = Arc::clone(&call.app.access_control);
+    let name = call.tenant()?.name.clone();
+    let slow = blocking(move || access_control.metrics.slow_statements(&name)).await?;
+    entity::json(StatusCode::OK, &json!({ "statements": slow }))
 }

@@ -92,7 +92,7 @@ macro_rules! route {
                 streams: false,
                 answers: $answers,
                 errors: &[],
-                handler: $handler,
+                handler: |call| Box::pin($handler(call)),
             }
         }
     };

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::call::Call;
 use super::entity::{self, decoded, last_segment};
-use super::route::Work;
-use super::write::{Written, expect_tag, write};
+use super::route::Outcome;
+use super::write::{Tag, Written, expect_tag, write};
 use crate::session::{Answer, Conflict, Fields, Key, Request, Rows, Session};
 use crate::{Code, Error, Result};
 
@@ -41,9 +41,13 @@ fn no_row(table: &str, key: &[String]) -> Error {
     Error::new(Code::NotFound, format!("table {table:?} has no row with the key {key}"))
 }
 
-/// The tag of a row that is there, for a condition.
-fn tag_now(session: &mut Session, table: &str, key: &[String]) -> Result<Option<String>> {
-    Ok(session.internally(|session| find(session, table, key))?.as_deref().map(tag_of))
+/// What tells the tag that a row has in a session.
+fn tag_now(table: &str, key: &[String]) -> Option<Box<Tag>> {
+    let (table, key) = (table.to_owned(), key.to_vec());
+    Some(Box::new(move |session| {
+        let found = session.internally(|session| find(session, &table, &key))?;
+        Ok(found.as_deref().map(tag_of))
+    }))
 }
 
 fn tag_of(text: &str) -> String {
@@ -56,29 +60,27 @@ fn stored(session: &mut Session, table: &str, key: &[String], status: u16) -> Re
     Ok(Written { status, body, tag })
 }
 
-pub(super) fn get(call: Call) -> Work {
-    Box::pin(async move {
-        let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
-        let wanted = key.clone();
-        let name = table.clone();
-        let found = call.run_at_once(move |session| {
-            let found = find(session, &name, &wanted)?;
-            Ok((found, session.end_answer().into_share()))
-        });
-        let (text, share) = found.await?;
-        let text = text.ok_or_else(|| no_row(&table, &key))?;
-        let tag = tag_of(&text);
-        expect_tag(&call, &tag)?;
-        let is_known = call.tags("if-none-match")?.is_some_and(|tags| tags.has_weakly(&tag));
-        let mut response = if is_known {
-            entity::with_body(StatusCode::NOT_MODIFIED, "application/json", "")
-        } else {
-            let body = call.held(text.into_bytes(), share).await?;
-            entity::with_body(StatusCode::OK, "application/json", body)
-        };
-        response.headers_mut().insert(header::ETAG, entity::header_value(&tag));
-        Ok(response)
-    })
+pub(super) async fn get(call: Call) -> Outcome {
+    let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
+    let wanted = key.clone();
+    let name = table.clone();
+    let found = call.run_at_once(move |session| {
+        let found = find(session, &name, &wanted)?;
+        Ok((found, session.end_answer().into_share()))
+    });
+    let (text, share) = found.await?;
+    let text = text.ok_or_else(|| no_row(&table, &key))?;
+    let tag = tag_of(&text);
+    expect_tag(&call, &tag)?;
+    let is_known = call.tags("if-none-match")?.is_some_and(|tags| tags.has_weakly(&tag));
+    let mut response = if is_known {
+        entity::with_body(StatusCode::NOT_MODIFIED, "application/json", "")
+    } else {
+        let body = call.held(text.into_bytes(), share).await?;
+        entity::with_body(StatusCode::OK, "application/json", body)
+    };
+    response.headers_mut().insert(header::ETAG, entity::header_value(&tag));
+    Ok(response)
 }
 
 /// Values by the names of their fields.
@@ -116,67 +118,55 @@ fn with_key(session: &Session, table: &str, key: &[String], object: &str) -> Res
     Ok(row)
 }
 
-pub(super) fn put(mut call: Call) -> Work {
-    Box::pin(async move {
-        let object = call.text().await?;
-        let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
-        let (name, wanted) = (table.clone(), key.clone());
-        let tag = move |session: &mut Session| tag_now(session, &name, &wanted);
-        let body = object.clone().into_bytes();
-        let act = move |session: &mut Session| {
-            let row = with_key(session, &table, &key, &object)?;
-            let was_there = session.internally(|s| find(s, &table, &key))?.is_some();
-            let (rows, conflict) = (Rows::Named(vec![row]), Conflict::Replace);
-            session.run(Request::Insert { table: table.clone(), rows, conflict })?;
-            stored(session, &table, &key, if was_there { 200 } else { 201 })
-        };
-        write(call, &body, Some(Box::new(tag)), act).await
-    })
+pub(super) async fn put(mut call: Call) -> Outcome {
+    let object = call.text().await?;
+    let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
+    let tag = tag_now(&table, &key);
+    let body = object.clone().into_bytes();
+    let act = move |session: &mut Session| {
+        let row = with_key(session, &table, &key, &object)?;
+        let was_there = session.internally(|s| find(s, &table, &key))?.is_some();
+        let (rows, conflict) = (Rows::Named(vec![row]), Conflict::Replace);
+        session.run(Request::Insert { table: table.clone(), rows, conflict })?;
+        stored(session, &table, &key, if was_there { 200 } else { 201 })
+    };
+    write(call, &body, tag, act).await
 }
 
-pub(super) fn patch(mut call: Call) -> Work {
-    Box::pin(async move {
-        let object = call.text().await?;
-        let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
-        let (name, wanted) = (table.clone(), key.clone());
-        let tag = move |session: &mut Session| tag_now(session, &name, &wanted);
-        let body = object.clone().into_bytes();
-        let act = move |session: &mut Session| {
-            let fields = Fields::Object(object.clone());
-            let (table, key) = (table.clone(), key.clone());
-            let update =
-                Request::Update { table: table.clone(), key: Key::Texts(key.clone()), fields };
-            match session.run(update)? {
-                Answer::Changed(0) => Err(no_row(&table, &key)),
-                _ => stored(session, &table, &key, 200),
-            }
-        };
-        write(call, &body, Some(Box::new(tag)), act).await
-    })
+pub(super) async fn patch(mut call: Call) -> Outcome {
+    let object = call.text().await?;
+    let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
+    let tag = tag_now(&table, &key);
+    let body = object.clone().into_bytes();
+    let act = move |session: &mut Session| {
+        let fields = Fields::Object(object.clone());
+        let (table, key) = (table.clone(), key.clone());
+        let update = Request::Update { table: table.clone(), key: Key::Texts(key.clone()), fields };
+        match session.run(update)? {
+            Answer::Changed(0) => Err(no_row(&table, &key)),
+            _ => stored(session, &table, &key, 200),
+        }
+    };
+    write(call, &body, tag, act).await
 }
 
-pub(super) fn delete(call: Call) -> Work {
-    Box::pin(async move {
-        let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
-        let (name, wanted) = (table.clone(), key.clone());
-        let tag = move |session: &mut Session| tag_now(session, &name, &wanted);
-        let act = move |session: &mut Session| {
-            let keys = vec![Key::Texts(key.clone())];
-            match session.run(Request::Delete { table: table.clone(), keys })? {
-                Answer::Changed(0) => Err(no_row(&table, &key)),
-                _ => Ok(Written::empty()),
-            }
-        };
-        write(call, b"", Some(Box::new(tag)), act).await
-    })
+pub(super) async fn delete(call: Call) -> Outcome {
+    let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
+    let tag = tag_now(&table, &key);
+    let act = move |session: &mut Session| {
+        let keys = vec![Key::Texts(key.clone())];
+        match session.run(Request::Delete { table: table.clone(), keys })? {
+            Answer::Changed(0) => Err(no_row(&table, &key)),
+            _ => Ok(Written::empty()),
+        }
+    };
+    write(call, b"", tag, act).await
 }
 
 /// A page of rows, in the order of the table's key or of row ids.
-pub(super) fn page(call: Call) -> Work {
-    Box::pin(async move {
-        let limit: u64 = call.parsed("limit", "a number of rows")?.unwrap_or(100);
-        let cursor = call.parameter("cursor");
-        let query = json!({ "table": call.path("table"), "limit": limit, "cursor": cursor });
-        super::query::answer(call, Request::Query { json: query.to_string() }, None).await
-    })
+pub(super) async fn page(call: Call) -> Outcome {
+    let limit: u64 = call.parsed("limit", "a number of rows")?.unwrap_or(100);
+    let cursor = call.parameter("cursor");
+    let query = json!({ "table": call.path("table"), "limit": limit, "cursor": cursor });
+    super::query::answer(call, Request::Query { json: query.to_string() }, None).await
 }

@@ -9,18 +9,16 @@ use serde_json::{Value as Json, json};
 
 use super::call::Call;
 use super::entity;
-use super::route::Work;
+use super::route::Outcome;
 use crate::session::{Answer, Level, Request, Session};
 use crate::{Error, Result};
 
-pub(super) fn list(call: Call) -> Work {
-    Box::pin(async move {
-        let names = match call.run(|session| session.run(Request::Tables)).await? {
-            Answer::Names(names) => names,
-            _ => Vec::new(),
-        };
-        entity::json(StatusCode::OK, &json!({ "tables": names }))
-    })
+pub(super) async fn list(call: Call) -> Outcome {
+    let names = match call.run(|session| session.run(Request::Tables)).await? {
+        Answer::Names(names) => names,
+        _ => Vec::new(),
+    };
+    entity::json(StatusCode::OK, &json!({ "tables": names }))
 }
 
 /// A table in words and in parts, as a session sees it.
@@ -49,12 +47,10 @@ fn description(session: &Session, name: &str) -> Result<Json> {
     }))
 }
 
-pub(super) fn describe(call: Call) -> Work {
-    Box::pin(async move {
-        let name = call.path("table").to_owned();
-        let found = call.run(move |session| description(session, &name)).await?;
-        entity::json(StatusCode::OK, &found)
-    })
+pub(super) async fn describe(call: Call) -> Outcome {
+    let name = call.path("table").to_owned();
+    let found = call.run(move |session| description(session, &name)).await?;
+    entity::json(StatusCode::OK, &found)
 }
 
 #[derive(Deserialize)]
@@ -63,29 +59,23 @@ struct NewTable {
     schema: String,
 }
 
-pub(super) fn create(mut call: Call) -> Work {
-    Box::pin(async move {
-        let text = match call.media()?.as_deref() {
-            Some("text/plain") => call.text().await?,
-            _ => call.json::<NewTable>().await?.schema,
-        };
-        let name = call.path("table").to_owned();
-        let made = call.run(move |session| {
-            session.all_or_none(|session| {
-                session.scope().create_table(&name, schema_text::parse(&text)?)?;
-                description(session, &name)
-            })
-        });
-        entity::json(StatusCode::CREATED, &made.await?)
+pub(super) async fn create(mut call: Call) -> Outcome {
+    let text = match call.media()?.as_deref() {
+        Some("text/plain") => call.text().await?,
+        _ => call.json::<NewTable>().await?.schema,
+    };
+    let name = call.path("table").to_owned();
+    changed(&call, StatusCode::CREATED, move |session| {
+        session.scope().create_table(&name, schema_text::parse(&text)?)?;
+        description(session, &name)
     })
+    .await
 }
 
-pub(super) fn remove(call: Call) -> Work {
-    Box::pin(async move {
-        let name = call.path("table").to_owned();
-        call.run(move |session| Ok(session.scope().drop_table(&name)?)).await?;
-        entity::empty()
-    })
+pub(super) async fn remove(call: Call) -> Outcome {
+    let name = call.path("table").to_owned();
+    call.run(move |session| Ok(session.scope().drop_table(&name)?)).await?;
+    entity::empty()
 }
 
 #[derive(Deserialize)]
@@ -115,40 +105,43 @@ fn alterations(table: &str, changes: &[String]) -> Result<Vec<Alteration>> {
     Ok(all)
 }
 
+/// Does all of a change or none of it, and answers what is there then.
+pub(super) async fn changed(
+    call: &Call,
+    status: StatusCode,
+    change: impl FnOnce(&mut Session) -> Result<Json> + Send + 'static,
+) -> Outcome {
+    let described = call.run(move |session| session.all_or_none(change));
+    entity::json(status, &described.await?)
+}
+
 /// A new name needs the right to make what has it.
 pub(super) fn expect_name(call: &Call, name: &str) -> Result<()> {
     call.session()?.expect(Level::Admin, Some(name))
 }
 
-pub(super) fn alter(mut call: Call) -> Work {
-    Box::pin(async move {
-        let asked: TableChange = call.json().await?;
-        let name = call.path("table").to_owned();
-        let altered = match (asked.changes.as_slice(), asked.rename) {
-            ([], Some(to)) => {
-                expect_name(&call, &to)?;
-                call.run(move |session| {
-                    session.all_or_none(|session| {
-                        session.scope().rename_table(&name, &to)?;
-                        description(session, &to)
-                    })
-                })
-                .await?
-            }
-            ([_, ..], None) => {
-                let alterations = alterations(&name, &asked.changes)?;
-                call.run(move |session| {
-                    session.all_or_none(|session| {
-                        session.scope().alter_table(&name, &alterations)?;
-                        description(session, &name)
-                    })
-                })
-                .await?
-            }
-            _ => return Err(Error::invalid("body: expected `changes`, or `rename`").into()),
-        };
-        entity::json(StatusCode::OK, &altered)
-    })
+pub(super) async fn alter(mut call: Call) -> Outcome {
+    let asked: TableChange = call.json().await?;
+    let name = call.path("table").to_owned();
+    match (asked.changes.as_slice(), asked.rename) {
+        ([], Some(to)) => {
+            expect_name(&call, &to)?;
+            changed(&call, StatusCode::OK, move |session| {
+                session.scope().rename_table(&name, &to)?;
+                description(session, &to)
+            })
+            .await
+        }
+        ([_, ..], None) => {
+            let alterations = alterations(&name, &asked.changes)?;
+            changed(&call, StatusCode::OK, move |session| {
+                session.scope().alter_table(&name, &alterations)?;
+                description(session, &name)
+            })
+            .await
+        }
+        _ => Err(Error::invalid("body: expected `changes`, or `rename`").into()),
+    }
 }
 
 #[derive(Deserialize)]
@@ -157,26 +150,20 @@ struct NewIndex {
     index: String,
 }
 
-pub(super) fn create_index(mut call: Call) -> Work {
-    Box::pin(async move {
-        let asked: NewIndex = call.json().await?;
-        let name = call.path("table").to_owned();
-        let made = call.run(move |session| {
-            session.all_or_none(|session| {
-                let index = schema_text::parse_index(&asked.index)?;
-                session.scope().alter_table(&name, &[Alteration::AddIndex(index)])?;
-                description(session, &name)
-            })
-        });
-        entity::json(StatusCode::CREATED, &made.await?)
+pub(super) async fn create_index(mut call: Call) -> Outcome {
+    let asked: NewIndex = call.json().await?;
+    let name = call.path("table").to_owned();
+    changed(&call, StatusCode::CREATED, move |session| {
+        let index = schema_text::parse_index(&asked.index)?;
+        session.scope().alter_table(&name, &[Alteration::AddIndex(index)])?;
+        description(session, &name)
     })
+    .await
 }
 
-pub(super) fn remove_index(call: Call) -> Work {
-    Box::pin(async move {
-        let name = call.path("table").to_owned();
-        let drop = [Alteration::DropIndex(call.path("index").to_owned())];
-        call.run(move |session| Ok(session.scope().alter_table(&name, &drop)?)).await?;
-        entity::empty()
-    })
+pub(super) async fn remove_index(call: Call) -> Outcome {
+    let name = call.path("table").to_owned();
+    let drop = [Alteration::DropIndex(call.path("index").to_owned())];
+    call.run(move |session| Ok(session.scope().alter_table(&name, &drop)?)).await?;
+    entity::empty()
 }

@@ -14,7 +14,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::call::{Call, blocking};
 use super::entity;
-use super::route::Work;
+use super::route::Outcome;
 use crate::auth::token::Principal;
 use crate::monitor::active_sessions::ActiveSession;
 use crate::session::{Canceller, Request, panic_guard::caught};
@@ -188,54 +188,49 @@ struct Begin {
     isolation: Option<String>,
 }
 
-pub(super) fn begin(mut call: Call) -> Work {
-    Box::pin(async move {
-        let asked: Begin = call.json().await?;
-        let isolation = match asked.isolation.as_deref() {
-            None | Some("snapshot") => Isolation::Snapshot,
-            Some("serializable") => Isolation::Serializable,
-            Some(text) => {
-                let message =
-                    format!("isolation: expected snapshot or serializable, found {text:?}");
-                return Err(Error::invalid(message).into());
-            }
-        };
-        let mut session = call.session()?;
-        session.register("http");
-        let read_only = asked.read_only;
-        let begun = blocking(move || {
-            session.run(Request::Begin { isolation, read_only })?;
-            Ok::<_, Error>(session)
-        });
-        let session = begun.await??;
-        let tenant = call.tenant()?;
-        let id = call.app.transactions.add(&call.principal, &tenant, session)?;
-        entity::json(StatusCode::CREATED, &json!({ "id": id }))
-    })
+pub(super) async fn begin(mut call: Call) -> Outcome {
+    let asked: Begin = call.json().await?;
+    let isolation = match asked.isolation.as_deref() {
+        None | Some("snapshot") => Isolation::Snapshot,
+        Some("serializable") => Isolation::Serializable,
+        Some(text) => {
+            let message = format!("isolation: expected snapshot or serializable, found {text:?}");
+            return Err(Error::invalid(message).into());
+        }
+    };
+    let mut session = call.session()?;
+    session.register("http");
+    let read_only = asked.read_only;
+    let begun = blocking(move || {
+        session.run(Request::Begin { isolation, read_only })?;
+        Ok::<_, Error>(session)
+    });
+    let session = begun.await??;
+    let tenant = call.tenant()?;
+    let id = call.app.transactions.add(&call.principal, &tenant, session)?;
+    entity::json(StatusCode::CREATED, &json!({ "id": id }))
 }
 
-fn end(call: Call, request: Request) -> Work {
-    Box::pin(async move {
-        let (id, tenant) = (call.path("transaction").to_owned(), call.tenant()?);
-        let held = call.app.transactions.find(&id, &call.principal, &tenant)?;
-        let turn = held.turn().await;
-        let outcome = blocking(move || {
-            let _turn = turn;
-            held.run(Canceller::default(), |session| session.run(request))
-        });
-        let outcome = outcome.await?;
-        call.app.transactions.remove(&id);
-        outcome?;
-        entity::empty()
-    })
+async fn end(call: Call, request: Request) -> Outcome {
+    let (id, tenant) = (call.path("transaction").to_owned(), call.tenant()?);
+    let held = call.app.transactions.find(&id, &call.principal, &tenant)?;
+    let turn = held.turn().await;
+    let outcome = blocking(move || {
+        let _turn = turn;
+        held.run(Canceller::default(), |session| session.run(request))
+    });
+    let outcome = outcome.await?;
+    call.app.transactions.remove(&id);
+    outcome?;
+    entity::empty()
 }
 
-pub(super) fn commit(call: Call) -> Work {
-    end(call, Request::Commit)
+pub(super) async fn commit(call: Call) -> Outcome {
+    end(call, Request::Commit).await
 }
 
-pub(super) fn rollback(call: Call) -> Work {
-    end(call, Request::Rollback)
+pub(super) async fn rollback(call: Call) -> Outcome {
+    end(call, Request::Rollback).await
 }
 
 #[cfg(test)]

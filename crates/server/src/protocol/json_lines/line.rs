@@ -26,123 +26,72 @@ use crate::session::{
 use crate::shared::{ServerConfig, Shared};
 use crate::{Code, Error, Result};
 
-/// The operations that there are.
-pub(crate) const OPERATIONS: [&str; 25] = [
-    "hello",
-    "ping",
-    "tables",
-    "schema",
-    "get",
-    "exists",
-    "insert",
-    "update",
-    "update_many",
-    "delete",
-    "load",
-    "sql",
-    "query",
-    "explain",
-    "admin",
-    "begin",
-    "commit",
-    "rollback",
-    "buckets",
-    "bucket_get",
-    "bucket_put",
-    "bucket_remove",
-    "bucket_increment",
-    "bucket_range",
-    "cancel",
-];
-
 /// What is counted of them.
 pub(crate) fn operations() -> Operations {
-    Operations::new("json-lines", OPERATIONS.map(str::to_owned))
+    Operations::new("json-lines", members::OPERATIONS.map(|(name, _)| name.to_owned()))
 }
 
-/// A line. Which members there are is up to `op`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line<'l> {
-    #[serde(borrow)]
-    id: Option<&'l RawValue>,
-    idempotency_key: Option<String>,
-    #[serde(borrow)]
-    op: Cow<'l, str>,
-    token: Option<String>,
-    database: Option<String>,
-    table: Option<String>,
-    bucket: Option<String>,
-    #[serde(borrow)]
-    key: Option<&'l RawValue>,
-    #[serde(borrow)]
-    keys: Option<Vec<&'l RawValue>>,
-    #[serde(borrow)]
-    row: Option<&'l RawValue>,
-    #[serde(borrow)]
-    rows: Option<Vec<&'l RawValue>>,
-    #[serde(borrow)]
-    fields: Option<&'l RawValue>,
-    #[serde(borrow)]
-    updates: Option<Vec<LineUpdate<'l>>>,
-    on_duplicate: Option<String>,
-    value: Option<String>,
-    ttl_ms: Option<u64>,
-    by: Option<i64>,
-    from: Option<String>,
-    to: Option<String>,
-    prefix: Option<String>,
-    limit: Option<usize>,
-    reverse: Option<bool>,
-    /// The id of the request that is to end.
-    #[serde(borrow)]
-    request: Option<&'l RawValue>,
-    replace: Option<bool>,
-    sql: Option<String>,
-    #[serde(borrow)]
-    parameters: Option<Vec<&'l RawValue>>,
-    #[serde(borrow)]
-    query: Option<&'l RawValue>,
-    #[serde(borrow)]
-    admin: Option<&'l RawValue>,
-    serializable: Option<bool>,
-    read_only: Option<bool>,
+macro_rules! line {
+    (owned { $($owned:ident: $of:ty,)* } borrowed { $($borrowed:ident: $part:ty,)* }) => {
+        /// A line. Which members there are is up to `op`.
+        #[derive(Debug, Default, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Line<'l> {
+            #[serde(borrow)]
+            id: Option<&'l RawValue>,
+            idempotency_key: Option<String>,
+            #[serde(borrow)]
+            op: Cow<'l, str>,
+            $($owned: Option<$of>,)*
+            $(#[serde(borrow)] $borrowed: Option<$part>,)*
+        }
+
+        impl Line<'_> {
+            /// Refuses members that are not for the operation.
+            fn expect_members(&self) -> Result<()> {
+                let members = [
+                    $((stringify!($owned), self.$owned.is_some()),)*
+                    $((stringify!($borrowed), self.$borrowed.is_some()),)*
+                ];
+                let given = members.into_iter().filter(|(_, is_given)| *is_given);
+                members::expect(&self.op, given.map(|(name, _)| name))
+            }
+        }
+    };
 }
 
-impl Line<'_> {
-    /// Refuses members that are not for the operation.
-    fn expect_members(&self) -> Result<()> {
-        let members = [
-            ("token", self.token.is_some()),
-            ("database", self.database.is_some()),
-            ("table", self.table.is_some()),
-            ("bucket", self.bucket.is_some()),
-            ("key", self.key.is_some()),
-            ("keys", self.keys.is_some()),
-            ("row", self.row.is_some()),
-            ("rows", self.rows.is_some()),
-            ("fields", self.fields.is_some()),
-            ("updates", self.updates.is_some()),
-            ("on_duplicate", self.on_duplicate.is_some()),
-            ("value", self.value.is_some()),
-            ("ttl_ms", self.ttl_ms.is_some()),
-            ("by", self.by.is_some()),
-            ("from", self.from.is_some()),
-            ("to", self.to.is_some()),
-            ("prefix", self.prefix.is_some()),
-            ("limit", self.limit.is_some()),
-            ("reverse", self.reverse.is_some()),
-            ("request", self.request.is_some()),
-            ("replace", self.replace.is_some()),
-            ("sql", self.sql.is_some()),
-            ("parameters", self.parameters.is_some()),
-            ("query", self.query.is_some()),
-            ("admin", self.admin.is_some()),
-            ("serializable", self.serializable.is_some()),
-            ("read_only", self.read_only.is_some()),
-        ];
-        let given = members.into_iter().filter(|(_, is_given)| *is_given);
-        members::expect(&self.op, given.map(|(name, _)| name))
+line! {
+    owned {
+        token: String,
+        database: String,
+        table: String,
+        bucket: String,
+        on_duplicate: String,
+        value: String,
+        ttl_ms: u64,
+        by: i64,
+        from: String,
+        to: String,
+        prefix: String,
+        limit: usize,
+        reverse: bool,
+        replace: bool,
+        sql: String,
+        serializable: bool,
+        read_only: bool,
+    }
+    borrowed {
+        key: &'l RawValue,
+        keys: Vec<&'l RawValue>,
+        row: &'l RawValue,
+        rows: Vec<&'l RawValue>,
+        fields: &'l RawValue,
+        updates: Vec<LineUpdate<'l>>,
+        // The id of the request that is to end.
+        request: &'l RawValue,
+        parameters: Vec<&'l RawValue>,
+        query: &'l RawValue,
+        admin: &'l RawValue,
     }
 }
 
@@ -312,7 +261,7 @@ async fn answer_line(line: &[u8], session: &mut Option<Session>, shared: &Shared
 
 /// Counts the answer to an operation.
 pub(super) fn count(op: &str, told: &Told, since: Instant, shared: &Shared) {
-    if let Some(position) = OPERATIONS.iter().position(|known| *known == op) {
+    if let Some(position) = members::position(op) {
         let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
         shared.config.line_operations.count(position, told.failed, took);
     }
@@ -544,7 +493,7 @@ fn key(raw: &RawValue) -> Result<Key> {
 }
 
 /// The value of a parameter.
-fn value(raw: &RawValue) -> Result<Value> {
+pub(crate) fn value(raw: &RawValue) -> Result<Value> {
     let text = raw.get();
     let wrong = || {
         Error::invalid(format!("parameter {text}: expected null, a boolean, a number or a text"))
@@ -557,7 +506,7 @@ fn value(raw: &RawValue) -> Result<Value> {
         _ => match (text.parse(), text.parse(), text.parse()) {
             (Ok(v), _, _) => Value::Int(v),
             (_, Ok(v), _) => Value::Uint(v),
-            (_, _, Ok(v)) => Value::Float(v),
+            (_, _, Ok(v)) if f64::is_finite(v) => Value::Float(v),
             _ => return Err(wrong()),
         },
     })

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use esker_format::suggest::near_or_all;
 use serde_json::value::RawValue;
 
-use super::line::OPERATIONS;
 use crate::{Error, Result};
 
 /// Those that every operation takes.
@@ -15,28 +14,38 @@ const COMMON: [&str; 3] = ["id", "op", "idempotency_key"];
 /// The members of a line, as they stand there.
 pub(super) type Members<'l> = BTreeMap<Cow<'l, str>, &'l RawValue>;
 
-/// Those that an operation takes beside [`COMMON`]; nothing where there is no such operation.
-pub(super) fn of(op: &str) -> Option<&'static [&'static str]> {
-    Some(match op {
-        "hello" => &["token", "database"],
-        "ping" | "tables" | "buckets" | "commit" | "rollback" => &[],
-        "schema" => &["table"],
-        "get" | "exists" | "delete" => &["table", "key", "keys"],
-        "insert" => &["table", "row", "rows", "replace"],
-        "update" => &["table", "key", "fields"],
-        "update_many" => &["table", "updates"],
-        "load" => &["table", "on_duplicate"],
-        "sql" => &["sql", "parameters"],
-        "query" | "explain" => &["query"],
-        "admin" => &["admin"],
-        "begin" => &["serializable", "read_only"],
-        "bucket_get" | "bucket_remove" => &["bucket", "key"],
-        "bucket_put" => &["bucket", "key", "value", "ttl_ms"],
-        "bucket_increment" => &["bucket", "key", "by"],
-        "bucket_range" => &["bucket", "from", "to", "prefix", "limit", "reverse"],
-        "cancel" => &["request"],
-        _ => return None,
-    })
+/// Every operation, in the order of the reference, and the members that it takes beside [`COMMON`].
+pub(crate) const OPERATIONS: [(&str, &[&str]); 25] = [
+    ("hello", &["token", "database"]),
+    ("ping", &[]),
+    ("tables", &[]),
+    ("schema", &["table"]),
+    ("get", &["table", "key", "keys"]),
+    ("exists", &["table", "key", "keys"]),
+    ("insert", &["table", "row", "rows", "replace"]),
+    ("update", &["table", "key", "fields"]),
+    ("update_many", &["table", "updates"]),
+    ("delete", &["table", "key", "keys"]),
+    ("load", &["table", "on_duplicate"]),
+    ("sql", &["sql", "parameters"]),
+    ("query", &["query"]),
+    ("explain", &["query"]),
+    ("admin", &["admin"]),
+    ("begin", &["serializable", "read_only"]),
+    ("commit", &[]),
+    ("rollback", &[]),
+    ("buckets", &[]),
+    ("bucket_get", &["bucket", "key"]),
+    ("bucket_put", &["bucket", "key", "value", "ttl_ms"]),
+    ("bucket_remove", &["bucket", "key"]),
+    ("bucket_increment", &["bucket", "key", "by"]),
+    ("bucket_range", &["bucket", "from", "to", "prefix", "limit", "reverse"]),
+    ("cancel", &["request"]),
+];
+
+/// The place of an operation among all.
+pub(super) fn position(op: &str) -> Option<usize> {
+    OPERATIONS.iter().position(|(known, _)| *known == op)
 }
 
 /// Refuses members that an operation does not take: left unread, they would be believed to hold.
@@ -44,7 +53,7 @@ pub(super) fn of(op: &str) -> Option<&'static [&'static str]> {
 /// # Errors
 /// The first of them, and which is near to it; an unknown operation.
 pub(super) fn expect<'m>(op: &str, names: impl IntoIterator<Item = &'m str>) -> Result<()> {
-    let known = of(op).ok_or_else(|| unknown(op))?;
+    let (_, known) = OPERATIONS.iter().find(|(name, _)| *name == op).ok_or_else(|| unknown(op))?;
     let is_foreign = |name: &&str| !known.contains(name) && !COMMON.contains(name);
     let Some(name) = names.into_iter().find(is_foreign) else { return Ok(()) };
     let near = near_or_all(name, "members", known.iter().chain(&COMMON).copied());
@@ -53,7 +62,7 @@ pub(super) fn expect<'m>(op: &str, names: impl IntoIterator<Item = &'m str>) -> 
 
 /// An operation that there is not.
 pub(super) fn unknown(op: &str) -> Error {
-    let [known @ .., last] = OPERATIONS;
+    let [known @ .., last] = OPERATIONS.map(|(name, _)| name);
     let known = known.join(", ");
     Error::invalid(format!("unknown op {op:?}: expected {known} or {last}"))
 }

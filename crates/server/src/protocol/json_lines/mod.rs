@@ -17,7 +17,6 @@ mod members;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use line::{operations, serve, value};
 #[cfg(test)]
-pub(crate) use line::OPERATIONS;
-pub(crate) use line::operations;
-pub(crate) use line::serve;
+pub(crate) use members::OPERATIONS;

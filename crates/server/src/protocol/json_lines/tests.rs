@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use esker_wire::{Kind, pack};
 
-use super::{OPERATIONS, members};
+use super::OPERATIONS;
 use crate::ServerConfig;
 use crate::protocol::binary::safety::{access_control, code_of, hello, serve, token};
 use crate::protocol::binary::tests::Running;
@@ -148,8 +148,7 @@ fn members_that_are_not_for_what_is_asked_are_refused() {
     // Each is refused by each operation that does not take it.
     let all = format!("{{{ALL_MEMBERS}}}");
     let all: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&all).unwrap();
-    for op in OPERATIONS.into_iter().filter(|op| *op != "load") {
-        let known = members::of(op).expect(op);
+    for (op, known) in OPERATIONS.into_iter().filter(|(op, _)| *op != "load") {
         assert!(known.iter().all(|name| all.contains_key(*name)), "{op} {known:?}");
         for (name, value) in all.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
             let line = format!("{{\"op\": \"{op}\", \"{name}\": {value}}}");
@@ -165,6 +164,14 @@ fn members_that_are_not_for_what_is_asked_are_refused() {
         assert!(told.starts_with("{\"id\":5,") && told.contains("unknown member"), "{told}");
     }
     assert_eq!(lines.count(), r#"{"ok":true,"rows":[{"n":1}]}"#);
+}
+
+#[test]
+fn a_parameter_beyond_every_float_is_refused() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    let told = lines.ask(r#"{"op": "sql", "sql": "SELECT ?1", "parameters": [1e400]}"#);
+    assert!(told.contains("parameter 1e400: expected"), "{told}");
 }
 
 #[test]

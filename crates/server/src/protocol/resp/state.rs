@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use esker::Database;
 use tokio::time::Instant;
@@ -60,6 +61,7 @@ pub(super) enum StepOutcome {
 }
 
 /// What a client has under way.
+#[derive(Default)]
 pub(super) struct State {
     pub session: Option<Session>,
     pub durability: Option<Arc<Durability>>,
@@ -85,7 +87,7 @@ pub(super) struct State {
     /// Commands are done on a thread where waiting does no harm.
     pub may_wait: bool,
     /// Until when those of this turn may wait for memory, all together.
-    pub wait_until: Instant,
+    pub wait_until: Option<Instant>,
     /// Commands between MULTI and EXEC are done: nothing can be written before the last of them.
     pub is_within_exec: bool,
     /// The last command was refused only as it must not wait here: it has to be done again.
@@ -96,31 +98,7 @@ pub(super) struct State {
 
 impl State {
     fn new(cursors: Arc<Cursors>, buckets: Vec<String>, request_bytes_max: usize) -> Self {
-        Self {
-            session: None,
-            durability: None,
-            shared: None,
-            cursors,
-            buckets,
-            database: 0,
-            id: 1,
-            name: Vec::new(),
-            queue: None,
-            watching: None,
-            next_seat: None,
-            reply: Reply::default(),
-            pending: Vec::new(),
-            has_written: false,
-            parser: Parser::default(),
-            input: Vec::new(),
-            is_closing: false,
-            request_bytes_max,
-            may_wait: false,
-            wait_until: Instant::now(),
-            is_within_exec: false,
-            is_exhausted: false,
-            held: None,
-        }
+        Self { cursors, buckets, id: 1, request_bytes_max, ..Self::default() }
     }
 
     /// Of a session without a server.
@@ -214,13 +192,19 @@ impl State {
         bytes > OUT_BYTES_MAX || self.held.as_ref().is_some_and(is_beyond)
     }
 
+    /// How long it may wait from now on.
+    fn patience(&self) -> Duration {
+        let until = self.wait_until.map(|until| until.saturating_duration_since(Instant::now()));
+        until.unwrap_or(Duration::ZERO)
+    }
+
     /// Gets a share for all answers of an EXEC so far.
     ///
     /// # Errors
     /// As for [`Share::wait`].
     pub fn cover(&mut self) -> crate::Result<()> {
         let bytes = self.reply.out.len();
-        let patience = self.wait_until.saturating_duration_since(Instant::now());
+        let patience = self.patience();
         let Some(shared) = self.shared.as_ref().filter(|_| bytes > SMALL_BYTES) else {
             return Ok(());
         };
@@ -239,8 +223,7 @@ impl State {
             None => ResultBudget::default(),
             Some(_) if !self.may_wait => ResultBudget::at_once(),
             Some(shared) if is_first || self.is_within_exec => {
-                let patience = self.wait_until.saturating_duration_since(Instant::now());
-                ResultBudget::shared(shared.config.budget.share(), patience)
+                ResultBudget::shared(shared.config.budget.share(), self.patience())
             }
             Some(shared) => ResultBudget::beside_others(shared.config.budget.share()),
         };

@@ -39,7 +39,7 @@ impl State {
         self.may_wait = may_wait;
         let shared = self.shared.as_ref().filter(|_| may_wait);
         if let Some(shared) = shared {
-            self.wait_until = Instant::now() + shared.config.stall_timeout;
+            self.wait_until = Some(Instant::now() + shared.config.stall_timeout);
         }
         // What has to wait waits on another thread, and behind the answers before it.
         let waits = if may_wait { StepOutcome::Full } else { StepOutcome::Long };

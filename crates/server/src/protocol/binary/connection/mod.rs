@@ -144,6 +144,14 @@ pub(super) async fn serve(stream: Stream, input: Vec<u8>, shared: &Shared) -> io
     result
 }
 
+/// What a future comes to; none of them never ends.
+async fn of_some<F: Future>(future: Option<F>) -> F::Output {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
+
 /// What has happened while a connection waited.
 enum Event {
     Ready,
@@ -338,24 +346,11 @@ impl Connection<'_> {
         let room = self.full.and_then(|id| self.running.get(&id)?.chunks.clone());
         let first_held = self.held.front().map(|held| held.commit);
         let (stream, durability) = (&self.stream, &mut self.durability);
-        let ready = async {
-            match interest {
-                Some(interest) => stream.ready(interest).await,
-                None => std::future::pending().await,
-            }
-        };
-        let reached = async {
-            match (durability, first_held) {
-                (Some((_, reached)), Some(commit)) => group_sync::passed(reached, commit).await,
-                _ => std::future::pending().await,
-            }
-        };
-        let has_room = async {
-            match &room {
-                Some(sender) => drop(sender.reserve().await),
-                None => std::future::pending().await,
-            }
-        };
+        let ready = of_some(interest.map(|interest| stream.ready(interest)));
+        let awaited = durability.as_mut().zip(first_held);
+        let reached =
+            of_some(awaited.map(|((_, reached), commit)| group_sync::passed(reached, commit)));
+        let has_room = of_some(room.as_ref().map(mpsc::Sender::reserve));
         let stopped = async {
             match stopping {
                 Some(stopping) => stopping.wait_for(|stops| *stops).await.is_ok(),
@@ -368,7 +363,7 @@ impl Connection<'_> {
             ready = ready => ready.map(|()| Event::Ready),
             Some(output) = self.outputs.recv(), if takes_outputs => Ok(Event::Output(output)),
             () = reached => Ok(Event::Reached),
-            () = has_room, if room.is_some() => Ok(Event::QuotaReservation),
+            _ = has_room => Ok(Event::QuotaReservation),
             granted = self.incoming.wait(wanted, stall), if self.wanted.is_some() => {
                 Ok(granted.map_or_else(Event::Refused, |()| Event::Granted))
             }
