@@ -5,7 +5,7 @@
 //! ```text
 //!  live commit:  stage ─► number ─► apply(edit, Source::Own)   rows are staged, segments are open
 //!  recovery:     frame ─► decode ─► apply(edit, Source::Log)   rows are found by their row ids and
-//!                                                              staged: see `stored_rows`
+//!                                                              staged in pieces: `stored_rows`
 //! ```
 //!
 //! Invariants:
@@ -84,10 +84,7 @@ impl Engine {
         }
         match source {
             Source::Own(own) => self.apply_rows(catalogue, commit, own.writes),
-            Source::Log(mut logged) => {
-                let writes = self.stage_logged(catalogue, commit, &mut logged)?;
-                self.apply_rows(catalogue, commit, &writes)
-            }
+            Source::Log(logged) => self.apply_logged(catalogue, commit, logged),
         }
     }
 
@@ -256,11 +253,22 @@ impl Engine {
         for writes in writes.iter().filter(|writes| !writes.is_empty()) {
             let entry = catalogue.entry(writes.current.core.id())?;
             has_frozen |= self.freeze_if_full(entry, writes.staged.put_count());
-            writes.staged.apply(&mut entry.writer, commit, &mut || self.new_row_group())?;
-            entry.changed_at = commit;
+            self.apply_writes(entry, commit, writes)?;
             has_frozen |= self.freeze_if_full(entry, 0);
         }
         Ok(has_frozen)
+    }
+
+    /// The same of one table, whose open group has room for them.
+    pub(super) fn apply_writes(
+        &self,
+        entry: &mut TableEntry,
+        commit: u64,
+        writes: &TableWrites<'_>,
+    ) -> Result<()> {
+        writes.staged.apply(&mut entry.writer, commit, &mut || self.new_row_group())?;
+        entry.changed_at = commit;
+        Ok(())
     }
 }
 
