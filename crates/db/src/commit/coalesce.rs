@@ -6,7 +6,7 @@
 //! in order │         └─► alone: the direct call for each ───────────►
 //!          └─► together: one transaction, a savepoint for each ─────►
 //!                    │ others change the same rows, or the commit is refused
-//!                    └─► apart: a transaction for each ─────────────►
+//!                    └─► apart: a transaction for each, one wait ───►
 //! ```
 //!
 //! Invariants:
@@ -132,6 +132,17 @@ impl Database {
                 Err(_) => break,
             }
         }
+        let apart = self.deferred();
+        let results = apart.apart(requests);
+        // All answers come at the same time, and so one wait is for all commits.
+        match apart.commit().filter(|commit| !self.engine().defer(*commit)) {
+            Some(_) => apart.wait().map(|()| results),
+            None => Ok(results),
+        }
+    }
+
+    /// Does each request in a commit of its own.
+    fn apart<Q: Requests>(&self, requests: &mut Q) -> Vec<Result<Q::Answer>> {
         let (count, mut is_over) = (requests.count(), false);
         let apart = |at| {
             if let Some(done) = requests.alone(at) {
@@ -144,7 +155,7 @@ impl Database {
             });
             (!is_over).then_some(done)
         };
-        Ok((0..count).map_while(apart).collect())
+        (0..count).map_while(apart).collect()
     }
 
     /// Does requests in one commit. An error is one of all of them: nothing was changed, unless
