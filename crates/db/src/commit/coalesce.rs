@@ -218,8 +218,15 @@ fn is_unknown(e: &Error) -> bool {
 /// if let Some(commit) = deferred.take_commit() {
 ///     syncs.want(commit);
 /// }
-/// let mut reached = 0;
-/// syncs.run(|synced| reached = synced.unwrap_or(reached)); // on a thread that may wait
+/// let mut failed = None;
+/// // On a thread that may wait.
+/// syncs.run(|synced| match synced {
+///     Ok(commit) => println!("all up to commit {commit} is stored: its clients are answered"),
+///     Err(e) => failed = Some(e),
+/// });
+/// if let Some(e) = failed {
+///     return Err(e); // Whether the last commits are stored is unknown.
+/// }
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug)]
