@@ -1,5 +1,6 @@
 //! Changes of rows and edits of the catalogue encode again to the same changes and edits.
 
+use esker_format::Result;
 use esker_format::codec::Writer;
 use esker_format::edit::{Edit, RowChange};
 
@@ -17,7 +18,7 @@ pub fn run(data: &[u8]) {
             assert_eq!(Edit::decode(edit.frame_kind(), &edit.encode()), Ok(edit));
         }
     }
-    if let Ok(changes) = RowChange::decode_all(data) {
+    if let Ok(changes) = RowChange::decode(data).collect::<Result<Vec<_>>>() {
         let mut out = Writer::new();
         for change in &changes {
             match change {
@@ -29,6 +30,7 @@ pub fn run(data: &[u8]) {
                 }
             }
         }
-        assert_eq!(RowChange::decode_all(out.as_bytes()), Ok(changes));
+        let again = RowChange::decode(out.as_bytes()).collect::<Result<Vec<_>>>();
+        assert_eq!(again, Ok(changes));
     }
 }

@@ -235,8 +235,8 @@ impl Table {
         changes: &[(&str, Value)],
     ) -> Result<bool> {
         let update = FittedUpdate::of(&current.schema, key, changes)?;
+        let hash = current.hash(&update.key);
         self.change(current, |writer, staged| {
-            let hash = current.hash(&update.key);
             update.apply(&mut StagedRows::new(&self.engine, current, (writer, staged)), hash)
         })
     }
@@ -248,9 +248,10 @@ impl Table {
     pub fn delete(&self, key: &[Value]) -> Result<bool> {
         let key = fit_key(&self.first_schema, key)?;
         self.attempt(|current| {
+            let hash = current.hash(&key);
             self.change(current, |writer, staged| {
                 let mut rows = StagedRows::new(&self.engine, current, (writer, staged));
-                remove_row(&mut rows, &key, current.hash(&key))
+                remove_row(&mut rows, &key, hash)
             })
         })
     }

@@ -76,27 +76,35 @@ impl<'a> RowChange<'a> {
         out.varint(row_id);
     }
 
-    /// Reads every change of a frame.
+    /// The changes of a frame, one after another; nothing follows an error.
     ///
     /// # Errors
     /// `Corrupt` when the bytes are not changes.
-    pub fn decode_all(bytes: &'a [u8]) -> Result<Vec<Self>> {
+    pub fn decode(bytes: &'a [u8]) -> impl Iterator<Item = Result<Self>> {
         let mut input = Reader::new(bytes);
-        let mut changes = Vec::new();
-        while input.remaining() > 0 {
-            let kind = input.u8()?;
-            let table = table_id(&mut input)?;
-            let row_id = input.varint()?;
-            changes.push(match kind {
-                PUT => {
-                    let len = input.u32()? as usize;
-                    Self::Put { table, row_id, row: input.raw(len)? }
-                }
-                DELETE => Self::Delete { table, row_id },
-                other => return Err(Error::corrupt(format!("unknown row change {other}"))),
-            });
+        let mut failed = false;
+        std::iter::from_fn(move || {
+            if failed || input.remaining() == 0 {
+                return None;
+            }
+            let change = Self::decode_one(&mut input);
+            failed = change.is_err();
+            Some(change)
+        })
+    }
+
+    fn decode_one(input: &mut Reader<'a>) -> Result<Self> {
+        let kind = input.u8()?;
+        let table = table_id(input)?;
+        let row_id = input.varint()?;
+        match kind {
+            PUT => {
+                let len = input.u32()? as usize;
+                Ok(Self::Put { table, row_id, row: input.raw(len)? })
+            }
+            DELETE => Ok(Self::Delete { table, row_id }),
+            other => Err(Error::corrupt(format!("unknown row change {other}"))),
         }
-        Ok(changes)
     }
 }
 
@@ -414,7 +422,7 @@ fn decode_atomic(input: &mut Reader<'_>) -> Result<Edit> {
         edits.push(Edit::decode(kind, input.bytes()?)?);
     }
     let rows = input.raw(input.remaining())?;
-    RowChange::decode_all(rows)?;
+    RowChange::decode(rows).try_for_each(|change| change.map(drop))?;
     Ok(Edit::Atomic { edits, rows: rows.to_vec() })
 }
 

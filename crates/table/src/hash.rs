@@ -5,6 +5,8 @@
 //! when it was created. The key keeps anybody who does not know it from choosing keys that
 //! collide.
 
+use std::convert::Infallible;
+
 use esker_format::key::one_spelling;
 use esker_format::{Schema, ValueRef};
 
@@ -81,11 +83,21 @@ impl KeyHasher {
     /// The hash of a key: its values in the order of the key fields, each of its field's type.
     #[must_use]
     pub fn hash_key<'a>(&self, values: impl IntoIterator<Item = ValueRef<'a>>) -> u64 {
+        let Ok(hash) = self.hash_read(values.into_iter().map(Ok::<_, Infallible>));
+        hash
+    }
+
+    /// The same of values that have to be read; an error of one is that of the hash.
+    #[inline]
+    pub(crate) fn hash_read<'a, E>(
+        &self,
+        values: impl Iterator<Item = Result<ValueRef<'a>, E>>,
+    ) -> Result<u64, E> {
         let mut state = self.key[0];
         let mut count = 0;
         for value in values {
             count += 1;
-            state = match value {
+            state = match value? {
                 ValueRef::Text(text) => self.mix_bytes(state, text.as_bytes()),
                 ValueRef::Bytes(bytes) | ValueRef::Enum(bytes) | ValueRef::Json(bytes) => {
                     self.mix_bytes(state, bytes)
@@ -98,7 +110,7 @@ impl KeyHasher {
                 other => self.mix(state, number_bits(other)),
             };
         }
-        self.finish(state, count)
+        Ok(self.finish(state, count))
     }
 }
 

@@ -11,7 +11,7 @@ use esker_table::segment::{Segment, is_unnamed_run, run_file_number, segment_fil
 use esker_table::table::describe_key;
 use esker_table::value_file::{value_file_id, value_file_name};
 use esker_table::view::{Resolved, RowGroup, View};
-use esker_table::{Location, Table as TableCore};
+use esker_table::{Location, RowHasher, Table as TableCore};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
@@ -319,7 +319,7 @@ fn problem_of_entry(table: &Arc<TableCore>, tag: u32, location: Location) -> Opt
     if row >= row_group.row_count() {
         return Some("is past the last row".to_owned());
     }
-    match esker_table::rewrite::key_hash(table, &view.schema, row_group, row) {
+    match RowHasher::new(table, &view.schema).hash(row_group, row) {
         Ok(hash) if u32::try_from(hash >> 32) == Ok(tag) => {
             let mut found = false;
             let _ = table.index().candidates(hash, |candidate| {

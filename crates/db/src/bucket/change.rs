@@ -184,11 +184,12 @@ impl Bucket {
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = [ValueRef::Bytes(self.key(key.as_ref())?)];
         self.attempt(|current| {
+            let hash = current.hash(&key);
             self.table.change(current, |writer, staged| {
                 staged.sync = self.options.sync;
                 let engine = &self.table.engine;
                 let mut rows = StagedRows::new(engine, current, (writer, staged));
-                remove_row(&mut rows, &key, current.hash(&key))
+                remove_row(&mut rows, &key, hash)
             })
         })
     }

@@ -11,12 +11,11 @@ use std::sync::Arc;
 use esker_arena::PartitionedHash;
 use esker_format::{Batch, Column, ColumnSlice, ValueRef};
 use esker_log::sabotage::Bug;
-use esker_table::Location;
-use esker_table::Table as TableCore;
 use esker_table::lookup::versions;
 use esker_table::segment::Segment;
 use esker_table::table::{UniqueKeys, describe_key};
 use esker_table::view::{Resolved, RowGroup, View};
+use esker_table::{Location, RowHasher, Table as TableCore};
 
 use super::refused;
 use super::worker::{Numbers, Shared};
@@ -447,14 +446,14 @@ pub(super) fn unindex_segment(
 ) -> Result<()> {
     let (schema, uniques) = (table.schema(), table.uniques());
     let row_group = RowGroup::Segment(Arc::clone(segment));
+    let hasher = RowHasher::new(table, &schema);
     for start in (0..segment.row_count()).step_by(LOCKED_BATCH) {
         let end = segment.row_count().min(start + LOCKED_BATCH);
         let (mut entries, mut unique_entries) = (Vec::new(), Vec::new());
         for row in start..end {
             let word = Location::new(segment.id(), row).word();
             if !schema.key_positions().is_empty() {
-                let hash = esker_table::rewrite::key_hash(table, &schema, &row_group, row)?;
-                entries.push((hash, word));
+                entries.push((hasher.hash(&row_group, row)?, word));
             }
             for keys in uniques.iter() {
                 if let Some(hash) = keys.hash_at(table, &schema, &row_group, row)? {

@@ -5,7 +5,7 @@
 //! ```text
 //!  live commit:  stage ─► number ─► apply(edit, Source::Own)   rows are staged, segments are open
 //!  recovery:     frame ─► decode ─► apply(edit, Source::Log)   rows are found by their row ids and
-//!                                                              staged: see `stored_rows`
+//!                                                              staged in pieces: `stored_rows`
 //! ```
 //!
 //! # Invariants
@@ -18,7 +18,8 @@
 //!    has the value of the frame that came last, a row that is sealed or was changed by this commit
 //!    or a later one stays. So a state may be newer than the checkpoint that a replay begins with.
 //! 3. Rows come after the edits of their frame: they are of the schema that these define.
-//! 4. What cannot be applied whole is an error, and the catalogue takes no more commits.
+//! 4. What cannot be applied whole is an error, and the catalogue takes no more commits. A table
+//!    that a frame names is there, unless the frame comes from the log, or is that of a seal.
 
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, PoisonError};
@@ -30,13 +31,13 @@ use esker_table::table::UniqueKeys;
 use esker_table::view::View;
 use esker_table::{Table as TableCore, TableWriter};
 
-use crate::Result;
 use crate::catalog::altered_rows::Entered;
 use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::definitions::NewDefinitions;
 use crate::commit::stored_rows::LoggedRows;
 use crate::commit::write_set::TableWrites;
 use crate::engine::Engine;
+use crate::{Error, Result};
 
 /// Makes the segments that an edit names those of its table.
 pub(crate) type LinkSegments<'a> = dyn FnMut(&mut Catalogue, &Edit, u64) -> Result<()> + 'a;
@@ -67,6 +68,18 @@ impl Source<'_, '_> {
             Self::Log(_) => None,
         }
     }
+
+    /// What an edit names. Frames of the log alone may name a table that is gone, as later ones
+    /// have been applied.
+    fn expect<T>(&self, named: Option<T>, table: TableId, commit: u64) -> Result<Option<T>> {
+        match self {
+            Self::Own(_) if named.is_none() => {
+                let TableId(table) = table;
+                Err(Error::corrupt(format!("commit {commit} names table {table}, which is gone")))
+            }
+            _ => Ok(named),
+        }
+    }
 }
 
 impl Engine {
@@ -87,10 +100,7 @@ impl Engine {
         }
         match source {
             Source::Own(own) => self.apply_rows(catalogue, commit, own.writes),
-            Source::Log(mut logged) => {
-                let writes = self.stage_logged(catalogue, commit, &mut logged)?;
-                self.apply_rows(catalogue, commit, &writes)
-            }
+            Source::Log(logged) => self.apply_logged(catalogue, commit, logged),
         }
     }
 
@@ -109,7 +119,8 @@ impl Engine {
                 self.alter(catalogue, commit, (*table, name, schema), source)?;
             }
             Edit::TruncateTable { table, replacement } => {
-                if let Some(old) = catalogue.tables.remove(table) {
+                let old = source.expect(catalogue.tables.remove(table), *table, commit)?;
+                if let Some(old) = old {
                     let (core, schema) = (old.writer.table(), old.writer.table().schema());
                     let new = (*replacement, old.name.as_str(), &*schema);
                     core.set_successor(self.create(catalogue, commit, new, source)?);
@@ -117,7 +128,8 @@ impl Engine {
                 }
             }
             Edit::DropTable { table } => {
-                if let Some(old) = catalogue.tables.remove(table) {
+                let old = source.expect(catalogue.tables.remove(table), *table, commit)?;
+                if let Some(old) = old {
                     old.writer.table().set_dropped();
                     forget_early(old.writer.table(), Bug::DropBeforeDurable.is_planted())?;
                 }
@@ -125,13 +137,15 @@ impl Engine {
             Edit::SetSequence { name, sequence } => self.set_sequence(name, *sequence),
             Edit::DropSequence { name } => self.remove_sequence(name),
             Edit::Load { table, next_row_id, .. } => {
-                if let Some(entry) = catalogue.tables.get_mut(table) {
+                let entry = source.expect(catalogue.tables.get_mut(table), *table, commit)?;
+                if let Some(entry) = entry {
                     next_row_id.checked_sub(1).inspect(|last| entry.writer.note_row_id(*last));
                     entry.changed_at = commit;
                 }
                 self.link_segments(catalogue, commit, edit, source)?;
             }
             Edit::Seal { table, through, .. } => {
+                // While its frame waits for the disk, another commit may drop the table.
                 if let Some(entry) = catalogue.tables.get_mut(table) {
                     entry.sealed_through = entry.sealed_through.max(*through);
                 }
@@ -186,7 +200,8 @@ impl Engine {
         source: &Source<'_, '_>,
     ) -> Result<()> {
         let is_newest = |entry: &&mut TableEntry| entry.defined_at <= commit;
-        let Some(entry) = catalogue.tables.get_mut(&id).filter(is_newest) else { return Ok(()) };
+        let entry = source.expect(catalogue.tables.get_mut(&id), id, commit)?;
+        let Some(entry) = entry.filter(is_newest) else { return Ok(()) };
         entry.defined_at = commit;
         let core = Arc::clone(entry.writer.table());
         if *core.schema() != *schema {
@@ -260,11 +275,22 @@ impl Engine {
         for writes in writes.iter().filter(|writes| !writes.is_empty()) {
             let entry = catalogue.entry(writes.current.core.id())?;
             has_frozen |= self.freeze_if_full(entry, writes.staged.put_count());
-            writes.staged.apply(&mut entry.writer, commit, &mut || self.new_row_group())?;
-            entry.changed_at = commit;
+            self.apply_writes(entry, commit, writes)?;
             has_frozen |= self.freeze_if_full(entry, 0);
         }
         Ok(has_frozen)
+    }
+
+    /// The same of one table, whose open group has room for them.
+    pub(super) fn apply_writes(
+        &self,
+        entry: &mut TableEntry,
+        commit: u64,
+        writes: &TableWrites<'_>,
+    ) -> Result<()> {
+        writes.staged.apply(&mut entry.writer, commit, &mut || self.new_row_group())?;
+        entry.changed_at = commit;
+        Ok(())
     }
 }
 
@@ -275,4 +301,38 @@ fn forget_early(core: &TableCore, is_planted: bool) -> Result<()> {
         core.set_view(View::empty(core.schema()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_format::DataType;
+
+    use super::*;
+    use crate::commit::stored_rows::RowLocators;
+    use crate::{ErrorKind, Options};
+
+    #[test]
+    fn a_commit_that_names_a_table_that_is_gone_is_an_error() {
+        let db = Options::new().memory().unwrap();
+        let (engine, table) = (db.engine(), TableId(7));
+        let (segments, replaced, superseded) = (Vec::new(), Vec::new(), Vec::new());
+        let schema = Schema::builder().field("id", DataType::I64).build().unwrap();
+        for edit in [
+            Edit::DropTable { table },
+            Edit::TruncateTable { table, replacement: TableId(8) },
+            Edit::AlterTable { table, name: "t".to_owned(), schema },
+            Edit::Load { table, segments, next_row_id: 2, replaced, superseded },
+        ] {
+            let mut catalogue = engine.lock();
+            let own = Source::Own(Own::default());
+            let error = engine.apply(&mut catalogue, 5, Some(&edit), own).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{edit:?}");
+            assert!(error.to_string().contains("commit 5 names table 7"), "{error}");
+            let mut locators = RowLocators::new();
+            let on_created = &mut |_: &mut TableEntry| Ok(());
+            let logged = LoggedRows { rows: &[], locators: &mut locators, on_created };
+            engine.apply(&mut catalogue, 5, Some(&edit), Source::Log(logged)).unwrap();
+            assert!(catalogue.tables.is_empty(), "{edit:?}");
+        }
+    }
 }

@@ -13,6 +13,12 @@ const KEYS_AT_ONCE: usize = 64;
 /// The key of a row, and the names and new values of some of its fields.
 pub type RowUpdate<N> = (Vec<Value>, Vec<(N, Value)>);
 
+/// By what a sink looks keys up. What waits for the commit lock hashes keys before.
+pub(crate) type HashOf<'h> = &'h dyn Fn(&[ValueRef<'_>]) -> u64;
+
+/// A change of the row with a key, and the hash of the key.
+type Hashed<C> = (C, u64);
+
 /// An update of a row, as the fields take it.
 pub(crate) struct FittedUpdate<'k> {
     pub key: Vec<ValueRef<'k>>,
@@ -37,12 +43,6 @@ impl<'k> FittedUpdate<'k> {
     }
 }
 
-impl<'k> AsRef<[ValueRef<'k>]> for FittedUpdate<'k> {
-    fn as_ref(&self) -> &[ValueRef<'k>] {
-        &self.key
-    }
-}
-
 /// Gives fields of a row other values.
 pub(crate) fn assign(row: &mut [Value], changes: Vec<(usize, Value)>) {
     for (position, value) in changes {
@@ -56,19 +56,22 @@ pub(crate) fn assign(row: &mut [Value], changes: Vec<(usize, Value)>) {
 pub(crate) fn fit_updates<'u, N: AsRef<str>>(
     schema: &'u Schema,
     updates: &'u [RowUpdate<N>],
+    hash_of: HashOf<'u>,
     (first, check_cancelled): (usize, CancellationCheck<'u>),
-) -> impl Iterator<Item = Result<FittedUpdate<'u>>> {
+) -> impl Iterator<Item = Result<Hashed<FittedUpdate<'u>>>> {
     updates.iter().enumerate().map(move |(position, (key, changes))| {
         check_cancelled(position)?;
-        let fitted = FittedUpdate::of(schema, key, changes);
-        fitted.map_err(|e| e.at(format_args!("update {}", first + position)))
+        let fitted = FittedUpdate::of(schema, key, changes)
+            .map_err(|e| e.at(format_args!("update {}", first + position)))?;
+        let hash = hash_of(&fitted.key);
+        Ok((fitted, hash))
     })
 }
 
 /// Changes rows; of each whether there was one.
 pub(crate) fn update_rows<'u, S: RowSink>(
     sink: &mut S,
-    updates: impl Iterator<Item = Result<FittedUpdate<'u>>>,
+    updates: impl Iterator<Item = Result<Hashed<FittedUpdate<'u>>>>,
     (first, check_cancelled): (usize, CancellationCheck<'_>),
 ) -> Result<Vec<bool>> {
     let apply = |sink: &mut S, update: FittedUpdate<'u>, hash| update.apply(sink, hash);
@@ -79,18 +82,22 @@ pub(crate) fn update_rows<'u, S: RowSink>(
 pub(crate) fn fit_keys<'k, K: AsRef<[Value]>>(
     schema: &'k Schema,
     keys: &'k [K],
+    hash_of: HashOf<'k>,
     (first, check_cancelled): (usize, CancellationCheck<'k>),
-) -> impl Iterator<Item = Result<Vec<ValueRef<'k>>>> {
+) -> impl Iterator<Item = Result<Hashed<Vec<ValueRef<'k>>>>> {
     keys.iter().enumerate().map(move |(position, key)| {
         check_cancelled(position)?;
-        fit_key(schema, key.as_ref()).map_err(|e| e.at(format_args!("key {}", first + position)))
+        let key = fit_key(schema, key.as_ref())
+            .map_err(|e| e.at(format_args!("key {}", first + position)))?;
+        let hash = hash_of(&key);
+        Ok((key, hash))
     })
 }
 
 /// Removes rows; of each key whether there was one.
 pub(crate) fn remove_rows<'k, S: RowSink>(
     sink: &mut S,
-    keys: impl Iterator<Item = Result<Vec<ValueRef<'k>>>>,
+    keys: impl Iterator<Item = Result<Hashed<Vec<ValueRef<'k>>>>>,
     (first, check_cancelled): (usize, CancellationCheck<'_>),
 ) -> Result<Vec<bool>> {
     let remove = |sink: &mut S, key: Vec<ValueRef<'k>>, hash| remove_row(sink, &key, hash);
@@ -114,21 +121,20 @@ pub(crate) fn remove_row<S: RowSink>(
 /// Does changes of the rows with some keys one after another, and says of each what came of it.
 /// Keys are prefetched some dozens at a time. An error names `what` is done, with its number among
 /// all, of which the first is `first`.
-fn each_change<'k, S: RowSink, C: AsRef<[ValueRef<'k>]>>(
+fn each_change<S: RowSink, C>(
     sink: &mut S,
-    changes: impl Iterator<Item = Result<C>>,
+    changes: impl Iterator<Item = Result<Hashed<C>>>,
     (what, first, check_cancelled): (&str, usize, CancellationCheck<'_>),
     mut change: impl FnMut(&mut S, C, u64) -> Result<bool>,
 ) -> Result<Vec<bool>> {
     let mut changes = changes.peekable();
     let mut done = Vec::with_capacity(changes.size_hint().0);
     while changes.peek().is_some() {
-        let some = changes.by_ref().take(KEYS_AT_ONCE).collect::<Result<Vec<C>>>()?;
-        let hashes: Vec<u64> = some.iter().map(|change| sink.hash(change.as_ref())).collect();
+        let some = changes.by_ref().take(KEYS_AT_ONCE).collect::<Result<Vec<_>>>()?;
         if some.len() > 1 {
-            sink.prefetch(&hashes);
+            sink.prefetch(&some.iter().map(|(_, hash)| *hash).collect::<Vec<_>>());
         }
-        for (one, hash) in some.into_iter().zip(hashes) {
+        for (one, hash) in some {
             check_cancelled(done.len())?;
             let at = first + done.len();
             let found = change(sink, one, hash);

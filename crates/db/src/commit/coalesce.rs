@@ -6,7 +6,7 @@
 //! in order │         └─► alone: the direct call for each ───────────►
 //!          └─► together: one transaction, a savepoint for each ─────►
 //!                    │ others change the same rows, or the commit is refused
-//!                    └─► apart: a transaction for each ─────────────►
+//!                    └─► apart: a transaction for each, one wait ───►
 //! ```
 //!
 //! Invariants:
@@ -132,6 +132,17 @@ impl Database {
                 Err(_) => break,
             }
         }
+        let apart = self.deferred();
+        let results = apart.apart(requests);
+        // All answers come at the same time, and so one wait is for all commits.
+        match apart.commit().filter(|commit| !self.engine().defer(*commit)) {
+            Some(_) => apart.wait().map(|()| results),
+            None => Ok(results),
+        }
+    }
+
+    /// Does each request in a commit of its own.
+    fn apart<Q: Requests>(&self, requests: &mut Q) -> Vec<Result<Q::Answer>> {
         let (count, mut is_over) = (requests.count(), false);
         let apart = |at| {
             if let Some(done) = requests.alone(at) {
@@ -144,7 +155,7 @@ impl Database {
             });
             (!is_over).then_some(done)
         };
-        Ok((0..count).map_while(apart).collect())
+        (0..count).map_while(apart).collect()
     }
 
     /// Does requests in one commit. An error is one of all of them: nothing was changed, unless
@@ -207,8 +218,15 @@ fn is_unknown(e: &Error) -> bool {
 /// if let Some(commit) = deferred.take_commit() {
 ///     syncs.want(commit);
 /// }
-/// let mut reached = 0;
-/// syncs.run(|synced| reached = synced.unwrap_or(reached)); // on a thread that may wait
+/// let mut failed = None;
+/// // On a thread that may wait.
+/// syncs.run(|synced| match synced {
+///     Ok(commit) => println!("all up to commit {commit} is stored: its clients are answered"),
+///     Err(e) => failed = Some(e),
+/// });
+/// if let Some(e) = failed {
+///     return Err(e); // Whether the last commits are stored is unknown.
+/// }
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug)]

@@ -74,7 +74,7 @@ pub(crate) struct StagedRows<'a, 'r> {
     pub limits: Option<&'a Limits>,
     /// The commit that a statement has found its rows at.
     pub read_at: u64,
-    /// The bytes that old and new rows may still have, where each change is to end as by itself.
+    /// The bytes that may still be staged, where each change is to end as by itself.
     pub bytes_left: Option<usize>,
     removed: BTreeSet<u64>,
 }
@@ -122,17 +122,22 @@ impl<'a, 'r> StagedRows<'a, 'r> {
         }
     }
 
-    /// Counts the bytes of a row.
-    fn count(&mut self, row: &[Value]) -> Result<()> {
+    /// Counts the bytes of a row that is to be staged, in the place of another one perhaps.
+    fn count(&mut self, row: &[Value], staged_at: Option<usize>) -> Result<()> {
         let Some(left) = self.bytes_left else { return Ok(()) };
-        // default: what is no text or bytes has none
-        let bytes = |value: &Value| value.as_ref().as_bytes().map_or(0, <[u8]>::len);
-        let left = left.checked_sub(row.iter().map(bytes).sum());
+        let before = staged_at.and_then(|at| self.staged.row_at(at)).map_or(0, byte_count);
+        let left = (left + before).checked_sub(byte_count(row));
         self.bytes_left = Some(left.ok_or_else(|| {
             Error::new(ErrorKind::OverBudget, "too many bytes of rows in one commit")
         })?);
         Ok(())
     }
+}
+
+/// Bytes of the values of a row.
+fn byte_count(row: &[Value]) -> usize {
+    // default: what is no text or bytes has none
+    row.iter().map(|value| value.as_ref().as_bytes().map_or(0, <[u8]>::len)).sum()
 }
 
 impl RowSink for StagedRows<'_, '_> {
@@ -174,16 +179,14 @@ impl RowSink for StagedRows<'_, '_> {
     }
 
     fn take_row(&mut self, slot: &mut StagedSlot) -> Result<Option<Vec<Value>>> {
-        let row = match slot.staged_at.and_then(|at| self.staged.row_at(at)) {
+        Ok(match slot.staged_at.and_then(|at| self.staged.row_at(at)) {
             Some(row) => Some(row.to_vec()),
             None => slot.existing.map(|e| self.current.core.row_at(e.location)).transpose()?,
-        };
-        row.iter().try_for_each(|row| self.count(row))?;
-        Ok(row)
+        })
     }
 
     fn put(&mut self, _key: &[ValueRef<'_>], slot: StagedSlot, row: Vec<Value>) -> Result<()> {
-        self.count(&row)?;
+        self.count(&row, slot.staged_at)?;
         if self.is_tested {
             self.test(&row)?;
         }

@@ -9,7 +9,7 @@
 //!   has a version of commit `n` or later already.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_format::codec::Reader;
@@ -29,6 +29,10 @@ use crate::commit::staged::Put;
 use crate::commit::write_set::TableWrites;
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
+
+/// Changes that are staged at a time: a narrow row takes many times as much memory then as it does
+/// in the log.
+const PIECE_CHANGES: usize = 4_096;
 
 /// The values of a row that lie in value files, by their fields.
 type LongValues = Vec<(usize, StoredValue)>;
@@ -196,29 +200,55 @@ impl<'a> Stage<'a> {
 }
 
 impl Engine {
-    /// Stages the changes of rows that a frame has.
-    pub(super) fn stage_logged(
+    /// Stages and applies the changes of rows that a frame has; true when maintenance has work.
+    pub(super) fn apply_logged(
         &self,
         catalogue: &mut Catalogue,
         commit: u64,
-        logged: &mut LoggedRows<'_>,
-    ) -> Result<Vec<TableWrites<'static>>> {
-        let changes = RowChange::decode_all(logged.rows)?;
-        let mut staged = Vec::new();
-        for changes in changes.chunk_by(|one, other| one.table() == other.table()) {
-            let table = changes.first().map(RowChange::table);
-            let stage =
-                table.and_then(|table| Stage::start(catalogue, table, commit, logged.locators));
-            let Some(mut stage) = stage else { continue };
+        LoggedRows { rows, locators, .. }: LoggedRows<'_>,
+    ) -> Result<bool> {
+        self.apply_pieces((catalogue, commit), rows, |catalogue, table, changes| {
+            let stage = Stage::start(catalogue, table, commit, locators);
+            let Some(mut stage) = stage else { return Ok(None) };
             for change in changes {
                 match change {
                     RowChange::Put { row_id, row, .. } => stage.put(self, *row_id, row)?,
                     RowChange::Delete { row_id, .. } => stage.delete(*row_id)?,
                 }
             }
-            staged.push(stage.writes);
+            Ok(Some(stage.writes))
+        })
+    }
+
+    /// Stages and applies changes piece by piece. The rows of one table go to one group, so that
+    /// sealing "through this commit" is exact.
+    fn apply_pieces(
+        &self,
+        (catalogue, commit): (&mut Catalogue, u64),
+        rows: &[u8],
+        mut stage: impl FnMut(
+            &mut Catalogue,
+            TableId,
+            &[RowChange<'_>],
+        ) -> Result<Option<TableWrites<'static>>>,
+    ) -> Result<bool> {
+        let mut puts = put_counts(rows)?;
+        let (mut applied, mut has_frozen) = (BTreeSet::new(), false);
+        for piece in pieces(rows) {
+            let (table, changes) = piece?;
+            let writes = stage(catalogue, table, &changes)?;
+            let Some(writes) = writes.filter(|writes| !writes.is_empty()) else { continue };
+            let entry = catalogue.entry(table)?;
+            if let Some(puts) = puts.remove(&table) {
+                has_frozen |= self.freeze_if_full(entry, puts);
+            }
+            self.apply_writes(entry, commit, &writes)?;
+            applied.insert(table);
         }
-        Ok(staged)
+        for table in applied {
+            has_frozen |= self.freeze_if_full(catalogue.entry(table)?, 0);
+        }
+        Ok(has_frozen)
     }
 
     /// Stages the ends of the rows that an edit says are dead.
@@ -259,17 +289,49 @@ impl Engine {
         core: &Arc<TableCore>,
         (rows, commit): (&[u8], u64),
     ) -> Result<()> {
-        let mut writes = TableWrites::new(TableVersion::newest(core));
-        for change in RowChange::decode_all(rows)? {
-            if let RowChange::Put { row_id, row, .. } = change {
-                put_stored(self, &mut writes, (row_id, row), None)?;
+        let applied = self.apply_pieces((catalogue, commit), rows, |catalogue, table, changes| {
+            let mut writes = TableWrites::new(TableVersion::newest(core));
+            let writer = &mut catalogue.entry(table)?.writer;
+            for change in changes {
+                if let RowChange::Put { row_id, row, .. } = change {
+                    put_stored(self, &mut writes, (*row_id, row), None)?;
+                    writer.note_row_id(*row_id);
+                }
             }
-        }
-        let last = writes.staged.puts.iter().map(|put| put.prepared.row_id).max();
-        let entry = catalogue.entry(core.id())?;
-        last.inspect(|last| entry.writer.note_row_id(*last));
-        self.apply_rows(catalogue, commit, std::slice::from_ref(&writes)).map(drop)
+            Ok(Some(writes))
+        });
+        applied.map(drop)
     }
+}
+
+/// How many rows of each table a frame puts, at the most: some may have been applied.
+fn put_counts(rows: &[u8]) -> Result<BTreeMap<TableId, usize>> {
+    let mut counts = BTreeMap::new();
+    for change in RowChange::decode(rows) {
+        if let RowChange::Put { table, .. } = change? {
+            *counts.entry(table).or_default() += 1;
+        }
+    }
+    Ok(counts)
+}
+
+/// The changes of a frame, some thousands at a time, with the table that they are of.
+fn pieces(rows: &[u8]) -> impl Iterator<Item = Result<(TableId, Vec<RowChange<'_>>)>> {
+    let mut changes = RowChange::decode(rows).peekable();
+    std::iter::from_fn(move || {
+        let first = match changes.next()? {
+            Ok(first) => first,
+            Err(e) => return Some(Err(e.into())),
+        };
+        let (table, mut piece) = (first.table(), vec![first]);
+        while piece.len() < PIECE_CHANGES
+            && let Some(Ok(change)) =
+                changes.next_if(|next| next.as_ref().is_ok_and(|next| next.table() == table))
+        {
+            piece.push(change);
+        }
+        Some(Ok((table, piece)))
+    })
 }
 
 /// Stages a put of a stored row. Recovery enters it in unique indexes once all frames are applied.
@@ -317,4 +379,33 @@ fn decode_row(
         });
     }
     Ok((row, long))
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_format::codec::Writer;
+
+    use super::*;
+
+    #[test]
+    fn a_frame_is_staged_in_pieces_of_one_table() {
+        let mut out = Writer::new();
+        let tables = [(1, PIECE_CHANGES + 3), (2, 1), (3, 2 * PIECE_CHANGES)];
+        for (table, count) in tables {
+            for row_id in 0..count as u64 {
+                RowChange::encode_delete(&mut out, TableId(table), row_id);
+            }
+        }
+        let sizes = |bytes: &[u8]| {
+            let size = |(table, changes): (TableId, Vec<_>)| (table.0, changes.len());
+            pieces(bytes).map(|piece| piece.map(size)).collect::<Result<Vec<_>>>()
+        };
+        let full = PIECE_CHANGES;
+        assert_eq!(
+            sizes(out.as_bytes()).unwrap(),
+            [(1, full), (1, 3), (2, 1), (3, full), (3, full)]
+        );
+        out.u8(9);
+        assert!(sizes(out.as_bytes()).is_err(), "damage is an error");
+    }
 }

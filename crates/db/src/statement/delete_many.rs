@@ -1,6 +1,6 @@
 //! Many rows removed by their keys, in one commit.
 
-use esker_format::Value;
+use esker_format::{Value, ValueRef};
 
 use crate::commit::by_key::{fit_keys, remove_rows};
 use crate::commit::row_sink::StagedRows;
@@ -54,7 +54,8 @@ impl Table {
         keys: &[K],
         check_cancelled: CancellationCheck<'_>,
     ) -> Result<Vec<bool>> {
-        let fitted = fit_keys(&current.schema, keys, (0, check_cancelled));
+        let hash_of = |key: &[ValueRef<'_>]| current.hash(key);
+        let fitted = fit_keys(&current.schema, keys, &hash_of, (0, check_cancelled));
         let fitted = fitted.collect::<Result<Vec<_>>>()?.into_iter().map(Ok);
         self.change(current, |writer, staged| {
             let mut rows = StagedRows::new(&self.engine, current, (writer, staged));

@@ -1,6 +1,6 @@
 //! Many rows changed by their keys, in one commit.
 
-use esker_format::Schema;
+use esker_format::{Schema, ValueRef};
 
 use crate::commit::by_key::{RowUpdate, fit_updates, update_rows};
 use crate::commit::row_sink::StagedRows;
@@ -8,7 +8,7 @@ use crate::limits::{CancellationCheck, within_limits, without_limits};
 use crate::table_version::TableVersion;
 use crate::{Error, Limits, Result, Table};
 
-/// Bytes of the values of rows that [`Table::update_each`] changes, at the most.
+/// Bytes of the rows that [`Table::update_each`] stages, at the most.
 const EACH_BYTES_MAX: usize = 1 << 20;
 
 impl Table {
@@ -76,7 +76,8 @@ impl Table {
         updates: &[RowUpdate<N>],
         (each_bytes_max, check_cancelled): (Option<usize>, CancellationCheck<'_>),
     ) -> Result<Vec<bool>> {
-        let fitted = fit_updates(&current.schema, updates, (0, check_cancelled));
+        let hash_of = |key: &[ValueRef<'_>]| current.hash(key);
+        let fitted = fit_updates(&current.schema, updates, &hash_of, (0, check_cancelled));
         let fitted = fitted.collect::<Result<Vec<_>>>()?.into_iter().map(Ok);
         self.change(current, |writer, staged| {
             let mut rows = StagedRows::new(&self.engine, current, (writer, staged));
@@ -92,4 +93,35 @@ impl Table {
 /// may change hands, and a row that has expired be there again.
 fn can_update_each(schema: &Schema) -> bool {
     schema.unique_indexes().next().is_none() && schema.expiry_field().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DataType, ErrorKind, Options, Value};
+
+    #[test]
+    fn rows_that_are_staged_count_and_those_before_do_not() {
+        const ROW_BYTES: usize = 30 << 10;
+        const FIT: usize = EACH_BYTES_MAX / ROW_BYTES;
+        let db = Options::new().memory().unwrap();
+        let schema = Schema::builder().field("id", DataType::U64).field("text", DataType::Text);
+        let schema = schema.primary_key(["id"]).build().unwrap();
+        let table = db.create_table("t", schema).unwrap();
+        let text = |letter: &str| Value::from(letter.repeat(ROW_BYTES));
+        let id = |n: usize| vec![Value::Uint(n as u64)];
+        let rows: Vec<_> = (0..=FIT).map(|n| [id(n), vec![text("a")]].concat()).collect();
+        table.insert_many(&rows).unwrap();
+        let set = |n: usize, letter: &str| (id(n), vec![("text", text(letter))]);
+        let mut updates: Vec<_> = (0..FIT).map(|n| set(n, "b")).collect();
+        assert_eq!(table.update_each(&updates).unwrap(), [true; FIT]);
+        // What is staged in the place of another is there once.
+        updates.push(set(0, "c"));
+        assert_eq!(table.update_each(&updates).unwrap(), [true; FIT + 1]);
+        assert_eq!(table.get(&id(0)).unwrap().unwrap().values()[1], text("c"));
+        updates.push(set(FIT, "d"));
+        let error = table.update_each(&updates).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OverBudget, "{error}");
+        assert_eq!(table.get(&id(FIT)).unwrap().unwrap().values()[1], text("a"));
+    }
 }

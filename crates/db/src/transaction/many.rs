@@ -1,6 +1,6 @@
 //! Many rows changed or removed by their keys, within a transaction.
 
-use esker_format::Value;
+use esker_format::{Value, ValueRef};
 
 use super::rows::TransactionTable;
 use crate::commit::by_key::{RowUpdate, fit_keys, fit_updates, remove_rows, update_rows};
@@ -37,7 +37,7 @@ impl TransactionTable<'_> {
         updates: &[RowUpdate<N>],
         check_cancelled: CancellationCheck<'_>,
     ) -> Result<u64> {
-        let updates = fit_updates(self.schema(), updates, (first, check_cancelled));
+        let updates = fit_updates(self.schema(), updates, &no_hash, (first, check_cancelled));
         self.change_rows(|rows| Ok(count(&update_rows(rows, updates, (first, check_cancelled))?)))
     }
 
@@ -64,9 +64,14 @@ impl TransactionTable<'_> {
         keys: &[Vec<Value>],
         check_cancelled: CancellationCheck<'_>,
     ) -> Result<u64> {
-        let keys = fit_keys(self.schema(), keys, (first, check_cancelled));
+        let keys = fit_keys(self.schema(), keys, &no_hash, (first, check_cancelled));
         self.change_rows(|rows| Ok(count(&remove_rows(rows, keys, (first, check_cancelled))?)))
     }
+}
+
+/// Rows of a transaction are looked up by their keys themselves.
+fn no_hash(_key: &[ValueRef<'_>]) -> u64 {
+    0
 }
 
 fn count(found: &[bool]) -> u64 {

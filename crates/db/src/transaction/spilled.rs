@@ -412,7 +412,8 @@ impl OwnSegment {
     }
 
     fn key(&self, schema: &Schema, row: usize) -> Result<Vec<u8>> {
-        Ok(primary_key(schema, key_of(&self.segment, schema, row)?.into_iter()))
+        let key = key_of(&self.segment, schema, row)?;
+        Ok(primary_key(schema, key.iter().copied()))
     }
 
     /// The rows that are left, as a segment.

@@ -184,6 +184,23 @@ fn a_quicker_way_is_taken_and_the_last_may_be_left_out() {
     assert_eq!(bucket.len().unwrap(), 2);
 }
 
+#[test]
+fn requests_apart_wait_for_one_sync() {
+    let dir = Directory::new("coalescing-apart");
+    let db = Options::new().open(&dir.0).unwrap();
+    create(&db);
+    let (before, syncs) = (db.published_commit(), db.info().syncs.count);
+    // The unique value is taken: no two of them may share a commit.
+    let requests = [(0, "a"), (1, "a"), (2, "b"), (3, "b"), (4, "c"), (5, "c"), (6, "d"), (7, "d")];
+    let results = db.coalesce(&requests, insert);
+    let taken = Some(ErrorKind::AlreadyExists);
+    assert_eq!(kinds(&results), [None, taken, None, taken, None, taken, None, taken]);
+    assert_eq!(db.published_commit(), before + 4);
+    assert!(db.is_durable(before + 4), "they are answered");
+    assert_eq!(names(&db), ["a", "b", "c", "d"]);
+    assert_eq!(db.info().syncs.count, syncs + 1);
+}
+
 /// All of them are visible once they are durable, and one sync is for all handles.
 #[test]
 fn deferred_requests_share_a_sync_and_are_seen_all_or_none() {

@@ -27,6 +27,7 @@ mod names;
 mod product;
 mod subquery;
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -140,10 +141,11 @@ impl<'a> Scope<'a> {
 /// # Ok::<(), Error>(())
 /// ```
 pub struct Resolved<'a> {
-    query: Query,
+    /// That of the caller, where nothing had to run first.
+    query: Cow<'a, Query>,
     source: SourceRef<'a>,
     /// With the memory that is left.
-    options: Options,
+    options: Cow<'a, Options>,
     /// How long it took to make ready what is read.
     ready_ns: u64,
     input: Option<ExplainedInput>,
@@ -156,7 +158,7 @@ impl<'a> Resolved<'a> {
     /// # Errors
     /// As [`super::execute`], and `InvalidQuery` for a name that is unknown or may mean several
     /// fields, and for a subquery that has no place where it stands.
-    pub fn run(query: &Query, tables: &'a dyn Tables, options: &Options) -> Result<Self> {
+    pub fn run(query: &'a Query, tables: &'a dyn Tables, options: &'a Options) -> Result<Self> {
         Self::new(query, tables, None, options, Purpose::Execute)
     }
 
@@ -164,7 +166,7 @@ impl<'a> Resolved<'a> {
     ///
     /// # Errors
     /// As [`Resolved::run`].
-    pub fn analyze(query: &Query, tables: &'a dyn Tables, options: &Options) -> Result<Self> {
+    pub fn analyze(query: &'a Query, tables: &'a dyn Tables, options: &'a Options) -> Result<Self> {
         Self::new(query, tables, None, options, Purpose::Analyze)
     }
 
@@ -173,10 +175,10 @@ impl<'a> Resolved<'a> {
     /// # Errors
     /// As [`Resolved::run`].
     pub fn run_on(
-        query: &Query,
+        query: &'a Query,
         first: &'a dyn Source,
         tables: &'a dyn Tables,
-        options: &Options,
+        options: &'a Options,
     ) -> Result<Self> {
         Self::new(query, tables, Some(first), options, Purpose::Execute)
     }
@@ -185,15 +187,15 @@ impl<'a> Resolved<'a> {
     ///
     /// # Errors
     /// `InvalidQuery` as [`Resolved::run`].
-    pub fn look(query: &Query, tables: &'a dyn Tables, options: &Options) -> Result<Self> {
+    pub fn look(query: &'a Query, tables: &'a dyn Tables, options: &'a Options) -> Result<Self> {
         Self::new(query, tables, None, options, Purpose::Look)
     }
 
     fn new(
-        query: &Query,
+        query: &'a Query,
         tables: &'a dyn Tables,
         first: Option<&'a dyn Source>,
-        options: &Options,
+        options: &'a Options,
         purpose: Purpose,
     ) -> Result<Self> {
         if query.is_plain() {
@@ -212,16 +214,16 @@ impl<'a> Resolved<'a> {
         let (query, source, input) = context.resolve(query, first)?;
         let subqueries = context.told.map(RefCell::into_inner).unwrap_or_default();
         let ready_ns = options.clock.monotonic_ns() - started_ns;
-        let options = options.clone();
+        let (query, options) = (Cow::Owned(query), Cow::Owned(options.clone()));
         Ok(Self { query, source, options, ready_ns, input, subqueries })
     }
 
     /// What reads one table at most: nothing has to run first.
     fn plain(
-        query: &Query,
+        query: &'a Query,
         tables: &'a dyn Tables,
         first: Option<&'a dyn Source>,
-        options: &Options,
+        options: &'a Options,
     ) -> Result<Self> {
         let source = match first {
             Some(first) => SourceRef::Borrowed(first),
@@ -231,7 +233,7 @@ impl<'a> Resolved<'a> {
             }
             None => SourceRef::Shared(Arc::new(OneRow::new())),
         };
-        let (query, options) = (query.clone(), options.clone());
+        let (query, options) = (Cow::Borrowed(query), Cow::Borrowed(options));
         Ok(Self { query, source, options, ready_ns: 0, input: None, subqueries: Vec::new() })
     }
 

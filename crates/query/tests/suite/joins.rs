@@ -129,6 +129,10 @@ fn options() -> Options {
     Options::new(&Environment::os())
 }
 
+fn rows_of(query: &Query, tables: &dyn Tables, options: &Options) -> Vec<Row> {
+    Resolved::run(query, tables, options).unwrap().execute().unwrap().to_rows()
+}
+
 #[test]
 fn joins_are_what_loops_find_in_the_same_order() {
     use DataType::{Bool, Date, F32, F64, I16, I64, Text, U64};
@@ -157,23 +161,22 @@ fn joins_are_what_loops_find_in_the_same_order() {
             let tables = Two(first, second);
             for kind in KINDS {
                 let equal = field("a.k").binary(Operator::Eq, field("b.k"));
-                let found =
-                    Resolved::run(&query(kind, equal.clone()), &tables, &options()).unwrap();
+                let found = rows_of(&query(kind, equal.clone()), &tables, &options());
                 let same = |a: &Row, b: &Row| {
                     !a[1].is_null()
                         && !b[1].is_null()
                         && a[1].as_ref().compare(b[1].as_ref()).is_eq()
                 };
                 let wanted = looped(kind, &left, &right, same);
-                assert_eq!(found.execute().unwrap().to_rows(), wanted, "{kind:?} {a} {b}");
+                assert_eq!(found, wanted, "{kind:?} {a} {b}");
                 let more = equal.and(field("a.n").binary(Operator::Lt, field("b.n")));
-                let found = Resolved::run(&query(kind, more), &tables, &options()).unwrap();
+                let found = rows_of(&query(kind, more), &tables, &options());
                 let wanted = looped(kind, &left, &right, |a, b| same(a, b) && a[0] < b[0]);
-                assert_eq!(found.execute().unwrap().to_rows(), wanted, "{kind:?} {a} {b} and more");
+                assert_eq!(found, wanted, "{kind:?} {a} {b} and more");
                 let less = field("a.n").binary(Operator::Gt, field("b.n"));
-                let found = Resolved::run(&query(kind, less), &tables, &options()).unwrap();
+                let found = rows_of(&query(kind, less), &tables, &options());
                 let wanted = looped(kind, &left, &right, |a, b| a[0] > b[0]);
-                assert_eq!(found.execute().unwrap().to_rows(), wanted, "{kind:?} without a key");
+                assert_eq!(found, wanted, "{kind:?} without a key");
             }
         }
     }
@@ -197,14 +200,13 @@ fn many_parts_and_many_pairs() {
             wanted.push(vec![a[0].clone(), b[0].clone()]);
         }
     }
-    let found = Resolved::run(&query(JoinKind::Inner, equal.clone()), &tables, &options()).unwrap();
-    assert!(found.execute().unwrap().to_rows() == wanted, "other rows");
+    let found = rows_of(&query(JoinKind::Inner, equal.clone()), &tables, &options());
+    assert!(found == wanted, "other rows");
     // Few rows of the left are asked for: the right is searched for their keys alone.
     let mut few = query(JoinKind::Inner, equal);
     few.filter = Some(field("a.n").binary(Operator::Lt, Expr::literal(5i64)));
     wanted.retain(|row| row[0] < Value::Int(5));
-    let found = Resolved::run(&few, &tables, &options()).unwrap();
-    assert_eq!(found.execute().unwrap().to_rows(), wanted);
+    assert_eq!(rows_of(&few, &tables, &options()), wanted);
 }
 
 #[test]
@@ -242,10 +244,7 @@ fn joins_on_expressions_are_what_loops_find_in_the_same_order() {
         let tables = Two(first, second);
         for kind in KINDS {
             let sum = |a: &Row, b: &Row, i: usize| Some(number(&a[i])? + number(&b[i])?);
-            let found = |on: Expr| {
-                let found = Resolved::run(&query(kind, on), &tables, &options()).unwrap();
-                found.execute().unwrap().to_rows()
-            };
+            let found = |on: Expr| rows_of(&query(kind, on), &tables, &options());
             // May fail, for all that is known.
             let on = add("a.n", "b.n").binary(Operator::Eq, Expr::literal(120i64));
             let wanted = looped(kind, &left, &right, |a, b| sum(a, b, 0) == Some(120));
@@ -287,10 +286,7 @@ fn all_pairs_of_two_tables_take_little_memory() {
     let less = field("a.n").binary(Operator::Lt, field("b.n"));
     let near = field("a.n").binary(Operator::Subtract, field("b.n"));
     let near = near.binary(Operator::Eq, Expr::literal(1i64));
-    let one = |asked: &Query| {
-        let found = Resolved::run(asked, &tables, &within(1 << 20)).unwrap();
-        found.execute().unwrap().to_rows()
-    };
+    let one = |asked: &Query| rows_of(asked, &tables, &within(1 << 20));
     let pairs = |matches: &dyn Fn(&Row, &Row) -> bool| {
         let of = |a| right.iter().filter(|b| matches(a, b)).count();
         left.iter().map(of).sum::<usize>() as i64
@@ -330,7 +326,8 @@ fn all_pairs_of_two_tables_take_little_memory() {
     let mut sorted = selecting(JoinKind::Inner, less, vec![field("b.n")]);
     sorted.filter = Some(field("a.n").binary(Operator::Lt, Expr::literal(150i64)));
     sorted.order_by = vec![by(field("b.n"))];
-    let found = Resolved::run(&sorted, &tables, &within(1 << 20)).unwrap();
+    let little = within(1 << 20);
+    let found = Resolved::run(&sorted, &tables, &little).unwrap();
     let (mut rows, mut greatest) = (0i64, None);
     let stream = found.stream(&mut |batch: Batch| {
         let value = |i| number(&batch.columns[0].value(i).to_owned());
@@ -382,8 +379,8 @@ fn a_nested_loop_is_cancelled_while_it_runs() {
     let (second, _) = table(&mut dice, 3_000, DataType::I64, 30);
     let tables = Two(first, second);
     let options = options();
-    let found = Resolved::run(&query(JoinKind::Inner, Expr::literal(true)), &tables, &options);
-    let (found, mut rows) = (found.unwrap(), 0);
+    let all = query(JoinKind::Inner, Expr::literal(true));
+    let (found, mut rows) = (Resolved::run(&all, &tables, &options).unwrap(), 0);
     let stream = found.stream(&mut |batch: Batch| {
         rows += batch.len();
         options.inputs.limits.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -405,13 +402,13 @@ fn semi_and_anti_joins_keep_one_mark_a_row() {
         let little = options().with_memory(1 << 19);
         for kind in [JoinKind::Semi, JoinKind::Anti] {
             let equal = field("a.k").binary(Operator::Eq, field("b.k")).and(less.clone());
-            let found = Resolved::run(&query(kind, less.clone()), &tables, &little).unwrap();
+            let found = rows_of(&query(kind, less.clone()), &tables, &little);
             let wanted = looped(kind, &left, &right, |a, b| a[0] < b[0]);
-            assert_eq!(found.execute().unwrap().to_rows(), wanted, "{kind:?}");
-            let found = Resolved::run(&query(kind, equal), &tables, &little).unwrap();
+            assert_eq!(found, wanted, "{kind:?}");
+            let found = rows_of(&query(kind, equal), &tables, &little);
             let same = |a: &Row, b: &Row| !a[1].is_null() && a[1] == b[1] && a[0] < b[0];
             let wanted = looped(kind, &left, &right, same);
-            assert_eq!(found.execute().unwrap().to_rows(), wanted, "{kind:?} with a key");
+            assert_eq!(found, wanted, "{kind:?} with a key");
         }
     }
 }
@@ -448,13 +445,13 @@ fn joins_by_files_are_those_of_memory_in_the_same_order() {
                         if !refused.is_some_and(|e| e.kind() == ErrorKind::OverBudget) {
                             continue;
                         }
-                        let Ok(found) = Resolved::run(&asked, &tables, &within(bytes)) else {
+                        let little = within(bytes);
+                        let Ok(found) = Resolved::run(&asked, &tables, &little) else {
                             // What comes out has to fit.
                             continue;
                         };
                         by_files[kind as usize] += 1;
-                        let wanted = Resolved::run(&asked, &tables, &options()).unwrap();
-                        let wanted = wanted.execute().unwrap().to_rows();
+                        let wanted = rows_of(&asked, &tables, &options());
                         let mut rows = Vec::new();
                         let stream = found.stream(&mut |batch: Batch| {
                             let row = |i| batch.columns.iter().map(move |c| c.value(i).to_owned());
@@ -486,13 +483,8 @@ fn a_join_by_files_needs_little_memory_and_ends_with_one_key() {
         let none = Options { temporary: None, ..within(1 << 20) };
         let error = Resolved::run(&asked, &tables, &none).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::OverBudget, "{error}");
-        let found = Resolved::run(&asked, &tables, &within(1 << 20)).unwrap();
-        let wanted = Resolved::run(&asked, &tables, &options()).unwrap();
-        assert_eq!(
-            found.execute().unwrap().to_rows(),
-            wanted.execute().unwrap().to_rows(),
-            "{kind:?}"
-        );
+        let wanted = rows_of(&asked, &tables, &options());
+        assert_eq!(rows_of(&asked, &tables, &within(1 << 20)), wanted, "{kind:?}");
     }
     let (first, _) = table(&mut dice, 30_000, DataType::I64, 1);
     let (second, _) = table(&mut dice, 30_000, DataType::I64, 1);
@@ -517,7 +509,8 @@ fn a_key_that_fails_is_tested_last() {
     for kind in [JoinKind::Inner, JoinKind::Left] {
         let narrow = query(kind, key.clone().and(small.clone()));
         Resolved::run(&narrow, &tables, &options()).unwrap().execute().unwrap();
-        let wide = Resolved::run(&query(kind, key.clone()), &tables, &options());
+        let (wide, options) = (query(kind, key.clone()), options());
+        let wide = Resolved::run(&wide, &tables, &options);
         let error = wide.and_then(|found| found.execute()).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::OutOfRange, "{kind:?} {error}");
     }

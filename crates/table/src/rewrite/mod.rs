@@ -51,7 +51,7 @@ use crate::segment::{CreateStamp, Segment, SegmentSpec, SegmentWriter};
 use crate::table::{Table, UniqueKeys};
 use crate::view::{Forwarding, RowGroup, View};
 use crate::visibility::is_deleted_at;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, RowHasher};
 use gathering::Gathering;
 use lineage::Lineage;
 
@@ -524,6 +524,7 @@ impl Repoint {
             return Ok(None);
         }
         let view = self.table.view();
+        let hasher = RowHasher::new(&self.table, &view.schema);
         while let Some((row_group, forwarding)) = self.inputs.get(self.row_group) {
             if self.row >= row_group.row_count() {
                 row_group.release();
@@ -537,7 +538,7 @@ impl Repoint {
                 let goal = Goal::of(forwarding, row);
                 let place = (Location::new(row_group.id(), row).word(), goal);
                 match moves_of(
-                    &self.table,
+                    (&self.table, &hasher),
                     &uniques,
                     &view.schema,
                     (row_group, row),
@@ -605,7 +606,7 @@ fn prefetch_moves(table: &Table, uniques: &[Arc<UniqueKeys>], batch: &[Move]) {
 /// Adds what becomes of the entries of a row whose place was `old`. No reader finds older versions
 /// by the values of unique indexes.
 fn moves_of(
-    table: &Table,
+    (table, hasher): (&Table, &RowHasher<'_>),
     uniques: &[Arc<UniqueKeys>],
     schema: &Schema,
     (row_group, row): (&RowGroup, usize),
@@ -613,7 +614,7 @@ fn moves_of(
     moves: &mut Vec<Move>,
 ) -> Result<()> {
     if !table.index().is_empty() {
-        let hash = key_hash(table, schema, row_group, row)?;
+        let hash = hasher.hash(row_group, row)?;
         moves.push(Move { keys: None, hash, old, new });
     }
     let new = if matches!(new, Goal::Older(_)) { Goal::Gone } else { new };
@@ -623,12 +624,4 @@ fn moves_of(
         }
     }
     Ok(())
-}
-
-/// The hash under which a row of a table is indexed.
-///
-/// # Errors
-/// `Corrupt` when a block does not fit its checksum.
-pub fn key_hash(table: &Table, schema: &Schema, row_group: &RowGroup, row: usize) -> Result<u64> {
-    Ok(table.hash_of(&row_group.key(row, schema)?))
 }

@@ -4,7 +4,9 @@
 //! counts is not how long nothing has come of it, but what it had of the processor meanwhile:
 //!
 //! * it **spins** when it has had the processor for as long as the patience lasts,
-//! * it is **stuck** when for that long no thread of it was ready to run: all wait for each other.
+//! * it is **stuck** when for that long no thread of it was ready to run: all wait for each other,
+//! * it is **idle** when it had next to nothing of the processor for many times as long, though a
+//!   thread of it was ready: the one that watches, where a process watches itself.
 //!
 //! Where the system does not tell (it does on Linux), the clock on the wall has to do.
 
@@ -13,6 +15,10 @@ use std::time::{Duration, Instant};
 
 /// A process is looked at so often within the patience.
 const LOOKS: u32 = 100;
+/// A process that had next to nothing of the processor for so many times the patience is idle.
+const IDLE_PATIENCES: u32 = 10;
+/// What is next to nothing within that time: the patience, divided by this.
+const IDLE_PART: u32 = 10;
 /// What Linux counts the time of processes in.
 const TICKS_PER_SECOND: u64 = 100;
 
@@ -39,6 +45,8 @@ pub struct Watchdog {
 struct State {
     progress: Duration,
     processor: Option<Duration>,
+    /// When it had last had more than next to nothing of the processor, and how much by then.
+    last_busy: Option<(Duration, Duration)>,
     last_ready: Duration,
     last_look: Duration,
 }
@@ -63,6 +71,7 @@ impl Watchdog {
         self.state = State {
             progress: now,
             processor: None,
+            last_busy: None,
             last_ready: now,
             last_look: self.state.last_look,
         };
@@ -90,7 +99,12 @@ impl State {
         }
         let before = *self.processor.get_or_insert(reading.processor);
         let spins = reading.processor.saturating_sub(before) > patience;
-        spins || now.saturating_sub(self.last_ready) > patience
+        let (busy, had) = self.last_busy.get_or_insert((now, reading.processor));
+        if reading.processor.saturating_sub(*had) > patience / IDLE_PART {
+            (*busy, *had) = (now, reading.processor);
+        }
+        let is_idle = now.saturating_sub(*busy) > patience * IDLE_PATIENCES;
+        spins || is_idle || now.saturating_sub(self.last_ready) > patience
     }
 }
 
@@ -142,6 +156,23 @@ mod tests {
             |s| Some(Reading { processor: Duration::from_millis(s * 20), is_ready: s % 9 == 0 });
         assert_eq!(hangs_after(starved), None);
         assert_eq!(hangs_after(|_| None), Some(121));
+    }
+
+    #[test]
+    fn a_process_whose_other_threads_all_wait_hangs_though_the_one_that_watches_runs() {
+        let watching = |s| Some(Reading { processor: Duration::from_millis(s), is_ready: true });
+        assert_eq!(hangs_after(watching), Some(1_202));
+        let mut state = State::default();
+        let second = Duration::from_secs;
+        for s in 1..1_000 {
+            assert!(!state.hangs(second(s), PATIENCE, watching(s)), "second {s}");
+        }
+        // It has had enough meanwhile to be at work.
+        let busy = Some(Reading { processor: second(14), is_ready: true });
+        for s in 1_000..=2_200 {
+            assert!(!state.hangs(second(s), PATIENCE, busy), "second {s}");
+        }
+        assert!(state.hangs(second(2_201), PATIENCE, busy));
     }
 
     #[test]

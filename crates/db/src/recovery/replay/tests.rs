@@ -253,3 +253,40 @@ fn frames_that_are_applied_again_change_nothing() {
         assert_eq!(after, before, "seed {seed}");
     }
 }
+
+/// How many rows the row groups of a table have.
+fn row_counts(db: &Database, name: &str) -> Vec<usize> {
+    let view = db.table(name).unwrap().core().view();
+    view.row_groups.iter().map(RowGroup::row_count).collect()
+}
+
+#[test]
+fn a_frame_that_is_replayed_in_pieces_goes_to_one_group() {
+    const ROWS: u64 = 10_000;
+    let machine = Simulation::new(1, SimOptions::default());
+    let db = options(&machine).commit_limit(1 << 20).group_limit(4_500, 1 << 30).open(DIR).unwrap();
+    let schema = Schema::builder().field("id", DataType::I64).nullable("n", DataType::I32);
+    let table = db.create_table("a", schema.primary_key(["id"]).build().unwrap()).unwrap();
+    let row = |id: u64, n: i64| vec![Value::Int(id.cast_signed()), Value::Int(n)];
+    table.insert(&row(ROWS, 0)).unwrap();
+    table.insert_many(&(0..ROWS).map(|id| row(id, 1)).collect::<Vec<_>>()).unwrap();
+    let mut batch = db.batch();
+    for id in 0..ROWS {
+        match id % 2 {
+            0 => batch.upsert(&table, &row(id, 2)).unwrap(),
+            _ => batch.delete(&table, &[Value::Int(id.cast_signed())]).unwrap(),
+        };
+    }
+    batch.commit().unwrap();
+    let (before, counts) = (contents(&db), row_counts(&db, "a"));
+    assert_eq!(counts, [10_001, 5_000]);
+    drop(table);
+    db.close().unwrap();
+    for times in 1..=2 {
+        let db = replayed(&machine, |replay, frames| {
+            (0..times).try_for_each(|_| frames.iter().try_for_each(|frame| replay.apply(frame)))
+        });
+        assert_eq!(row_counts(&db, "a"), counts, "applied {times} times");
+        assert_eq!(contents(&db), before, "applied {times} times");
+    }
+}
