@@ -7,11 +7,11 @@
 //!
 //! The writer of an edit upholds them. [`Edit::decode`] asserts the first three; replay asserts the
 //! others, which speak of the commit or of the table.
-//! 1. An edit names no segment twice, and a merge none of its inputs as a result. Numbers are those of
-//!    [`SegmentEntry`], which are never used again.
+//! 1. An edit names no segment twice, and a merge none of its inputs as a result. Numbers are those
+//!    of [`SegmentEntry`], which are never used again.
 //! 2. A segment of a seal holds at least the commits that are sealed.
-//! 3. `Atomic` has no other `Atomic` in it, and its rows are changes. A truncated table is replaced by
-//!    a younger one.
+//! 3. `Atomic` has no other `Atomic` in it, and its rows are changes. A truncated table is replaced
+//!    by a younger one.
 //! 4. A segment, and a checkpoint, holds only commits before the frame that names it.
 //! 5. The elapsed time of the clock never falls from one record to the next.
 

@@ -113,8 +113,8 @@ error_type! {
 }
 
 impl Error {
-    /// The error of a broken invariant, which is made here only: the bytes are what was written, and
-    /// what was written cannot be right. `place` names path, offset, table, row: what is known.
+    /// The error of a broken invariant, which is made here only: the bytes are what was written,
+    /// and what was written cannot be right. `place` names path, offset, table, row: what is known.
     #[must_use]
     pub fn broken(place: impl std::fmt::Display, rule: impl std::fmt::Display) -> Self {
         Self::corrupt(format!("{place}: {BROKEN}{rule}"))
@@ -124,8 +124,8 @@ impl Error {
 /// How the rule of a broken invariant begins in the message of its error.
 pub const BROKEN: &str = "broken invariant: ";
 
-/// Ends a function with the error of a broken invariant, of the crate's own type, unless a condition
-/// holds.
+/// Ends a function with the error of a broken invariant, of the crate's own type, unless a
+/// condition holds.
 ///
 /// ```
 /// fn open(rows: u32) -> esker_format::Result<()> {

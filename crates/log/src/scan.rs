@@ -10,12 +10,12 @@
 //!
 //! # Invariants
 //!
-//! What the writers uphold ([`Log`](crate::Log), the flusher, and `recovery` for the first file of an
-//! epoch):
+//! What the writers uphold ([`Log`](crate::Log), the flusher, and `recovery` for the first file of
+//! an epoch):
 //! 1. Commit numbers are dense. The flusher asserts it of each frame before the frame is written; a
 //!    scan ends its chain at the first gap, and judges it by rule 4.
-//! 2. A frame repeats the checksum of the one before; within a file and an epoch: what does not is no
-//!    part of the chain.
+//! 2. A frame repeats the checksum of the one before; within a file and an epoch: what does not is
+//!    no part of the chain.
 //! 3. The frame that starts an epoch says that the epoch before ended at the commit before it:
 //!    asserted where the file is read (`FileRun`).
 //! 4. Files of higher numbers have no lower epochs: asserted by `LogFiles::read`. A file has its

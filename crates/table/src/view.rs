@@ -16,8 +16,8 @@
 //! 2. No row group is both there and retired.
 //! 3. A retired row group leads to row groups of higher numbers, so that following a location ends.
 //! 4. The commits up to which past schemas hold rise, from the first that is known on.
-//! 5. Where a rewrite takes rows it has outputs that are there: `Rewritten::publish` refuses another
-//!    place.
+//! 5. Where a rewrite takes rows it has outputs that are there: `Rewritten::publish` refuses
+//!    another place.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -7,12 +7,13 @@
 //!
 //! # Invariants
 //!
-//! 1. The length never falls. Only the writer, the one `Appender`, stores it; asserted by `publish`.
+//! 1. The length never falls. Only the writer, the one `Appender`, stores it; asserted by
+//!    `publish`.
 //! 2. A chunk is in its word before the length reaches into it: `ensure` puts it there; asserted by
 //!    `publish`.
 //! 3. A chunk's word is stored once: `ensure` stores where it finds 0.
-//! 4. An element is written before the length covers it: `Appender::extend_with`. Stores release and
-//!    loads acquire, so a reader that sees a length sees the chunks and the elements below it.
+//! 4. An element is written before the length covers it: `Appender::extend_with`. Stores release
+//!    and loads acquire, so a reader that sees a length sees the chunks and the elements below it.
 
 use crate::doubling::Place;
 use crate::error::ArenaError;

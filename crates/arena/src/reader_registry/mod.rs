@@ -33,12 +33,14 @@
 //!
 //! # Invariants
 //!
-//! 1. A slot leaves 0 only by compare-and-exchange, and only its holder, a [`ReaderGuard`], stores to
-//!    it after that: asserted by `enter`, which finds it claimed, and `release`, which finds it
+//! 1. A slot leaves 0 only by compare-and-exchange, and only its holder, a [`ReaderGuard`], stores
+//!    to it after that: asserted by `enter`, which finds it claimed, and `release`, which finds it
 //!    taken.
-//! 2. A time is stored after the commit and taken back before the slot is released, so that a thread
-//!    that finds the same commit before and after a time has read that reader's time, or none.
-//! 3. A block's link is stored once, by the holder of the growth lock: `grow` refuses a second time.
+//! 2. A time is stored after the commit and taken back before the slot is released, so that a
+//!    thread that finds the same commit before and after a time has read that reader's time, or
+//!    none.
+//! 3. A block's link is stored once, by the holder of the growth lock: `grow` refuses a second
+//!    time.
 
 #[cfg(all(test, loom))]
 mod models;

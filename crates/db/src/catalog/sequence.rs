@@ -18,8 +18,8 @@
 //!
 //! 1. What is *given* never falls while values are given out: the commit lock orders the frames.
 //!    `free_values` refuses a frame that gives fewer values than the last.
-//! 2. A value is given out of those that a frame has made free: `State::take`; a sequence never goes
-//!    beyond *given*, which `free_values` refuses, too.
+//! 2. A value is given out of those that a frame has made free: `State::take`; a sequence never
+//!    goes beyond *given*, which `free_values` refuses, too.
 //!
 //! What follows:
 //!

@@ -9,8 +9,8 @@
 //!
 //! 1. A commit is acknowledged once it is visible: `wait_until` refuses it before.
 //! 2. A commit that waits for the disk is acknowledged once it is durable: the same.
-//! 3. What a deferred handle has returned is reported by its caller, once the database is durable up
-//!    to [`Deferred::commit`].
+//! 3. What a deferred handle has returned is reported by its caller, once the database is durable
+//!    up to [`Deferred::commit`].
 
 use std::ops::Deref;
 use std::sync::atomic::Ordering;

@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //!
-//! 1. At most [`HELD_MAX`] snapshots are held: `hold` lets one go for one that comes; asserted there.
+//! 1. At most [`HELD_MAX`] snapshots are held: `hold` lets one go for one that comes; asserted
+//!    there.
 //! 2. A snapshot that is held is registered, so that no merge drops what it sees: it is a
 //!    [`Snapshot`] as any other.
 

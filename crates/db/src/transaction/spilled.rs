@@ -11,14 +11,15 @@
 //!
 //! # Invariants
 //!
-//! 1. Of a key that is in memory, too, what is in memory decides; its row here counts as dead: `take`.
+//! 1. Of a key that is in memory, too, what is in memory decides; its row here counts as dead:
+//!    `take`.
 //! 2. A row that replaces a version of the snapshot has its row id, and `hidden` has the version:
 //!    `add`. `restore` asserts that it is there.
 //! 3. A key whose version is hidden as gone has no living row here: `take` and `restore`.
 //! 4. The rows of a segment have rising row ids, unless they lie by key: `add` sorts them, and
 //!    `SegmentWriter` asserts it.
-//! 5. Segments number their rows one after the other, and each row has a place: `add`; asserted before
-//!    a commit names the segments, `to_commit`.
+//! 5. Segments number their rows one after the other, and each row has a place: `add`; asserted
+//!    before a commit names the segments, `to_commit`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

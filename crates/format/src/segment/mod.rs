@@ -18,19 +18,19 @@
 //!
 //! # Invariants
 //!
-//! The writer (`SegmentWriter` of `esker_table`) upholds them. Every segment is opened before a frame
-//! names it, and at each start, so what `Footer::decode` asserts is asserted then.
-//! 1. A file has the length that the catalogue has; its footer ends at the trailer, names the segment
-//!    and its rows: asserted by `Segment::open`. It is of the table that names it: asserted by
-//!    recovery, which also asserts that the table gives out greater row ids than it has.
+//! The writer (`SegmentWriter` of `esker_table`) upholds them. Every segment is opened before a
+//! frame names it, and at each start, so what `Footer::decode` asserts is asserted then.
+//! 1. A file has the length that the catalogue has; its footer ends at the trailer, names the
+//!    segment and its rows: asserted by `Segment::open`. It is of the table that names it: asserted
+//!    by recovery, which also asserts that the table gives out greater row ids than it has.
 //! 2. Every buffer has the length that the rows need, starts at a multiple of 64 and lies in the
 //!    data; there is one checksum a block: `Footer::decode`.
 //! 3. A field has one column. A column has a zone for each 8,192 rows, or none; a zone has no more
 //!    NULLs than rows, and its least value is not above its greatest: `Footer::decode`.
-//! 4. Rows that lie as they came have rising row ids: asserted by `SegmentWriter::finish`, which sees
-//!    all; that the greatest is not below the least by `Footer::decode`.
-//! 5. Value files are named by rising number, each with whole places of its values: `Footer::decode`.
-//!    They are there: asserted by `Segment::open`.
+//! 4. Rows that lie as they came have rising row ids: asserted by `SegmentWriter::finish`, which
+//!    sees all; that the greatest is not below the least by `Footer::decode`.
+//! 5. Value files are named by rising number, each with whole places of its values:
+//!    `Footer::decode`. They are there: asserted by `Segment::open`.
 //! 6. A row lies in the order of the key where the footer says so: `Database::check`.
 
 mod encode;

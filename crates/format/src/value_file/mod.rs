@@ -18,8 +18,8 @@
 //!
 //! 1. A value has been synced, and so has the name of its file, before anything refers to it: the
 //!    commit, the load or the rewrite waits for it (`StoredValue::sync` of `esker_table`).
-//! 2. Two values share no sector: writing one cannot tear another that is durable. `ValueFile` gives
-//!    out places at multiples of 512; asserted of each reference that is read,
+//! 2. Two values share no sector: writing one cannot tear another that is durable. `ValueFile`
+//!    gives out places at multiples of 512; asserted of each reference that is read,
 //!    `ValueReference::from_words`.
 //! 3. A value lies in the file that its reference names, behind the header and before the end, with
 //!    the checksum of the reference: asserted at its first use, `ValueFile::ensure`.

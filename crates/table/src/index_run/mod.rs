@@ -16,9 +16,9 @@
 //!
 //! # Invariants
 //!
-//! [`write_run`] and [`IndexRun::open`] assert what can be seen without reading all entries; `verify`,
-//! which `Database::check` calls, compares all of them with the segment. What each kind of run adds is
-//! in the head of its module.
+//! [`write_run`] and [`IndexRun::open`] assert what can be seen without reading all entries;
+//! `verify`, which `Database::check` calls, compares all of them with the segment. What each kind
+//! of run adds is in the head of its module.
 //! 1. A run is bound to its segment, which never changes, and to the number of its index, which is
 //!    never used again, by its name and its checksums; and it is of the same table and of as many
 //!    rows: asserted by `Segment::add_run`.

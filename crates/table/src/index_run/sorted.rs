@@ -7,8 +7,8 @@
 //! 2. Entries are sorted by the fields, each ascending or descending, NULL last; ties by row.
 //!    Asserted where a run is written: of the first and the last entry of each zone, and by a debug
 //!    build of all.
-//! 3. Entries are of rows of the segment, from the first to the last: asserted when a run is written
-//!    and when it is opened, of the least and the greatest.
+//! 3. Entries are of rows of the segment, from the first to the last: asserted when a run is
+//!    written and when it is opened, of the least and the greatest.
 
 use std::cmp::Ordering;
 use std::ops::Range;

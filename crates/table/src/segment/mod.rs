@@ -1,8 +1,8 @@
 //! Sealed segments: immutable columns in a file (or in memory, for memory databases), with the
 //! little that may still change beside them: which rows have died since.
 //!
-//! The invariants of the file are in the head of [`esker_format::segment`]: the writer asserts those of
-//! all rows, `Segment::open` those of the file, before a frame names it and at each start.
+//! The invariants of the file are in the head of [`esker_format::segment`]: the writer asserts
+//! those of all rows, `Segment::open` those of the file, before a frame names it and at each start.
 
 mod alive;
 mod blocks;

@@ -11,8 +11,8 @@
 //!
 //! # Invariants
 //!
-//! 1. Every living row without a NULL has one entry under the hash of its values: the table's writer
-//!    enters it; asserted by `enter`.
+//! 1. Every living row without a NULL has one entry under the hash of its values: the table's
+//!    writer enters it; asserted by `enter`.
 //! 2. Other entries lead to dead rows, to rows of a load that has not committed, or to nothing. One
 //!    of a dead row is taken by the next row of its hash: a value that comes and goes has one
 //!    entry, not one for each time, all of which would be looked at.

@@ -8,8 +8,8 @@
 //! 1. A row group is in the view before a row of it is appended: `group` and `add_row_group`.
 //! 2. A row is published before an index entry names it: `put` and those who call `link`; asserted
 //!    by `link_found`.
-//! 3. Of the entries of a key the one of the newest version moves to the next: `link_found`; asserted
-//!    there.
+//! 3. Of the entries of a key the one of the newest version moves to the next: `link_found`;
+//!    asserted there.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
