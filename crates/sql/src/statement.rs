@@ -164,11 +164,8 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
 pub(crate) fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters)> {
     let mut tokens = tokens(text)?;
     let parameters = parameter::name_all(&mut tokens)?;
-    // What the grammar does not know.
-    for read in [sequence::create, alter::add_value, alter::options] {
-        if let Some(statement) = read(&tokens)? {
-            return Ok((statement, parameters));
-        }
+    if let Some(statement) = beyond_grammar(&tokens)? {
+        return Ok((statement, parameters));
     }
     let read = parse_one(join_paths(tokens))?;
     let statement = match transaction::convert(&read)? {
@@ -176,6 +173,25 @@ pub(crate) fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters
         None => convert(read, &parameters)?,
     };
     Ok((statement, parameters))
+}
+
+/// A statement that the grammar does not know. Each reader takes a copy of the tokens, so that only
+/// what begins as such a statement is read.
+fn beyond_grammar(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
+    let word = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) => Some(word.keyword),
+        _ => None,
+    };
+    let first = tokens.iter().find(|token| !matches!(token.token, Token::Whitespace(_)));
+    if !matches!(first.and_then(word), Some(Keyword::CREATE | Keyword::ALTER)) {
+        return Ok(None);
+    }
+    for read in [sequence::create, alter::add_value, alter::options] {
+        if let Some(statement) = read(tokens)? {
+            return Ok(Some(statement));
+        }
+    }
+    Ok(None)
 }
 
 fn parse_one(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement> {
