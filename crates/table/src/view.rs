@@ -455,10 +455,11 @@ impl View {
     /// `Corrupt` naming the row group or the commit.
     pub(crate) fn expect_sound(&self) -> Result<()> {
         let rises = |pair: &[u64]| matches!(pair, [one, next] if one < next);
-        let expect_rising = |what: &str, numbers: &[u64]| {
-            let pair = numbers.windows(2).find(|pair| !rises(pair));
-            pair.map_or(Ok(()), |pair| Err(Error::corrupt(format!("view: {what} {pair:?}"))))
-        };
+        let expect_rising =
+            |what: &str, numbers: &[u64]| match numbers.windows(2).find(|pair| !rises(pair)) {
+                Some(pair) => Err(Error::corrupt(format!("view: {what} {pair:?}"))),
+                None => Ok(()),
+            };
         let ids: Vec<u64> = self.row_groups.iter().map(RowGroup::id).collect();
         let retired: Vec<u64> = self.retired.iter().map(|gone| gone.row_group).collect();
         let known = std::iter::once(self.schemas_since).filter(|since| *since > 0);

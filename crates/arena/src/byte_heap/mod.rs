@@ -22,8 +22,8 @@
 //! 1. `end` never falls. Only the one [`ByteWriter`] stores it; asserted by `Chunks::publish`.
 //! 2. A chunk or slot word is stored once, since runs follow each other; asserted by `Chunks::set`.
 //! 3. Bytes below `end` are never written again: `push` writes behind them. A reader checks a
-//! reference against `end`, so that a made-up reference reads other strings or nothing, but never
-//!    memory being written.
+//!    reference against `end`, so that a made-up reference reads other strings or nothing, but
+//!    never memory being written.
 #![allow(unsafe_code, reason = "turns published arena memory into slices")]
 
 mod chunks;

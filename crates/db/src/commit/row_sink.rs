@@ -125,6 +125,7 @@ impl<'a, 'r> StagedRows<'a, 'r> {
     /// Counts the bytes of a row that is to be staged, in the place of another one perhaps.
     fn count(&mut self, row: &[Value], staged_at: Option<usize>) -> Result<()> {
         let Some(left) = self.bytes_left else { return Ok(()) };
+        // default: what is not staged yet counts nothing
         let before = staged_at.and_then(|at| self.staged.row_at(at)).map_or(0, byte_count);
         let left = (left + before).checked_sub(byte_count(row));
         self.bytes_left = Some(left.ok_or_else(|| {

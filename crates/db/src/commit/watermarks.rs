@@ -12,7 +12,7 @@
 //!    the commit lock; `number` refuses another one.
 //! 2. `published` never falls, and no commit is published that has no number: the pipeline
 //!    publishes under the commit lock, in the order of numbers. `publish` refuses another order.
-//! 3. `durable` never falls: the log tells of its batches one after another; asserted by
+//! 3. `durable` never falls: the log reports its batches one after another; asserted by
 //!    `make_durable`, where a panic poisons the log.
 //! 4. `visible` never falls, and is never beyond `published`; asserted by `advance`.
 

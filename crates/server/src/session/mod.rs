@@ -216,7 +216,7 @@ impl Session {
         self.access.loads()
     }
 
-    /// Refuses rows of a load that would be more than there may be; it has brought so many by now.
+    /// Refuses a load that exceeds the quota of rows: it has brought `rows` by now.
     ///
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.

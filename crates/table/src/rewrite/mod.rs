@@ -458,10 +458,9 @@ impl Rewritten {
 /// Refuses an input that leads to a row group that is not there.
 fn expect_outputs(view: &View, forwarding: &Forwarding) -> Result<()> {
     let lost = forwarding.leads_to().iter().find(|id| view.row_group(**id).is_none());
-    lost.map_or(Ok(()), |id| {
-        let input = forwarding.row_group;
-        Err(Error::corrupt(format!("row group {input} leads to {id}, which the view lacks")))
-    })
+    let Some(id) = lost else { return Ok(()) };
+    let input = forwarding.row_group;
+    Err(Error::corrupt(format!("row group {input} leads to {id}, which the view lacks")))
 }
 
 /// One index entry to move.
