@@ -330,10 +330,10 @@ impl RewritePlan {
 
 /// Refuses a rewrite that does not say of each row that it keeps where that went.
 fn expect_as_many(kept: usize, forwardings: &[Vec<u64>]) -> Result<()> {
-    let told = forwardings.iter().flatten().filter(|word| **word != 0).count();
-    match told == kept {
+    let placed = forwardings.iter().flatten().filter(|word| **word != 0).count();
+    match placed == kept {
         true => Ok(()),
-        false => Err(Error::corrupt(format!("a rewrite keeps {kept} rows and takes {told}"))),
+        false => Err(Error::corrupt(format!("a rewrite keeps {kept} rows and takes {placed}"))),
     }
 }
 
