@@ -18,7 +18,7 @@ pub fn run_planted(seed: u64) -> Option<String> {
     let phases: [Phase; 12] = [
         ("directed scenarios", 1, directed),
         ("crash campaign of buckets", 12, bucket_workload),
-        ("plans", 24, |seed| plans::report(seed, 1)),
+        ("plans", 24, |seed| plans::Cases { seed, count: 1 }.report()),
         ("histories", 8, drive::report),
         ("crash campaign", 60, crash_workload),
         ("busy crash campaign", 80, crash_busy_workload),

@@ -2,23 +2,23 @@
 
 use std::process::ExitCode;
 
-use super::{Counts, run_case};
+use super::{Cases, Counts, Difference};
 
 const USAGE: &str = "usage: plans [--cases N] [--seed N]";
 
 /// Runs the program: so many cases, the first of a seed and each next of the next.
 #[must_use]
 pub fn run(arguments: &[String]) -> ExitCode {
-    let Some((cases, seed)) = read(arguments) else {
+    let Some(cases) = read(arguments) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    let mut counts = Counts::default();
-    for number in 0..cases {
-        if let Err(why) = run_case(seed.wrapping_add(number), &mut counts) {
-            println!("answers differ: {why}");
-            return ExitCode::FAILURE;
-        }
+    let seed = cases.seed;
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let (counts, difference) = cases.run(threads as u64);
+    if let Some(Difference { seed, why }) = difference {
+        println!("seed {seed}: answers differ: {why}");
+        return ExitCode::FAILURE;
     }
     let Counts { cases, answers, rows, refused, indexed, by_key, by_zone } = counts;
     println!("{cases} cases, seed {seed}: no difference");
@@ -29,16 +29,16 @@ pub fn run(arguments: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn read(arguments: &[String]) -> Option<(u64, u64)> {
-    let (mut cases, mut seed) = (200, 1);
+fn read(arguments: &[String]) -> Option<Cases> {
+    let mut cases = Cases { count: 200, seed: 1 };
     let mut rest = arguments.iter();
     while let Some(name) = rest.next() {
         let number = rest.next()?.parse().ok()?;
         match name.as_str() {
-            "--cases" => cases = number,
-            "--seed" => seed = number,
+            "--cases" => cases.count = number,
+            "--seed" => cases.seed = number,
             _ => return None,
         }
     }
-    Some((cases, seed))
+    Some(cases)
 }

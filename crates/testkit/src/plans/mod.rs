@@ -26,6 +26,8 @@ use esker::{ErrorKind, Snapshot, Value};
 use esker_query::Reading;
 use esker_vfs::sim::Generator;
 use question::Question;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::campaign::{Report, quietly};
 
@@ -51,21 +53,84 @@ pub struct Counts {
     pub by_zone: u64,
 }
 
-/// Runs so many cases, the first of a seed and each next of the next, as the campaigns do that
-/// crash.
-#[must_use]
-pub fn report(seed: u64, cases: u64) -> Report {
-    let mut report = Report { workloads: cases, ..Report::default() };
-    let mut counts = Counts::default();
-    for seed in (0..cases).map(|number| seed.wrapping_add(number)) {
-        let again = format!("--cases 1 --seed {seed} (of plans)");
-        if let Err(why) = quietly(|| run_case(seed, &mut counts)) {
-            report.fail(why, again, Vec::new());
-            break;
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.cases += other.cases;
+        self.answers += other.answers;
+        self.rows += other.rows;
+        self.refused += other.refused;
+        self.indexed += other.indexed;
+        self.by_key += other.by_key;
+        self.by_zone += other.by_zone;
+    }
+}
+
+/// The cases to run: the first of `seed`, and each next of the next seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Cases {
+    /// Seed of the first.
+    pub seed: u64,
+    /// How many.
+    pub count: u64,
+}
+
+/// A case whose answers differ.
+#[derive(Debug)]
+pub struct Difference {
+    /// Its seed.
+    pub seed: u64,
+    /// The table, the layout, the indexes, the question and both answers.
+    pub why: String,
+}
+
+impl Cases {
+    /// Runs them on so many threads. Each thread ends after its first difference; the one of the
+    /// lowest seed is returned beside what all threads counted.
+    #[must_use]
+    #[allow(clippy::disallowed_methods, reason = "the campaign itself runs on the real machine")]
+    pub fn run(self, threads: u64) -> (Counts, Option<Difference>) {
+        let next = AtomicU64::new(0);
+        let ended = Mutex::new((Counts::default(), None::<Difference>));
+        std::thread::scope(|scope| {
+            for _ in 0..threads.max(1) {
+                scope.spawn(|| {
+                    let (counts, difference) = self.work(&next);
+                    let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+                    ended.0.add(counts);
+                    let found = [ended.1.take(), difference].into_iter().flatten();
+                    ended.1 = found.min_by_key(|difference| difference.seed);
+                });
+            }
+        });
+        ended.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(self, next: &AtomicU64) -> (Counts, Option<Difference>) {
+        let mut counts = Counts::default();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.count {
+                return (counts, None);
+            }
+            let seed = self.seed.wrapping_add(number);
+            if let Err(why) = quietly(|| run_case(seed, &mut counts)) {
+                next.store(self.count, Ordering::Relaxed);
+                return (counts, Some(Difference { seed, why }));
+            }
         }
     }
-    report.images = counts.answers;
-    report
+
+    /// Runs them as the campaigns do that crash.
+    #[must_use]
+    pub fn report(self) -> Report {
+        let mut report = Report { workloads: self.count, ..Report::default() };
+        let (counts, difference) = self.run(1);
+        if let Some(Difference { seed, why }) = difference {
+            report.fail(why, format!("--cases 1 --seed {seed} (of plans)"), Vec::new());
+        }
+        report.images = counts.answers;
+        report
+    }
 }
 
 /// Runs the case of a seed.
