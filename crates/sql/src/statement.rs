@@ -161,7 +161,10 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
 }
 
 /// Reads a statement, and the names of its parameters in their order.
-pub(crate) fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters)> {
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters)> {
     let mut tokens = tokens(text)?;
     let parameters = parameter::name_all(&mut tokens)?;
     if let Some(statement) = beyond_grammar(&tokens)? {

@@ -52,7 +52,9 @@ impl Session {
             Request::Update { table, key, fields } => self.update(&table, key, fields),
             Request::UpdateMany { table, updates } => self.update_many(&table, updates),
             Request::Delete { table, keys } => self.delete(&table, keys),
-            Request::Sql { text, parameters } => self.execute(text.statement()?, parameters),
+            Request::Sql { text, parameters } => {
+                self.execute(text.statement_for(&parameters)?, parameters)
+            }
             Request::Query { json } => self.query(&self.parse_query(&json)?),
             Request::Explain { json } => self.explain(&self.parse_query(&json)?),
             Request::Begin { isolation, read_only } => {

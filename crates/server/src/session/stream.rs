@@ -40,7 +40,7 @@ impl Session {
     fn stream_request(&mut self, request: Request, sink: &mut dyn RowSink) -> Result<Answer> {
         let answer = match request {
             Request::Sql { text, parameters } => {
-                let statement = text.statement()?;
+                let statement = text.statement_for(&parameters)?;
                 if let Statement::Query(query) = statement {
                     let (level, table) = needs(statement);
                     self.access.expect(level, table)?;

@@ -1,5 +1,6 @@
 mod definitions;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,6 +80,38 @@ fn buckets_are_made_by_the_first_entry_and_not_by_reading() {
     let keys = vec![b"k".to_vec(), b"l".to_vec(), b"m".to_vec()];
     let removed = session.run(Request::BucketRemove { bucket: "b".into(), keys }).unwrap();
     assert!(matches!(removed, Answer::Changed(2)), "{removed:?}");
+}
+
+struct Nowhere;
+
+impl super::RowSink for Nowhere {
+    fn columns(&mut self, _: &[esker_query::ResultColumn]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn rows(&mut self, _: &esker::Batch) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Those that a statement does not have were passed over: this one removed all rows.
+#[test]
+fn more_values_than_a_statement_has_parameters_are_refused() {
+    let mut session = session();
+    session.run(sql("INSERT INTO t (id) VALUES (1), (2)")).unwrap();
+    for (text, found) in [
+        ("DELETE FROM t", "expected 0 parameters, found 1"),
+        ("SELECT id FROM t", "expected 0 parameters, found 1"),
+        ("DELETE FROM t WHERE id = ? OR id = ?", "expected 2 parameters (?1, ?2), found 1"),
+        ("BEGIN", "expected 0 parameters, found 1"),
+    ] {
+        let request = Request::Sql { text: text.into(), parameters: vec![7i64.into()] };
+        let refused = session.run(request.clone()).unwrap_err();
+        assert_eq!((refused.code(), refused.message()), (Code::InvalidRequest, found));
+        let refused = session.stream(request, &mut Nowhere).unwrap_err();
+        assert_eq!((refused.code(), refused.message()), (Code::InvalidRequest, found));
+    }
+    assert_eq!(session.database().table("t").unwrap().count().unwrap(), 2);
 }
 
 #[test]

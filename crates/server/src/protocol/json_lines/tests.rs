@@ -175,6 +175,16 @@ fn a_parameter_beyond_every_float_is_refused() {
 }
 
 #[test]
+fn a_parameter_too_many_is_refused() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    lines.ask(r#"{"op": "insert", "table": "t", "row": {"id": 1}}"#);
+    let told = lines.ask(r#"{"op": "sql", "sql": "DELETE FROM t", "parameters": [7]}"#);
+    assert!(told.contains("invalid_request") && told.contains("0 parameters, found 1"), "{told}");
+    assert_eq!(lines.count(), r#"{"ok":true,"rows":[{"n":1}]}"#);
+}
+
+#[test]
 fn a_line_ends_the_request_that_it_names() {
     let server = Running::empty();
     let mut lines = Lines::connect(&server);
