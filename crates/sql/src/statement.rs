@@ -121,13 +121,12 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// True when it only reads.
+    /// True when it only reads, and begins and ends no transaction.
     #[must_use]
     pub fn only_reads(&self) -> bool {
         match self {
             Self::Query(query) | Self::Explain(query) => !query.takes_values(),
             Self::Plan(_) => true,
-            Self::Transaction(statement) => !matches!(statement, TransactionStatement::Begin(_)),
             _ => false,
         }
     }

@@ -174,6 +174,24 @@ fn a_parameter_beyond_every_float_is_refused() {
     assert!(told.contains("parameter 1e400: expected"), "{told}");
 }
 
+/// It passed for a statement that only reads, and was done.
+#[test]
+fn the_end_of_a_transaction_takes_no_key() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    for end in ["COMMIT", "ROLLBACK", "-- a comment\\nCOMMIT"] {
+        lines.ask(r#"{"op": "begin"}"#);
+        lines.ask(r#"{"op": "insert", "table": "t", "row": {"id": 1}}"#);
+        let with_key = format!(r#"{{"op": "sql", "sql": "{end}", "idempotency_key": "k"}}"#);
+        let told = lines.ask(&with_key);
+        assert!(told.contains("idempotency-key: not within a transaction"), "{told}");
+        assert_eq!(lines.ask(r#"{"op": "rollback"}"#), r#"{"ok":true}"#, "it goes on");
+        let told = lines.ask(&with_key);
+        assert!(told.contains("idempotency-key: not within a transaction"), "{told}");
+    }
+    assert_eq!(lines.count(), r#"{"ok":true,"rows":[{"n":0}]}"#);
+}
+
 #[test]
 fn a_parameter_too_many_is_refused() {
     let server = Running::empty();
