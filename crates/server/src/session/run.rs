@@ -24,6 +24,10 @@ impl Session {
     }
 
     pub(super) fn do_request(&mut self, request: Request) -> Result<Answer> {
+        if request == Request::Rollback {
+            // A late cancel is of what it takes back: the transaction would stay.
+            self.cancel.0.store(false, Ordering::Relaxed);
+        }
         self.act(|session| session.answer(request))
     }
 

@@ -279,6 +279,28 @@ fn many_rows_of_a_transaction_are_stored_as_long_as_they_are_wanted() {
     assert_eq!(table.count().unwrap(), 100_500);
 }
 
+/// The rollback was refused, and the session stayed in the transaction.
+#[test]
+fn what_is_cancelled_late_is_rolled_back() {
+    let mut session = session();
+    let cancelled = super::retried(&mut session, |session| {
+        session.run(insert(Rows::Objects(vec!["{\"id\": 1}".into()]), Conflict::Fail))?;
+        session.canceller().cancel();
+        Err::<(), _>(crate::Error::invalid("refused"))
+    });
+    assert_eq!(cancelled.unwrap_err().message(), "refused");
+    assert!(!session.is_in_transaction());
+    // Nor is a commit done that is not wanted any more.
+    let cancelled = super::retried(&mut session, |session| {
+        session.run(insert(Rows::Objects(vec!["{\"id\": 1}".into()]), Conflict::Fail))?;
+        session.canceller().cancel();
+        Ok(())
+    });
+    assert_eq!(cancelled.unwrap_err().code(), Code::Cancelled);
+    assert!(!session.is_in_transaction());
+    assert_eq!(get(&mut session, 1), None);
+}
+
 #[derive(Debug)]
 struct Reads;
 
