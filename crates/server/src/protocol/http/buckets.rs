@@ -266,7 +266,9 @@ pub(super) async fn entries(call: Call) -> Outcome {
     let (Answer::Entries(mut entries), share) = found.await? else {
         return Err(Error::new(Code::Internal, "no entries").into());
     };
-    let next = entries.get(limit).map(|(key, _)| shown(key));
+    // Backwards the next page ends before the last key that is sent: `to` is not part of it.
+    let next = entries.get(limit).and_then(|_| entries.get(limit.saturating_sub(reverse.into())));
+    let next = next.map(|(key, _)| shown(key));
     entries.truncate(limit);
     let entry = |(key, value): &(Vec<u8>, Vec<u8>)| {
         format!("{{\"key\":{},\"value\":{}}}", json_text(&shown(key)), json_text(&shown(value)))
