@@ -60,8 +60,8 @@ impl IdempotencyKey {
             Request::Sql { text, .. } => Some(text.statement()?),
             _ => None,
         };
-        let is_about_transactions = matches!(statement, Some(Statement::Transaction(_)))
-            || request.is_about_transactions();
+        let is_about_transactions =
+            matches!(statement, Some(Statement::Transaction(_))) || request.is_about_transactions();
         if session.is_in_transaction() || is_about_transactions {
             let message =
                 "idempotency-key: not within a transaction; its commit is done once anyway";
@@ -69,6 +69,11 @@ impl IdempotencyKey {
         }
         if matches!(request, Request::Admin(_)) {
             return Err(Error::invalid("idempotency-key: not for what looks after a database"));
+        }
+        if let Some(Statement::CreateSequence { .. } | Statement::DropSequence { .. }) = statement {
+            let message = "idempotency-key: not for sequences, which are no part of transactions: \
+                           expected IF NOT EXISTS or IF EXISTS in its place";
+            return Err(Error::invalid(message));
         }
         Ok(())
     }

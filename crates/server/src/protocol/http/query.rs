@@ -25,7 +25,7 @@ use super::route::Outcome;
 use super::write::{Written, write};
 use crate::protocol::json_lines::value;
 use crate::resources::budget::Budget;
-use crate::session::{Answer, Request, RowSink, Session};
+use crate::session::{Answer, IdempotencyKey, Request, RowSink, Session};
 use crate::{Code, Error, Result};
 
 /// Answers are sent in pieces of about this many bytes.
@@ -111,6 +111,7 @@ fn only_reads(request: &Request) -> Result<bool> {
 /// Answers a question, or does what a statement says.
 pub(super) async fn answer(call: Call, request: Request, body: Option<Vec<u8>>) -> Outcome {
     if call.header("idempotency-key")?.is_some() && !only_reads(&request)? {
+        IdempotencyKey::expect_alone(&call.session()?, &request)?;
         let act = move |session: &mut Session| {
             let answer = session.run(request.clone())?;
             let text = small_answer(answer)?;

@@ -193,6 +193,19 @@ fn the_end_of_a_transaction_takes_no_key() {
 }
 
 #[test]
+fn sequences_take_no_key_and_no_advice_about_transactions() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    for text in ["CREATE SEQUENCE s", "DROP SEQUENCE s"] {
+        let told =
+            lines.ask(&format!(r#"{{"op": "sql", "sql": "{text}", "idempotency_key": "k"}}"#));
+        assert!(told.contains("idempotency-key: not for sequences"), "{told}");
+        let told = lines.ask(&format!(r#"{{"op": "sql", "sql": "{text}"}}"#));
+        assert!(told.contains("\"ok\":true"), "{told}");
+    }
+}
+
+#[test]
 fn a_parameter_too_many_is_refused() {
     let server = Running::empty();
     let mut lines = Lines::connect(&server);
