@@ -1,11 +1,12 @@
 //! Entries of buckets.
 
 use std::ops::Bound;
+use std::time::Duration;
 
 use esker::{BucketValue, PutOptions, Scope, ScopedBucket, Ttl};
 
 use super::{Answer, EntryRange, Expiry, Level, ONCE_BUCKET, Session};
-use crate::{Code, Result};
+use crate::{Code, Error, Result};
 
 impl Session {
     pub(super) fn buckets(&self) -> Result<Answer> {
@@ -64,7 +65,7 @@ impl Session {
             ScopedBucket::Database(bucket) => Ok(bucket),
             ScopedBucket::Transaction(_) => {
                 let message = format!("bucket {name:?} is wanted outside of the transaction");
-                Err(crate::Error::new(Code::Internal, message))
+                Err(Error::new(Code::Internal, message))
             }
         }
     }
@@ -87,14 +88,14 @@ impl Session {
         entries: &[(Vec<u8>, Vec<u8>)],
         expiry: Expiry,
     ) -> Result<Answer> {
-        let bucket = self.bucket_to_put(bucket)?;
-        let bytes = entries.iter().map(|(key, value)| key.len() + value.len()).sum();
-        self.reserve_quota(entries.len(), bytes)?;
         let options = match expiry {
             Expiry::Default => PutOptions::new(),
             Expiry::Never => Ttl::Never.into(),
-            Expiry::After(ttl) => Ttl::After(ttl).into(),
+            Expiry::After(ttl) => Ttl::After(lasting(ttl)?).into(),
         };
+        let bucket = self.bucket_to_put(bucket)?;
+        let bytes = entries.iter().map(|(key, value)| key.len() + value.len()).sum();
+        self.reserve_quota(entries.len(), bytes)?;
         match entries {
             [(key, value)] => bucket.put(key, value, options)?,
             entries => bucket.put_many(entries, options, &self.limits())?,
@@ -143,6 +144,14 @@ impl EntryRange {
         let end = self.to.iter().chain(&after).min();
         let start = start.map_or(Bound::Unbounded, |key| Bound::Included(key.clone()));
         (start, end.map_or(Bound::Unbounded, |key| Bound::Excluded(key.clone())))
+    }
+}
+
+/// A time to live, where it is one: what ends at once would be acknowledged and gone.
+pub(crate) fn lasting(ttl: Duration) -> Result<Duration> {
+    match ttl.is_zero() {
+        true => Err(Error::invalid("time to live: expected more than 0")),
+        false => Ok(ttl),
     }
 }
 

@@ -114,6 +114,26 @@ fn more_values_than_a_statement_has_parameters_are_refused() {
     assert_eq!(session.database().table("t").unwrap().count().unwrap(), 2);
 }
 
+/// Two protocols took it, and the entry was gone at once.
+#[test]
+fn a_time_to_live_of_nothing_is_refused() {
+    let mut session = session();
+    let create = r#"{"task": "create_bucket", "bucket": "b", "ttl_ms": 0}"#;
+    let requests = [
+        Request::Admin(super::AdminTask::parse(create).unwrap()),
+        Request::BucketPut {
+            bucket: "b".into(),
+            entries: vec![(b"k".to_vec(), b"v".to_vec())],
+            expiry: Expiry::After(Duration::ZERO),
+        },
+    ];
+    for request in requests {
+        let refused = session.run(request).unwrap_err();
+        assert_eq!(refused.message(), "time to live: expected more than 0");
+        assert!(session.database().buckets().is_empty());
+    }
+}
+
 #[test]
 fn pages_have_cursors() {
     let mut session = session();

@@ -31,3 +31,15 @@ fn pages_can_be_joined_in_both_directions() {
         assert_eq!((found.as_str(), more.as_str()), (expected, ""));
     }
 }
+
+#[test]
+fn a_time_to_live_of_nothing_is_refused() {
+    let server = with_keys(&[]);
+    let refused = server.ask("PUT", &format!("{D}/buckets/c?ttl_s=0"), "");
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    let ends = [("esker-ttl", "0")];
+    let refused = server.send("PUT", &format!("{D}/buckets/b/entries/k"), &ends, b"v");
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert_eq!(server.ask("GET", &format!("{D}/buckets"), "").json()["buckets"][0], "b");
+    assert_eq!(server.ask("GET", &format!("{D}/buckets/b"), "").json()["entries"], 0);
+}

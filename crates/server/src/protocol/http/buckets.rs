@@ -15,7 +15,7 @@ use super::route::Outcome;
 use super::tables::{changed, expect_name};
 use super::write::{Tag, Written, expect_tag, write};
 use super::{Problem, query::json_text};
-use crate::session::{Answer, EntryRange, Expiry, Request, Session};
+use crate::session::{Answer, EntryRange, Expiry, Request, Session, lasting};
 use crate::{Code, Error, Result};
 
 const BYTES: &str = "application/octet-stream";
@@ -39,6 +39,7 @@ pub(super) async fn list(call: Call) -> Outcome {
 
 pub(super) async fn create(call: Call) -> Outcome {
     let ttl = call.parsed::<u64>("ttl_s", "a number of seconds")?.map(Duration::from_secs);
+    let ttl = ttl.map(lasting).transpose()?;
     let name = call.path("bucket").to_owned();
     let act = move |session: &mut Session| {
         let none = || Error::new(Code::Internal, "a bucket made outside of a transaction");
@@ -180,8 +181,7 @@ fn expiry_of(call: &Call) -> Result<Expiry> {
         None => Ok(Expiry::Default),
         Some("never") => Ok(Expiry::Never),
         Some(text) => {
-            let seconds = text.parse().ok().filter(|seconds: &u64| *seconds > 0);
-            let seconds = seconds.ok_or_else(|| {
+            let seconds = text.parse().map_err(|_| {
                 Error::invalid(format!("esker-ttl: expected seconds or never, found {text:?}"))
             })?;
             Ok(Expiry::After(Duration::from_secs(seconds)))
