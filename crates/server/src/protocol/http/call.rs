@@ -13,7 +13,7 @@ use super::tags::Tags;
 use super::{App, Problem};
 use crate::auth::token::Principal;
 use crate::resources::budget::Share;
-use crate::session::{Canceller, ResultBudget};
+use crate::session::{Canceller, ResultBudget, caught};
 use crate::tenant::{Tenant, TenantName};
 use crate::{Code, Error, Result, Session};
 
@@ -230,7 +230,7 @@ impl Call {
         let done = {
             let mut session = self.session()?;
             session.answer_in(ResultBudget::at_once());
-            let done = work(&mut session);
+            let done = caught(|| work(&mut session)).flatten();
             (done.is_ok() || !session.is_budget_exhausted()).then_some(done)
         };
         match done {
@@ -261,12 +261,12 @@ fn in_room<R>(
     done
 }
 
-/// Runs what may wait beside the runtime.
+/// Runs what may wait beside the runtime. What is said of a panic is not for clients.
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|e| Error::new(Code::Internal, format!("the work ended early: {e}")))
+    let done = tokio::task::spawn_blocking(|| caught(work)).await;
+    done.unwrap_or_else(|_| Err(Error::new(Code::Unavailable, "the server stops")))
 }
 
 /// A body of which nothing came for too long.
@@ -283,4 +283,18 @@ pub(super) fn too_large(most: usize) -> Problem {
          stream instead, without an idempotency-key and outside of a transaction"
     );
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, Error::new(Code::LimitExceeded, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It was sent to the client, with what it tells of the data.
+    #[test]
+    fn what_a_panic_says_is_not_sent() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let failed = runtime.block_on(blocking(|| -> () { panic!("secret {}", 7) })).unwrap_err();
+        assert_eq!(failed.code(), Code::Internal);
+        assert!(!failed.message().contains("secret"), "{failed}");
+    }
 }
