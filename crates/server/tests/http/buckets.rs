@@ -43,3 +43,20 @@ fn a_time_to_live_of_nothing_is_refused() {
     assert_eq!(server.ask("GET", &format!("{D}/buckets"), "").json()["buckets"][0], "b");
     assert_eq!(server.ask("GET", &format!("{D}/buckets/b"), "").json()["entries"], 0);
 }
+
+#[test]
+fn the_end_of_an_entry_is_told_within_a_transaction() {
+    let server = with_keys(&["k"]);
+    let begun = server.ask("POST", &format!("{D}/transactions"), "{}").json();
+    let within = ("esker-transaction", begun["id"].as_str().unwrap());
+    let entry = format!("{D}/buckets/b/entries/k");
+    let ttl = || {
+        let answer = server.send("GET", &entry, &[within], b"");
+        answer.headers.get("esker-ttl").map(|text| text.parse::<u64>().unwrap())
+    };
+    assert_eq!(ttl(), None);
+    server.send("PUT", &entry, &[within, ("esker-ttl", "600")], b"w");
+    let left = ttl().unwrap();
+    assert!((500..=600).contains(&left), "{left}");
+    assert_eq!(server.ask("GET", &entry, "").text(), "v");
+}

@@ -119,10 +119,7 @@ pub(super) async fn get(call: Call) -> Outcome {
     let (bucket, key) = (call.path("bucket").to_owned(), key_of(&call)?);
     let found = call.run_at_once(move |session| {
         let value = find(session, &bucket, &key)?.ok_or_else(|| no_entry(&bucket))?;
-        let left = match existing(session, &bucket)? {
-            ScopedBucket::Database(bucket) => bucket.remaining(&key)?.flatten(),
-            ScopedBucket::Transaction(_) => None,
-        };
+        let left = existing(session, &bucket)?.remaining(&key)?.flatten();
         Ok((value, left, session.end_answer().into_share()))
     });
     let (value, left, share) = found.await?;
