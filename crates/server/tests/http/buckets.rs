@@ -60,3 +60,20 @@ fn the_end_of_an_entry_is_told_within_a_transaction() {
     assert!((500..=600).contains(&left), "{left}");
     assert_eq!(server.ask("GET", &entry, "").text(), "v");
 }
+
+/// 0 gave pages without entries and without end; what was too many was cut without a word.
+#[test]
+fn a_page_has_1_to_10000_entries_or_rows() {
+    let server = with_keys(&["k"]);
+    let schema = r#"{"schema": "id i64 not null, primary key (id)"}"#;
+    server.ask("PUT", &format!("{D}/tables/t"), schema);
+    for place in ["buckets/b/entries", "tables/t/rows"] {
+        for (limit, status) in [("0", 400), ("1", 200), ("10000", 200), ("10001", 400), ("x", 400)]
+        {
+            let told = server.ask("GET", &format!("{D}/{place}?limit={limit}"), "");
+            assert_eq!(told.status, status, "{place} {limit}: {}", told.text());
+            let says = told.text().contains("limit: expected a number from 1 to 10000, found");
+            assert_eq!(says, status == 400, "{}", told.text());
+        }
+    }
+}

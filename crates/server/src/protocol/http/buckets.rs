@@ -248,13 +248,11 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 pub(super) async fn entries(call: Call) -> Outcome {
-    let limit: usize = call.parsed("limit", "a number of entries")?.unwrap_or(100);
-    let limit = limit.min(10_000);
+    let limit = call.page_limit()?;
     let bytes = |name: &str| call.parameter(name).map(decoded_bytes).transpose();
     let (from, to, prefix) = (bytes("from")?, bytes("to")?, bytes("prefix")?);
     let reverse = call.parsed("reverse", "true or false")?.unwrap_or(false);
-    let most = Some(limit.saturating_add(1));
-    let range = EntryRange { from, to, prefix, limit: most, reverse };
+    let range = EntryRange { from, to, prefix, limit: Some(limit + 1), reverse };
     let bucket = call.path("bucket").to_owned();
     let found = call.run(move |session| {
         let found = session.run(Request::BucketRange { bucket, range })?;
@@ -264,7 +262,7 @@ pub(super) async fn entries(call: Call) -> Outcome {
         return Err(Error::new(Code::Internal, "no entries").into());
     };
     // Backwards the next page ends before the last key that is sent: `to` is not part of it.
-    let next = entries.get(limit).and_then(|_| entries.get(limit.saturating_sub(reverse.into())));
+    let next = entries.get(limit).and_then(|_| entries.get(limit - usize::from(reverse)));
     let next = next.map(|(key, _)| shown(key));
     entries.truncate(limit);
     let entry = |(key, value): &(Vec<u8>, Vec<u8>)| {

@@ -21,6 +21,9 @@ use crate::{Code, Error, Result, Session};
 /// waits in the middle, and little for a client that does not send the rest.
 const ROOM_FACTOR: usize = 4;
 
+const PAGE_LIMIT_MAX: usize = 10_000;
+const PAGE_LIMIT: &str = "a number from 1 to 10000";
+
 /// One request, once it was let in.
 pub(crate) struct Call {
     pub app: Arc<App>,
@@ -78,6 +81,13 @@ impl Call {
             text.parse().map_err(|_| wrong())
         };
         self.parameter(name).map(read).transpose()
+    }
+
+    /// The most entries or rows of a page: 100 unless given.
+    pub fn page_limit(&self) -> Result<usize> {
+        let limit = self.parsed("limit", PAGE_LIMIT)?.unwrap_or(100);
+        let wrong = || Error::invalid(format!("limit: expected {PAGE_LIMIT}, found {limit}"));
+        (1..=PAGE_LIMIT_MAX).contains(&limit).then_some(limit).ok_or_else(wrong)
     }
 
     /// A header that is there at most once, as text.
