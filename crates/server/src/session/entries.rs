@@ -22,11 +22,6 @@ impl Session {
         self.bucket_in(self.scope(), level, name)
     }
 
-    /// A bucket that is made when there is none.
-    pub(crate) fn bucket_to_put(&self, name: &str) -> Result<ScopedBucket<'_>> {
-        self.bucket_to_put_in(self.scope(), name)
-    }
-
     /// The same of another scope: for protocols whose transactions are not the session's.
     pub(crate) fn bucket_in<'s>(
         &self,
@@ -70,6 +65,28 @@ impl Session {
         }
     }
 
+    /// Puts so many entries and bytes into a bucket, which is made in the same commit when there is
+    /// none: what is refused makes none.
+    fn put_into<R>(
+        &self,
+        name: &str,
+        (entries, bytes): (usize, usize),
+        put: impl Fn(&ScopedBucket<'_>) -> esker::Result<R>,
+    ) -> Result<R> {
+        let found = match self.bucket(Level::Write, name) {
+            Err(e) if e.code() == Code::NotFound => {
+                self.access.expect(Level::Admin, Some(name))?;
+                None
+            }
+            found => Some(found?),
+        };
+        self.reserve_quota(entries, bytes)?;
+        match found {
+            Some(bucket) => Ok(put(&bucket)?),
+            None => self.as_one(|transaction| put(&transaction.bucket_or_new(name)?)),
+        }
+    }
+
     pub(super) fn bucket_get(&self, bucket: &str, keys: &[Vec<u8>]) -> Result<Answer> {
         let bucket = self.bucket(Level::Read, bucket)?;
         let with_room = |value: esker::Result<Option<BucketValue>>| {
@@ -93,13 +110,11 @@ impl Session {
             Expiry::Never => Ttl::Never.into(),
             Expiry::After(ttl) => Ttl::After(lasting(ttl)?).into(),
         };
-        let bucket = self.bucket_to_put(bucket)?;
         let bytes = entries.iter().map(|(key, value)| key.len() + value.len()).sum();
-        self.reserve_quota(entries.len(), bytes)?;
-        match entries {
-            [(key, value)] => bucket.put(key, value, options)?,
-            entries => bucket.put_many(entries, options, &self.limits())?,
-        }
+        self.put_into(bucket, (entries.len(), bytes), |bucket| match entries {
+            [(key, value)] => bucket.put(key, value, options),
+            entries => bucket.put_many(entries, options, &self.limits()),
+        })?;
         Ok(Answer::Stored { rows: entries.len() as u64, row_id: None })
     }
 
@@ -113,9 +128,8 @@ impl Session {
     }
 
     pub(super) fn bucket_increment(&self, bucket: &str, key: &[u8], by: i64) -> Result<Answer> {
-        let bucket = self.bucket_to_put(bucket)?;
-        self.reserve_quota(1, key.len())?;
-        Ok(Answer::Number(bucket.increment(key, by)?))
+        let sum = self.put_into(bucket, (1, key.len()), |bucket| bucket.increment(key, by))?;
+        Ok(Answer::Number(sum))
     }
 
     pub(super) fn bucket_range(&self, bucket: &str, range: &EntryRange) -> Result<Answer> {

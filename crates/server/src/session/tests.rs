@@ -134,6 +134,28 @@ fn a_time_to_live_of_nothing_is_refused() {
     }
 }
 
+/// The bucket was a commit of its own, before the put that failed.
+#[test]
+fn a_put_that_is_refused_makes_no_bucket() {
+    let mut session = session();
+    let (bucket, key) = (|| "b".to_owned(), || vec![0; 70_000]);
+    for begin in ["SELECT 1 AS n", "BEGIN"] {
+        session.run(sql(begin)).unwrap();
+        for request in [
+            Request::BucketPut {
+                bucket: bucket(),
+                entries: vec![(key(), b"v".to_vec())],
+                expiry: Expiry::Default,
+            },
+            Request::BucketIncrement { bucket: bucket(), key: key(), by: 1 },
+        ] {
+            assert_eq!(session.run(request).unwrap_err().code(), Code::InvalidRequest);
+            let Answer::Names(names) = session.run(Request::Buckets).unwrap() else { panic!() };
+            assert!(names.is_empty(), "{begin}: {names:?}");
+        }
+    }
+}
+
 #[test]
 fn pages_have_cursors() {
     let mut session = session();
