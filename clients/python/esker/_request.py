@@ -9,6 +9,7 @@ import datetime
 import decimal
 import ipaddress
 import json
+import math
 import re
 import uuid
 from typing import (
@@ -376,8 +377,9 @@ def _put(bucket: str, entries: List[Tuple[Text, Text]], ttl: TimeToLive) -> byte
     if ttl is False:
         expiry = False
     elif ttl is not None:
-        expiry = round(check.seconds("ttl", ttl) * 1000)
-        check.integer("ttl in milliseconds", expiry, 0, _MILLISECONDS_MAX)
+        milliseconds = check.seconds("ttl", ttl) * 1000
+        expiry = round(milliseconds) or math.ceil(milliseconds)
+        check.integer("ttl in milliseconds", expiry, 1, _MILLISECONDS_MAX)
     flat: List[bytes] = []
     for key, value in entries:
         flat += (check.data("key", key), check.data("value", value))

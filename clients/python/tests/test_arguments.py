@@ -172,6 +172,7 @@ class Arguments(ServedCase):
             (bucket.increment, "k", 1 << 63),
             (lambda: bucket.put("k", "v", ttl=float("nan")),),
             (lambda: bucket.put("k", "v", ttl=-1),),
+            (lambda: bucket.put("k", "v", ttl=0),),
             (lambda: bucket.put("k", "v", ttl=10**30),),
             (lambda: bucket.range(limit=-1),),
             (lambda: client.transact(print, attempts=0),),

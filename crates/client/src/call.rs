@@ -266,7 +266,8 @@ impl Call {
         Self::bucket_put_for(bucket, None, entries)
     }
 
-    /// The same, for some time; without one, as the bucket says.
+    /// The same, for some time, in whole milliseconds or up to one more; without one, as the bucket
+    /// says.
     ///
     /// ```
     /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
@@ -292,7 +293,9 @@ impl Call {
         Self::new(Kind::BucketPut, |out| {
             pack::array(out, 3);
             pack::text(out, bucket);
-            match ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)) {
+            match ttl
+                .map(|ttl| u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
+            {
                 Some(milliseconds) => pack::uint(out, milliseconds),
                 None => pack::nil(out),
             }

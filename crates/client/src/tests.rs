@@ -1,5 +1,7 @@
 //! Both directions of the golden frames.
 
+use std::time::Duration;
+
 use esker_format::Value;
 use esker_wire::{Frame, Kind};
 
@@ -168,4 +170,15 @@ fn wire_form(row: Option<Vec<Value>>) -> Option<Vec<Value>> {
         other => other,
     };
     row.map(|row| row.into_iter().map(unsigned).collect())
+}
+
+/// Half a millisecond became none at all.
+#[test]
+fn a_time_to_live_is_rounded_up() {
+    let sent = |us| {
+        let call = Call::bucket_put_for("b", Some(Duration::from_micros(us)), &[("k", "v")]);
+        let mut reader = esker_wire::Reader::new(&call.payload);
+        (reader.array_of(3).unwrap(), reader.text().unwrap(), reader.uint().unwrap()).2
+    };
+    assert_eq!([0, 1, 500, 1_000, 1_001].map(sent), [0, 1, 1, 1, 2]);
 }

@@ -47,13 +47,13 @@ mod transaction;
 mod type_name;
 
 pub use esker_query::{Error, ErrorKind, Result};
-pub use parameter::named_parameters;
+pub use parameter::{expect_values, named_parameters};
 pub use place::place;
 pub use prepared::Prepared;
 pub use run::{Outcome, Sql, run};
 pub use script::{is_complete, statements};
 pub use session::Session;
-pub use statement::{Statement, parse, parse_statement};
+pub use statement::{Statement, parse, parse_statement, parse_with_parameters};
 pub use transaction::TransactionStatement;
 
 /// The program in the guide is a test.

@@ -83,6 +83,20 @@ pub(crate) fn in_order<N: AsRef<str>>(
     parameters.iter().zip(found).map(value).collect()
 }
 
+/// Refuses more values, or fewer, than a statement has parameters.
+///
+/// # Errors
+/// `InvalidInput` with the names of the parameters.
+pub fn expect_values(parameters: &[String], values: &[Value]) -> Result<()> {
+    let (want, got) = (parameters.len(), values.len());
+    if want == got {
+        return Ok(());
+    }
+    let names = parameters.join(", ");
+    let names = if names.is_empty() { names } else { format!(" ({names})") };
+    Err(Error::invalid(format!("expected {want} parameters{names}, found {got}")))
+}
+
 fn place(names: &mut Vec<String>, name: &str) -> Result<()> {
     let digits = name.strip_prefix('?').or(name.strip_prefix('$'));
     let Some(digits) = digits else {

@@ -17,7 +17,7 @@ use esker_query::model::{Change, Expr, InsertRows, OnConflict, Operator, Query, 
 use esker_query::{ResultColumn, Statistics};
 
 use crate::expression::Parameters;
-use crate::parameter::in_order;
+use crate::parameter::{expect_values, in_order};
 use crate::run::{Outcome, run, with_parameters};
 use crate::statement::{Statement, parse_with_parameters};
 
@@ -156,7 +156,7 @@ impl Prepared {
 
     /// Does what goes straight to a table; `None` where the statement has to be run as others are.
     fn go_straight(&self, scope: &dyn Scope, parameters: &[Value]) -> Result<Option<Done<'_>>> {
-        self.expect(parameters)?;
+        expect_values(&self.parameters, parameters)?;
         let Some((table, plan)) = self.ready(scope)? else { return Ok(None) };
         match &plan.step {
             Step::Insert { values, replace } => {
@@ -208,16 +208,6 @@ impl Prepared {
 
     fn unfit(&self, message: &str) -> Error {
         Error::new(ErrorKind::InvalidInput, message)
-    }
-
-    fn expect(&self, parameters: &[Value]) -> Result<()> {
-        let (want, got) = (self.parameters.len(), parameters.len());
-        if want == got {
-            return Ok(());
-        }
-        let names = self.parameters.join(", ");
-        let names = if names.is_empty() { names } else { format!(" ({names})") };
-        Err(self.unfit(&format!("expected {want} parameters{names}, found {got}")))
     }
 
     fn table_name(&self) -> Option<&str> {

@@ -121,13 +121,12 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// True when it only reads.
+    /// True when it only reads, and begins and ends no transaction.
     #[must_use]
     pub fn only_reads(&self) -> bool {
         match self {
             Self::Query(query) | Self::Explain(query) => !query.takes_values(),
             Self::Plan(_) => true,
-            Self::Transaction(statement) => !matches!(statement, TransactionStatement::Begin(_)),
             _ => false,
         }
     }
@@ -161,7 +160,10 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
 }
 
 /// Reads a statement, and the names of its parameters in their order.
-pub(crate) fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters)> {
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters)> {
     let mut tokens = tokens(text)?;
     let parameters = parameter::name_all(&mut tokens)?;
     if let Some(statement) = beyond_grammar(&tokens)? {

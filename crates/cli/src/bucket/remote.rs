@@ -45,7 +45,8 @@ pub(super) fn run(address: &str, command: &BucketCommand, console: &mut Console<
 }
 
 fn create(client: &mut Client, bucket: &str, ttl: Option<Duration>) -> Result<()> {
-    let ttl_ms = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+    let ttl_ms =
+        ttl.map(|ttl| u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX));
     let task = AdminTask::CreateBucket { bucket: bucket.to_owned(), ttl_ms };
     remote::admin::<serde_json::Value>(client, &task).map(drop)
 }

@@ -6,7 +6,7 @@ use esker::{BackupOptions, BackupReport, BucketOptions, ClockInfo, Database};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::{Answer, DatabaseFigures, Level, Session, TableFigures};
+use super::{Answer, DatabaseFigures, Level, Session, TableFigures, lasting};
 use crate::{Code, Error, Result};
 
 /// What somebody who looks after a database may ask for. As JSON it is an object whose `task` is
@@ -214,7 +214,7 @@ impl Session {
             AdminTask::CreateBucket { bucket, ttl_ms } => {
                 let options = BucketOptions::new();
                 let options = match ttl_ms {
-                    Some(ms) => options.ttl(Duration::from_millis(ms)),
+                    Some(ms) => options.ttl(lasting(Duration::from_millis(ms))?),
                     None => options,
                 };
                 database.create_bucket(&bucket, &options)?;

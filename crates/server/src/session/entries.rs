@@ -1,11 +1,12 @@
 //! Entries of buckets.
 
 use std::ops::Bound;
+use std::time::Duration;
 
 use esker::{BucketValue, PutOptions, Scope, ScopedBucket, Ttl};
 
 use super::{Answer, EntryRange, Expiry, Level, ONCE_BUCKET, Session};
-use crate::{Code, Result};
+use crate::{Code, Error, Result};
 
 impl Session {
     pub(super) fn buckets(&self) -> Result<Answer> {
@@ -19,11 +20,6 @@ impl Session {
     /// none.
     pub(crate) fn bucket(&self, level: Level, name: &str) -> Result<ScopedBucket<'_>> {
         self.bucket_in(self.scope(), level, name)
-    }
-
-    /// A bucket that is made when there is none.
-    pub(crate) fn bucket_to_put(&self, name: &str) -> Result<ScopedBucket<'_>> {
-        self.bucket_to_put_in(self.scope(), name)
     }
 
     /// The same of another scope: for protocols whose transactions are not the session's.
@@ -64,8 +60,30 @@ impl Session {
             ScopedBucket::Database(bucket) => Ok(bucket),
             ScopedBucket::Transaction(_) => {
                 let message = format!("bucket {name:?} is wanted outside of the transaction");
-                Err(crate::Error::new(Code::Internal, message))
+                Err(Error::new(Code::Internal, message))
             }
+        }
+    }
+
+    /// Puts so many entries and bytes into a bucket, which is made in the same commit when there is
+    /// none: what is refused makes none.
+    fn put_into<R>(
+        &self,
+        name: &str,
+        (entries, bytes): (usize, usize),
+        put: impl Fn(&ScopedBucket<'_>) -> esker::Result<R>,
+    ) -> Result<R> {
+        let found = match self.bucket(Level::Write, name) {
+            Err(e) if e.code() == Code::NotFound => {
+                self.access.expect(Level::Admin, Some(name))?;
+                None
+            }
+            found => Some(found?),
+        };
+        self.reserve_quota(entries, bytes)?;
+        match found {
+            Some(bucket) => Ok(put(&bucket)?),
+            None => self.as_one(|transaction| put(&transaction.bucket_or_new(name)?)),
         }
     }
 
@@ -87,18 +105,16 @@ impl Session {
         entries: &[(Vec<u8>, Vec<u8>)],
         expiry: Expiry,
     ) -> Result<Answer> {
-        let bucket = self.bucket_to_put(bucket)?;
-        let bytes = entries.iter().map(|(key, value)| key.len() + value.len()).sum();
-        self.reserve_quota(entries.len(), bytes)?;
         let options = match expiry {
             Expiry::Default => PutOptions::new(),
             Expiry::Never => Ttl::Never.into(),
-            Expiry::After(ttl) => Ttl::After(ttl).into(),
+            Expiry::After(ttl) => Ttl::After(lasting(ttl)?).into(),
         };
-        match entries {
-            [(key, value)] => bucket.put(key, value, options)?,
-            entries => bucket.put_many(entries, options, &self.limits())?,
-        }
+        let bytes = entries.iter().map(|(key, value)| key.len() + value.len()).sum();
+        self.put_into(bucket, (entries.len(), bytes), |bucket| match entries {
+            [(key, value)] => bucket.put(key, value, options),
+            entries => bucket.put_many(entries, options, &self.limits()),
+        })?;
         Ok(Answer::Stored { rows: entries.len() as u64, row_id: None })
     }
 
@@ -112,9 +128,8 @@ impl Session {
     }
 
     pub(super) fn bucket_increment(&self, bucket: &str, key: &[u8], by: i64) -> Result<Answer> {
-        let bucket = self.bucket_to_put(bucket)?;
-        self.reserve_quota(1, key.len())?;
-        Ok(Answer::Number(bucket.increment(key, by)?))
+        let sum = self.put_into(bucket, (1, key.len()), |bucket| bucket.increment(key, by))?;
+        Ok(Answer::Number(sum))
     }
 
     pub(super) fn bucket_range(&self, bucket: &str, range: &EntryRange) -> Result<Answer> {
@@ -143,6 +158,14 @@ impl EntryRange {
         let end = self.to.iter().chain(&after).min();
         let start = start.map_or(Bound::Unbounded, |key| Bound::Included(key.clone()));
         (start, end.map_or(Bound::Unbounded, |key| Bound::Excluded(key.clone())))
+    }
+}
+
+/// A time to live, where it is one: what ends at once would be acknowledged and gone.
+pub(crate) fn lasting(ttl: Duration) -> Result<Duration> {
+    match ttl.is_zero() {
+        true => Err(Error::invalid("time to live: expected more than 0")),
+        false => Ok(ttl),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use esker::{ErrorKind, Isolation, PutOptions, Scope, Ttl};
 use esker_log::sabotage::Bug;
+use esker_sql::Statement;
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 
@@ -52,15 +53,27 @@ impl IdempotencyKey {
     /// Refuses what cannot be done once.
     ///
     /// # Errors
-    /// Within a transaction, and for what begins or ends one, or looks after the database.
+    /// Within a transaction, and for what begins or ends one, changes sequences, or looks after the
+    /// database.
     pub fn expect_alone(session: &Session, request: &Request) -> Result<()> {
-        if session.is_in_transaction() || request.is_about_transactions() {
+        let statement = match request {
+            Request::Sql { text, .. } => Some(text.statement()?),
+            _ => None,
+        };
+        let is_about_transactions =
+            matches!(statement, Some(Statement::Transaction(_))) || request.is_about_transactions();
+        if session.is_in_transaction() || is_about_transactions {
             let message =
                 "idempotency-key: not within a transaction; its commit is done once anyway";
             return Err(Error::invalid(message));
         }
         if matches!(request, Request::Admin(_)) {
             return Err(Error::invalid("idempotency-key: not for what looks after a database"));
+        }
+        if let Some(Statement::CreateSequence { .. } | Statement::DropSequence { .. }) = statement {
+            let message = "idempotency-key: not for sequences, which are no part of transactions: \
+                           expected IF NOT EXISTS or IF EXISTS in its place";
+            return Err(Error::invalid(message));
         }
         Ok(())
     }

@@ -35,6 +35,7 @@ use crate::tenant::{Loads, QuotaReservation};
 pub use access::{Access, Everything, Level};
 pub use admin::{AdminTask, ClockAction, ClockReport, NewBackup};
 pub use entries::after_prefix;
+pub(crate) use entries::lasting;
 pub use figures::{DatabaseFigures, TableFigures};
 pub(crate) use idempotency::{BUCKET as ONCE_BUCKET, BodyHash, IdempotencyKey, retried};
 pub(crate) use operation::Duplicates;

@@ -150,7 +150,7 @@ impl Session {
 
     /// Does several changes as one: all of them, or none where one fails. They are part of the
     /// transaction of the session, or one commit.
-    fn as_one<R>(&self, act: impl Fn(&Transaction) -> esker::Result<R>) -> Result<R> {
+    pub(super) fn as_one<R>(&self, act: impl Fn(&Transaction) -> esker::Result<R>) -> Result<R> {
         let Some(transaction) = self.transaction() else {
             return Ok(self.database().transact(act)?);
         };

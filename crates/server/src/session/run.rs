@@ -24,6 +24,10 @@ impl Session {
     }
 
     pub(super) fn do_request(&mut self, request: Request) -> Result<Answer> {
+        if request == Request::Rollback {
+            // A late cancel is of what it takes back: the transaction would stay.
+            self.cancel.0.store(false, Ordering::Relaxed);
+        }
         self.act(|session| session.answer(request))
     }
 
@@ -52,7 +56,9 @@ impl Session {
             Request::Update { table, key, fields } => self.update(&table, key, fields),
             Request::UpdateMany { table, updates } => self.update_many(&table, updates),
             Request::Delete { table, keys } => self.delete(&table, keys),
-            Request::Sql { text, parameters } => self.execute(text.statement()?, parameters),
+            Request::Sql { text, parameters } => {
+                self.execute(text.statement_for(&parameters)?, parameters)
+            }
             Request::Query { json } => self.query(&self.parse_query(&json)?),
             Request::Explain { json } => self.explain(&self.parse_query(&json)?),
             Request::Begin { isolation, read_only } => {

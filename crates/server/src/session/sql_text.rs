@@ -4,7 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use esker_sql::{Statement, parse_statement};
+use esker::Value;
+use esker_sql::{Statement, expect_values, parse_with_parameters};
 
 use crate::Result;
 
@@ -15,7 +16,8 @@ pub struct SqlText(Arc<Parsed>);
 
 struct Parsed {
     text: String,
-    statement: OnceLock<Result<Statement>>,
+    /// What it says, and the names of its parameters.
+    read: OnceLock<Result<(Statement, Arc<[String]>)>>,
 }
 
 impl SqlText {
@@ -24,8 +26,22 @@ impl SqlText {
     /// # Errors
     /// `InvalidRequest` with the place of a syntax error.
     pub fn statement(&self) -> Result<&Statement> {
-        let parse = || Ok(parse_statement(&self.0.text)?);
-        self.0.statement.get_or_init(parse).as_ref().map_err(Clone::clone)
+        self.read().map(|(statement, _)| statement)
+    }
+
+    /// What it says, to be run with these values.
+    ///
+    /// # Errors
+    /// As for [`SqlText::statement`]; when it has more parameters, or fewer.
+    pub fn statement_for(&self, values: &[Value]) -> Result<&Statement> {
+        let (statement, parameters) = self.read()?;
+        expect_values(parameters, values)?;
+        Ok(statement)
+    }
+
+    fn read(&self) -> Result<&(Statement, Arc<[String]>)> {
+        let read = || Ok(parse_with_parameters(&self.0.text)?);
+        self.0.read.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 }
 
@@ -39,7 +55,7 @@ impl Deref for SqlText {
 
 impl From<String> for SqlText {
     fn from(text: String) -> Self {
-        Self(Arc::new(Parsed { text, statement: OnceLock::new() }))
+        Self(Arc::new(Parsed { text, read: OnceLock::new() }))
     }
 }
 

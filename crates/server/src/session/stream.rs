@@ -8,9 +8,8 @@ use esker_query::{AnswerSink, Query, ResultColumn};
 use esker_sql::Statement;
 
 use super::statement::needs;
-use super::{Answer, Level, Request, Session};
+use super::{Answer, Request, Session};
 use crate::Result;
-use crate::tenant::QueryPermit;
 
 /// Takes the rows of an answer.
 pub trait RowSink {
@@ -40,12 +39,12 @@ impl Session {
     fn stream_request(&mut self, request: Request, sink: &mut dyn RowSink) -> Result<Answer> {
         let answer = match request {
             Request::Sql { text, parameters } => {
-                let statement = text.statement()?;
+                let statement = text.statement_for(&parameters)?;
                 if let Statement::Query(query) = statement {
                     let (level, table) = needs(statement);
                     self.access.expect(level, table)?;
                     let options = self.change_options(parameters).for_query();
-                    let _permit = self.begin_streaming(query)?;
+                    let _permit = self.access.begin_query()?;
                     let snapshot = self.scope().snapshot_for(query)?;
                     return stream(&snapshot, query, &options, sink);
                 }
@@ -56,7 +55,7 @@ impl Session {
                 if !query.is_page() && !query.is_explain()? {
                     let options = self.query_options(&query)?;
                     let (snapshot, bound) = self.bound(&query)?;
-                    let _permit = self.begin_streaming(&bound)?;
+                    let _permit = self.access.begin_query()?;
                     return stream(&snapshot, &bound, &options, sink);
                 }
                 self.act(|session| {
@@ -74,12 +73,6 @@ impl Session {
             let _ = result.batches.iter().try_for_each(|batch| sink.rows(batch));
         }
         Ok(Answer::Changed(changed))
-    }
-
-    /// A place among the queries that run, for one that may be answered.
-    fn begin_streaming(&self, query: &Query) -> Result<Option<QueryPermit>> {
-        self.access.expect(Level::Read, query.is_plain().then_some(query.table.as_str()))?;
-        self.access.begin_query()
     }
 }
 

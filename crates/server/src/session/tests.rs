@@ -1,5 +1,6 @@
 mod definitions;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,6 +80,80 @@ fn buckets_are_made_by_the_first_entry_and_not_by_reading() {
     let keys = vec![b"k".to_vec(), b"l".to_vec(), b"m".to_vec()];
     let removed = session.run(Request::BucketRemove { bucket: "b".into(), keys }).unwrap();
     assert!(matches!(removed, Answer::Changed(2)), "{removed:?}");
+}
+
+struct Nowhere;
+
+impl super::RowSink for Nowhere {
+    fn columns(&mut self, _: &[esker_query::ResultColumn]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn rows(&mut self, _: &esker::Batch) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Those that a statement does not have were passed over: this one removed all rows.
+#[test]
+fn more_values_than_a_statement_has_parameters_are_refused() {
+    let mut session = session();
+    session.run(sql("INSERT INTO t (id) VALUES (1), (2)")).unwrap();
+    for (text, found) in [
+        ("DELETE FROM t", "expected 0 parameters, found 1"),
+        ("SELECT id FROM t", "expected 0 parameters, found 1"),
+        ("DELETE FROM t WHERE id = ? OR id = ?", "expected 2 parameters (?1, ?2), found 1"),
+        ("BEGIN", "expected 0 parameters, found 1"),
+    ] {
+        let request = Request::Sql { text: text.into(), parameters: vec![7i64.into()] };
+        let refused = session.run(request.clone()).unwrap_err();
+        assert_eq!((refused.code(), refused.message()), (Code::InvalidRequest, found));
+        let refused = session.stream(request, &mut Nowhere).unwrap_err();
+        assert_eq!((refused.code(), refused.message()), (Code::InvalidRequest, found));
+    }
+    assert_eq!(session.database().table("t").unwrap().count().unwrap(), 2);
+}
+
+/// Two protocols took it, and the entry was gone at once.
+#[test]
+fn a_time_to_live_of_nothing_is_refused() {
+    let mut session = session();
+    let create = r#"{"task": "create_bucket", "bucket": "b", "ttl_ms": 0}"#;
+    let requests = [
+        Request::Admin(super::AdminTask::parse(create).unwrap()),
+        Request::BucketPut {
+            bucket: "b".into(),
+            entries: vec![(b"k".to_vec(), b"v".to_vec())],
+            expiry: Expiry::After(Duration::ZERO),
+        },
+    ];
+    for request in requests {
+        let refused = session.run(request).unwrap_err();
+        assert_eq!(refused.message(), "time to live: expected more than 0");
+        assert!(session.database().buckets().is_empty());
+    }
+}
+
+/// The bucket was a commit of its own, before the put that failed.
+#[test]
+fn a_put_that_is_refused_makes_no_bucket() {
+    let mut session = session();
+    let (bucket, key) = (|| "b".to_owned(), || vec![0; 70_000]);
+    for begin in ["SELECT 1 AS n", "BEGIN"] {
+        session.run(sql(begin)).unwrap();
+        for request in [
+            Request::BucketPut {
+                bucket: bucket(),
+                entries: vec![(key(), b"v".to_vec())],
+                expiry: Expiry::Default,
+            },
+            Request::BucketIncrement { bucket: bucket(), key: key(), by: 1 },
+        ] {
+            assert_eq!(session.run(request).unwrap_err().code(), Code::InvalidRequest);
+            let Answer::Names(names) = session.run(Request::Buckets).unwrap() else { panic!() };
+            assert!(names.is_empty(), "{begin}: {names:?}");
+        }
+    }
 }
 
 #[test]
@@ -244,6 +319,28 @@ fn many_rows_of_a_transaction_are_stored_as_long_as_they_are_wanted() {
     let many = insert(Rows::Values(rows(100_500)), Conflict::Replace);
     assert!(matches!(all.run(many).unwrap(), Answer::Stored { rows: 100_500, .. }));
     assert_eq!(table.count().unwrap(), 100_500);
+}
+
+/// The rollback was refused, and the session stayed in the transaction.
+#[test]
+fn what_is_cancelled_late_is_rolled_back() {
+    let mut session = session();
+    let cancelled = super::retried(&mut session, |session| {
+        session.run(insert(Rows::Objects(vec!["{\"id\": 1}".into()]), Conflict::Fail))?;
+        session.canceller().cancel();
+        Err::<(), _>(crate::Error::invalid("refused"))
+    });
+    assert_eq!(cancelled.unwrap_err().message(), "refused");
+    assert!(!session.is_in_transaction());
+    // Nor is a commit done that is not wanted any more.
+    let cancelled = super::retried(&mut session, |session| {
+        session.run(insert(Rows::Objects(vec!["{\"id\": 1}".into()]), Conflict::Fail))?;
+        session.canceller().cancel();
+        Ok(())
+    });
+    assert_eq!(cancelled.unwrap_err().code(), Code::Cancelled);
+    assert!(!session.is_in_transaction());
+    assert_eq!(get(&mut session, 1), None);
 }
 
 #[derive(Debug)]

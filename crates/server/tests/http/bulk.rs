@@ -4,6 +4,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Barrier;
 
+use async_compression::tokio::bufread::GzipEncoder;
+use tokio::io::AsyncReadExt;
+
 use super::client::Harness;
 use super::memory::until;
 
@@ -52,6 +55,47 @@ fn rows_come_in_three_forms_plain_or_compressed_all_or_none() {
     let all = zstd::decode_all(all.body.as_slice()).unwrap();
     let all: serde_json::Value = serde_json::from_slice(&all).unwrap();
     assert_eq!(all["rows"].as_array().unwrap().len(), 50_011);
+}
+
+/// Only what is sent was counted: some KiB became all the memory that there is.
+#[test]
+fn a_packed_load_that_is_read_as_a_whole_is_counted_as_it_is_without_packing() {
+    let server = Harness::new(&[("request_bytes_max", "64KiB")]);
+    let schema = r#"{"schema": "id i64 not null, name text, primary key (id)"}"#;
+    server.ask("PUT", &format!("{D}/tables/t"), schema);
+    let path = format!("{D}/tables/t/rows");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let gzip = |plain: &[u8]| {
+        let mut packed = Vec::new();
+        runtime.block_on(GzipEncoder::new(plain).read_to_end(&mut packed)).unwrap();
+        packed
+    };
+    let csv = |bytes: usize| format!("id,name\n1,{}\n", "x".repeat(bytes));
+    let begun = server.ask("POST", &format!("{D}/transactions"), "{}").json();
+    let id = begun["id"].as_str().unwrap();
+    for read_whole in [("esker-transaction", id), ("idempotency-key", "k")] {
+        let send = |encoding: &str, body: &[u8]| {
+            let media = ("content-type", "text/csv");
+            let headers = [media, ("content-encoding", encoding), read_whole];
+            server.send("POST", &path, &headers, body).status
+        };
+        for bytes in [64 << 10, 16 << 20] {
+            let (plain, half) = (csv(bytes), bytes / 2);
+            let packed = zstd::encode_all(plain.as_bytes(), 1).unwrap();
+            assert_eq!((packed.len() < 20 << 10, send("zstd", &packed)), (true, 413));
+            // Of two members.
+            let two = [gzip(&plain.as_bytes()[..half]), gzip(&plain.as_bytes()[half..])].concat();
+            assert_eq!(send("gzip", &two), 413);
+        }
+        assert_eq!(count(&server), 0);
+    }
+    let headers = [("content-type", "text/csv"), ("idempotency-key", "k")];
+    let packed = zstd::encode_all(csv(60 << 10).as_bytes(), 1).unwrap();
+    assert_eq!(server.send("POST", &path, &headers, &packed).status, 200);
+    let damaged = &zstd::encode_all(csv(8).as_bytes(), 1).unwrap()[..12];
+    let headers = [("content-type", "text/csv"), ("idempotency-key", "d")];
+    assert_eq!(server.send("POST", &path, &headers, damaged).status, 400);
+    assert_eq!(count(&server), 1);
 }
 
 /// Each row reserved 120 MiB, as much as a body without end: with a limit of 64 MiB none was taken,

@@ -8,6 +8,7 @@
     reason = "a test outside the engine, on real sockets and files"
 )]
 
+mod buckets;
 mod bulk;
 mod client;
 mod cors;

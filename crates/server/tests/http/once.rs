@@ -74,6 +74,11 @@ fn a_key_is_refused_where_a_write_is_not_done_once() {
     // What reads takes one for nothing.
     assert_eq!(server.send("GET", &format!("{D}/tables"), &key, b"").status, 200);
     assert_eq!(server.send("POST", &format!("{D}/check"), &key, b"").status, 200);
+    // Sequences are made outside of transactions; the advice was to end one.
+    let sql = [("content-type", "application/sql"), key[0]];
+    let refused = server.send("POST", &format!("{D}/query"), &sql, b"CREATE SEQUENCE s");
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("not for sequences"), "{}", refused.text());
     // A bucket is made once.
     let bucket = format!("{D}/buckets/b");
     assert_eq!(server.send("PUT", &bucket, &key, b"").status, 201);

@@ -167,6 +167,18 @@ fn answers_have_the_form_that_is_asked_for() {
     assert_eq!((wrong.status, wrong.json()["code"].as_str()), (400, Some("invalid_request")));
     let parameters = r#"{"sql": "SELECT name FROM t WHERE id = ?", "parameters": [1]}"#;
     assert_eq!(server.ask("POST", &query, parameters).json()["rows"][0]["name"], "a");
+    // A body that has no form as a tree of values was taken for a query.
+    let beyond = r#"{"sql": "SELECT ?", "parameters": [1e400]}"#;
+    let refused = server.ask("POST", &query, beyond);
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("parameter 1e400: expected"), "{}", refused.text());
+    // With a key, too; nothing is removed.
+    let surplus = r#"{"sql": "DELETE FROM t", "parameters": [1]}"#;
+    for headers in [&[][..], &[("idempotency-key", "k")]] {
+        let refused = server.send("POST", &query, headers, surplus.as_bytes());
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        assert!(refused.text().contains("expected 0 parameters, found 1"), "{}", refused.text());
+    }
     let page = server.ask("GET", &format!("{D}/tables/t/rows?limit=1"), "").json();
     let next = page["next"].as_str().unwrap();
     let path = format!("{D}/tables/t/rows?limit=1&cursor={next}");

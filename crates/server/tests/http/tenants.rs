@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use esker_server::auth::token::NewToken;
 use esker_server::tenant::TENANT_LOADS_MAX;
 
 use super::client::{Harness, Response};
@@ -77,6 +78,30 @@ fn a_scope_of_a_table_reaches_that_table_alone() {
         ("POST", "/compact", ""),
     ] {
         assert_eq!(ask(method, path, body), 403, "{method} {path} {body}");
+    }
+}
+
+/// Its rows took the right to read all of the database, its plan and its pages did not.
+#[test]
+fn a_join_as_json_takes_the_same_rights_however_it_is_answered() {
+    let server = Harness::new(&[]);
+    let d = "/v1/databases/default";
+    for table in ["a", "b", "c"] {
+        let schema = r#"{"schema": "id i64 not null, primary key (id)"}"#;
+        server.ask("PUT", &format!("{d}/tables/{table}"), schema);
+    }
+    let scopes = ["a", "b"].map(|table| format!("read:default/{table}").parse().unwrap());
+    let new = NewToken { name: "two".to_owned(), scopes: scopes.into(), lifetime: None };
+    let token = server.access_control.tokens.create(&new).unwrap().1;
+    // Pages are of one table, which is said to those who may read both.
+    for (other, statuses) in [("b", [200, 200, 400]), ("c", [403; 3])] {
+        let join = format!(r#""table": "a", "join": [{{"table": "{other}", "using": ["id"]}}]"#);
+        let forms = [("query", ""), ("explain", ""), ("query", r#", "total": true"#)];
+        let told = forms.map(|(path, more)| {
+            let body = format!("{{{join}, \"limit\": 5{more}}}");
+            as_token(&server, &token, "POST", &format!("{d}/{path}"), &body).status
+        });
+        assert_eq!(told, statuses, "{other}");
     }
 }
 

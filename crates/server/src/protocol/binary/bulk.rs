@@ -81,13 +81,17 @@ impl Begin {
     /// What makes it be done once, where it has a key.
     ///
     /// # Errors
-    /// When the key is none, or the load leaves rows out.
+    /// Within a transaction; when the key is none, or the load leaves rows out.
     pub fn once(
         &self,
         session: &Session,
         protocol: &str,
         lifetime: Duration,
     ) -> Result<Option<IdempotencyKey>> {
+        if session.is_in_transaction() {
+            let message = "a load is a commit of its own: expected no transaction";
+            return Err(Error::invalid(message));
+        }
         let Some(key) = &self.key else { return Ok(None) };
         if self.duplicates == Duplicates::Skip {
             let message = "on duplicate: skip is not for a load with an idempotency key";

@@ -3,6 +3,7 @@
 use esker::Value;
 use esker_wire::{Kind, Reader, pack, value};
 
+use super::safety::code_of;
 use super::tests::{Client, Running};
 
 const TABLE: &str = "CREATE TABLE t (id i64 PRIMARY KEY, name text NOT NULL DEFAULT 'x', n i64)";
@@ -124,6 +125,14 @@ fn parameters_by_name_are_placed_by_the_text() {
     }
     assert_eq!(ask("SELECT ?", &[id]).0, Kind::Failed);
     assert_eq!(rows(&mut client), ["1::n:3"]);
+    client.send(3, Kind::Sql, |out| {
+        pack::array(out, 2);
+        pack::text(out, "DELETE FROM t");
+        value::write_values(out, [Value::Int(7)].iter().map(Value::as_ref));
+    });
+    let (_, kind, payload) = client.receive();
+    assert_eq!((kind, code_of(&payload).as_str()), (Kind::Failed, "invalid_request"));
+    assert_eq!(rows(&mut client), ["1::n:3"], "a value too many is not passed over");
 }
 
 /// Loads rows that come as maps, or as NDJSON, under a key perhaps.

@@ -252,6 +252,29 @@ fn bulk_loads_are_all_or_nothing() {
     assert!(payload.windows(9).any(|part| part == b"cancelled"), "{payload:?}");
 }
 
+/// It was a commit of its own, which no rollback took back.
+#[test]
+fn a_load_within_a_transaction_is_refused() {
+    let server = Running::start();
+    let mut client = server.binary();
+    client.send(1, Kind::Begin, |out| {
+        pack::array(out, 2);
+        pack::bool(out, false);
+        pack::bool(out, false);
+    });
+    assert_eq!(client.receive().1, Kind::Done);
+    bulk(&mut client, 2, "csv");
+    client.send(2, Kind::BulkChunk, |out| out.extend_from_slice(b"id,name\n1,a\n"));
+    client.send(2, Kind::BulkEnd, |_| ());
+    let (id, kind, payload) = client.receive();
+    assert_eq!((id, kind), (2, Kind::Failed));
+    assert!(String::from_utf8_lossy(&payload).contains("expected no transaction"), "{payload:?}");
+    client.send(3, Kind::Rollback, |_| ());
+    assert_eq!(client.receive().1, Kind::Done);
+    client.send(4, Kind::Exists, |out| get(out, &[1]));
+    assert_eq!(client.receive().2, [0x91, 0xc2]);
+}
+
 #[test]
 fn lines_of_json_are_answered_in_order() {
     let server = Running::start();

@@ -15,7 +15,7 @@ use super::route::Outcome;
 use super::tables::{changed, expect_name};
 use super::write::{Tag, Written, expect_tag, write};
 use super::{Problem, query::json_text};
-use crate::session::{Answer, EntryRange, Expiry, Request, Session};
+use crate::session::{Answer, EntryRange, Expiry, Request, Session, lasting};
 use crate::{Code, Error, Result};
 
 const BYTES: &str = "application/octet-stream";
@@ -39,6 +39,7 @@ pub(super) async fn list(call: Call) -> Outcome {
 
 pub(super) async fn create(call: Call) -> Outcome {
     let ttl = call.parsed::<u64>("ttl_s", "a number of seconds")?.map(Duration::from_secs);
+    let ttl = ttl.map(lasting).transpose()?;
     let name = call.path("bucket").to_owned();
     let act = move |session: &mut Session| {
         let none = || Error::new(Code::Internal, "a bucket made outside of a transaction");
@@ -118,10 +119,7 @@ pub(super) async fn get(call: Call) -> Outcome {
     let (bucket, key) = (call.path("bucket").to_owned(), key_of(&call)?);
     let found = call.run_at_once(move |session| {
         let value = find(session, &bucket, &key)?.ok_or_else(|| no_entry(&bucket))?;
-        let left = match existing(session, &bucket)? {
-            ScopedBucket::Database(bucket) => bucket.remaining(&key)?.flatten(),
-            ScopedBucket::Transaction(_) => None,
-        };
+        let left = existing(session, &bucket)?.remaining(&key)?.flatten();
         Ok((value, left, session.end_answer().into_share()))
     });
     let (value, left, share) = found.await?;
@@ -180,8 +178,7 @@ fn expiry_of(call: &Call) -> Result<Expiry> {
         None => Ok(Expiry::Default),
         Some("never") => Ok(Expiry::Never),
         Some(text) => {
-            let seconds = text.parse().ok().filter(|seconds: &u64| *seconds > 0);
-            let seconds = seconds.ok_or_else(|| {
+            let seconds = text.parse().map_err(|_| {
                 Error::invalid(format!("esker-ttl: expected seconds or never, found {text:?}"))
             })?;
             Ok(Expiry::After(Duration::from_secs(seconds)))
@@ -251,13 +248,11 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 pub(super) async fn entries(call: Call) -> Outcome {
-    let limit: usize = call.parsed("limit", "a number of entries")?.unwrap_or(100);
-    let limit = limit.min(10_000);
+    let limit = call.page_limit()?;
     let bytes = |name: &str| call.parameter(name).map(decoded_bytes).transpose();
     let (from, to, prefix) = (bytes("from")?, bytes("to")?, bytes("prefix")?);
     let reverse = call.parsed("reverse", "true or false")?.unwrap_or(false);
-    let most = Some(limit.saturating_add(1));
-    let range = EntryRange { from, to, prefix, limit: most, reverse };
+    let range = EntryRange { from, to, prefix, limit: Some(limit + 1), reverse };
     let bucket = call.path("bucket").to_owned();
     let found = call.run(move |session| {
         let found = session.run(Request::BucketRange { bucket, range })?;
@@ -266,7 +261,9 @@ pub(super) async fn entries(call: Call) -> Outcome {
     let (Answer::Entries(mut entries), share) = found.await? else {
         return Err(Error::new(Code::Internal, "no entries").into());
     };
-    let next = entries.get(limit).map(|(key, _)| shown(key));
+    // Backwards the next page ends before the last key that is sent: `to` is not part of it.
+    let next = entries.get(limit).and_then(|_| entries.get(limit - usize::from(reverse)));
+    let next = next.map(|(key, _)| shown(key));
     entries.truncate(limit);
     let entry = |(key, value): &(Vec<u8>, Vec<u8>)| {
         format!("{{\"key\":{},\"value\":{}}}", json_text(&shown(key)), json_text(&shown(value)))

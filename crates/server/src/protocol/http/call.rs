@@ -13,13 +13,16 @@ use super::tags::Tags;
 use super::{App, Problem};
 use crate::auth::token::Principal;
 use crate::resources::budget::Share;
-use crate::session::{Canceller, ResultBudget};
+use crate::session::{Canceller, ResultBudget, caught};
 use crate::tenant::{Tenant, TenantName};
 use crate::{Code, Error, Result, Session};
 
 /// A body that is read has room for so many times what has come of it: few steps, so that it seldom
 /// waits in the middle, and little for a client that does not send the rest.
 const ROOM_FACTOR: usize = 4;
+
+const PAGE_LIMIT_MAX: usize = 10_000;
+const PAGE_LIMIT: &str = "a number from 1 to 10000";
 
 /// One request, once it was let in.
 pub(crate) struct Call {
@@ -78,6 +81,13 @@ impl Call {
             text.parse().map_err(|_| wrong())
         };
         self.parameter(name).map(read).transpose()
+    }
+
+    /// The most entries or rows of a page: 100 unless given.
+    pub fn page_limit(&self) -> Result<usize> {
+        let limit = self.parsed("limit", PAGE_LIMIT)?.unwrap_or(100);
+        let wrong = || Error::invalid(format!("limit: expected {PAGE_LIMIT}, found {limit}"));
+        (1..=PAGE_LIMIT_MAX).contains(&limit).then_some(limit).ok_or_else(wrong)
     }
 
     /// A header that is there at most once, as text.
@@ -230,7 +240,7 @@ impl Call {
         let done = {
             let mut session = self.session()?;
             session.answer_in(ResultBudget::at_once());
-            let done = work(&mut session);
+            let done = caught(|| work(&mut session)).flatten();
             (done.is_ok() || !session.is_budget_exhausted()).then_some(done)
         };
         match done {
@@ -261,12 +271,12 @@ fn in_room<R>(
     done
 }
 
-/// Runs what may wait beside the runtime.
+/// Runs what may wait beside the runtime. What is said of a panic is not for clients.
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|e| Error::new(Code::Internal, format!("the work ended early: {e}")))
+    let done = tokio::task::spawn_blocking(|| caught(work)).await;
+    done.unwrap_or_else(|_| Err(Error::new(Code::Unavailable, "the server stops")))
 }
 
 /// A body of which nothing came for too long.
@@ -283,4 +293,18 @@ pub(super) fn too_large(most: usize) -> Problem {
          stream instead, without an idempotency-key and outside of a transaction"
     );
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, Error::new(Code::LimitExceeded, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It was sent to the client, with what it tells of the data.
+    #[test]
+    fn what_a_panic_says_is_not_sent() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let failed = runtime.block_on(blocking(|| -> () { panic!("secret {}", 7) })).unwrap_err();
+        assert_eq!(failed.code(), Code::Internal);
+        assert!(!failed.message().contains("secret"), "{failed}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Queries as JSON, statements in SQL, and their answers as they are found.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +13,7 @@ use esker_import::{Format, RowWriter, distinct_names};
 use esker_query::ResultColumn;
 use esker_sql::Statement;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -22,7 +25,7 @@ use super::route::Outcome;
 use super::write::{Written, write};
 use crate::protocol::json_lines::value;
 use crate::resources::budget::Budget;
-use crate::session::{Answer, Request, RowSink, Session};
+use crate::session::{Answer, IdempotencyKey, Request, RowSink, Session};
 use crate::{Code, Error, Result};
 
 /// Answers are sent in pieces of about this many bytes.
@@ -49,9 +52,9 @@ async fn asked(call: &mut Call) -> std::result::Result<(Request, Vec<u8>), Probl
     if is_sql {
         return Ok((Request::Sql { text: text.into(), parameters: Vec::new() }, body));
     }
-    let object: Option<serde_json::Map<String, serde_json::Value>> =
-        serde_json::from_str(&text).ok();
-    if object.is_some_and(|object| object.contains_key("sql")) {
+    // Its names alone: what is large, or no number of JSON's values, is read where it belongs.
+    let names: Option<BTreeMap<Cow<'_, str>, IgnoredAny>> = serde_json::from_str(&text).ok();
+    if names.is_some_and(|names| names.contains_key("sql")) {
         let sql: Sql =
             serde_json::from_str(&text).map_err(|e| Error::invalid(format!("body: {e}")))?;
         let parameters = sql.parameters.iter().map(|raw| value(raw)).collect::<Result<_>>()?;
@@ -108,6 +111,7 @@ fn only_reads(request: &Request) -> Result<bool> {
 /// Answers a question, or does what a statement says.
 pub(super) async fn answer(call: Call, request: Request, body: Option<Vec<u8>>) -> Outcome {
     if call.header("idempotency-key")?.is_some() && !only_reads(&request)? {
+        IdempotencyKey::expect_alone(&call.session()?, &request)?;
         let act = move |session: &mut Session| {
             let answer = session.run(request.clone())?;
             let text = small_answer(answer)?;

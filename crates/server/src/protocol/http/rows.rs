@@ -165,7 +165,7 @@ pub(super) async fn delete(call: Call) -> Outcome {
 
 /// A page of rows, in the order of the table's key or of row ids.
 pub(super) async fn page(call: Call) -> Outcome {
-    let limit: u64 = call.parsed("limit", "a number of rows")?.unwrap_or(100);
+    let limit = call.page_limit()?;
     let cursor = call.parameter("cursor");
     let query = json!({ "table": call.path("table"), "limit": limit, "cursor": cursor });
     super::query::answer(call, Request::Query { json: query.to_string() }, None).await

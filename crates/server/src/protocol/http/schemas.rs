@@ -203,7 +203,11 @@ fn told() -> Json {
         "Bucket": answer(json!({ "bucket": text, "entries": number, "ttl_s": seconds })),
         "EntryPage": answer(json!({
             "entries": list_of(answer(json!({ "key": text, "value": text }))),
-            "next": { "type": ["string", "null"], "description": "the first key that is left" },
+            "next": {
+                "type": ["string", "null"],
+                "description": "for `from`: the first key that is left; with `reverse`, for `to`: \
+                                the last key that is here; null: none is left",
+            },
         })),
         "Number": answer(json!({ "value": number })),
         "Compacted": answer(json!({

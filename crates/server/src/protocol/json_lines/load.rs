@@ -148,10 +148,6 @@ fn start(begin: Begin, session: Option<&Session>, config: &ServerConfig) -> Resu
     let hello = || Error::new(Code::Unauthenticated, "expected {\"op\": \"hello\"} first");
     let session = session.ok_or_else(hello)?;
     session.check_in()?;
-    if session.is_in_transaction() {
-        let message = "op \"load\": a load is a commit of its own: expected no transaction";
-        return Err(Error::invalid(message));
-    }
     let once = begin.once(session, "json-lines", config.idempotency_lifetime)?;
     let (to_load, chunks) = mpsc::channel(CHUNKS_MAX);
     let load = bulk::load_in_turn((begin, once), session.sibling(), config.stall_timeout, chunks);

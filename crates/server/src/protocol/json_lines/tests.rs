@@ -174,6 +174,47 @@ fn a_parameter_beyond_every_float_is_refused() {
     assert!(told.contains("parameter 1e400: expected"), "{told}");
 }
 
+/// It passed for a statement that only reads, and was done.
+#[test]
+fn the_end_of_a_transaction_takes_no_key() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    for end in ["COMMIT", "ROLLBACK", "-- a comment\\nCOMMIT"] {
+        lines.ask(r#"{"op": "begin"}"#);
+        lines.ask(r#"{"op": "insert", "table": "t", "row": {"id": 1}}"#);
+        let with_key = format!(r#"{{"op": "sql", "sql": "{end}", "idempotency_key": "k"}}"#);
+        let told = lines.ask(&with_key);
+        assert!(told.contains("idempotency-key: not within a transaction"), "{told}");
+        assert_eq!(lines.ask(r#"{"op": "rollback"}"#), r#"{"ok":true}"#, "it goes on");
+        let told = lines.ask(&with_key);
+        assert!(told.contains("idempotency-key: not within a transaction"), "{told}");
+    }
+    assert_eq!(lines.count(), r#"{"ok":true,"rows":[{"n":0}]}"#);
+}
+
+#[test]
+fn sequences_take_no_key_and_no_advice_about_transactions() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    for text in ["CREATE SEQUENCE s", "DROP SEQUENCE s"] {
+        let told =
+            lines.ask(&format!(r#"{{"op": "sql", "sql": "{text}", "idempotency_key": "k"}}"#));
+        assert!(told.contains("idempotency-key: not for sequences"), "{told}");
+        let told = lines.ask(&format!(r#"{{"op": "sql", "sql": "{text}"}}"#));
+        assert!(told.contains("\"ok\":true"), "{told}");
+    }
+}
+
+#[test]
+fn a_parameter_too_many_is_refused() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    lines.ask(r#"{"op": "insert", "table": "t", "row": {"id": 1}}"#);
+    let told = lines.ask(r#"{"op": "sql", "sql": "DELETE FROM t", "parameters": [7]}"#);
+    assert!(told.contains("invalid_request") && told.contains("0 parameters, found 1"), "{told}");
+    assert_eq!(lines.count(), r#"{"ok":true,"rows":[{"n":1}]}"#);
+}
+
 #[test]
 fn a_line_ends_the_request_that_it_names() {
     let server = Running::empty();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Bound;
 use std::time::Duration;
 
-use esker::{Entries, Moment, ScopedBucket, ScopedBucketReader, Transaction, Ttl};
+use esker::{Entries, ErrorKind, Moment, ScopedBucket, ScopedBucketReader, Transaction, Ttl};
 use esker_log::sabotage::Bug;
 use tokio::time::Instant;
 
@@ -190,11 +190,6 @@ impl<'c> Call<'c> {
         self.find(self.within, Level::Write, self.state.bucket_name())
     }
 
-    /// The bucket, to put into; it is made when there is none.
-    pub fn bucket_to_put(&self) -> Outcome<ScopedBucket<'c>> {
-        self.find_to_put(self.within)
-    }
-
     /// A bucket of a transaction, or of the database, if it is there.
     fn find<'w>(
         &self,
@@ -213,45 +208,45 @@ impl<'c> Call<'c> {
         }
     }
 
-    fn find_to_put<'w>(&self, within: Option<&'w Transaction>) -> Outcome<ScopedBucket<'w>> {
-        let (session, name) = (self.session()?, self.state.bucket_name());
-        Ok(match within {
-            Some(transaction) => session.bucket_to_put_in(transaction, name)?,
-            None => ScopedBucket::Database(session.own_bucket_to_put(name)?),
-        })
-    }
-
     /// Changes entries all at once: nothing comes between what is read and what is written, which
     /// becomes part of the EXEC, or is a transaction of its own. `None` when there is no bucket,
-    /// and none is to be made. What fails with a text has changed nothing before.
+    /// and none is to be made. What fails has changed nothing.
     pub fn change<R>(
         &self,
         makes_bucket: bool,
         mut change: impl FnMut(&ScopedBucket<'_>) -> Outcome<R>,
     ) -> Outcome<Option<R>> {
-        let mut change_in = |within: Option<&Transaction>| {
+        let name = self.state.bucket_name();
+        let mut change_in = |transaction: &Transaction| {
             let bucket = match makes_bucket {
-                true => Some(self.find_to_put(within)?),
-                false => self.find(within, Level::Write, self.state.bucket_name())?,
+                true => Some(self.session()?.bucket_to_put_in(transaction, name)?),
+                false => self.find(Some(transaction), Level::Write, name)?,
             };
-            bucket.map(|bucket| change(&bucket)).transpose()
+            bucket.as_ref().map(&mut change).transpose()
         };
-        if self.within.is_some() {
-            return change_in(self.within);
+        if let Some(transaction) = self.within {
+            return change_in(transaction);
         }
         let mut failed = None;
         let changed = self.session()?.database().transact(|transaction| {
             failed = None;
-            match change_in(Some(transaction)) {
-                Ok(changed) => Ok(changed),
-                Err(Failure::Engine(e)) => Err(e),
-                Err(text) => {
-                    failed = Some(text);
-                    Ok(None)
+            change_in(transaction).map_err(|failure| match failure {
+                Failure::Engine(e) => e,
+                told => {
+                    failed = Some(told);
+                    esker::Error::new(ErrorKind::Cancelled, "a command that is refused")
                 }
-            }
-        })?;
-        failed.map_or(Ok(changed), Err)
+            })
+        });
+        failed.map_or_else(|| Ok(changed?), Err)
+    }
+
+    /// Puts what is a whole by itself: a transaction is taken only to make the bucket.
+    pub fn put(&self, mut put: impl FnMut(&ScopedBucket<'_>) -> Outcome) -> Outcome {
+        match self.bucket_there()? {
+            Some(bucket) => put(&bucket),
+            None => self.change(true, put).map(drop),
+        }
     }
 
     /// Makes one value of another; it expires when that does.

@@ -1,6 +1,6 @@
 //! Tests of changes of the bucket that a database of Redis's protocol is.
 
-use super::tests::{ask, database, state};
+use super::tests::{ask, database, framed, state};
 
 /// What would end a bucket is refused at once: every command answered WRONGTYPE afterwards.
 #[test]
@@ -37,4 +37,31 @@ fn a_put_within_exec_makes_the_bucket_with_its_commit() {
     assert_eq!(database.buckets(), ["db0"]);
     assert_eq!(ask(&mut a, "setnx k w"), ":1|");
     assert_eq!(database.buckets(), ["db0", "db1"]);
+}
+
+/// A command that puts nothing made the bucket, which takes a right that it does not need.
+#[test]
+fn what_puts_nothing_makes_no_bucket() {
+    let database = database();
+    let mut state = state(&database);
+    let long = "k".repeat(70_000);
+    for (command, told) in [
+        ("set k v xx", "$-1|"),
+        ("set k v xx get", "$-1|"),
+        ("set k v pxat 1", "+OK|"),
+        ("incrbyfloat k inf", "-ERR increment would produce NaN or Infinity|"),
+        (&format!("set {long} v"), "-ERR"),
+        (&format!("mset k v {long} v"), "-ERR"),
+        ("set k v xx\r\nset k v xx", "$-1|$-1|"),
+    ] {
+        let found = ask(&mut state, &framed(command));
+        assert!(found.starts_with(told), "{command:.40}: {found}");
+        assert!(database.buckets().is_empty(), "{command:.40}");
+        ask(&mut state, &framed(&format!("multi\r\n{command}")));
+        let found = ask(&mut state, "exec");
+        assert!(found.contains(told.split('|').next().unwrap()), "{command:.40}: {found}");
+        assert!(database.buckets().is_empty(), "{command:.40}");
+    }
+    assert_eq!(ask(&mut state, "set k v nx"), "+OK|");
+    assert_eq!(database.buckets(), ["db0"]);
 }

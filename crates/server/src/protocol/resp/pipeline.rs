@@ -15,6 +15,7 @@ use super::state::State;
 use super::table::{self, Command};
 use super::turn::is_long;
 use crate::Code;
+use crate::session::Level;
 
 /// The most commands of one commit.
 const COMMANDS_MAX: usize = 1_024;
@@ -63,7 +64,7 @@ impl State {
         if blind > 1 {
             gathered.truncate(blind);
         }
-        let is_ready = self.is_ready_for(&gathered);
+        let is_ready = self.is_ready_for(&gathered, blind > 1);
         let database = self.session.as_ref().map(|session| session.database().clone());
         let Some(database) = database.filter(|_| is_ready) else {
             return self.answer_each(&gathered);
@@ -125,16 +126,20 @@ impl State {
         gathered
     }
 
-    /// True when there is a bucket, and room for all: limits count what is committed.
-    fn is_ready_for(&self, gathered: &[Gathered<'_>]) -> bool {
+    /// True when there is a bucket, which is made for plain `SET`s, and room for all: limits count
+    /// what is committed.
+    fn is_ready_for(&self, gathered: &[Gathered<'_>], is_blind: bool) -> bool {
         let Some(session) = &self.session else { return false };
         if !gathered.iter().any(|item| item.command.is_put()) {
             return true;
         }
         let entries = gathered.iter().map(|item| item.arguments.len()).sum();
         let bytes = gathered.last().map_or(0, |item| item.end);
-        session.reserve_quota(entries, bytes).is_ok()
-            && session.own_bucket_to_put(self.bucket_name()).is_ok()
+        let bucket = || match is_blind {
+            true => session.own_bucket_to_put(self.bucket_name()),
+            false => session.own_bucket(Level::Write, self.bucket_name()),
+        };
+        session.reserve_quota(entries, bytes).is_ok() && bucket().is_ok()
     }
 }
 
@@ -280,6 +285,7 @@ impl Pipeline<'_, '_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::framed;
     use super::*;
     use crate::session::Session;
 
@@ -289,13 +295,7 @@ mod tests {
     }
 
     fn frames(commands: &[&str]) -> Vec<String> {
-        let framed = |command: &&str| {
-            let words = command.split(' ');
-            let words = words.map(|word| format!("${}\r\n{word}\r\n", word.len()));
-            let words: Vec<String> = words.collect();
-            format!("*{}\r\n{}", words.len(), words.concat())
-        };
-        commands.iter().map(framed).collect()
+        commands.iter().map(|command| framed(command)).collect()
     }
 
     #[test]

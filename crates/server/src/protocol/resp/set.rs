@@ -216,10 +216,16 @@ fn put(call: &Call<'_>, value: &[u8], options: &SetOptions) -> Outcome<(bool, Op
         Ok((true, before.map(|(value, _)| value)))
     };
     if !needs_before && !may_be_over {
-        // One put is a whole by itself.
-        return set(&call.bucket_to_put()?);
+        call.put(|bucket| set(bucket).map(drop))?;
+        return Ok((true, None));
     }
-    Ok(call.change(true, set)?.unwrap_or_default())
+    // What ends before it begins is set and gone: no bucket is made for it.
+    let is_over = match options.end {
+        End::Said(ending) => ending.is_over(call.moment()?),
+        _ => false,
+    };
+    let done = call.change(!options.if_present && !is_over, set)?;
+    Ok(done.unwrap_or((!options.if_present, None)))
 }
 
 pub(super) fn set(call: &mut Call<'_>) -> Outcome {

@@ -126,7 +126,7 @@ fn pairs<'c>(call: &Call<'c>) -> Outcome<Vec<(&'c [u8], &'c [u8])>> {
 pub(super) fn mset(call: &mut Call<'_>) -> Outcome {
     let pairs = pairs(call)?;
     let limits = call.session()?.limits();
-    call.bucket_to_put()?.put_many(&pairs, PutOptions::new(), &limits)?;
+    call.put(|bucket| Ok(bucket.put_many(&pairs, PutOptions::new(), &limits)?))?;
     call.reply.ok();
     Ok(())
 }

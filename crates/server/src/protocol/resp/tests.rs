@@ -27,6 +27,16 @@ pub(super) fn ask(state: &mut State, line: &str) -> String {
     String::from_utf8_lossy(&out).replace("\r\n", "|")
 }
 
+/// Commands, one a line, in the form that takes words of any length.
+pub(super) fn framed(lines: &str) -> String {
+    let framed = |line: &str| {
+        let words = line.split(' ').map(|word| format!("${}\r\n{word}\r\n", word.len()));
+        let words: Vec<String> = words.collect();
+        format!("*{}\r\n{}", words.len(), words.concat())
+    };
+    lines.split("\r\n").map(framed).collect()
+}
+
 fn check(pairs: &[(&str, &str)]) {
     let mut state = state(&database());
     for (line, expected) in pairs {

@@ -147,7 +147,8 @@ fn run_one(
 ) -> Result<(), Error> {
     let start = state.reply.out.len();
     let Some((_, command)) = table::asked(arguments) else { return Ok(()) };
-    match state.perform(command, arguments, Some(transaction)) {
+    // What a command changed before it failed is taken back, and the others go on.
+    match transaction.all_or_nothing(|within| state.perform(command, arguments, Some(within))) {
         Ok(()) => {}
         // What was cancelled or took too long may have been done in part.
         Err(Failure::Engine(e))

@@ -6,7 +6,7 @@ use esker::{Database, Durability, Options};
 use esker_vfs::{Clock, Environment};
 
 use super::super::state::State;
-use super::super::tests::{Directory, Running, ask};
+use super::super::tests::{Directory, Running, ask, framed};
 use crate::{ServerConfig, Session};
 
 /// A clock that is set by hand.
@@ -106,6 +106,24 @@ fn exec_is_of_its_own_time() {
             let expected = if watched == "k" { ["$-1|", ":-2|"] } else { [value, ttl] };
             assert_eq!(found, expected, "{command}, {watched} watched");
         }
+    }
+}
+
+/// RENAME removed the key and failed to put the new one; DEL removed those before a long one.
+#[test]
+fn a_command_that_fails_within_exec_changes_nothing() {
+    let mut client = Timed::new().connect();
+    let long = "k".repeat(70_000);
+    for command in
+        [format!("rename a {long}"), format!("del a {long}"), format!("msetnx c 1 {long} 2")]
+    {
+        assert_eq!(ask(&mut client, "set a 1"), "+OK|");
+        for line in ["multi", &command, "set b 2", "append b 3"] {
+            ask(&mut client, &framed(line));
+        }
+        let told = ask(&mut client, "exec");
+        assert!(told.starts_with("*3|-ERR") && told.ends_with("|+OK|:2|"), "{told}");
+        assert_eq!(ask(&mut client, "mget a b c"), "*3|$1|1|$2|23|$-1|", "{command:.10}");
     }
 }
 
