@@ -83,7 +83,7 @@ impl TransactionBucket<'_> {
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
         let key = self.key(key.as_ref())?;
         let mut state = self.transaction().state();
-        self.table.note_read(&mut state, &key);
+        self.table.note_read(&mut state, &key)?;
         self.look(&state, &key)
     }
 

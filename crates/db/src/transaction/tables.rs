@@ -220,6 +220,20 @@ impl Transaction {
         let schema = Arc::clone(view.schema_at(at).ok_or_else(forgotten)?);
         Ok(TableVersion { core, schema })
     }
+
+    /// Refuses a table that the transaction has made, or made another, and taken back.
+    pub(super) fn expect_as_it_was(&self, current: &TableVersion) -> Result<()> {
+        let TableVersion { core, schema } = current;
+        if self.snapshot.has(core) && self.as_it_was(Arc::clone(core))?.schema == *schema {
+            return Ok(());
+        }
+        let name = core.name();
+        let message = format!(
+            "the transaction has taken back what it had made of table {name:?}: take it again by \
+             its name"
+        );
+        Err(Error::invalid(message))
+    }
 }
 
 /// Gives the changes of a table's rows another schema; returns what they were.
