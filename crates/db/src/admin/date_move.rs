@@ -27,7 +27,6 @@ use crate::Result;
 use crate::catalog::expiry::EndingExpired;
 use crate::catalogue::Catalogue;
 use crate::engine::Engine;
-use crate::engine_handle::EngineHandle;
 
 /// How often rows are looked for that were put while the record became durable, and had expired.
 const ROUNDS_MAX: usize = 8;
@@ -77,7 +76,7 @@ impl Engine {
             self.log_move(to.to_us)?;
             logged = true;
             drop(catalogue);
-            EngineHandle::new(self).acknowledge_published()?;
+            self.wait_for_published()?;
         }
         Ok(())
     }

@@ -271,18 +271,18 @@ impl EngineHandle {
         &self,
         mut make: impl FnMut(&Arc<Engine>) -> Result<(NewDefinitions, R)>,
         commit: impl Fn(&NewDefinitions) -> Result<u64>,
+                // What is not yet durable is not yet visible: made again when it is.
+                Err(e) if e.kind() == ErrorKind::Conflict => self.wait_for_published()?,
     ) -> Result<(u64, R)> {
         for _ in 0..ATTEMPTS_MAX {
             match make(self).and_then(|(new, made)| Ok((commit(&new)?, made))) {
                 Ok(done) => return Ok(done),
                 Err(e) => {
-                    // What a refusal rests on is reported, and tested again, once it is durable.
+                    // What a refusal rests on is reported once it is durable.
                     if e.kind() != ErrorKind::OutcomeUnknown && e.kind() != ErrorKind::Poisoned {
                         self.acknowledge_published()?;
                     }
-                    if e.kind() != ErrorKind::Conflict {
-                        return Err(e);
-                    }
+                    return Err(e);
                 }
             }
         }
