@@ -30,7 +30,7 @@ const BATCH_ROWS: usize = 64 << 10;
 /// So few rows are entered under the commit lock.
 const LOCKED_ROWS: usize = 4_096;
 /// When so many have come, as by a load that has just committed, the lock is given up for them.
-const BEHIND_ROWS: usize = 16 * LOCKED_ROWS;
+pub(super) const BEHIND_ROWS: usize = 16 * LOCKED_ROWS;
 /// Rounds without the lock before writers have to wait, however many rows they add.
 const ROUNDS_MAX: usize = 16;
 
