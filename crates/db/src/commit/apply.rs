@@ -130,7 +130,7 @@ impl Engine {
             Edit::DropTable { table } => {
                 let old = source.expect(catalogue.tables.remove(table), *table, commit)?;
                 if let Some(old) = old {
-                    old.writer.table().set_dropped();
+                    old.writer.table().set_dropped_at(commit);
                     forget_early(old.writer.table(), Bug::DropBeforeDurable.is_planted())?;
                 }
             }
@@ -207,9 +207,7 @@ impl Engine {
         if *core.schema() != *schema {
             let own = source.definitions().and_then(|new| new.altered(id));
             let (schema, entered) = match own {
-                Some(own) => {
-                    (Arc::clone(&own.after.schema), own.rows().take_entered())
-                }
+                Some(own) => (Arc::clone(&own.after.schema), own.rows().take_entered()),
                 None => {
                     let uniques = self.empty_uniques(&core, schema)?;
                     (Arc::new(schema.clone()), Entered { uniques, standing: None })
