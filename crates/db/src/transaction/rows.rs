@@ -14,7 +14,7 @@ use crate::commit::row_sink::RowSink;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
 use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::{BaseVersion, Change, PendingVersion};
-use crate::{Error, ErrorKind, KeyRange, Limits, Result, Row, SnapshotTable};
+use crate::{Error, ErrorKind, KeyRange, Limits, Result, Row, SnapshotTable, Table};
 
 /// A table within a transaction: as of its snapshot, with its changes.
 pub struct TransactionTable<'t> {
@@ -37,6 +37,17 @@ impl Transaction {
     pub fn table(&self, name: &str) -> Result<TransactionTable<'_>> {
         self.settle()?;
         let current = self.current(&self.state(), name)?;
+        Ok(TransactionTable { transaction: self, current })
+    }
+
+    /// The table that a handle stands for, whatever its name is now.
+    ///
+    /// # Errors
+    /// `NotFound` when it had been dropped before the transaction began.
+    pub(crate) fn table_by_handle(&self, table: &Table) -> Result<TransactionTable<'_>> {
+        self.settle()?;
+        let core = Arc::clone(table.core_as_of(self.read_at())?);
+        let current = self.version_of(&self.state(), core)?;
         Ok(TransactionTable { transaction: self, current })
     }
 }
