@@ -20,6 +20,7 @@
 use std::sync::Arc;
 
 use esker_format::{ExpiryClock, Moment};
+use esker_log::Purpose;
 use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 
@@ -100,7 +101,7 @@ impl Engine {
     fn log_move(&self, to_us: i64) -> Result<()> {
         let mut clock = self.last_clock();
         clock.move_to(to_us);
-        self.log_clock(clock.record())
+        self.log_clock(Purpose::Adds, clock.record())
     }
 
     /// Rows that had expired at this moment are ended.

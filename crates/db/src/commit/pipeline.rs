@@ -432,15 +432,9 @@ impl Engine {
     }
 
     fn number(&self, frame: Frame<'_>) -> Result<Ticket> {
-        let Frame { purpose, kind, payload } = frame;
-        self.refuse_large_frame(payload.len())?;
-        if purpose == Purpose::Frees && self.time_is_owed.swap(false, Ordering::Relaxed) {
-            let time = Edit::Clock(self.last_clock().record());
-            let payload = &time.encode();
-            let logged = self.append(Frame { purpose, kind: time.frame_kind(), payload });
-            let ticket =
-                logged.inspect_err(|_| self.time_is_owed.store(true, Ordering::Relaxed))?;
-            self.watermarks.publish(ticket.commit())?;
+        self.refuse_large_frame(frame.payload.len())?;
+        if self.time_is_owed.load(Ordering::Relaxed) {
+            self.time_before(frame.purpose)?;
         }
         self.append(Frame { purpose, kind, payload })
     }
@@ -448,6 +442,14 @@ impl Engine {
     fn append(&self, frame: Frame<'_>) -> Result<Ticket> {
         let ticket = self.journal.append(frame.purpose, frame.kind, frame.payload)?;
         self.watermarks.number(ticket.commit())?;
+    /// The same before the frame that it is for, which has the purpose: `number` does not ask for
+    /// the time then.
+    pub(crate) fn log_before(&self, purpose: Purpose, edit: &Edit) -> Result<()> {
+        let payload = &edit.encode();
+        let ticket = self.append(Frame { purpose, kind: edit.frame_kind(), payload })?;
+        self.watermarks.publish(ticket.commit())
+    }
+
         Ok(ticket)
     }
 
