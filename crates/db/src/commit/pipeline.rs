@@ -15,13 +15,15 @@
 //! | columns of an appender or a small load | `commit_batch` | the same |
 //! | rows that have expired | `commit_deletes` | the same |
 //! | what is too large for a frame | [`overflow`](super::overflow) | [`Engine::commit_edit`] |
-//! | sequences, loads | their modules | the same |
-//! | seals, merges, checkpoints, clock: no answer changes | theirs | [`Engine::log_edit`] |
+//! | definitions, sequences that come and go, loads, checkpoints | their modules | the same |
+//! | seals, merges; values of a sequence: no answer changes | theirs | [`Engine::log_edit`] |
+//! | the clock | [`expiry_clock`](super::expiry_clock) | [`Engine::log_before`] |
 //!
 //! # Invariants
 //!
 //! 1. What has a number is applied, or the catalogue is broken and refuses all further changes:
-//!    `commit_frame`.
+//!    `commit_frame`. What changes no answer acts later: once it is durable, or in the memory of its
+//!    module, before the commit lock is let go.
 //! 2. A commit is published under the commit lock after it is applied, in the order of numbers: the
 //!    watermarks refuse a gap and another order.
 //! 3. Nothing is reported, not even a refusal, before what it rests on is durable: see
