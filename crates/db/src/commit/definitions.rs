@@ -32,6 +32,7 @@ use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::{purpose_of, purpose_of_all, purpose_of_change};
 use crate::commit::options::CommitOptions;
 use crate::engine::Engine;
+use crate::table_version::TableVersion;
 use crate::{Error, Result};
 
 /// What a commit makes of the tables themselves.
@@ -188,6 +189,14 @@ impl NewDefinitions {
     /// The schema that a table has until the commit, where it gets another.
     pub fn schema_before(&self, table: TableId) -> Option<&Arc<Schema>> {
         self.altered(table).map(|altered| &altered.before.schema)
+    }
+
+    /// True when a table is there afterwards, and its rows are what they are for a version of it.
+    pub fn leaves(&self, current: &TableVersion) -> bool {
+        let id = current.core.id();
+        let is_same =
+            |altered: &AlteredTable| altered.after.schema.has_same_rows_as(&current.schema);
+        self.going().all(|gone| gone.core.id() != id) && self.altered(id).is_none_or(is_same)
     }
 
     /// A table that comes, by its number.
