@@ -57,12 +57,32 @@ impl EngineHandle {
     /// A table by name. The answer waits until what it says is durable.
     pub fn table(&self, name: &str) -> Result<Arc<TableCore>> {
         let history = self.names.load();
-        let names = history.newest();
+        let (names, visible) = (history.newest(), self.visible());
         let found = names.get(name);
-        if found.is_none_or(|table| table.created_at() > self.visible()) {
-            self.acknowledge_published()?;
+        let is_shown = |table: &&Arc<TableCore>| table.created_at() <= visible;
+        let shown = match history.at(visible) {
+            same if Arc::ptr_eq(same, names) => found,
+            before => before.get(name),
+        };
+        let shown = shown.filter(is_shown);
+        let is_same = found.map(Arc::as_ptr) == shown.map(Arc::as_ptr);
+        if found.is_none() || !is_same {
+            // Once the log has failed, nothing becomes durable: the tables are those that are read.
+            let acknowledged = self.acknowledge_through(self.watermarks.published());
+            if let Err(e) = acknowledged {
+                return shown.cloned().ok_or(e);
+            }
         }
         found.cloned().ok_or_else(|| no_table(name, names))
+    }
+
+    /// The names of the tables, sorted. As for [`EngineHandle::table`].
+    pub fn table_names(&self) -> Vec<String> {
+        let history = self.names.load();
+        match self.acknowledge_through(self.watermarks.published()) {
+            Ok(()) => history.newest().keys().cloned().collect(),
+            Err(_) => history.at(self.visible()).keys().cloned().collect(),
+        }
     }
 }
 

@@ -72,6 +72,15 @@ impl Table {
         core
     }
 
+    /// The table as a reader at a commit sees it.
+    ///
+    /// # Errors
+    /// `NotFound` when that commit or an earlier one has dropped it.
+    pub(crate) fn core_as_of(&self, at: u64) -> Result<&Arc<TableCore>> {
+        self.refuse_dropped(|| at)?;
+        Ok(self.core_at(at))
+    }
+
     /// The table as readers at a commit see it.
     fn core_at(&self, at: u64) -> &Arc<TableCore> {
         let mut core = &self.core;
@@ -301,7 +310,7 @@ impl Table {
         key: &[ValueRef<'_>],
         mut take: impl FnMut(&esker_table::Found<'_>) -> esker_table::Result<R>,
     ) -> Result<Option<R>> {
-        self.refuse_dropped()?;
+        self.refuse_dropped(|| self.engine.visible())?;
         let mut looks = 0;
         loop {
             let moves_back = self.engine.date_moves_back();
@@ -351,14 +360,15 @@ impl Table {
     /// # Errors
     /// `OverBudget` when too many snapshots are open.
     pub fn snapshot(&self) -> Result<SnapshotTable> {
-        self.refuse_dropped()?;
         let snapshot = crate::Snapshot::take(&self.engine)?;
-        let core = self.core_at(snapshot.commit());
-        snapshot.table_core(core)
+        snapshot.table_core(self.core_as_of(snapshot.commit())?)
     }
 
-    fn refuse_dropped(&self) -> Result<()> {
-        if !self.core().is_dropped() {
+    /// Refuses a table that a reader does not see any more. A drop that is not visible yet may
+    /// never be.
+    fn refuse_dropped(&self, read_at: impl FnOnce() -> u64) -> Result<()> {
+        let dropped_at = self.core().dropped_at();
+        if dropped_at.is_none_or(|commit| commit > read_at()) {
             return Ok(());
         }
         self.engine.acknowledge_published()?;

@@ -20,6 +20,7 @@
 use std::sync::Arc;
 
 use esker_format::{ExpiryClock, Moment};
+use esker_log::Purpose;
 use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 
@@ -27,7 +28,6 @@ use crate::Result;
 use crate::catalog::expiry::EndingExpired;
 use crate::catalogue::Catalogue;
 use crate::engine::Engine;
-use crate::engine_handle::EngineHandle;
 
 /// How often rows are looked for that were put while the record became durable, and had expired.
 const ROUNDS_MAX: usize = 8;
@@ -77,7 +77,7 @@ impl Engine {
             self.log_move(to.to_us)?;
             logged = true;
             drop(catalogue);
-            EngineHandle::new(self).acknowledge_published()?;
+            self.wait_for_published()?;
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl Engine {
     fn log_move(&self, to_us: i64) -> Result<()> {
         let mut clock = self.last_clock();
         clock.move_to(to_us);
-        self.log_clock(clock.record())
+        self.log_clock(Purpose::Adds, clock.record())
     }
 
     /// Rows that had expired at this moment are ended.

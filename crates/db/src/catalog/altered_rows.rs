@@ -40,7 +40,8 @@ impl AlteredRows {
     /// Does what is left. Under the commit lock, which is held until it is taken.
     ///
     /// # Errors
-    /// `Conflict` when it was begun for another table or schema.
+    /// `Conflict` when it was begun for another table or schema, or so many rows have come that the
+    /// lock is to be given up for them: nothing is changed then, see [`AlteredRows::is_behind`].
     pub fn enter(
         &mut self,
         engine: &Engine,
@@ -48,6 +49,9 @@ impl AlteredRows {
         (core, before, after): (&Arc<TableCore>, &Arc<Schema>, &Arc<Schema>),
     ) -> Result<()> {
         let begun_for_other = || conflict("the table is another by now".to_owned());
+        if self.is_behind() {
+            return Err(conflict("a load has committed before its new unique index".to_owned()));
+        }
         let standing = match self.ending.take() {
             Some(ending) if ending.is_of(core) => {
                 let standing = engine.let_time_stand();
@@ -66,6 +70,11 @@ impl AlteredRows {
         engine.note_new_expiry(before, after)?;
         self.entered = Entered { uniques, standing };
         Ok(())
+    }
+
+    /// True when many rows have come that are to be entered without the lock.
+    pub fn is_behind(&self) -> bool {
+        self.building.as_ref().is_some_and(BuildingUniques::is_behind)
     }
 
     /// What is done; time goes on when it is dropped.

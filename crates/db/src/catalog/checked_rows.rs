@@ -119,17 +119,17 @@ pub(crate) fn test_rows(
 impl Engine {
     /// The checks of a table; `None` when it has none.
     pub fn checks(&self, current: &TableVersion) -> Result<Option<Arc<Checks>>> {
-        if current.schema.checks().is_empty() {
+        let TableVersion { core, schema } = current;
+        if schema.checks().is_empty() {
             return Ok(None);
         }
-        let key = (current.core.id(), current.schema.version());
-        if let Some(checks) = self.checks.load().get(&key) {
+        let known = self.checks.load();
+        if let Some((_, checks)) = known.get(&core.id()).filter(|(of, _)| Arc::ptr_eq(of, schema)) {
             return Ok(Some(Arc::clone(checks)));
         }
-        let checks = Arc::new(Checks::of(&current.schema)?);
-        let mut cache: CheckCache = (**self.checks.load()).clone();
-        cache.retain(|(table, _), _| *table != key.0);
-        cache.insert(key, Arc::clone(&checks));
+        let checks = Arc::new(Checks::of(schema)?);
+        let mut cache: CheckCache = (**known).clone();
+        cache.insert(core.id(), (Arc::clone(schema), Arc::clone(&checks)));
         // Of two that fill it at once, one does so again.
         self.checks.store(Arc::new(cache));
         Ok(Some(checks))

@@ -13,8 +13,9 @@ use crate::{Error, Result};
 /// The checks of one version of a schema.
 pub(crate) struct Checks(Vec<(String, Expr, Constraint)>);
 
-/// The checks in use, by table and version of its schema.
-pub(crate) type CheckCache = BTreeMap<(TableId, u32), Arc<Checks>>;
+/// The checks in use, by table, with the schema that they are of. Its version does not name it: a
+/// transaction may take back a schema, and another one gets the same version.
+pub(crate) type CheckCache = BTreeMap<TableId, (Arc<Schema>, Arc<Checks>)>;
 
 /// A condition as a check of a schema.
 ///

@@ -10,7 +10,7 @@
 //! that is there. Both look at all rows, those of others too, up to the moment of the commit, which
 //! no snapshot shows.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use esker_format::Schema;
 use esker_format::schema::{Alteration, validate_name};
@@ -143,13 +143,7 @@ impl Database {
             Ok((NewDefinitions { altered, ..NewDefinitions::default() }, core))
         };
         let (commit, core) = match has_unique {
-            true => engine.define_by(make, |new| {
-                // No row group may be sealed or merged until the indexes are there.
-                engine.exclusively(|_| {
-                    new.altered.iter().try_for_each(|altered| build_uniques(engine, altered))?;
-                    engine.commit_definitions(new)
-                })
-            })?,
+            true => engine.define_by(make, |new| engine.commit_with_uniques(new))?,
             false => self.define(make)?,
         };
         if expiry::sets_expiry(alterations) {
@@ -179,8 +173,7 @@ impl Database {
         let schema = checked_rows::alter(engine, name, &before.schema, alterations)?;
         let after = Described { name: name.to_owned(), schema };
         let mut altered = AlteredTable::new(core, before, after);
-        // default: a panic leaves what is locked as it was, or whole
-        altered.rows.get_mut().unwrap_or_else(PoisonError::into_inner).ending = ending;
+        altered.rows().ending = ending;
         let tests =
             |a: &Alteration| matches!(a, Alteration::AddCheck(_) | Alteration::SetNotNull(_));
         if alterations.iter().any(tests) {
@@ -235,14 +228,17 @@ fn truncated(engine: &Engine, old: Arc<TableCore>) -> Result<(NewDefinitions, ()
     Ok((NewDefinitions { truncated, ..NewDefinitions::default() }, ()))
 }
 
-/// Enters the rows there are into new unique indexes.
+/// Enters the rows there are into new unique indexes, or those that have come since.
 fn build_uniques(engine: &Engine, altered: &AlteredTable) -> Result<()> {
-    let mut building = BuildingUniques::start(engine, &altered.core, &altered.after.schema)?;
+    let begun = altered.rows().building.take();
+    let mut building = match begun {
+        Some(building) => building,
+        None => BuildingUniques::start(engine, &altered.core, &altered.after.schema)?,
+    };
     while building.is_behind() {
         building.catch_up(engine)?;
     }
-    // default: a panic leaves what is locked as it was, or whole
-    altered.rows.lock().unwrap_or_else(PoisonError::into_inner).building = Some(building);
+    altered.rows().building = Some(building);
     Ok(())
 }
 
@@ -275,19 +271,35 @@ impl EngineHandle {
         for _ in 0..ATTEMPTS_MAX {
             match make(self).and_then(|(new, made)| Ok((commit(&new)?, made))) {
                 Ok(done) => return Ok(done),
+                // What is not yet durable is not yet visible: made again when it is.
+                Err(e) if e.kind() == ErrorKind::Conflict => self.wait_for_published()?,
                 Err(e) => {
-                    // What a refusal rests on is reported, and tested again, once it is durable.
+                    // What a refusal rests on is reported once it is durable.
                     if e.kind() != ErrorKind::OutcomeUnknown && e.kind() != ErrorKind::Poisoned {
                         self.acknowledge_published()?;
                     }
-                    if e.kind() != ErrorKind::Conflict {
-                        return Err(e);
-                    }
+                    return Err(e);
                 }
             }
         }
         let message = format!("tried {ATTEMPTS_MAX} times beside other writers");
         Err(Error::new(ErrorKind::Conflict, message))
+    }
+
+    /// The same of tables with new unique indexes. No row group may be sealed or merged until these
+    /// are there.
+    fn commit_with_uniques(&self, new: &NewDefinitions) -> Result<u64> {
+        let is_behind = || new.altered.iter().any(|altered| altered.rows().is_behind());
+        self.exclusively(|engine| {
+            loop {
+                new.altered.iter().try_for_each(|altered| build_uniques(engine, altered))?;
+                match self.commit_definitions(new) {
+                    // The lock was given up for what a load has added.
+                    Err(e) if e.kind() == ErrorKind::Conflict && is_behind() => {}
+                    done => return done,
+                }
+            }
+        })
     }
 
     fn commit_definitions(&self, new: &NewDefinitions) -> Result<u64> {
@@ -326,8 +338,32 @@ impl Engine {
 mod tests {
     use std::time::Duration;
 
-    use crate::{Alteration, DataType, Options, Schema, Value};
+    use super::{NewDefinitions, build_uniques};
+    use crate::catalog::unique_build::BEHIND_ROWS;
+    use crate::{Alteration, DataType, ErrorKind, NewIndex, Options, Schema, Value};
     use esker_vfs::sim::{Options as SimOptions, Simulation};
+
+    /// All its rows were entered while every writer waited for the lock.
+    #[test]
+    fn a_load_that_commits_before_a_unique_index_does_is_entered_without_the_lock() {
+        let db = Options::new().background(false).memory().unwrap();
+        let schema = Schema::builder().field("n", DataType::I64).build().unwrap();
+        let t = db.create_table("t", schema).unwrap();
+        let index = Alteration::AddIndex(NewIndex::new("by_n", ["n"]).unique());
+        let altered = vec![db.altered("t", &[index], true).unwrap()];
+        let new = NewDefinitions { altered, ..NewDefinitions::default() };
+        let (engine, altered) = (db.engine(), &new.altered[0]);
+        build_uniques(engine, altered).unwrap();
+        let mut load = t.load().unwrap();
+        let rows = i64::try_from(2 * BEHIND_ROWS).unwrap();
+        (0..rows).for_each(|n| load.push_row(&[Value::Int(n)]).unwrap());
+        load.finish().unwrap();
+        assert_eq!(engine.commit_definitions(&new).unwrap_err().kind(), ErrorKind::Conflict);
+        assert!(altered.rows().is_behind(), "they are yet to be entered, where it had begun");
+        engine.commit_with_uniques(&new).unwrap();
+        assert_eq!(t.insert(&[Value::Int(7)]).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        t.insert(&[Value::Int(rows)]).unwrap();
+    }
 
     #[test]
     fn a_name_is_not_seen_before_it_is_durable() {

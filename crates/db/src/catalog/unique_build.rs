@@ -5,6 +5,9 @@
 //!   ─► the change of the schema, with its number ─► unlock: from here on commits enter theirs
 //! ```
 //!
+//! Where a load has committed before the lock was taken, it is given up again (`AlteredRows::enter`),
+//! and the rows of the load are entered without it.
+//!
 //! Row groups only grow at their end, so that what has been entered of each is a count of its rows.
 //! A row that dies meanwhile stays entered, which does no harm. Two rows with the same values that
 //! are found without the lock may be two versions of one row, the older of which is just dying:
@@ -30,7 +33,7 @@ const BATCH_ROWS: usize = 64 << 10;
 /// So few rows are entered under the commit lock.
 const LOCKED_ROWS: usize = 4_096;
 /// When so many have come, as by a load that has just committed, the lock is given up for them.
-const BEHIND_ROWS: usize = 16 * LOCKED_ROWS;
+pub(super) const BEHIND_ROWS: usize = 16 * LOCKED_ROWS;
 /// Rounds without the lock before writers have to wait, however many rows they add.
 const ROUNDS_MAX: usize = 16;
 

@@ -150,6 +150,13 @@ impl DatabaseClock {
         self.date_us = self.date_us.saturating_add(slew_us);
     }
 
+    /// Goes by the date of a clock that was drawn from this one a while ago.
+    pub fn go_on_from(&mut self, drawn: &Self) {
+        let passed_us = self.elapsed_us.saturating_sub(drawn.elapsed_us);
+        self.undrawn_us = drawn.undrawn_us.saturating_add(passed_us);
+        self.date_us = self.date_us.max(drawn.date_us.saturating_add(passed_us));
+    }
+
     /// The date to which the clock is to move, once a difference has been kept for long enough.
     pub fn due_us(&self) -> Option<i64> {
         self.suspicion.filter(|s| s.kept_us >= KEPT_US).map(|_| self.last.wall_us)

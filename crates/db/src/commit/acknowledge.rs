@@ -11,8 +11,14 @@
 //! 2. A commit that waits for the disk is acknowledged once it is durable: the same.
 //! 3. What a deferred handle has returned is reported by its caller, once the database is durable
 //!    up to [`Deferred::commit`].
+//!
+//! Two waits are never left to the caller. What begins anew after a conflict reads what it
+//! conflicted with: [`Engine::wait_for_published`]. And no crash may bring back a value of a
+//! sequence that is answered by itself: [`EngineHandle::next_value`] waits for the frame that made
+//! it free.
 
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_log::sabotage::Bug;
@@ -27,8 +33,9 @@ use crate::{Database, Durability, Error, ErrorKind, Result};
 /// be reported once the database is durable up to [`Deferred::commit`].
 ///
 /// No reader sees the changes before they are durable, so that calls by this handle do not either.
-/// New tables and indexes are part of what is deferred; bulk loads and the removal of files wait
-/// for the disk.
+/// New tables and indexes are part of what is deferred. Bulk loads and the removal of files wait for
+/// the disk, and so do values of sequences, and statements and definitions that begin anew after a
+/// conflict.
 ///
 /// ```
 /// use esker::Options;
@@ -151,6 +158,12 @@ impl EngineHandle {
 }
 
 impl Engine {
+    /// Waits until everything that is applied is visible, whoever waits for what calls report: who
+    /// tries again what others came before with has to see it.
+    pub fn wait_for_published(self: &Arc<Self>) -> Result<()> {
+        EngineHandle::new(self).acknowledge_through(self.watermarks.published())
+    }
+
     /// Waits until a commit may be acknowledged, as the database says.
     pub fn acknowledge(&self, ticket: Ticket) -> Result<()> {
         self.wait_until(ticket, self.options.durability == Durability::Sync)

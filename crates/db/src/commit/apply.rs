@@ -22,7 +22,7 @@
 //!    that a frame names is there, unless the frame comes from the log, or is that of a seal.
 
 use std::collections::btree_map::Entry;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use esker_format::edit::Edit;
 use esker_format::{Moment, Schema, TableId};
@@ -130,7 +130,7 @@ impl Engine {
             Edit::DropTable { table } => {
                 let old = source.expect(catalogue.tables.remove(table), *table, commit)?;
                 if let Some(old) = old {
-                    old.writer.table().set_dropped();
+                    old.writer.table().set_dropped_at(commit);
                     forget_early(old.writer.table(), Bug::DropBeforeDurable.is_planted())?;
                 }
             }
@@ -207,11 +207,7 @@ impl Engine {
         if *core.schema() != *schema {
             let own = source.definitions().and_then(|new| new.altered(id));
             let (schema, entered) = match own {
-                Some(own) => {
-                    // default: a panic leaves what is locked as it was, or whole
-                    let mut rows = own.rows.lock().unwrap_or_else(PoisonError::into_inner);
-                    (Arc::clone(&own.after.schema), rows.take_entered())
-                }
+                Some(own) => (Arc::clone(&own.after.schema), own.rows().take_entered()),
                 None => {
                     let uniques = self.empty_uniques(&core, schema)?;
                     (Arc::new(schema.clone()), Entered { uniques, standing: None })

@@ -21,7 +21,7 @@ use esker_format::{Schema, TableId};
 use esker_log::Purpose;
 use esker_log::sabotage::Bug;
 use esker_table::{Table as TableCore, TableWriter};
-use esker_vfs::sync::{AtomicU64, Mutex};
+use esker_vfs::sync::{AtomicU64, Mutex, MutexGuard};
 
 use crate::catalog::altered_rows::AlteredRows;
 use crate::catalog::names::Names;
@@ -32,6 +32,7 @@ use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::{purpose_of, purpose_of_all, purpose_of_change};
 use crate::commit::options::CommitOptions;
 use crate::engine::Engine;
+use crate::table_version::TableVersion;
 use crate::{Error, Result};
 
 /// What a commit makes of the tables themselves.
@@ -58,7 +59,7 @@ pub(crate) struct AlteredTable {
     /// No row may have come or changed after this commit: they were tested.
     pub unchanged_since: Option<u64>,
     /// What is done to the rows there are, where that is more than the schema says.
-    pub rows: Mutex<AlteredRows>,
+    rows: Mutex<AlteredRows>,
 }
 
 /// A table whose rows go all at once: another takes its place.
@@ -117,13 +118,17 @@ impl AlteredTable {
     }
 
     fn enter(&self, engine: &Engine, catalogue: &mut Catalogue) -> Result<()> {
-        let Self { core, before, after, unchanged_since, rows } = self;
+        let Self { core, before, after, unchanged_since, .. } = self;
         expect_as_it_was(engine, core, before)?;
         expect_unchanged(catalogue, core, before, *unchanged_since)?;
         engine.expect_sequences(&after.schema)?;
+        self.rows().enter(engine, catalogue, (core, &before.schema, &after.schema))
+    }
+
+    /// What is done to the rows there are.
+    pub fn rows(&self) -> MutexGuard<'_, AlteredRows> {
         // default: a panic leaves what is locked as it was, or whole
-        let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.enter(engine, catalogue, (core, &before.schema, &after.schema))
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn edit(&self) -> Edit {
@@ -184,6 +189,14 @@ impl NewDefinitions {
     /// The schema that a table has until the commit, where it gets another.
     pub fn schema_before(&self, table: TableId) -> Option<&Arc<Schema>> {
         self.altered(table).map(|altered| &altered.before.schema)
+    }
+
+    /// True when a table is there afterwards, and its rows are what they are for a version of it.
+    pub fn leaves(&self, current: &TableVersion) -> bool {
+        let id = current.core.id();
+        let is_same =
+            |altered: &AlteredTable| altered.after.schema.has_same_rows_as(&current.schema);
+        self.going().all(|gone| gone.core.id() != id) && self.altered(id).is_none_or(is_same)
     }
 
     /// A table that comes, by its number.

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 
 use esker_format::edit::Edit;
 use esker_format::{ClockRecord, Moment, Schema, Value};
+use esker_log::Purpose;
 use esker_log::sabotage::Bug;
 
 use crate::catalogue::Catalogue;
@@ -48,8 +49,7 @@ impl Engine {
             && let Some(entry) = catalogue.tables.get_mut(&current.core.id())
         {
             let now = match self.time_of_commit() {
-                // On a full disk a commit that adds data is refused by itself. One that frees space
-                // logs the time before.
+                // The disk is full: the frame of the commit is numbered after this one, or not.
                 Err(e) if e.kind() == ErrorKind::NoSpace => {
                     self.time_is_owed.store(true, Ordering::Relaxed);
                     self.now()
@@ -122,17 +122,22 @@ impl Engine {
     /// not come back, whatever the clocks of the machine show when the database is opened again.
     /// Under the commit lock.
     pub fn time_of_commit(&self) -> Result<Moment> {
-        let (now, record) = self.times.state().told_to_commit(&*self.environment.clock);
-        if let Some(record) = record {
-            self.log_clock(record)?;
-        }
-        Ok(now)
+        self.time_before(Purpose::Adds)
+    }
+
+    /// The same before a frame that is for something.
+    pub fn time_before(&self, purpose: Purpose) -> Result<Moment> {
+        let (now, due) = self.times.state().told_to_commit(&*self.environment.clock);
+        let Some(drawn) = due else { return Ok(now) };
+        self.log_clock(purpose, drawn.record())?;
+        self.time_is_owed.store(false, Ordering::Relaxed);
+        Ok(self.times.state().logged(&drawn))
     }
 
     /// Tells the log what is known of time. Under the commit lock.
-    pub fn log_clock(&self, record: ClockRecord) -> Result<()> {
+    pub fn log_clock(&self, purpose: Purpose, record: ClockRecord) -> Result<()> {
         if self.is_durable() && !Bug::TimeNotLogged.is_planted() {
-            self.log_edit(&Edit::Clock(record))?;
+            self.log_before(purpose, &Edit::Clock(record))?;
         }
         Ok(())
     }
@@ -142,7 +147,7 @@ impl Engine {
     /// commit lock.
     pub fn log_clock_at_close(&self) {
         if self.has_expiring() {
-            let _ = self.log_clock(self.clock_record());
+            let _ = self.log_clock(Purpose::Adds, self.clock_record());
         }
     }
 

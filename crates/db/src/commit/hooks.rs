@@ -6,26 +6,69 @@
 //! ```
 //!
 //! [`CommitHook::extend_write_set`] adds changes of rows that must be in the same frame: after a
-//! crash both are there, or neither. Those who only wait for commits are observers of the
+//! crash both are there, or neither. They are staged as all others are, and the commit is as durable
+//! as it is without them. Those who only wait for commits are observers of the
 //! [watermarks](super::watermarks). Hooks stay for as long as the engine lives; without one, a
 //! commit reads one flag.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use esker_format::invariant;
+use esker_table::TableWriter;
 use esker_vfs::sync::{ArcSwap, AtomicBool};
 
 use crate::Result;
 use crate::catalogue::Catalogue;
-use crate::commit::write_set::WriteSet;
+use crate::commit::conflict::conflict;
+use crate::commit::options::CommitOptions;
+use crate::commit::write_set::{TableWrites, WriteSet};
+use crate::engine::Engine;
+use crate::table_version::TableVersion;
 
 /// Adds changes to commits of others.
 pub(crate) trait CommitHook: Send + Sync {
-    /// Adds changes of further tables to a set that is staged and not empty. Under the commit lock.
+    /// Adds changes of further tables to a commit that is staged and not empty. Under the commit
+    /// lock.
     ///
     /// # Errors
     /// Then nothing is committed.
-    fn extend_write_set(&self, catalogue: &mut Catalogue, set: &mut WriteSet<'_>) -> Result<()>;
+    fn extend_write_set(&self, commit: &mut StagedCommit<'_, '_>) -> Result<()>;
+}
+
+/// A commit that hooks add to.
+pub(crate) struct StagedCommit<'c, 'r> {
+    pub engine: &'c Engine,
+    pub catalogue: &'c mut Catalogue,
+    pub set: &'c mut WriteSet<'r>,
+    pub options: CommitOptions<'c>,
+}
+
+impl<'r> StagedCommit<'_, 'r> {
+    /// Adds changes of a table that the commit does not change yet, which `stage` validates.
+    ///
+    /// # Errors
+    /// Those of `stage`; `Conflict` when rows of the table are others by now, or with this commit;
+    /// `Corrupt` when the commit changes the table already.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what feeds and streams add"))]
+    pub fn add(
+        &mut self,
+        current: TableVersion,
+        stage: impl FnOnce(&mut TableWriter, &mut TableWrites<'r>) -> Result<()>,
+    ) -> Result<()> {
+        let Self { engine, catalogue, set, options } = self;
+        let id = current.core.id();
+        let is_new = set.as_slice().iter().all(|writes| writes.current.core.id() != id);
+        invariant!(is_new, format_args!("table {}", id.0), "a hook adds what is changed already");
+        if options.definitions.is_some_and(|new| !new.leaves(&current)) {
+            let name = current.core.name();
+            return Err(conflict(format!("table {name:?} is another with this commit")));
+        }
+        let mut added = TableWrites::new(current);
+        engine.stage(catalogue, &mut added, *options, stage)?;
+        set.push(added);
+        Ok(())
+    }
 }
 
 /// The hooks of an engine.
@@ -50,16 +93,12 @@ impl CommitHooks {
         self.are_there.store(true, Ordering::Release);
     }
 
-    /// Lets all of them add to a set.
-    pub fn extend_write_set(
-        &self,
-        catalogue: &mut Catalogue,
-        set: &mut WriteSet<'_>,
-    ) -> Result<()> {
+    /// Lets all of them add to a commit.
+    pub fn extend_write_set(&self, commit: &mut StagedCommit<'_, '_>) -> Result<()> {
         if !self.are_there.load(Ordering::Acquire) {
             return Ok(());
         }
-        self.all.load().iter().try_for_each(|hook| hook.extend_write_set(catalogue, set))
+        self.all.load().iter().try_for_each(|hook| hook.extend_write_set(commit))
     }
 }
 

@@ -15,13 +15,15 @@
 //! | columns of an appender or a small load | `commit_batch` | the same |
 //! | rows that have expired | `commit_deletes` | the same |
 //! | what is too large for a frame | [`overflow`](super::overflow) | [`Engine::commit_edit`] |
-//! | sequences, loads | their modules | the same |
-//! | seals, merges, checkpoints, clock: no answer changes | theirs | [`Engine::log_edit`] |
+//! | definitions, sequences that come and go, loads, checkpoints | their modules | the same |
+//! | seals, merges; values of a sequence: no answer changes | theirs | [`Engine::log_edit`] |
+//! | the clock | [`expiry_clock`](super::expiry_clock) | [`Engine::log_before`] |
 //!
 //! # Invariants
 //!
 //! 1. What has a number is applied, or the catalogue is broken and refuses all further changes:
-//!    `commit_frame`.
+//!    `commit_frame`. What changes no answer acts later: once it is durable, or in the memory of its
+//!    module, before the commit lock is let go.
 //! 2. A commit is published under the commit lock after it is applied, in the order of numbers: the
 //!    watermarks refuse a gap and another order.
 //! 3. Nothing is reported, not even a refusal, before what it rests on is durable: see
@@ -42,6 +44,7 @@ use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::apply::{Own, Source};
 use crate::commit::conflict::refuse_other_schema;
 use crate::commit::definitions::together;
+use crate::commit::hooks::StagedCommit;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of;
 use crate::commit::options::CommitOptions;
@@ -204,14 +207,15 @@ impl Engine {
         };
         let changed_at = entry.changed_at;
         let mut set = WriteSet::One(TableWrites { staged, ..TableWrites::new(current) });
-        self.extend(catalogue, &mut set)?;
+        let options = CommitOptions::default();
+        self.extend(catalogue, &mut set, options)?;
         // However many there are: nothing of a delete goes into files.
-        self.commit_in_frame(catalogue, set.as_slice(), CommitOptions::default())?;
+        self.commit_in_frame(catalogue, set.as_slice(), options)?;
         catalogue.entry(id)?.changed_at = changed_at;
         Ok(())
     }
 
-    /// Stages the changes of all tables, and what hooks add to them.
+    /// Stages the changes of all tables.
     fn stage_all<'r>(
         &self,
         catalogue: &mut Catalogue,
@@ -221,13 +225,24 @@ impl Engine {
     ) -> Result<()> {
         set.expect_distinct()?;
         for (at, writes) in set.as_mut_slice().iter_mut().enumerate() {
-            let id = writes.current.core.id();
-            refuse_other_schema(catalogue, id, options.schema_before(&writes.current))?;
-            self.on_time(catalogue, &writes.current)?;
-            stage(at, &mut catalogue.entry(id)?.writer, writes)?;
-            self.finish_staging(catalogue, writes)?;
+            self.stage(catalogue, writes, options, |writer, writes| stage(at, writer, writes))?;
         }
         Ok(())
+    }
+
+    /// Stages the changes of one table, which `stage` validates.
+    pub(super) fn stage<'r>(
+        &self,
+        catalogue: &mut Catalogue,
+        writes: &mut TableWrites<'r>,
+        options: CommitOptions<'_>,
+        stage: impl FnOnce(&mut TableWriter, &mut TableWrites<'r>) -> Result<()>,
+    ) -> Result<()> {
+        let id = writes.current.core.id();
+        refuse_other_schema(catalogue, id, options.schema_before(&writes.current))?;
+        self.on_time(catalogue, &writes.current)?;
+        stage(&mut catalogue.entry(id)?.writer, writes)?;
+        self.finish_staging(catalogue, writes)
     }
 
     /// What holds for all staged rows, however they were staged: their unique values are free, and
@@ -260,7 +275,7 @@ impl Engine {
         if set.is_empty() && options.definitions.is_none() {
             return Err(Stop::Empty);
         }
-        self.extend(catalogue, set)?;
+        self.extend(catalogue, set, options)?;
         match self.needs_files(set.as_slice()) {
             true => Err(Stop::NeedsFiles),
             false => Ok(self.commit_in_frame(catalogue, set.as_slice(), options)?),
@@ -268,11 +283,13 @@ impl Engine {
     }
 
     /// Lets hooks add to a set.
-    fn extend(&self, catalogue: &mut Catalogue, set: &mut WriteSet<'_>) -> Result<()> {
-        let known = set.len();
-        self.hooks.extend_write_set(catalogue, set)?;
-        let mut added = set.as_mut_slice().iter_mut().skip(known);
-        added.try_for_each(|added| self.finish_staging(catalogue, added))
+    fn extend(
+        &self,
+        catalogue: &mut Catalogue,
+        set: &mut WriteSet<'_>,
+        options: CommitOptions<'_>,
+    ) -> Result<()> {
+        self.hooks.extend_write_set(&mut StagedCommit { engine: self, catalogue, set, options })
     }
 
     /// Commits changes that one frame of the log holds. Under the commit lock.
@@ -431,18 +448,20 @@ impl Engine {
         Ok(ticket)
     }
 
+    /// The same before the frame that it is for, which has the purpose: `number` does not ask for
+    /// the time then.
+    pub(crate) fn log_before(&self, purpose: Purpose, edit: &Edit) -> Result<()> {
+        let payload = &edit.encode();
+        let ticket = self.append(Frame { purpose, kind: edit.frame_kind(), payload })?;
+        self.watermarks.publish(ticket.commit())
+    }
+
     fn number(&self, frame: Frame<'_>) -> Result<Ticket> {
-        let Frame { purpose, kind, payload } = frame;
-        self.refuse_large_frame(payload.len())?;
-        if purpose == Purpose::Frees && self.time_is_owed.swap(false, Ordering::Relaxed) {
-            let time = Edit::Clock(self.last_clock().record());
-            let payload = &time.encode();
-            let logged = self.append(Frame { purpose, kind: time.frame_kind(), payload });
-            let ticket =
-                logged.inspect_err(|_| self.time_is_owed.store(true, Ordering::Relaxed))?;
-            self.watermarks.publish(ticket.commit())?;
+        self.refuse_large_frame(frame.payload.len())?;
+        if self.time_is_owed.load(Ordering::Relaxed) {
+            self.time_before(frame.purpose)?;
         }
-        self.append(Frame { purpose, kind, payload })
+        self.append(frame)
     }
 
     fn append(&self, frame: Frame<'_>) -> Result<Ticket> {

@@ -94,8 +94,9 @@ impl State {
         self.clock.moment()
     }
 
-    /// The moment for a commit, and what is to be logged, where that is due.
-    pub fn told_to_commit(&mut self, clock: &dyn Clock) -> (Moment, Option<ClockRecord>) {
+    /// The moment for a commit, and the clock as the log is to have it before that, where this is
+    /// due: until it is [logged](Self::logged).
+    pub fn told_to_commit(&mut self, clock: &dyn Clock) -> (Moment, Option<DatabaseClock>) {
         let goes_on = self.standing == 0;
         if goes_on {
             self.clock.advance(clock.boottime_us());
@@ -106,13 +107,26 @@ impl State {
         if goes_on && (is_due || self.clock.is_look_due()) {
             self.clock.look(clock.wall_us());
         }
-        if is_due {
-            self.logged_us = Some(elapsed_us);
-            if goes_on {
-                self.clock.draw();
-            }
+        if !is_due {
+            return (self.clock.moment(), None);
         }
-        (self.clock.moment(), is_due.then(|| self.clock.record()))
+        let mut drawn = self.clock.clone();
+        if goes_on {
+            drawn.draw();
+        }
+        // Back goes the date at once, as far as it was not read yet.
+        if drawn.moment().date_us < self.clock.moment().date_us {
+            self.clock = drawn.clone();
+        }
+        (self.clock.moment(), Some(drawn))
+    }
+
+    /// The log has the clock as it was drawn. Forward goes the date only now: a record that was
+    /// refused must not leave it ahead of the one before. Returns the moment.
+    pub fn logged(&mut self, drawn: &DatabaseClock) -> Moment {
+        self.logged_us = Some(drawn.elapsed_us());
+        self.clock.go_on_from(drawn);
+        self.clock.moment()
     }
 }
 

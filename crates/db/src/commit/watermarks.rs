@@ -15,19 +15,22 @@
 //! 3. `durable` never falls: the log reports its batches one after another; asserted by
 //!    `make_durable`, where a panic poisons the log.
 //! 4. `visible` never falls, and is never beyond `published`; asserted by `advance`.
+//! 5. Each observer hears of rising commits, of each once: two threads may move `visible` one after
+//!    the other, and tell of it in another order. Who tells has the lock of the observer.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use esker_log::sabotage::Bug;
-use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64};
+use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
 
 use crate::{Error, Result};
 
 /// Waits for commits: tails, followers. It is called on the thread that moved a watermark, which
 /// may hold the commit lock, once for several commits: it must neither wait nor change anything.
 pub(crate) trait Observer: Send + Sync {
-    /// Everything up to a commit is visible.
+    /// Everything up to a commit is visible, and was not when it was called before. What is visible
+    /// by now may be a later one, of which it hears next.
     fn after_visible(&self, commit: u64);
 
     /// Everything up to a commit is durable; `frames` is what the log wrote for the newest of
@@ -35,10 +38,27 @@ pub(crate) trait Observer: Send + Sync {
     fn after_durable(&self, commit: u64, frames: &[u8]);
 }
 
+/// An observer, and the newest commit that it has heard is visible.
+struct Observing {
+    observer: Arc<dyn Observer>,
+    told: Mutex<u64>,
+}
+
+impl Observing {
+    fn tell_visible(&self, commit: u64) {
+        // default: an observer that panicked has heard of the commit
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if *told < commit {
+            *told = commit;
+            self.observer.after_visible(commit);
+        }
+    }
+}
+
 /// The watermarks of one database.
 pub(crate) struct Watermarks {
     has_observers: AtomicBool,
-    observers: ArcSwap<Vec<Arc<dyn Observer>>>,
+    observers: ArcSwap<Vec<Arc<Observing>>>,
     numbered: AtomicU64,
     published: AtomicU64,
     durable: AtomicU64,
@@ -64,7 +84,7 @@ impl Watermarks {
     #[cfg_attr(not(test), expect(dead_code, reason = "tails and followers register here"))]
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         let mut all = (**self.observers.load()).clone();
-        all.push(observer);
+        all.push(Arc::new(Observing { observer, told: Mutex::new(0) }));
         self.observers.store(Arc::new(all));
         self.has_observers.store(true, Ordering::SeqCst);
     }
@@ -131,7 +151,7 @@ impl Watermarks {
         let before = self.durable.fetch_max(commit, Ordering::SeqCst);
         assert!(before <= commit, "watermarks: durable falls from {before} to {commit}");
         self.advance();
-        self.tell(|observer| observer.after_durable(commit, frames));
+        self.tell(|observing| observing.observer.after_durable(commit, frames));
     }
 
     /// An Async commit returns, and reveals every lower one.
@@ -154,13 +174,13 @@ impl Watermarks {
             "watermarks: visible is {visible}, beyond published {published}"
         );
         if self.visible.fetch_max(visible, Ordering::SeqCst) < visible {
-            self.tell(|observer| observer.after_visible(visible));
+            self.tell(|observing| observing.tell_visible(visible));
         }
     }
 
-    fn tell(&self, what: impl Fn(&dyn Observer)) {
+    fn tell(&self, what: impl Fn(&Observing)) {
         if self.has_observers.load(Ordering::SeqCst) {
-            self.observers.load().iter().for_each(|observer| what(&**observer));
+            self.observers.load().iter().for_each(|observing| what(observing));
         }
     }
 }
@@ -178,8 +198,6 @@ impl std::fmt::Debug for Watermarks {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
 
     /// Commits from 6 on have numbers.
@@ -225,18 +243,20 @@ mod tests {
         assert_eq!(marks.visible(), 10);
     }
 
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<String>>);
+
+    impl Observer for Heard {
+        fn after_visible(&self, commit: u64) {
+            self.0.lock().unwrap().push(format!("visible {commit}"));
+        }
+        fn after_durable(&self, commit: u64, frames: &[u8]) {
+            self.0.lock().unwrap().push(format!("durable {commit} {frames:?}"));
+        }
+    }
+
     #[test]
     fn observers_hear_of_each_move_once() {
-        #[derive(Default)]
-        struct Heard(Mutex<Vec<String>>);
-        impl Observer for Heard {
-            fn after_visible(&self, commit: u64) {
-                self.0.lock().unwrap().push(format!("visible {commit}"));
-            }
-            fn after_durable(&self, commit: u64, frames: &[u8]) {
-                self.0.lock().unwrap().push(format!("durable {commit} {frames:?}"));
-            }
-        }
         let (marks, heard) = (numbered(8), Arc::new(Heard::default()));
         marks.observe(Arc::clone(&heard) as Arc<dyn Observer>);
         marks.publish(6).unwrap();
@@ -246,5 +266,16 @@ mod tests {
         marks.publish(8).unwrap();
         let expected = ["visible 7", "durable 7 [1, 2]", "durable 8 [3]", "visible 8"];
         assert_eq!(*heard.0.lock().unwrap(), expected);
+    }
+
+    /// The thread that had moved `visible` to 7 came after the one that moved it to 9.
+    #[test]
+    fn an_observer_hears_of_no_commit_after_a_later_one() {
+        let (marks, heard) = (numbered(9), Arc::new(Heard::default()));
+        marks.observe(Arc::clone(&heard) as Arc<dyn Observer>);
+        for visible in [9, 7, 9] {
+            marks.tell(|observing| observing.tell_visible(visible));
+        }
+        assert_eq!(*heard.0.lock().unwrap(), ["visible 9"]);
     }
 }

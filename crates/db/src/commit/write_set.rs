@@ -52,18 +52,12 @@ impl<'r> WriteSet<'r> {
         }
     }
 
-    /// How many tables there are, those without changes too.
-    pub fn len(&self) -> usize {
-        self.as_slice().len()
-    }
-
     /// True when nothing is to be changed.
     pub fn is_empty(&self) -> bool {
         self.as_slice().iter().all(TableWrites::is_empty)
     }
 
     /// Adds changes of one more table.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what hooks add"))]
     pub fn push(&mut self, writes: TableWrites<'r>) {
         let mut all = std::mem::replace(self, Self::Many(Vec::new())).into_vec();
         all.push(writes);
@@ -84,12 +78,10 @@ impl<'r> WriteSet<'r> {
         }
     }
 
-    /// How the commit is to be acknowledged, as the staging of a single table has it.
+    /// How the commit is to be acknowledged, as the staging of the first table has it: what hooks
+    /// add comes behind it.
     pub fn sync(&self) -> Option<bool> {
-        match self {
-            Self::One(writes) => writes.staged.sync,
-            Self::Many(_) => None,
-        }
+        self.as_slice().first()?.staged.sync
     }
 
     /// Refuses two parts of one table.

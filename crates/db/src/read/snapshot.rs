@@ -146,6 +146,14 @@ impl Snapshot {
         Cow::Owned(there.map(|(name, core)| (name.clone(), Arc::clone(core))).collect())
     }
 
+    /// True for a table that was there as of this commit, whatever its name is now.
+    pub(crate) fn has(&self, core: &Arc<TableCore>) -> bool {
+        let names = &self.inner.names;
+        let is_it = |there: &Arc<TableCore>| Arc::ptr_eq(there, core);
+        let is_there = names.get(core.name().as_str()).is_some_and(is_it);
+        (is_there || names.values().any(is_it)) && core.created_at() <= self.commit()
+    }
+
     /// The table that had a name as of this commit.
     pub(crate) fn core(&self, name: &str) -> Result<&Arc<TableCore>> {
         let is_there = |table: &&Arc<TableCore>| table.created_at() <= self.commit();

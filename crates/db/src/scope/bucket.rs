@@ -232,7 +232,7 @@ impl ScopedBucket<'_> {
         match self {
             Self::Database(bucket) => {
                 let remove = |transaction: &Transaction| {
-                    transaction.bucket(&bucket.name())?.remove_many(keys, limits)
+                    transaction.bucket_by_handle(bucket)?.remove_many(keys, limits)
                 };
                 Transaction::run(&bucket.as_table().engine, remove)
             }

@@ -218,7 +218,7 @@ impl ScopedTable<'_> {
             }
         };
         Transaction::run(&table.engine, |transaction| {
-            let within = transaction.table(&table.name())?;
+            let within = transaction.table_by_handle(table)?;
             within.within_limits(limits, |check_cancelled| {
                 let parts = rows.chunks(PART_ROWS).enumerate();
                 let done = parts.map(|(number, part)| {

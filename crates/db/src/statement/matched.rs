@@ -197,7 +197,7 @@ impl StatementRun<'_> {
             match self.commit_found(&table, &matched, wanted, make) {
                 Err(e) if e.kind() == ErrorKind::Conflict => {
                     // What is not yet durable is not yet visible: read again when it is.
-                    database.engine().acknowledge_published()?;
+                    database.engine().wait_for_published()?;
                     last = Some(e);
                 }
                 result => return result,

@@ -11,7 +11,9 @@
 //!
 //! Invariants:
 //! 1. What is defined is replaced whole, so that a savepoint keeps what there was for nothing.
-//! 2. The changes of a table's rows are always of the schema that the table has in the transaction.
+//! 2. The changes of a table's rows are always of the schema that the table has in the transaction:
+//!    `Transaction::expect_current` refuses handles of another one, also of one that a savepoint has
+//!    taken back; asserted by `Transaction::changes_of`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -194,9 +196,9 @@ impl Definitions {
                 (Was::There(base), Fate::Stays) => {
                     let after = Described { name: name.clone(), schema: Arc::clone(schema) };
                     if after != *base {
-                        let altered = AlteredTable::new(Arc::clone(core), base.clone(), after);
-                        let unchanged_since = is_tested.then_some(read_at);
-                        new.altered.push(AlteredTable { unchanged_since, ..altered });
+                        let mut altered = AlteredTable::new(Arc::clone(core), base.clone(), after);
+                        altered.unchanged_since = is_tested.then_some(read_at);
+                        new.altered.push(altered);
                     }
                 }
             }

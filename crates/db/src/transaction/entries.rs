@@ -12,7 +12,7 @@ use crate::bucket::{
     with_end,
 };
 use crate::commit::by_key::remove_row;
-use crate::{BucketSnapshot, BucketValue, Entries, PutOptions, Result};
+use crate::{Bucket, BucketSnapshot, BucketValue, Entries, PutOptions, Result};
 
 /// A bucket within a transaction: as of its snapshot, with its changes.
 ///
@@ -45,6 +45,16 @@ impl Transaction {
         let known = || self.tables().unwrap_or_default().into_iter().filter(is_there).collect();
         let table = self.table(name).map_err(|e| no_bucket(name, e, known))?;
         expect_bucket(name, table.schema())?;
+        Ok(TransactionBucket { table })
+    }
+
+    /// The bucket that a handle stands for, whatever its name is now.
+    ///
+    /// # Errors
+    /// As for [`Transaction::table_by_handle`].
+    pub(crate) fn bucket_by_handle(&self, bucket: &Bucket) -> Result<TransactionBucket<'_>> {
+        let table = self.table_by_handle(bucket.as_table())?;
+        expect_bucket(&table.name(), table.schema())?;
         Ok(TransactionBucket { table })
     }
 }
@@ -83,7 +93,7 @@ impl TransactionBucket<'_> {
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
         let key = self.key(key.as_ref())?;
         let mut state = self.transaction().state();
-        self.table.note_read(&mut state, &key);
+        self.table.note_read(&mut state, &key)?;
         self.look(&state, &key)
     }
 

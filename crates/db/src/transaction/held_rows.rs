@@ -83,7 +83,6 @@ impl Transaction {
         options: &esker_query::Options,
     ) -> Result<()> {
         let mut state = self.state();
-        self.expect_current(&state, &table.current)?;
         for (i, row) in found.rows().enumerate() {
             if i.is_multiple_of(ROWS_PER_LOOK) {
                 options.expect_time_left()?;

@@ -48,7 +48,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use esker_arena::{Category, Reservation};
-use esker_format::{Moment, Schema, TableId};
+use esker_format::{Moment, Schema, TableId, invariant};
 use esker_log::sabotage::Bug;
 use esker_vfs::sync::{Mutex, MutexGuard};
 
@@ -112,6 +112,8 @@ pub(crate) struct State {
     changes: BTreeMap<TableId, Delta>,
     /// What has become of the tables themselves.
     definitions: Option<Arc<Definitions>>,
+    /// Some of it was taken back: there may be handles of tables as they were meanwhile.
+    has_redefined: bool,
     reads: Reads,
     /// What leads back to how it was, oldest first.
     undo: Vec<Step>,
@@ -144,6 +146,7 @@ impl Transaction {
         let state = State {
             changes: BTreeMap::new(),
             definitions: None,
+            has_redefined: false,
             reads: Reads::default(),
             undo: Vec::new(),
             undo_bytes: 0,
@@ -241,7 +244,10 @@ impl Transaction {
     ) -> Result<&'s mut Delta> {
         self.expect_writes()?;
         let empty = || Delta::new(current.clone());
-        Ok(state.changes.entry(current.core.id()).or_insert_with(empty))
+        let changes = state.changes.entry(current.core.id()).or_insert_with(empty);
+        let place = format_args!("changes of table {}", current.core.id().0);
+        invariant!(changes.current.schema == current.schema, place, "they are of another schema");
+        Ok(changes)
     }
 
     /// Notes a change of a key.
@@ -262,11 +268,14 @@ impl Transaction {
         outcome
     }
 
-    /// Refuses what was made ready for a table that the transaction has altered or dropped since.
+    /// Refuses what was made ready for a table that the transaction has altered or dropped since,
+    /// or has taken back.
     pub(crate) fn expect_current(&self, state: &State, current: &TableVersion) -> Result<()> {
-        let definition = state.definition(current);
-        // default: a table that is as it was is as expected
-        definition.map_or(Ok(()), |definition| definition.expect(current))
+        match state.definition(current) {
+            Some(definition) => definition.expect(current),
+            None if state.has_redefined => self.expect_as_it_was(current),
+            None => Ok(()),
+        }
     }
 
     /// Counts the memory of the changes with the rest. Their groups are counted by the arena.
@@ -401,6 +410,7 @@ impl State {
                 Step::Defined { .. } if Bug::DefinitionsOutliveSavepoint.is_planted() => {}
                 Step::Defined { base, taken } => {
                     self.definitions = base;
+                    self.has_redefined = true;
                     self.give_back(taken);
                 }
             }

@@ -14,7 +14,7 @@ use crate::commit::row_sink::RowSink;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
 use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::{BaseVersion, Change, PendingVersion};
-use crate::{Error, ErrorKind, KeyRange, Limits, Result, Row, SnapshotTable};
+use crate::{Error, ErrorKind, KeyRange, Limits, Result, Row, SnapshotTable, Table};
 
 /// A table within a transaction: as of its snapshot, with its changes.
 pub struct TransactionTable<'t> {
@@ -37,6 +37,17 @@ impl Transaction {
     pub fn table(&self, name: &str) -> Result<TransactionTable<'_>> {
         self.settle()?;
         let current = self.current(&self.state(), name)?;
+        Ok(TransactionTable { transaction: self, current })
+    }
+
+    /// The table that a handle stands for, whatever its name is now.
+    ///
+    /// # Errors
+    /// `NotFound` when it had been dropped before the transaction began.
+    pub(crate) fn table_by_handle(&self, table: &Table) -> Result<TransactionTable<'_>> {
+        self.settle()?;
+        let core = Arc::clone(table.core_as_of(self.read_at())?);
+        let current = self.version_of(&self.state(), core)?;
         Ok(TransactionTable { transaction: self, current })
     }
 }
@@ -246,17 +257,20 @@ impl<'t> TransactionTable<'t> {
 
     /// A key was looked up: that there is no such row is something that was read, too. It counts
     /// whatever becomes of the change that it was for.
-    pub(crate) fn note_read(&self, state: &mut State, key: &[ValueRef<'_>]) {
+    pub(crate) fn note_read(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<()> {
+        self.transaction.expect_current(state, &self.current)?;
         // No other commit changes a table that is not there yet.
         let is_new = state.definition(&self.current).is_some_and(|table| table.is_new());
         if self.transaction.remembers_reads() && !is_new {
             state.reads.note_key(&self.current, &self.bytes_of(key), key);
         }
+        Ok(())
     }
 
     /// No other commit may change a key before this one.
     pub(super) fn hold(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<()> {
         self.transaction.expect_writes()?;
+        self.transaction.expect_current(state, &self.current)?;
         if state.definition(&self.current).is_some_and(|table| table.is_new()) {
             return Ok(());
         }
@@ -298,8 +312,7 @@ impl<'t> TransactionTable<'t> {
 
     /// What the transaction has under a key.
     pub(crate) fn see(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<Seen> {
-        self.transaction.expect_current(state, &self.current)?;
-        self.note_read(state, key);
+        self.note_read(state, key)?;
         if let Some(change) = self.change_of(state, key)? {
             let row = self.row_of(&change).map(<[Value]>::to_vec);
             return Ok(Seen { row, base: change.base, new_row_id: change.new_row_id });
@@ -318,6 +331,7 @@ impl<'t> TransactionTable<'t> {
     pub(crate) fn put(&self, state: &mut State, row: Vec<Value>, must_be_new: bool) -> Result<u64> {
         let schema = self.schema();
         if schema.key_positions().is_empty() {
+            self.transaction.expect_current(state, &self.current)?;
             let row_id = self.transaction.base(state).new_row_id(&self.current)?;
             let key = [ValueRef::Uint(row_id)];
             self.replace(state, &key, (row, BaseVersion::Absent, row_id))?;

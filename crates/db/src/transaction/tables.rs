@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_format::Schema;
 use esker_format::schema::{Alteration, validate_name};
+use esker_table::Table as TableCore;
 
 use super::definitions::Definitions;
 use super::rows::TransactionTable;
@@ -203,15 +204,20 @@ impl Transaction {
             self.engine.acknowledge_published()?;
             return Err(crate::engine::no_table(name, &definitions.names));
         };
-        let core = Arc::clone(core);
-        Ok(match definitions.get(core.id()) {
-            Some(definition) => TableVersion { core, schema: Arc::clone(&definition.schema) },
-            None => self.as_it_was(core)?,
-        })
+        self.version_of(state, Arc::clone(core))
+    }
+
+    /// A table with the schema that it has in the transaction.
+    pub(super) fn version_of(&self, state: &State, core: Arc<TableCore>) -> Result<TableVersion> {
+        let definitions = state.definitions.as_ref();
+        match definitions.and_then(|definitions| definitions.get(core.id())) {
+            Some(definition) => Ok(TableVersion { core, schema: Arc::clone(&definition.schema) }),
+            None => self.as_it_was(core),
+        }
     }
 
     /// A table as of the commit that is read at, which is registered, so that its schema is known.
-    fn as_it_was(&self, core: Arc<esker_table::Table>) -> Result<TableVersion> {
+    fn as_it_was(&self, core: Arc<TableCore>) -> Result<TableVersion> {
         let (view, at) = (core.view(), self.read_at());
         let forgotten = || {
             let name = core.name();
@@ -219,6 +225,20 @@ impl Transaction {
         };
         let schema = Arc::clone(view.schema_at(at).ok_or_else(forgotten)?);
         Ok(TableVersion { core, schema })
+    }
+
+    /// Refuses a table that the transaction has made, or made another, and taken back.
+    pub(super) fn expect_as_it_was(&self, current: &TableVersion) -> Result<()> {
+        let TableVersion { core, schema } = current;
+        if self.snapshot.has(core) && self.as_it_was(Arc::clone(core))?.schema == *schema {
+            return Ok(());
+        }
+        let name = core.name();
+        let message = format!(
+            "the transaction has taken back what it had made of table {name:?}: take it again by \
+             its name"
+        );
+        Err(Error::invalid(message))
     }
 }
 

@@ -379,6 +379,36 @@ fn a_checkpoint_and_a_saved_copy_know_the_time() {
     }
 }
 
+/// The time counted as logged, and what had expired before the next commit was back.
+#[test]
+fn a_time_that_a_full_disk_refused_is_logged_before_the_next_commit() {
+    let machine = machine();
+    let db = open(&machine);
+    let (table, date_us) = (leases(&db), db.moment().date_us);
+    add(&table, 1, date_us + 60 * SECOND);
+    let mut id = 1;
+    let mut put = || {
+        id += 1;
+        table.insert(&[id.into(), Value::Null])
+    };
+    let space = machine.used_bytes();
+    machine.set_capacity_bytes(space);
+    while put().is_ok() {}
+    machine.advance_clock(Duration::from_secs(100));
+    assert_eq!(put().unwrap_err().kind(), ErrorKind::NoSpace);
+    machine.set_capacity_bytes(2 * space);
+    machine.advance_clock(Duration::from_millis(100));
+    put().unwrap();
+    let there = ids(&table);
+    assert!(!there.contains(&1));
+    machine.crash_after_io(Some(0));
+    drop((db, table));
+    machine.crash_after_io(None);
+    machine.reboot_clock();
+    machine.shift_wall_clock(-56 * YEAR);
+    assert_eq!(ids(&open(&machine).table("leases").unwrap()), there);
+}
+
 /// A crash anywhere in a move back leaves the date as it was, or the rows ended.
 #[test]
 fn a_crash_while_the_date_is_taken_back_brings_nothing_back() {

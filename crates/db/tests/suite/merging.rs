@@ -153,5 +153,5 @@ fn what_is_done_in_the_background_is_counted() {
     }
     let memory = Options::new().memory().unwrap();
     memory.create_table("t", texts()).unwrap();
-    assert_eq!(memory.info().syncs, esker_vfs::DurationCounts::default());
+    assert_eq!(memory.info().syncs.count > 0, crate::is_on_disk());
 }

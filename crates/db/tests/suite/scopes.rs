@@ -1,7 +1,8 @@
 //! What is done to a database and within a transaction comes to the same.
 
 use esker::{
-    ChangeOptions, DataType, Database, Limits, NewIndex, Options, Result, Row, Schema, Scope, Value,
+    ChangeOptions, DataType, Database, ErrorKind, Limits, NewIndex, Options, Result, Row, Schema,
+    Scope, Value,
 };
 use esker_query::model::{
     Change, ConflictUpdate, Delete, Expr, Insert, OnConflict, Operator, Update,
@@ -125,4 +126,39 @@ fn a_transaction_answers_what_the_database_does() {
     assert_eq!(of_database.len(), within.len());
     transaction.commit().unwrap();
     assert_eq!(db.table("t").unwrap().count().unwrap(), 4);
+}
+
+/// Many were changed of the table that has the name by now, and one of none.
+#[test]
+fn many_rows_are_of_the_table_of_their_handle_as_one_row_is() {
+    let db = database();
+    let scope: &dyn Scope = &db;
+    let (table, bucket) = (scope.table("t").unwrap(), scope.bucket("b").unwrap());
+    let many: Vec<_> = (0..100_001).map(|id| row(id, 1, None)).collect();
+    let keys: Vec<_> = many.iter().map(|row| row[..1].to_vec()).collect();
+    let limits = Limits::default();
+    // By another name it is the same table.
+    db.rename_table("t", "rows").unwrap();
+    db.rename_table("b", "entries").unwrap();
+    table.upsert_many(&many, &limits).unwrap();
+    assert_eq!(table.count().unwrap(), 100_001);
+    assert_eq!(bucket.remove_many(&[b"a".to_vec()], &limits).unwrap(), 1);
+    // No other takes the place of one that is gone.
+    db.drop_table("rows").unwrap();
+    db.drop_table("entries").unwrap();
+    let schema = Schema::builder().field("id", DataType::I64).field("n", DataType::I64);
+    let schema = schema.nullable("u", DataType::I64).primary_key(["id"]).build().unwrap();
+    let other = db.create_table("rows", schema).unwrap();
+    let other_bucket = db.bucket("entries").unwrap();
+    other.insert(&row(1, 1, None)).unwrap();
+    other_bucket.put("a", "1").unwrap();
+    let gone = [
+        table.delete(&keys[1]).err(),
+        table.delete_many(&keys, &limits).err(),
+        table.upsert_many(&many, &limits).err(),
+        bucket.remove(b"a").err(),
+        bucket.remove_many(&[b"a".to_vec()], &limits).err(),
+    ];
+    assert_eq!(gone.map(|e| e.map(|e| e.kind())), [Some(ErrorKind::NotFound); 5]);
+    assert_eq!((other.count().unwrap(), other_bucket.len().unwrap()), (1, 1));
 }

@@ -143,3 +143,29 @@ fn a_failed_sync_of_a_run_does_not_undo_its_index() {
         goes_on(&machine, &db, &(0..10).collect::<Vec<_>>());
     }
 }
+
+/// Reads of the table failed, though snapshots still showed it.
+#[test]
+fn a_table_whose_end_is_not_durable_is_still_read() {
+    let ends: [fn(&Database) -> esker::Result<()>; 3] = [
+        |db| db.rename_table("rows", "other"),
+        |db| db.drop_table("rows"),
+        |db| db.truncate_table("rows"),
+    ];
+    for (fault, end) in REPORTED.into_iter().flat_map(|fault| ends.map(|end| (fault, end))) {
+        let machine = Simulation::new(3, SimOptions::default());
+        let db = open(&machine);
+        let table = rows(&db);
+        let script = Script::fault(CallKind::Sync, 0, fault, Repeat::Once);
+        machine.add_script(script.on_paths_with("log-"));
+        assert_eq!(end(&db).unwrap_err().kind(), ErrorKind::OutcomeUnknown, "{fault:?}");
+        for table in [table, db.table("rows").unwrap()] {
+            assert_eq!(table.count().unwrap(), 10, "{fault:?}");
+            assert_eq!(table.get(&[Value::Uint(3)]).unwrap().unwrap().values(), row(3));
+            assert!(table.insert(&row(20)).is_err());
+        }
+        assert_eq!(db.snapshot().unwrap().table("rows").unwrap().count().unwrap(), 10);
+        assert_eq!(db.tables(), ["rows"], "{fault:?}");
+        assert_eq!(db.table("other").unwrap_err().kind(), ErrorKind::Poisoned, "{fault:?}");
+    }
+}

@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it fails")]
 
 use esker::{
-    Alteration, DataType, Database, ErrorKind, Field, FieldId, NewIndex, Options, Query, Schema,
-    TransactionOptions, Value,
+    Alteration, BucketOptions, DataType, Database, ErrorKind, Field, FieldId, NewIndex, Options,
+    Query, Schema, TransactionOptions, Value,
 };
+use esker_query::model::{Expr, Operator};
 
 fn numbers(name: &str) -> Schema {
     let fields = Schema::builder().field("id", DataType::I64).field(name, DataType::I64);
@@ -176,6 +177,90 @@ fn rows_that_are_put_after_going_back_on_an_alteration_are_of_the_first_schema()
     let now = db.table("t").unwrap();
     assert_eq!(now.get(&[21i64.into()]).unwrap().unwrap().values(), row(21, 210));
     assert_eq!((now.count().unwrap(), now.schema().fields().len()), (11, 2));
+}
+
+/// Its rows were taken: one of another schema was committed, or kept the commit from its row.
+#[test]
+fn a_table_of_an_alteration_that_was_taken_back_is_refused() {
+    let db = database();
+    let transaction = db.begin().unwrap();
+    let first = transaction.table("t").unwrap();
+    first.insert(&row(20, 200)).unwrap();
+    let savepoint = transaction.savepoint();
+    for changes in [vec![add("more", 7), Alteration::DropField("n".into())], vec![add("more", 7)]] {
+        transaction.alter_table("t", &changes).unwrap();
+        let t = transaction.table("t").unwrap();
+        transaction.rollback_to(savepoint).unwrap();
+        let mut values = row(21, 7);
+        values.resize(t.schema().fields().len(), 1i64.into());
+        let e = t.insert(&values).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::InvalidInput, "{e}");
+        assert!(e.to_string().contains("taken back"), "{e}");
+        assert!(t.get(&[1i64.into()]).is_err() && t.count().is_err());
+    }
+    transaction.create_table("new", numbers("n")).unwrap();
+    transaction.truncate_table("t").unwrap();
+    let gone = ["new", "t"].map(|name| transaction.table(name).unwrap());
+    transaction.rollback_to(savepoint).unwrap();
+    for table in gone {
+        let e = table.insert(&row(22, 220)).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::InvalidInput, "{e}");
+    }
+    // A name says nothing about rows.
+    transaction.rename_table("t", "u").unwrap();
+    let renamed = transaction.table("u").unwrap();
+    transaction.rollback_to(savepoint).unwrap();
+    for (table, id) in [(first, 23), (renamed, 24)] {
+        table.insert(&row(id, id * 10)).unwrap();
+    }
+    transaction.commit().unwrap();
+    let now = db.table("t").unwrap();
+    let found = |id: i64| now.get(&[id.into()]).unwrap().map(|row| row.values().to_vec());
+    let expected = [20, 23, 24].map(|id| Some(row(id, id * 10)));
+    assert_eq!([20, 23, 24].map(found), expected);
+    assert_eq!((found(21), now.count().unwrap()), (None, 13));
+}
+
+/// They were found by the version of the schema, which the next one has, too.
+#[test]
+fn checks_of_an_alteration_that_was_taken_back_hold_for_no_other() {
+    let check = |bound: i64, operator| {
+        let condition = Expr::field("n").binary(operator, Expr::literal(bound));
+        Alteration::AddCheck(esker::check("bounds", &condition).unwrap())
+    };
+    let db = database();
+    let transaction = db.begin().unwrap();
+    let savepoint = transaction.savepoint();
+    transaction.alter_table("t", &[check(-1, Operator::Gt)]).unwrap();
+    let t = transaction.table("t").unwrap();
+    transaction.rollback_to(savepoint).unwrap();
+    t.insert(&row(20, 1)).unwrap_err();
+    drop(transaction);
+    db.alter_table("t", &[check(100, Operator::Lt)]).unwrap();
+    let t = db.table("t").unwrap();
+    let e = t.insert(&row(21, 1_000)).unwrap_err();
+    assert!(e.to_string().contains("n < 100 is false"), "{e}");
+    t.insert(&row(22, -7)).unwrap();
+}
+
+#[test]
+fn entries_of_a_bucket_that_was_taken_back_are_not_there() {
+    let db = database();
+    let transaction = db.begin().unwrap();
+    let savepoint = transaction.savepoint();
+    let bucket = transaction.create_bucket("b", &BucketOptions::default()).unwrap();
+    bucket.put("k", "v").unwrap();
+    transaction.rollback_to(savepoint).unwrap();
+    let refused = [
+        bucket.get("k").err(),
+        bucket.get_for_update("k").err(),
+        bucket.get_with_expiry("k").err(),
+        bucket.expect_since("k", transaction.read_at(), true).err(),
+        bucket.put("k", "v").err(),
+        bucket.len().err(),
+    ];
+    let kinds = refused.map(|e| e.map(|e| e.kind()));
+    assert_eq!(kinds, [Some(ErrorKind::InvalidInput); 6]);
 }
 
 #[test]

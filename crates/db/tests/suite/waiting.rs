@@ -1,12 +1,16 @@
 //! Handles whose calls leave it to the caller to wait for the disk.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it fails")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::fixture::Directory;
-use esker::{DataType, Database, Durability, ErrorKind, Options, Schema, Ttl};
+use esker::{
+    Alteration, DataType, Database, Durability, ErrorKind, Field, FieldId, Options, Schema, Ttl,
+    Value,
+};
+use esker_query::model::{Change, Expr, Operator, Update};
 
 /// A table with one row, on the disk.
 fn with_row(directory: &Directory) -> Database {
@@ -148,4 +152,41 @@ fn a_deferred_handle_of_two_threads_notes_the_newest_of_both() {
     deferred.wait().unwrap();
     assert!(db.is_durable(newest));
     assert_eq!(db.table("t").unwrap().count().unwrap(), 201);
+}
+
+/// They conflicted with what the same handle had left to its caller to wait for, each time.
+#[test]
+fn what_is_tried_again_by_a_deferred_handle_sees_what_came_before() {
+    let dir = Directory::new("tried-again");
+    let db = Options::new().open(&dir.0).unwrap();
+    let schema = Schema::builder().field("id", DataType::I64).field("n", DataType::I64);
+    let schema = schema.nullable("m", DataType::I64).primary_key(["id"]).build().unwrap();
+    let row = |id: i64| [id.into(), 1i64.into(), 2i64.into()];
+    db.create_table("t", schema).unwrap().insert(&row(1)).unwrap();
+    let deferred = db.deferred();
+    let t = deferred.table("t").unwrap();
+    let n = || Expr::field("n");
+    // A statement of a row that was just changed.
+    t.update(&[1i64.into()], &[("n", 5i64.into())]).unwrap();
+    let set = vec![("n".into(), n().binary(Operator::Add, Expr::literal(1i64)))];
+    let filter = Some(Expr::field("id").binary(Operator::Eq, Expr::literal(1i64)));
+    let update = Update { table: "t".into(), set, filter, ..Update::default() };
+    assert_eq!(deferred.change(&Change::Update(update)).unwrap(), 1);
+    deferred.wait().unwrap();
+    assert_eq!(t.get(&[1i64.into()]).unwrap().unwrap().values()[1], Value::Int(6));
+    // What tests the rows of a table that has just got some.
+    let positive = n().binary(Operator::Gt, Expr::literal(0i64));
+    let check = |name| Alteration::AddCheck(esker::check(name, &positive).unwrap());
+    for (id, change) in [(2, Alteration::SetNotNull("m".into())), (3, check("positive"))] {
+        t.insert(&row(id)).unwrap();
+        deferred.alter_table("t", &[change]).unwrap();
+    }
+    // The same of a table that has just got another field.
+    let field = Field::new(FieldId(0), "more".into(), DataType::I64, true);
+    deferred.alter_table("t", &[Alteration::AddField(field)]).unwrap();
+    deferred.alter_table("t", &[check("as before")]).unwrap();
+    let newest = deferred.commit().unwrap();
+    assert!(!db.is_durable(newest), "the end of it is the caller's to wait for");
+    deferred.wait().unwrap();
+    assert_eq!((t.count().unwrap(), t.schema().checks().len()), (3, 2));
 }

@@ -55,6 +55,17 @@ fn an_altered_schema_is_stored_whole() {
     assert_eq!(altered.fields()[2].default, Some(DefaultValue::Literal(Value::Uint(5))));
 }
 
+/// Rows of one that was taken back were rows of the other.
+#[test]
+fn schemas_of_one_version_may_have_other_rows() {
+    let fields = ["a", "b"].map(|name| new_field(name, DataType::Text, Value::Null));
+    let [a, b] = fields.map(|field| schema().alter(&[field]).unwrap());
+    assert_eq!((a.version(), a.rows_since), (b.version(), b.rows_since));
+    assert!(!a.has_same_rows_as(&b));
+    let indexed = a.alter(&[Alteration::AddIndex(NewIndex::new("by_a", ["a"]))]).unwrap();
+    assert!(indexed.has_same_rows_as(&a) && !indexed.has_same_rows_as(&b));
+}
+
 #[test]
 fn the_key_stays() {
     assert!(refused(Alteration::DropField("id".into())).contains("part of the key"));

@@ -32,7 +32,7 @@ use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use esker_arena::{Arena, Category, PartitionedHash};
 use esker_format::{PrimaryKey, Schema, TableId, ValueRef};
 use esker_log::sabotage::Bug;
-use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
+use esker_vfs::sync::{ArcSwap, AtomicU64, Mutex, MutexGuard};
 
 use crate::Error;
 use crate::hash::KeyHasher;
@@ -57,7 +57,8 @@ pub struct Table {
     drop_horizon: AtomicU64,
     link_horizon: AtomicU64,
     created_at: AtomicU64,
-    dropped: AtomicBool,
+    /// 0 while it is there: no commit has this number.
+    dropped_at: AtomicU64,
     successor: OnceLock<Arc<Self>>,
 }
 
@@ -89,7 +90,7 @@ impl Table {
             drop_horizon: AtomicU64::new(0),
             link_horizon: AtomicU64::new(0),
             created_at: AtomicU64::new(0),
-            dropped: AtomicBool::new(false),
+            dropped_at: AtomicU64::new(0),
             successor: OnceLock::new(),
         })
     }
@@ -136,12 +137,21 @@ impl Table {
     /// True once it has been dropped; snapshots that are older go on reading it.
     #[must_use]
     pub fn is_dropped(&self) -> bool {
-        self.dropped.load(Ordering::Acquire)
+        self.dropped_at().is_some()
     }
 
-    /// Notes that it has been dropped.
-    pub fn set_dropped(&self) {
-        self.dropped.store(true, Ordering::Release);
+    /// The commit that has dropped it: readers before that one see it.
+    #[must_use]
+    pub fn dropped_at(&self) -> Option<u64> {
+        match self.dropped_at.load(Ordering::Acquire) {
+            0 => None,
+            commit => Some(commit),
+        }
+    }
+
+    /// Notes the commit that drops it.
+    pub fn set_dropped_at(&self, commit: u64) {
+        self.dropped_at.store(commit, Ordering::Release);
     }
 
     /// The schema.

@@ -18,7 +18,6 @@ use esker_table::view::RowGroup;
 use crate::Result;
 use crate::catalog::expiry::EndingExpired;
 use crate::engine::Engine;
-use crate::engine_handle::EngineHandle;
 
 /// A row group is due when one row in this many has expired.
 const EXPIRED_SHARE: u64 = 20;
@@ -85,7 +84,7 @@ impl Engine {
     ) -> Result<bool> {
         let ended = EndingExpired::of_row_group(self, table, row_group)?;
         // What is dead goes once everybody to come sees that it is.
-        EngineHandle::new(self).acknowledge_published()?;
+        self.wait_for_published()?;
         Ok(ended > 0)
     }
 
