@@ -12,7 +12,7 @@ use crate::commit::journal::Journal;
 use crate::engine::{Engine, ExpiringSnapshots};
 use crate::engine_handle::EngineHandle;
 use crate::read::held_snapshots::HeldSnapshots;
-use crate::{Error, Limits, Options, QueryOptions, Result, Snapshot, Table};
+use crate::{Error, Limits, LockHolder, Options, QueryOptions, Result, Snapshot, Table};
 
 /// A longer log is checkpointed when the database is closed, in bytes.
 const CLOSING_LOG_BYTES: u64 = 16 << 20;
@@ -278,6 +278,27 @@ impl Database {
             }
             engine.environment.tasks.wait(&engine.progress, seen);
         }
+    }
+
+    /// Says in the lock file where this process serves the database: see
+    /// [`LockHolder::address`](crate::LockHolder). Nothing for a database in memory, or one that is
+    /// open for reading.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`.
+    pub fn announce(&self, address: &str) -> Result<()> {
+        let engine = self.engine();
+        // default: a panic leaves what is locked as it was, or whole
+        let lock = engine.lock_file.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(lock) = lock.as_ref().filter(|_| !engine.options.read_only) else {
+            return Ok(());
+        };
+        let mut holder = LockHolder::this(&engine.environment, engine.options.program.as_deref());
+        if let Some(known) = LockHolder::read(&engine.environment, &engine.dir) {
+            holder.since_us = known.since_us;
+        }
+        holder.address = Some(address.to_owned());
+        Ok(lock.describe(&holder.text())?)
     }
 
     /// Ends background work, makes everything durable, and closes the database for all handles.
