@@ -354,8 +354,7 @@ impl Engine {
     fn checkpoint_before_closing(self: &Arc<Self>) {
         let Some(log) = self.journal.log() else { return };
         let closed = self.lock().closed;
-        let slow =
-            log.bytes() > CLOSING_LOG_BYTES || self.uncovered_rows() >= self.options.index_rows_min;
+        let slow = log.bytes() > CLOSING_LOG_BYTES || self.are_index_files_stale();
         if slow
             && !closed
             && !log.is_poisoned()
