@@ -23,6 +23,8 @@ const LOCK: &str = "tokens.lock";
 
 /// How old what is known of the file may be, in nanoseconds: others may change it, too.
 const REFRESH_NS: u64 = 1_000_000_000;
+/// The same when a token is shown that is not known: it may just have been made.
+const UNKNOWN_REFRESH_NS: u64 = 20_000_000;
 
 /// The most tokens of a server.
 const TOKENS_MAX: usize = 10_000;
@@ -246,7 +248,12 @@ impl TokenStore {
     pub fn authenticate(&self, text: &str) -> Result<Principal> {
         let id = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')).map(|(id, _)| id);
         let hash = hash_of(text);
-        if let Err(e) = self.refresh() {
+        let refreshed = match self.is_known(id.unwrap_or_default()) {
+            true => self.refresh(),
+            false if self.due_age_ns(UNKNOWN_REFRESH_NS).is_some() => self.reload(),
+            false => Ok(()),
+        };
+        if let Err(e) = refreshed {
             // Those read before hold: a client that shows a token does not learn what is wrong with
             // files.
             not_read(&e);
@@ -260,6 +267,11 @@ impl TokenStore {
             return Err(refused());
         }
         Ok(entry.principal.clone())
+    }
+
+    fn is_known(&self, id: &str) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.entries.contains_key(id)
     }
 
     fn random_digits(&self, words: usize) -> String {
@@ -312,18 +324,26 @@ impl TokenStore {
 
     /// True for the first who looks when the file was not read lately.
     fn is_due(&self) -> bool {
-        self.due_age_ns().is_some()
+        self.due_age_ns(REFRESH_NS).is_some()
     }
 
-    /// How long ago the file was read, for the first who looks when that is not lately.
-    fn due_age_ns(&self) -> Option<u64> {
+    /// How long ago the file was read, for the first who looks when that is at least so long ago.
+    fn due_age_ns(&self, least_ns: u64) -> Option<u64> {
         let (now_ns, read_ns) =
             (self.environment.clock.monotonic_ns(), self.read_ns.load(Ordering::Relaxed));
         let age_ns = now_ns.saturating_sub(read_ns);
-        let is_old = self.directory.is_some() && age_ns >= REFRESH_NS;
+        let is_old = self.directory.is_some() && age_ns >= least_ns;
         let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
         let is_first = is_old && self.read_ns.compare_exchange(read_ns, now_ns, set, get).is_ok();
         is_first.then_some(age_ns)
+    }
+
+    /// Reads the file again, now.
+    ///
+    /// # Errors
+    /// As for [`TokenStore::open`]; the tokens read before hold then.
+    pub fn read_again(&self) -> Result<()> {
+        self.reload()
     }
 
     fn reload(&self) -> Result<()> {
@@ -342,7 +362,7 @@ impl TokenStore {
     /// The same where waiting for the disk would harm others: beside the work at hand, unless
     /// the file was not read for so long that what is known may be wrong for this very request.
     fn refresh_beside(self: &Arc<Self>) {
-        let Some(age_ns) = self.due_age_ns() else { return };
+        let Some(age_ns) = self.due_age_ns(REFRESH_NS) else { return };
         if age_ns >= 2 * REFRESH_NS {
             if let Err(e) = self.reload() {
                 not_read(&e);
