@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &CheckArguments, console: &mut Console<'_>) -> Resu
     let started_ns = clock.monotonic_ns();
     let report: CheckReport = match remote::address(&arguments.db) {
         Some(address) => remote::admin(&mut remote::connect(address)?, &AdminTask::Check {})?,
-        None => sql::open_to_read(&arguments.db)?.check()?,
+        None => esker_server::check(&sql::open_to_read(&arguments.db)?)?,
     };
     let time = units::duration(Duration::from_nanos(clock.monotonic_ns() - started_ns));
     writeln!(
