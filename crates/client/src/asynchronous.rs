@@ -122,7 +122,8 @@ impl AsyncClient {
                 stream.set_nodelay(true)?;
                 let connector =
                     tokio_rustls::TlsConnector::from(tls::config(authorities.as_deref())?);
-                let stream = connector.connect(tls::name(&host)?, stream).await.map_err(failed)?;
+                let stream = connector.connect(tls::name(&host)?, stream).await;
+                let stream = stream.map_err(|e| tls::refused_by(&host, &e))?;
                 let (reader, writer) = tokio::io::split(stream);
                 Self::start(reader, writer).await
             }

@@ -18,6 +18,30 @@ fn failed(what: impl std::fmt::Display) -> impl Fn(&dyn std::fmt::Display) -> Er
     move |e| Error::connection(format!("TLS: {what}: {e}"))
 }
 
+/// Why a server is not spoken to, and what can be done where its certificate is not trusted.
+fn refused(e: &rustls::Error) -> Error {
+    use rustls::CertificateError::{Other, UnknownIssuer};
+    let why = match e {
+        rustls::Error::InvalidCertificate(UnknownIssuer) => {
+            "nothing that is trusted vouches for it"
+        }
+        rustls::Error::InvalidCertificate(Other(_)) => "it vouches for itself alone",
+        e => return failed("the server")(e),
+    };
+    Error::connection(format!(
+        "TLS: the certificate of the server is not trusted: {why}; ?ca=FILE behind the address \
+         names a file of certificates that are"
+    ))
+}
+
+/// The same of an error that a socket reports.
+pub(crate) fn refused_by(host: &str, e: &std::io::Error) -> Error {
+    match e.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(inner) => refused(inner),
+        None => Error::connection(format!("{host}: {e}")),
+    }
+}
+
 /// What certificates are checked with: those of a file, or of the system.
 pub(crate) fn config(authorities: Option<&Path>) -> Result<Arc<ClientConfig>> {
     let wrong = failed(authorities.map_or_else(
@@ -82,7 +106,7 @@ impl Session {
         while !self.came.is_empty() {
             self.connection.read_tls(&mut self.came)?;
             let state = self.connection.process_new_packets();
-            let state = state.map_err(|e| failed("the server")(&e))?;
+            let state = state.map_err(|e| refused(&e))?;
             if state.plaintext_bytes_to_read() > 0 {
                 return Ok(true);
             }
