@@ -44,11 +44,18 @@ pub(crate) fn run(arguments: &CheckArguments, console: &mut Console<'_>) -> Resu
     Ok(Status::Problem)
 }
 
+/// The most problems that are shown: one damaged block is the problem of each row in it.
+const SHOWN_MAX: usize = 100;
+
 /// The problems, a line each, and how many there are.
 pub(crate) fn write_problems(report: &CheckReport, console: &mut Console<'_>) -> Result<()> {
-    for problem in &report.problems {
+    for problem in report.problems.iter().take(SHOWN_MAX) {
         let message = output::printable(&problem.message);
         writeln!(console.out, "{}: {message}", output::printable(&problem.place))?;
+    }
+    if let Some(more @ 1..) = report.problems.len().checked_sub(SHOWN_MAX) {
+        let more = units::count(more as u64);
+        writeln!(console.out, "… and {more} more: check --repair-report FILE has all")?;
     }
     let found = units::counted(report.problems.len() as u64, "problem");
     writeln!(console.out, "{found} found")?;

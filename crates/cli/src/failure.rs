@@ -140,7 +140,13 @@ impl From<esker_import::Error> for Failure {
             esker_import::ErrorKind::Io => Status::System,
             _ => Status::Usage,
         };
-        let failure = Self::new(status, error.to_string());
+        let message = error.to_string();
+        // What the system says names the file, too.
+        let named = error.file().and_then(|file| {
+            let rest = message.strip_prefix(file)?.strip_prefix(": ")?;
+            rest.contains(&format!(" {file}: ")).then(|| rest.to_owned())
+        });
+        let failure = Self::new(status, named.unwrap_or(message));
         match error.excerpt() {
             Some(excerpt) => failure.at(excerpt.clone()),
             None => failure,

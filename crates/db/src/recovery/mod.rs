@@ -96,9 +96,11 @@ impl Engine {
             }
             Some(_) => recover(environment, options, dir, lock, whole)?,
             None if !unfinished => {
-                // default: nothing is broken where nothing is left
-                let why = broken.first().map_or("no checkpoint file is left", String::as_str);
-                return Err(at(Error::corrupt(why)));
+                // What is broken names its file.
+                return Err(match broken.into_iter().next() {
+                    Some(why) => Error::corrupt(why),
+                    None => at(Error::corrupt("no checkpoint file is left")),
+                });
             }
             None if options.read_only || !options.create => {
                 return Err(at(Error::new(ErrorKind::NotFound, "no database in this directory")));
