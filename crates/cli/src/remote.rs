@@ -342,9 +342,10 @@ impl From<esker_client::Error> for Failure {
         let status = e.code().map_or(Status::System, crate::failure::status_of);
         let failure = Self::new(status, e.to_string());
         match e.code() {
-            Some(Code::Unauthenticated) if variable("ESKER_TOKEN").is_none() => failure.with_note(
-                "; set ESKER_TOKEN to a token: `esker token create DIR --name NAME --scope write`, \
-                 where the server runs, makes one",
+            Some(Code::Unauthenticated) if variable("ESKER_TOKEN").is_none() => Self::new(
+                status,
+                "the server expects a token: set ESKER_TOKEN to one, which `esker token create \
+                 DIR --name NAME --scope write` makes where the server runs",
             ),
             Some(Code::Unauthenticated) => failure.with_note(" (the one in ESKER_TOKEN)"),
             _ => failure,

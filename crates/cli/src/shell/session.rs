@@ -97,6 +97,10 @@ impl Session {
         let place = Place { database, ..Place::default() };
         let refused = match options().open(dir) {
             Err(e) if e.kind() == ErrorKind::Locked => e,
+            Err(e) if e.to_string().ends_with(", but a file") => {
+                let load = format!("; `esker load DB TABLE {}` loads a file", dir.display());
+                return Err(Failure::from(e).with_note(&load));
+            }
             opened => {
                 let opened = opened?;
                 if is_new {

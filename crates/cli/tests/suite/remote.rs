@@ -174,7 +174,7 @@ fn tokens_come_from_the_environment() {
     };
     assert_eq!(ask(token).1, "two\n2\n");
     let (code, _, error) = ask("");
-    assert!(code == Some(2) && error.contains("set ESKER_TOKEN to a token"), "{error}");
+    assert!(code == Some(2) && error.contains("set ESKER_TOKEN to one"), "{error}");
     let (code, _, error) = ask("esk_0000000000000000_0");
     assert!(code == Some(2) && error.contains("(the one in ESKER_TOKEN)"), "{error}");
 }

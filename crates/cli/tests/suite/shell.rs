@@ -164,3 +164,36 @@ fn who_has_a_directory_open_is_said() {
     terminal.wait("");
     sandbox.ok(&["sql", "db", "SELECT 1"]);
 }
+
+#[test]
+fn a_script_without_a_terminal_may_have_commands() {
+    let sandbox = Sandbox::new("shell-script");
+    let script = "-- a script\n\\pset format json\nCREATE TABLE t (n i64);\nINSERT INTO t\n\
+                  VALUES (1);\n\\dt\nSELECT n FROM t;\nexit\nSELECT 2;\n";
+    let output = sandbox.run_with(&["db"], script);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("│ t ") && text.ends_with("[\n{\"n\":1}\n]\n"), "{text}");
+    let output = sandbox.run_with(&[], "SELECT 1 AS n;");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "n\n1\n");
+    sandbox.write("t.csv", "a\n1\n");
+    let (code, error) = sandbox.fails(&["t.csv", "SELECT 1"]);
+    assert!(code == 2 && error.contains("not an Esker database, but a file"), "{error}");
+}
+
+#[test]
+fn colours_honour_no_color_and_color() {
+    let sandbox = Sandbox::new("shell-colours");
+    let ask = |more: &[&str]| {
+        let question = ["sql", "--format", "table"];
+        sandbox.ok_with(&[&question[..], more].concat(), "SELECT NULL AS n;")
+    };
+    assert!(ask(&["--color", "always"]).contains("\x1b[2mNULL\x1b[0m"));
+    assert!(!ask(&[]).contains('\x1b') && !ask(&["--color=never"]).contains('\x1b'));
+    let may = |variables: &[(&str, &str)]| {
+        let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
+        esker_cli::may_color(|name| find(name).map(|(_, value)| (*value).to_owned()))
+    };
+    assert!(may(&[("TERM", "xterm")]) && may(&[("NO_COLOR", "")]));
+    assert!(!may(&[("NO_COLOR", "0")]) && !may(&[("TERM", "dumb")]));
+}
