@@ -80,6 +80,9 @@ pub(crate) fn refuse_options(options: &[(&str, bool)]) -> Result<()> {
     }
 }
 
+/// The database of a server that is asked unless another is named.
+pub(crate) const MAIN_DATABASE: &str = "default";
+
 /// A variable of the environment that is there and not empty.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())

@@ -281,11 +281,11 @@ impl Database {
     }
 
     /// Says in the lock file where this process serves the database: see
-    /// [`LockHolder::address`](crate::LockHolder). Nothing for a database in memory, or one that is
-    /// open for reading.
+    /// [`LockHolder::address`](crate::LockHolder). Nothing for a database in memory, for one that is
+    /// open for reading, and on a full disk.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`.
+    /// `Io`.
     pub fn announce(&self, address: &str) -> Result<()> {
         let engine = self.engine();
         // default: a panic leaves what is locked as it was, or whole

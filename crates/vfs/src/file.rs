@@ -28,10 +28,10 @@ pub enum LockMode {
 
 /// A held lock, released on drop.
 pub trait FileLock: Send + Sync + Debug {
-    /// Writes another text about the holder of an exclusive lock.
+    /// Writes another text about the holder of an exclusive lock, unless the disk is full.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`; then there is none.
+    /// `Io`; then there is none.
     fn describe(&self, holder: &str) -> Result<()>;
 }
 

@@ -13,6 +13,7 @@ use super::session::{Next, Session, Target};
 use crate::arguments::{Arguments, Command, Format};
 use crate::failure::{Failure, Result};
 use crate::load::FileWriter;
+use crate::remote::{MAIN_DATABASE, variable};
 use crate::{Console, export, load};
 
 /// How deep files may run files.
@@ -154,7 +155,18 @@ impl Session {
         let Copied { what, is_load, rest } = Copied::parse(rest)?;
         let place = match &self.target {
             Target::Here(_) => PathBuf::from("."),
-            Target::There(_) => PathBuf::from(&self.place.address),
+            // Another connection, which is of the database that the environment names.
+            Target::There(_) => {
+                let named = variable("ESKER_DATABASE").unwrap_or_else(|| MAIN_DATABASE.to_owned());
+                if named != self.place.database {
+                    let message = format!(
+                        r"\copy: ESKER_DATABASE is {named}, the shell asks {}",
+                        self.place.database
+                    );
+                    return Err(Failure::usage(message));
+                }
+                PathBuf::from(&self.place.address)
+            }
         };
         let mut words = vec![OsString::from("esker")];
         let (verb, of) = if is_load { ("load", "load") } else { ("export", "export --output") };

@@ -13,7 +13,7 @@ use super::commands;
 use super::files::Output;
 use super::words::Words;
 use crate::failure::{Failure, Result};
-use crate::remote::Remote;
+use crate::remote::{MAIN_DATABASE, Remote};
 use crate::sql::Settings;
 use crate::{Console, remote};
 
@@ -130,7 +130,7 @@ impl Session {
     ) -> Result<Self> {
         remote::refuse_options(&[("--dry-run", settings.dry_run)])?;
         let remote = Remote::connect_to(address, database, Arc::clone(cancel))?;
-        Self::remote(remote, (address, database.unwrap_or("default")), settings, cancel)
+        Self::remote(remote, (address, database.unwrap_or(MAIN_DATABASE)), settings, cancel)
     }
 
     /// Of a database in this process.

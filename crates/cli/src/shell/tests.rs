@@ -132,7 +132,10 @@ fn a_server_is_asked_as_a_database_is() {
     assert_eq!(take(&mut session, "\\timing").0, "timing is on\n");
     let (out, err, _) = take(&mut session, "SELECT sum(n) AS total FROM t;");
     assert!(out.contains("total") && err.starts_with("1 row, "), "{out}{err}");
+    // Requests with idempotency keys have made it.
+    database.create_bucket("esker_idempotency", &esker::BucketOptions::new()).unwrap();
     let (tables, ..) = take(&mut session, "\\d");
+    assert!(!tables.contains("esker_"), "{tables}");
     assert!(tables.contains("│ t ") && tables.contains("key index"), "{tables}");
     let (fields, ..) = take(&mut session, "\\d t");
     assert!(fields.contains("n i64"), "{fields}");

@@ -197,3 +197,27 @@ fn colours_honour_no_color_and_color() {
     assert!(may(&[("TERM", "xterm")]) && may(&[("NO_COLOR", "")]));
     assert!(!may(&[("NO_COLOR", "0")]) && !may(&[("TERM", "dumb")]));
 }
+
+#[test]
+fn the_last_statement_is_edited_and_words_are_completed() {
+    if !has_terminals() {
+        return;
+    }
+    let sandbox = Sandbox::new("shell-edit");
+    let mut command = esker(&sandbox, &[]);
+    command.env_remove("VISUAL").env("EDITOR", "sed -i s/41/42/");
+    let mut terminal = Terminal::start(&command);
+    terminal.wait(PROMPT);
+    terminal.keys("SELECT 41 AS n;\r");
+    terminal.wait(PROMPT);
+    terminal.keys("\\e\r");
+    terminal.wait("esker> SELECT 42 AS n;");
+    terminal.keys("\r");
+    let shown = terminal.wait(PROMPT);
+    assert!(shown.contains("│ 42 │"), "{shown}");
+    terminal.keys("\\conn\t");
+    terminal.wait("esker> \\conninfo");
+    terminal.keys("\r");
+    let shown = terminal.wait(PROMPT);
+    assert!(shown.contains("a database in memory"), "{shown}");
+}

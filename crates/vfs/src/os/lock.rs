@@ -25,7 +25,9 @@ impl FileLock for OsLock {
             return Ok(());
         }
         let written = name_holder(&self.file, holder);
-        written.map_err(|e| Error::from_io(e, "write the holder into", &self.path))
+        written
+            .map_err(|e| Error::from_io(e, "write the holder into", &self.path))
+            .or_else(allow_no_space)
     }
 }
 
