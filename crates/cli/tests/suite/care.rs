@@ -83,8 +83,8 @@ fn what_is_damaged_has_a_remedy() {
 #[test]
 fn check_knows_the_files_of_a_server() {
     let sandbox = Sandbox::new("check-served");
-    sandbox.ok(&["token", "create", "served", "--name", "me", "--scope", "admin"]);
     drop(crate::sandbox::served::Served::start(&sandbox, "1s"));
+    sandbox.ok(&["token", "create", "served", "--name", "me", "--scope", "admin"]);
     std::fs::create_dir_all(sandbox.0.join("served/tenants")).unwrap();
     sandbox.write("served/limits.json", "{}");
     assert!(!sandbox.ok(&["check", "served"]).contains("note:"));

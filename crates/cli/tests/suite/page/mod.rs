@@ -79,7 +79,7 @@ pub fn follow(page: &str, sandbox: &Sandbox, missing: &[&str]) {
             "console" => {
                 for (line, wanted) in commands(&format!("```console\n{block}\n```")) {
                     let is_missing = |program: &&str| line.starts_with(&format!("{program} "));
-                    if missing.iter().any(|program| is_missing(program)) {
+                    if missing.iter().any(is_missing) {
                         println!("left out: {line}");
                         continue;
                     }

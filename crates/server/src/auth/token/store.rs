@@ -23,7 +23,8 @@ const LOCK: &str = "tokens.lock";
 
 /// How old what is known of the file may be, in nanoseconds: others may change it, too.
 const REFRESH_NS: u64 = 1_000_000_000;
-/// The same when a token is shown that is not known: it may just have been made.
+/// The least time between two readings for tokens that are not known: each may just have been made,
+/// and guesses must not keep the server reading.
 const UNKNOWN_REFRESH_NS: u64 = 20_000_000;
 
 /// The most tokens of a server.
@@ -111,6 +112,8 @@ pub struct TokenStore {
     writing: Mutex<()>,
     /// When the file was last read.
     read_ns: AtomicU64,
+    /// When it was last read for a token that was not known; 0 for never.
+    unknown_ns: AtomicU64,
     /// How often the tokens have changed.
     generation: AtomicU64,
     /// The database by whose date tokens end.
@@ -130,7 +133,8 @@ impl TokenStore {
         let read_ns = AtomicU64::new(environment.clock.monotonic_ns());
         let (environment, state) = (environment.clone(), RwLock::new(state));
         let (writing, generation, dates) = (Mutex::default(), AtomicU64::new(1), OnceLock::new());
-        Ok(Self { environment, directory, state, writing, read_ns, generation, dates })
+        let unknown_ns = AtomicU64::new(0);
+        Ok(Self { environment, directory, state, writing, read_ns, unknown_ns, generation, dates })
     }
 
     /// Tokens end by the date that a database goes by: a step of the wall clock brings none back,
@@ -250,7 +254,7 @@ impl TokenStore {
         let hash = hash_of(text);
         let refreshed = match self.is_known(id.unwrap_or_default()) {
             true => self.refresh(),
-            false if self.due_age_ns(UNKNOWN_REFRESH_NS).is_some() => self.reload(),
+            false if self.may_read_for_unknown() => self.reload(),
             false => Ok(()),
         };
         if let Err(e) = refreshed {
@@ -267,6 +271,16 @@ impl TokenStore {
             return Err(refused());
         }
         Ok(entry.principal.clone())
+    }
+
+    /// True for a token that is not known and may have been made since the file was read.
+    fn may_read_for_unknown(&self) -> bool {
+        let now_ns = self.environment.clock.monotonic_ns();
+        let last_ns = self.unknown_ns.load(Ordering::Relaxed);
+        let is_due = last_ns == 0 || now_ns.saturating_sub(last_ns) >= UNKNOWN_REFRESH_NS;
+        let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
+        let now_ns = now_ns.max(1);
+        is_due && self.unknown_ns.compare_exchange(last_ns, now_ns, set, get).is_ok()
     }
 
     fn is_known(&self, id: &str) -> bool {
@@ -324,15 +338,15 @@ impl TokenStore {
 
     /// True for the first who looks when the file was not read lately.
     fn is_due(&self) -> bool {
-        self.due_age_ns(REFRESH_NS).is_some()
+        self.due_age_ns().is_some()
     }
 
-    /// How long ago the file was read, for the first who looks when that is at least so long ago.
-    fn due_age_ns(&self, least_ns: u64) -> Option<u64> {
+    /// How long ago the file was read, for the first who looks when that is not lately.
+    fn due_age_ns(&self) -> Option<u64> {
         let (now_ns, read_ns) =
             (self.environment.clock.monotonic_ns(), self.read_ns.load(Ordering::Relaxed));
         let age_ns = now_ns.saturating_sub(read_ns);
-        let is_old = self.directory.is_some() && age_ns >= least_ns;
+        let is_old = self.directory.is_some() && age_ns >= REFRESH_NS;
         let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
         let is_first = is_old && self.read_ns.compare_exchange(read_ns, now_ns, set, get).is_ok();
         is_first.then_some(age_ns)
@@ -362,7 +376,7 @@ impl TokenStore {
     /// The same where waiting for the disk would harm others: beside the work at hand, unless
     /// the file was not read for so long that what is known may be wrong for this very request.
     fn refresh_beside(self: &Arc<Self>) {
-        let Some(age_ns) = self.due_age_ns(REFRESH_NS) else { return };
+        let Some(age_ns) = self.due_age_ns() else { return };
         if age_ns >= 2 * REFRESH_NS {
             if let Err(e) = self.reload() {
                 not_read(&e);
