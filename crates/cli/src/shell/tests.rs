@@ -201,6 +201,7 @@ fn answers_look_as_they_are_set() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "what the shell reads and writes are real files")]
 fn statements_run_again_and_go_to_files() {
     let dir = std::env::temp_dir().join(format!("esker-shell-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
