@@ -10,7 +10,10 @@ _PORT = 7437
 
 
 class Address(NamedTuple):
-    """A host and a port, with a file of certificates where TLS is spoken; or a socket's path."""
+    """A host and a port, with a file of certificates where TLS is spoken; or a socket's path.
+
+    Where the certificates are those that the system trusts, ``authorities`` is empty.
+    """
 
     host: str
     port: int
@@ -19,7 +22,8 @@ class Address(NamedTuple):
 
 
 def parse(text: str) -> Address:
-    """Reads ``esker://HOST:PORT``, ``HOST:PORT``, ``eskers://HOST:PORT?ca=FILE`` or ``unix:PATH``.
+    """Reads ``esker://HOST:PORT``, ``HOST:PORT``, ``eskers://HOST:PORT``, perhaps with
+    ``?ca=FILE``, or ``unix:PATH``.
 
     >>> parse("esker://localhost")
     Address(host='localhost', port=7437, authorities=None, unix_path=None)
@@ -29,11 +33,13 @@ def parse(text: str) -> Address:
     authorities = None
     host = text
     if text.startswith("eskers://"):
-        host, _, authorities = text[len("eskers://") :].partition("?ca=")
-        if not authorities:
+        host, found, query = text[len("eskers://") :].partition("?")
+        authorities = query[len("ca=") :]
+        if found and (not query.startswith("ca=") or not authorities):
             raise EskerError(
                 "connection",
-                "expected eskers://HOST:PORT?ca=FILE, where FILE has certificates, "
+                "expected eskers://HOST:PORT or eskers://HOST:PORT?ca=FILE, where FILE has "
+                "certificates, "
                 f"found {text!r}",
             )
     elif text.startswith("esker://"):
@@ -42,7 +48,7 @@ def parse(text: str) -> Address:
     if not host or any(character in host for character in "/@ "):
         raise EskerError(
             "connection",
-            "expected esker://HOST:PORT, HOST:PORT, eskers://HOST:PORT?ca=FILE or unix:PATH, "
+            "expected esker://HOST:PORT, HOST:PORT, eskers://HOST:PORT or unix:PATH, "
             f"found {text!r}",
         )
     name, found, port = host.rpartition(":")

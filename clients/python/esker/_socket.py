@@ -24,11 +24,14 @@ def is_readable(descriptor: int) -> bool:
 
 
 def tls(authorities: str) -> ssl.SSLContext:
-    """TLS 1.3 to whom a file of certificates vouches for."""
+    """TLS 1.3 to a server that a file of certificates vouches for; without one, the system."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     try:
-        context.load_verify_locations(authorities)
+        if authorities:
+            context.load_verify_locations(authorities)
+        else:
+            context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     except (OSError, ssl.SSLError) as e:
         raise EskerError("connection", f"TLS: {authorities}: {e}") from e
     return context

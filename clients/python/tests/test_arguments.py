@@ -63,7 +63,7 @@ class Arguments(ServedCase):
         client = self.client
         unknown = self.error(client.insert_many, "t", [{"id": 1}, {"id": 2, "nmae": "x"}])
         self.assertEqual(unknown.code, "invalid_request")
-        self.assertIn('row 1: unknown field "nmae"; did you mean "name"?', unknown.message)
+        self.assertIn('row 2: unknown field "nmae"; did you mean "name"?', unknown.message)
         wrong = self.error(client.insert, "t", {"id": 1, "n": "x"})
         self.assertIn('field "n"', wrong.message)
         null = self.error(client.insert, "t", {"id": 1, "name": None})
@@ -91,7 +91,7 @@ class Arguments(ServedCase):
             ],
         )
         unknown = self.error(client.load, "t", [{"id": 8}, {"id": 9, "nmae": "x"}])
-        self.assertIn('row 1: unknown field "nmae"', unknown.message)
+        self.assertIn('row 2: unknown field "nmae"', unknown.message)
         self.assertEqual(len(self.rows()), 6)
 
     def test_parameters_by_name(self) -> None:

@@ -320,8 +320,9 @@ class Addresses(unittest.TestCase):
         self.assertEqual(parse("[::1]:80")[:2], ("::1", 80))
         self.assertEqual(parse("host")[:2], ("host", 7437))
         self.assertEqual(parse("eskers://host:1?ca=c.pem"), ("host", 1, "c.pem", None))
+        self.assertEqual(parse("eskers://host:1"), ("host", 1, "", None))
         self.assertEqual(parse("unix:/tmp/s").unix_path, "/tmp/s")
-        for text in ["", "esker://", "http://host", "eskers://host", "a b"]:
+        for text in ["", "esker://", "http://host", "eskers://host?c.pem", "eskers://host?ca=", "a b"]:
             with self.assertRaises(EskerError):
                 parse(text)
 

@@ -15,8 +15,9 @@ pub(crate) use bucket::{BucketCommand, GetEntryArguments, PutEntryArguments, Sca
 const EXIT_CODES: &str = "\
 Servers:
   Commands that take the directory of a database, but restore, ask a server where its address is
-  given in its place, or by --connect ADDRESS: HOST:PORT, esker://HOST:PORT,
-  eskers://HOST:PORT?ca=FILE or unix:PATH. ESKER_TOKEN and ESKER_DATABASE say who asks for what.
+  given in its place, or by --connect ADDRESS: HOST:PORT, esker://HOST:PORT, eskers://HOST:PORT
+  (TLS by the certificates of the system; ?ca=FILE names others) or unix:PATH. ESKER_TOKEN is the
+  token, ESKER_DATABASE the database.
 
 Exit codes:
   0  done
@@ -29,11 +30,28 @@ Exit codes:
   6  the machine failed: a full disk, a file that cannot be read or written";
 
 /// An embeddable database for records: load a file, ask in SQL.
+///
+/// `esker DB` opens the shell, as `esker sql DB` does; `esker` alone does with a database in memory.
 #[derive(Debug, Parser)]
 #[command(name = "esker", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+#[command(override_usage = "esker [DB]\n       esker [OPTIONS] <COMMAND>")]
 pub(crate) struct Arguments {
+    /// Whether tables and errors on a terminal are coloured; unless given, not when NO_COLOR is set
+    #[arg(long, value_enum, default_value = "auto", global = true, value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -135,9 +153,10 @@ pub(crate) struct LoadArguments {
 
 /// Serve a database by the wire protocol and HTTP until it is interrupted
 ///
-/// Prints where it listens once it is ready. Interrupted, it takes no more requests, answers
-/// those under way, and closes the database. A client shows a token, made by `esker token
-/// create`; --trust-local lets those on this machine in without one.
+/// Prints where it listens once it is ready. A HUP signal makes it read configuration, tokens and
+/// certificates again. Interrupted, it takes no more requests, answers those under way, and closes
+/// the database. A client shows a token, made by `esker token create`; --trust-local lets those on
+/// this machine in without one.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
     /// The directory of the database; made when there is none
@@ -252,16 +271,21 @@ pub(crate) enum OnError {
 /// Run SQL statements: those given, those on standard input, or, on a terminal, what is typed
 ///
 /// SELECT, INSERT, UPDATE, DELETE, CREATE TABLE, DROP TABLE, TRUNCATE TABLE. Several stand with
-/// semicolons between them; each is all or nothing, and the first that fails ends the run.
+/// semicolons between them; each is all or nothing, and the first that fails ends the run. What is
+/// typed, and standard input, may have commands such as \\d, too: \\? lists them.
 #[derive(Debug, Args)]
 pub(crate) struct SqlArguments {
-    /// The directory of the database
-    pub(crate) db: PathBuf,
+    /// The directory of the database; one in memory unless given. The shell makes it when there is
+    /// none
+    pub(crate) db: Option<PathBuf>,
     /// The statements
     pub(crate) statement: Option<String>,
     /// How to write the answer: a table on a terminal, else CSV, unless given
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
+    /// What stands for NULL in tables
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) null: Option<String>,
     /// Say on standard error how many rows were scanned, and the time
     #[arg(long)]
     pub(crate) timing: bool,

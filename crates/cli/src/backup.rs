@@ -84,12 +84,18 @@ fn byte_bar() -> ProgressBar {
     bar
 }
 
+/// What became of the files. Rows that are in no segment yet are in the checkpoint of the backup.
 fn summary(report: &BackupReport) -> String {
-    format!(
-        "{} linked ({}), {} copied ({})",
-        units::counted(report.linked, "file"),
-        units::bytes(report.linked_bytes),
-        units::counted(report.copied, "file"),
-        units::bytes(report.copied_bytes),
-    )
+    let part = |files: u64, bytes: u64, what: &str| {
+        let (files, bytes) = (units::counted(files, "file"), units::bytes(bytes));
+        format!("{files} {what} ({bytes})")
+    };
+    let linked = part(report.linked, report.linked_bytes, "linked");
+    let copied = part(report.copied, report.copied_bytes, "copied");
+    match (report.linked, report.copied) {
+        (0, 0) => "all rows are in its checkpoint: there are no segments yet".to_owned(),
+        (_, 0) => format!("{linked}: they take no space of their own while the database has them"),
+        (0, _) => copied,
+        _ => format!("{linked}, {copied}"),
+    }
 }

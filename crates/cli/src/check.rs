@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &CheckArguments, console: &mut Console<'_>) -> Resu
     let started_ns = clock.monotonic_ns();
     let report: CheckReport = match remote::address(&arguments.db) {
         Some(address) => remote::admin(&mut remote::connect(address)?, &AdminTask::Check {})?,
-        None => sql::open_to_read(&arguments.db)?.check()?,
+        None => esker_server::check(&sql::open_to_read(&arguments.db)?)?,
     };
     let time = units::duration(Duration::from_nanos(clock.monotonic_ns() - started_ns));
     writeln!(
@@ -44,11 +44,18 @@ pub(crate) fn run(arguments: &CheckArguments, console: &mut Console<'_>) -> Resu
     Ok(Status::Problem)
 }
 
+/// The most problems that are shown: one damaged block is the problem of each row in it.
+const SHOWN_MAX: usize = 100;
+
 /// The problems, a line each, and how many there are.
 pub(crate) fn write_problems(report: &CheckReport, console: &mut Console<'_>) -> Result<()> {
-    for problem in &report.problems {
+    for problem in report.problems.iter().take(SHOWN_MAX) {
         let message = output::printable(&problem.message);
         writeln!(console.out, "{}: {message}", output::printable(&problem.place))?;
+    }
+    if let Some(more @ 1..) = report.problems.len().checked_sub(SHOWN_MAX) {
+        let more = units::count(more as u64);
+        writeln!(console.out, "… and {more} more: check --repair-report FILE has all")?;
     }
     let found = units::counted(report.problems.len() as u64, "problem");
     writeln!(console.out, "{found} found")?;

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use esker::{Batch, Snapshot};
+use esker::{Batch, Database, Snapshot};
 use esker_import::{Format, Pipeline, RowWriter};
 use esker_query::model::Expr;
 use esker_query::{Query, ResultColumn};
@@ -44,7 +44,16 @@ pub(crate) fn run(arguments: &ExportArguments, console: &mut Console<'_>) -> Res
             Ok(())
         });
     }
-    let snapshot = sql::open_to_read(&arguments.db)?.snapshot()?;
+    run_in(&sql::open_to_read(&arguments.db)?, arguments, console)
+}
+
+/// The same of a database that is open.
+pub(crate) fn run_in(
+    database: &Database,
+    arguments: &ExportArguments,
+    console: &mut Console<'_>,
+) -> Result<()> {
+    let snapshot = database.snapshot()?;
     let query = query(arguments, &snapshot)?;
     let columns = snapshot.columns(&query)?;
     export(arguments, &columns, console, |take| {

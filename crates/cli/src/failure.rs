@@ -76,10 +76,12 @@ impl Failure {
         self
     }
 
-    /// The same failure of a row, `row N: …`, with its place in a file in front instead.
+    /// The same failure of a row, `row N: …`, with its place in a file in front instead. Rows are
+    /// counted from 1 there, and from 0 by `place`.
     pub(crate) fn in_row(mut self, place: impl Fn(u64) -> Option<(String, u64)>) -> Self {
         let row = self.message.strip_prefix("row ").and_then(|rest| rest.split_once(": "));
-        let row = row.and_then(|(row, rest)| Some((place(row.parse().ok()?)?, rest)));
+        let row = row
+            .and_then(|(row, rest)| Some((place(row.parse::<u64>().ok()?.checked_sub(1)?)?, rest)));
         if let Some(((file, line), rest)) = row {
             self.message = format!("{file}:{line}: {rest}");
         }
@@ -138,7 +140,13 @@ impl From<esker_import::Error> for Failure {
             esker_import::ErrorKind::Io => Status::System,
             _ => Status::Usage,
         };
-        let failure = Self::new(status, error.to_string());
+        let message = error.to_string();
+        // What the system says names the file, too.
+        let named = error.file().and_then(|file| {
+            let rest = message.strip_prefix(file)?.strip_prefix(": ")?;
+            rest.contains(&format!(" {file}: ")).then(|| rest.to_owned())
+        });
+        let failure = Self::new(status, named.unwrap_or(message));
         match error.excerpt() {
             Some(excerpt) => failure.at(excerpt.clone()),
             None => failure,

@@ -6,7 +6,7 @@ use esker::{Schema, Value};
 
 use crate::arguments::GetArguments;
 use crate::failure::{Failure, Result, Status};
-use crate::output::{self, Answer};
+use crate::output::{self, Answer, Style};
 use crate::{Console, remote, sql};
 
 pub(crate) fn run(arguments: &GetArguments, console: &mut Console<'_>) -> Result<()> {
@@ -33,8 +33,10 @@ pub(crate) fn run(arguments: &GetArguments, console: &mut Console<'_>) -> Result
     if let Some(format) = arguments.format {
         let columns = fields.iter().map(|f| (f.name.as_str(), f.data_type)).collect();
         let row = row.iter().map(Value::as_ref).collect();
-        let (answer, width) = (Answer { columns, rows: std::iter::once(row) }, console.width());
-        output::write(console.out, answer, format, width)?;
+        let answer = Answer { columns, rows: std::iter::once(row) };
+        let (width, colors) = (console.width(), console.colors);
+        let style = Style { width, colors, ..Style::default() };
+        output::write(console.out, answer, format, &style)?;
         return Ok(());
     }
     let width = fields.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);

@@ -52,6 +52,7 @@ pub(crate) fn show_tables(figures: &DatabaseFigures, console: &mut Console<'_>) 
         list_tables(&figures.tables, console)?;
     }
     if !figures.sequences.is_empty() {
+        writeln!(console.out)?;
         list_sequences(&figures.sequences, console)?;
     }
     Ok(())
@@ -75,7 +76,7 @@ fn list_tables(tables: &[TableInfo], console: &mut Console<'_>) -> Result<()> {
     Ok(writeln!(console.out, "{table}")?)
 }
 
-fn list_sequences(sequences: &[SequenceInfo], console: &mut Console<'_>) -> Result<()> {
+pub(crate) fn list_sequences(sequences: &[SequenceInfo], console: &mut Console<'_>) -> Result<()> {
     let mut table = plain_table(["sequence", "next", "start", "increment"]);
     for s in sequences {
         let next = s.next.map_or_else(|| "no more".to_owned(), |next| next.to_string());
@@ -83,7 +84,7 @@ fn list_sequences(sequences: &[SequenceInfo], console: &mut Console<'_>) -> Resu
         table.add_row([printable(&s.name), next, start, increment]);
     }
     table.column_iter_mut().skip(1).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
-    Ok(writeln!(console.out, "\n{table}")?)
+    Ok(writeln!(console.out, "{table}")?)
 }
 
 pub(crate) fn show_table(table: &TableFigures, console: &mut Console<'_>) -> Result<()> {
@@ -131,7 +132,7 @@ pub(crate) fn show_table(table: &TableFigures, console: &mut Console<'_>) -> Res
 }
 
 /// How much of an index is built.
-fn state_of(index: &IndexInfo) -> String {
+pub(crate) fn state_of(index: &IndexInfo) -> String {
     let segments = units::counted(index.of as u64, "segment");
     let built = match (index.built, index.of) {
         (_, 0) => "nothing to build yet".to_owned(),

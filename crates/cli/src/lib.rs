@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `arguments` | what can be given on the command line |
 //! | `load`, `export` | `esker load DB TABLE FILE…`, `esker export DB TABLE` |
+//! | `command_line` | `esker DB`, and `--connect ADDRESS` before any command |
 //! | `sql`, `shell` | `esker sql DB "SELECT …"`, `esker sql DB` |
 //! | `query` | `esker query DB '{"table": …}'` |
 //! | `get` | `esker get DB TABLE KEY…` |
@@ -24,6 +25,7 @@ mod backup;
 mod bucket;
 mod check;
 mod clock;
+mod command_line;
 mod compact;
 mod config;
 mod console;
@@ -47,7 +49,7 @@ mod units;
 
 use std::ffi::OsString;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, ColorChoice, Command};
 use clap::Parser;
 use esker_query::model::OnConflict;
 
@@ -56,7 +58,7 @@ pub use failure::Status;
 
 /// Runs the program with its arguments, its own name first, and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> Status {
-    let arguments = match remote::place_address(arguments.into_iter().collect()) {
+    let arguments = match command_line::complete(arguments.into_iter().collect()) {
         Ok(arguments) => arguments,
         Err(failure) => {
             let _ = writeln!(console.err, "error: {failure}");
@@ -64,7 +66,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, console: &mut Console<
         }
     };
     let outcome = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => run_command(&arguments.command, console),
+        Ok(arguments) => {
+            match arguments.color {
+                ColorChoice::Auto => {}
+                ColorChoice::Always => console.colors = true,
+                ColorChoice::Never => console.colors = false,
+            }
+            run_command(&arguments.command, console)
+        }
         Err(usage) => {
             let rendered = usage.render();
             let shown = if usage.use_stderr() {
@@ -85,6 +94,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, console: &mut Console<
             failure.status()
         }
     }
+}
+
+/// Whether a terminal may be coloured, by the variables of the environment: `NO_COLOR` with any
+/// value, and a terminal that cannot, say no.
+pub fn may_color(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is_unset = |name| variable(name).is_none_or(|value: String| value.is_empty());
+    is_unset("NO_COLOR") && variable("TERM").is_none_or(|term| term != "dumb")
 }
 
 fn run_command(command: &Command, console: &mut Console<'_>) -> failure::Result<Status> {

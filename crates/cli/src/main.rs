@@ -14,7 +14,9 @@ fn main() -> ExitCode {
     // A terminal that does not know its size says zero.
     let size = size.filter(|(columns, lines)| *columns > 0 && *lines > 0);
     let mut out = std::io::BufWriter::new(stdout.lock());
-    let mut console = Console { out: &mut out, err: &mut stderr, is_terminal, size };
+    let colors = is_terminal && esker_cli::may_color(|name| std::env::var(name).ok());
+    let mut console =
+        Console { out: &mut out, err: &mut stderr, is_terminal, size, colors, is_merged: false };
     let status = esker_cli::run(std::env::args_os(), &mut console);
     let status = match out.flush() {
         // The reader of the output has seen enough.

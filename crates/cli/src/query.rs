@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Resu
         ..Limits::default()
     };
     let (format, timing) = (arguments.format, arguments.timing);
-    let settings = Settings { format, timing, explain, dry_run: false, limits };
+    let settings = Settings { format, timing, explain, limits, ..Settings::default() };
     if let Some(address) = remote::address(&arguments.db) {
         return ask_server(address, &text, &settings, console);
     }

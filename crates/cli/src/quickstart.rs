@@ -146,7 +146,7 @@ pub(crate) fn run(arguments: &QuickstartArguments, console: &mut Console<'_>) ->
         let shown = statement.replace('\n', "\n    ");
         writeln!(console.out, "\n({}) {question}\n    {shown}", number + 1)?;
         let result = database.query(&esker_sql::parse(statement)?)?;
-        output::write_result(console.out, &result, Format::Table, None)?;
+        output::write_result(console.out, &result, Format::Table, &output::Style::default())?;
         writeln!(console.out, "{}", sql::timing(&result))?;
         console.out.flush()?;
     }

@@ -12,10 +12,9 @@
 //! | `esker bucket` | by the keys |
 //! | `esker info`, `check`, `backup`, `compact`, `recount` | a task for the server |
 //!
-//! `--connect ADDRESS` puts the address where the directory would be. Output and errors are those
+//! `--connect ADDRESS` puts the address where the directory would be: see `command_line`. Output and errors are those
 //! of a database in a directory. Other commands say that they need a directory.
 
-use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,63 +35,11 @@ use crate::sql::Settings;
 use crate::{Console, units};
 
 /// What addresses of servers begin with.
-const SCHEMES: [&str; 3] = ["esker://", "eskers://", "unix:"];
-
-const OPTION: &str = "--connect";
+pub(crate) const SCHEMES: [&str; 3] = ["esker://", "eskers://", "unix:"];
 
 /// The address, where one is given in place of a directory.
 pub(crate) fn address(db: &Path) -> Option<&str> {
     db.to_str().filter(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
-}
-
-/// Puts the address of `--connect` where commands take a directory.
-///
-/// # Errors
-/// When it has none, comes twice, or no command follows.
-pub(crate) fn place_address(arguments: Vec<OsString>) -> Result<Vec<OsString>> {
-    let mut placed = Vec::with_capacity(arguments.len());
-    let mut found: Option<OsString> = None;
-    let mut rest = arguments.into_iter();
-    while let Some(argument) = rest.next() {
-        let text = argument.to_str().unwrap_or_default();
-        if text == "--" {
-            placed.push(argument);
-            placed.extend(rest);
-            break;
-        }
-        let value = match text.strip_prefix(OPTION) {
-            Some("") => rest.next(),
-            Some(value) => value.strip_prefix('=').map(OsString::from),
-            None => None,
-        };
-        match value {
-            None if text == OPTION => return Err(Failure::usage("--connect: expected an address")),
-            None => placed.push(argument),
-            Some(_) if found.is_some() => return Err(Failure::usage("--connect comes twice")),
-            Some(value) => found = Some(value),
-        }
-    }
-    let Some(address) = found else { return Ok(placed) };
-    let text = address.to_string_lossy();
-    let address = match SCHEMES.iter().any(|scheme| text.starts_with(scheme)) {
-        true => text.into_owned(),
-        false => format!("esker://{text}"),
-    };
-    let is_command = |argument: &OsString| !argument.to_string_lossy().starts_with('-');
-    match placed.iter().skip(1).position(is_command) {
-        Some(at) => {
-            // What a command of several does stands behind its name.
-            let (command, next) = (placed.get(at + 1), placed.get(at + 2));
-            let is = |word: Option<&OsString>, name| word.is_some_and(|word| word == name);
-            let is_one_of_several = is(command, OsStr::new("bucket"))
-                || is(command, OsStr::new("clock"))
-                || is(command, OsStr::new("index")) && is(next, OsStr::new("drop"));
-            let place = at + 2 + usize::from(is_one_of_several && next.is_some());
-            placed.insert(place, address.into());
-        }
-        None => return Err(Failure::usage("--connect: expected a command, such as sql")),
-    }
-    Ok(placed)
 }
 
 /// Refuses an address where only a directory will do.
@@ -133,13 +80,25 @@ pub(crate) fn refuse_options(options: &[(&str, bool)]) -> Result<()> {
     }
 }
 
+/// The database of a server that is asked unless another is named.
+pub(crate) const MAIN_DATABASE: &str = "default";
+
+/// A variable of the environment that is there and not empty.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 /// A connection, let in by what the environment has.
 pub(crate) fn connect(address: &str) -> Result<Client> {
+    connect_to(address, variable("ESKER_DATABASE").as_deref())
+}
+
+/// The same to a database of the server.
+fn connect_to(address: &str, database: Option<&str>) -> Result<Client> {
     let mut client = Client::connect(address)?;
-    let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
-    let (token, database) = (variable("ESKER_TOKEN"), variable("ESKER_DATABASE"));
+    let token = variable("ESKER_TOKEN");
     if token.is_some() || database.is_some() {
-        client.hello(token.as_deref(), database.as_deref())?;
+        client.hello(token.as_deref(), database)?;
     }
     Ok(client)
 }
@@ -155,6 +114,29 @@ impl Remote {
     /// One that ends statements once `cancel` is set.
     pub(crate) fn connect(address: &str, cancel: Arc<AtomicBool>) -> Result<Self> {
         Ok(Self { client: connect(address)?, is_open: false, cancel })
+    }
+
+    /// The same, to a database of the server.
+    pub(crate) fn connect_to(
+        address: &str,
+        database: Option<&str>,
+        cancel: Arc<AtomicBool>,
+    ) -> Result<Self> {
+        Ok(Self { client: connect_to(address, database)?, is_open: false, cancel })
+    }
+
+    /// Finds out whether the server lets this client in.
+    pub(crate) fn expect_welcome(&mut self) -> Result<()> {
+        match self.client.tables() {
+            Err(e) if e.code() == Some(Code::Unauthenticated) => Err(e.into()),
+            // A token of some tables alone may list none.
+            _ => Ok(()),
+        }
+    }
+
+    /// True between BEGIN and COMMIT or ROLLBACK.
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        self.is_open
     }
 
     /// Asks for no longer than the settings let it, and until it is cancelled.
@@ -239,7 +221,7 @@ impl Asked {
     /// Says how many rows have come, and in what time, where that is requested.
     pub(crate) fn tell_time(&self, settings: &Settings, console: &mut Console<'_>) -> Result<()> {
         if settings.timing && !self.reply.columns.is_empty() {
-            console.out.flush()?;
+            console.flush_before_note()?;
             let rows = units::counted(self.reply.rows.len() as u64, "row");
             writeln!(console.err, "{rows}, {}", units::duration(self.elapsed))?;
         }
@@ -361,6 +343,15 @@ pub(crate) fn add(
 impl From<esker_client::Error> for Failure {
     fn from(e: esker_client::Error) -> Self {
         let status = e.code().map_or(Status::System, crate::failure::status_of);
-        Self::new(status, e.to_string())
+        let failure = Self::new(status, e.to_string());
+        match e.code() {
+            Some(Code::Unauthenticated) if variable("ESKER_TOKEN").is_none() => Self::new(
+                status,
+                "the server expects a token: set ESKER_TOKEN to one, which `esker token create \
+                 DIR --name NAME --scope write` makes where the server runs",
+            ),
+            Some(Code::Unauthenticated) => failure.with_note(" (the one in ESKER_TOKEN)"),
+            _ => failure,
+        }
     }
 }

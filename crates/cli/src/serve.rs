@@ -1,17 +1,21 @@
 //! `esker serve DIR`.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use esker_server::auth::access_control::{AccessControl, TokenAuthenticator, watch_clocks};
+use esker_server::auth::access_control::{
+    AccessControl, Reloaded, TokenAuthenticator, watch_clocks,
+};
+use esker_server::auth::tls::Tls;
 use esker_server::config::{Config, Sources};
 use esker_server::monitor::logging;
 use esker_server::protocol::http::HttpServer;
-use esker_server::tenant::LOADS_MAX;
+use esker_server::tenant::{LOADS_MAX, TenantName};
 use esker_server::{Server, ServerConfig};
 use esker_vfs::Environment;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::Console;
 use crate::arguments::ServeArguments;
@@ -47,8 +51,9 @@ fn configuration(arguments: &ServeArguments) -> Result<Config> {
 pub(crate) fn run(arguments: &ServeArguments, console: &mut Console<'_>) -> Result<()> {
     let config = configuration(arguments)?;
     let stopped = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        let note = signal_hook::flag::register(signal, Arc::clone(&stopped));
+    let reload = Arc::new(AtomicBool::new(false));
+    for (signal, flag) in [(SIGINT, &stopped), (SIGTERM, &stopped), (SIGHUP, &reload)] {
+        let note = signal_hook::flag::register(signal, Arc::clone(flag));
         note.map_err(|e| Failure::system(format!("signals: {e}")))?;
     }
     logging::start(&config);
@@ -60,7 +65,8 @@ pub(crate) fn run(arguments: &ServeArguments, console: &mut Console<'_>) -> Resu
     }
     let runtime = builder.max_blocking_threads(BLOCKING_THREADS_MAX).enable_all().build();
     let runtime = runtime.map_err(|e| Failure::system(format!("threads: {e}")))?;
-    let served = runtime.block_on(serve(&access_control, &stopped, console));
+    let signals = Signals { stopped: &stopped, reload: &reload };
+    let served = runtime.block_on(serve(&access_control, arguments, &signals, console));
     runtime.shutdown_timeout(Duration::from_secs(1));
     access_control.tenants.close()?;
     served?;
@@ -68,9 +74,51 @@ pub(crate) fn run(arguments: &ServeArguments, console: &mut Console<'_>) -> Resu
     Ok(())
 }
 
+/// What the process was told.
+struct Signals<'s> {
+    stopped: &'s AtomicBool,
+    reload: &'s AtomicBool,
+}
+
+/// Reads configuration, tokens and certificates again. What is wrong changes nothing.
+fn reload(access_control: &AccessControl, arguments: &ServeArguments, certificates: &[Arc<Tls>]) {
+    let read = configuration(arguments).map_err(|failure| failure.to_string());
+    let reloaded = read
+        .and_then(|config| access_control.reload(&config, certificates).map_err(|e| e.to_string()));
+    Reloaded::log(&reloaded);
+}
+
+/// Says in the lock file of the server's own database where programs of this machine reach it:
+/// by its Unix socket, or by TCP without TLS.
+fn announce(access_control: &AccessControl, address: Option<SocketAddr>) -> Result<()> {
+    let reached = match address.map(|address| (address.ip(), address.port())) {
+        Some((ip, port)) if ip.is_unspecified() => Some(format!("esker://127.0.0.1:{port}")),
+        Some((ip, port)) if ip.is_loopback() => {
+            Some(format!("esker://{}", SocketAddr::new(ip, port)))
+        }
+        _ => None,
+    };
+    let config = &access_control.config;
+    let is_plain = config.tls_certificate.is_none() || config.insecure_listen;
+    let unix = config.wire_unix.as_ref().and_then(|path| {
+        let path = if path.is_absolute() {
+            path.clone()
+        } else {
+            std::env::current_dir().ok()?.join(path)
+        };
+        Some(format!("unix:{}", path.display()))
+    });
+    let is_local = address.is_some_and(|address| address.ip().is_loopback());
+    if let Some(address) = unix.or(reached.filter(|_| is_plain || is_local)) {
+        access_control.tenants.get(&TenantName::main())?.database.announce(&address)?;
+    }
+    Ok(())
+}
+
 async fn serve(
     access_control: &Arc<AccessControl>,
-    stopped: &AtomicBool,
+    arguments: &ServeArguments,
+    signals: &Signals<'_>,
     console: &mut Console<'_>,
 ) -> Result<()> {
     let config = &access_control.config;
@@ -98,11 +146,18 @@ async fn serve(
         writeln!(console.out, "listening on {scheme}://{}", http.address())?;
     }
     console.out.flush()?;
+    announce(access_control, server.address())?;
     if let Some(notice) = access_control.notice() {
         writeln!(console.err, "note: {notice}")?;
     }
-    while !stopped.load(Ordering::Relaxed) {
+    let certificates = [server.tls(), http.as_ref().and_then(HttpServer::tls)];
+    let certificates: Vec<Arc<Tls>> = certificates.into_iter().flatten().cloned().collect();
+    while !signals.stopped.load(Ordering::Relaxed) {
         tokio::time::sleep(LOOK_EVERY).await;
+        if signals.reload.swap(false, Ordering::Relaxed) {
+            // What goes wrong is logged.
+            tokio::task::block_in_place(|| reload(access_control, arguments, &certificates));
+        }
     }
     // All protocols at once: what is under way in one does not keep the others open.
     let stop_http = async {

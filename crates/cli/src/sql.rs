@@ -13,26 +13,36 @@ use esker_sql::{Outcome, Session, Statement};
 
 use crate::arguments::{Format, SqlArguments};
 use crate::failure::{Failure, Result};
+use crate::output::Style;
 use crate::{Console, output, remote, shell, units};
 
 pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {
+    let style = Style::default();
     let settings = Settings {
         format: arguments.format,
+        style: Style {
+            null: arguments.null.clone().unwrap_or_else(|| style.null.clone()),
+            ..style
+        },
         timing: arguments.timing,
         explain: arguments.explain,
         dry_run: arguments.dry_run,
         limits: Limits { timeout: arguments.limits.timeout, ..Limits::default() },
     };
+    let db = arguments.db.as_deref();
     let text = match &arguments.statement {
         Some(text) => text.clone(),
         None if console.is_terminal && std::io::stdin().is_terminal() => {
-            return shell::run(&arguments.db, settings, console);
+            return shell::run(db, settings, console);
         }
         None => {
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text).map_err(|e| {
                 Failure::usage(format!("standard input: expected statements in UTF-8: {e}"))
             })?;
+            if text.lines().any(|line| line.starts_with('\\')) {
+                return shell::run_script(db, &text, settings, console);
+            }
             text
         }
     };
@@ -44,12 +54,16 @@ pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result
     if parsed.is_empty() {
         return Err(Failure::usage("expected a statement, found none"));
     }
-    if let Some(address) = remote::address(&arguments.db) {
+    if let Some(address) = db.and_then(remote::address) {
         return remote::run_statements(address, &parsed, &settings, console);
     }
     let cancel = Arc::default();
     let statements = parsed.iter().map(|(_, statement)| statement);
-    let mut session = Session::new(&open_for(&arguments.db, statements, &settings, cancel)?);
+    let database = match db {
+        Some(dir) => open_for(dir, statements, &settings, cancel)?,
+        None => Options::new().cancel(cancel).memory()?,
+    };
+    let mut session = Session::new(&database);
     for (text, statement) in &parsed {
         let done = settings.execute(&mut session, statement, console);
         done.map_err(|failure| failure.in_statement(text))?;
@@ -83,9 +97,10 @@ fn open_for<'a>(
 }
 
 /// How statements are run and their answers shown.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) format: Option<Format>,
+    pub(crate) style: Style,
     pub(crate) timing: bool,
     pub(crate) explain: bool,
     pub(crate) dry_run: bool,
@@ -174,8 +189,10 @@ impl Settings {
     /// Writes an answer in the format that was requested.
     pub(crate) fn show(&self, result: &QueryResult, console: &mut Console<'_>) -> Result<()> {
         let default = if console.is_terminal { Format::Table } else { Format::Csv };
-        let (format, width) = (self.format.unwrap_or(default), console.width());
-        Ok(output::write_result(console.out, result, format, width)?)
+        let (width, colors) = (console.width(), console.colors);
+        let style = Style { width, colors, ..self.style.clone() };
+        let format = self.format.unwrap_or(default);
+        Ok(output::write_result(console.out, result, format, &style)?)
     }
 
     fn query_options(&self) -> QueryOptions {
@@ -194,7 +211,7 @@ impl Settings {
     fn show_timed(&self, result: &QueryResult, console: &mut Console<'_>) -> Result<()> {
         self.show(result, console)?;
         if self.timing {
-            console.out.flush()?;
+            console.flush_before_note()?;
             writeln!(console.err, "{}", timing(result))?;
         }
         Ok(())

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use crate::{Error, Result};
 
-/// Where a server is: `esker://HOST:PORT`, `HOST:PORT`, `eskers://HOST:PORT?ca=FILE` (with TLS 1.3)
-/// or `unix:PATH`.
+/// Where a server is: `esker://HOST:PORT`, `HOST:PORT`, `eskers://HOST:PORT` (TLS 1.3, perhaps
+/// with `?ca=FILE`) or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A name or number, and a port.
     Tcp(String),
-    /// The same with TLS, and a file with the certificates, as PEM, that vouch for the server.
-    Tls(String, PathBuf),
+    /// The same with TLS, and a file with the certificates, as PEM, that vouch for the server;
+    /// those that the system trusts where none is named.
+    Tls(String, Option<PathBuf>),
     /// The path of a socket.
     Unix(PathBuf),
 }
@@ -26,6 +27,7 @@ impl Address {
     /// use esker_client::Address;
     ///
     /// assert_eq!(Address::parse("esker://localhost")?, Address::Tcp("localhost:7437".into()));
+    /// assert_eq!(Address::parse("eskers://db.example")?, Address::Tls("db.example:7437".into(), None));
     /// # Ok::<(), esker_client::Error>(())
     /// ```
     ///
@@ -36,20 +38,26 @@ impl Address {
             return Ok(Self::Unix(path.into()));
         }
         if let Some(rest) = text.strip_prefix("eskers://") {
-            let Some((host, file)) = rest.split_once("?ca=").filter(|(_, file)| !file.is_empty())
-            else {
-                let message = "expected eskers://HOST:PORT?ca=FILE, where FILE has certificates";
-                return Err(Error::connection(format!("{message}, found {text:?}")));
+            let (host, file) = match rest.split_once('?') {
+                None => (rest, None),
+                Some((host, query)) => {
+                    let file = query.strip_prefix("ca=").filter(|file| !file.is_empty());
+                    let Some(file) = file else {
+                        let message = "expected eskers://HOST:PORT or eskers://HOST:PORT?ca=FILE, where FILE \
+                             has certificates";
+                        return Err(Error::connection(format!("{message}, found {text:?}")));
+                    };
+                    (host, Some(PathBuf::from(file)))
+                }
             };
             return match Self::parse(host)? {
-                Self::Tcp(host) => Ok(Self::Tls(host, file.into())),
+                Self::Tcp(host) => Ok(Self::Tls(host, file)),
                 other => Ok(other),
             };
         }
         let host = text.strip_prefix("esker://").unwrap_or(text).trim_end_matches('/');
         if host.is_empty() || host.contains(['/', '@', ' ']) {
-            let message =
-                "expected esker://HOST:PORT, HOST:PORT, eskers://HOST:PORT?ca=FILE or unix:PATH";
+            let message = "expected esker://HOST:PORT, HOST:PORT, eskers://HOST:PORT or unix:PATH";
             return Err(Error::connection(format!("{message}, found {text:?}")));
         }
         let (before, port) = host.rsplit_once(':').unwrap_or((host, ""));

@@ -120,8 +120,10 @@ impl AsyncClient {
                 let failed = |e| Error::connection(format!("{host}: {e}"));
                 let stream = TcpStream::connect(&host).await.map_err(failed)?;
                 stream.set_nodelay(true)?;
-                let connector = tokio_rustls::TlsConnector::from(tls::config(&authorities)?);
-                let stream = connector.connect(tls::name(&host)?, stream).await.map_err(failed)?;
+                let connector =
+                    tokio_rustls::TlsConnector::from(tls::config(authorities.as_deref())?);
+                let stream = connector.connect(tls::name(&host)?, stream).await;
+                let stream = stream.map_err(|e| tls::refused_by(&host, &e))?;
                 let (reader, writer) = tokio::io::split(stream);
                 Self::start(reader, writer).await
             }

@@ -36,6 +36,7 @@ mod async_pool;
 mod asynchronous;
 mod bulk;
 mod call;
+mod certificate;
 mod client;
 mod error;
 #[cfg(test)]

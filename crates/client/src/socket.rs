@@ -51,7 +51,7 @@ impl Socket {
         let stream = match address {
             Address::Tcp(host) => Stream::Tcp(connect(host)?),
             Address::Tls(host, authorities) => {
-                Stream::Tls(TlsStream::new(host, authorities, connect(host)?)?)
+                Stream::Tls(TlsStream::new(host, authorities.as_deref(), connect(host)?)?)
             }
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path);

@@ -1,4 +1,4 @@
-//! TLS 1.3 to a server whose certificate is vouched for by a file.
+//! TLS 1.3 to a server whose certificate is vouched for: by a file, or by what the system trusts.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -6,31 +6,79 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
+use crate::certificate::Verifier;
 use crate::{Error, Result};
 
 fn failed(what: impl std::fmt::Display) -> impl Fn(&dyn std::fmt::Display) -> Error {
     move |e| Error::connection(format!("TLS: {what}: {e}"))
 }
 
-/// What certificates are checked with.
-pub(crate) fn config(authorities: &Path) -> Result<Arc<ClientConfig>> {
-    let wrong = failed(authorities.display());
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(authorities).map_err(|e| wrong(&e))? {
-        roots.add(certificate.map_err(|e| wrong(&e))?).map_err(|e| wrong(&e))?;
+/// Why a server is not spoken to, and what can be done where its certificate is not trusted.
+fn refused(e: &rustls::Error) -> Error {
+    use rustls::CertificateError::{Other, UnknownIssuer};
+    let why = match e {
+        rustls::Error::InvalidCertificate(UnknownIssuer) => {
+            "nothing that is trusted vouches for it"
+        }
+        rustls::Error::InvalidCertificate(Other(_)) => "it vouches for itself alone",
+        e => return failed("the server")(e),
+    };
+    Error::connection(format!(
+        "TLS: the certificate of the server is not trusted: {why}; ?ca=FILE behind the address \
+         names a file of certificates that are"
+    ))
+}
+
+/// The same of an error that a socket reports.
+pub(crate) fn refused_by(host: &str, e: &std::io::Error) -> Error {
+    match e.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(inner) => refused(inner),
+        None => Error::connection(format!("{host}: {e}")),
     }
-    if roots.is_empty() {
-        return Err(wrong(&"expected certificates as PEM, found none"));
+}
+
+/// What certificates are checked with: those of a file, or of the system.
+pub(crate) fn config(authorities: Option<&Path>) -> Result<Arc<ClientConfig>> {
+    let wrong = failed(authorities.map_or_else(
+        || "the certificates of the system".to_owned(),
+        |path| path.display().to_string(),
+    ));
+    let mut roots = RootCertStore::empty();
+    let mut known = Vec::new();
+    match authorities {
+        Some(path) => {
+            for certificate in CertificateDer::pem_file_iter(path).map_err(|e| wrong(&e))? {
+                let certificate = certificate.map_err(|e| wrong(&e))?;
+                known.push(certificate.clone());
+                roots.add(certificate).map_err(|e| wrong(&e))?;
+            }
+            if roots.is_empty() {
+                return Err(wrong(&"expected certificates as PEM, found none"));
+            }
+        }
+        None => {
+            // Systems have some that no program can read: the others count.
+            let found = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(found.certs);
+            if roots.is_empty() {
+                let why = found.errors.first().map_or_else(String::new, |e| format!(": {e}"));
+                return Err(wrong(&format!("there are none{why}; ?ca=FILE names a file of some")));
+            }
+        }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+    let verifier = Verifier::new(inner.build().map_err(|e| wrong(&e))?, known);
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|e| wrong(&e))?;
-    Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
+    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+    Ok(Arc::new(builder.with_no_client_auth()))
 }
 
 /// The name that the certificate has to have: that of the address, without its port.
@@ -58,7 +106,7 @@ impl Session {
         while !self.came.is_empty() {
             self.connection.read_tls(&mut self.came)?;
             let state = self.connection.process_new_packets();
-            let state = state.map_err(|e| failed("the server")(&e))?;
+            let state = state.map_err(|e| refused(&e))?;
             if state.plaintext_bytes_to_read() > 0 {
                 return Ok(true);
             }
@@ -75,7 +123,7 @@ pub(crate) struct TlsStream {
 }
 
 impl TlsStream {
-    pub fn new(host: &str, authorities: &Path, socket: TcpStream) -> Result<Self> {
+    pub fn new(host: &str, authorities: Option<&Path>, socket: TcpStream) -> Result<Self> {
         let connection = ClientConnection::new(config(authorities)?, name(host)?);
         let connection = connection.map_err(|e| failed(host)(&e))?;
         let session = Session { connection, came: VecDeque::new() };
@@ -208,7 +256,7 @@ mod tests {
         let certificate = made.cert.der().clone();
         std::thread::scope(|scope| {
             scope.spawn(|| serve(&listener, certificate, &key, &sent));
-            let mut stream = TlsStream::new("localhost:1", &file, socket).unwrap();
+            let mut stream = TlsStream::new("localhost:1", Some(&file), socket).unwrap();
             let mut got = Vec::new();
             let mut room = vec![0; 1_000];
             loop {

@@ -12,7 +12,7 @@ use crate::commit::journal::Journal;
 use crate::engine::{Engine, ExpiringSnapshots};
 use crate::engine_handle::EngineHandle;
 use crate::read::held_snapshots::HeldSnapshots;
-use crate::{Error, Limits, Options, QueryOptions, Result, Snapshot, Table};
+use crate::{Error, Limits, LockHolder, Options, QueryOptions, Result, Snapshot, Table};
 
 /// A longer log is checkpointed when the database is closed, in bytes.
 const CLOSING_LOG_BYTES: u64 = 16 << 20;
@@ -278,6 +278,27 @@ impl Database {
         }
     }
 
+    /// Says in the lock file where this process serves the database: see
+    /// [`LockHolder::address`](crate::LockHolder). Nothing for a database in memory, for one that is
+    /// open for reading, and on a full disk.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn announce(&self, address: &str) -> Result<()> {
+        let engine = self.engine();
+        // default: a panic leaves what is locked as it was, or whole
+        let lock = engine.lock_file.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(lock) = lock.as_ref().filter(|_| !engine.options.read_only) else {
+            return Ok(());
+        };
+        let mut holder = LockHolder::this(&engine.environment, engine.options.program.as_deref());
+        if let Some(known) = LockHolder::read(&engine.environment, &engine.dir) {
+            holder.since_us = known.since_us;
+        }
+        holder.address = Some(address.to_owned());
+        Ok(lock.describe(&holder.text())?)
+    }
+
     /// Ends background work, makes everything durable, and closes the database for all handles.
     /// Tables and snapshots that still live can be read, and change nothing any more; the
     /// directory is free for the next open. A load that has not finished is lost.
@@ -331,8 +352,7 @@ impl Engine {
     fn checkpoint_before_closing(self: &Arc<Self>) {
         let Some(log) = self.journal.log() else { return };
         let closed = self.lock().closed;
-        let slow =
-            log.bytes() > CLOSING_LOG_BYTES || self.uncovered_rows() >= self.options.index_rows_min;
+        let slow = log.bytes() > CLOSING_LOG_BYTES || self.are_index_files_stale();
         if slow
             && !closed
             && !log.is_poisoned()

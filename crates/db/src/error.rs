@@ -94,6 +94,12 @@ impl Error {
         Self { kind: self.kind, message: self.message.clone() }
     }
 
+    /// The error of one row of several, by its place among them: people count from 1.
+    #[must_use]
+    pub(crate) fn in_row(self, place: u64) -> Self {
+        self.at(format_args!("row {}", place.saturating_add(1)))
+    }
+
     /// The error of expressions that a query shows, as one of the clause that they stand in. What
     /// a query within them says of its own keeps its place.
     #[must_use]

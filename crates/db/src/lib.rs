@@ -112,6 +112,7 @@ pub use maintenance::{CompactReport, WorkInfo};
 pub use operators::Update;
 pub use options::{Durability, Options};
 pub use record::{FieldType, Record, ToKey, TypedTable, TypedTransactionTable};
+pub use recovery::lock_holder::LockHolder;
 pub use scope::{Scope, ScopedBucket, ScopedBucketReader, ScopedReader, ScopedTable};
 pub use statement::{ChangeOptions, Changed};
 pub use table::Table;

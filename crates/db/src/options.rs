@@ -35,6 +35,7 @@ const MERGE_ROWS_MAX: u64 = 32 << 20;
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(crate) environment: Option<Environment>,
+    pub(crate) program: Option<String>,
     pub(crate) durability: Durability,
     pub(crate) memory_limit_bytes: u64,
     pub(crate) log_limit_bytes: u64,
@@ -70,6 +71,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             environment: None,
+            program: None,
             durability: Durability::Sync,
             memory_limit_bytes: 4 << 30,
             log_limit_bytes: 256 << 20,
@@ -197,6 +199,10 @@ setters! {
 
     /// The machine to run on: for the simulator.
     environment(environment: Environment) => environment = Some(environment);
+
+    /// What this program calls itself, for others that find the database open; the name of its file
+    /// unless given. See [`LockHolder`](crate::LockHolder).
+    program(name: &str) => program = Some(name.to_owned());
 
     /// Whether sealing, merging and checkpoints run by themselves; without, only
     /// [`wait_idle`](crate::Database::wait_idle) and [`checkpoint`](crate::Database::checkpoint) do

@@ -9,6 +9,29 @@ use crate::{Code, Error, Result};
 /// The most bytes of a file that is read as a whole.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
+/// What a server has beside the database in its directory, and beside those of tenants.
+const SERVER_FILES: [&str; 8] = [
+    "tokens.json",
+    "tokens.json.new",
+    "tokens.lock",
+    "limits.json",
+    "limits.json.new",
+    "tenants",
+    "backups",
+    "restoring",
+];
+
+/// Verifies a database, as [`esker::Database::check`] does. Files of a server are none that nothing
+/// names.
+///
+/// # Errors
+/// When the check cannot be done.
+pub fn check(database: &esker::Database) -> Result<esker::CheckReport> {
+    let mut report = database.check()?;
+    report.notes.retain(|note| !SERVER_FILES.contains(&note.place.as_str()));
+    Ok(report)
+}
+
 /// A small file as a whole; none when there is none.
 pub(crate) fn read_file(environment: &Environment, path: &Path) -> Result<Option<Vec<u8>>> {
     if !environment.files.exists(path)? {

@@ -42,6 +42,7 @@ pub use crate::protocol::binary::answer_frames;
 #[doc(hidden)]
 pub use crate::protocol::resp::answer_commands;
 pub use error::{Code, Error, Result};
+pub use file::check;
 pub use server::Server;
 pub use session::{Answer, Request, Session};
 pub use shared::ServerConfig;

@@ -149,6 +149,12 @@ impl Server {
         self.address
     }
 
+    /// What connections are encrypted with.
+    #[must_use]
+    pub fn tls(&self) -> Option<&Arc<Tls>> {
+        self.shared.config.tls.as_ref()
+    }
+
     /// How many connections there are.
     #[must_use]
     pub fn connections(&self) -> usize {

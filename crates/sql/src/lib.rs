@@ -51,7 +51,7 @@ pub use parameter::{expect_values, named_parameters};
 pub use place::place;
 pub use prepared::Prepared;
 pub use run::{Outcome, Sql, run};
-pub use script::{is_complete, statements};
+pub use script::{is_complete, open_quote, statements};
 pub use session::Session;
 pub use statement::{Statement, parse, parse_statement, parse_with_parameters};
 pub use transaction::TransactionStatement;

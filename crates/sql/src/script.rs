@@ -39,6 +39,45 @@ pub fn is_complete(text: &str) -> bool {
     tokens.iter().rfind(blank).is_some_and(|token| token.token == Token::SemiColon)
 }
 
+/// What a text is within at its end: a text (`'`), a name in quotes (`"`), a comment (`*`) or
+/// parentheses (`(`); `None` when nothing is open.
+///
+/// ```
+/// assert_eq!(esker_sql::open_quote("SELECT 'it''s"), Some('\''));
+/// assert_eq!(esker_sql::open_quote("SELECT '(' -- it's"), None);
+/// ```
+#[must_use]
+pub fn open_quote(text: &str) -> Option<char> {
+    let (mut rest, mut depth) = (text, 0_usize);
+    while let Some(at) = rest.find(['\'', '"', '-', '/', '(', ')']) {
+        let (_, found) = rest.split_at(at);
+        let mut chars = found.chars();
+        let first = chars.next()?;
+        // A quote that is doubled ends one text and begins the next.
+        let (end, open) = match (first, chars.next()) {
+            ('\'' | '"', _) => (String::from(first), first),
+            ('-', Some('-')) => ("\n".to_owned(), '-'),
+            ('/', Some('*')) => ("*/".to_owned(), '*'),
+            _ => {
+                match first {
+                    '(' => depth += 1,
+                    ')' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                rest = found.get(1..)?;
+                continue;
+            }
+        };
+        let inside = found.get(if matches!(open, '-' | '*') { 2 } else { 1 }..)?;
+        match inside.split_once(&end) {
+            Some((_, behind)) => rest = behind,
+            None if open == '-' => break,
+            None => return Some(open),
+        }
+    }
+    (depth > 0).then_some('(')
+}
+
 /// A place in a text that only goes on: finding all tokens takes one walk through it.
 pub(crate) struct Cursor<'t> {
     rest: std::str::Chars<'t>,

@@ -150,6 +150,15 @@ fn refuse_within(select: &ast::Select) -> Result<()> {
     }
 }
 
+/// The name of a column with a function that is called otherwise here: as it was written, such as
+/// `median(x)` for `quantile(x, 0.5)`.
+fn name_as_written(written: &ast::Expr, converted: &Expr) -> Option<String> {
+    let ast::Expr::Function(call) = written else { return None };
+    let name = call.name.to_string().to_lowercase();
+    let is_same = converted.to_string().to_lowercase().starts_with(&name);
+    (!is_same).then(|| written.to_string().replacen(&call.name.to_string(), &name, 1))
+}
+
 /// Refuses a text in the place of a name: one with `AS` before it has become a name.
 pub(crate) fn expect_name(alias: &ast::Ident) -> Result<()> {
     match alias.quote_style {
@@ -168,7 +177,9 @@ pub(crate) fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec
     }
     let item = |item: &ast::SelectItem| match item {
         ast::SelectItem::UnnamedExpr(expr) => {
-            Ok(SelectItem { expr: names.convert(expr)?, alias: None })
+            let converted = names.convert(expr)?;
+            let alias = name_as_written(expr, &converted);
+            Ok(SelectItem { expr: converted, alias })
         }
         ast::SelectItem::ExprWithAlias { expr, alias } => {
             expect_name(alias)?;

@@ -300,11 +300,29 @@ pub(crate) fn syntax(error: sqlparser::parser::ParserError) -> Error {
     use sqlparser::parser::ParserError;
     match error {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
-            Error::invalid(with_hint(message))
+            Error::invalid(with_hint(plain(message)))
         }
         ParserError::RecursionLimitExceeded => {
             Error::invalid(format!("the statement nests too deep: at most {NESTING_MAX} levels"))
         }
+    }
+}
+
+/// What the parser says of itself, in the words of who writes SQL.
+fn plain(message: String) -> String {
+    // `No infix parser for token Word(Word { value: "x", … }) at Line: 1, Column: 8`
+    let Some(rest) = message
+        .strip_prefix("sql parser error: ")
+        .unwrap_or(&message)
+        .strip_prefix("No infix parser for token ")
+    else {
+        return message;
+    };
+    let place = rest.rfind(" at Line: ").and_then(|at| rest.get(at..)).unwrap_or_default();
+    let word = rest.split_once("value: \"").and_then(|(_, rest)| rest.split_once('"'));
+    match word {
+        Some((word, _)) => format!("expected the end of the expression, found {word}{place}"),
+        None => format!("expected the end of the expression{place}"),
     }
 }
 

@@ -163,6 +163,9 @@ fn locks(environment: &Environment, dir: &Path) {
         assert_eq!(error.kind(), ErrorKind::Locked);
         assert!(error.to_string().contains("process 12"), "{error}");
     }
+    exclusive.describe("process 12, which serves").unwrap();
+    let error = lock(LockMode::Shared, "").unwrap_err();
+    assert!(error.to_string().contains("which serves"), "{error}");
     drop(exclusive);
     let shared = [lock(LockMode::Shared, "").unwrap(), lock(LockMode::Shared, "").unwrap()];
     let error = lock(LockMode::Exclusive, "process 14").unwrap_err();

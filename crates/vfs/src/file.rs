@@ -27,7 +27,13 @@ pub enum LockMode {
 }
 
 /// A held lock, released on drop.
-pub trait FileLock: Send + Sync + Debug {}
+pub trait FileLock: Send + Sync + Debug {
+    /// Writes another text about the holder of an exclusive lock, unless the disk is full.
+    ///
+    /// # Errors
+    /// `Io`; then there is none.
+    fn describe(&self, holder: &str) -> Result<()>;
+}
 
 /// Directories and the names in them. Paths are used as given; every method names its path in
 /// the errors it returns.

@@ -5,9 +5,11 @@
 //! | `input` | which files are loaded, and how they are read |
 //! | `sink` | where their rows go |
 //! | `remote` | the same into a table of a server |
+//! | `open_database` | the same into one that is open |
 //! | `rejects` | where rows go that do not fit |
 
 pub(crate) mod input;
+mod open_database;
 mod rejects;
 mod remote;
 mod sink;
@@ -23,6 +25,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::arguments::{LoadArguments, OnDuplicate, OnError};
 use crate::failure::{Failure, Result, Status};
 use crate::{Console, units};
+pub(crate) use open_database::run_in;
 pub(crate) use rejects::FileWriter;
 use rejects::Rejects;
 

@@ -1,7 +1,9 @@
 //! Answers as a table, CSV or JSON.
 
 mod csv;
+mod expanded;
 mod json;
+mod style;
 mod table;
 
 use std::io::{Result, Write};
@@ -17,15 +19,15 @@ pub(crate) struct Answer<'a, R> {
     pub(crate) rows: R,
 }
 
-/// Writes the answer of a query; a table at most so wide.
+/// Writes the answer of a query; tables in some style.
 pub(crate) fn write_result(
     out: &mut dyn Write,
     result: &QueryResult,
     format: Format,
-    width: Option<usize>,
+    style: &Style,
 ) -> Result<()> {
     let columns = result.columns.iter().map(|c| (c.name.as_str(), c.data_type)).collect();
-    write(out, Answer { columns, rows: result.rows() }, format, width)
+    write(out, Answer { columns, rows: result.rows() }, format, style)
 }
 
 /// Writes any answer.
@@ -33,13 +35,14 @@ pub(crate) fn write<'v, R>(
     out: &mut dyn Write,
     answer: Answer<'_, R>,
     format: Format,
-    width: Option<usize>,
+    style: &Style,
 ) -> Result<()>
 where
     R: Iterator<Item = Vec<ValueRef<'v>>>,
 {
     match format {
-        Format::Table => table::write(out, answer, width),
+        Format::Table if style.expanded => expanded::write(out, answer, style),
+        Format::Table => table::write(out, answer, style),
         Format::Csv => csv::write(out, answer),
         Format::Json => json::write(out, answer),
     }
@@ -47,6 +50,7 @@ where
 
 pub(crate) use csv::csv_line;
 pub(crate) use json::distinct_names;
+pub(crate) use style::Style;
 pub(crate) use table::{plain_table, printable};
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ fn written(format: Format) -> String {
         vec![ValueRef::Text(""), ValueRef::Null, ValueRef::Float(f64::NAN), ValueRef::Null],
     ];
     let mut out = Vec::new();
-    write(&mut out, Answer { columns, rows: rows.into_iter() }, format, None).unwrap();
+    write(&mut out, Answer { columns, rows: rows.into_iter() }, format, &Style::default()).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -37,7 +37,7 @@ fn as_json() {
     assert_eq!(written(Format::Json), wanted);
     let mut out = Vec::new();
     let empty = Answer { columns: vec![("a", DataType::I64)], rows: std::iter::empty() };
-    write(&mut out, empty, Format::Json, None).unwrap();
+    write(&mut out, empty, Format::Json, &Style::default()).unwrap();
     assert_eq!(out, b"[]\n");
 }
 
@@ -54,7 +54,7 @@ fn long_tables_end_with_how_much_is_left_out() {
     let mut out = Vec::new();
     let rows = (0..1_002).map(|n| vec![ValueRef::Int(n)]);
     let answer = Answer { columns: vec![("n", DataType::I64)], rows };
-    write(&mut out, answer, Format::Table, None).unwrap();
+    write(&mut out, answer, Format::Table, &Style::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.ends_with("… and 2 rows more: --format csv or json shows all\n"), "{text}");
 }
@@ -69,7 +69,8 @@ fn tables_fit_the_terminal() {
     let shown = |width| {
         let mut out = Vec::new();
         let answer = Answer { columns: columns.clone(), rows: rows() };
-        write(&mut out, answer, Format::Table, Some(width)).unwrap();
+        write(&mut out, answer, Format::Table, &Style { width: Some(width), ..Style::default() })
+            .unwrap();
         String::from_utf8(out).unwrap()
     };
     assert!(shown(80).contains("a long text, \u{e9}"));
@@ -80,4 +81,30 @@ fn tables_fit_the_terminal() {
         assert!(text.contains('\u{2026}'), "{text}");
     }
     assert!(shown(16).ends_with("\u{2026} and 1 column more: more\n"), "{}", shown(16));
+}
+
+#[test]
+fn tables_have_counts_types_and_colours_on_request() {
+    let columns = vec![("id", DataType::I64), ("name", DataType::Text)];
+    let rows =
+        || [vec![ValueRef::Int(1), ValueRef::Null], vec![ValueRef::Int(2), ValueRef::Text("b")]];
+    let shown = |style: Style| {
+        let mut out = Vec::new();
+        let answer = Answer { columns: columns.clone(), rows: rows().into_iter() };
+        write(&mut out, answer, Format::Table, &style).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let style = || Style { counts: true, null: "∅".to_owned(), ..Style::default() };
+    let plain = shown(style());
+    assert!(plain.ends_with("(2 rows)\n") && plain.contains("┆ ∅"), "{plain}");
+    let types = shown(Style { types: true, ..style() });
+    assert!(types.lines().nth(2).unwrap().contains("i64"), "{types}");
+    let colored = shown(Style { colors: true, ..style() });
+    assert!(colored.contains("\x1b[1m│ id") && colored.contains("\x1b[2m∅\x1b[0m"), "{colored}");
+    let without: String = colored.replace("\x1b[1m", "").replace("\x1b[2m", "");
+    assert_eq!(without.replace("\x1b[0m", ""), plain, "colours move nothing");
+    let expanded = shown(Style { expanded: true, types: true, ..style() });
+    let wanted = "── row 1 ──\nid i64    │ 1\nname text │ ∅\n── row 2 ──\nid i64    │ 2\n\
+                  name text │ b\n(2 rows)\n";
+    assert_eq!(expanded, wanted);
 }

@@ -2,14 +2,18 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reedline::{
-    ColumnarMenu, Completer, CompletionResult, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
-    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
-    ReedlineMenu, Signal, Span, Suggestion, ValidationResult, Validator, default_emacs_keybindings,
+    ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, FileBackedHistory, KeyCode,
+    KeyModifiers, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline,
+    ReedlineEvent, ReedlineMenu, Signal, Span, Suggestion, ValidationResult, Validator,
+    default_emacs_keybindings,
 };
 
+use super::commands;
+use super::session::trailing;
 use super::words::Words;
 use crate::failure::{Failure, Result};
 
@@ -27,10 +31,15 @@ pub(super) enum Input {
 }
 
 /// The terminal.
-pub(super) struct Editor(Reedline);
+pub(super) struct Editor {
+    lines: Reedline,
+    /// What is open at the end of what has been typed, as a character; 0 for nothing.
+    open: Arc<AtomicU32>,
+}
 
 impl Editor {
-    pub(super) fn new(words: Arc<Mutex<Words>>) -> Result<Self> {
+    pub(super) fn new(words: Arc<Mutex<Words>>, colors: bool) -> Result<Self> {
+        let open = Arc::<AtomicU32>::default();
         let mut keys = default_emacs_keybindings();
         let complete = vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext];
         let complete = ReedlineEvent::UntilFound(complete);
@@ -40,7 +49,8 @@ impl Editor {
             .with_completer(Box::new(NameCompleter(words)))
             .with_menu(ReedlineMenu::EngineCompleter(menu))
             .with_edit_mode(Box::new(Emacs::new(keys)))
-            .with_validator(Box::new(Semicolon))
+            .with_validator(Box::new(Semicolon(Arc::clone(&open))))
+            .with_ansi_colors(colors)
             .with_quick_completions(true);
         // Without a place for it, lines are forgotten at the end.
         if let Some(path) = history_path()
@@ -48,16 +58,26 @@ impl Editor {
         {
             editor = editor.with_history(Box::new(history));
         }
-        Ok(Self(editor))
+        Ok(Self { lines: editor, open })
     }
 
-    pub(super) fn read(&mut self) -> Result<Input> {
-        match self.0.read_line(&Sign) {
+    pub(super) fn read(&mut self, is_in_transaction: bool) -> Result<Input> {
+        self.open.store(0, Ordering::Relaxed);
+        let read = self.lines.read_line(&Sign { open: Arc::clone(&self.open), is_in_transaction });
+        // Written now: a terminal that is closed loses no line. Without a file for it, the line is
+        // remembered until the end.
+        let _ = self.lines.sync_history();
+        match read {
             Ok(Signal::Success(line)) => Ok(Input::Line(line)),
             Ok(Signal::CtrlD) => Ok(Input::End),
             Ok(_) => Ok(Input::Cancelled),
             Err(e) => Err(Failure::system(format!("read from the terminal: {e}"))),
         }
+    }
+
+    /// Puts a text into the next line.
+    pub(super) fn insert(&mut self, text: &str) {
+        self.lines.run_edit_commands(&[EditCommand::InsertString(text.to_owned())]);
     }
 }
 
@@ -84,18 +104,26 @@ impl Completer for NameCompleter {
     }
 }
 
-/// A statement is read until its semicolon; a command ends with its line.
-struct Semicolon;
+/// A statement is read until its semicolon; a command ends with its line. Notes what is open.
+struct Semicolon(Arc<AtomicU32>);
 
 impl Validator for Semicolon {
     fn validate(&self, line: &str) -> ValidationResult {
         let text = line.trim();
-        let done = text.is_empty() || text.starts_with('\\') || esker_sql::is_complete(text);
+        let done = text.is_empty()
+            || commands::is_command(text)
+            || esker_sql::is_complete(text)
+            || trailing(text).is_some();
+        let open = if done { None } else { esker_sql::open_quote(line) };
+        self.0.store(open.map_or(0, u32::from), Ordering::Relaxed);
         if done { ValidationResult::Complete } else { ValidationResult::Incomplete }
     }
 }
 
-struct Sign;
+struct Sign {
+    open: Arc<AtomicU32>,
+    is_in_transaction: bool,
+}
 
 impl Prompt for Sign {
     fn render_prompt_left(&self) -> Cow<'_, str> {
@@ -107,11 +135,14 @@ impl Prompt for Sign {
     }
 
     fn render_prompt_indicator(&self, _: PromptEditMode) -> Cow<'_, str> {
-        "> ".into()
+        if self.is_in_transaction { "*> ".into() } else { "> ".into() }
     }
 
+    /// As wide as what the first line begins with.
     fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
-        "     > ".into()
+        let open = char::from_u32(self.open.load(Ordering::Relaxed)).filter(|open| *open != '\0');
+        let star = if self.is_in_transaction { " " } else { "" };
+        format!("    {star}{}> ", open.unwrap_or(' ')).into()
     }
 
     fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {

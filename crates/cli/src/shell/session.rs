@@ -1,62 +1,170 @@
 //! What a line that was typed does.
 
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use esker::Database;
-use esker_server::session::{AdminTask, DatabaseFigures, TableFigures};
+use esker::{Database, ErrorKind, LockHolder, Options};
+use esker_vfs::Environment;
 
+use super::commands;
+use super::files::Output;
 use super::words::Words;
 use crate::failure::{Failure, Result};
-use crate::remote::Remote;
+use crate::remote::{MAIN_DATABASE, Remote};
 use crate::sql::Settings;
-use crate::{Console, info, units};
+use crate::{Console, remote};
 
-const HELP: &str = "\
-statement;      run it; it may take several lines
-\\d              list the tables
-\\d TABLE        list the fields and indexes of a table
-\\timing         say, or no longer say, what queries take
-\\timeout TIME   end statements that take longer: 500ms, 30s, 5m; off
-\\?              list the commands
-\\q              end; so does Ctrl-D
-Tab             complete a table, a field or a word of SQL
-Ctrl-C          end the statement that runs, or forget the line";
+/// How long `\watch` waits unless it says.
+const WATCH_SECONDS: f64 = 2.0;
+/// How often it is looked whether to go on.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What comes after a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Line,
+    /// A line that begins with this text.
+    Insert(String),
     End,
 }
 
 /// What the user wants to know.
-enum Target {
+pub(super) enum Target {
     Here(Box<esker_sql::Session>),
-    There(Remote),
+    There(Box<Remote>),
+}
+
+/// Where the database is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    pub(super) database: String,
+    /// Of a server.
+    pub(super) address: String,
+    is_read_only: bool,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { database, address, is_read_only } = self;
+        match (database.is_empty(), address.is_empty()) {
+            (true, true) => f.write_str("a database in memory, gone at the end")?,
+            (false, true) => write!(f, "the database in {database}")?,
+            (_, false) => write!(f, "the database {database:?} of the server at {address}")?,
+        }
+        if *is_read_only { f.write_str(", for reading only") } else { Ok(()) }
+    }
 }
 
 /// A database, or a server, and how its answers are shown.
 pub(super) struct Session {
-    target: Target,
-    settings: Settings,
+    pub(super) target: Target,
+    pub(super) place: Place,
+    pub(super) settings: Settings,
     words: Arc<Mutex<Words>>,
+    /// Ends the statement that runs, once it is set.
+    cancel: Arc<AtomicBool>,
+    /// What was last run.
+    pub(super) last: Option<String>,
+    /// Where answers go, when not to the terminal.
+    pub(super) output: Option<Output>,
+    /// How many files are being run, one by the other.
+    pub(super) depth: usize,
 }
 
 impl Session {
-    pub(super) fn new(database: Database, settings: Settings) -> Self {
-        Self::of(Target::Here(Box::new(esker_sql::Session::new(&database))), settings)
+    /// Opens a directory, which is made when there is none, or connects to a server; a database in
+    /// memory without either. Where a server has the directory open, that server is asked.
+    pub(super) fn open(
+        db: Option<&Path>,
+        settings: Settings,
+        cancel: &Arc<AtomicBool>,
+        console: &mut Console<'_>,
+    ) -> Result<Self> {
+        let options = || Options::new().program("esker sql").cancel(Arc::clone(cancel));
+        let Some(dir) = db else {
+            let database = options().memory()?;
+            return Ok(Self::new(&database, Place::default(), settings, cancel));
+        };
+        if let Some(address) = remote::address(dir) {
+            let database = remote::variable("ESKER_DATABASE");
+            return Self::connect(address, database.as_deref(), settings, cancel);
+        }
+        let is_new = !Environment::os().files.exists(dir)?;
+        let database = dir.display().to_string();
+        let place = Place { database, ..Place::default() };
+        let refused = match options().open(dir) {
+            Err(e) if e.kind() == ErrorKind::Locked => e,
+            Err(e) if e.to_string().ends_with(", but a file") => {
+                let load = format!("; `esker load DB TABLE {}` loads a file", dir.display());
+                return Err(Failure::from(e).with_note(&load));
+            }
+            opened => {
+                let opened = opened?;
+                if is_new {
+                    writeln!(console.err, "made the database {}", place.database)?;
+                }
+                return Ok(Self::new(&opened, place, settings, cancel));
+            }
+        };
+        if let Some(holder) = LockHolder::of(dir)
+            && let Some(address) = &holder.address
+        {
+            writeln!(console.err, "{} is open in {holder}, which is asked", place.database)?;
+            return Self::connect(address, None, settings, cancel);
+        }
+        // Others may only be reading.
+        let Ok(database) = options().read_only(true).open(dir) else { return Err(refused.into()) };
+        writeln!(console.err, "opened for reading only: {refused}")?;
+        let place = Place { is_read_only: true, ..place };
+        Ok(Self::new(&database, place, settings, cancel))
+    }
+
+    fn connect(
+        address: &str,
+        database: Option<&str>,
+        settings: Settings,
+        cancel: &Arc<AtomicBool>,
+    ) -> Result<Self> {
+        remote::refuse_options(&[("--dry-run", settings.dry_run)])?;
+        let remote = Remote::connect_to(address, database, Arc::clone(cancel))?;
+        Self::remote(remote, (address, database.unwrap_or(MAIN_DATABASE)), settings, cancel)
+    }
+
+    /// Of a database in this process.
+    pub(super) fn new(
+        database: &Database,
+        place: Place,
+        settings: Settings,
+        cancel: &Arc<AtomicBool>,
+    ) -> Self {
+        let target = Target::Here(Box::new(esker_sql::Session::new(database)));
+        Self::of(target, place, settings, cancel)
     }
 
     /// Of a server.
-    pub(super) fn remote(remote: Remote, settings: Settings) -> Self {
-        let mut session = Self::of(Target::There(remote), settings);
+    pub(super) fn remote(
+        mut remote: Remote,
+        (address, database): (&str, &str),
+        settings: Settings,
+        cancel: &Arc<AtomicBool>,
+    ) -> Result<Self> {
+        remote.expect_welcome()?;
+        let (database, address) = (database.to_owned(), address.to_owned());
+        let place = Place { database, address, is_read_only: false };
+        let target = Target::There(Box::new(remote));
+        let mut session = Self::of(target, place, settings, cancel);
         // Without them, words are not completed.
         let _ = session.learn_remote_words();
-        session
+        Ok(session)
     }
 
-    fn of(target: Target, settings: Settings) -> Self {
-        let session = Self { target, settings, words: Arc::default() };
+    fn of(target: Target, place: Place, settings: Settings, cancel: &Arc<AtomicBool>) -> Self {
+        let (words, cancel) = (Arc::default(), Arc::clone(cancel));
+        let (last, output, depth) = (None, None, 0);
+        let session = Self { target, place, settings, words, cancel, last, output, depth };
         session.learn_words();
         session
     }
@@ -64,6 +172,14 @@ impl Session {
     /// The words that can be completed, now and later.
     pub(super) fn words(&self) -> Arc<Mutex<Words>> {
         Arc::clone(&self.words)
+    }
+
+    /// True between BEGIN and COMMIT or ROLLBACK.
+    pub(super) fn is_in_transaction(&self) -> bool {
+        match &self.target {
+            Target::Here(statements) => statements.is_in_transaction(),
+            Target::There(remote) => remote.is_in_transaction(),
+        }
     }
 
     /// Learns the names of tables, fields and indexes. Those of a server are requested at the
@@ -92,79 +208,121 @@ impl Session {
         Ok(())
     }
 
-    /// Runs statements, or a command.
-    pub(super) fn take(&mut self, line: &str, console: &mut Console<'_>) -> Result<Next> {
-        let line = line.trim();
-        if line.starts_with('\\') {
-            return self.command(line.trim_end_matches(';'), console);
+    /// The names of tables.
+    pub(super) fn tables(&mut self) -> Result<Vec<String>> {
+        match &mut self.target {
+            Target::Here(statements) => Ok(statements.database().tables()),
+            Target::There(remote) => remote.tables(),
         }
-        for text in esker_sql::statements(line) {
+    }
+
+    /// Runs statements, or a command.
+    pub(super) fn take(&mut self, text: &str, console: &mut Console<'_>) -> Result<Next> {
+        let text = text.trim();
+        if commands::is_command(text) {
+            return commands::run(self, text, console);
+        }
+        let (statements, command) = trailing(text).map_or((text, None), |(s, c)| (s, Some(c)));
+        if !statements.is_empty() {
+            self.last = Some(statements.to_owned());
+        }
+        match command {
+            Some(command) => commands::run(self, command, console),
+            None => self.run_statements(statements, console),
+        }
+    }
+
+    fn run_statements(&mut self, text: &str, console: &mut Console<'_>) -> Result<Next> {
+        let Self { settings, target, output, .. } = self;
+        let (mut console, settings) = match output {
+            None => (Console { out: console.out, err: console.err, ..*console }, settings.clone()),
+            Some(output) => {
+                let format = settings.format.or(Some(output.format));
+                let is_terminal = true;
+                let (size, colors, is_merged) = (None, false, false);
+                let (out, err) = (output, &mut *console.err);
+                let console = Console { out, err, is_terminal, size, colors, is_merged };
+                (console, Settings { format, ..settings.clone() })
+            }
+        };
+        let console = &mut console;
+        for text in esker_sql::statements(text) {
             let parsed = esker_sql::parse_statement(text).map_err(Failure::from);
-            let Self { settings, target, .. } = self;
             let done = parsed.and_then(|statement| match target {
                 Target::Here(statements) => settings.execute(statements, &statement, console),
-                Target::There(remote) => remote.execute((text, &statement), settings, console),
+                Target::There(remote) => remote.execute((text, &statement), &settings, console),
             });
             done.map_err(|failure| failure.in_statement(text))?;
         }
         Ok(Next::Line)
     }
 
-    fn command(&mut self, line: &str, console: &mut Console<'_>) -> Result<Next> {
-        let mut words = line.split_whitespace();
-        match (words.next(), words.next(), words.next()) {
-            (Some("\\q"), None, _) => return Ok(Next::End),
-            (Some("\\?"), None, _) => writeln!(console.out, "{HELP}")?,
-            (Some("\\timing"), None, _) => {
-                self.settings.timing = !self.settings.timing;
-                let state = if self.settings.timing { "on" } else { "off" };
-                writeln!(console.out, "timing is {state}")?;
+    fn expect_last(&self) -> Result<String> {
+        self.last.clone().ok_or_else(|| Failure::usage("no statement has been run yet"))
+    }
+
+    /// Runs the last statement again, its answer to a file where one is named.
+    pub(super) fn again(&mut self, rest: &str, console: &mut Console<'_>) -> Result<Next> {
+        let last = self.expect_last()?;
+        if rest.is_empty() {
+            return self.run_statements(&last, console);
+        }
+        let before = self.output.replace(Output::create(Path::new(rest))?);
+        let done = self.run_statements(&last, console);
+        let written = std::mem::replace(&mut self.output, before).map_or(Ok(()), Output::finish);
+        written.and(done)
+    }
+
+    /// Runs the last statement again and again.
+    pub(super) fn watch(&mut self, rest: &str, console: &mut Console<'_>) -> Result<Next> {
+        let expected = || Failure::usage(r"\watch: expected seconds, and how many times");
+        let last = self.expect_last()?;
+        let mut words = rest.split_whitespace();
+        let seconds = words.next().map_or(Ok(WATCH_SECONDS), str::parse).map_err(|_| expected())?;
+        let times = words.next().map_or(Ok(u64::MAX), str::parse).map_err(|_| expected())?;
+        let pause = Duration::try_from_secs_f64(seconds).map_err(|_| expected())?;
+        if words.next().is_some() {
+            return Err(expected());
+        }
+        for time in 1..=times {
+            self.run_statements(&last, console)?;
+            console.out.flush()?;
+            if time < times && !self.wait(pause) {
+                break;
             }
-            (Some("\\timeout"), time, None) => self.timeout(time, console)?,
-            (Some("\\d"), table, None) => self.describe(table, console)?,
-            _ => return Err(Failure::usage(format!("{line}: no such command; \\? lists them"))),
         }
         Ok(Next::Line)
     }
 
-    /// Lists the tables, or the fields of one.
-    fn describe(&mut self, table: Option<&str>, console: &mut Console<'_>) -> Result<()> {
-        match (&mut self.target, table) {
-            (Target::Here(statements), None) => {
-                info::show_tables(&DatabaseFigures::of(statements.database())?, console)
+    /// False when it was interrupted.
+    #[allow(clippy::disallowed_methods, reason = "a person waits, and no simulation")]
+    fn wait(&self, pause: Duration) -> bool {
+        let mut left = pause;
+        while !self.cancel.load(Ordering::Relaxed) {
+            if left.is_zero() {
+                return true;
             }
-            (Target::Here(statements), Some(table)) => {
-                info::show_table(&TableFigures::of(statements.database(), table)?, console)
-            }
-            (Target::There(remote), None) => {
-                info::show_tables(&remote.admin(&AdminTask::Info { table: None })?, console)
-            }
-            (Target::There(remote), Some(table)) => {
-                let task = AdminTask::Info { table: Some(table.to_owned()) };
-                info::show_table(&remote.admin(&task)?, console)
-            }
+            let step = left.min(LOOK_EVERY);
+            std::thread::sleep(step);
+            left -= step;
         }
-    }
-
-    /// Sets or shows how long a statement may take.
-    fn timeout(&mut self, time: Option<&str>, console: &mut Console<'_>) -> Result<()> {
-        let timeout = &mut self.settings.limits.timeout;
-        match time {
-            Some("off") => *timeout = None,
-            Some(time) => *timeout = Some(units::parse_duration(time).map_err(Failure::usage)?),
-            None => {}
-        }
-        match timeout {
-            Some(time) => writeln!(console.out, "timeout is {}", units::duration(*time))?,
-            None => writeln!(console.out, "timeout is off")?,
-        }
-        Ok(())
+        false
     }
 
     pub(super) fn close(self) -> Result<()> {
-        match self.target {
+        let written = self.output.map_or(Ok(()), Output::finish);
+        let ended = match self.target {
             Target::Here(statements) => crate::sql::end(*statements),
             Target::There(remote) => remote.end(),
-        }
+        };
+        written.and(ended)
     }
+}
+
+/// Statements, and the command behind them that runs them: `SELECT 1 \g`.
+pub(super) fn trailing(text: &str) -> Option<(&str, &str)> {
+    let (before, command) = text.trim_end().split_at_checked(text.trim_end().rfind('\\')?)?;
+    let runs = matches!(command.split_whitespace().next(), Some(r"\g" | r"\watch"));
+    let is_one = !command.contains('\n') && !before.trim().is_empty();
+    (runs && is_one && esker_sql::open_quote(before).is_none()).then_some((before.trim(), command))
 }

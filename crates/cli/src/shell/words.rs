@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use esker::Schema;
 use esker_query::model::{Aggregate, Function};
 
+use super::commands::{self, COMMANDS, Completes};
+use super::look::SETTINGS;
+
 const KEYWORDS: &str = "ADD ALTER AND AS ASC BETWEEN BY CASE CAST CHECK COLUMN CONFLICT CREATE \
 DEFAULT DELETE DESC DISTINCT DO DROP ELSE END EXISTS EXPLAIN FALSE FIRST FROM GROUP HAVING IF \
 ILIKE IN INCREMENT INDEX INSERT INTO IS KEY LAST LIKE LIMIT NOT NOTHING NULL NULLS OFFSET ON OR \
@@ -32,6 +35,10 @@ impl Words {
     /// that is no plain word is put in quotes.
     pub(super) fn complete(&self, line: &str, position: usize) -> (usize, Vec<String>) {
         let before = line.get(..position).unwrap_or(line);
+        let is_command = before.trim_start().starts_with('\\');
+        if let Some(found) = complete_command(before) {
+            return found;
+        }
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let start = before.trim_end_matches(is_part).len();
         let word = before.get(start..).unwrap_or_default();
@@ -47,7 +54,33 @@ impl Words {
         let keywords = KEYWORDS.split(' ').filter(begins);
         let keywords =
             keywords.map(|word| if upper { word.to_owned() } else { word.to_lowercase() });
+        if is_command {
+            return (start, names.collect());
+        }
         (start, names.chain(functions).chain(keywords).collect())
+    }
+}
+
+/// Commands, and what `\pset` sets.
+fn complete_command(before: &str) -> Option<(usize, Vec<String>)> {
+    let text = before.trim_start();
+    let start = before.len() - text.len();
+    if !text.starts_with('\\') {
+        return None;
+    }
+    let Some((name, rest)) = text.split_once(char::is_whitespace) else {
+        let names = COMMANDS.iter().flat_map(|command| command.names);
+        let found = names.filter(|name| name.starts_with(text)).map(|name| (*name).to_owned());
+        return Some((start, found.collect()));
+    };
+    match commands::find(name)?.completes {
+        Completes::Names => None,
+        Completes::Nothing => Some((before.len(), Vec::new())),
+        Completes::Settings => {
+            let found = SETTINGS.iter().map(|setting| setting.name);
+            let found = found.filter(|name| name.starts_with(rest)).map(str::to_owned);
+            Some((before.len() - rest.len(), found.collect()))
+        }
     }
 }
 

@@ -69,9 +69,50 @@ fn what_is_damaged_has_a_remedy() {
     std::fs::write(&segment, bytes).unwrap();
     let output = sandbox.run_with(&["check", "db", "--repair-report", "report.json"], "");
     assert!(!output.status.success());
+    // Each row of the block is a problem.
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("more: check --repair-report FILE has all"), "{shown}");
+    assert!(shown.contains("of row group") && shown.lines().count() < 110, "{shown}");
     let report = sandbox.read("report.json");
     let line: serde_json::Value = serde_json::from_str(report.lines().next().unwrap()).unwrap();
     assert!(line["remedy"].as_str().unwrap().contains("esker restore"), "{line}");
     let (code, error) = sandbox.fails(&["backup", "db", "copy", "--copy"]);
     assert!(code == 5 && error.contains("checksum"), "{code} {error}");
+}
+
+#[test]
+fn check_knows_the_files_of_a_server() {
+    let sandbox = Sandbox::new("check-served");
+    drop(crate::sandbox::served::Served::start(&sandbox, "1s"));
+    sandbox.ok(&["token", "create", "served", "--name", "me", "--scope", "admin"]);
+    std::fs::create_dir_all(sandbox.0.join("served/tenants")).unwrap();
+    sandbox.write("served/limits.json", "{}");
+    assert!(!sandbox.ok(&["check", "served"]).contains("note:"));
+    sandbox.write("served/mine.txt", "");
+    let shown = sandbox.ok(&["check", "served"]);
+    assert!(shown.contains("note: mine.txt: nothing names this file"), "{shown}");
+}
+
+#[test]
+fn a_backup_without_segments_says_where_the_rows_are() {
+    let sandbox = Sandbox::new("backup-small");
+    sandbox.ok(&["sql", "db", "CREATE TABLE t (n i64); INSERT INTO t VALUES (1)"]);
+    let output = sandbox.run_with(&["backup", "db", "copy"], "");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("all rows are in its checkpoint"), "{error}");
+    assert_eq!(count(&sandbox, "copy"), "count(*)\n1\n");
+}
+
+#[test]
+fn messages_name_a_file_once() {
+    let sandbox = Sandbox::new("named-once");
+    let (_, error) = sandbox.fails(&["load", "db", "t", "nothing.csv"]);
+    assert_eq!(error.matches("nothing.csv").count(), 1, "{error}");
+    sandbox.ok(&["sql", "db", "CREATE TABLE t (n i64)"]);
+    let files = std::fs::read_dir(sandbox.0.join("db")).unwrap().map(|entry| entry.unwrap().path());
+    let checkpoint = files.into_iter().find(|p| p.display().to_string().contains("checkpoint-"));
+    let file = std::fs::File::options().write(true).open(checkpoint.unwrap()).unwrap();
+    file.set_len(70).unwrap();
+    let (code, error) = sandbox.fails(&["info", "db"]);
+    assert!(code == 5 && error.starts_with("error: db/checkpoint-"), "{error}");
 }

@@ -343,7 +343,7 @@ fn statements_change_a_database() {
     let insert = "INSERT INTO t VALUES (1, '05:17'), (2, NULL)";
     assert_eq!(said(&["sql", "db", insert]), "added 2 rows\n");
     let (code, error) = sandbox.fails(&["sql", "db", insert]);
-    assert_eq!((code, error.as_str()), (2, "error: row 0: key id = 1 exists already\n"));
+    assert_eq!((code, error.as_str()), (2, "error: row 1: key id = 1 exists already\n"));
     assert_eq!(said(&["sql", "db", "UPDATE t SET at = '06:00' WHERE id = 2"]), "changed 1 row\n");
     assert_eq!(sandbox.ok(&["sql", "db", "SELECT max(at) FROM t"]), "max(at)\n06:00:00\n");
     assert_eq!(said(&["sql", "db", "DELETE FROM t WHERE id > 1"]), "removed 1 row\n");

@@ -63,7 +63,7 @@ fn a_key_that_exists_fails_is_skipped_or_is_replaced() {
     let db = people();
     let e = run(&db, "INSERT INTO people (name) VALUES ('Alan'), ('Ada')").unwrap_err();
     assert_eq!(e.kind(), ErrorKind::AlreadyExists);
-    assert_eq!(e.to_string(), "row 1: key name = Ada exists already");
+    assert_eq!(e.to_string(), "row 2: key name = Ada exists already");
     let skip = "INSERT INTO people (name, age) VALUES ('Alan', 41), ('Ada', 1), ('Alan', 2) \
                 ON CONFLICT DO NOTHING";
     assert_eq!(run(&db, skip).unwrap(), 1);
@@ -136,10 +136,10 @@ fn what_tables_cannot_be_is_refused() {
 fn what_does_not_fit_is_refused_and_changes_nothing() {
     let db = people();
     let cases = [
-        ("INSERT INTO people VALUES ('x', 1)", "row 0: expected 4 values, found 2"),
+        ("INSERT INTO people VALUES ('x', 1)", "row 1: expected 4 values, found 2"),
         ("INSERT INTO people (name, size) VALUES ('x', 1)", "unknown field \"size\""),
         ("INSERT INTO people (name, name) VALUES ('x', 'y')", "field \"name\" is named twice"),
-        ("INSERT INTO people (age) VALUES (1)", "row 0: field \"name\" must not be null"),
+        ("INSERT INTO people (age) VALUES (1)", "row 1: field \"name\" must not be null"),
         ("INSERT INTO people (name) VALUES (age)", "\"age\": expected a constant, found a name"),
         ("INSERT INTO people (name, age) VALUES ('x', 1.5)", "field \"age\": expected i64"),
         ("INSERT INTO people (name, age) VALUES ('x', '1')", "field \"age\": expected i64"),
@@ -179,12 +179,12 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         ),
         (
             "INSERT INTO people VALUES ('Ada') ON CONFLICT (name) DO UPDATE SET age = 1 WHERE age",
-            "row 0: expected 4 values, found 1",
+            "row 1: expected 4 values, found 1",
         ),
         (
             "INSERT INTO people (name) VALUES ('Eva'), ('Ada') \
              ON CONFLICT (name) DO UPDATE SET age = age + 9223372036854775807",
-            "row 1: 36 + 9223372036854775807 does not fit i64",
+            "row 2: 36 + 9223372036854775807 does not fit i64",
         ),
         ("UPDATE people SET age = DEFAULT", "SET: DEFAULT stands only as a whole value in VALUES"),
         ("INSERT INTO people (name) VALUES (?)", "parameter ?1 has no value"),

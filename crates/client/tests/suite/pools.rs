@@ -321,7 +321,7 @@ fn a_load_is_done_once_though_its_answer_is_lost() {
     let twice = format!("id,name\n{rows}8500,y\n");
     let error = load(&mut client, "u", "u", &twice).unwrap_err();
     assert_eq!(error.code(), Some(Code::AlreadyExists));
-    assert!(error.to_string().starts_with("row 9000: "), "{error}");
+    assert!(error.to_string().starts_with("row 9001: "), "{error}");
     assert_eq!(load(&mut client, "u", "u", &format!("id,name\n{rows}")).unwrap(), 9_000);
     let mut skips = client.load_once("u", Format::Csv, Duplicates::Skip, "s").unwrap();
     skips.push_text(b"id,name\n1,a\n").unwrap();

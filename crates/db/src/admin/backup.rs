@@ -38,6 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Engine;
 use crate::maintenance::PinnedState;
 use crate::recovery::LOCK_FILE;
+use crate::recovery::lock_holder::LockHolder;
 use crate::recovery::unfinished_backup::{UNFINISHED_FILE, unfinished};
 use crate::{Database, Error, ErrorKind, Result};
 
@@ -204,7 +205,7 @@ impl Backup<'_> {
     fn own_directory(&self) -> Result<Box<dyn FileLock>> {
         let files = &self.engine.environment.files;
         files.create_dir_all(self.dir)?;
-        let holder = format!("process {}, a backup", std::process::id());
+        let holder = LockHolder::this(&self.engine.environment, Some("a backup")).text();
         let lock = files.lock(&self.dir.join(LOCK_FILE), LockMode::Exclusive, &holder)?;
         self.engine.refuse_used(self.dir)?;
         // Durable before anything else is: what a crash leaves is no database.

@@ -258,9 +258,12 @@ fn check_replaced(table: &Arc<TableCore>, report: &mut CheckReport) {
     for row_group in view.row_groups.iter().filter(|row_group| row_group.is_asked_for_older()) {
         for row in 0..row_group.row_count() {
             if let Some(location) = replaced_nowhere(table, &view, (row_group, row)) {
-                let row_group = row_group.id();
-                let message =
-                    format!("row {row} of unit {row_group} replaced {location:?}: nowhere");
+                let (row_group, of) = (row_group.id(), location.row_group());
+                let before = location.row();
+                let message = format!(
+                    "row {row} of row group {row_group} replaced row {before} of row group {of}, \
+                     which is not there"
+                );
                 report.add(&table.name(), message);
             }
         }
@@ -301,9 +304,11 @@ fn check_index(table: &Arc<TableCore>, report: &mut CheckReport) {
         report.index_entries += 1;
         let Some(location) = Location::from_word(word) else { continue };
         let Some(problem) = problem_of_entry(table, tag, location) else { continue };
+        let (row, row_group) = (location.row(), location.row_group());
+        let row = format!("row {row} of row group {row_group}");
         // An entry that a writer or a merge has moved meanwhile is no problem.
         if table.index().export(tag..=tag).into_iter().any(|(_, now)| now == word) {
-            report.add(&table.name(), format!("index entry {location:?} {problem}"));
+            report.add(&table.name(), format!("the index entry of {row} {problem}"));
         }
     }
 }

@@ -63,8 +63,7 @@ fn check_keys(schema: &Schema, batch: &Batch, first_row: u64) -> Result<()> {
     }
     for row in 0..batch.len() {
         let value = |position| batch.columns.get(position).map(|column: &Column| column.value(row));
-        refuse_long_values(schema, value)
-            .map_err(|e| e.at(format_args!("row {}", first_row + row as u64)))?;
+        refuse_long_values(schema, value).map_err(|e| e.in_row(first_row + row as u64))?;
     }
     Ok(())
 }
@@ -81,8 +80,8 @@ impl Checked<'_> {
     }
 
     fn error_at(&self, row: usize, message: impl Display) -> Error {
-        let row = self.first_row + row as u64;
-        Error::invalid(format!("row {row}: field {:?}{message}", self.field.name))
+        let e = Error::invalid(format!("field {:?}{message}", self.field.name));
+        e.in_row(self.first_row + row as u64)
     }
 
     fn check_type(&self) -> Result<()> {

@@ -46,7 +46,7 @@ pub(super) fn index_segment(
     let at = |e: Error, row: usize| match shared.skips || shared.replacing.is_some() {
         true => e,
         false => match numbers.row_of_load(row) {
-            Ok(row) => e.at(format_args!("row {row}")),
+            Ok(row) => e.in_row(row),
             Err(unsorted) => unsorted,
         },
     };

@@ -66,11 +66,7 @@ impl Checks {
             let Some(row) = failing else { continue };
             let e = at(Error::invalid(format!("{condition} is false")));
             let is_one = first_row == 0 && batch.len() == 1;
-            return Err(if is_one {
-                e
-            } else {
-                e.at(format_args!("row {}", first_row + row as u64))
-            });
+            return Err(if is_one { e } else { e.in_row(first_row + row as u64) });
         }
         Ok(())
     }

@@ -23,6 +23,10 @@ use super::checkpoint::index_path;
 use crate::engine::Engine;
 use crate::{Error, Result};
 
+/// One part of so many of a table's rows is a fair share of them. A file has 8 bytes a row, so that
+/// closing writes at most so many times 8 bytes for each row that was loaded.
+const STALE_SHARE: usize = 64;
+
 /// Bytes gathered before they are written.
 const WRITE_BYTES: usize = 1 << 20;
 
@@ -68,25 +72,46 @@ impl Engine {
         Ok(())
     }
 
+    /// Whether the next opening would read so many keys from segments that index files are worth
+    /// their writing: many in all, or a fair share of a table that has a file. Many small loads,
+    /// each by a program that ends, would make each opening slower than the last.
+    pub(crate) fn are_index_files_stale(&self) -> bool {
+        let rows_min = self.options.index_rows_min;
+        let (mut all, mut is_share) = (0_usize, false);
+        for (uncovered, rows) in self.uncovered_by_table() {
+            all = all.saturating_add(uncovered);
+            is_share |=
+                uncovered > 0 && rows >= rows_min && uncovered.saturating_mul(STALE_SHARE) >= rows;
+        }
+        all >= rows_min || is_share
+    }
+
     /// How many sealed rows no index file covers.
     pub(crate) fn uncovered_rows(&self) -> usize {
+        self.uncovered_by_table().iter().map(|(uncovered, _)| uncovered).sum()
+    }
+
+    /// How many sealed rows of each table no index file covers, and how many there are.
+    fn uncovered_by_table(&self) -> Vec<(usize, usize)> {
         let catalogue = self.lock();
         let uncovered = catalogue.tables.values().map(|entry| {
             let table = entry.writer.table();
             if table.has_generated_key() {
-                return 0;
+                return (0, 0);
             }
             let view = table.view();
             // A checkpoint would cover none of so many.
             if view.segments().count() > SEGMENTS_MAX {
-                return 0;
+                return (0, 0);
             }
+            let rows = view.segments().map(|segment| segment.row_count()).sum();
             let loose = view
                 .segments()
                 .filter(|s| !s.is_loading() && !entry.index_covers.contains(&s.id()));
-            loose.map(|s| rows_to_read(&view.schema, s, self.options.index_rows_min)).sum()
+            let rows_min = self.options.index_rows_min;
+            (loose.map(|s| rows_to_read(&view.schema, s, rows_min)).sum(), rows)
         });
-        uncovered.sum()
+        uncovered.collect()
     }
 
     fn write_index_file(&self, table: &TableCore, number: u64, segments: &[u64]) -> Result<()> {

@@ -100,7 +100,7 @@ impl Table {
             let row = |(i, object)| {
                 let fields = fields_of(&current.schema, object);
                 let row = fields.and_then(|f| self.engine.fill_row(&current.schema, f));
-                row.map_err(|e| e.at(format_args!("row {i}")))
+                row.map_err(|e| e.in_row(i as u64))
             };
             let rows = objects.iter().enumerate().map(row).collect::<Result<Vec<_>>>()?;
             self.put_batch(current, &rows, &OnConflict::Fail, &without_limits).map(drop)

@@ -154,7 +154,7 @@ impl<T: Record> TypedTable<T> {
             let binding = self.binding(&current.schema)?;
             let row = |(i, record)| {
                 let row = binding.row(&self.table.engine, record);
-                row.map_err(|e| e.at(format_args!("row {i}")))
+                row.map_err(|e| e.in_row(i as u64))
             };
             let rows = records.iter().enumerate().map(row).collect::<Result<Vec<_>>>()?;
             self.table.put_batch(current, &rows, on_conflict, &without_limits).map(drop)

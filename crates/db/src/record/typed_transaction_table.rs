@@ -145,7 +145,7 @@ impl<'t, T: Record> TypedTransactionTable<'t, T> {
     }
 
     fn rows(&self, records: &[T]) -> Result<Vec<Vec<Value>>> {
-        let row = |(i, record)| self.row(record).map_err(|e| e.at(format_args!("row {i}")));
+        let row = |(i, record)| self.row(record).map_err(|e| e.in_row(i as u64));
         records.iter().enumerate().map(row).collect()
     }
 

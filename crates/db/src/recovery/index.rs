@@ -141,9 +141,10 @@ fn build_span(
         for keys in sorted {
             keys.take_part(import, part, &mut entries);
         }
-        // A file's entries are sorted, and so are a segment's; both together are not.
+        // A file's entries are sorted, and so are a segment's; both together are not. A stable sort
+        // merges what is sorted already.
         if !entries.is_sorted_by_key(|entry| entry.0) {
-            entries.sort_unstable();
+            entries.sort();
         }
         import.build(part, &entries)?;
     }

@@ -9,6 +9,7 @@
 
 mod create;
 mod index;
+pub(crate) mod lock_holder;
 mod replay;
 mod runs;
 pub(crate) mod unfinished_backup;
@@ -38,6 +39,7 @@ use crate::commit::times::Times;
 use crate::commit::watermarks::Watermarks;
 use crate::engine::Engine;
 use crate::maintenance::{Work, checkpoint_path, parse_number};
+use crate::recovery::lock_holder::LockHolder;
 use crate::recovery::unfinished_backup::{UNFINISHED_FILE, unfinished};
 use replay::{Lookahead, Replay};
 
@@ -73,8 +75,14 @@ impl Engine {
         }
         check_ours(&environment, dir, &options)?;
         let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
-        let holder = format!("process {}", std::process::id());
-        let lock = files.lock(&dir.join(LOCK_FILE), mode, &holder)?;
+        let holder = LockHolder::this(&environment, options.program.as_deref());
+        let lock = match files.lock(&dir.join(LOCK_FILE), mode, &holder.text()) {
+            Err(e) if e.kind() == esker_vfs::ErrorKind::Locked => {
+                let holder = LockHolder::read(&environment, dir);
+                return Err(holder.map_or_else(|| in_use(dir), |holder| holder.refusal(dir)));
+            }
+            lock => lock?,
+        };
         let (whole, broken) = whole_checkpoints(&environment, dir)?;
         let unfinished = is_unfinished(&environment, dir)?;
         let engine = match whole.first() {
@@ -88,9 +96,11 @@ impl Engine {
             }
             Some(_) => recover(environment, options, dir, lock, whole)?,
             None if !unfinished => {
-                // default: nothing is broken where nothing is left
-                let why = broken.first().map_or("no checkpoint file is left", String::as_str);
-                return Err(at(Error::corrupt(why)));
+                // What is broken names its file.
+                return Err(match broken.into_iter().next() {
+                    Some(why) => Error::corrupt(why),
+                    None => at(Error::corrupt("no checkpoint file is left")),
+                });
             }
             None if options.read_only || !options.create => {
                 return Err(at(Error::new(ErrorKind::NotFound, "no database in this directory")));
@@ -176,6 +186,15 @@ fn new_arena(options: &Options) -> Result<Arc<Arena>> {
     let defaults = ArenaOptions::default();
     let reserve_bytes = defaults.reserve_bytes.max(limit_bytes.saturating_mul(ARENA_RESERVE));
     Ok(Arena::new(ArenaOptions { limit_bytes, reserve_bytes })?)
+}
+
+/// The refusal where nothing says who has a database open: readers do not.
+fn in_use(dir: &Path) -> Error {
+    let dir = dir.display();
+    let message = format!(
+        "{dir} is open in another process, or by another handle of this one: end it, and try again"
+    );
+    Error::new(ErrorKind::Locked, message)
 }
 
 /// Refuses a directory that holds other people's files and none of ours.

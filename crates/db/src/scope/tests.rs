@@ -19,7 +19,7 @@ fn a_change_in_parts_is_one_commit_and_numbers_its_rows() {
     let last = std::mem::replace(&mut rows[count - 1], twice);
     let error = scoped.insert_many(&rows, &limits).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyExists, "{error}");
-    assert!(error.to_string().contains(&format!("row {}: ", count - 1)), "{error}");
+    assert!(error.to_string().contains(&format!("row {count}: ")), "{error}");
     assert_eq!(table.count().unwrap(), 0);
     rows[count - 1] = last;
     scoped.insert_many(&rows, &limits).unwrap();

@@ -94,7 +94,7 @@ impl StatementRun<'_> {
             let given = fit_all(schema, &positions, values, exprs);
             let row = given.and_then(|given| engine.fill_row(schema, given));
             let row = row.and_then(|row| Ok(fit_row(schema, &row)?.into_owned()));
-            row.map_err(|e| e.at(format_args!("row {i}")))
+            row.map_err(|e| e.in_row(i as u64))
         });
         let placed: Vec<Vec<Value>> = placed.collect::<Result<_>>()?;
         engine.test_rows_within(current, &placed, &self.options.inputs.limits)?;
@@ -128,7 +128,7 @@ impl Table {
         };
         let fit = rows.iter().enumerate().map(|(i, row)| {
             check_cancelled(i)?;
-            fit_row(&current.schema, row).map_err(|e| e.at(format_args!("row {i}")))
+            fit_row(&current.schema, row).map_err(|e| e.in_row(i as u64))
         });
         let rows: Vec<_> = fit.collect::<Result<_>>()?;
         let limits = &self.engine.limits();
@@ -255,7 +255,7 @@ impl<'r> Puts<'_, 'r> {
         let mut put = |writer: &mut TableWriter, (i, row): (usize, Cow<'r, [Value]>)| {
             check_cancelled(i)?;
             let put = self.put_row(writer, row, generated, by_key, conflicts);
-            count += u64::from(put.map_err(|e| e.at(format_args!("row {i}")))?);
+            count += u64::from(put.map_err(|e| e.in_row(i as u64))?);
             Ok(())
         };
         if generated {

@@ -73,7 +73,7 @@ impl StatementRun<'_> {
         let returning = table.done(&mut state, |state| {
             for (i, row) in placed.into_iter().enumerate() {
                 self.expect_time_left(i)?;
-                let put = put.put(state, row).map_err(|e| e.at(format_args!("row {i}")))?;
+                let put = put.put(state, row).map_err(|e| e.in_row(i as u64))?;
                 count += u64::from(put.is_some());
                 if let Some((old, new)) = put {
                     shown.add(old.as_deref(), Some(&new));

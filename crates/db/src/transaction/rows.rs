@@ -207,7 +207,7 @@ impl<'t> TransactionTable<'t> {
                 check_cancelled(i)?;
                 let put = fit_row(self.schema(), row)
                     .and_then(|row| self.put(state, row.into_owned(), must_be_new));
-                put.map_err(|e| e.at(format_args!("row {}", first + i)))?;
+                put.map_err(|e| e.in_row((first + i) as u64))?;
             }
             Ok(())
         })

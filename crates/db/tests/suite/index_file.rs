@@ -80,3 +80,31 @@ fn more_segments_than_an_index_file_names_come_to_rest() {
     let bucket = db.bucket("b").unwrap();
     assert!((0..4_400u32).all(|n| bucket.get(key(n)).unwrap().unwrap() == n.to_le_bytes()[..]));
 }
+
+/// Each load is by a program that ends, and small: opening would read the keys of all of them.
+#[test]
+fn many_small_loads_do_not_slow_opening() {
+    // Fewer are a commit of the log, and no segment.
+    const ROWS: u64 = 70_000;
+    let schema = Schema::builder().field("id", DataType::U64).primary_key(["id"]).build().unwrap();
+    let dir = Directory::new("small-loads");
+    let number = |name: &String, kind: &str| {
+        let digits = name.strip_prefix(kind)?;
+        u64::from_str_radix(digits, 16).ok()
+    };
+    for part in 0..12u64 {
+        let db = Options::new().index_file_limit(200_000).open(&dir.0).unwrap();
+        let t = db.table("t").or_else(|_| db.create_table("t", schema.clone())).unwrap();
+        let mut load = t.load().unwrap();
+        (part * ROWS..(part + 1) * ROWS).for_each(|id| load.push_row(&[id.into()]).unwrap());
+        load.finish().unwrap();
+        db.close().unwrap();
+        // A file that is made later than every segment covers all of them.
+        let files = dir.files();
+        let index = files.iter().filter_map(|name| number(name, "index-")).max();
+        let segment = files.iter().filter_map(|name| number(name, "segment-")).max();
+        assert!(part < 2 || index > segment, "after {part}: {files:?}");
+    }
+    let db = Options::new().read_only(true).open(&dir.0).unwrap();
+    assert_eq!(db.table("t").unwrap().count().unwrap(), 12 * ROWS);
+}

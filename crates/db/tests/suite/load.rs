@@ -86,7 +86,7 @@ fn keys_that_are_taken_stop_a_load() {
     let mut load = t.load().unwrap();
     let e = load.push(batch(0..2_000)).and_then(|()| load.wait()).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::AlreadyExists);
-    assert_eq!(e.to_string(), "row 1500: key name = key 1500 exists already");
+    assert_eq!(e.to_string(), "row 1501: key name = key 1500 exists already");
     drop(load);
     let mut load = t.load().unwrap();
     load.push(batch(0..1_000)).unwrap();
@@ -94,7 +94,7 @@ fn keys_that_are_taken_stop_a_load() {
     load.wait().unwrap();
     load.push(batch(999..1_400)).unwrap();
     let e = load.finish().unwrap_err();
-    assert_eq!(e.to_string(), "row 1000: key name = key 999 comes twice in the load");
+    assert_eq!(e.to_string(), "row 1001: key name = key 999 comes twice in the load");
     assert_eq!(t.count().unwrap(), 1);
 }
 
@@ -192,7 +192,7 @@ fn a_load_that_has_failed_cannot_be_finished() {
     load.push(batch(0..1_000)).unwrap();
     assert_eq!(load.wait().unwrap_err().kind(), ErrorKind::AlreadyExists);
     let e = load.finish().unwrap_err();
-    assert_eq!(e.to_string(), "row 3: key name = key 3 exists already");
+    assert_eq!(e.to_string(), "row 4: key name = key 3 exists already");
     assert_eq!(t.count().unwrap(), 1);
     assert_eq!(db.check().unwrap().problems, []);
 }
@@ -251,11 +251,11 @@ const SHAPES: [(Damage, &str); 6] = [
 const VALUES: [(Damage, &str); 13] = [
     (
         |b| b.columns[3] = b.columns[0].clone(),
-        "row 5: field \"code\": expected at most 3 characters, found 5: \"zwölf\"",
+        "row 6: field \"code\": expected at most 3 characters, found 5: \"zwölf\"",
     ),
     (
         |b| b.columns[4].values = Values::I64(vec![0, 86_399_999_999, 86_400_000_000, -1]),
-        "row 6: field \"clock\": expected a time of 0 to 86399999999, found 86400000000",
+        "row 7: field \"clock\": expected a time of 0 to 86399999999, found 86400000000",
     ),
     (
         |b| {
@@ -263,28 +263,28 @@ const VALUES: [(Damage, &str); 13] = [
             values.heap.pop();
             *values.offsets.last_mut().unwrap() -= 1;
         },
-        "row 7: field \"id\": expected 16 bytes, found 15",
+        "row 8: field \"id\": expected 16 bytes, found 15",
     ),
     (
         |b| b.columns[2].nulls = Some(vec![0, 1, 2, 0]),
-        "row 6: field \"bool\": expected a NULL mark of 0 or 1, found 2",
+        "row 7: field \"bool\": expected a NULL mark of 0 or 1, found 2",
     ),
-    (|b| b.columns[0].nulls = Some(vec![0, 0, 0, 1]), "row 7: field \"text\" must not be null"),
+    (|b| b.columns[0].nulls = Some(vec![0, 0, 0, 1]), "row 8: field \"text\" must not be null"),
     (
         |b| b.columns[0].nulls = Some(vec![0, 9, 0, 1]),
-        "row 5: field \"text\": expected a NULL mark of 0 or 1, found 9",
+        "row 6: field \"text\": expected a NULL mark of 0 or 1, found 9",
     ),
     (
         |b| b.columns[2].values = Values::U8(vec![1, 0, 0, 3]),
-        "row 7: field \"bool\": expected a bool of 0 or 1, found 3",
+        "row 8: field \"bool\": expected a bool of 0 or 1, found 3",
     ),
     (
         |b| variable(&mut b.columns[1]).offsets[2] = 1,
-        "row 5: field \"bytes\": expected offsets that rise, found 2, 1",
+        "row 6: field \"bytes\": expected offsets that rise, found 2, 1",
     ),
     (
         |b| variable(&mut b.columns[1]).offsets[4] = 9,
-        "row 7: field \"bytes\": expected an end up to 8, found 9",
+        "row 8: field \"bytes\": expected an end up to 8, found 9",
     ),
     (
         |b| {
@@ -292,16 +292,16 @@ const VALUES: [(Damage, &str); 13] = [
             values.heap.resize((1 << 30) + 10, 0);
             values.offsets[4] = (1 << 30) + 10;
         },
-        "row 7: field \"bytes\": 1073741828 bytes, at most 1073741824",
+        "row 8: field \"bytes\": 1073741828 bytes, at most 1073741824",
     ),
     (
         |b| variable(&mut b.columns[0]).heap[0] = 0x80,
-        "row 4: field \"text\": expected UTF-8: invalid utf-8 sequence of 1 bytes from index 0",
+        "row 5: field \"text\": expected UTF-8: invalid utf-8 sequence of 1 bytes from index 0",
     ),
     // Within a character of two bytes.
     (
         |b| variable(&mut b.columns[0]).offsets[1] = 6,
-        "row 4: field \"text\": expected UTF-8: incomplete utf-8 byte sequence from index 5",
+        "row 5: field \"text\": expected UTF-8: incomplete utf-8 byte sequence from index 5",
     ),
     (
         |b| {
@@ -309,7 +309,7 @@ const VALUES: [(Damage, &str); 13] = [
             values.offsets.pop();
             values.offsets.push(10);
         },
-        "row 7: field \"text\": expected UTF-8: incomplete utf-8 byte sequence from index 0",
+        "row 8: field \"text\": expected UTF-8: incomplete utf-8 byte sequence from index 0",
     ),
 ];
 

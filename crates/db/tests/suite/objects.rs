@@ -200,7 +200,7 @@ fn what_is_no_row_is_refused() {
     assert!(error.to_string().contains("\"id\""), "{error}");
     let objects = [json!({ "id": 1 }), json!({ "id": 2, "v": "x" })];
     let error = table.insert_objects(&objects).unwrap_err();
-    assert!(error.to_string().starts_with("row 1: field \"v\": expected i64"), "{error}");
+    assert!(error.to_string().starts_with("row 2: field \"v\": expected i64"), "{error}");
     assert_eq!(table.count().unwrap(), 0);
     table.insert_objects(&objects[..1]).unwrap();
     assert_eq!(table.get_object(1).unwrap(), Some(json!({ "id": 1, "v": null })));

@@ -167,7 +167,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     let error = people.insert(&person("Ada", 1815)).unwrap_err();
     assert_eq!(error.to_string(), "field \"born\": expected u8, found integer 1815");
     let error = people.insert_many(&[person("Ada", 1), person("Grace Hopper", 2)]).unwrap_err();
-    assert!(error.to_string().contains("row 1: field \"name\""), "{error}");
+    assert!(error.to_string().contains("row 2: field \"name\""), "{error}");
     assert_eq!(people.table().count().unwrap(), 0);
     people.insert(&person("Ada", 36)).unwrap();
     assert_eq!(people.insert(&person("Ada", 37)).unwrap_err().kind(), ErrorKind::AlreadyExists);

@@ -93,7 +93,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         assert_eq!(e.to_string(), "field \"name\" is part of the key and cannot be updated");
         let rows = vec![person("a", 1), person("b", 2), person("a", 3)];
         let e = t.insert_many(&rows).unwrap_err();
-        assert_eq!(e.to_string(), "row 2: key name = a is in an earlier row, too");
+        assert_eq!(e.to_string(), "row 3: key name = a is in an earlier row, too");
         assert_eq!(t.count().unwrap(), 0);
         assert_eq!(db.table("nobody").unwrap_err().kind(), ErrorKind::NotFound);
         let e = db.create_table("people", people()).unwrap_err();

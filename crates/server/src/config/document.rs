@@ -1,7 +1,7 @@
 //! The keys, written for people.
 
 use super::Config;
-use super::key::{KEYS, Key};
+use super::key::{KEYS, Key, is_live};
 
 /// `docs/reference/config.md`.
 #[must_use]
@@ -19,6 +19,10 @@ The key `http.listen` is `listen` in the table `[http]` of the file, the variabl
 sizes may have one (`4096`, `64KiB`, `16MiB`, `4GiB`). This page is written by the code that reads
 the keys, and a test compares them.
 
+On a HUP signal a server reads its configuration, tokens and certificates again, and keeps its
+connections. Keys with a star hold from then on; others that have changed are logged, and hold once
+it starts anew. A configuration that is wrong is logged, and changes nothing.
+
 | key | takes | default | meaning |
 |---|---|---|---|
 ",
@@ -26,8 +30,10 @@ the keys, and a test compares them.
     let config = Config::default();
     for key in KEYS {
         let (name, (takes, may_be_off), meaning) = (key.name, key.takes, key.meaning);
+        let star = if is_live(name) { " \\*" } else { "" };
         let off = if may_be_off { ", or `off`" } else { "" };
-        text += &format!("| `{name}` | {takes}{off} | `{}` | {meaning} |\n", (key.get)(&config));
+        text +=
+            &format!("| `{name}`{star} | {takes}{off} | `{}` | {meaning} |\n", (key.get)(&config));
     }
     text
 }

@@ -46,6 +46,16 @@ impl Key {
     }
 }
 
+/// The keys that a running server goes by once it has read its configuration again; what they say
+/// of sessions and tenants holds for those that come.
+const LIVE: [&str; 4] = ["trust_local", "statement_timeout", "slow_query", "log.level"];
+
+/// Whether a running server goes by another value of a key, or must be started anew for it.
+#[must_use]
+pub fn is_live(name: &str) -> bool {
+    LIVE.contains(&name) || name.starts_with("limits.")
+}
+
 /// A kind of values: what users read that a key takes, and how a value is read and written.
 struct Kind<T> {
     takes: &'static str,

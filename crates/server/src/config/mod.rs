@@ -21,7 +21,7 @@ use esker::Durability;
 use crate::tenant::TenantLimits;
 
 pub use document::{document, example};
-pub use key::{KEYS, Key};
+pub use key::{KEYS, Key, is_live};
 pub use load::Sources;
 pub use origins::Origins;
 pub use quantity::{parse_bytes, parse_duration};

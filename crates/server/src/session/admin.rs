@@ -190,7 +190,7 @@ impl Session {
             AdminTask::Info { table: None } => json_of(&DatabaseFigures::of(database)?)?,
             AdminTask::Info { table: Some(name) } => json_of(&TableFigures::of(database, &name)?)?,
             AdminTask::Check {} => {
-                let report = database.check()?;
+                let report = crate::check(database)?;
                 json!({
                     "sound": report.is_sound(),
                     "problems": report.problems,

@@ -14,6 +14,12 @@ use crate::{Code, Error, Result};
 
 /// The bucket that has what was answered.
 pub(crate) const BUCKET: &str = "esker_idempotency";
+
+/// Whether a table is the server's own: lists for people leave it out.
+#[must_use]
+pub fn is_internal(table: &str) -> bool {
+    table == BUCKET
+}
 /// How often a write is begun again after a conflict.
 const ATTEMPTS_MAX: usize = 32;
 

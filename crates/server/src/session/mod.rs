@@ -37,6 +37,7 @@ pub use admin::{AdminTask, ClockAction, ClockReport, NewBackup};
 pub use entries::after_prefix;
 pub(crate) use entries::lasting;
 pub use figures::{DatabaseFigures, TableFigures};
+pub use idempotency::is_internal;
 pub(crate) use idempotency::{BUCKET as ONCE_BUCKET, BodyHash, IdempotencyKey, retried};
 pub(crate) use operation::Duplicates;
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};

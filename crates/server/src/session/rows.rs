@@ -235,7 +235,8 @@ fn inserts_of(
     };
     let mut runs: Vec<(Vec<String>, Vec<Vec<Expr>>)> = Vec::new();
     for (i, row) in rows.enumerate() {
-        let row = row.map_err(|e| e.at(format_args!("row {i}")))?;
+        // People count from 1.
+        let row = row.map_err(|e| e.at(format_args!("row {}", i + 1)))?;
         let (names, values): (Vec<_>, _) =
             row.into_iter().map(|(name, value)| (name, Expr::Literal(value))).unzip();
         match runs.last_mut() {

@@ -49,7 +49,7 @@ fn objects_get_defaults_and_are_stored_all_or_none() {
     assert_eq!(error.code(), Code::AlreadyExists);
     assert_eq!(get(&mut session, 4), None);
     let error = session.run(insert(Rows::Objects(vec!["{\"ix\": 4}".into()]), Conflict::Fail));
-    assert_eq!(error.unwrap_err().message(), "row 0: unknown field \"ix\"; did you mean \"id\"?");
+    assert_eq!(error.unwrap_err().message(), "row 1: unknown field \"ix\"; did you mean \"id\"?");
 }
 
 #[test]

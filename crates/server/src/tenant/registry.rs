@@ -46,6 +46,8 @@ pub struct Tenant {
 pub struct Tenants {
     environment: Environment,
     options: TenantOptions,
+    /// What each may take unless it says otherwise; those of the options at first.
+    limits: Mutex<TenantLimits>,
     loads: Loads,
     open: Mutex<BTreeMap<TenantName, Arc<Tenant>>>,
     /// Held while a database is opened, made or removed: the names of those that are being
@@ -74,7 +76,8 @@ impl Tenants {
     pub fn open(environment: &Environment, options: TenantOptions) -> Result<Self> {
         let (environment, open, changing) =
             (environment.clone(), Mutex::default(), Mutex::default());
-        let tenants = Self { environment, options, loads: Loads::default(), open, changing };
+        let (limits, loads) = (Mutex::new(options.limits), Loads::default());
+        let tenants = Self { environment, options, limits, loads, open, changing };
         tenants.insert(&TenantName::main())?;
         // Somebody was about to remove a database, and did not come to an end.
         let left = tenants.directory().map(|directory| directory.join(REMOVING));
@@ -294,6 +297,32 @@ impl Tenants {
         Ok(())
     }
 
+    fn default_limits(&self) -> TenantLimits {
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives all tenants other limits that have none of their own.
+    ///
+    /// # Errors
+    /// When it cannot be read whether they have.
+    pub fn set_default_limits(&self, limits: TenantLimits) -> Result<()> {
+        let _changing = self.changing();
+        let before = self.default_limits();
+        let mut without = Vec::new();
+        for tenant in self.all_open() {
+            let stored = match self.directory() {
+                Some(directory) => self.stored_limits(&tenant.name.directory(directory))?,
+                None => None,
+            };
+            if stored.is_none() && tenant.usage.limits() == before {
+                without.push(tenant);
+            }
+        }
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
+        without.iter().for_each(|tenant| tenant.usage.set_limits(limits));
+        Ok(())
+    }
+
     /// Closes all databases.
     ///
     /// # Errors
@@ -323,7 +352,7 @@ impl Tenants {
             None => (options.memory()?, None),
         };
         tracing::info!(tenant = %name, "a database was opened");
-        let limits = limits.unwrap_or(self.options.limits);
+        let limits = limits.unwrap_or_else(|| self.default_limits());
         let usage = Usage::new(&self.environment, limits).beside(&self.loads);
         let place = self.backups(name).ok();
         let backups = place.map(|place| Backups::new(&self.environment, place));

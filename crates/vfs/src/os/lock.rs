@@ -5,8 +5,9 @@
 //! holder in it is for error messages only, so a full disk does not refuse the lock.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
-use std::path::Path;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 use crate::{Error, ErrorKind, FileLock, LockMode, Result};
 
@@ -14,10 +15,21 @@ use crate::{Error, ErrorKind, FileLock, LockMode, Result};
 #[derive(Debug)]
 pub(crate) struct OsLock {
     file: File,
+    path: PathBuf,
     mode: LockMode,
 }
 
-impl FileLock for OsLock {}
+impl FileLock for OsLock {
+    fn describe(&self, holder: &str) -> Result<()> {
+        if self.mode != LockMode::Exclusive {
+            return Ok(());
+        }
+        let written = name_holder(&self.file, holder);
+        written
+            .map_err(|e| Error::from_io(e, "write the holder into", &self.path))
+            .or_else(allow_no_space)
+    }
+}
 
 impl OsLock {
     pub(crate) fn take(path: &Path, mode: LockMode, holder: &str) -> Result<Self> {
@@ -39,17 +51,17 @@ impl OsLock {
             Err(TryLockError::Error(e)) => return Err(Error::from_io(e, "lock", path)),
         }
         if exclusive {
-            name_holder(&mut file, holder)
+            name_holder(&file, holder)
                 .map_err(|e| Error::from_io(e, "write the holder into", path))
                 .or_else(allow_no_space)?;
         }
-        Ok(Self { file, mode })
+        Ok(Self { file, path: path.to_owned(), mode })
     }
 }
 
-fn name_holder(file: &mut File, holder: &str) -> std::io::Result<()> {
+fn name_holder(file: &File, holder: &str) -> std::io::Result<()> {
     file.set_len(0)?;
-    file.write_all(holder.as_bytes()).inspect_err(|_| {
+    file.write_all_at(holder.as_bytes(), 0).inspect_err(|_| {
         // Half a name is worse than none.
         let _ = file.set_len(0);
     })

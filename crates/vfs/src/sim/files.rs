@@ -257,7 +257,17 @@ struct SimLock {
     mode: LockMode,
 }
 
-impl FileLock for SimLock {}
+impl FileLock for SimLock {
+    fn describe(&self, holder: &str) -> Result<()> {
+        let mut state = self.world.lock();
+        if let Some(locks) = state.locks.get_mut(&self.node)
+            && self.mode == LockMode::Exclusive
+        {
+            locks.exclusive = Some(holder.to_owned());
+        }
+        Ok(())
+    }
+}
 
 impl Drop for SimLock {
     fn drop(&mut self) {

@@ -2,11 +2,13 @@
 
 mod authenticator;
 mod authorizer;
+mod reload;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use esker_vfs::Environment;
+use esker_vfs::sync::ArcSwap;
 
 use crate::auth::token::{Principal, TokenStore};
 use crate::config::Config;
@@ -20,12 +22,15 @@ use crate::{Code, Error, Result, Session};
 pub use crate::monitor::clock_watch::watch_clocks;
 pub use authenticator::TokenAuthenticator;
 use authorizer::Authorizer;
+pub use reload::Reloaded;
 
 /// What all protocols of a server share.
 #[derive(Debug)]
 pub struct AccessControl {
-    /// What the server runs with.
+    /// What the server was started with.
     pub config: Config,
+    /// The same with what has been read again since.
+    live: ArcSwap<Config>,
     /// The machine.
     pub environment: Environment,
     /// The databases.
@@ -66,6 +71,7 @@ impl AccessControl {
     ) -> Result<Self> {
         let database =
             options.durability(config.durability).memory_limit(config.memory_limit_bytes);
+        let database = database.program("esker serve");
         let directory = directory.filter(|_| !config.memory);
         let options =
             TenantOptions { directory: directory.clone(), database, limits: config.limits };
@@ -77,7 +83,8 @@ impl AccessControl {
         let budget = Budget::new(config.buffer_bytes_max);
         let (environment, active_sessions) =
             (environment.clone(), ActiveSessions::new(environment));
-        Ok(Self { config, environment, tenants, tokens, metrics, active_sessions, budget })
+        let live = ArcSwap::from_pointee(config.clone());
+        Ok(Self { config, live, environment, tenants, tokens, metrics, active_sessions, budget })
     }
 
     /// The principal of a token, or of none.
@@ -90,7 +97,7 @@ impl AccessControl {
                 let peer = peer.map(tracing::field::display);
                 tracing::warn!(peer, error = %e, "a token was refused");
             }),
-            None if self.config.trust_local && peer.is_none_or(|ip| ip.is_loopback()) => {
+            None if self.live.load().trust_local && peer.is_none_or(|ip| ip.is_loopback()) => {
                 Ok(Principal::trusted())
             }
             None => Err(Error::new(Code::Unauthenticated, "expected a token, found none")),
@@ -118,7 +125,7 @@ impl AccessControl {
         let authorizer = Authorizer::new(principal, tenant, &self.tokens);
         let memory_bytes = tenant.usage.limits().memory_bytes;
         let limits = SessionLimits {
-            timeout: self.config.statement_timeout,
+            timeout: self.live.load().statement_timeout,
             memory_bytes: memory_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         };
         let watch = RequestLog {
@@ -133,7 +140,7 @@ impl AccessControl {
     /// What the person who starts the server should know about its tokens.
     #[must_use]
     pub fn notice(&self) -> Option<&'static str> {
-        match (self.config.trust_local, self.tokens.is_empty()) {
+        match (self.live.load().trust_local, self.tokens.is_empty()) {
             (true, _) => Some("connections from this machine do everything without a token"),
             (false, true) => Some(
                 "there is no token, and every request is refused: make one with \

@@ -23,6 +23,9 @@ const LOCK: &str = "tokens.lock";
 
 /// How old what is known of the file may be, in nanoseconds: others may change it, too.
 const REFRESH_NS: u64 = 1_000_000_000;
+/// The least time between two readings for tokens that are not known: each may just have been made,
+/// and guesses must not keep the server reading.
+const UNKNOWN_REFRESH_NS: u64 = 20_000_000;
 
 /// The most tokens of a server.
 const TOKENS_MAX: usize = 10_000;
@@ -109,6 +112,8 @@ pub struct TokenStore {
     writing: Mutex<()>,
     /// When the file was last read.
     read_ns: AtomicU64,
+    /// When it was last read for a token that was not known; 0 for never.
+    unknown_ns: AtomicU64,
     /// How often the tokens have changed.
     generation: AtomicU64,
     /// The database by whose date tokens end.
@@ -128,7 +133,8 @@ impl TokenStore {
         let read_ns = AtomicU64::new(environment.clock.monotonic_ns());
         let (environment, state) = (environment.clone(), RwLock::new(state));
         let (writing, generation, dates) = (Mutex::default(), AtomicU64::new(1), OnceLock::new());
-        Ok(Self { environment, directory, state, writing, read_ns, generation, dates })
+        let unknown_ns = AtomicU64::new(0);
+        Ok(Self { environment, directory, state, writing, read_ns, unknown_ns, generation, dates })
     }
 
     /// Tokens end by the date that a database goes by: a step of the wall clock brings none back,
@@ -246,7 +252,12 @@ impl TokenStore {
     pub fn authenticate(&self, text: &str) -> Result<Principal> {
         let id = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')).map(|(id, _)| id);
         let hash = hash_of(text);
-        if let Err(e) = self.refresh() {
+        let refreshed = match self.is_known(id.unwrap_or_default()) {
+            true => self.refresh(),
+            false if self.may_read_for_unknown() => self.reload(),
+            false => Ok(()),
+        };
+        if let Err(e) = refreshed {
             // Those read before hold: a client that shows a token does not learn what is wrong with
             // files.
             not_read(&e);
@@ -260,6 +271,21 @@ impl TokenStore {
             return Err(refused());
         }
         Ok(entry.principal.clone())
+    }
+
+    /// True for a token that is not known and may have been made since the file was read.
+    fn may_read_for_unknown(&self) -> bool {
+        let now_ns = self.environment.clock.monotonic_ns();
+        let last_ns = self.unknown_ns.load(Ordering::Relaxed);
+        let is_due = last_ns == 0 || now_ns.saturating_sub(last_ns) >= UNKNOWN_REFRESH_NS;
+        let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
+        let now_ns = now_ns.max(1);
+        is_due && self.unknown_ns.compare_exchange(last_ns, now_ns, set, get).is_ok()
+    }
+
+    fn is_known(&self, id: &str) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.entries.contains_key(id)
     }
 
     fn random_digits(&self, words: usize) -> String {
@@ -324,6 +350,14 @@ impl TokenStore {
         let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
         let is_first = is_old && self.read_ns.compare_exchange(read_ns, now_ns, set, get).is_ok();
         is_first.then_some(age_ns)
+    }
+
+    /// Reads the file again, now.
+    ///
+    /// # Errors
+    /// As for [`TokenStore::open`]; the tokens read before hold then.
+    pub fn read_again(&self) -> Result<()> {
+        self.reload()
     }
 
     fn reload(&self) -> Result<()> {

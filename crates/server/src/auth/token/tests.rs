@@ -142,3 +142,18 @@ fn tokens_hold_while_their_file_cannot_be_read() -> Result<()> {
     }
     Ok(())
 }
+
+/// Another program made it, and its user does not wait a second.
+#[test]
+fn a_token_that_was_just_made_is_known_at_once() -> Result<()> {
+    let simulation = Simulation::new(10, SimOptions::default());
+    let (tokens, others) = (store(&simulation.environment())?, store(&simulation.environment())?);
+    let (info, text) = others.create(&new_token(&["read"]))?;
+    assert_eq!(tokens.authenticate(&text)?.id, info.id);
+    // Guesses do not keep the server reading.
+    let (_, later) = others.create(&new_token(&["read"]))?;
+    assert!(tokens.authenticate(&later).is_err());
+    simulation.advance_clock(Duration::from_millis(30));
+    assert!(tokens.authenticate(&later).is_ok());
+    Ok(())
+}

@@ -1,7 +1,9 @@
 //! Statements that took long, with their plans.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -31,13 +33,13 @@ pub struct SlowStatement {
 
 #[derive(Debug)]
 pub(super) struct SlowStatements {
-    slow_ns: u64,
+    slow_ns: AtomicU64,
     kept: Mutex<VecDeque<(TenantName, SlowStatement)>>,
 }
 
 impl SlowStatements {
     pub fn new(slow_ns: u64) -> Self {
-        Self { slow_ns, kept: Mutex::default() }
+        Self { slow_ns: AtomicU64::new(slow_ns), kept: Mutex::default() }
     }
 }
 
@@ -49,7 +51,13 @@ impl Metrics {
 
     /// True for what takes so long that it is logged and listed.
     pub(crate) fn is_slow(&self, elapsed_ns: u64) -> bool {
-        elapsed_ns >= self.slow.slow_ns
+        elapsed_ns >= self.slow.slow_ns.load(Ordering::Relaxed)
+    }
+
+    /// From how long on a statement is slow.
+    pub(crate) fn set_slow(&self, from: Duration) {
+        let ns = u64::try_from(from.as_nanos()).unwrap_or(u64::MAX);
+        self.slow.slow_ns.store(ns, Ordering::Relaxed);
     }
 
     /// Logs and keeps what was slow: a statement, and its plan where it has one.

@@ -331,7 +331,8 @@ fn push_packed(loading: &mut impl RowTarget, schema: &Schema, chunks: &mut Chunk
     while let Some(chunk) = chunks.next()? {
         let mut reader = Reader::new(&chunk.0);
         while !reader.is_at_end() {
-            let row = loading.rows() + batch.len() as u64;
+            // People count from 1.
+            let row = loading.rows() + batch.len() as u64 + 1;
             push_row(&mut reader, schema, &mut batch)
                 .map_err(|e| e.at(format_args!("row {row}")))?;
             if batch.len() >= BATCH_ROWS {

@@ -70,7 +70,7 @@ fn rows_by_name_get_defaults_and_unknown_names_are_refused() {
     assert_eq!(stored.0, Kind::Done, "{stored:?}");
     assert_eq!(rows(&mut client), ["1:x:0", "2:x:5", "3:y:5"]);
     for (wrong, message) in [
-        (("nmae", "y".into()), "row 1: unknown field \"nmae\"; did you mean \"name\"?"),
+        (("nmae", "y".into()), "row 2: unknown field \"nmae\"; did you mean \"name\"?"),
         (("name", Value::Null), "must not be null"),
         (("n", "y".into()), "field \"n\""),
         (("ID", 6i64.into()), "twice"),

@@ -31,6 +31,7 @@ use crate::{Code, Error, Result};
 pub struct HttpServer {
     app: Arc<App>,
     address: SocketAddr,
+    tls: Option<Arc<Tls>>,
     stop: watch::Sender<bool>,
     connections: Arc<AtomicUsize>,
     tasks: Vec<JoinHandle<()>>,
@@ -69,7 +70,7 @@ impl HttpServer {
         let shared = Shared {
             app: Arc::clone(&app),
             router,
-            tls,
+            tls: tls.clone(),
             stopping,
             connections: Arc::clone(&connections),
             late: Arc::default(),
@@ -78,7 +79,13 @@ impl HttpServer {
             tokio::spawn(accept(listener, Arc::new(shared))),
             tokio::spawn(expire(Arc::clone(&app))),
         ];
-        Ok(Self { app, address, stop, connections, tasks })
+        Ok(Self { app, address, tls, stop, connections, tasks })
+    }
+
+    /// What connections are encrypted with.
+    #[must_use]
+    pub fn tls(&self) -> Option<&Arc<Tls>> {
+        self.tls.as_ref()
     }
 
     /// Where it listens.
