@@ -105,8 +105,10 @@ fn once(program: Program) -> Program {
     }
 }
 
+/// By the profile of the tests, as the documentation: what builds run is then run once for all.
 fn clippy() -> Result<Outcome> {
-    cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+    let check = ["clippy", "--workspace", "--all-targets", "--profile", "test", "--locked"];
+    cargo(&[&check[..], &["--", "-D", "warnings"]].concat())
 }
 
 /// Every test, with the same random input each time: a change is not to fail for what it has not
@@ -174,7 +176,7 @@ fn tests_on_disk() -> Result<Outcome> {
 }
 
 fn documentation() -> Result<Outcome> {
-    once(Program::cargo(&["doc", "--workspace", "--no-deps", "--locked"]))
+    once(Program::cargo(&["doc", "--workspace", "--no-deps", "--profile", "test", "--locked"]))
         .environment("RUSTDOCFLAGS", "-D warnings")
         .run()
         .map(|()| Outcome::Passed)

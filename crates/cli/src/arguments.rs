@@ -31,7 +31,7 @@ Exit codes:
 
 /// An embeddable database for records: load a file, ask in SQL.
 ///
-/// `esker DB` opens the shell, as `esker sql DB` does; `esker` alone does with a database in memory.
+/// `esker DB` opens the shell, as `esker sql DB` does; `esker` alone one of a database in memory.
 #[derive(Debug, Parser)]
 #[command(name = "esker", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 #[command(override_usage = "esker [DB]\n       esker [OPTIONS] <COMMAND>")]

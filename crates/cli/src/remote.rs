@@ -12,8 +12,9 @@
 //! | `esker bucket` | by the keys |
 //! | `esker info`, `check`, `backup`, `compact`, `recount` | a task for the server |
 //!
-//! `--connect ADDRESS` puts the address where the directory would be: see `command_line`. Output and errors are those
-//! of a database in a directory. Other commands say that they need a directory.
+//! `--connect ADDRESS` puts the address where the directory would be: see `command_line`. Output
+//! and errors are those of a database in a directory.
+//! Other commands say that they need a directory.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -27,7 +27,8 @@ impl Address {
     /// use esker_client::Address;
     ///
     /// assert_eq!(Address::parse("esker://localhost")?, Address::Tcp("localhost:7437".into()));
-    /// assert_eq!(Address::parse("eskers://db.example")?, Address::Tls("db.example:7437".into(), None));
+    /// let address = Address::parse("eskers://db.example")?;
+    /// assert_eq!(address, Address::Tls("db.example:7437".into(), None));
     /// # Ok::<(), esker_client::Error>(())
     /// ```
     ///
@@ -43,8 +44,8 @@ impl Address {
                 Some((host, query)) => {
                     let file = query.strip_prefix("ca=").filter(|file| !file.is_empty());
                     let Some(file) = file else {
-                        let message = "expected eskers://HOST:PORT or eskers://HOST:PORT?ca=FILE, where FILE \
-                             has certificates";
+                        let message = "expected eskers://HOST:PORT or eskers://HOST:PORT?ca=FILE, \
+                             where FILE has certificates";
                         return Err(Error::connection(format!("{message}, found {text:?}")));
                     };
                     (host, Some(PathBuf::from(file)))

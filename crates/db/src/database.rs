@@ -279,8 +279,8 @@ impl Database {
     }
 
     /// Says in the lock file where this process serves the database: see
-    /// [`LockHolder::address`](crate::LockHolder). Nothing for a database in memory, for one that is
-    /// open for reading, and on a full disk.
+    /// [`LockHolder::address`](crate::LockHolder). Nothing for a database in memory, for one that
+    /// is open for reading, and on a full disk.
     ///
     /// # Errors
     /// `Io`.

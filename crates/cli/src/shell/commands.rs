@@ -55,7 +55,7 @@ commands! {
     r"\i", "FILE", "run the statements and commands of a file", Nothing, Session::include;
     r"\o", "[FILE]", "write answers to a file; without one, show them again", Nothing,
         Session::redirect;
-    r"\copy", "TABLE FROM FILE … | TABLE|(SELECT …) TO FILE …", "load or export, with their options",
+    r"\copy", "TABLE FROM FILE … | TABLE|(SELECT …) TO FILE …", "load or export, with options",
         Names, Session::copy;
     r"\x", "[on|off]", "show each row as lines of names and values", Nothing, Session::expand;
     r"\pset", "[NAME [VALUE]]", "how answers look: format, null, types, counts, rows, expanded",

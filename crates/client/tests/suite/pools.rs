@@ -187,7 +187,7 @@ fn a_key_is_known_after_a_restart_and_lines_have_their_own() {
         let stream = TcpStream::connect(&address).unwrap();
         let mut answers = BufReader::new(stream.try_clone().unwrap());
         let mut ask = |line: &str| {
-            writeln!(&stream, "{line}").unwrap();
+            (&stream).write_all(format!("{line}\n").as_bytes()).unwrap();
             let mut answer = String::new();
             answers.read_line(&mut answer).unwrap();
             answer.trim_end().to_owned()

@@ -5,7 +5,7 @@
 //!   ─► the change of the schema, with its number ─► unlock: from here on commits enter theirs
 //! ```
 //!
-//! Where a load has committed before the lock was taken, it is given up again (`AlteredRows::enter`),
+//! Where a load has committed before the lock was taken, it is given up (`AlteredRows::enter`),
 //! and the rows of the load are entered without it.
 //!
 //! Row groups only grow at their end, so that what has been entered of each is a count of its rows.

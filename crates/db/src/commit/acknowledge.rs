@@ -33,9 +33,9 @@ use crate::{Database, Durability, Error, ErrorKind, Result};
 /// be reported once the database is durable up to [`Deferred::commit`].
 ///
 /// No reader sees the changes before they are durable, so that calls by this handle do not either.
-/// New tables and indexes are part of what is deferred. Bulk loads and the removal of files wait for
-/// the disk, and so do values of sequences, and statements and definitions that begin anew after a
-/// conflict.
+/// New tables and indexes are part of what is deferred. Bulk loads and the removal of files wait
+/// for the disk, and so do values of sequences, and statements and definitions that begin
+/// anew after a conflict.
 ///
 /// ```
 /// use esker::Options;

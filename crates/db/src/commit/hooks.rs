@@ -6,8 +6,8 @@
 //! ```
 //!
 //! [`CommitHook::extend_write_set`] adds changes of rows that must be in the same frame: after a
-//! crash both are there, or neither. They are staged as all others are, and the commit is as durable
-//! as it is without them. Those who only wait for commits are observers of the
+//! crash both are there, or neither. They are staged as all others are, and the commit is as
+//! durable as it is without them. Those who only wait for commits are observers of the
 //! [watermarks](super::watermarks). Hooks stay for as long as the engine lives; without one, a
 //! commit reads one flag.
 

@@ -22,8 +22,8 @@
 //! # Invariants
 //!
 //! 1. What has a number is applied, or the catalogue is broken and refuses all further changes:
-//!    `commit_frame`. What changes no answer acts later: once it is durable, or in the memory of its
-//!    module, before the commit lock is let go.
+//!    `commit_frame`. What changes no answer acts later: once it is durable, or in the memory of
+//!    its module, before the commit lock is let go.
 //! 2. A commit is published under the commit lock after it is applied, in the order of numbers: the
 //!    watermarks refuse a gap and another order.
 //! 3. Nothing is reported, not even a refusal, before what it rests on is durable: see

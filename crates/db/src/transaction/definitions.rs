@@ -12,8 +12,8 @@
 //! Invariants:
 //! 1. What is defined is replaced whole, so that a savepoint keeps what there was for nothing.
 //! 2. The changes of a table's rows are always of the schema that the table has in the transaction:
-//!    `Transaction::expect_current` refuses handles of another one, also of one that a savepoint has
-//!    taken back; asserted by `Transaction::changes_of`.
+//!    `Transaction::expect_current` refuses handles of another one, also of one that a savepoint
+//!    has taken back; asserted by `Transaction::changes_of`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -8,7 +8,7 @@
 //! | `lines` | lines behind `→` are sent to the server, which answers the lines behind `←` |
 //! | `python` | a program, whose output stands behind `# →` |
 //!
-//! A command that ends with `&` runs in the background: what it shows is awaited, but for log lines.
+//! A command that ends with `&` runs in the background: what it shows is awaited, but for logs.
 //! Ports are free ones in place of those of the page.
 #![allow(
     clippy::unwrap_used,
@@ -216,7 +216,9 @@ impl<'s> Page<'s> {
         for line in conversation.lines() {
             println!("{line}");
             match line.strip_prefix("→ ") {
-                Some(request) => writeln!(&stream, "{request}").unwrap(),
+                Some(request) => {
+                    (&stream).write_all(format!("{request}\n").as_bytes()).unwrap();
+                }
                 None => {
                     let answer = answers.next().unwrap().unwrap();
                     assert_eq!(Some(answer.as_str()), line.strip_prefix("← "), "{conversation}");

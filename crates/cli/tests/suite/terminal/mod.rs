@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{tcgetwinsize, tcsetwinsize};
 use screen::Screen;
 
 /// How long a line may take to be answered.
@@ -56,7 +56,9 @@ impl Terminal {
         let main = openpt(flags).unwrap();
         grantpt(&main).unwrap();
         unlockpt(&main).unwrap();
-        let size = Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
+        let mut size = tcgetwinsize(&main).unwrap();
+        size.ws_row = ROWS;
+        size.ws_col = COLUMNS;
         tcsetwinsize(&main, size).unwrap();
         let path = ptsname(&main, Vec::new()).unwrap();
         let open = || {

@@ -19,7 +19,7 @@ fn the_lines_of_the_guide_are_answered_as_it_says() {
     let (conversation, _) = rest.split_once("```").unwrap();
     for line in conversation.lines() {
         if let Some(request) = line.strip_prefix("→ ") {
-            writeln!(&stream, "{request}").unwrap();
+            (&stream).write_all(format!("{request}\n").as_bytes()).unwrap();
         } else if let Some(expected) = line.strip_prefix("← ") {
             let mut found = String::new();
             answers.read_line(&mut found).unwrap();

@@ -269,7 +269,7 @@ fn of_operation(operation: &str) -> (&'static str, Needs) {
 
 /// A line and its answer.
 fn told(stream: &mut (impl Read + Write), line: &str) -> String {
-    writeln!(stream, "{line}").unwrap();
+    stream.write_all(format!("{line}\n").as_bytes()).unwrap();
     let mut told = String::new();
     BufReader::new(stream).read_line(&mut told).unwrap();
     told

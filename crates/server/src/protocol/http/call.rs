@@ -8,6 +8,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, Limited};
 use serde::de::DeserializeOwned;
+use tokio::sync::oneshot;
 
 use super::tags::Tags;
 use super::{App, Problem};
@@ -23,6 +24,9 @@ const ROOM_FACTOR: usize = 4;
 
 const PAGE_LIMIT_MAX: usize = 10_000;
 const PAGE_LIMIT: &str = "a number from 1 to 10000";
+
+/// What is done in a session for a request.
+type Work = dyn FnOnce(&mut Session) -> Result<()> + Send;
 
 /// One request, once it was let in.
 pub(crate) struct Call {
@@ -205,6 +209,17 @@ impl Call {
         &self,
         work: impl FnOnce(&mut Session) -> Result<R> + Send + 'static,
     ) -> Result<R> {
+        let (sender, done) = oneshot::channel();
+        let work = move |session: &mut Session| {
+            drop(sender.send(work(session)?));
+            Ok(())
+        };
+        self.run_boxed(Box::new(work)).await?;
+        done.await.map_err(|_| stopping())
+    }
+
+    /// The same, compiled once for all requests.
+    async fn run_boxed(&self, work: Box<Work>) -> Result<()> {
         let patience = self.app.access_control.config.stall_timeout;
         let room = ResultBudget::shared(self.app.access_control.budget.share(), patience).twice();
         if let Some(id) = self.header("esker-transaction")? {
@@ -260,23 +275,30 @@ impl Call {
 }
 
 /// Does something whose answer is put together in a room.
-fn in_room<R>(
+fn in_room(
     session: &mut Session,
     room: ResultBudget,
-    work: impl FnOnce(&mut Session) -> Result<R>,
-) -> Result<R> {
+    work: impl FnOnce(&mut Session) -> Result<()>,
+) -> Result<()> {
     session.answer_in(room);
     let done = work(session);
     drop(session.end_answer());
     done
 }
 
-/// Runs what may wait beside the runtime. What is said of a panic is not for clients.
+/// Runs what may wait beside the runtime. What is said of a panic is not for clients. The runtime
+/// sees one type of work: it would be compiled anew for each closure.
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R> {
-    let done = tokio::task::spawn_blocking(|| caught(work)).await;
-    done.unwrap_or_else(|_| Err(Error::new(Code::Unavailable, "the server stops")))
+    let (sender, done) = oneshot::channel();
+    let work: Box<dyn FnOnce() + Send> = Box::new(move || drop(sender.send(caught(work))));
+    drop(tokio::task::spawn_blocking(work));
+    done.await.unwrap_or_else(|_| Err(stopping()))
+}
+
+fn stopping() -> Error {
+    Error::new(Code::Unavailable, "the server stops")
 }
 
 /// A body of which nothing came for too long.
