@@ -3,12 +3,14 @@
 //! | module | what it defines |
 //! |---|---|
 //! | `input` | which files are loaded, and how they are read |
+//! | `matching` | files by patterns of their names |
 //! | `sink` | where their rows go |
-//! | `remote` | the same into a table of a server |
 //! | `open_database` | the same into one that is open |
+//! | `remote` | the same into a table of a server |
 //! | `rejects` | where rows go that do not fit |
 
 pub(crate) mod input;
+mod matching;
 mod open_database;
 mod rejects;
 mod remote;
@@ -71,27 +73,68 @@ pub(crate) fn run(arguments: &LoadArguments, console: &mut Console<'_>) -> Resul
     let exists = environment.files.exists(&arguments.db)?;
     let database = if exists { Some(Database::open(&arguments.db)?) } else { None };
     let table = find_table(database.as_ref(), arguments)?;
-    let policy = Policy::of(&environment, arguments)?;
     let existing = table.as_ref().map(|t| t.schema());
-    let reader = input::open(&environment, arguments, existing.as_deref())?;
-    let schema = input::with_indexes(reader.schema(), &arguments.indexes)?;
-    show_schema(console, name, &schema, &reader)?;
-    let database = match database {
-        Some(database) => database,
-        None => Database::open(&arguments.db)?,
+    let loading = Loading {
+        policy: Policy::of(&environment, arguments)?,
+        reader: input::open(&environment, arguments, existing.as_deref())?,
+        environment: &environment,
+        arguments,
+        table,
     };
-    // When this fails, a new database stays, without a table: another process may have made it
-    // since it was looked for, and may be about to use it, so it must stay.
-    let loaded = match table {
-        Some(table) => load_rows(&table, reader, policy),
-        None => load_new(&database, name, schema, reader, policy),
-    };
+    let database = database.map_or_else(|| Database::open(&arguments.db), Ok)?;
+    let loaded = loading.run(&database, console);
     let closed = database.close().map_err(Failure::from);
     let report = loaded?;
     closed?;
     let elapsed = Duration::from_nanos(environment.clock.monotonic_ns() - started_ns);
     writeln!(console.out, "{}", report.summary(name, elapsed))?;
     Ok(())
+}
+
+/// A load into a database that is open.
+struct Loading<'a> {
+    environment: &'a Environment,
+    arguments: &'a LoadArguments,
+    /// `None`: it is made.
+    table: Option<Table>,
+    reader: ImportReader,
+    policy: Policy,
+}
+
+impl Loading<'_> {
+    /// Loads; once more, with wider types, where a row contradicts those that were inferred.
+    ///
+    /// When it fails, a new database stays, without a table: another process may have made it
+    /// since it was looked for, and may be about to use it, so it must stay.
+    fn run(mut self, database: &Database, console: &mut Console<'_>) -> Result<Loaded> {
+        let name = self.arguments.table.as_str();
+        loop {
+            let schema = input::with_indexes(self.reader.schema(), &self.arguments.indexes)?;
+            show_schema(console, name, &schema, &self.reader)?;
+            let again = self.reader.again();
+            let loaded = match &self.table {
+                Some(table) => load_rows(table, self.reader, self.policy),
+                None => load_new(database, name, schema, self.reader, self.policy),
+            };
+            match (loaded, again) {
+                (Err(failure), Some(again)) if failure.is_contradicted() => {
+                    say_again(console, &failure)?;
+                    self.reader = again.open().map_err(input::with_advice)?;
+                    self.policy = Policy::of(self.environment, self.arguments)?;
+                }
+                (loaded, _) => return loaded,
+            }
+        }
+    }
+}
+
+/// Says why a load begins again.
+fn say_again(console: &mut Console<'_>, failure: &Failure) -> Result<()> {
+    let reason = failure.to_string();
+    let reason = reason.lines().next().unwrap_or_default(); // default: there is a first line.
+    let reason = reason.split("; the types were inferred").next().unwrap_or_default(); // default: one.
+    writeln!(console.out, "{reason}; once more, with types that hold all rows")?;
+    Ok(console.out.flush()?)
 }
 
 /// The table to add to; `None` when it is to be made.
@@ -139,6 +182,12 @@ fn show_schema(
     writeln!(console.out, "table {name}, {origin}; to change it, edit and give it as --schema:")?;
     let parts = schema_text::parts(schema);
     writeln!(console.out, "  {}", parts.join(",\n  "))?;
+    if let Some(form) = reader.form() {
+        writeln!(console.out, "read as CSV: {form}")?;
+    }
+    for note in reader.notes() {
+        writeln!(console.out, "note: {note}")?;
+    }
     console.out.flush()?;
     Ok(())
 }
@@ -207,9 +256,20 @@ fn fill(mut load: impl Sink, reader: ImportReader, policy: Policy) -> Result<Loa
         Ok((load.finish()?, report))
     });
     bar.finish_and_clear();
+    if finished.as_ref().is_err_and(Failure::is_contradicted)
+        && let Some(rejects) = rejects.take()
+    {
+        rejects.discard()?;
+    }
     let (rows, report) =
         finished.map_err(|failure| failure.in_row(|row| places.find(row)).note_what_is_loaded())?;
+    let first = rejects.as_ref().and_then(Rejects::first);
     let rejects = rejects.map(Rejects::finish).transpose()?.flatten();
+    if let (0, Some(first)) = (report.rows, first) {
+        let rejected = units::counted(report.rejects, "row");
+        let message = format!("no row fits, of {rejected}; the first: {first}; nothing was loaded");
+        return Err(Failure::usage(message));
+    }
     let skipped = report.rows.saturating_sub(rows);
     Ok(Loaded { rows, skipped, rejected: report.rejects, rejects })
 }
@@ -252,7 +312,17 @@ impl Loaded {
 
 impl Failure {
     fn note_what_is_loaded(self) -> Self {
-        let is_data = self.status() == Status::Usage;
-        if is_data { self.with_note("; nothing was loaded") } else { self }
+        if self.status() != Status::Usage {
+            return self;
+        }
+        let message = self.to_string();
+        let advice = if message.contains(": unknown field") && message.contains("; fields: ") {
+            "; --unknown says what becomes of others"
+        } else if message.contains("expected text in UTF-8") && message.contains('\u{fffd}') {
+            input::ENCODING
+        } else {
+            ""
+        };
+        self.with_note(advice).with_note("; nothing was loaded")
     }
 }

@@ -147,7 +147,7 @@ fn the_place_in_json_is_underlined() {
          {\"id\":2, \"nmae\":\"y\"}\n           ^^^^^^\n"
     );
     sandbox.write("b.json", "{\"id\":2}\n{\"id\":3}\n");
-    let (code, error) = sandbox.fails(&["load", "db", "t", "b.json"]);
+    let (code, error) = sandbox.fails(&["load", "db", "t", "b.json", "--format", "json"]);
     assert_eq!(code, 2);
     assert!(error.contains("b.json:1: expected a row, an object"), "{error}");
     assert!(error.contains("--format ndjson"), "{error}");

@@ -18,6 +18,7 @@ mod care;
 mod clock;
 mod commands;
 mod exporting;
+mod first_files;
 mod flights_oracle;
 mod full_disk;
 mod guide;
@@ -26,6 +27,8 @@ mod indexes;
 mod loading;
 mod page;
 mod python;
+#[path = "../real_files/mod.rs"]
+mod real_files;
 mod reloading;
 mod remote;
 mod remote_admin;
