@@ -1,5 +1,6 @@
-//! `cargo xtask realfiles [--make] [--program ESKER] DIRECTORY`: loads every file of a directory and
-//! shows what became of each, beside what DuckDB makes of it where its Python package is installed.
+//! `cargo xtask realfiles [--make] [--program ESKER] DIRECTORY`: loads every file of a directory
+//! and shows what became of each, beside what DuckDB makes of it where its Python package
+//! is installed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

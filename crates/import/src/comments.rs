@@ -81,7 +81,8 @@ impl<R: Read> WithoutComments<R> {
             let mut input = std::mem::take(&mut self.input);
             let read = self.inner.read(&mut input);
             let bytes = read.as_ref().ok().and_then(|count| input.get(..*count));
-            bytes.unwrap_or_default().iter().for_each(|byte| self.take(*byte)); // default: an error.
+            // default: an error has no bytes.
+            bytes.unwrap_or_default().iter().for_each(|byte| self.take(*byte));
             self.input = input;
             if read? == 0 {
                 self.at_end = true;

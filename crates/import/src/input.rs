@@ -77,7 +77,8 @@ impl Input {
         mut bytes: Box<dyn Read + Send>,
         options: &ImportOptions,
     ) -> Result<Self> {
-        let quarter = usize::try_from(options.memory_bytes / 4).unwrap_or(usize::MAX); // default: 32 bits.
+        // default: beyond the addresses of 32 bits.
+        let quarter = usize::try_from(options.memory_bytes / 4).unwrap_or(usize::MAX);
         let most = KEPT_BYTES_MAX.min(quarter);
         let mut head = Vec::new();
         let failed = |e: std::io::Error| read_error(e, "read").in_file(&name);

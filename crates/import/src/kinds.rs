@@ -290,7 +290,7 @@ impl Kinds {
             return Some(Self::FLOAT);
         }
         let point = digits.iter().position(|byte| *byte == b'.')?;
-        let count = |digits: usize| u8::try_from(digits).unwrap_or(u8::MAX / 2); // default: too many.
+        let count = |digits: usize| u8::try_from(digits).unwrap_or(u8::MAX / 2); // default: many
         let (whole_digits, scale) = (count(point).max(1), count(digits.len() - point - 1));
         let seen = Self { bits: Self::FRACTION.bits, whole_digits, scale };
         // More digits than a decimal has: only a float holds such numbers.
@@ -326,7 +326,8 @@ fn null_like(field: &[u8]) -> Option<u32> {
 
 /// True for `31/12/2013`, `12/31/13`, `31.12.2013`, with or without a time behind.
 fn is_day_month(field: &[u8]) -> bool {
-    let date = field.split(|byte| *byte == b' ').next().unwrap_or_default(); // default: split has one.
+    let end = field.iter().position(|byte| *byte == b' ').unwrap_or(field.len()); // default: all
+    let date = field.get(..end).unwrap_or(field); // default: all
     let Some(divider) = date.iter().find(|byte| !byte.is_ascii_digit()) else { return false };
     let parts: Vec<&[u8]> = date.split(|byte| byte == divider).collect();
     let digits = |part: &[u8], lengths: &[usize]| {

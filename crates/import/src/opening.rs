@@ -244,8 +244,8 @@ impl<'a> Opening<'a> {
     }
 
     /// Finds the first record, and from it the names of the columns, and which of them may be
-    /// nothing but the end of a line. Empty lines before it are rows when there is one column and no
-    /// header, and are passed over otherwise.
+    /// nothing but the end of a line. Empty lines before it are rows when there is one column and
+    /// no header, and are passed over otherwise.
     fn columns(&mut self, csv: Csv) -> Result<(Vec<String>, Option<usize>)> {
         let First { empty, mut chunk, start, end, spans } = self.first_record(csv)?;
         let bytes = chunk.bytes();
@@ -354,8 +354,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Infers the schema: from what is known of all rows, from the whole file when it is small, else
-    /// from its first rows.
+    /// Infers the schema: from what is known of all rows, from the whole file when it is small,
+    /// else from its first rows.
     fn inferred(&mut self, layout: Layout) -> Result<(Layout, Inference)> {
         if let Some(survey) = self.options.survey.clone() {
             let inference = Inference { rows: survey.rows, whole: true };

@@ -191,7 +191,8 @@ impl ImportOptions {
     }
 
     /// The types of files up to this many bytes (uncompressed) are inferred from all rows at once;
-    /// those of longer files from a sample first, see [`ImportReader::again`]. 64 MiB unless set; files are held in memory up to it.
+    /// those of longer files from a sample first, see [`ImportReader::again`].
+    /// 64 MiB unless set; files are held in memory up to it.
     ///
     /// [`ImportReader::again`]: crate::ImportReader::again
     #[must_use]

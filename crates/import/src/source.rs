@@ -76,7 +76,8 @@ impl Source {
         match head.as_slice() {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
                 return Err(Error::data(
-                    "the file is UTF-16; expected UTF-8: `iconv -f UTF-16 -t UTF-8 FILE > FILE.csv`",
+                    "the file is UTF-16; expected UTF-8: \
+                     `iconv -f UTF-16 -t UTF-8 FILE > FILE.csv`",
                 ));
             }
             [0xef, 0xbb, 0xbf, ..] => {

@@ -131,8 +131,8 @@ impl Loading<'_> {
 /// Says why a load begins again.
 fn say_again(console: &mut Console<'_>, failure: &Failure) -> Result<()> {
     let reason = failure.to_string();
-    let reason = reason.lines().next().unwrap_or_default(); // default: there is a first line.
-    let reason = reason.split("; the types were inferred").next().unwrap_or_default(); // default: one.
+    let line = reason.lines().next().unwrap_or(&reason); // default: an empty reason.
+    let reason = line.split_once("; the types were inferred").map_or(line, |(reason, _)| reason);
     writeln!(console.out, "{reason}; once more, with types that hold all rows")?;
     Ok(console.out.flush()?)
 }

@@ -1,5 +1,5 @@
-//! Files as R, pandas, spreadsheets, databases and web services write them, and what a load makes of
-//! each: its rows and fields, or why it is refused.
+//! Files as R, pandas, spreadsheets, databases and web services write them, and what a load makes
+//! of each: its rows and fields, or why it is refused.
 
 /// What becomes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +218,8 @@ const TEXTS: &[Text] = &[
     ),
     (
         "places.geojson",
-        "{\"type\":\"FeatureCollection\",\"features\":[{\"type\":\"Feature\",\"properties\":{\"a\":1},\"geometry\":null}]}",
+        "{\"type\":\"FeatureCollection\",\"features\":\
+         [{\"type\":\"Feature\",\"properties\":{\"a\":1},\"geometry\":null}]}",
         &["--path", "$.features"],
         Loads(1, "type text, properties json, geometry text"),
     ),

@@ -159,8 +159,8 @@ fn columns_by_the_names_of_functions_are_selected_bare() {
     let sandbox = Sandbox::new("reserved");
     sandbox.write("a.csv", "user,interval,trim,exists,position\n1,2,3,4,5\n");
     sandbox.ok(&["load", "db", "t", "a.csv"]);
-    let select = "SELECT user, interval, trim, exists, position FROM t WHERE user = 1 AND exists > 3 \
-                  ORDER BY interval";
+    let select = "SELECT user, interval, trim, exists, position FROM t \
+                  WHERE user = 1 AND exists > 3 ORDER BY interval";
     assert_eq!(
         sandbox.ok(&["sql", "db", select]),
         "user,interval,trim,exists,position\n1,2,3,4,5\n"

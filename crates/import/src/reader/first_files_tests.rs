@@ -265,7 +265,8 @@ fn what_the_schema_does_not_name_is_refused_left_out_or_kept() {
     let kept = schema.unknown(Unknown::Field("more".to_owned()));
     assert_eq!(read(text, kept.clone()).1, ["1|{\"x\":\"y\",\"z\":[1]}", "2|{\"z\":{}}", "3|null"]);
     // What is wrong with a row leaves those around it as they are.
-    let text = "{\"id\":1,\"a\":1}\n{\"id\":\"x\",\"b\":1}\n{\"id\":2,\"c\":1,\"c\":2}\n{\"id\":3,\"d\":1}\n";
+    let text = "{\"id\":1,\"a\":1}\n{\"id\":\"x\",\"b\":1}\n\
+                {\"id\":2,\"c\":1,\"c\":2}\n{\"id\":3,\"d\":1}\n";
     let reader = open(text.as_bytes(), kept).unwrap();
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     let report = reader.read_or_reject(
