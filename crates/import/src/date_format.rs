@@ -43,8 +43,8 @@ impl DateFormat {
     /// Reads a format: `%Y` a year, `%y` its last two digits (1969 to 2068), `%m` a month, `%b` its
     /// name or the first letters of it in English, `%d` a day, `%H` an hour, `%I` one of twelve
     /// with `%p` (AM or PM), `%M` minutes, `%S` seconds, `%f` the digits of a fraction, `%z` an
-    /// offset from UTC, `%%` a percent sign; anything else stands for itself. Numbers may lack their
-    /// leading zeros.
+    /// offset from UTC, `%%` a percent sign; anything else stands for itself. Numbers may lack
+    /// their leading zeros.
     ///
     /// # Errors
     /// `InvalidOptions` for another letter, or when year, month and day are not all there.
