@@ -71,34 +71,52 @@ pub(crate) fn run(arguments: &LoadArguments, console: &mut Console<'_>) -> Resul
     let database = if exists { Some(Database::open(&arguments.db)?) } else { None };
     let table = find_table(database.as_ref(), arguments)?;
     let existing = table.as_ref().map(|t| t.schema());
-    let mut policy = Policy::of(&environment, arguments)?;
-    let mut reader = input::open(&environment, arguments, existing.as_deref())?;
-    let database = database.map_or_else(|| Database::open(&arguments.db), Ok)?;
-    // When this fails, a new database stays, without a table: another process may have made it
-    // since it was looked for, and may be about to use it, so it must stay.
-    let loaded = loop {
-        let schema = input::with_indexes(reader.schema(), &arguments.indexes)?;
-        show_schema(console, name, &schema, &reader)?;
-        let again = reader.again();
-        let loaded = match &table {
-            Some(table) => load_rows(table, reader, policy),
-            None => load_new(&database, name, schema, reader, policy),
+    let policy = Policy::of(&environment, arguments)?;
+    let reader = input::open(&environment, arguments, existing.as_deref())?;
+    let mut opened = database;
+    let loaded = until_it_holds(&environment, arguments, console, (reader, policy), |parts| {
+        let database = match &opened {
+            Some(database) => database,
+            None => opened.insert(Database::open(&arguments.db)?),
         };
-        match (loaded, again) {
-            (Err(failure), Some(again)) if failure.is_contradicted() => {
-                say_again(console, &failure)?;
-                reader = again.open().map_err(input::with_advice)?;
-                policy = Policy::of(&environment, arguments)?;
-            }
-            (loaded, _) => break loaded,
+        // When this fails, a new database stays, without a table: another process may have made it
+        // since it was looked for, and may be about to use it, so it must stay.
+        let (schema, reader, policy) = parts;
+        match &table {
+            Some(table) => load_rows(table, reader, policy),
+            None => load_new(database, name, schema, reader, policy),
         }
-    };
-    let closed = database.close().map_err(Failure::from);
+    });
+    let closed = opened.map_or(Ok(()), |database| database.close().map_err(Failure::from));
     let report = loaded?;
     closed?;
     let elapsed = Duration::from_nanos(environment.clock.monotonic_ns() - started_ns);
     writeln!(console.out, "{}", report.summary(name, elapsed))?;
     Ok(())
+}
+
+/// Loads rows by types that hold all of them: again, once a row shows that those of the first rows
+/// do not.
+fn until_it_holds(
+    environment: &Environment,
+    arguments: &LoadArguments,
+    console: &mut Console<'_>,
+    (mut reader, mut policy): (ImportReader, Policy),
+    mut load: impl FnMut((Schema, ImportReader, Policy)) -> Result<Loaded>,
+) -> Result<Loaded> {
+    loop {
+        let schema = input::with_indexes(reader.schema(), &arguments.indexes)?;
+        show_schema(console, &arguments.table, &schema, &reader)?;
+        let again = reader.again();
+        match (load((schema, reader, policy)), again) {
+            (Err(failure), Some(again)) if failure.is_contradicted() => {
+                say_again(console, &failure)?;
+                reader = again.open().map_err(input::with_advice)?;
+                policy = Policy::of(environment, arguments)?;
+            }
+            (loaded, _) => return loaded,
+        }
+    }
 }
 
 /// Says why a load begins again.
