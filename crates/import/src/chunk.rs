@@ -68,7 +68,7 @@ impl Layout {
     fn json_fields(&self, data_type: DataType) -> JsonFields {
         let fields = JsonFields::of(data_type);
         let fields = if self.spellings { fields.with_spellings(data_type) } else { fields };
-        if self.is_sampled() { fields.as_inferred() } else { fields }
+        if self.is_sampled() { fields.without_numbers_as_strings() } else { fields }
     }
 }
 

@@ -160,7 +160,10 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(file) = &self.file {
+        // What the machine says names the file.
+        let is_named =
+            |file: &&String| self.kind == ErrorKind::BadData || !self.message.contains(*file);
+        if let Some(file) = self.file.as_ref().filter(is_named) {
             write!(f, "{file}")?;
             match self.line {
                 Some(line) => write!(f, ":{line}: ")?,

@@ -80,7 +80,7 @@ impl JsonFields {
     }
 
     /// The same, where a string is no number: the type says what was written as none.
-    pub(crate) fn as_inferred(mut self) -> Self {
+    pub(crate) fn without_numbers_as_strings(mut self) -> Self {
         self.takes_strings &= !self.takes_numbers;
         self
     }

@@ -178,9 +178,8 @@ impl Kinds {
     /// and that type.
     pub(crate) fn null_like(self) -> Option<(&'static str, DataType)> {
         let rest = Self { bits: self.bits & !Self::NULL_LIKE.bits, ..self };
-        let mut found = NULL_LIKE.iter().enumerate();
-        let (_, spelling) =
-            found.find(|(at, _)| self.bits & (1 << (NULL_LIKE_SHIFT + *at as u32)) != 0)?;
+        let mut found = NULL_LIKE.iter().zip(NULL_LIKE_SHIFT..);
+        let (spelling, _) = found.find(|(_, bit)| self.bits & (1 << *bit) != 0)?;
         let data_type = rest.data_type();
         (data_type != DataType::Text && !rest.is_blank()).then_some((*spelling, data_type))
     }

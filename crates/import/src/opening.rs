@@ -77,6 +77,7 @@ pub(crate) fn survey(
     options: &ImportOptions,
 ) -> Result<Survey> {
     let mut survey = Survey::default();
+    let mut options = options.clone();
     for input in inputs {
         let mut opening = Opening::new(environment, input, options.clone(), inputs.len() > 1)
             .map_err(|e| e.in_file(&input.name))?;
@@ -85,6 +86,9 @@ pub(crate) fn survey(
             opening.look(&Arc::new(layout), &mut waiting, Extent::All)
         });
         survey.merge(seen.map_err(|e| e.in_file(&input.name))?);
+        // The first says for all whether there is a header.
+        options.header = opening.options.header;
+        options.sniffs.header = false;
     }
     Ok(survey)
 }

@@ -74,16 +74,22 @@ pub(crate) fn run(arguments: &LoadArguments, console: &mut Console<'_>) -> Resul
     let database = if exists { Some(Database::open(&arguments.db)?) } else { None };
     let table = find_table(database.as_ref(), arguments)?;
     let existing = table.as_ref().map(|t| t.schema());
-    let loading = Loading {
-        policy: Policy::of(&environment, arguments)?,
-        reader: input::open(&environment, arguments, existing.as_deref())?,
-        environment: &environment,
-        arguments,
-        table,
+    let reader = input::open(&environment, arguments, existing.as_deref())?;
+    let mut opened = database;
+    let load = |schema, reader, policy| {
+        let database = match &opened {
+            Some(database) => database,
+            None => opened.insert(Database::open(&arguments.db)?),
+        };
+        // When this fails, a new database stays, without a table: another process may have made it
+        // since it was looked for, and may be about to use it, so it must stay.
+        match &table {
+            Some(table) => load_rows(table, reader, policy),
+            None => load_new(database, name, schema, reader, policy),
+        }
     };
-    let database = database.map_or_else(|| Database::open(&arguments.db), Ok)?;
-    let loaded = loading.run(&database, console);
-    let closed = database.close().map_err(Failure::from);
+    let loaded = until_it_holds(&environment, arguments, console, reader, load);
+    let closed = opened.map_or(Ok(()), |database| database.close().map_err(Failure::from));
     let report = loaded?;
     closed?;
     let elapsed = Duration::from_nanos(environment.clock.monotonic_ns() - started_ns);
@@ -91,39 +97,26 @@ pub(crate) fn run(arguments: &LoadArguments, console: &mut Console<'_>) -> Resul
     Ok(())
 }
 
-/// A load into a database that is open.
-struct Loading<'a> {
-    environment: &'a Environment,
-    arguments: &'a LoadArguments,
-    /// `None`: it is made.
-    table: Option<Table>,
-    reader: ImportReader,
-    policy: Policy,
-}
-
-impl Loading<'_> {
-    /// Loads; once more, with wider types, where a row contradicts those that were inferred.
-    ///
-    /// When it fails, a new database stays, without a table: another process may have made it
-    /// since it was looked for, and may be about to use it, so it must stay.
-    fn run(mut self, database: &Database, console: &mut Console<'_>) -> Result<Loaded> {
-        let name = self.arguments.table.as_str();
-        loop {
-            let schema = input::with_indexes(self.reader.schema(), &self.arguments.indexes)?;
-            show_schema(console, name, &schema, &self.reader)?;
-            let again = self.reader.again();
-            let loaded = match &self.table {
-                Some(table) => load_rows(table, self.reader, self.policy),
-                None => load_new(database, name, schema, self.reader, self.policy),
-            };
-            match (loaded, again) {
-                (Err(failure), Some(again)) if failure.is_contradicted() => {
-                    say_again(console, &failure)?;
-                    self.reader = again.open().map_err(input::with_advice)?;
-                    self.policy = Policy::of(self.environment, self.arguments)?;
-                }
-                (loaded, _) => return loaded,
+/// Loads rows by types that hold all of them: again, once a row shows that those of the first rows
+/// do not.
+fn until_it_holds(
+    environment: &Environment,
+    arguments: &LoadArguments,
+    console: &mut Console<'_>,
+    mut reader: ImportReader,
+    mut load: impl FnMut(Schema, ImportReader, Policy) -> Result<Loaded>,
+) -> Result<Loaded> {
+    loop {
+        let policy = Policy::of(environment, arguments)?;
+        let schema = input::with_indexes(reader.schema(), &arguments.indexes)?;
+        show_schema(console, &arguments.table, &schema, &reader)?;
+        let again = reader.again();
+        match (load(schema, reader, policy), again) {
+            (Err(failure), Some(again)) if failure.is_contradicted() => {
+                say_again(console, &failure)?;
+                reader = again.open().map_err(input::with_advice)?;
             }
+            (loaded, _) => return loaded,
         }
     }
 }

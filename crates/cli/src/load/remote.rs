@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use esker::Batch;
+use esker::{Batch, Schema};
 use esker_client::{Client, Duplicates, Format, Load};
 use esker_import::{ImportReader, schema_text};
 use esker_vfs::Environment;
 
-use super::{Policy, Sink, expect_append, fill, input, say_again, show_schema};
+use super::{Policy, Sink, expect_append, fill, input, until_it_holds};
 use crate::arguments::{LoadArguments, OnDuplicate};
 use crate::failure::{Failure, Result, Status};
 use crate::{Console, remote};
@@ -29,31 +29,21 @@ pub(super) fn run(
     };
     let rows = existing.as_ref().map(|_| count(&mut client, name)).transpose()?;
     expect_append(name, rows, arguments.append)?;
-    let mut policy = Policy::of(&environment, arguments)?;
-    let mut reader = input::open(&environment, arguments, existing.as_ref())?;
+    let reader = input::open(&environment, arguments, existing.as_ref())?;
     let is_new = existing.is_none();
-    let loaded = loop {
-        let schema = input::with_indexes(reader.schema(), &arguments.indexes)?;
-        show_schema(console, name, &schema, &reader)?;
+    let load = |schema: Schema, reader, policy| {
         if is_new {
             let parts = schema_text::parts(&schema).join(", ");
             client.sql(&format!("CREATE TABLE {} ({parts})", remote::quoted(name)), &[])?;
         }
-        let again = reader.again();
-        let loaded = load(&mut client, name, reader, policy);
+        let loaded = send(&mut client, name, reader, policy);
         if loaded.is_err() && is_new {
             // Why the load failed is what the user needs to know; at worst the table stays, empty.
             let _ = client.sql(&format!("DROP TABLE {}", remote::quoted(name)), &[]);
         }
-        match (loaded, again) {
-            (Err(failure), Some(again)) if failure.is_contradicted() => {
-                say_again(console, &failure)?;
-                reader = again.open().map_err(input::with_advice)?;
-                policy = Policy::of(&environment, arguments)?;
-            }
-            (loaded, _) => break loaded,
-        }
+        loaded
     };
+    let loaded = until_it_holds(&environment, arguments, console, reader, load);
     let elapsed = Duration::from_nanos(environment.clock.monotonic_ns() - started_ns);
     writeln!(console.out, "{}", loaded?.summary(name, elapsed))?;
     Ok(())
@@ -65,7 +55,7 @@ fn count(client: &mut Client, table: &str) -> Result<u64> {
     Ok(count.and_then(|count| count.to_string().parse().ok()).unwrap_or(0))
 }
 
-fn load(
+fn send(
     client: &mut Client,
     name: &str,
     reader: ImportReader,

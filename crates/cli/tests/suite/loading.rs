@@ -58,6 +58,9 @@ fn a_directory_is_no_file() {
     let (code, error) = sandbox.fails(&["load", "db", "t", "."]);
     assert_eq!(code, 2, "{error}");
     assert!(error.contains("directory"), "{error}");
+    // The file was named twice.
+    let (code, error) = sandbox.fails(&["load", "db", "t", "no/such.csv"]);
+    assert_eq!((code, error.matches("no/such.csv").count()), (3, 1), "{error}");
 }
 
 #[test]

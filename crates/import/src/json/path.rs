@@ -58,8 +58,8 @@ impl<R: Read> Walk<R> {
         let mut way = String::from("$");
         for step in path {
             match step {
-                Step::Name(name) | Step::Part(name) => self.to_member(name, &way)?,
-                Step::Place(place) => self.to_element(*place, &way)?,
+                Step::Name(name) | Step::Part(name) => self.find_member(name, &way)?,
+                Step::Place(place) => self.find_element(*place, &way)?,
             }
             match step {
                 Step::Place(place) => way.push_str(&format!("[{place}]")),
@@ -72,7 +72,7 @@ impl<R: Read> Walk<R> {
         }
     }
 
-    fn to_member(&mut self, wanted: &str, way: &str) -> Result<()> {
+    fn find_member(&mut self, wanted: &str, way: &str) -> Result<()> {
         self.open(b'{', "an object", way)?;
         let mut names = Vec::new();
         loop {
@@ -101,7 +101,7 @@ impl<R: Read> Walk<R> {
         }
     }
 
-    fn to_element(&mut self, wanted: i64, way: &str) -> Result<()> {
+    fn find_element(&mut self, wanted: i64, way: &str) -> Result<()> {
         self.open(b'[', "an array", way)?;
         let wanted = u64::try_from(wanted).map_err(|_| {
             Error::options(format!("path: places count from the start, from 0; found [{wanted}]"))
