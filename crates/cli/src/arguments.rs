@@ -56,7 +56,7 @@ pub(crate) enum ColorChoice {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Load(LoadArguments),
+    Load(Box<LoadArguments>),
     Export(ExportArguments),
     Sql(SqlArguments),
     Query(QueryArguments),
