@@ -101,10 +101,22 @@ impl Terminal {
         Self { child, keys: main, seen }
     }
 
-    /// Types keys.
+    /// Types keys, and waits until something of them is shown, or the program has ended: the prompt
+    /// from before is no answer to them.
     pub fn keys(&mut self, keys: &str) {
+        let before = self.seen.lock().unwrap().screen.text();
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
+        let started = Instant::now();
+        loop {
+            let seen = self.seen.lock().unwrap();
+            if seen.is_over || seen.screen.text() != before {
+                return;
+            }
+            drop(seen);
+            assert!(started.elapsed() < PATIENCE, "nothing of {keys:?} is shown:\n{before}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Waits until the line with the cursor is this, or the program has ended where it is empty;
