@@ -14,16 +14,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use esker_format::invariant;
+use esker_format::Moment;
 use esker_table::TableWriter;
 use esker_vfs::sync::{ArcSwap, AtomicBool};
 
 use crate::Result;
-use crate::catalogue::Catalogue;
-use crate::commit::conflict::conflict;
-use crate::commit::options::CommitOptions;
-use crate::commit::write_set::{TableWrites, WriteSet};
-use crate::engine::Engine;
+use crate::commit::write_set::TableWrites;
 use crate::table_version::TableVersion;
 
 /// Adds changes to commits of others.
@@ -33,43 +29,32 @@ pub(crate) trait CommitHook: Send + Sync {
     ///
     /// # Errors
     /// Then nothing is committed.
-    fn extend_write_set(&self, commit: &mut StagedCommit<'_, '_>) -> Result<()>;
+    fn extend_write_set(&self, commit: &mut dyn StagedCommit<'_>) -> Result<()>;
 }
 
-/// A commit that hooks add to.
-pub(crate) struct StagedCommit<'c, 'r> {
-    pub engine: &'c Engine,
-    pub catalogue: &'c mut Catalogue,
-    pub set: &'c mut WriteSet<'r>,
-    pub options: CommitOptions<'c>,
-}
+/// A commit that hooks add to: one that is staged, under the commit lock.
+pub(crate) trait StagedCommit<'r> {
+    /// What is committed.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what feeds read"))]
+    fn writes(&self) -> &[TableWrites<'r>];
 
-impl<'r> StagedCommit<'_, 'r> {
-    /// Adds changes of a table that the commit does not change yet, which `stage` validates.
+    /// The moment by which rows expire.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what feeds and streams read"))]
+    fn now(&self) -> Moment;
+
+    /// Adds changes of a table that the commit does not change yet, which `stage` validates; it is
+    /// called once.
     ///
     /// # Errors
     /// Those of `stage`; `Conflict` when rows of the table are others by now, or with this commit;
     /// `Corrupt` when the commit changes the table already.
     #[cfg_attr(not(test), expect(dead_code, reason = "what feeds and streams add"))]
-    pub fn add(
-        &mut self,
-        current: TableVersion,
-        stage: impl FnOnce(&mut TableWriter, &mut TableWrites<'r>) -> Result<()>,
-    ) -> Result<()> {
-        let Self { engine, catalogue, set, options } = self;
-        let id = current.core.id();
-        let is_new = set.as_slice().iter().all(|writes| writes.current.core.id() != id);
-        invariant!(is_new, format_args!("table {}", id.0), "a hook adds what is changed already");
-        if options.definitions.is_some_and(|new| !new.leaves(&current)) {
-            let name = current.core.name();
-            return Err(conflict(format!("table {name:?} is another with this commit")));
-        }
-        let mut added = TableWrites::new(current);
-        engine.stage(catalogue, &mut added, *options, stage)?;
-        set.push(added);
-        Ok(())
-    }
+    fn add(&mut self, current: TableVersion, stage: Stage<'_, 'r>) -> Result<()>;
 }
+
+/// What validates changes of a table, and adds them.
+pub(crate) type Stage<'s, 'r> =
+    &'s mut dyn FnMut(&mut TableWriter, &mut TableWrites<'r>) -> Result<()>;
 
 /// The hooks of an engine.
 pub(crate) struct CommitHooks {
@@ -94,11 +79,11 @@ impl CommitHooks {
     }
 
     /// Lets all of them add to a commit.
-    pub fn extend_write_set(&self, commit: &mut StagedCommit<'_, '_>) -> Result<()> {
+    pub fn extend_write_set(&self, commit: &mut dyn StagedCommit<'_>) -> Result<()> {
         if !self.are_there.load(Ordering::Acquire) {
             return Ok(());
         }
-        self.all.load().iter().try_for_each(|hook| hook.extend_write_set(commit))
+        self.all.load().iter().try_for_each(|hook| hook.extend_write_set(&mut *commit))
     }
 }
 

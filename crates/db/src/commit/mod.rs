@@ -8,7 +8,7 @@
 //! | [`conflict`], [`restaged`] | what others have changed since |
 //! | [`options`] | on which terms |
 //! | [`apply`], [`stored_rows`] | what a frame does, live and at recovery; rows of the log |
-//! | [`hooks`] | what else takes part in commits |
+//! | [`hooks`], [`extension`] | what else takes part in commits |
 //! | [`definitions`] | tables that a commit creates, alters and drops beside its rows |
 //! | [`file_commit`], [`overflow`], [`private_rows`], [`long_values`] | what needs files first |
 //! | [`segment_rows`] | rows that are written as segments |
@@ -25,6 +25,7 @@ pub(crate) mod coalesce;
 pub(crate) mod conflict;
 pub(crate) mod definitions;
 pub(crate) mod expiry_clock;
+pub(crate) mod extension;
 pub(crate) mod file_commit;
 pub(crate) mod fit;
 pub(crate) mod hooks;

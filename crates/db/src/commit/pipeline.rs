@@ -44,7 +44,7 @@ use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::apply::{Own, Source};
 use crate::commit::conflict::refuse_other_schema;
 use crate::commit::definitions::together;
-use crate::commit::hooks::StagedCommit;
+use crate::commit::extension::Extension;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of;
 use crate::commit::options::CommitOptions;
@@ -289,7 +289,7 @@ impl Engine {
         set: &mut WriteSet<'_>,
         options: CommitOptions<'_>,
     ) -> Result<()> {
-        self.hooks.extend_write_set(&mut StagedCommit { engine: self, catalogue, set, options })
+        self.hooks.extend_write_set(&mut Extension { engine: self, catalogue, set, options })
     }
 
     /// Commits changes that one frame of the log holds. Under the commit lock.

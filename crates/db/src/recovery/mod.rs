@@ -78,8 +78,10 @@ impl Engine {
         let holder = LockHolder::this(&environment, options.program.as_deref());
         let lock = match files.lock(&dir.join(LOCK_FILE), mode, &holder.text()) {
             Err(e) if e.kind() == esker_vfs::ErrorKind::Locked => {
-                let holder = LockHolder::read(&environment, dir);
-                return Err(holder.map_or_else(|| in_use(dir), |holder| holder.refusal(dir)));
+                return Err(match LockHolder::read(&environment, dir) {
+                    Some(holder) => holder.refusal(dir),
+                    None => in_use(dir),
+                });
             }
             lock => lock?,
         };

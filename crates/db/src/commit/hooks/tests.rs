@@ -17,17 +17,17 @@ struct Feed {
 }
 
 impl CommitHook for Feed {
-    fn extend_write_set(&self, commit: &mut StagedCommit<'_, '_>) -> Result<()> {
+    fn extend_write_set(&self, commit: &mut dyn StagedCommit<'_>) -> Result<()> {
         let mut rows = Vec::new();
-        for writes in commit.set.as_slice() {
+        for writes in commit.writes() {
             let count = i64::try_from(writes.staged.put_count()).unwrap();
             if count == self.refuses {
                 return Err(Error::invalid("the feed refuses it"));
             }
             rows.push(vec![Value::Int(count), Value::Text(writes.current.core.name().to_string())]);
         }
-        commit.add(self.to.clone(), |writer, added| {
-            for row in rows {
+        commit.add(self.to.clone(), &mut |writer, added| {
+            for row in rows.drain(..) {
                 let prepared = writer.prepare_put(&row, false)?;
                 added.staged.put(row, prepared);
             }
@@ -40,10 +40,10 @@ impl CommitHook for Feed {
 struct Mark(TableVersion);
 
 impl CommitHook for Mark {
-    fn extend_write_set(&self, commit: &mut StagedCommit<'_, '_>) -> Result<()> {
-        let end = Value::Timestamp(commit.engine.now().date_us + 5_000_000);
-        commit.add(self.0.clone(), |writer, added| {
-            let row = vec![Value::Int(1), end];
+    fn extend_write_set(&self, commit: &mut dyn StagedCommit<'_>) -> Result<()> {
+        let end = Value::Timestamp(commit.now().date_us + 5_000_000);
+        commit.add(self.0.clone(), &mut |writer, added| {
+            let row = vec![Value::Int(1), end.clone()];
             let prepared = writer.prepare_put(&row, true)?;
             added.staged.put(row, prepared);
             Ok(())
