@@ -85,6 +85,12 @@ pub trait File: Send + Sync + Debug {
     /// The length in bytes.
     fn len(&self) -> Result<u64>;
 
+    /// True for a pipe and the like: it is read once, from start to end, whatever offset
+    /// [`File::read_at`] is given, and has no length.
+    fn is_stream(&self) -> Result<bool> {
+        Ok(false)
+    }
+
     /// True when the file holds no byte.
     fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)

@@ -1,5 +1,6 @@
 //! Open files.
 
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,7 +49,12 @@ impl OsFile {
 
 impl File for OsFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
-        self.file.read_at(buf, offset).map_err(|e| self.error(e, "read"))
+        match self.file.read_at(buf, offset) {
+            // A pipe has no positions: it goes on where it is.
+            Err(e) if e.kind() == std::io::ErrorKind::NotSeekable => (&self.file).read(buf),
+            read => read,
+        }
+        .map_err(|e| self.error(e, "read"))
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> Result<usize> {
@@ -60,6 +66,11 @@ impl File for OsFile {
             Ok(n) => Ok(n),
             Err(e) => Err(self.error(e, "write")),
         }
+    }
+
+    fn is_stream(&self) -> Result<bool> {
+        let metadata = self.file.metadata().map_err(|e| self.error(e, "look at"))?;
+        Ok(!metadata.is_file() && !metadata.is_dir())
     }
 
     fn len(&self) -> Result<u64> {
