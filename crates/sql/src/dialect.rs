@@ -35,6 +35,11 @@ const NO_OPERAND: &[K] = keywords! {
     AND AS BETWEEN ELSE FROM HAVING IN IS LIKE OR THEN UNION WHEN WHERE
 };
 
+/// Words that the grammar takes for functions, and that are names where no bracket follows.
+const CALLS: &[K] = keywords! {
+    CAST CEIL CONVERT EXISTS EXTRACT FLOOR OVERLAY POSITION SUBSTR SUBSTRING TRIM TRY_CAST USER
+};
+
 /// The grammar.
 #[derive(Debug, Default)]
 pub(crate) struct EskerDialect;
@@ -64,6 +69,24 @@ pub(crate) fn quote_names(tokens: &mut [TokenWithSpan]) {
 fn is_word(token: &Token, wanted: &str) -> bool {
     matches!(token, Token::Word(word)
         if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
+}
+
+/// Whether a word that the grammar takes for something else is the name of a column.
+fn is_name(parser: &Parser<'_>) -> bool {
+    let Token::Word(word) = &parser.peek_token_ref().token else { return false };
+    let next = &parser.peek_nth_token_ref(1).token;
+    if word.quote_style.is_some() || matches!(next, Token::LParen | Token::Period) {
+        return false;
+    }
+    match word.keyword {
+        K::INTERVAL => match next {
+            Token::Word(word) => word.quote_style.is_none() && word.keyword != K::NoKeyword,
+            Token::SingleQuotedString(_) | Token::Number(..) | Token::Placeholder(_) => false,
+            Token::Minus | Token::Plus => false,
+            _ => true,
+        },
+        keyword => CALLS.contains(&keyword),
+    }
 }
 
 /// The clauses of the generic grammar: what the model does not know is refused by its name.
@@ -104,6 +127,9 @@ impl Dialect for EskerDialect {
     }
 
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<ast::Expr, ParserError>> {
+        if is_name(parser) {
+            return Some(parser.parse_identifier().map(ast::Expr::Identifier));
+        }
         let token = parser.peek_token_ref();
         let is_operand = !matches!(&token.token, Token::Word(word)
             if word.quote_style.is_none() && NO_OPERAND.contains(&word.keyword));
