@@ -13,12 +13,16 @@ use esker_format::{Batch, Column, DataType, Decimal, Field, Schema, Values, Vari
 use crate::dialect::Dialect;
 use crate::fault::fault_error;
 use crate::fields::{CsvFields, FieldReader, FieldText, JsonFields};
-use crate::json::{self, Names};
+use crate::json::{self, Beside, Names, Rest};
+use crate::kinds::Notation;
 use crate::nulls::Nulls;
+use crate::options::Unknown;
 use crate::places::Lines;
 use crate::splitter::Chunk;
 use crate::tokenizer::{self, Fault, Span};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
+
+mod written;
 
 /// What every chunk of a file is read by.
 #[derive(Debug)]
@@ -34,8 +38,38 @@ pub(crate) struct Layout {
     pub(crate) sources: Vec<Option<usize>>,
     /// The names of the columns of the file.
     pub(crate) columns: Vec<String>,
-    /// What to add to errors about values, such as where the types come from.
+    /// Where the types come from, to be added to errors about values, when some rows only were
+    /// looked at. A value then has to be written as those were.
     pub(crate) note: String,
+    pub(crate) notation: Notation,
+    /// Whether text takes numbers, and true and false, of JSON as they are written.
+    pub(crate) spellings: bool,
+    pub(crate) unknown: Unknown,
+    /// The field that takes the members which no other does.
+    pub(crate) rest: Option<usize>,
+    /// The column that no row has a value in, and no field is read from.
+    pub(crate) blank: Option<usize>,
+}
+
+impl Layout {
+    /// Whether types were inferred from some rows only.
+    fn is_sampled(&self) -> bool {
+        !self.note.is_empty()
+    }
+
+    fn beside(&self) -> Beside {
+        match (&self.unknown, self.rest) {
+            (Unknown::Ignore, _) => Beside::LeftOut,
+            (Unknown::Field(_), Some(field)) => Beside::Kept(field),
+            _ => Beside::Refused,
+        }
+    }
+
+    fn json_fields(&self, data_type: DataType) -> JsonFields {
+        let fields = JsonFields::of(data_type);
+        let fields = if self.spellings { fields.with_spellings(data_type) } else { fields };
+        if self.is_sampled() { fields.without_numbers_as_strings() } else { fields }
+    }
 }
 
 /// A row that is not one of the table.
@@ -88,8 +122,8 @@ impl<'a> Tokenizer<'a> {
                 Self::Csv(tokenizer::Tokenizer::new(bytes, csv, columns, chunk.has_quotes))
             }
             dialect => {
-                let (names, key) = (&layout.names, layout.key);
-                Self::Json(json::Tokenizer::new(chunk, dialect, names, columns, key))
+                let (names, key, beside) = (&layout.names, layout.key, layout.beside());
+                Self::Json(json::Tokenizer::new(chunk, dialect, names, columns, key, beside))
             }
         }
     }
@@ -105,6 +139,14 @@ impl<'a> Tokenizer<'a> {
         match self {
             Self::Csv(csv) => csv.skip(fault),
             Self::Json(json) => json.skip(),
+        }
+    }
+
+    /// What no field has of the rows of the last block.
+    fn rest(&self) -> Option<&Rest> {
+        match self {
+            Self::Csv(_) => None,
+            Self::Json(json) => Some(json.rest()),
         }
     }
 
@@ -134,16 +176,19 @@ fn parse_rows(layout: &Layout, chunk: &Chunk, skips: bool) -> Result<Rows> {
         let first = batch.is_empty();
         let fault = tokenizer.next_block(&mut spans).err();
         let has_quotes = chunk.has_quotes;
-        let block = Block { layout, bytes, has_quotes, valid_text, spans: &spans, columns };
+        let (spans, rest) = (&spans, tokenizer.rest());
+        let block =
+            Block { layout, bytes, has_quotes, valid_text, spans, columns, rest, first_row: 0 };
         if skips {
-            block.salvage_into(&mut batch, &mut starts, &mut rejects);
+            block.salvage_into(&mut batch, &mut starts, &mut rejects)?;
         } else {
             block.read_into(&mut batch)?;
             starts.extend(spans.chunks(columns.max(1)).map(|row| block.start_of(row)));
         }
         if let Some(fault) = fault {
             let error = fault_error(layout, bytes, fault);
-            match tokenizer.skip(fault).filter(|_| skips) {
+            let stops = !skips || error.kind() == ErrorKind::Contradicted;
+            match tokenizer.skip(fault).filter(|_| !stops) {
                 Some(row) => rejects.push(Reject { error, text: row_text(row.of(bytes)) }),
                 None => return Err(error),
             }
@@ -195,10 +240,14 @@ struct Block<'a> {
     valid_text: bool,
     spans: &'a [Span],
     columns: usize,
+    /// What no field has of the rows of a block, of which the first is `first_row`.
+    rest: Option<&'a Rest>,
+    first_row: usize,
 }
 
 impl Block<'_> {
     fn read_into(&self, batch: &mut Batch) -> Result<()> {
+        self.check_blank()?;
         let mut first: Option<(usize, usize, Misfit)> = None;
         let fields = self.layout.schema.fields().iter().zip(&self.layout.sources);
         for ((position, (field, source)), column) in fields.enumerate().zip(&mut batch.columns) {
@@ -207,13 +256,14 @@ impl Block<'_> {
                 continue;
             };
             let read = match self.layout.dialect {
+                _ if self.layout.rest == Some(position) => self.read_rest(field, column),
                 Dialect::Csv(csv) => {
                     let (has_quotes, nulls) = (self.has_quotes, &self.layout.nulls);
                     let reader = CsvFields { csv, has_quotes, nulls };
                     self.read_column(&reader, *source, field, column)
                 }
                 _ => {
-                    let reader = JsonFields::of(field.data_type);
+                    let reader = self.layout.json_fields(field.data_type);
                     self.read_column(&reader, *source, field, column)
                 }
             };
@@ -228,25 +278,37 @@ impl Block<'_> {
     }
 
     /// Reads the rows that fit; the others are reported.
-    fn salvage_into(&self, batch: &mut Batch, starts: &mut Vec<u32>, rejects: &mut Vec<Reject>) {
+    ///
+    /// # Errors
+    /// When one shows that the types, inferred from others, are not those of all.
+    fn salvage_into(
+        &self,
+        batch: &mut Batch,
+        starts: &mut Vec<u32>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<()> {
         let rows = batch.len();
         let truncate = |batch: &mut Batch, rows| {
             batch.columns.iter_mut().for_each(|column| column.truncate(rows));
         };
         if self.read_into(batch).is_ok() {
             starts.extend(self.spans.chunks(self.columns.max(1)).map(|row| self.start_of(row)));
-            return;
+            return Ok(());
         }
         truncate(batch, rows);
-        for spans in self.spans.chunks(self.columns.max(1)) {
+        for (row, spans) in self.spans.chunks(self.columns.max(1)).enumerate() {
             let rows = batch.len();
-            if let Err(error) = (Block { spans, ..*self }).read_into(batch) {
+            if let Err(error) = (Block { spans, first_row: row, ..*self }).read_into(batch) {
+                if error.kind() == ErrorKind::Contradicted {
+                    return Err(error);
+                }
                 truncate(batch, rows);
                 rejects.push(Reject { error, text: self.text_of(spans) });
             } else {
                 starts.push(self.start_of(spans));
             }
         }
+        Ok(())
     }
 
     /// Where a row starts: the first of its fields, which in JSON may be any.
@@ -294,6 +356,9 @@ impl Block<'_> {
         }
         let nulls = &mut column.nulls;
         let fixed = Fixed { block: self, reader, source, field, nulls };
+        if self.is_read_as_written(data_type) {
+            return fixed.read_as_written(&mut column.values, data_type);
+        }
         match &mut column.values {
             Values::U8(v) if data_type == DataType::Bool => fixed.read(v, text::parse_bool),
             Values::U8(v) => fixed.read(v, text::parse_unsigned),
@@ -380,7 +445,9 @@ impl Block<'_> {
         let field = self.layout.schema.fields().get(position);
         let data_type = field.map_or(DataType::Text, |f| f.data_type);
         let plain = self.plain(raw, data_type);
-        let found = if misfit.is_null && self.layout.dialect.is_json() {
+        let found = if self.layout.rest == Some(position) {
+            self.rest_fault(misfit.row)
+        } else if misfit.is_null && self.layout.dialect.is_json() {
             let found = if raw.is_empty() { "no such field in the row" } else { "null" };
             format!("the field is declared not null, found {found}")
         } else if misfit.is_null {
@@ -398,7 +465,10 @@ impl Block<'_> {
             match (value, field) {
                 (Some(value), Some(field)) => match check_value(field, value.as_ref()) {
                     Err(e) => e.to_string(),
-                    Ok(()) => format!("refused {}", shown(raw)),
+                    Ok(()) => {
+                        let found = shown(raw);
+                        format!("{found} is written otherwise than the {data_type} before it")
+                    }
                 },
                 (None, _) if let Some(Err(e)) = malformed => e.to_string(),
                 _ => {
@@ -417,7 +487,7 @@ impl Block<'_> {
             }
             _ => Error::data(found).at(self.bytes, place, raw.len()).in_field(name),
         };
-        error.with_note(&self.layout.note)
+        error.against_types(&self.layout.note)
     }
 
     /// A field as its column reads it; `None` when it takes no such value.
@@ -425,7 +495,7 @@ impl Block<'_> {
         match self.layout.dialect {
             Dialect::Csv(csv) if self.has_quotes => Some(csv.unquoted(raw)),
             Dialect::Csv(_) => Some(Cow::Borrowed(raw)),
-            _ => match JsonFields::of(data_type).read(raw) {
+            _ => match self.layout.json_fields(data_type).read(raw) {
                 FieldText::Text(text) => Some(text),
                 FieldText::Null | FieldText::Missing | FieldText::Misfit => None,
             },

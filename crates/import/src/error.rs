@@ -15,6 +15,9 @@ pub enum ErrorKind {
     InvalidOptions,
     /// A line or a value of the file does not fit: fix the file or the schema.
     BadData,
+    /// A value does not fit the types that were inferred from the rows before it: read again, by
+    /// [`ImportReader::again`](crate::ImportReader::again), or give a schema.
+    Contradicted,
     /// There is no such file.
     NotFound,
     /// The file could not be read.
@@ -93,8 +96,12 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_note(mut self, note: &str) -> Self {
-        self.message.push_str(note);
+    /// Of types that `note` says where they come from, if they were inferred from some rows only.
+    pub(crate) fn against_types(mut self, note: &str) -> Self {
+        if !note.is_empty() {
+            self.message.push_str(note);
+            self.kind = ErrorKind::Contradicted;
+        }
         self
     }
 
@@ -153,7 +160,10 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(file) = &self.file {
+        // What the machine says names the file.
+        let is_named =
+            |file: &&String| self.kind == ErrorKind::BadData || !self.message.contains(*file);
+        if let Some(file) = self.file.as_ref().filter(is_named) {
             write!(f, "{file}")?;
             match self.line {
                 Some(line) => write!(f, ":{line}: ")?,

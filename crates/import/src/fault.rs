@@ -3,9 +3,9 @@
 use esker_format::suggest::near_or_all;
 use esker_format::text::shown;
 
+use crate::Error;
 use crate::chunk::Layout;
 use crate::tokenizer::{self, Fault, FaultKind};
-use crate::{Error, Result};
 
 /// The error of a record that is not one.
 pub(crate) fn fault_error(layout: &Layout, bytes: &[u8], fault: Fault) -> Error {
@@ -17,7 +17,7 @@ pub(crate) fn fault_error(layout: &Layout, bytes: &[u8], fault: Fault) -> Error 
             let name = String::from_utf8_lossy(&name.unwrap_or_default()).into_owned();
             let near = near_or_all(&name, "fields", names());
             let message = format!("unknown field {}{near}", shown(name.as_bytes()));
-            Error::data(message).at(bytes, fault.position, length).with_note(&layout.note)
+            Error::data(message).at(bytes, fault.position, length).against_types(&layout.note)
         }
         FaultKind::Twice(field) => {
             let name = layout.columns.get(field).map_or("", String::as_str);
@@ -82,18 +82,4 @@ fn found_in_json(bytes: &[u8], position: usize) -> (String, usize) {
             (format!("`{}`", text.chars().next().unwrap_or('\u{fffd}')), 1)
         }
     }
-}
-
-/// Checks the names of columns or fields.
-pub(crate) fn check_names(names: &[String], place: &str) -> Result<()> {
-    let mut seen = std::collections::BTreeSet::new();
-    for (position, name) in names.iter().enumerate() {
-        let number = position + 1;
-        esker_format::schema::validate_name("column", name)
-            .map_err(|e| Error::data(format!("{place} has a bad name for column {number}: {e}")))?;
-        if !seen.insert(name) {
-            return Err(Error::data(format!("{place} names column {name:?} twice")));
-        }
-    }
-    Ok(())
 }

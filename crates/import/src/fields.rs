@@ -51,11 +51,15 @@ impl FieldReader for CsvFields<'_> {
     }
 }
 
-/// Values of JSON: a number may be written as a string, nothing else may be what it is not.
+/// Values of JSON: a number may be written as a string, nothing else may be what it is not, unless
+/// it is text that takes what is written.
 pub(crate) struct JsonFields {
     takes_bools: bool,
     takes_numbers: bool,
     takes_all: bool,
+    takes_strings: bool,
+    /// As they are written.
+    takes_spellings: bool,
 }
 
 impl JsonFields {
@@ -64,7 +68,21 @@ impl JsonFields {
             takes_bools: data_type == DataType::Bool,
             takes_numbers: data_type.is_numeric(),
             takes_all: data_type == DataType::Json,
+            takes_strings: data_type != DataType::Bool,
+            takes_spellings: false,
         }
+    }
+
+    /// The same, where text takes numbers, and true and false, as they are written.
+    pub(crate) fn with_spellings(mut self, data_type: DataType) -> Self {
+        self.takes_spellings = data_type == DataType::Text;
+        self
+    }
+
+    /// The same, where a string is no number: the type says what was written as none.
+    pub(crate) fn without_numbers_as_strings(mut self) -> Self {
+        self.takes_strings &= !self.takes_numbers;
+        self
     }
 }
 
@@ -75,11 +93,13 @@ impl FieldReader for JsonFields {
             [] => FieldText::Missing,
             [b'n', ..] => FieldText::Null,
             _ if self.takes_all => FieldText::Text(Cow::Borrowed(raw)),
-            [b'"', inner @ .., b'"'] if !self.takes_bools => {
+            [b'"', inner @ .., b'"'] if self.takes_strings => {
                 unescaped(inner).map_or(FieldText::Misfit, FieldText::Text)
             }
             [b'-' | b'0'..=b'9', ..] if self.takes_numbers => FieldText::Text(Cow::Borrowed(raw)),
             [b't' | b'f', ..] if self.takes_bools => FieldText::Text(Cow::Borrowed(raw)),
+            [b'"', ..] => FieldText::Misfit,
+            _ if self.takes_spellings => FieldText::Text(Cow::Borrowed(raw)),
             _ => FieldText::Misfit,
         }
     }

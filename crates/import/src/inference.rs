@@ -1,30 +1,15 @@
-//! Which types a file holds.
-//!
-//! Every field that is not NULL is one of a few *kinds*; the kinds seen in a column decide its
-//! type. The rules never pick a type that would lose what is written:
-//!
-//! | kinds seen | type |
-//! |---|---|
-//! | only `true` and `false` | bool |
-//! | integers that fit | i64 |
-//! | integers without sign, some beyond i64 | u64 |
-//! | decimals, and integers up to 2⁵³ | f64 |
-//! | `2013-01-31` | date |
-//! | the same and `2013-01-31 05:17:00` | timestamp |
-//! | anything else, or mixed | text |
-//!
-//! Numbers with leading zeros or a plus sign (postal codes, telephone numbers) are text; so is what
-//! JSON writes in quotes, unless it is a date or timestamp.
+//! What the rows of a file hold, chunk by chunk: the kinds of their fields.
 
 use std::collections::BTreeMap;
 
-use esker_format::{DataType, calendar, text};
+use esker_format::text;
 
 use crate::Result;
 use crate::chunk::Layout;
 use crate::dialect::{Csv, Dialect};
 use crate::fault::record_error;
-use crate::json::{Names, Object, Rows};
+use crate::json::{Found, Names, Object, Rows};
+use crate::kinds::Kinds;
 use crate::splitter::Chunk;
 use crate::tokenizer::{Fault, FaultKind, Span, Tokenizer};
 
@@ -35,128 +20,6 @@ pub struct Inference {
     pub rows: u64,
     /// Whether these are all rows of the file.
     pub whole: bool,
-}
-
-/// What was seen in one column, one bit per kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kinds(u16);
-
-impl Kinds {
-    const NULL: Self = Self(1);
-    const BOOL: Self = Self(1 << 1);
-    /// Up to 2⁵³ either side of zero, so that a double holds it.
-    const INTEGER: Self = Self(1 << 2);
-    const NEGATIVE: Self = Self(1 << 3);
-    /// Fits an i64, but not a double.
-    const WIDE_INTEGER: Self = Self(1 << 4);
-    /// Fits a u64, but not an i64.
-    const UNSIGNED_INTEGER: Self = Self(1 << 5);
-    const DECIMAL: Self = Self(1 << 6);
-    const DATE: Self = Self(1 << 7);
-    const TIMESTAMP: Self = Self(1 << 8);
-    const TEXT: Self = Self(1 << 9);
-    /// An array or object of JSON.
-    const NESTED: Self = Self(1 << 10);
-
-    pub(crate) fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// True when everything seen but NULL is among `kinds`.
-    fn within(self, kinds: &[Self]) -> bool {
-        let allowed = kinds.iter().fold(Self::NULL, |a, b| a.union(*b));
-        self.0 & !allowed.0 == 0
-    }
-
-    /// Whether NULL was seen.
-    pub(crate) fn has_null(self) -> bool {
-        self.has(Self::NULL)
-    }
-
-    /// Whether arrays or objects were seen.
-    pub(crate) fn has_nested(self) -> bool {
-        self.has(Self::NESTED)
-    }
-
-    /// The type that holds everything seen.
-    pub(crate) fn data_type(self) -> DataType {
-        let signed = [Self::INTEGER, Self::NEGATIVE, Self::WIDE_INTEGER];
-        if self.within(&[]) {
-            DataType::Text
-        } else if self.within(&[Self::BOOL]) {
-            DataType::Bool
-        } else if self.within(&signed) {
-            DataType::I64
-        } else if self.within(&[Self::INTEGER, Self::WIDE_INTEGER, Self::UNSIGNED_INTEGER]) {
-            DataType::U64
-        } else if self.within(&[Self::INTEGER, Self::NEGATIVE, Self::DECIMAL]) {
-            DataType::F64
-        } else if self.within(&[Self::DATE]) {
-            DataType::Date
-        } else if self.within(&[Self::DATE, Self::TIMESTAMP]) {
-            DataType::Timestamp
-        } else {
-            DataType::Text
-        }
-    }
-
-    /// The kinds of one field.
-    fn of(field: &[u8]) -> Self {
-        let first = field.iter().copied().find(|b| *b != b'-').unwrap_or(0);
-        if field.eq_ignore_ascii_case(b"true") || field.eq_ignore_ascii_case(b"false") {
-            return Self::BOOL;
-        }
-        if !(first.is_ascii_digit() || matches!(first, b'.' | b'i' | b'n' | b'I' | b'N')) {
-            return Self::TEXT;
-        }
-        let digits = field.strip_prefix(b"-").unwrap_or(field);
-        if digits.iter().all(u8::is_ascii_digit) {
-            return Self::of_integer(field, digits);
-        }
-        let leading_zero = matches!(digits, [b'0', b'0'..=b'9', ..]);
-        if !leading_zero && text::parse_f64(field).is_some() {
-            return Self::DECIMAL;
-        }
-        let text = std::str::from_utf8(field).unwrap_or_default();
-        if calendar::parse_date(text).is_ok() {
-            return Self::DATE;
-        }
-        if calendar::parse_timestamp(text).is_ok() { Self::TIMESTAMP } else { Self::TEXT }
-    }
-
-    /// The kind of a value of JSON.
-    fn of_json(raw: &[u8]) -> Self {
-        match raw {
-            [b'"', inner @ .., b'"'] => {
-                let kind = Self::of(inner);
-                let is_calendar = kind.has(Self::DATE.union(Self::TIMESTAMP));
-                if is_calendar { kind } else { Self::TEXT }
-            }
-            [b't' | b'f', ..] => Self::BOOL,
-            [b'n', ..] => Self::NULL,
-            [b'{' | b'[', ..] => Self::NESTED,
-            number => Self::of(number),
-        }
-    }
-
-    fn of_integer(field: &[u8], digits: &[u8]) -> Self {
-        const EXACT: i64 = 1 << 53;
-        if matches!(digits, [b'0', _, ..]) {
-            return Self::TEXT;
-        }
-        let negative = if digits.len() < field.len() { Self::NEGATIVE } else { Self::default() };
-        let size = match text::parse_signed::<i64>(field) {
-            Some(value) if (-EXACT..=EXACT).contains(&value) => Self::INTEGER,
-            Some(_) => Self::WIDE_INTEGER,
-            None if text::parse_unsigned::<u64>(field).is_some() => Self::UNSIGNED_INTEGER,
-            None => Self::TEXT,
-        };
-        size.union(negative)
-    }
 }
 
 /// What was seen in one column.
@@ -178,6 +41,11 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
+    /// Whether a column had nothing but NULL.
+    pub(crate) fn is_blank(&self, name: &str) -> bool {
+        self.column(name).is_none_or(|column| column.kinds.is_blank())
+    }
+
     /// Adds rows that follow. Their columns, if new, come last.
     pub(crate) fn merge(&mut self, other: Self) {
         self.rows += other.rows;
@@ -216,27 +84,32 @@ impl Survey {
         survey
     }
 
-    /// Surveys a chunk.
+    /// Surveys a chunk; passes over what is no row on request, as far as one can.
     ///
     /// # Errors
     /// When a record is none; lines count from the start of the chunk.
-    pub(crate) fn of(layout: &Layout, chunk: &Chunk) -> Result<Self> {
+    pub(crate) fn of(layout: &Layout, chunk: &Chunk, passes_over: bool) -> Result<Self> {
         let surveyed = match layout.dialect {
-            Dialect::Csv(csv) => Self::of_csv(layout, csv, chunk),
-            dialect => Self::of_json(layout, dialect, chunk),
+            Dialect::Csv(csv) => Self::of_csv(layout, csv, chunk, passes_over),
+            dialect => Self::of_json(layout, dialect, chunk, passes_over),
         };
         surveyed.map_err(|fault| record_error(&layout.columns, chunk.bytes(), fault))
     }
 
-    fn of_csv(layout: &Layout, csv: Csv, chunk: &Chunk) -> std::result::Result<Self, Fault> {
+    fn of_csv(
+        layout: &Layout,
+        csv: Csv,
+        chunk: &Chunk,
+        passes_over: bool,
+    ) -> std::result::Result<Self, Fault> {
         let (bytes, columns) = (chunk.bytes(), layout.columns.len());
         let mut rows = 0;
         let mut seen = vec![Kinds::default(); columns];
         let mut tokenizer = Tokenizer::new(bytes, csv, columns, chunk.has_quotes);
         let mut spans = Vec::new();
         loop {
-            tokenizer.next_block(&mut spans)?;
-            if spans.is_empty() {
+            let fault = tokenizer.next_block(&mut spans).err();
+            if spans.is_empty() && fault.is_none() {
                 let columns = layout.columns.iter().cloned().zip(seen);
                 return Ok(Self::new(rows, columns.map(|(name, kinds)| (name, kinds, rows))));
             }
@@ -245,6 +118,11 @@ impl Survey {
                 let column = spans.iter().skip(position).step_by(columns.max(1));
                 *kinds = survey_column(layout, csv, bytes, column, *kinds);
             }
+            if let Some(fault) = fault
+                && (!passes_over || tokenizer.skip(fault).is_none())
+            {
+                return Err(fault);
+            }
         }
     }
 
@@ -252,42 +130,80 @@ impl Survey {
         layout: &Layout,
         dialect: Dialect,
         chunk: &Chunk,
+        passes_over: bool,
     ) -> std::result::Result<Self, Fault> {
-        let bytes = chunk.bytes();
-        let mut names = Names::new(layout.columns.iter().map(String::as_str));
-        let mut seen: Vec<(Kinds, u64)> = vec![Default::default(); layout.columns.len()];
+        let mut members = JsonMembers {
+            layout,
+            bytes: chunk.bytes(),
+            names: Names::new(layout.columns.iter().map(String::as_str)),
+            seen: vec![Default::default(); layout.columns.len()],
+            row: Vec::new(),
+        };
         let (mut count, mut rows) = (0, Rows::new(chunk, dialect));
         while let Some(found) = rows.next_row()? {
-            count += 1;
-            if let (Some(key), Some((kinds, rows))) = (found.key, seen.first_mut()) {
-                let key = key.of(bytes);
-                let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
-                *kinds = kinds.union(Kinds::of(inner));
-                *rows = count;
-            }
-            let mut object =
-                Object::new(bytes.get(..found.limit).unwrap_or_default(), found.start)?;
-            let mut guess = 0;
-            while let Some((name, value)) = object.next_member()? {
-                let position = names.find_or_add(name.of(bytes), guess).ok_or(Fault {
-                    position: name.start(),
-                    kind: FaultKind::Expected("a name of whole characters"),
-                })?;
-                guess = position + 1;
-                if position >= seen.len() {
-                    seen.resize(position + 1, Default::default());
+            match members.read(&found, &mut rows) {
+                Ok(()) => {
+                    count += 1;
+                    members.keep(&found, count)?;
                 }
-                if let Some((kinds, rows)) = seen.get_mut(position)
-                    && (found.key.is_none() || position > 0)
-                {
-                    *kinds = kinds.union(Kinds::of_json(value.of(bytes)));
-                    *rows += 1;
-                }
+                Err(fault) if !passes_over || !rows.skip_line(&found) => return Err(fault),
+                Err(_) => {}
             }
-            rows.end_row(&found, object.end())?;
         }
-        let columns = names.into_names().into_iter().zip(seen);
+        let columns = members.names.into_names().into_iter().zip(members.seen);
         Ok(Self::new(count, columns.map(|(name, (kinds, rows))| (name, kinds, rows))))
+    }
+}
+
+/// The members of the rows of a chunk of JSON.
+struct JsonMembers<'a> {
+    layout: &'a Layout,
+    bytes: &'a [u8],
+    names: Names,
+    /// What was seen of each, and in how many rows.
+    seen: Vec<(Kinds, u64)>,
+    /// Those of the row at hand.
+    row: Vec<(Span, Span)>,
+}
+
+impl JsonMembers<'_> {
+    fn read(&mut self, found: &Found, rows: &mut Rows<'_>) -> std::result::Result<(), Fault> {
+        self.row.clear();
+        let bytes = self.bytes.get(..found.limit).unwrap_or_default(); // default: never beyond.
+        let mut object = Object::new(bytes, found.start)?;
+        while let Some(member) = object.next_member()? {
+            self.row.push(member);
+        }
+        rows.end_row(found, object.end())
+    }
+
+    /// Adds the row that was read to what was seen.
+    fn keep(&mut self, found: &Found, count: u64) -> std::result::Result<(), Fault> {
+        let (bytes, notation) = (self.bytes, &self.layout.notation);
+        if let (Some(key), Some((kinds, rows))) = (found.key, self.seen.first_mut()) {
+            let key = key.of(bytes);
+            let inner = key.get(1..key.len().saturating_sub(1));
+            *kinds = kinds.union(Kinds::of(inner.unwrap_or_default(), notation)); // default: "".
+            *rows = count;
+        }
+        let mut guess = 0;
+        for (name, value) in &self.row {
+            let position = self.names.find_or_add(name.of(bytes), guess).ok_or(Fault {
+                position: name.start(),
+                kind: FaultKind::Expected("a name of whole characters"),
+            })?;
+            guess = position + 1;
+            if position >= self.seen.len() {
+                self.seen.resize(position + 1, Default::default());
+            }
+            if let Some((kinds, rows)) = self.seen.get_mut(position)
+                && (found.key.is_none() || position > 0)
+            {
+                *kinds = kinds.union(Kinds::of_json(value.of(bytes), notation));
+                *rows += 1;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -299,6 +215,7 @@ fn survey_column<'a>(
     spans: impl Iterator<Item = &'a Span>,
     mut seen: Kinds,
 ) -> Kinds {
+    let notation = &layout.notation;
     let mut timestamps = text::TimestampParser::default();
     for span in spans {
         let raw = span.of(bytes);
@@ -309,11 +226,14 @@ fn survey_column<'a>(
             let field = if quoted { raw.get(1..raw.len() - 1).unwrap_or_default() } else { raw };
             seen = seen.union(match field {
                 [b'1'..=b'9', rest @ ..] if is_short_number(rest) => Kinds::INTEGER,
-                _ if seen.has(Kinds::TIMESTAMP) && timestamps.parse(field).is_some() => {
+                _ if seen.has(Kinds::TIMESTAMP)
+                    && !notation.dates.is_given()
+                    && timestamps.parse(field).is_some() =>
+                {
                     // A date alone reads as a timestamp too, and changes nothing here.
                     Kinds::TIMESTAMP
                 }
-                _ => Kinds::of(field),
+                _ => Kinds::of(field, notation),
             });
         }
     }
@@ -325,6 +245,3 @@ fn survey_column<'a>(
 fn is_short_number(rest: &[u8]) -> bool {
     rest.len() < 15 && rest.iter().all(u8::is_ascii_digit)
 }
-
-#[cfg(test)]
-mod tests;

@@ -11,29 +11,39 @@
 //! | module | what it defines |
 //! |---|---|
 //! | [`reader`](ImportReader) | the way in: options, schema, batches in file order |
-//! | `opening` | the first record and the schema of a file |
+//! | `opening`, `typing` | the first record and the schema of a file |
 //! | [`schema_text`] | schemas as people write them |
+//! | `input` | files, and what can be read once only |
 //! | `source`, `splitter` | bytes of the file, cut into chunks of whole records |
+//! | `binary`, `comments` | what is no text, and lines that are no rows |
+//! | `sniff`, `header` | how a file of CSV is written, and the names of its columns |
 //! | `dialect` | how rows are written |
 //! | `tokenizer`, `json` | where the fields of a chunk stand |
 //! | `fields`, [`value_text`](parse_value) | what a field, or a written value, says |
+//! | [`date_format`](DateFormat) | dates in another order |
 //! | `chunk` | a chunk as a batch |
 //! | `fault` | what is wrong with a record |
 //! | [`row_text`](parse_json_row) | one row, as people write it |
-//! | `inference` | which types a file holds |
+//! | `kinds`, `inference` | which types a file holds |
 //! | [`export`](RowWriter) | rows as files have them, the other way |
 //! | [`places`](Places) | the lines of rows, looked up afterwards |
 //! | [`pipeline`](Pipeline) | jobs in parallel, answers in order |
 #![forbid(unsafe_code)]
 
+mod binary;
 mod chunk;
+mod comments;
+mod date_format;
 mod dialect;
 mod error;
 mod export;
 mod fault;
 mod fields;
+mod header;
 mod inference;
+mod input;
 mod json;
+mod kinds;
 mod nulls;
 mod opening;
 mod options;
@@ -42,18 +52,21 @@ mod places;
 mod reader;
 mod row_text;
 pub mod schema_text;
+mod sniff;
 mod source;
 mod splitter;
 mod tokenizer;
+mod typing;
 mod value_text;
 
 pub use chunk::Reject;
+pub use date_format::DateFormat;
 pub use error::{Error, ErrorKind, Result};
 pub use export::{RowWriter, distinct_names};
 pub use inference::Inference;
-pub use options::{Format, ImportOptions};
+pub use options::{Format, ImportOptions, Unknown};
 pub use pipeline::Pipeline;
 pub use places::Places;
-pub use reader::{ImportReader, ImportReport, Progress};
+pub use reader::{Again, ImportReader, ImportReport, Progress};
 pub use row_text::parse_json_row;
 pub use value_text::parse_value;

@@ -1,4 +1,4 @@
-//! A file on its way to be read: its first record, its columns, its schema.
+//! A file on its way to be read: how it is written, its first record, its columns, its schema.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,18 +8,22 @@ use esker_vfs::Environment;
 
 use crate::chunk::Layout;
 use crate::dialect::{Csv, Dialect};
-use crate::fault::{check_names, record_error};
+use crate::fault::record_error;
+use crate::header::Header;
 use crate::inference::{Inference, Survey};
-use crate::json::Names;
+use crate::input::Input;
+use crate::json::{self, Names, RowsPlace};
 use crate::nulls::Nulls;
+use crate::options::{Format, Unknown};
 use crate::pipeline::Pipeline;
+use crate::sniff::{SAMPLE_BYTES, Sniffed, Unnamed, sniff};
 use crate::source::Source;
 use crate::splitter::{Chunk, Splitter};
 use crate::tokenizer::{self, read_record};
 use crate::{Error, ErrorKind, ImportOptions, Result};
 
 /// The name of the field for the names of rows, where there is no other.
-const KEY_NAME: &str = "key";
+pub(crate) const KEY_NAME: &str = "key";
 
 /// A file whose schema is known, and whose rows are still to be read.
 pub(crate) struct Opened {
@@ -31,22 +35,25 @@ pub(crate) struct Opened {
     pub(crate) kept: VecDeque<Chunk>,
     /// Lines before the first chunk.
     pub(crate) lines: u64,
+    /// Whether the first record names the columns.
+    pub(crate) header: bool,
+    /// How CSV is written, in words, where that was found out.
+    pub(crate) form: Option<String>,
+    /// What is not as the file has it, and what may help, in words.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Opened {
     /// Finds the schema of a file. The first of several cannot speak for all of them.
     pub(crate) fn new(
         environment: &Environment,
-        file: &str,
-        source: Source,
+        input: &Input,
         options: ImportOptions,
         is_one_of_many: bool,
     ) -> Result<Self> {
-        let splitter = Splitter::new(source, options.dialect(), options.chunk_bytes)
-            .with_record_limit(options.memory_bytes / 2);
-        let kept = VecDeque::new();
-        let opening = Opening { environment, splitter, options, kept, lines: 0, is_one_of_many };
-        opening.finish(file).map_err(|e| e.in_file(file))
+        let opened = Opening::new(environment, input, options, is_one_of_many)
+            .and_then(|opening| opening.finish(&input.name));
+        opened.map_err(|e| e.in_file(&input.name))
     }
 
     /// How many bytes of text there are to read, when that is known.
@@ -60,13 +67,50 @@ impl Opened {
     }
 }
 
-struct Opening<'a> {
+/// What all rows of some files hold.
+///
+/// # Errors
+/// When one cannot be read, or a record is none.
+pub(crate) fn survey(
+    environment: &Environment,
+    inputs: &[Input],
+    options: &ImportOptions,
+) -> Result<Survey> {
+    let mut survey = Survey::default();
+    let mut options = options.clone();
+    for input in inputs {
+        let mut opening = Opening::new(environment, input, options.clone(), inputs.len() > 1)
+            .map_err(|e| e.in_file(&input.name))?;
+        let seen = opening.layout().and_then(|layout| {
+            let mut waiting = std::mem::take(&mut opening.kept);
+            opening.look(&Arc::new(layout), &mut waiting, Extent::All)
+        });
+        survey.merge(seen.map_err(|e| e.in_file(&input.name))?);
+        // The first says for all whether there is a header.
+        options.header = opening.options.header;
+        options.sniffs.header = false;
+    }
+    Ok(survey)
+}
+
+pub(crate) struct Opening<'a> {
     environment: &'a Environment,
-    splitter: Splitter,
-    options: ImportOptions,
-    kept: VecDeque<Chunk>,
-    lines: u64,
-    is_one_of_many: bool,
+    pub(crate) splitter: Splitter,
+    pub(crate) options: ImportOptions,
+    pub(crate) kept: VecDeque<Chunk>,
+    pub(crate) lines: u64,
+    pub(crate) is_one_of_many: bool,
+    dialect: Dialect,
+    sniffed: Option<Sniffed>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// How much is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// The start, at least, which is kept.
+    Start,
+    All,
 }
 
 /// The first record of a file.
@@ -85,32 +129,48 @@ fn lines_of(bytes: &[u8]) -> u64 {
     tokenizer::lines_before(bytes, bytes.len())
 }
 
-impl Opening<'_> {
-    fn finish(mut self, file: &str) -> Result<Opened> {
-        let dialect = match self.options.dialect() {
-            Dialect::Array => {
-                let (dialect, lines) = self.splitter.open_json()?;
-                self.lines = lines;
-                dialect
-            }
-            dialect => dialect,
-        };
-        let columns = match (dialect, &self.options.schema) {
-            (Dialect::Csv(csv), _) => self.columns(csv)?,
-            (_, Some(schema)) => schema.fields().iter().map(|f| f.name.clone()).collect(),
-            (Dialect::Keyed, None) => vec![self.key_name()?],
-            (_, None) => Vec::new(),
-        };
-        let layout = Layout {
+impl<'a> Opening<'a> {
+    fn new(
+        environment: &'a Environment,
+        input: &Input,
+        mut options: ImportOptions,
+        is_one_of_many: bool,
+    ) -> Result<Self> {
+        let mut source = input.source(environment)?;
+        let mut lines = source.skip_lines(options.skip)?;
+        let mut sniffed = None;
+        let mut dialect = options.dialect();
+        if options.format == Format::Csv {
+            let found = sniff_source(&mut source, &mut options)?;
+            lines += found.as_ref().map_or(0, |found| found.skip); // default: nothing to skip.
+            dialect = options.dialect();
+            sniffed = found;
+        } else {
+            (dialect, lines) = find_json(&mut source, dialect, &options, lines)?;
+        }
+        let mut splitter = Splitter::new(source, dialect, options.chunk_bytes)
+            .with_record_limit(options.memory_bytes / 2);
+        if dialect == Dialect::Array {
+            let (found, before) = splitter.open_json().map_err(|e| e.after_lines(lines))?;
+            dialect = found;
+            lines += before;
+        }
+        let (kept, notes) = (VecDeque::new(), Vec::new());
+        Ok(Self {
+            environment,
+            splitter,
+            options,
+            kept,
+            lines,
+            is_one_of_many,
             dialect,
-            nulls: Nulls::new(&self.options.nulls),
-            names: Names::default(),
-            key: None,
-            schema: text_schema(&columns)?,
-            sources: (0..columns.len()).map(Some).collect(),
-            columns,
-            note: String::new(),
-        };
+            sniffed,
+            notes,
+        })
+    }
+
+    fn finish(mut self, file: &str) -> Result<Opened> {
+        let layout = self.layout()?;
         let (layout, inference) = match self.options.schema.take() {
             Some(schema) => (self.declared(layout, schema)?, None),
             None => {
@@ -124,8 +184,55 @@ impl Opening<'_> {
             let first = self.splitter.next_chunk().map_err(|e| e.after_lines(self.lines))?;
             self.kept.extend(first);
         }
-        let (splitter, kept, lines) = (self.splitter, self.kept, self.lines);
-        Ok(Opened { file: file.to_owned(), splitter, layout, inference, kept, lines })
+        let form = self.sniffed.as_ref().map(|_| self.form());
+        let header = self.options.header;
+        let Self { splitter, kept, lines, notes, .. } = self;
+        let file = file.to_owned();
+        Ok(Opened { file, splitter, layout, inference, kept, lines, header, form, notes })
+    }
+
+    /// What chunks are surveyed by: all but the types is known.
+    fn layout(&mut self) -> Result<Layout> {
+        let (columns, blank) = match (self.dialect, &self.options.schema) {
+            (Dialect::Csv(csv), _) => self.columns(csv)?,
+            (_, Some(schema)) => (schema.fields().iter().map(|f| f.name.clone()).collect(), None),
+            (Dialect::Keyed, None) => (vec![self.key_name()?], None),
+            (_, None) => (Vec::new(), None),
+        };
+        Ok(Layout {
+            dialect: self.dialect,
+            nulls: Nulls::new(&self.options.nulls),
+            names: Names::default(),
+            key: None,
+            schema: text_schema(&columns)?,
+            sources: (0..columns.len()).map(Some).collect(),
+            columns,
+            note: String::new(),
+            notation: self.options.notation(),
+            spellings: self.options.spellings,
+            unknown: self.options.unknown.clone(),
+            rest: None,
+            blank,
+        })
+    }
+
+    /// How CSV is written, in words.
+    fn form(&self) -> String {
+        let csv = self.options.csv();
+        let delimiter = match csv.delimiter {
+            b'\t' => "tabs".to_owned(),
+            byte => format!("{:?}", char::from(byte)),
+        };
+        let quote = csv.quote.map_or("none".to_owned(), |byte| char::from(byte).to_string());
+        let mut form = format!("delimiter {delimiter}, quote {quote}");
+        if let Some(escape) = csv.escape {
+            form.push_str(&format!(", escape {}", char::from(escape)));
+        }
+        if let Some(comment) = self.sniffed.as_ref().and_then(|sniffed| sniffed.comment) {
+            form.push_str(&format!(", remarks behind {}", char::from(comment.start)));
+        }
+        form.push_str(if self.options.header { ", with a header" } else { ", without a header" });
+        form
     }
 
     /// The field that the names of rows go to.
@@ -140,14 +247,15 @@ impl Opening<'_> {
         }
     }
 
-    /// Finds the first record, and from it the names of the columns. Empty lines before it are
-    /// rows when there is one column and no header, and are passed over otherwise.
-    fn columns(&mut self, csv: Csv) -> Result<Vec<String>> {
+    /// Finds the first record, and from it the names of the columns, and which of them may be
+    /// nothing but the end of a line. Empty lines before it are rows when there is one column and no
+    /// header, and are passed over otherwise.
+    fn columns(&mut self, csv: Csv) -> Result<(Vec<String>, Option<usize>)> {
         let First { empty, mut chunk, start, end, spans } = self.first_record(csv)?;
-        let (options, bytes) = (&self.options, chunk.bytes());
+        let bytes = chunk.bytes();
         let lines = empty.iter().map(|chunk| lines_of(chunk.bytes())).sum::<u64>();
-        if options.header {
-            self.lines = lines + tokenizer::lines_before(bytes, start);
+        if self.options.header {
+            self.lines += lines + tokenizer::lines_before(bytes, start);
             let names = spans.iter().map(|span| csv.unquoted(span.of(bytes)));
             let names = names.enumerate().map(|(position, name)| {
                 String::from_utf8(name.into_owned()).map_err(|e| {
@@ -157,32 +265,70 @@ impl Opening<'_> {
                 })
             });
             let names: Vec<String> = names.collect::<Result<_>>()?;
-            let checked = check_names(&names, "the header");
-            checked.map_err(|e| e.on_line(self.lines + 1))?;
-            self.lines = lines + tokenizer::lines_before(bytes, end);
+            let line = self.lines + 1;
+            self.lines +=
+                tokenizer::lines_before(bytes, end) - tokenizer::lines_before(bytes, start);
             chunk.skip(end);
             self.kept.push_back(chunk);
-            return Ok(names);
+            return self.named(names).map_err(|e| e.on_line(line));
         }
-        let names = match &options.schema {
-            Some(schema) => schema.fields().iter().map(|f| f.name.clone()).collect(),
-            None => (1..=spans.len()).map(|n| format!("column{n}")).collect::<Vec<_>>(),
-        };
-        if names.len() == 1 {
+        let fields = spans.len();
+        if fields == 1 {
             self.kept.extend(empty);
         } else {
-            self.lines = lines + tokenizer::lines_before(bytes, start);
+            self.lines += lines + tokenizer::lines_before(bytes, start);
             chunk.skip(start);
         }
         self.kept.push_back(chunk);
-        Ok(names)
+        if !self.options.columns.is_empty() {
+            return self.named(vec![String::new(); fields]);
+        }
+        Ok(match &self.options.schema {
+            Some(schema) => (schema.fields().iter().map(|f| f.name.clone()).collect(), None),
+            None => ((1..=fields).map(|n| format!("column{n}")).collect(), None),
+        })
+    }
+
+    /// The names of the columns, by those in the header or those that are given.
+    fn named(&mut self, mut names: Vec<String>) -> Result<(Vec<String>, Option<usize>)> {
+        let unnamed = self.sniffed.as_ref().and_then(|sniffed| sniffed.unnamed);
+        match unnamed {
+            Some(Unnamed::First) => names.insert(0, String::new()),
+            Some(Unnamed::Last) => names.push(String::new()),
+            None => {}
+        }
+        if self.sniffed.as_ref().is_some_and(|sniffed| sniffed.header_is_longer) {
+            names.pop();
+            self.notes.push("the header ends with a delimiter, the rows do not".to_owned());
+        }
+        let has_blank = names.len() > 1 && names.last().is_some_and(String::is_empty);
+        let given = &self.options.columns;
+        if !given.is_empty() {
+            let count = names.len();
+            if given.len() != count && !(has_blank && given.len() + 1 == count) {
+                let given = given.len();
+                return Err(Error::options(format!(
+                    "expected a name for each of {count} columns, found {given} names"
+                )));
+            }
+            let unnamed = names.split_off(given.len());
+            names = given.iter().cloned().chain(unnamed).collect();
+        }
+        let header = Header::of(names);
+        for (number, name) in header.names.iter().enumerate().map(|(at, name)| (at + 1, name)) {
+            esker_format::schema::validate_name("column", name)
+                .map_err(|e| Error::data(format!("the header: column {number}: {e}")))?;
+        }
+        let blank = header.last_is_unnamed.then(|| header.names.len() - 1);
+        self.notes.extend(header.changes);
+        Ok((header.names, blank))
     }
 
     /// Reads on until a record is not an empty line, or to the end.
     fn first_record(&mut self, csv: Csv) -> Result<First> {
         let mut empty: Vec<Chunk> = Vec::new();
         loop {
-            let next = self.splitter.next_chunk()?;
+            let next = self.splitter.next_chunk().map_err(|e| e.after_lines(self.lines))?;
             let (chunk, is_last) = match (next, empty.pop()) {
                 (Some(chunk), last) => {
                     empty.extend(last);
@@ -199,8 +345,8 @@ impl Opening<'_> {
             while start < bytes.len() {
                 spans.clear();
                 let end = read_record(bytes, start, csv, &mut spans).map_err(|fault| {
-                    let lines = empty.iter().map(|chunk| lines_of(chunk.bytes())).sum();
-                    record_error(&[], bytes, fault).after_lines(lines)
+                    let lines = empty.iter().map(|chunk| lines_of(chunk.bytes())).sum::<u64>();
+                    record_error(&[], bytes, fault).after_lines(self.lines + lines)
                 })?;
                 let is_empty = matches!(spans.as_slice(), [only] if only.of(bytes).is_empty());
                 if !is_empty || (is_last && end == bytes.len()) {
@@ -212,52 +358,45 @@ impl Opening<'_> {
         }
     }
 
-    /// Matches the columns of the file to a given schema.
-    fn declared(&self, layout: Layout, schema: Schema) -> Result<Layout> {
-        if layout.dialect.is_json() {
-            return Ok(Layout { schema, ..layout });
+    /// Infers the schema: from what is known of all rows, from the whole file when it is small, else
+    /// from its first rows.
+    fn inferred(&mut self, layout: Layout) -> Result<(Layout, Inference)> {
+        if let Some(survey) = self.options.survey.clone() {
+            let inference = Inference { rows: survey.rows, whole: true };
+            return Ok((self.typed(layout, &survey, inference)?, inference));
         }
-        let names = layout.columns.join(", ");
-        for name in &layout.columns {
-            schema.expect_position(name).map_err(|_| {
-                let fields: Vec<_> = schema.fields().iter().map(|f| f.name.as_str()).collect();
-                Error::data(format!(
-                    "the file has a column {name:?} that the schema has not (it has {})",
-                    fields.join(", ")
-                ))
-            })?;
-        }
-        let sources = schema.fields().iter().map(|field| {
-            let column = layout.columns.iter().position(|c| *c == field.name);
-            if column.is_none() && !field.nullable && field.default.is_none() {
-                let name = &field.name;
-                let message = format!(
-                    "no column for field {name:?}, which must have a value; the columns are {names}"
-                );
-                return Err(Error::data(message));
-            }
-            Ok(column)
-        });
-        Ok(Layout { sources: sources.collect::<Result<_>>()?, schema, ..layout })
+        let layout = Arc::new(layout);
+        let mut waiting = std::mem::take(&mut self.kept);
+        let survey = self.look(&layout, &mut waiting, Extent::Start)?;
+        self.kept.append(&mut waiting);
+        let whole = self.splitter.at_end() && !self.is_one_of_many;
+        let inference = Inference { rows: survey.rows, whole };
+        let layout = Arc::into_inner(layout)
+            .ok_or_else(|| Error::new(ErrorKind::Io, "a worker has panicked"))?;
+        Ok((self.typed(layout, &survey, inference)?, inference))
     }
 
-    /// Infers the schema: from the whole file when it is small, else from its first rows.
-    fn inferred(&mut self, layout: Layout) -> Result<(Layout, Inference)> {
-        let layout = Arc::new(layout);
-        let shared = Arc::clone(&layout);
+    /// Surveys chunks in parallel: those that wait, then more. The start is kept.
+    fn look(
+        &mut self,
+        layout: &Arc<Layout>,
+        waiting: &mut VecDeque<Chunk>,
+        extent: Extent,
+    ) -> Result<Survey> {
+        let (shared, passes_over) = (Arc::clone(layout), self.options.passes_over);
         let mut pipeline: Pipeline<Chunk, (Result<Survey>, u64, Chunk)> =
             Pipeline::new(&self.environment.tasks, "inference", move |chunk: Chunk| {
                 let bytes = chunk.bytes();
                 let lines = tokenizer::lines_before(bytes, bytes.len());
-                (Survey::of(&shared, &chunk), lines, chunk)
+                (Survey::of(&shared, &chunk, passes_over), lines, chunk)
             });
         let bytes_max = self.options.whole_bytes_max as u64;
         let long = self.splitter.source().plain_bytes().is_some_and(|len| len > bytes_max);
         let mut survey = Survey::default();
-        let mut waiting = std::mem::take(&mut self.kept);
         let (mut lines, mut bytes, mut failed) = (self.lines, 0, None);
         loop {
-            let enough = bytes > bytes_max || (long && survey.rows >= self.options.sample_rows);
+            let enough = extent == Extent::Start
+                && (bytes > bytes_max || (long && survey.rows >= self.options.sample_rows));
             if !enough && failed.is_none() && pipeline.in_flight() < pipeline.depth() {
                 let next = waiting.pop_front();
                 match next.map_or_else(|| self.splitter.next_chunk(), |c| Ok(Some(c))) {
@@ -274,72 +413,78 @@ impl Opening<'_> {
             let Some((seen, more_lines, chunk)) = pipeline.next() else { break };
             survey.merge(seen.map_err(|e| e.after_lines(lines))?);
             lines += more_lines;
-            self.kept.push_back(chunk);
+            match extent {
+                Extent::Start => self.kept.push_back(chunk),
+                Extent::All => self.splitter.recycle(chunk.into_buffer()),
+            }
         }
         drop(pipeline);
-        self.kept.append(&mut waiting);
-        if let Some(error) = failed {
-            return Err(error.after_lines(lines));
-        }
-        let whole = self.splitter.at_end() && !self.is_one_of_many;
-        let inference = Inference { rows: survey.rows, whole };
-        let layout = Arc::into_inner(layout)
-            .ok_or_else(|| Error::new(ErrorKind::Io, "a worker has panicked"))?;
-        Ok((self.typed(layout, &survey, inference)?, inference))
-    }
-
-    fn typed(&self, layout: Layout, survey: &Survey, inference: Inference) -> Result<Layout> {
-        let mut key = self.options.key.clone();
-        if layout.dialect.is_json() && survey.rows == 0 {
-            return Err(Error::data("the file has no rows to infer fields from; give a schema"));
-        }
-        if layout.dialect == Dialect::Keyed && key.is_empty() {
-            key.push(KEY_NAME.to_owned());
-        }
-        // A file without rows says nothing; its columns are those of the header.
-        let columns = if survey.rows == 0 { &layout.columns } else { &survey.names() };
-        let mut builder = Schema::builder();
-        for name in columns {
-            let seen = survey.column(name);
-            let kinds = seen.map(|column| column.kinds).unwrap_or_default();
-            if kinds.has_nested() {
-                return Err(Error::data("arrays and objects have no inferred type; give a schema")
-                    .in_field(name));
-            }
-            let has_null = seen.is_none_or(|column| survey.has_null(column));
-            let nullable =
-                !key.contains(name) && (has_null || !inference.whole || survey.rows == 0);
-            builder = match nullable {
-                true => builder.nullable(name.as_str(), kinds.data_type()),
-                false => builder.field(name.as_str(), kinds.data_type()),
-            };
-        }
-        if layout.dialect.is_json() {
-            check_names(columns, "the file")?;
-        }
-        let schema = builder.primary_key(key).build();
-        let schema = schema.map_err(|e| Error::options(e.to_string()))?;
-        let note = if inference.whole {
-            String::new()
-        } else {
-            let rows = inference.rows;
-            format!(
-                "; the types were inferred from the first {rows} rows: declare them in a schema \
-                 (--schema on the command line)"
-            )
-        };
-        let columns = columns.clone();
-        Ok(Layout {
-            sources: (0..columns.len()).map(Some).collect(),
-            schema,
-            columns,
-            note,
-            ..layout
-        })
+        failed.map_or(Ok(survey), |error| Err(error.after_lines(lines)))
     }
 }
 
-/// Fills in what JSON needs: the fields by name, and which of them takes the names of rows.
+/// Finds out how CSV is written, as far as that is wanted, and leaves out what is no row.
+fn sniff_source(source: &mut Source, options: &mut ImportOptions) -> Result<Option<Sniffed>> {
+    if options.sniffs == crate::sniff::Wanted::default() && options.comment.is_none() {
+        return Ok(None);
+    }
+    let sample = source.peek(SAMPLE_BYTES)?;
+    let sniffed = sniff(&sample, sample.len() < SAMPLE_BYTES, options);
+    options.delimiter = sniffed.csv.delimiter;
+    options.quote = sniffed.csv.quote;
+    options.escape = sniffed.csv.escape;
+    options.header = sniffed.header;
+    source.skip_lines(sniffed.skip)?;
+    if let Some(comment) = sniffed.comment {
+        source.leave_out(sniffed.csv, comment);
+    }
+    Ok(Some(sniffed))
+}
+
+/// Finds the rows of a file of JSON: how they are strung together, and how many lines are before
+/// them.
+fn find_json(
+    source: &mut Source,
+    dialect: Dialect,
+    options: &ImportOptions,
+    lines: u64,
+) -> Result<(Dialect, u64)> {
+    if !options.path.is_empty() {
+        let before = json::enter(source, &options.path).map_err(|e| e.after_lines(lines))?;
+        return Ok((Dialect::Array, lines + before));
+    }
+    if !options.finds_rows {
+        return Ok((dialect, lines));
+    }
+    let sample = source.peek(4 * SAMPLE_BYTES)?;
+    if dialect == Dialect::Lines {
+        let is_array = sample.trim_ascii_start().first() == Some(&b'[');
+        return Ok((if is_array { Dialect::Array } else { dialect }, lines));
+    }
+    match json::find_rows(&sample, sample.len() < 4 * SAMPLE_BYTES) {
+        RowsPlace::Document => Ok((dialect, lines)),
+        RowsPlace::Lines => Ok((Dialect::Lines, lines)),
+        RowsPlace::One => {
+            source.replace(|rest| {
+                Box::new(std::io::Read::chain(std::io::Read::chain(&b"["[..], rest), &b"]"[..]))
+            });
+            Ok((dialect, lines))
+        }
+        RowsPlace::Within(arrays) => {
+            let paths: Vec<String> = arrays.iter().map(|name| format!("$.{name}")).collect();
+            let which = match paths.as_slice() {
+                [] => "the path of the array of its rows, such as $.rows".to_owned(),
+                paths => format!("the path of its rows, {}", paths.join(" or ")),
+            };
+            Err(Error::data(format!(
+                "the file is one object; give {which} (--path on the command line)"
+            )))
+        }
+    }
+}
+
+/// Fills in what JSON needs: the fields by name, which of them takes the names of rows, and which
+/// takes what no other does.
 fn with_names(layout: Layout) -> Result<Layout> {
     if !layout.dialect.is_json() {
         return Ok(layout);
@@ -355,7 +500,21 @@ fn with_names(layout: Layout) -> Result<Layout> {
         }
         _ => None,
     };
-    Ok(Layout { names, key, ..layout })
+    let rest = match &layout.unknown {
+        Unknown::Field(name) => {
+            let position = layout.schema.expect_position(name);
+            let position = position.map_err(|e| Error::options(e.to_string()))?;
+            let field = layout.schema.fields().get(position);
+            if field.is_none_or(|field| field.data_type != DataType::Json) {
+                return Err(Error::options(format!(
+                    "the field {name:?} takes what the rows have beside; expected it to be json"
+                )));
+            }
+            Some(position)
+        }
+        Unknown::Error | Unknown::Ignore => None,
+    };
+    Ok(Layout { names, key, rest, ..layout })
 }
 
 /// A schema of text fields, to hold the place until the types are known.

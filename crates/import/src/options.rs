@@ -1,8 +1,16 @@
 //! How to read a file.
 
-use esker_format::Schema;
+use std::path::PathBuf;
+use std::sync::Arc;
 
+use esker_format::Schema;
+use esker_format::json::{self, Step};
+
+use crate::date_format::{DateFormat, Dates};
 use crate::dialect::{Csv, Dialect};
+use crate::inference::Survey;
+use crate::kinds::Notation;
+use crate::sniff::Wanted;
 use crate::{Error, Result};
 
 /// What a chunk takes with the values that it becomes, over its text, for short numbers.
@@ -20,6 +28,18 @@ pub enum Format {
     Ndjson,
     /// A JSON array of objects; or a JSON object whose members are the rows, by their keys.
     Json,
+}
+
+/// What becomes of a member of a JSON row, or of a column of CSV, that the schema does not name.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Unknown {
+    /// It is an error.
+    #[default]
+    Error,
+    /// It is left out.
+    Ignore,
+    /// This field of type json takes all of a row's as an object. Of JSON only.
+    Field(String),
 }
 
 /// How to read a file. [`ImportOptions::default`] expects CSV with a header, commas, and an empty
@@ -47,6 +67,23 @@ pub struct ImportOptions {
     pub(crate) whole_bytes_max: usize,
     pub(crate) sample_rows: u64,
     pub(crate) memory_bytes: u64,
+    pub(crate) sniffs: Wanted,
+    pub(crate) finds_rows: bool,
+    pub(crate) comment: Option<u8>,
+    pub(crate) skip: u64,
+    pub(crate) columns: Vec<String>,
+    pub(crate) names_columns: bool,
+    pub(crate) strict: bool,
+    pub(crate) decimal_comma: bool,
+    pub(crate) dates: Dates,
+    pub(crate) spellings: bool,
+    pub(crate) unknown: Unknown,
+    pub(crate) path: Vec<Step>,
+    pub(crate) passes_over: bool,
+    pub(crate) spool_directory: PathBuf,
+    pub(crate) spool_bytes_max: u64,
+    /// What was seen in all rows of all files, once that is known.
+    pub(crate) survey: Option<Arc<Survey>>,
 }
 
 impl Default for ImportOptions {
@@ -64,6 +101,22 @@ impl Default for ImportOptions {
             whole_bytes_max: 64 << 20,
             sample_rows: 100_000,
             memory_bytes: 512 << 20,
+            sniffs: Wanted::default(),
+            finds_rows: false,
+            comment: None,
+            skip: 0,
+            columns: Vec::new(),
+            names_columns: false,
+            strict: false,
+            decimal_comma: false,
+            dates: Dates::default(),
+            spellings: false,
+            unknown: Unknown::Error,
+            path: Vec::new(),
+            passes_over: false,
+            spool_directory: std::env::temp_dir(),
+            spool_bytes_max: 64 << 30,
+            survey: None,
         }
     }
 }
@@ -137,8 +190,10 @@ impl ImportOptions {
         self
     }
 
-    /// The types of files up to this many bytes (uncompressed) are inferred from all rows; those
-    /// of longer files from a sample. 64 MiB unless set; files are held in memory up to it.
+    /// The types of files up to this many bytes (uncompressed) are inferred from all rows at once;
+    /// those of longer files from a sample first, see [`ImportReader::again`]. 64 MiB unless set; files are held in memory up to it.
+    ///
+    /// [`ImportReader::again`]: crate::ImportReader::again
     #[must_use]
     pub fn whole_bytes_max(mut self, bytes: usize) -> Self {
         self.whole_bytes_max = bytes;
@@ -163,6 +218,148 @@ impl ImportOptions {
         self
     }
 
+    /// The delimiter of CSV is found out from a sample of the file; the one that is set is the
+    /// usual one.
+    #[must_use]
+    pub fn sniff_delimiter(mut self) -> Self {
+        self.sniffs.delimiter = true;
+        self
+    }
+
+    /// The quote and the escape of CSV are found out from a sample of the file.
+    #[must_use]
+    pub fn sniff_quote(mut self) -> Self {
+        self.sniffs.quote = true;
+        self
+    }
+
+    /// Lines of CSV that begin with `#` are remarks where the file begins with one, unless they
+    /// have as many fields as a row.
+    #[must_use]
+    pub fn sniff_comment(mut self) -> Self {
+        self.sniffs.comment = true;
+        self
+    }
+
+    /// Whether the first record of CSV names the columns, and whether titles stand before it, is
+    /// found out from a sample of the file.
+    #[must_use]
+    pub fn sniff_header(mut self) -> Self {
+        self.sniffs.header = true;
+        self
+    }
+
+    /// Where the rows of a JSON file are is found out: in an array, one a line, the members of an
+    /// object, or one object that is a row.
+    #[must_use]
+    pub fn find_rows(mut self) -> Self {
+        self.finds_rows = true;
+        self
+    }
+
+    /// Lines of CSV that begin with this byte are remarks.
+    #[must_use]
+    pub fn comment(mut self, start: Option<u8>) -> Self {
+        self.comment = start;
+        self
+    }
+
+    /// How many lines at the start of a file are passed over, whatever is in them.
+    #[must_use]
+    pub fn skip(mut self, lines: u64) -> Self {
+        self.skip = lines;
+        self
+    }
+
+    /// The names of the columns of CSV, in place of those in the header if there is one.
+    #[must_use]
+    pub fn columns<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.columns = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// A schema with as many fields as a file of CSV has columns names these, where their own names
+    /// are others.
+    #[must_use]
+    pub fn schema_names_columns(mut self) -> Self {
+        self.names_columns = true;
+        self
+    }
+
+    /// Fields that have a value in all rows are inferred to be not null.
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// Whether a comma stands before the fraction of a number in CSV.
+    #[must_use]
+    pub fn decimal_comma(mut self, comma: bool) -> Self {
+        self.decimal_comma = comma;
+        self
+    }
+
+    /// How dates and timestamps may be written, beside the usual way.
+    #[must_use]
+    pub fn date_formats(mut self, formats: impl IntoIterator<Item = DateFormat>) -> Self {
+        self.dates = Dates(formats.into_iter().collect());
+        self
+    }
+
+    /// A text field takes numbers, true and false of JSON as they are written.
+    #[must_use]
+    pub fn spellings(mut self) -> Self {
+        self.spellings = true;
+        self
+    }
+
+    /// What becomes of what the schema does not name.
+    #[must_use]
+    pub fn unknown(mut self, unknown: Unknown) -> Self {
+        self.unknown = unknown;
+        self
+    }
+
+    /// The rows of a JSON file are the elements of the array, or the members of the object, at a
+    /// path such as `$.features`.
+    ///
+    /// # Errors
+    /// `InvalidOptions` when it is no path.
+    pub fn path(mut self, path: &str) -> Result<Self> {
+        self.path = json::parse_path(path).map_err(|e| Error::options(format!("path: {e}")))?;
+        Ok(self)
+    }
+
+    /// Inference passes over rows that are none, which
+    /// [`read_or_reject`](crate::ImportReader::read_or_reject) then rejects.
+    #[must_use]
+    pub fn pass_over(mut self, passes_over: bool) -> Self {
+        self.passes_over = passes_over;
+        self
+    }
+
+    /// Where the bytes of a pipe are kept whose types are inferred, when they are more than memory
+    /// has room for, and at most how many: the directory for temporary files, and 64 GiB, unless
+    /// set.
+    #[must_use]
+    pub fn spool(mut self, directory: impl Into<PathBuf>, bytes_max: u64) -> Self {
+        self.spool_directory = directory.into();
+        self.spool_bytes_max = bytes_max;
+        self
+    }
+
+    /// How CSV is written, as far as that is given.
+    pub(crate) fn csv(&self) -> Csv {
+        let escape = self.escape.filter(|escape| self.quote != Some(*escape));
+        Csv { delimiter: self.delimiter, quote: self.quote, escape }
+    }
+
+    pub(crate) fn notation(&self) -> Notation {
+        let decimal_comma = self.decimal_comma && self.format == Format::Csv;
+        Notation { decimal_comma, dates: self.dates.clone() }
+    }
+
     /// Fits the sizes of chunks, and of what is kept, to the memory there is for that.
     pub(crate) fn fit_memory(&mut self, chunks: usize) {
         let most = usize::try_from(self.memory_bytes).unwrap_or(usize::MAX);
@@ -174,10 +371,7 @@ impl ImportOptions {
     /// The dialect; that of JSON files is known once they are open.
     pub(crate) fn dialect(&self) -> Dialect {
         match self.format {
-            Format::Csv => {
-                let escape = self.escape.filter(|escape| self.quote != Some(*escape));
-                Dialect::Csv(Csv { delimiter: self.delimiter, quote: self.quote, escape })
-            }
+            Format::Csv => Dialect::Csv(self.csv()),
             Format::Ndjson => Dialect::Lines,
             Format::Json => Dialect::Array,
         }
@@ -187,9 +381,18 @@ impl ImportOptions {
         if self.format != Format::Csv {
             return Ok(());
         }
+        if !self.path.is_empty() {
+            return Err(Error::options("a path leads into a file of JSON; this is one of CSV"));
+        }
+        if let Unknown::Field(name) = &self.unknown {
+            return Err(Error::options(format!(
+                "the field {name:?} takes what the rows of JSON have beside; of CSV, columns are \
+                 left out or named"
+            )));
+        }
         let delimiter = char::from(self.delimiter);
         let is_plain = |byte: u8| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'\0');
-        let marks = [self.quote, self.escape.filter(|escape| self.quote != Some(*escape))];
+        let marks = [self.quote, self.csv().escape, self.comment];
         if !is_plain(self.delimiter) || marks.contains(&Some(self.delimiter)) {
             return Err(Error::options(format!(
                 "the delimiter is one ASCII character other than a quote, a line end or NUL, \

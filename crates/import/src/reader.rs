@@ -10,11 +10,11 @@ use esker_vfs::Environment;
 
 use crate::chunk::{self, Parsed, Reject};
 use crate::inference::Inference;
-use crate::opening::Opened;
+use crate::input::Input;
+use crate::opening::{Opened, survey};
 use crate::options::CHUNK_FACTOR;
 use crate::pipeline::{Pipeline, depth};
 use crate::places::Places;
-use crate::source::Source;
 use crate::splitter::Chunk;
 use crate::{Error, ErrorKind, ImportOptions, Result};
 
@@ -57,7 +57,7 @@ type Taker<'a, T, E> = &'a mut dyn FnMut(T, Progress) -> std::result::Result<(),
 /// let reader = ImportReader::from_reader(
 ///     &Environment::os(), "people.csv", text.as_bytes(), None, ImportOptions::default(),
 /// )?;
-/// assert_eq!(esker_import::schema_text::write(reader.schema()), "name text not null, height f64");
+/// assert_eq!(esker_import::schema_text::write(reader.schema()), "name text, height f64");
 /// let report = reader.read(|batch, progress| {
 ///     println!("{} rows, {} so far", batch.len(), progress.rows);
 ///     Ok::<_, Error>(())
@@ -70,7 +70,9 @@ pub struct ImportReader {
     options: ImportOptions,
     first: Opened,
     /// The files after the first.
-    others: VecDeque<PathBuf>,
+    others: VecDeque<Input>,
+    /// How to begin again with the types of all rows, where some only were looked at.
+    again: Option<Again>,
     /// Bytes of all files, when known.
     file_bytes: Option<u64>,
     places: Places,
@@ -95,24 +97,18 @@ impl ImportReader {
         paths: &[PathBuf],
         options: ImportOptions,
     ) -> Result<Self> {
-        let Some((path, others)) = paths.split_first() else {
-            return Err(Error::options("expected a file, found none"));
-        };
-        let mut file_bytes = Some(0);
-        for other in others {
-            let source = Source::open(environment, other);
-            let source = source.map_err(|e| e.in_file(&other.display().to_string()))?;
-            file_bytes = file_bytes.zip(source.file_bytes()).map(|(sum, bytes)| sum + bytes);
+        let (mut inputs, mut file_bytes) = (Vec::new(), Some(0));
+        for path in paths {
+            let (input, length) = Input::open(environment, path)?;
+            file_bytes = file_bytes.zip(length).map(|(sum, bytes)| sum + bytes);
+            inputs.push(input);
         }
-        let source = Source::open(environment, path);
-        let mut reader = Self::start(environment, path, source, options, !others.is_empty())?;
-        reader.file_bytes = reader.file_bytes.zip(file_bytes).map(|(sum, bytes)| sum + bytes);
-        reader.others.extend(others.iter().cloned());
-        Ok(reader)
+        Self::start(environment, inputs, options, file_bytes)
     }
 
     /// The same, from anything that can be read; `file` is its name in errors, `file_bytes` its
-    /// length when known.
+    /// length when known. Without a schema, it is kept to be read again, see
+    /// [`ImportOptions::spool`].
     ///
     /// # Errors
     /// Those of [`ImportReader::open`].
@@ -123,8 +119,8 @@ impl ImportReader {
         file_bytes: Option<u64>,
         options: ImportOptions,
     ) -> Result<Self> {
-        let source = Source::new(Box::new(bytes), file_bytes);
-        Self::start(environment, Path::new(file), source, options, false)
+        let input = Input::once(file, Box::new(bytes), file_bytes);
+        Self::start(environment, vec![input], options, file_bytes)
     }
 
     /// The fields that batches will have.
@@ -157,23 +153,54 @@ impl ImportReader {
         text.saturating_mul(CHUNK_FACTOR as u64).saturating_add(kept as u64)
     }
 
+    /// How to read the files again with types that hold all rows, where those that were inferred,
+    /// from some rows, turn out not to: [`ErrorKind::Contradicted`]. `None` where no row can do
+    /// that.
+    #[must_use]
+    pub fn again(&self) -> Option<Again> {
+        self.again.clone()
+    }
+
+    /// How CSV is written, in words, where that was found out.
+    #[must_use]
+    pub fn form(&self) -> Option<&str> {
+        self.first.form.as_deref()
+    }
+
+    /// What is not as the file has it, such as names of columns, and what may help, in words.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.first.notes
+    }
+
     fn start(
         environment: &Environment,
-        path: &Path,
-        source: Result<Source>,
+        inputs: Vec<Input>,
         mut options: ImportOptions,
-        is_one_of_many: bool,
+        file_bytes: Option<u64>,
     ) -> Result<Self> {
         options.validate()?;
         options.fit_memory(chunks_at_a_time(environment));
-        let file = path.display().to_string();
-        let source = source.map_err(|e| e.in_file(&file))?;
-        let file_bytes = source.file_bytes();
-        let first = Opened::new(environment, &file, source, options.clone(), is_one_of_many)?;
-        let options = options.schema(first.layout.schema.clone());
-        let (environment, others) = (environment.clone(), VecDeque::new());
-        let places = Places::default();
-        Ok(Self { environment, options, first, others, file_bytes, places })
+        let infers = options.schema.is_none();
+        let kept =
+            |input: Input| if infers { input.kept(environment, &options) } else { Ok(input) };
+        let inputs = inputs.into_iter().map(kept).collect::<Result<Vec<_>>>()?;
+        let Some((first, others)) = inputs.split_first() else {
+            return Err(Error::options("expected a file, found none"));
+        };
+        let others: VecDeque<Input> = others.iter().cloned().collect();
+        let first = Opened::new(environment, first, options.clone(), !others.is_empty())?;
+        let is_sampled = first.inference.is_some_and(|inference| !inference.whole);
+        let again = is_sampled.then(|| Again {
+            environment: environment.clone(),
+            inputs: inputs.clone(),
+            options: options.clone(),
+            file_bytes,
+        });
+        options.sniffs.header = false;
+        let options = options.schema(first.layout.schema.clone()).header(first.header);
+        let (environment, places) = (environment.clone(), Places::default());
+        Ok(Self { environment, options, first, others, again, file_bytes, places })
     }
 
     /// Reads all rows. `consume` gets them in file order, in batches of a few MiB, and may stop
@@ -208,18 +235,38 @@ impl ImportReader {
         consume: Taker<'_, Batch, E>,
         mut reject: Option<Taker<'_, Reject, E>>,
     ) -> std::result::Result<ImportReport, E> {
-        let Self { environment, options, first, others, file_bytes, places } = self;
-        let note = first.layout.note.clone();
+        let Self { environment, options, first, others, file_bytes, places, .. } = self;
+        let (note, spellings) = (first.layout.note.clone(), first.layout.spellings);
         let mut run = Run { environment, file_bytes, places, report: ImportReport::default() };
         run.read_file(first, consume, &mut reject)?;
-        for path in others {
-            let file = path.display().to_string();
-            let source = Source::open(&run.environment, &path).map_err(|e| e.in_file(&file))?;
-            let mut opened = Opened::new(&run.environment, &file, source, options.clone(), true)?;
+        for input in others {
+            let mut opened = Opened::new(&run.environment, &input, options.clone(), true)?;
             opened.layout.note.clone_from(&note);
+            opened.layout.spellings = spellings;
             run.read_file(opened, consume, &mut reject)?;
         }
         Ok(run.report)
+    }
+}
+
+/// The files of a reader, to be read again: see [`ImportReader::again`].
+#[derive(Clone)]
+pub struct Again {
+    environment: Environment,
+    inputs: Vec<Input>,
+    options: ImportOptions,
+    file_bytes: Option<u64>,
+}
+
+impl Again {
+    /// Looks at all rows of all files, and opens them with types that hold these.
+    ///
+    /// # Errors
+    /// Those of [`ImportReader::open`], and of a record that is none.
+    pub fn open(self) -> Result<ImportReader> {
+        let Self { environment, inputs, mut options, file_bytes } = self;
+        options.survey = Some(Arc::new(survey(&environment, &inputs, &options)?));
+        ImportReader::start(&environment, inputs, options, file_bytes)
     }
 }
 
@@ -292,6 +339,8 @@ fn chunks_at_a_time(environment: &Environment) -> usize {
     depth(environment.tasks.parallelism()) + 1
 }
 
+#[cfg(test)]
+mod first_files_tests;
 #[cfg(test)]
 mod json_tests;
 #[cfg(test)]

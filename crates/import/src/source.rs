@@ -1,12 +1,14 @@
 //! The bytes of a file, decompressed.
 
-use std::io::{BufReader, Cursor, Read};
-use std::path::Path;
+use std::io::{BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use esker_vfs::{Environment, File, OpenMode};
+use flate2::bufread::GzDecoder;
 
+use crate::binary::{self, HEAD_BYTES};
+use crate::comments::{Comment, WithoutComments};
+use crate::dialect::Csv;
 use crate::{Error, ErrorKind, Result};
 
 /// How much of a compressed file is read at once.
@@ -18,6 +20,8 @@ pub(crate) struct Source {
     compression: Compression,
     file_bytes_read: Arc<AtomicU64>,
     file_bytes: Option<u64>,
+    /// Whether what comes out is all that the file has, so that its length is known.
+    is_plain: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,24 +36,19 @@ impl Compression {
     fn of(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
+            // A frame, or one to be skipped.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
             _ => Self::None,
         }
     }
 }
 
 impl Source {
-    /// Opens a file.
-    pub(crate) fn open(environment: &Environment, path: &Path) -> Result<Self> {
-        let file = environment.files.open(path, OpenMode::Read)?;
-        let file_bytes = file.len()?;
-        Self::new(Box::new(FileReader { file, offset: 0 }), Some(file_bytes))
-    }
-
     /// Reads from anything. `file_bytes` is its length, when known.
     pub(crate) fn new(mut bytes: Box<dyn Read + Send>, file_bytes: Option<u64>) -> Result<Self> {
-        let mut head = Vec::with_capacity(4);
-        bytes.by_ref().take(4).read_to_end(&mut head).map_err(|e| read_error(e, "read"))?;
+        let mut head = Vec::with_capacity(HEAD_BYTES);
+        let start = HEAD_BYTES as u64;
+        bytes.by_ref().take(start).read_to_end(&mut head).map_err(|e| read_error(e, "read"))?;
         let compression = Compression::of(&head);
         let file_bytes_read = Arc::new(AtomicU64::new(0));
         let whole = Cursor::new(head).chain(bytes);
@@ -57,8 +56,7 @@ impl Source {
         let bytes: Box<dyn Read + Send> = match compression {
             Compression::None => Box::new(counted),
             Compression::Gzip => {
-                let buffered = BufReader::with_capacity(READ_BYTES, counted);
-                Box::new(flate2::bufread::MultiGzDecoder::new(buffered))
+                Box::new(Members::new(BufReader::with_capacity(READ_BYTES, counted)))
             }
             Compression::Zstd => {
                 let buffered = BufReader::with_capacity(READ_BYTES, counted);
@@ -66,26 +64,83 @@ impl Source {
                 Box::new(decoder.map_err(|e| read_error(e, "decompress"))?)
             }
         };
-        let mut source = Self { bytes, compression, file_bytes_read, file_bytes };
-        source.skip_mark()?;
+        let is_plain = compression == Compression::None;
+        let mut source = Self { bytes, compression, file_bytes_read, file_bytes, is_plain };
+        source.check_start()?;
         Ok(source)
     }
 
-    /// Drops the byte order mark of UTF-8, and refuses those of UTF-16.
-    fn skip_mark(&mut self) -> Result<()> {
-        let mut head = vec![0; 3];
-        let count = self.fill(&mut head)?;
-        head.truncate(count);
+    /// Drops the byte order mark of UTF-8, and refuses those of UTF-16 and what is no text.
+    fn check_start(&mut self) -> Result<()> {
+        let head = self.peek(HEAD_BYTES)?;
         match head.as_slice() {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-                return Err(Error::data("the file is UTF-16; expected UTF-8"));
+                return Err(Error::data(
+                    "the file is UTF-16; expected UTF-8: `iconv -f UTF-16 -t UTF-8 FILE > FILE.csv`",
+                ));
             }
-            [0xef, 0xbb, 0xbf] => return Ok(()),
-            _ => {}
+            [0xef, 0xbb, 0xbf, ..] => {
+                self.fill(&mut [0; 3])?;
+            }
+            _ => binary::check(&head, head.len() < HEAD_BYTES)?,
         }
-        let rest = std::mem::replace(&mut self.bytes, Box::new(std::io::empty()));
-        self.bytes = Box::new(Cursor::new(head).chain(rest));
         Ok(())
+    }
+
+    /// The next bytes, at most so many, which stay where they are; fewer only at the end.
+    pub(crate) fn peek(&mut self, most: usize) -> Result<Vec<u8>> {
+        let mut head = vec![0; most];
+        let count = self.fill(&mut head)?;
+        head.truncate(count);
+        self.put_back(head.clone());
+        Ok(head)
+    }
+
+    fn put_back(&mut self, bytes: Vec<u8>) {
+        let rest = std::mem::replace(&mut self.bytes, Box::new(std::io::empty()));
+        self.bytes = Box::new(Cursor::new(bytes).chain(rest));
+    }
+
+    /// Passes over lines; how many there were.
+    pub(crate) fn skip_lines(&mut self, lines: u64) -> Result<u64> {
+        let mut passed = 0;
+        let mut buffer = vec![0; HEAD_BYTES];
+        while passed < lines {
+            let count = self.fill(&mut buffer)?;
+            let bytes = buffer.get(..count).unwrap_or_default(); // default: never beyond.
+            let mut after = 0;
+            for end in memchr::memchr_iter(b'\n', bytes) {
+                passed += 1;
+                after = end + 1;
+                if passed == lines {
+                    break;
+                }
+            }
+            self.is_plain = false;
+            if passed == lines {
+                self.put_back(bytes.get(after..).unwrap_or_default().to_vec()); // default: none.
+            } else if count < buffer.len() {
+                break;
+            }
+        }
+        Ok(passed)
+    }
+
+    /// Leaves out lines that are remarks.
+    pub(crate) fn leave_out(&mut self, csv: Csv, comment: Comment) {
+        let rest = std::mem::replace(&mut self.bytes, Box::new(std::io::empty()));
+        self.bytes = Box::new(WithoutComments::new(rest, csv, comment));
+        self.is_plain = false;
+    }
+
+    /// Another stream in the place of the bytes that are still to come.
+    pub(crate) fn replace(
+        &mut self,
+        by: impl FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>,
+    ) {
+        let rest = std::mem::replace(&mut self.bytes, Box::new(std::io::empty()));
+        self.bytes = by(rest);
+        self.is_plain = false;
     }
 
     /// Fills `buffer`; fewer bytes only at the end.
@@ -117,19 +172,14 @@ impl Source {
         self.file_bytes_read.load(Ordering::Relaxed)
     }
 
-    /// How many bytes the file has, compressed as it is.
-    pub(crate) fn file_bytes(&self) -> Option<u64> {
-        self.file_bytes
-    }
-
     /// How many bytes come out of [`Source::fill`] in all, when known beforehand.
     pub(crate) fn plain_bytes(&self) -> Option<u64> {
-        if self.compression == Compression::None { self.file_bytes } else { None }
+        if self.is_plain { self.file_bytes } else { None }
     }
 }
 
 /// What went wrong below: the machine, or the compressed data.
-fn read_error(error: std::io::Error, operation: &str) -> Error {
+pub(crate) fn read_error(error: std::io::Error, operation: &str) -> Error {
     let message = format!("{operation}: {error}");
     match error.downcast::<esker_vfs::Error>() {
         Ok(machine) => machine.into(),
@@ -144,20 +194,49 @@ fn read_error(error: std::io::Error, operation: &str) -> Error {
     }
 }
 
-/// A file, read from start to end.
-struct FileReader {
-    file: Arc<dyn File>,
-    offset: u64,
+/// Members of gzip, one behind the other, and zeros between and behind them, by which some fill up
+/// a block.
+struct Members<R> {
+    /// `None` at the end.
+    member: Option<GzDecoder<R>>,
 }
 
-impl Read for FileReader {
+impl<R: BufRead> Members<R> {
+    fn new(bytes: R) -> Self {
+        Self { member: Some(GzDecoder::new(bytes)) }
+    }
+
+    /// The next member, if there is one.
+    fn next(mut bytes: R) -> std::io::Result<Option<GzDecoder<R>>> {
+        loop {
+            let ahead = bytes.fill_buf()?;
+            let zeros = ahead.iter().take_while(|byte| **byte == 0).count();
+            match ahead.first() {
+                None => return Ok(None),
+                Some(0) => bytes.consume(zeros),
+                Some(0x1f) => return Ok(Some(GzDecoder::new(bytes))),
+                Some(_) => {
+                    let message = "what follows the last member of gzip is none";
+                    return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
+                }
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Read for Members<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.file.read_at(buffer, self.offset).map_err(|e| match e.kind() {
-            esker_vfs::ErrorKind::Interrupted => std::io::ErrorKind::Interrupted.into(),
-            _ => std::io::Error::other(e),
-        })?;
-        self.offset += count as u64;
-        Ok(count)
+        while let Some(member) = &mut self.member {
+            let count = member.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            self.member = match self.member.take() {
+                Some(member) => Self::next(member.into_inner())?,
+                None => None,
+            };
+        }
+        Ok(0)
     }
 }
 

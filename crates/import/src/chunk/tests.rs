@@ -13,6 +13,11 @@ fn layout(schema: &str) -> Layout {
         columns: schema.fields().iter().map(|f| f.name.clone()).collect(),
         schema,
         note: String::new(),
+        notation: Notation::default(),
+        spellings: false,
+        unknown: Unknown::Error,
+        rest: None,
+        blank: None,
     }
 }
 

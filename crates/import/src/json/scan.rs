@@ -121,7 +121,7 @@ fn nested_end(bytes: &[u8], start: usize) -> Result<usize> {
 
 /// The position after the value at `start`.
 #[inline]
-fn value_end(bytes: &[u8], start: usize) -> Result<usize> {
+pub(super) fn value_end(bytes: &[u8], start: usize) -> Result<usize> {
     match bytes.get(start) {
         Some(b'"') => string_end(bytes, start),
         Some(b'-' | b'0'..=b'9') => number_end(bytes, start),

@@ -6,7 +6,7 @@ use crate::tokenizer::{Fault, FaultKind};
 fn rows(text: &str, dialect: Dialect) -> Result<Vec<Vec<String>>, Fault> {
     let names = Names::new(["a", "b", "key"]);
     let chunk = Chunk::of(text.as_bytes());
-    let mut tokenizer = Tokenizer::new(&chunk, dialect, &names, 3, Some(2));
+    let mut tokenizer = Tokenizer::new(&chunk, dialect, &names, 3, Some(2), Beside::Refused);
     let (mut rows, mut spans) = (Vec::new(), Vec::new());
     loop {
         tokenizer.next_block(&mut spans)?;

@@ -120,6 +120,15 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Goes on behind the line of a row that is none; false where rows are not lines.
+    pub(crate) fn skip_line(&mut self, found: &Found) -> bool {
+        let is_line = self.dialect == Dialect::Lines;
+        if is_line {
+            self.end_line(found.limit);
+        }
+        is_line
+    }
+
     /// Says where the row that was found last ends.
     pub(crate) fn end_row(&mut self, found: &Found, end: usize) -> Result<()> {
         if self.dialect != Dialect::Lines {
@@ -150,6 +159,41 @@ pub(crate) struct Tokenizer<'a> {
     following: Vec<usize>,
     /// A row that reads as one and is none of the table's; it ends here.
     refused: Option<usize>,
+    beside: Beside,
+    /// The members of the last block that no field has.
+    rest: Rest,
+}
+
+/// What becomes of members that no field has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    Refused,
+    LeftOut,
+    /// They go to this field, which has no member of its own.
+    Kept(usize),
+}
+
+/// The members of rows that no field has, names and values.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rest {
+    members: Vec<Span>,
+    /// For each row, where its members end.
+    ends: Vec<usize>,
+}
+
+impl Rest {
+    /// Those of a row.
+    pub(crate) fn of(&self, row: usize) -> &[Span] {
+        // default: rows without any are not noted where none are kept.
+        let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).unwrap_or(&0);
+        let end = self.ends.get(row).unwrap_or(start); // default: as above.
+        self.members.get(*start..*end).unwrap_or_default() // default: as above.
+    }
+
+    fn clear(&mut self) {
+        self.members.clear();
+        self.ends.clear();
+    }
 }
 
 impl<'a> Tokenizer<'a> {
@@ -159,10 +203,17 @@ impl<'a> Tokenizer<'a> {
         names: &'a Names,
         columns: usize,
         key: Option<usize>,
+        beside: Beside,
     ) -> Self {
         let rows = Rows::new(chunk, dialect);
         let following = (1..=columns).chain([0]).collect();
-        Self { rows, bytes: chunk.bytes(), names, columns, key, following, refused: None }
+        let (bytes, rest) = (chunk.bytes(), Rest::default());
+        Self { rows, bytes, names, columns, key, following, refused: None, beside, rest }
+    }
+
+    /// The members of the last block that no field has, by its rows.
+    pub(crate) fn rest(&self) -> &Rest {
+        &self.rest
     }
 
     pub(crate) fn position(&self) -> usize {
@@ -178,14 +229,19 @@ impl<'a> Tokenizer<'a> {
     /// one for a field that a row has not. No row at the end. With a fault come the rows before it.
     pub(crate) fn next_block(&mut self, spans: &mut Vec<Span>) -> Result<()> {
         spans.clear();
+        self.rest.clear();
         let rows = block_rows(self.columns);
         spans.reserve(rows * self.columns);
         for _ in 0..rows {
             let Some(found) = self.rows.next_row()? else { break };
-            let before = spans.len();
+            let (before, kept) = (spans.len(), self.rest.members.len());
             if let Err(fault) = self.read_row(&found, spans) {
                 spans.truncate(before);
+                self.rest.members.truncate(kept);
                 return Err(fault);
+            }
+            if let Beside::Kept(_) = self.beside {
+                self.rest.ends.push(self.rest.members.len());
             }
         }
         Ok(())
@@ -220,7 +276,17 @@ impl<'a> Tokenizer<'a> {
         let mut last = self.columns;
         while let Some((name, value)) = object.next_member()? {
             let guess = self.following.get(last).copied().unwrap_or_default();
-            let Some(field) = self.names.find(name.of(bytes), guess) else {
+            let field = self.names.find(name.of(bytes), guess);
+            let field = field.filter(|field| self.beside != Beside::Kept(*field));
+            let Some(field) = field else {
+                match self.beside {
+                    Beside::Refused => {}
+                    Beside::LeftOut => continue,
+                    Beside::Kept(_) => {
+                        self.rest.members.push(Span::new(name.start(), value.end()));
+                        continue;
+                    }
+                }
                 let kind = FaultKind::UnknownField(name.end() - name.start());
                 refusal.get_or_insert(Fault { position: name.start(), kind });
                 continue;

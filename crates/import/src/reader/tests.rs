@@ -34,7 +34,7 @@ fn error(text: &str, options: ImportOptions) -> String {
 fn infers_and_reads() {
     let (schema, rows) = read(
         "\u{feff}id,name,score\r\n1,Anna,\r\n2,Bo,1.5\r\n",
-        ImportOptions::default().key(["id"]),
+        ImportOptions::default().key(["id"]).strict(true),
     )
     .unwrap();
     assert_eq!(schema, "id i64 not null, name text not null, score f64, primary key (id)");
@@ -46,8 +46,8 @@ fn infers_and_reads() {
 fn headers_alone_and_files_without_headers() {
     let (schema, rows) = read("a,b\n", ImportOptions::default()).unwrap();
     assert_eq!((schema.as_str(), rows.len()), ("a text, b text", 0));
-    let (schema, rows) =
-        read("\n1;x\n2;y", ImportOptions::default().header(false).delimiter(b';')).unwrap();
+    let semicolons = ImportOptions::default().header(false).delimiter(b';').strict(true);
+    let (schema, rows) = read("\n1;x\n2;y", semicolons).unwrap();
     assert_eq!(schema, "column1 i64 not null, column2 text not null");
     assert_eq!(rows.len(), 2);
     let declared = schema_text::parse("x i8, y text").unwrap();
@@ -94,9 +94,9 @@ fn a_schema_matches_columns_by_name() {
 fn bad_files_are_refused_with_their_place() {
     let default = ImportOptions::default;
     assert_eq!(error("", default()), "f.csv: the file is empty; expected a header line");
-    assert_eq!(error("a,a\n", default()), "f.csv:1: the header names column \"a\" twice");
+    let long = format!("a,{}\n", "x".repeat(300));
     assert!(
-        error("a,,b\n", default()).starts_with("f.csv:1: the header has a bad name for column 2")
+        error(&long, default()).starts_with("f.csv:1: the header: column 2: a column name has")
     );
     assert_eq!(
         error("a,b\n1,2\n3\n", default()),
@@ -125,7 +125,7 @@ fn bad_files_are_refused_with_their_place() {
         (ErrorKind::BadData, Some(2), Some((2, "b")))
     );
     let utf16 = open(b"\xff\xfea\0", default()).err().unwrap().to_string();
-    assert_eq!(utf16, "f.csv: the file is UTF-16; expected UTF-8");
+    assert!(utf16.starts_with("f.csv: the file is UTF-16; expected UTF-8"), "{utf16}");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_sample_may_be_contradicted_later() {
     let found = error(&text, sampled());
     assert!(found.starts_with("f.csv:502: column 2 \"b\": expected i64"), "{found}");
     assert!(found.contains("inferred from the first"), "{found}");
-    let whole = ImportOptions::default().chunk_bytes(100);
+    let whole = ImportOptions::default().chunk_bytes(100).strict(true);
     assert_eq!(read(&text, whole).unwrap().0, "a i64 not null, b f64 not null");
 }
 

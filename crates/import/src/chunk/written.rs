@@ -1,0 +1,167 @@
+//! Columns that are read in another way than the usual: with other notations, or as inference from
+//! some rows has it, and those that take what no other does.
+
+use std::borrow::Cow;
+
+use esker_format::text;
+use esker_format::{Column, DataType, Decimal, Field, Values, VariableValues};
+
+use super::{Block, Fixed, Misfit, NullMarks};
+use crate::fields::FieldReader;
+use crate::kinds::{Notation, is_spelled_as};
+use crate::{Error, Result};
+
+impl Block<'_> {
+    /// Whether a column is read by [`Fixed::read_as_written`].
+    pub(super) fn is_read_as_written(&self, data_type: DataType) -> bool {
+        let notation = &self.layout.notation;
+        let is_date = matches!(data_type, DataType::Date | DataType::Timestamp);
+        let is_exact = matches!(
+            data_type,
+            DataType::Bool
+                | DataType::I64
+                | DataType::U64
+                | DataType::F64
+                | DataType::Decimal { .. }
+                | DataType::Uuid
+        );
+        let has_point = matches!(data_type, DataType::F32 | DataType::F64)
+            || matches!(data_type, DataType::Decimal { .. });
+        notation.decimal_comma && has_point
+            || notation.dates.is_given() && is_date
+            || self.layout.is_sampled() && is_exact
+    }
+
+    /// Checks the column that has no name and no field.
+    pub(super) fn check_blank(&self) -> Result<()> {
+        let Some(blank) = self.layout.blank else { return Ok(()) };
+        let nulls = &self.layout.nulls;
+        let mut spans = self.spans.iter().skip(blank).step_by(self.columns.max(1));
+        let found = spans.find(|span| !span.is_empty() && !nulls.contains(span.of(self.bytes)));
+        let Some(span) = found else { return Ok(()) };
+        let (number, found) = (blank + 1, text::shown(span.of(self.bytes)));
+        let line = crate::tokenizer::lines_before(self.bytes, span.start()) + 1;
+        let message = format!("column {number} has no name; expected nothing in it, found {found}");
+        Err(Error::data(message).on_line(line).against_types(&self.layout.note))
+    }
+
+    /// Reads what no other field has, as an object.
+    pub(super) fn read_rest(
+        &self,
+        field: &Field,
+        column: &mut Column,
+    ) -> std::result::Result<(), Misfit> {
+        let Values::Variable(values) = &mut column.values else { return Ok(()) };
+        let base = values.len();
+        let mut nulls = NullMarks { marks: &mut column.nulls, field };
+        for row in 0..self.spans.len() / self.columns.max(1) {
+            let Some(text) = self.rest_text(row) else {
+                nulls.mark_missing(base, row)?;
+                values.push(&[]);
+                continue;
+            };
+            let text = std::str::from_utf8(&text).ok();
+            let document = text.and_then(|text| esker_format::json::parse(text).ok());
+            values.push(&document.ok_or(Misfit { row, is_null: false })?);
+        }
+        nulls.finish(values.len());
+        Ok(())
+    }
+
+    /// What no other field has of a row, as JSON writes it; `None` when that is nothing.
+    fn rest_text(&self, row: usize) -> Option<Vec<u8>> {
+        let members = self.rest?.of(self.first_row + row);
+        if members.is_empty() {
+            return None;
+        }
+        let members: Vec<&[u8]> = members.iter().map(|span| span.of(self.bytes)).collect();
+        Some([&b"{"[..], &members.join(&b","[..]), b"}"].concat())
+    }
+
+    /// What is wrong with what no other field has of a row.
+    pub(super) fn rest_fault(&self, row: usize) -> String {
+        let text = self.rest_text(row);
+        let text = text.as_deref().map(std::str::from_utf8);
+        match text {
+            None => "the field is declared not null, and nothing is left for it".to_owned(),
+            Some(Err(_)) => "expected text in UTF-8".to_owned(),
+            Some(Ok(text)) => match esker_format::json::parse(text) {
+                Err(e) => e.to_string(),
+                Ok(_) => format!("refused {}", text::shown(text.as_bytes())),
+            },
+        }
+    }
+}
+
+impl<R: FieldReader> Fixed<'_, R> {
+    /// Reads a column in the notation of the file; as inference has it, where some rows only were
+    /// looked at.
+    pub(super) fn read_as_written(
+        self,
+        values: &mut Values,
+        data_type: DataType,
+    ) -> std::result::Result<(), Misfit> {
+        let layout = self.block.layout;
+        let notation = &layout.notation;
+        let sampled = layout.is_sampled();
+        let fits = |field: &[u8]| !sampled || is_spelled_as(field, data_type, notation);
+        match values {
+            Values::U8(v) => self.read(v, |f| text::parse_bool(f).filter(|_| fits(f))),
+            Values::U64(v) => self.read(v, |f| text::parse_unsigned(f).filter(|_| fits(f))),
+            Values::I32(v) => self.read(v, |f| notation.dates.date(f)),
+            Values::I64(v) if data_type == DataType::Timestamp => {
+                self.read(v, |f| notation.dates.timestamp(f))
+            }
+            Values::I64(v) if let DataType::Decimal { precision, scale } = data_type => {
+                self.read(v, |f| {
+                    let mantissa = Decimal::parse_mantissa(&notation.number(f)?, precision, scale)?;
+                    mantissa.try_into().ok().filter(|_| fits(f))
+                })
+            }
+            Values::I64(v) => self.read(v, |f| text::parse_signed(f).filter(|_| fits(f))),
+            Values::I128(v) => {
+                let DataType::Decimal { precision, scale } = data_type else { return Ok(()) };
+                self.read(v, |f| {
+                    let mantissa = Decimal::parse_mantissa(&notation.number(f)?, precision, scale);
+                    mantissa.filter(|_| fits(f))
+                })
+            }
+            Values::F32(v) => self.read(v, |f| text::parse_f32(&notation.number(f)?)),
+            Values::F64(v) => {
+                self.read(v, |f| text::parse_f64(&notation.number(f)?).filter(|_| fits(f)))
+            }
+            Values::Variable(v) => self.read_uuid(v, fits),
+            // No other type is read so.
+            _ => Err(Misfit { row: 0, is_null: false }),
+        }
+    }
+
+    fn read_uuid(
+        self,
+        values: &mut VariableValues,
+        fits: impl Fn(&[u8]) -> bool,
+    ) -> std::result::Result<(), Misfit> {
+        self.read_variable(values, |f| {
+            let uuid = text::parse_uuid(f).filter(|_| fits(f));
+            uuid.map(|uuid| Cow::Owned(uuid.to_vec()))
+        })
+    }
+}
+
+impl Notation {
+    /// A number with a point before its fraction, as others write it; `None` when a comma should
+    /// be there.
+    fn number<'a>(&self, field: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        if !self.decimal_comma {
+            return Some(Cow::Borrowed(field));
+        }
+        if field.contains(&b'.') {
+            return None;
+        }
+        let comma = field.iter().position(|byte| *byte == b',');
+        let Some(comma) = comma else { return Some(Cow::Borrowed(field)) };
+        let mut pointed = field.to_vec();
+        *pointed.get_mut(comma)? = b'.';
+        Some(Cow::Owned(pointed))
+    }
+}

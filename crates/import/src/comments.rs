@@ -1,0 +1,180 @@
+//! Lines of CSV that are remarks, left out on the way from the file.
+//!
+//! In the place of such a line an empty one stays, so that lines count as in the file. In a file of
+//! one column an empty line is a row, so that there it goes, and later lines count without it.
+
+use std::io::{Read, Result};
+
+use memchr::memchr_iter;
+
+use crate::dialect::Csv;
+
+/// How much is read at once.
+const READ_BYTES: usize = 256 << 10;
+
+/// Which lines are remarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Comment {
+    /// What they begin with.
+    pub(crate) start: u8,
+    /// How many fields rows have, when known.
+    pub(crate) fields: Option<usize>,
+    /// A line that has as many fields as a row is one all the same: no one said that it is not.
+    pub(crate) spares_rows: bool,
+}
+
+impl Comment {
+    /// Whether a line, which begins as remarks do, is one.
+    pub(crate) fn is_remark(&self, line: &[u8], csv: Csv) -> bool {
+        let fields = memchr_iter(csv.delimiter, line).count() + 1;
+        !(self.spares_rows && self.fields == Some(fields))
+    }
+}
+
+/// A stream without its remarks.
+pub(crate) struct WithoutComments<R> {
+    inner: R,
+    csv: Csv,
+    comment: Comment,
+    place: Place,
+    /// A line that may be a remark, as far as it has come.
+    held: Vec<u8>,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    /// How much of `output` has been handed out.
+    taken: usize,
+    at_end: bool,
+}
+
+/// Where in a record the next byte is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    LineStart,
+    FieldStart,
+    Field,
+    Quoted,
+    /// The next byte stands for itself.
+    Escaped,
+    Held,
+}
+
+impl<R: Read> WithoutComments<R> {
+    pub(crate) fn new(inner: R, csv: Csv, comment: Comment) -> Self {
+        Self {
+            inner,
+            csv,
+            comment,
+            place: Place::LineStart,
+            held: Vec::new(),
+            input: vec![0; READ_BYTES],
+            output: Vec::new(),
+            taken: 0,
+            at_end: false,
+        }
+    }
+
+    /// Reads on until there is something to hand out, or to the end.
+    fn refill(&mut self) -> Result<()> {
+        self.output.clear();
+        self.taken = 0;
+        while self.output.is_empty() && !self.at_end {
+            let mut input = std::mem::take(&mut self.input);
+            let read = self.inner.read(&mut input);
+            let bytes = read.as_ref().ok().and_then(|count| input.get(..*count));
+            bytes.unwrap_or_default().iter().for_each(|byte| self.take(*byte)); // default: an error.
+            self.input = input;
+            if read? == 0 {
+                self.at_end = true;
+                self.end_held(false);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, byte: u8) {
+        let csv = self.csv;
+        if self.place == Place::LineStart && byte == self.comment.start {
+            self.place = Place::Held;
+        }
+        if self.place == Place::Held {
+            if byte == b'\n' {
+                self.end_held(true);
+            } else {
+                self.held.push(byte);
+            }
+            return;
+        }
+        self.output.push(byte);
+        self.place = match self.place {
+            Place::Escaped => Place::Quoted,
+            Place::Quoted if csv.escape == Some(byte) => Place::Escaped,
+            Place::Quoted if csv.quote == Some(byte) => Place::Field,
+            Place::Quoted => Place::Quoted,
+            // A doubled quote closes and opens.
+            Place::Field if csv.quote == Some(byte) && self.is_doubled() => Place::Quoted,
+            Place::LineStart | Place::FieldStart if csv.quote == Some(byte) => Place::Quoted,
+            _ if byte == b'\n' => Place::LineStart,
+            _ if byte == csv.delimiter => Place::FieldStart,
+            _ => Place::Field,
+        };
+    }
+
+    /// Whether the quote that was written last follows another at once.
+    fn is_doubled(&self) -> bool {
+        let before = self.output.len().checked_sub(2).and_then(|at| self.output.get(at));
+        self.csv.escape.is_none() && before.copied() == self.csv.quote
+    }
+
+    /// Ends the line that is held: it goes, or comes back.
+    fn end_held(&mut self, has_line_end: bool) {
+        if self.place != Place::Held {
+            return;
+        }
+        let is_remark = self.comment.is_remark(&self.held, self.csv);
+        if !is_remark {
+            self.output.append(&mut self.held);
+        }
+        self.held.clear();
+        if has_line_end && !(is_remark && self.comment.fields == Some(1)) {
+            self.output.push(b'\n');
+        }
+        self.place = Place::LineStart;
+    }
+}
+
+impl<R: Read> Read for WithoutComments<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        if self.taken == self.output.len() {
+            self.refill()?;
+        }
+        let rest = self.output.get(self.taken..).unwrap_or_default(); // default: none is left.
+        let count = rest.len().min(buffer.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..count), rest.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        self.taken += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, fields: Option<usize>, spares_rows: bool) -> String {
+        let comment = Comment { start: b'#', fields, spares_rows };
+        let mut found = String::new();
+        let mut reader = WithoutComments::new(text.as_bytes(), Csv::commas(), comment);
+        reader.read_to_string(&mut found).unwrap();
+        found
+    }
+
+    #[test]
+    fn remarks_leave_empty_lines() {
+        let text = "# one\na,b\n#\n1,\"x\n# y\"\n2,#3\n1,\"\"\"\n#\"\n# end";
+        assert_eq!(read(text, Some(2), false), "\na,b\n\n1,\"x\n# y\"\n2,#3\n1,\"\"\"\n#\"\n");
+        assert_eq!(read("#a\n1\n#b\n2\n", Some(1), false), "1\n2\n");
+        assert_eq!(read("# a\n#1,x\n1,x\n", Some(2), true), "\n#1,x\n1,x\n");
+        assert_eq!(read("# a\n#1,x\n1,x\n", Some(2), false), "\n\n1,x\n");
+    }
+}
