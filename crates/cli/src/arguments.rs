@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Load(LoadArguments),
+    Load(Box<LoadArguments>),
     Export(ExportArguments),
     Sql(SqlArguments),
     Query(QueryArguments),
@@ -75,24 +75,27 @@ pub(crate) enum Command {
 
 /// Load files of CSV or JSON (plain, gzip or zstd) into a table: all rows or none
 ///
-/// The types come from --schema, or are inferred and shown first: from all rows up to 64 MiB of
-/// text, from the first 100,000 beyond. A row that does not fit stops the load with its line,
-/// column, value and reason, and nothing is loaded: a table that it made is gone again, a database
-/// that it made stays, empty.
+/// How CSV is written is found out from the start of each file, and shown. The types come from
+/// --schema, or are inferred and shown first: from all rows up to 64 MiB of text; beyond from the
+/// first 100,000, and from all rows once one does not fit. A row that does not fit stops the load
+/// with its line, column, value and reason, and nothing is loaded: a table that it made is gone
+/// again, a database that it made stays, empty.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArguments {
     /// The directory of the database; made when there is none
     pub(crate) db: PathBuf,
     /// The table; made when there is none
     pub(crate) table: String,
-    /// The files, one after the other; - for standard input
+    /// The files, one after the other, or patterns of their names, such as 'data/*.csv'; - for
+    /// standard input
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// How rows are written; by the name of the file unless given: .csv, .tsv, .ndjson, .jsonl,
-    /// .json, with .gz or .zst behind it
+    /// How rows are written; by the name of the file unless given: .csv, .tsv, .tab, .ndjson,
+    /// .jsonl, .json, .geojson, with .gz or .zst behind it
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
-    /// The fields, such as 'id i64 not null, name text, primary key (id)'
+    /// The fields, such as 'id i64 not null, name text, primary key (id)'; as many as a file of CSV
+    /// has columns name these
     #[arg(long, value_name = "FIELDS")]
     pub(crate) schema: Option<String>,
     /// The fields of the primary key; without it, keys are generated
@@ -102,22 +105,22 @@ pub(crate) struct LoadArguments {
     /// 'unique mail'; repeat it for more
     #[arg(long = "index", value_name = "FIELDS")]
     pub(crate) indexes: Vec<String>,
-    /// A spelling of NULL in CSV, in place of the empty field; repeat it for more
-    #[arg(long = "null", value_name = "TEXT")]
-    pub(crate) nulls: Vec<String>,
-    /// The character between fields of CSV; \t for a tab. A comma unless given
-    #[arg(long, value_name = "CHARACTER")]
-    pub(crate) delimiter: Option<String>,
-    /// The character around fields of CSV that need it; none for none
-    #[arg(long, default_value = "\"", value_name = "CHARACTER")]
-    pub(crate) quote: String,
-    /// The character that makes the next one within quotes stand for itself; without it, quotes
-    /// within quotes are doubled
-    #[arg(long, value_name = "CHARACTER")]
-    pub(crate) escape: Option<String>,
-    /// The first line of CSV is a row, not the names of the columns
+    /// Inferred fields that have a value in every row are not null
     #[arg(long)]
-    pub(crate) no_header: bool,
+    pub(crate) strict: bool,
+    /// What becomes of a column of CSV, or a member of a JSON row, that the schema does not name:
+    /// error, ignore, or the name of a field of type json that takes all of a row's (JSON only)
+    #[arg(long, value_name = "error|ignore|FIELD")]
+    pub(crate) unknown: Option<String>,
+    #[command(flatten)]
+    pub(crate) text: TextArguments,
+    /// Where the rows are in a document of JSON, such as $.features
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<String>,
+    /// How dates and times are written beside the usual way, such as %d/%m/%Y or
+    /// '%m/%d/%Y %I:%M %p'; repeat it for more
+    #[arg(long = "date-format", value_name = "FORMAT")]
+    pub(crate) date_formats: Vec<String>,
     /// Add to a table that exists
     #[arg(long)]
     pub(crate) append: bool,
@@ -131,6 +134,42 @@ pub(crate) struct LoadArguments {
     /// exist yet
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
+}
+
+/// How CSV is written, where that is not found out.
+#[derive(Debug, Args)]
+pub(crate) struct TextArguments {
+    /// A spelling of NULL in CSV, in place of the empty field; repeat it for more
+    #[arg(long = "null", value_name = "TEXT")]
+    pub(crate) nulls: Vec<String>,
+    /// The character between fields of CSV; \t for a tab
+    #[arg(long, value_name = "CHARACTER")]
+    pub(crate) delimiter: Option<String>,
+    /// The character around fields of CSV that need it; none for none
+    #[arg(long, value_name = "CHARACTER")]
+    pub(crate) quote: Option<String>,
+    /// The character that makes the next one within quotes stand for itself; without it, quotes
+    /// within quotes are doubled
+    #[arg(long, value_name = "CHARACTER")]
+    pub(crate) escape: Option<String>,
+    /// The character that begins lines of CSV that are remarks; none for none
+    #[arg(long, value_name = "CHARACTER")]
+    pub(crate) comment: Option<String>,
+    /// The first line of CSV is a row, not the names of the columns
+    #[arg(long)]
+    pub(crate) no_header: bool,
+    /// The first line of CSV names the columns, whatever it looks like
+    #[arg(long, conflicts_with = "no_header")]
+    pub(crate) header: bool,
+    /// How many lines at the start of a file are passed over
+    #[arg(long, value_name = "LINES", default_value_t = 0)]
+    pub(crate) skip: u64,
+    /// The names of the columns of CSV, in place of those in the header if there is one
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+    /// What stands before the fraction of a number in CSV: a point, or a comma
+    #[arg(long, value_name = "CHARACTER", default_value = ".")]
+    pub(crate) decimal: String,
 }
 
 /// Serve a database by the wire protocol and HTTP until it is interrupted

@@ -46,11 +46,14 @@ pub(crate) struct Failure {
     /// The place in the input, underlined.
     excerpt: Option<Box<Excerpt>>,
     broken_pipe: bool,
+    /// Rows of a file are not of the types that some of them had.
+    is_contradicted: bool,
 }
 
 impl Failure {
     pub(crate) fn new(status: Status, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), excerpt: None, broken_pipe: false }
+        let message = message.into();
+        Self { status, message, excerpt: None, broken_pipe: false, is_contradicted: false }
     }
 
     pub(crate) fn system(message: impl Into<String>) -> Self {
@@ -63,6 +66,11 @@ impl Failure {
 
     pub(crate) fn status(&self) -> Status {
         self.status
+    }
+
+    /// True when a load may begin again, with other types.
+    pub(crate) fn is_contradicted(&self) -> bool {
+        self.is_contradicted
     }
 
     /// True when no one reads the output any more.
@@ -138,7 +146,8 @@ impl From<esker_import::Error> for Failure {
             esker_import::ErrorKind::Io => Status::System,
             _ => Status::Usage,
         };
-        let failure = Self::new(status, error.to_string());
+        let is_contradicted = error.kind() == esker_import::ErrorKind::Contradicted;
+        let failure = Self { is_contradicted, ..Self::new(status, error.to_string()) };
         match error.excerpt() {
             Some(excerpt) => failure.at(excerpt.clone()),
             None => failure,

@@ -254,7 +254,7 @@ fn load_example(
         return Ok(());
     }
     let started_ns = environment.clock.monotonic_ns();
-    let options = ImportOptions::default().nulls(["NA"]).key(key.iter().copied());
+    let options = ImportOptions::default().nulls(["NA"]).strict(true).key(key.iter().copied());
     let (file, length) = (format!("{name}.csv.zst"), Some(bytes.len() as u64));
     let reader = ImportReader::from_reader(environment, &file, *bytes, length, options)?;
     let columns = reader.schema().fields().len();

@@ -3,11 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use esker::{Alteration, Schema};
-use esker_import::{Format, ImportOptions, ImportReader, schema_text};
+use esker_import::{DateFormat, Format, ImportOptions, ImportReader, Unknown, schema_text};
 use esker_vfs::Environment;
 
-use crate::arguments::{InputFormat, LoadArguments};
+use super::matching;
+use crate::arguments::{InputFormat, LoadArguments, OnError, TextArguments};
 use crate::failure::{Failure, Result};
+
+/// What helps where a file is no UTF-8.
+pub(super) const ENCODING: &str =
+    "; `iconv -f LATIN1 -t UTF-8 FILE` converts a file of another encoding";
 
 /// The name of standard input.
 const STDIN: &str = "-";
@@ -18,8 +23,8 @@ pub(super) fn open(
     arguments: &LoadArguments,
     existing: Option<&Schema>,
 ) -> Result<ImportReader> {
-    let options = options(arguments, existing)?;
-    let files = &arguments.files;
+    let files = matching::files(environment, &arguments.files)?;
+    let options = options(arguments, &files, existing)?;
     let reader = match files.as_slice() {
         [only] if only.as_os_str() == STDIN => {
             let bytes = std::io::stdin();
@@ -34,11 +39,11 @@ pub(super) fn open(
 }
 
 /// How the files are written: as given, or by their names.
-fn format(arguments: &LoadArguments) -> Result<InputFormat> {
+fn format(arguments: &LoadArguments, files: &[PathBuf]) -> Result<InputFormat> {
     if let Some(format) = arguments.format {
         return Ok(format);
     }
-    let mut formats = arguments.files.iter().map(|file| (file, format_of(file)));
+    let mut formats = files.iter().map(|file| (file, format_of(file)));
     let Some((first, format)) = formats.next() else { return Ok(InputFormat::Csv) };
     match formats.find(|(_, other)| *other != format) {
         None => Ok(format),
@@ -58,9 +63,9 @@ pub(crate) fn format_of(file: &Path) -> InputFormat {
     };
     let extension = plain.extension().and_then(|e| e.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
-        "tsv" => InputFormat::Tsv,
+        "tsv" | "tab" => InputFormat::Tsv,
         "ndjson" | "jsonl" => InputFormat::Ndjson,
-        "json" => InputFormat::Json,
+        "json" | "geojson" => InputFormat::Json,
         _ => InputFormat::Csv,
     }
 }
@@ -76,33 +81,107 @@ pub(crate) fn character(option: &str, text: &str) -> Result<u8> {
     }
 }
 
-fn options(arguments: &LoadArguments, existing: Option<&Schema>) -> Result<ImportOptions> {
-    let format = format(arguments)?;
-    let delimiter = match &arguments.delimiter {
-        Some(text) => character("delimiter", text)?,
-        None if format == InputFormat::Tsv => b'\t',
-        None => b',',
-    };
-    let quote = match arguments.quote.as_str() {
-        "none" | "" => None,
-        text => Some(character("quote", text)?),
-    };
-    let escape = arguments.escape.as_deref().map(|text| character("escape", text)).transpose()?;
+fn options(
+    arguments: &LoadArguments,
+    files: &[PathBuf],
+    existing: Option<&Schema>,
+) -> Result<ImportOptions> {
+    let format = format(arguments, files)?;
+    let mut options = text_options(&arguments.text, format)?;
+    if arguments.format.is_none() && arguments.path.is_none() {
+        options = options.find_rows();
+    }
+    if let Some(path) = &arguments.path {
+        options = options.path(path)?;
+    }
+    let dates = arguments.date_formats.iter().map(|text| DateFormat::parse(text));
+    options = options
+        .date_formats(dates.collect::<std::result::Result<Vec<_>, _>>()?)
+        .spellings()
+        .strict(arguments.strict)
+        .pass_over(arguments.on_error == OnError::Skip)
+        .unknown(unknown(arguments, existing)?);
+    with_schema(arguments, options, existing)
+}
+
+/// How CSV is written: as given, else as the files say.
+fn text_options(text: &TextArguments, format: InputFormat) -> Result<ImportOptions> {
+    let is_tsv = format == InputFormat::Tsv;
     let format = match format {
         InputFormat::Csv | InputFormat::Tsv => Format::Csv,
         InputFormat::Ndjson => Format::Ndjson,
         InputFormat::Json => Format::Json,
     };
-    let mut options = ImportOptions::default()
-        .format(format)
-        .delimiter(delimiter)
-        .quote(quote)
-        .escape(escape)
-        .header(!arguments.no_header);
-    if !arguments.nulls.is_empty() {
-        options = options.nulls(&arguments.nulls);
+    let usual = ImportOptions::default().format(format);
+    let mut options = match &text.delimiter {
+        Some(delimiter) => usual.delimiter(character("delimiter", delimiter)?),
+        None if is_tsv => usual.delimiter(b'\t').sniff_delimiter(),
+        None => usual.sniff_delimiter(),
+    };
+    let mark = |option, given: &str| match given {
+        "none" | "" => Ok(None),
+        given => character(option, given).map(Some),
+    };
+    options = match &text.quote {
+        Some(quote) => options.quote(mark("quote", quote)?),
+        None => options.sniff_quote(),
+    };
+    if let Some(escape) = &text.escape {
+        options = options.escape(Some(character("escape", escape)?));
     }
-    let declared = arguments.schema.as_deref().map(schema_text::parse).transpose()?;
+    options = match &text.comment {
+        Some(comment) => options.comment(mark("comment", comment)?),
+        None => options.sniff_comment(),
+    };
+    options = match (text.header, text.no_header) {
+        (false, false) => options.sniff_header(),
+        (_, no_header) => options.header(!no_header),
+    };
+    if !text.nulls.is_empty() {
+        options = options.nulls(&text.nulls);
+    }
+    let decimal_comma = match text.decimal.as_str() {
+        "." => false,
+        "," => true,
+        other => {
+            return Err(Failure::usage(format!("--decimal: expected . or `,`, found {other:?}")));
+        }
+    };
+    Ok(options.skip(text.skip).columns(&text.columns).decimal_comma(decimal_comma))
+}
+
+/// What becomes of what the schema does not name.
+fn unknown(arguments: &LoadArguments, existing: Option<&Schema>) -> Result<Unknown> {
+    match arguments.unknown.as_deref() {
+        None | Some("error") => Ok(Unknown::Error),
+        Some(_) if existing.is_none() && arguments.schema.is_none() => {
+            Err(Failure::usage("--unknown: without --schema, no field is unknown"))
+        }
+        Some("ignore") => Ok(Unknown::Ignore),
+        Some(field) => Ok(Unknown::Field(field.to_owned())),
+    }
+}
+
+/// The schema that is declared, with the field that takes what no other does.
+fn declared(arguments: &LoadArguments) -> Result<Option<Schema>> {
+    let Some(text) = &arguments.schema else { return Ok(None) };
+    let schema = schema_text::parse(text)?;
+    match arguments.unknown.as_deref() {
+        None | Some("error" | "ignore") => Ok(Some(schema)),
+        Some(field) if schema.fields().iter().any(|known| known.name == field) => Ok(Some(schema)),
+        Some(field) => {
+            let field = field.replace('"', "\"\"");
+            Ok(Some(schema_text::parse(&format!("{text}, \"{field}\" json"))?))
+        }
+    }
+}
+
+fn with_schema(
+    arguments: &LoadArguments,
+    options: ImportOptions,
+    existing: Option<&Schema>,
+) -> Result<ImportOptions> {
+    let declared = declared(arguments)?;
     let has_key = !arguments.key.is_empty();
     match (existing, declared) {
         (Some(_), Some(_)) => {
@@ -115,7 +194,7 @@ fn options(arguments: &LoadArguments, existing: Option<&Schema>) -> Result<Impor
             Err(Failure::usage("--index: the table exists; `esker index` gives it an index"))
         }
         (Some(schema), None) => Ok(options.schema(schema.clone())),
-        (None, Some(schema)) if !has_key => Ok(options.schema(schema)),
+        (None, Some(schema)) if !has_key => Ok(options.schema(schema).schema_names_columns()),
         (None, Some(_)) => {
             Err(Failure::usage("--key: give the key in --schema, as in `…, primary key (a, b)`"))
         }
@@ -134,12 +213,15 @@ pub(super) fn with_indexes(schema: &Schema, indexes: &[String]) -> Result<Schema
 }
 
 /// Says which flag helps.
-fn with_advice(error: esker_import::Error) -> Failure {
+pub(super) fn with_advice(error: esker_import::Error) -> Failure {
     let reason = error.reason();
-    let note = if reason.contains("bad name for column") {
-        "; --no-header takes the first line as a row"
-    } else if reason.contains("expected a row, an object") {
-        "; --format ndjson reads an object a line, --format json an array or object of objects"
+    let note = if reason.contains("expected a row, an object") {
+        "; --format ndjson reads an object a line, --format json an array or object of objects, \
+         --path $.rows rows within a document"
+    } else if reason.contains("that the schema has not") {
+        "; --unknown ignore leaves out what the schema does not name"
+    } else if reason.contains("a name in UTF-8") {
+        ENCODING
     } else {
         ""
     };

@@ -3,11 +3,13 @@
 //! | module | what it defines |
 //! |---|---|
 //! | `input` | which files are loaded, and how they are read |
+//! | `matching` | files by patterns of their names |
 //! | `sink` | where their rows go |
 //! | `remote` | the same into a table of a server |
 //! | `rejects` | where rows go that do not fit |
 
 pub(crate) mod input;
+mod matching;
 mod rejects;
 mod remote;
 mod sink;
@@ -68,27 +70,62 @@ pub(crate) fn run(arguments: &LoadArguments, console: &mut Console<'_>) -> Resul
     let exists = environment.files.exists(&arguments.db)?;
     let database = if exists { Some(Database::open(&arguments.db)?) } else { None };
     let table = find_table(database.as_ref(), arguments)?;
-    let policy = Policy::of(&environment, arguments)?;
     let existing = table.as_ref().map(|t| t.schema());
+    let policy = Policy::of(&environment, arguments)?;
     let reader = input::open(&environment, arguments, existing.as_deref())?;
-    let schema = input::with_indexes(reader.schema(), &arguments.indexes)?;
-    show_schema(console, name, &schema, &reader)?;
-    let database = match database {
-        Some(database) => database,
-        None => Database::open(&arguments.db)?,
-    };
-    // When this fails, a new database stays, without a table: another process may have made it
-    // since it was looked for, and may be about to use it, so it must stay.
-    let loaded = match table {
-        Some(table) => load_rows(&table, reader, policy),
-        None => load_new(&database, name, schema, reader, policy),
-    };
-    let closed = database.close().map_err(Failure::from);
+    let mut opened = database;
+    let loaded = until_it_holds(&environment, arguments, console, (reader, policy), |parts| {
+        let database = match &opened {
+            Some(database) => database,
+            None => opened.insert(Database::open(&arguments.db)?),
+        };
+        // When this fails, a new database stays, without a table: another process may have made it
+        // since it was looked for, and may be about to use it, so it must stay.
+        let (schema, reader, policy) = parts;
+        match &table {
+            Some(table) => load_rows(table, reader, policy),
+            None => load_new(database, name, schema, reader, policy),
+        }
+    });
+    let closed = opened.map_or(Ok(()), |database| database.close().map_err(Failure::from));
     let report = loaded?;
     closed?;
     let elapsed = Duration::from_nanos(environment.clock.monotonic_ns() - started_ns);
     writeln!(console.out, "{}", report.summary(name, elapsed))?;
     Ok(())
+}
+
+/// Loads rows by types that hold all of them: again, once a row shows that those of the first rows
+/// do not.
+fn until_it_holds(
+    environment: &Environment,
+    arguments: &LoadArguments,
+    console: &mut Console<'_>,
+    (mut reader, mut policy): (ImportReader, Policy),
+    mut load: impl FnMut((Schema, ImportReader, Policy)) -> Result<Loaded>,
+) -> Result<Loaded> {
+    loop {
+        let schema = input::with_indexes(reader.schema(), &arguments.indexes)?;
+        show_schema(console, &arguments.table, &schema, &reader)?;
+        let again = reader.again();
+        match (load((schema, reader, policy)), again) {
+            (Err(failure), Some(again)) if failure.is_contradicted() => {
+                say_again(console, &failure)?;
+                reader = again.open().map_err(input::with_advice)?;
+                policy = Policy::of(environment, arguments)?;
+            }
+            (loaded, _) => return loaded,
+        }
+    }
+}
+
+/// Says why a load begins again.
+fn say_again(console: &mut Console<'_>, failure: &Failure) -> Result<()> {
+    let reason = failure.to_string();
+    let reason = reason.lines().next().unwrap_or_default(); // default: there is a first line.
+    let reason = reason.split("; the types were inferred").next().unwrap_or_default(); // default: one.
+    writeln!(console.out, "{reason}; once more, with types that hold all rows")?;
+    Ok(console.out.flush()?)
 }
 
 /// The table to add to; `None` when it is to be made.
@@ -136,6 +173,12 @@ fn show_schema(
     writeln!(console.out, "table {name}, {origin}; to change it, edit and give it as --schema:")?;
     let parts = schema_text::parts(schema);
     writeln!(console.out, "  {}", parts.join(",\n  "))?;
+    if let Some(form) = reader.form() {
+        writeln!(console.out, "read as CSV: {form}")?;
+    }
+    for note in reader.notes() {
+        writeln!(console.out, "note: {note}")?;
+    }
     console.out.flush()?;
     Ok(())
 }
@@ -204,9 +247,20 @@ fn fill(mut load: impl Sink, reader: ImportReader, policy: Policy) -> Result<Loa
         Ok((load.finish()?, report))
     });
     bar.finish_and_clear();
+    if finished.as_ref().is_err_and(Failure::is_contradicted)
+        && let Some(rejects) = rejects.take()
+    {
+        rejects.discard()?;
+    }
     let (rows, report) =
         finished.map_err(|failure| failure.in_row(|row| places.find(row)).note_what_is_loaded())?;
+    let first = rejects.as_ref().and_then(Rejects::first);
     let rejects = rejects.map(Rejects::finish).transpose()?.flatten();
+    if let (0, Some(first)) = (report.rows, first) {
+        let rejected = units::counted(report.rejects, "row");
+        let message = format!("no row fits, of {rejected}; the first: {first}; nothing was loaded");
+        return Err(Failure::usage(message));
+    }
     let skipped = report.rows.saturating_sub(rows);
     Ok(Loaded { rows, skipped, rejected: report.rejects, rejects })
 }
@@ -249,7 +303,17 @@ impl Loaded {
 
 impl Failure {
     fn note_what_is_loaded(self) -> Self {
-        let is_data = self.status() == Status::Usage;
-        if is_data { self.with_note("; nothing was loaded") } else { self }
+        if self.status() != Status::Usage {
+            return self;
+        }
+        let message = self.to_string();
+        let advice = if message.contains(": unknown field") && message.contains("; fields: ") {
+            "; --unknown says what becomes of others"
+        } else if message.contains("expected text in UTF-8") && message.contains('\u{fffd}') {
+            input::ENCODING
+        } else {
+            ""
+        };
+        self.with_note(advice).with_note("; nothing was loaded")
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Rejects {
     path: Option<PathBuf>,
     file: Option<BufWriter<FileWriter>>,
     environment: Environment,
+    /// What is wrong with the first.
+    first: Option<String>,
 }
 
 impl Rejects {
@@ -27,10 +29,16 @@ impl Rejects {
             return Err(Failure::usage(format!("--rejects: {path} exists; give another name")));
         }
         let (path, environment) = (path.map(Path::to_owned), environment.clone());
-        Ok(Self { path, file: None, environment })
+        Ok(Self { path, file: None, environment, first: None })
+    }
+
+    /// What is wrong with the first row, if there is one.
+    pub(super) fn first(&self) -> Option<String> {
+        self.first.clone()
     }
 
     pub(super) fn add(&mut self, reject: &Reject) -> Result<()> {
+        self.first.get_or_insert_with(|| reject.error.to_string());
         let Some(path) = &self.path else { return Ok(()) };
         let file = match &mut self.file {
             Some(file) => file,
@@ -46,6 +54,14 @@ impl Rejects {
         let (name, reason) = (error.file().unwrap_or_default(), error.detail());
         file.write_all(&csv_line([name, &line, &reason, &reject.text]))?;
         Ok(())
+    }
+
+    /// Takes back what was written, for a load that begins again.
+    pub(super) fn discard(self) -> Result<()> {
+        match (self.file, self.path) {
+            (Some(_), Some(path)) => Ok(self.environment.files.remove(&path)?),
+            _ => Ok(()),
+        }
     }
 
     /// Where the rows are, once all are there; `None` when there are none.

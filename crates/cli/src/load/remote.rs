@@ -8,7 +8,7 @@ use esker_client::{Client, Duplicates, Format, Load};
 use esker_import::{ImportReader, schema_text};
 use esker_vfs::Environment;
 
-use super::{Policy, Sink, expect_append, fill, input, show_schema};
+use super::{Policy, Sink, expect_append, fill, input, until_it_holds};
 use crate::arguments::{LoadArguments, OnDuplicate};
 use crate::failure::{Failure, Result, Status};
 use crate::{Console, remote};
@@ -31,18 +31,20 @@ pub(super) fn run(
     expect_append(name, rows, arguments.append)?;
     let policy = Policy::of(&environment, arguments)?;
     let reader = input::open(&environment, arguments, existing.as_ref())?;
-    let schema = input::with_indexes(reader.schema(), &arguments.indexes)?;
-    show_schema(console, name, &schema, &reader)?;
     let is_new = existing.is_none();
-    if is_new {
-        let parts = schema_text::parts(&schema).join(", ");
-        client.sql(&format!("CREATE TABLE {} ({parts})", remote::quoted(name)), &[])?;
-    }
-    let loaded = load(&mut client, name, reader, policy);
-    if loaded.is_err() && is_new {
-        // Why the load failed is what the user needs to know; at worst the table stays, empty.
-        let _ = client.sql(&format!("DROP TABLE {}", remote::quoted(name)), &[]);
-    }
+    let loaded = until_it_holds(&environment, arguments, console, (reader, policy), |parts| {
+        let (schema, reader, policy) = parts;
+        if is_new {
+            let parts = schema_text::parts(&schema).join(", ");
+            client.sql(&format!("CREATE TABLE {} ({parts})", remote::quoted(name)), &[])?;
+        }
+        let loaded = load(&mut client, name, reader, policy);
+        if loaded.is_err() && is_new {
+            // Why the load failed is what the user needs to know; at worst the table stays, empty.
+            let _ = client.sql(&format!("DROP TABLE {}", remote::quoted(name)), &[]);
+        }
+        loaded
+    });
     let elapsed = Duration::from_nanos(environment.clock.monotonic_ns() - started_ns);
     writeln!(console.out, "{}", loaded?.summary(name, elapsed))?;
     Ok(())

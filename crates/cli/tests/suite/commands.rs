@@ -62,7 +62,7 @@ const PEOPLE: &str = "name,born,height\nAda,1815,\nGrace,1906,1.68\n\"Edsger, W.
 fn people(name: &str) -> Sandbox {
     let sandbox = Sandbox::new(name);
     sandbox.write("people.csv", PEOPLE);
-    let shown = sandbox.ok(&["load", "db", "people", "people.csv", "--key", "name"]);
+    let shown = sandbox.ok(&["load", "db", "people", "people.csv", "--key", "name", "--strict"]);
     assert!(shown.starts_with("table people, inferred from all 3 rows;"), "{shown}");
     let schema =
         "  name text not null,\n  born i64 not null,\n  height f64,\n  primary key (name)\n";

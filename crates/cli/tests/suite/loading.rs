@@ -58,6 +58,9 @@ fn a_directory_is_no_file() {
     let (code, error) = sandbox.fails(&["load", "db", "t", "."]);
     assert_eq!(code, 2, "{error}");
     assert!(error.contains("directory"), "{error}");
+    // The file was named twice.
+    let (code, error) = sandbox.fails(&["load", "db", "t", "no/such.csv"]);
+    assert_eq!((code, error.matches("no/such.csv").count()), (3, 1), "{error}");
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn the_place_in_json_is_underlined() {
          {\"id\":2, \"nmae\":\"y\"}\n           ^^^^^^\n"
     );
     sandbox.write("b.json", "{\"id\":2}\n{\"id\":3}\n");
-    let (code, error) = sandbox.fails(&["load", "db", "t", "b.json"]);
+    let (code, error) = sandbox.fails(&["load", "db", "t", "b.json", "--format", "json"]);
     assert_eq!(code, 2);
     assert!(error.contains("b.json:1: expected a row, an object"), "{error}");
     assert!(error.contains("--format ndjson"), "{error}");

@@ -18,6 +18,7 @@ mod care;
 mod clock;
 mod commands;
 mod exporting;
+mod first_files;
 mod flights_oracle;
 mod full_disk;
 mod guide;
@@ -25,6 +26,8 @@ mod http_guide;
 mod indexes;
 mod loading;
 mod python;
+#[path = "../real_files/mod.rs"]
+mod real_files;
 mod remote;
 mod remote_admin;
 mod sandbox;
