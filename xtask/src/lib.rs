@@ -15,6 +15,7 @@
 //! | [`mod@schemathesis`] | generated HTTP requests |
 //! | [`clients`] | generated HTTP clients, and every operation called by them |
 //! | [`served`] | a server for the two |
+//! | [`realfiles`] | files as people have them, loaded here and by DuckDB |
 //! | [`quickstart`] | the example data, loaded, asked and served |
 //! | [`program`] | other programs, started from the root of the repository |
 #![forbid(unsafe_code)]
@@ -40,6 +41,7 @@ pub mod model;
 pub mod plans;
 pub mod program;
 pub mod quickstart;
+pub mod realfiles;
 pub mod schemathesis;
 pub mod served;
 pub mod tidy;

@@ -10,6 +10,8 @@ usage: cargo xtask COMMAND
   tidy [--statistics]             the rules of style that no compiler checks
   quickstart [--serve]            the example data, asked; served, to the guide's commands;
                                   `--picture FILE`: as a picture
+  realfiles [--make] DIRECTORY    its files, loaded here and by DuckDB, side by side; `--make`
+                                  makes some of every kind first
   crash [ARGUMENT...]             the crash campaign of esker-testkit
   differential [ARGUMENT...]      random SQL here and on SQLite, compared
   plans [--cases N] [--seed N]    answers with each index, sealed or not, old or new, compared
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         "ci" => xtask::ci::run(&arguments),
         "tidy" => xtask::tidy::run(&arguments),
         "quickstart" => xtask::quickstart::run(&arguments),
+        "realfiles" => xtask::realfiles::run(&arguments),
         "crash" => xtask::crash::run(&arguments),
         "differential" => xtask::differential::run(&arguments),
         "plans" => xtask::plans::run(&arguments),
