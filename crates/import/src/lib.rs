@@ -69,4 +69,5 @@ pub use pipeline::Pipeline;
 pub use places::Places;
 pub use reader::{Again, ImportReader, ImportReport, Progress};
 pub use row_text::parse_json_row;
+pub use source::unpacked_bytes;
 pub use value_text::parse_value;

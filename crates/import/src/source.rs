@@ -41,6 +41,42 @@ impl Compression {
             _ => Self::None,
         }
     }
+
+    /// The bytes without it.
+    fn unpacked<'r>(self, bytes: impl Read + Send + 'r) -> Result<Box<dyn Read + Send + 'r>> {
+        Ok(match self {
+            Self::None => Box::new(bytes),
+            Self::Gzip => Box::new(Members::new(BufReader::with_capacity(READ_BYTES, bytes))),
+            Self::Zstd => {
+                let buffered = BufReader::with_capacity(READ_BYTES, bytes);
+                let decoder = zstd::stream::read::Decoder::with_buffer(buffered);
+                Box::new(decoder.map_err(|e| read_error(e, "decompress"))?)
+            }
+        })
+    }
+}
+
+/// How many bytes a compressed text has without its compression, up to `most`, as a reader of it
+/// gets them: of a damaged one, those before the damage. 0 for a text that is not compressed.
+///
+/// ```
+/// assert_eq!(esker_import::unpacked_bytes(b"a,b\n1,2\n", 100), 0);
+/// ```
+#[must_use]
+pub fn unpacked_bytes(packed: &[u8], most: u64) -> u64 {
+    let compression = Compression::of(packed);
+    if compression == Compression::None {
+        return 0;
+    }
+    let Ok(unpacked) = compression.unpacked(packed) else { return 0 };
+    let (mut unpacked, mut buffer, mut bytes) = (unpacked.take(most), vec![0; READ_BYTES], 0);
+    loop {
+        match unpacked.read(&mut buffer) {
+            Ok(count @ 1..) => bytes += count as u64,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => return bytes,
+        }
+    }
 }
 
 impl Source {
@@ -53,17 +89,7 @@ impl Source {
         let file_bytes_read = Arc::new(AtomicU64::new(0));
         let whole = Cursor::new(head).chain(bytes);
         let counted = Counted { inner: whole, count: Arc::clone(&file_bytes_read) };
-        let bytes: Box<dyn Read + Send> = match compression {
-            Compression::None => Box::new(counted),
-            Compression::Gzip => {
-                Box::new(Members::new(BufReader::with_capacity(READ_BYTES, counted)))
-            }
-            Compression::Zstd => {
-                let buffered = BufReader::with_capacity(READ_BYTES, counted);
-                let decoder = zstd::stream::read::Decoder::with_buffer(buffered);
-                Box::new(decoder.map_err(|e| read_error(e, "decompress"))?)
-            }
-        };
+        let bytes = compression.unpacked(counted)?;
         let is_plain = compression == Compression::None;
         let mut source = Self { bytes, compression, file_bytes_read, file_bytes, is_plain };
         source.check_start()?;

@@ -86,6 +86,12 @@ fn a_packed_load_that_is_read_as_a_whole_is_counted_as_it_is_without_packing() {
             // Of two members.
             let two = [gzip(&plain.as_bytes()[..half]), gzip(&plain.as_bytes()[half..])].concat();
             assert_eq!(send("gzip", &two), 413);
+            // What its reader passes over hides nothing: a frame to be skipped, zeros.
+            let skipped = [b"\x50\x2a\x4d\x18\x01\0\0\0x".as_slice(), &packed].concat();
+            assert_eq!(send("zstd", &skipped), 413);
+            let parts =
+                [gzip(b"id,name\n"), vec![0; 512], gzip(format!("1,{}\n", &plain[8..]).as_bytes())];
+            assert_eq!(send("gzip", &parts.concat()), 413);
         }
         assert_eq!(count(&server), 0);
     }

@@ -6,15 +6,12 @@
 use std::io::{Cursor, Read};
 use std::sync::atomic::Ordering;
 
-use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use axum::body::HttpBody;
 use axum::http::StatusCode;
 use esker::{Batch, Schema};
-use esker_import::{Format, ImportOptions, ImportReader};
+use esker_import::{Format, ImportOptions, ImportReader, unpacked_bytes};
 use esker_vfs::Environment;
 use serde_json::json;
-use tokio::io::{AsyncReadExt, copy, sink};
-use tokio::runtime::Handle;
 
 use super::call::{Call, CancelOnDrop, blocking, stalled, too_large};
 use super::route::Outcome;
@@ -139,22 +136,6 @@ fn options(schema: &Schema, format: Format) -> ImportOptions {
     ImportOptions::default().format(format).schema(schema.clone())
 }
 
-/// How many bytes a body has without its compression: up to so many, and up to where it is damaged,
-/// as its reader will tell.
-async fn plain_bytes(body: &[u8], most: u64) -> u64 {
-    let (mut gzip, mut zstd) = (GzipDecoder::new(body), ZstdDecoder::new(body));
-    gzip.multiple_members(true);
-    zstd.multiple_members(true);
-    let mut counted = sink();
-    let copied = match body {
-        [0x1f, 0x8b, ..] => copy(&mut gzip.take(most), &mut counted).await,
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => copy(&mut zstd.take(most), &mut counted).await,
-        _ => Ok(0),
-    };
-    // default: what is damaged is refused by its reader
-    copied.unwrap_or(0)
-}
-
 /// The rows of a body that is read as a whole, in a transaction.
 async fn insert(mut call: Call, format: Format, on_duplicate: Duplicates) -> Outcome {
     let conflict = match on_duplicate {
@@ -168,8 +149,7 @@ async fn insert(mut call: Call, format: Format, on_duplicate: Duplicates) -> Out
     };
     let (bytes, most) = (call.bytes().await?, call.app.access_control.config.request_bytes_max);
     let (packed, more) = (bytes.clone(), most as u64 + 1);
-    let counted = blocking(move || Handle::current().block_on(plain_bytes(&packed, more))).await?;
-    if counted >= more {
+    if blocking(move || unpacked_bytes(&packed, more)).await? >= more {
         return Err(too_large(most));
     }
     let table = call.path("table").to_owned();
