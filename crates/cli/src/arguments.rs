@@ -170,7 +170,7 @@ pub(crate) struct TextArguments {
     /// within quotes are doubled
     #[arg(long, value_name = "CHARACTER")]
     pub(crate) escape: Option<String>,
-    /// The character that begins lines of CSV that are remarks; none for none
+    /// The character that begins comment lines of CSV; none for none
     #[arg(long, value_name = "CHARACTER")]
     pub(crate) comment: Option<String>,
     /// The first line of CSV is a row, not the names of the columns

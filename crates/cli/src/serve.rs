@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &ServeArguments, console: &mut Console<'_>) -> Resu
     Ok(())
 }
 
-/// What the process was told.
+/// The signals that have come.
 struct Signals<'s> {
     stopped: &'s AtomicBool,
     reload: &'s AtomicBool,

@@ -1,4 +1,4 @@
-//! Lines of CSV that are remarks, left out on the way from the file.
+//! Comment lines of CSV, left out on the way from the file.
 //!
 //! In the place of such a line an empty one stays, so that lines count as in the file. In a file of
 //! one column an empty line is a row, so that there it goes, and later lines count without it.
@@ -12,7 +12,7 @@ use crate::dialect::Csv;
 /// How much is read at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// Which lines are remarks.
+/// Which lines are comments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Comment {
     /// What they begin with.
@@ -24,20 +24,20 @@ pub(crate) struct Comment {
 }
 
 impl Comment {
-    /// Whether a line, which begins as remarks do, is one.
-    pub(crate) fn is_remark(&self, line: &[u8], csv: Csv) -> bool {
+    /// Whether a line, which begins as comments do, is one.
+    pub(crate) fn is_comment(&self, line: &[u8], csv: Csv) -> bool {
         let fields = memchr_iter(csv.delimiter, line).count() + 1;
         !(self.spares_rows && self.fields == Some(fields))
     }
 }
 
-/// A stream without its remarks.
+/// A stream without its comments.
 pub(crate) struct WithoutComments<R> {
     inner: R,
     csv: Csv,
     comment: Comment,
     place: Place,
-    /// A line that may be a remark, as far as it has come.
+    /// A line that may be a comment, as far as it has come.
     held: Vec<u8>,
     input: Vec<u8>,
     output: Vec<u8>,
@@ -131,12 +131,12 @@ impl<R: Read> WithoutComments<R> {
         if self.place != Place::Held {
             return;
         }
-        let is_remark = self.comment.is_remark(&self.held, self.csv);
-        if !is_remark {
+        let is_comment = self.comment.is_comment(&self.held, self.csv);
+        if !is_comment {
             self.output.append(&mut self.held);
         }
         self.held.clear();
-        if has_line_end && !(is_remark && self.comment.fields == Some(1)) {
+        if has_line_end && !(is_comment && self.comment.fields == Some(1)) {
             self.output.push(b'\n');
         }
         self.place = Place::LineStart;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn remarks_leave_empty_lines() {
+    fn comments_leave_empty_lines() {
         let text = "# one\na,b\n#\n1,\"x\n# y\"\n2,#3\n1,\"\"\"\n#\"\n# end";
         assert_eq!(read(text, Some(2), false), "\na,b\n\n1,\"x\n# y\"\n2,#3\n1,\"\"\"\n#\"\n");
         assert_eq!(read("#a\n1\n#b\n2\n", Some(1), false), "1\n2\n");

@@ -229,7 +229,7 @@ impl<'a> Opening<'a> {
             form.push_str(&format!(", escape {}", char::from(escape)));
         }
         if let Some(comment) = self.sniffed.as_ref().and_then(|sniffed| sniffed.comment) {
-            form.push_str(&format!(", remarks behind {}", char::from(comment.start)));
+            form.push_str(&format!(", comments behind {}", char::from(comment.start)));
         }
         form.push_str(if self.options.header { ", with a header" } else { ", without a header" });
         form

@@ -234,7 +234,7 @@ impl ImportOptions {
         self
     }
 
-    /// Lines of CSV that begin with `#` are remarks where the file begins with one, unless they
+    /// Lines of CSV that begin with `#` are comments where the file begins with one, unless they
     /// have as many fields as a row.
     #[must_use]
     pub fn sniff_comment(mut self) -> Self {
@@ -258,7 +258,7 @@ impl ImportOptions {
         self
     }
 
-    /// Lines of CSV that begin with this byte are remarks.
+    /// Lines of CSV that begin with this byte are comments.
     #[must_use]
     pub fn comment(mut self, start: Option<u8>) -> Self {
         self.comment = start;

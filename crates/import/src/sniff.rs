@@ -124,25 +124,26 @@ impl Sniffed {
     }
 }
 
-/// A sample, without the lines that begin as remarks do.
+/// A sample, without the lines that begin as comments do.
 struct Lines {
     rows: Vec<u8>,
     /// For each line of `rows`, where it begins there, and how many lines of the file are before.
     starts: Vec<(usize, u64)>,
-    /// The last remark before the first row, and how many lines are before it.
-    last_remark: Option<(Vec<u8>, u64)>,
-    /// How many lines are before the first row, where there are remarks among them.
+    /// The last comment before the first row, and how many lines are before it.
+    last_comment: Option<(Vec<u8>, u64)>,
+    /// How many lines are before the first row, where there are comments among them.
     before: u64,
 }
 
 impl Lines {
     fn of(sample: &[u8], start: Option<u8>) -> Self {
-        let mut lines = Self { rows: Vec::new(), starts: Vec::new(), last_remark: None, before: 0 };
+        let mut lines =
+            Self { rows: Vec::new(), starts: Vec::new(), last_comment: None, before: 0 };
         let (mut number, mut has_rows) = (0, false);
         for line in sample.split_inclusive(|byte| *byte == b'\n') {
             if start.is_some() && line.first() == start.as_ref() {
                 if !has_rows {
-                    lines.last_remark = Some((line.trim_ascii_end().to_vec(), number));
+                    lines.last_comment = Some((line.trim_ascii_end().to_vec(), number));
                     lines.before = number + 1;
                 }
             } else {
@@ -162,9 +163,9 @@ impl Lines {
         line.map_or(0, |(_, number)| *number) // default: there is no line before the first.
     }
 
-    /// How many lines are before a remark that has as many fields as the rows: it names them.
+    /// How many lines are before a comment that has as many fields as the rows: it names them.
     fn header(&self, shape: &Shape) -> Option<u64> {
-        let (line, number) = self.last_remark.as_ref()?;
+        let (line, number) = self.last_comment.as_ref()?;
         let mut spans = Vec::new();
         read_record(line, 0, shape.csv, &mut spans).ok()?;
         (spans.len() == shape.fields && spans.len() > 1).then_some(*number)

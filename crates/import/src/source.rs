@@ -153,7 +153,7 @@ impl Source {
         Ok(passed)
     }
 
-    /// Leaves out lines that are remarks.
+    /// Leaves out comment lines.
     pub(crate) fn leave_out(&mut self, csv: Csv, comment: Comment) {
         let rest = std::mem::replace(&mut self.bytes, Box::new(std::io::empty()));
         self.bytes = Box::new(WithoutComments::new(rest, csv, comment));

@@ -147,10 +147,8 @@ impl Session {
 
     /// Loads a file into a table, or writes a table or an answer to a file.
     pub(super) fn copy(&mut self, rest: &str, console: &mut Console<'_>) -> Result<Next> {
-        if let Target::Here(statements) = &self.target
-            && statements.is_in_transaction()
-        {
-            return Err(Failure::usage(r"\copy: COMMIT or ROLLBACK first: it is outside of both"));
+        if self.is_in_transaction() {
+            return Err(Failure::usage(r"\copy is a commit of its own: COMMIT or ROLLBACK first"));
         }
         let Copied { what, is_load, rest } = Copied::parse(rest)?;
         let place = match &self.target {
@@ -240,7 +238,7 @@ fn read(path: &Path) -> Result<String> {
 }
 
 /// A word without quotes around it.
-fn unquoted(text: &str) -> String {
+pub(super) fn unquoted(text: &str) -> String {
     words(text).into_iter().next().unwrap_or_default()
 }
 

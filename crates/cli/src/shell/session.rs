@@ -10,7 +10,7 @@ use esker::{Database, ErrorKind, LockHolder, Options};
 use esker_vfs::Environment;
 
 use super::commands;
-use super::files::Output;
+use super::files::{Output, unquoted};
 use super::words::Words;
 use crate::failure::{Failure, Result};
 use crate::remote::{MAIN_DATABASE, Remote};
@@ -267,7 +267,7 @@ impl Session {
         if rest.is_empty() {
             return self.run_statements(&last, console);
         }
-        let before = self.output.replace(Output::create(Path::new(rest))?);
+        let before = self.output.replace(Output::create(Path::new(&unquoted(rest)))?);
         let done = self.run_statements(&last, console);
         let written = std::mem::replace(&mut self.output, before).map_or(Ok(()), Output::finish);
         written.and(done)

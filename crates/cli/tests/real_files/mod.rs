@@ -123,7 +123,7 @@ const TEXTS: &[Text] = &[
         Loads(2, "id i64, name text"),
     ),
     ("no_header.csv", "1,2013-01-31\n2,2013-02-01\n", &[], Loads(2, "column1 i64, column2 date")),
-    ("remarks.csv", "# by x\n# on y\na,b\n1,2\n# end\n", &[], Loads(1, "a i64, b i64")),
+    ("comments.csv", "# by x\n# on y\na,b\n1,2\n# end\n", &[], Loads(1, "a i64, b i64")),
     (
         "variants.vcf.tsv",
         "##fileformat=VCFv4.2\n##source=x\n#CHROM\tPOS\tID\n1\t5\trs1\n2\t6\trs2\n",

@@ -158,8 +158,8 @@ impl EngineHandle {
 }
 
 impl Engine {
-    /// Waits until everything that is applied is visible, whoever waits for what calls report: who
-    /// tries again what others came before with has to see it.
+    /// Waits until everything that is applied is visible, by a deferred handle too: what is tried
+    /// again after a conflict has to see what it conflicted with.
     pub fn wait_for_published(self: &Arc<Self>) -> Result<()> {
         EngineHandle::new(self).acknowledge_through(self.watermarks.published())
     }

@@ -58,7 +58,7 @@ impl LockHolder {
             let path = std::env::current_exe().ok()?;
             Some(path.file_name()?.to_string_lossy().into_owned())
         };
-        // default: a program that the system cannot name is told by its process
+        // default: without a name, the number of the process says which it is
         let program = program.map(str::to_owned).or_else(named).unwrap_or_default();
         let (process, since_us) = (std::process::id(), environment.clock.wall_us());
         Self { process, program: one_line(&program), since_us, address: None }

@@ -148,7 +148,7 @@ fn how_csv_is_written_is_found_out() {
     let found = error(&late, of(Format::Csv, "a f64, b text, c date"));
     assert!(found.starts_with("f:6: column 1 \"a\": expected f64"), "{found}");
     let form = open(text.as_bytes(), sniffing()).unwrap().form().unwrap().to_owned();
-    assert_eq!(form, "delimiter ';', quote \", remarks behind #, with a header");
+    assert_eq!(form, "delimiter ';', quote \", comments behind #, with a header");
     let skipped = sniffing().skip(2);
     assert_eq!(read("x\ny,z,,\na,b\n1,2\n", skipped).0, "a i64, b i64");
     let (schema, rows, _) = read("1,2013-01-31\n2,2013-02-01\n", sniffing());

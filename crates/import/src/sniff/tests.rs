@@ -66,7 +66,7 @@ fn headers_are_found() {
 }
 
 #[test]
-fn remarks_and_titles_stand_before_the_header() {
+fn comments_and_titles_stand_before_the_header() {
     assert_eq!(found("# by x\n# 2013, y\na,b,c\n1,2,3\n").2, 2);
     assert_eq!(found("##meta\n#CHROM\tPOS\n1\t5\n2\t6\n"), ('\t', '"', 1, true));
     assert_eq!(found("#id,name\n1,x\n").2, 0);

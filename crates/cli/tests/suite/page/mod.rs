@@ -234,7 +234,7 @@ impl<'s> Page<'s> {
         assert_eq!(shown.trim_end(), wanted.collect::<Vec<_>>().join("\n"), "{block}");
     }
 
-    /// Ends the servers, which end by themselves when they are told.
+    /// Ends the servers by a signal, and waits for them.
     fn stop(mut self) {
         for process in std::mem::take(&mut self.background) {
             self.run(&format!("kill -TERM {process}; wait {process}"), true);

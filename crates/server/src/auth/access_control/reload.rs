@@ -33,7 +33,8 @@ impl Reloaded {
 impl AccessControl {
     /// Goes by another configuration, as far as that is possible while the server runs, and reads
     /// tokens and certificates again. Connections stay; sessions that are there go on with the
-    /// limits that they began with. What is wrong leaves everything as it is.
+    /// limits that they began with. An error leaves the configuration as it is; tokens and
+    /// certificates that were read before it hold, as they do when their files change.
     ///
     /// # Errors
     /// What is wrong with the file of tokens, or with a certificate.
