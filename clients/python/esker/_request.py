@@ -410,10 +410,10 @@ _TRANSACTION = re.compile(
 )
 
 
-def _refuse_transaction(text: str) -> None:
+def refuse_transaction(text: str) -> None:
     """A client has to know whether it is within a transaction: it must not connect again then, nor
     be given to another thread."""
-    blank = _BLANK.match(text)
+    blank = _BLANK.match(check.text("statement", text))
     found = _TRANSACTION.match(text, blank.end() if blank else 0)
     if found is not None:
         raise EskerError(
@@ -434,7 +434,7 @@ def sql(
     """Runs a statement. Its parameters are those of ``?``, ``?1`` or ``$1`` in their order, or a
     dict of those of ``:name``. The other arguments are for this answer what those of
     :class:`esker.Client` are for all."""
-    _refuse_transaction(check.text("statement", text))
+    refuse_transaction(text)
     codec = codec.but(rows, nan_as_null, iso_times)
     checked, how = check.values("parameters", parameters), packers(codec)
 
