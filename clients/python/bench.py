@@ -4,9 +4,9 @@
 
 The rows are those of the example's flights, where `zstd` can unpack them, or generated ones: an
 integer, a text, a float, a timestamp, and a small integer that may be NULL. A server of its own, in
-memory, is loaded and asked over TCP on this machine. What comes back is compared with what was sent,
-value by value and type by type, before any time is printed: medians in seconds, by the clock, and
-of the processor time of this process.
+memory, is loaded and asked over TCP on this machine. What comes back is compared with what was
+sent, value by value and type by type, before any time is printed: medians in seconds, by the clock,
+and of the processor time of this process.
 """
 
 from __future__ import annotations

@@ -109,20 +109,22 @@ class _Inbox(_Sink):
 class _Gathering:
     """Answers of several requests, taken as they come: the connection never waits for them."""
 
-    def __init__(self, timeout: Optional[float]) -> None:
+    def __init__(self, timeout: Optional[float], waiting: Dict[int, _Sink]) -> None:
         self._timeout = timeout
+        self._waiting = waiting
         self.under_way: Set[int] = set()
         self._error: Optional[EskerError] = None
         self._progress: Optional["asyncio.Future[None]"] = None
 
-    def expect(self, request_id: int, answer: Answer) -> "_Part":
-        """What takes the frames of one of them."""
+    def expect(self, request_id: int, answer: Answer) -> None:
+        """Takes the frames of one of them from now on."""
         self.under_way.add(request_id)
-        return _Part(self, request_id, answer)
+        self._waiting[request_id] = _Part(self, request_id, answer)
 
     def done(self, request_id: int) -> None:
         """One of them has come to its end."""
         self.under_way.discard(request_id)
+        self._waiting.pop(request_id, None)
         _wake(self._progress)
 
     def fail(self, error: EskerError) -> None:
@@ -315,14 +317,14 @@ class Connection:
         under way at a time."""
         if self.error is not None:
             raise self.error
-        gathering = _Gathering(self._timeout)
+        gathering = _Gathering(self._timeout, self._waiting)
         answers: List[Answer] = []
         try:
             for request in asked:
                 await gathering.wait(window - 1)
                 request_id, answer = self._id(), request.answer()
                 answers.append(answer)
-                self._waiting[request_id] = gathering.expect(request_id, answer)
+                gathering.expect(request_id, answer)
                 self._send(request.kind, request.payload, request_id)
                 await self._drain()
             await gathering.wait(0)

@@ -12,7 +12,7 @@ import ipaddress
 import json
 import struct
 import uuid
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Optional
 
 from . import _scalars as scalars
 from ._codec import Codec

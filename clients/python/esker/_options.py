@@ -7,7 +7,6 @@ import uuid
 from typing import NamedTuple, Optional, TypeVar
 
 from . import _check as check
-from . import _frame as frames
 from ._address import parse
 from ._codec import Codec
 from ._errors import EskerError

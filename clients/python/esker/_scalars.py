@@ -21,16 +21,12 @@ class Microseconds(int):
 
 def is_scalar(value: Any) -> bool:
     """True of a numpy scalar, and of an array without dimensions."""
-    return (
-        hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", None) == 0
-    )
+    return hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", None) == 0
 
 
 def is_array(value: Any) -> bool:
     """True of a numpy array with one dimension or more."""
-    return (
-        hasattr(value, "dtype") and hasattr(value, "tolist") and getattr(value, "ndim", 0) >= 1
-    )
+    return hasattr(value, "dtype") and hasattr(value, "tolist") and getattr(value, "ndim", 0) >= 1
 
 
 def is_datetime64(value: Any) -> bool:
@@ -62,8 +58,12 @@ def _of_datetime64(value: Any) -> Union[None, Days, Microseconds]:
         return None
     if value.dtype.str.endswith(_WHOLE_DAYS):
         return Days(value.astype("M8[D]").astype("i8"))
-    fitted = value.astype("M8[us]")
-    if fitted.astype(value.dtype) != value:
+    try:
+        fitted = value.astype("M8[us]")
+        is_fitting = bool(fitted.astype(value.dtype) == value)
+    except OverflowError:
+        is_fitting = False
+    if not is_fitting:
         raise EskerError(
             "invalid_request", f"expected a timestamp in whole microseconds, found {value}"
         )

@@ -11,7 +11,6 @@ from typing import Any, List, Optional, Sequence
 ROWS_MAX = 20
 _CELL_WIDTH_MAX = 40
 _COLUMNS_MAX = 30
-_NUMBERS = ("i", "u", "f", "decimal")
 
 Rows = Sequence[Sequence[Any]]
 
@@ -52,7 +51,7 @@ def cell(value: Any) -> str:
 
 
 def _is_number(kind: str) -> bool:
-    return kind.startswith(_NUMBERS) and not kind.startswith("ip")
+    return kind.startswith("decimal") or (kind[:1] in "iuf" and kind[1:].isdigit())
 
 
 def _shown(rows: Rows) -> List[Optional[Sequence[Any]]]:

@@ -25,7 +25,7 @@ class Arguments(ServedCase):
             self.client.sql(f"DROP TABLE {table}")
         self.client.sql(TABLE)
 
-    def rows(self) -> List[Tuple[Any, ...]]:
+    def rows(self) -> List[Any]:
         return self.client.sql("SELECT id, name, n, note FROM t ORDER BY id").rows
 
     def error(self, body: Any, *arguments: Any, **more: Any) -> EskerError:

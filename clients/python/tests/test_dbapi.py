@@ -77,7 +77,9 @@ class Module(unittest.TestCase):
         self.assertTrue("text" == dbapi.STRING and "bytes" == dbapi.BINARY)
         self.assertTrue("timestamp" == dbapi.DATETIME != "text")
         self.assertNotEqual(dbapi.NUMBER, dbapi.STRING)
-        self.assertEqual(len({dbapi.STRING, dbapi.BINARY, dbapi.NUMBER, dbapi.DATETIME, dbapi.ROWID}), 5)
+        self.assertEqual(
+            len({dbapi.STRING, dbapi.BINARY, dbapi.NUMBER, dbapi.DATETIME, dbapi.ROWID}), 5
+        )
 
 
 class Compliance(ServedCase):
@@ -144,7 +146,7 @@ class Compliance(ServedCase):
         self.assertEqual(cursor.rowcount, 2)
         cursor.execute("SELECT id FROM r")
         self.assertEqual(cursor.rowcount, 2)
-        cursor.execute("UPDATE r SET id = 9 WHERE id = 8")
+        cursor.execute("DELETE FROM r WHERE id = 8")
         self.assertEqual(cursor.rowcount, 0)
         cursor.execute("INSERT INTO r VALUES (3) RETURNING id")
         self.assertEqual((cursor.rowcount, cursor.fetchall()), (1, [(3,)]))
@@ -217,7 +219,9 @@ class Compliance(ServedCase):
         self.assertEqual(next(cursor), (SAMPLES[1],))
         self.assertEqual([row[0] for row in cursor.fetchall()], SAMPLES[2:])
         self.assertEqual(cursor.fetchall(), [])
-        self.assertEqual([row[0] for row in cursor.execute("SELECT name FROM booze ORDER BY name")], SAMPLES)
+        self.assertEqual(
+            [row[0] for row in cursor.execute("SELECT name FROM booze ORDER BY name")], SAMPLES
+        )
         self.assertEqual(list(cursor), [])
 
     def test_the_rest_of_a_cursor(self) -> None:
@@ -235,11 +239,23 @@ class Compliance(ServedCase):
 
     def test_values(self) -> None:
         cursor = self.cursor
-        cursor.execute("CREATE TABLE v (id i64 PRIMARY KEY, day date, clock time, at timestamp, raw bytes, n f64)")
+        cursor.execute(
+            "CREATE TABLE v (id i64 PRIMARY KEY, day date, clock time, at timestamp, raw bytes, n f64)"
+        )
         at = dbapi.Timestamp(2002, 12, 25, 13, 45, 30)
-        row = (1, dbapi.Date(2002, 12, 25), dbapi.Time(13, 45, 30), at, dbapi.Binary(b"\x00\xff"), None)
+        row = (
+            1,
+            dbapi.Date(2002, 12, 25),
+            dbapi.Time(13, 45, 30),
+            at,
+            dbapi.Binary(b"\x00\xff"),
+            None,
+        )
         cursor.execute("INSERT INTO v VALUES (?, ?, ?, ?, ?, ?)", row)
-        cursor.execute("INSERT INTO v VALUES (?, ?, ?, ?, ?, ?)", (2, "2002-12-25", "13:45:30", "2002-12-25T13:45:30Z", None, 1))
+        cursor.execute(
+            "INSERT INTO v VALUES (?, ?, ?, ?, ?, ?)",
+            (2, "2002-12-25", "13:45:30", "2002-12-25T13:45:30Z", None, 1),
+        )
         cursor.execute("SELECT * FROM v ORDER BY id")
         self.assertEqual(cursor.fetchall(), [row, (2, *row[1:4], None, 1.0)])
 
@@ -331,7 +347,11 @@ class Compliance(ServedCase):
             cursor = connection.cursor()
             cursor.execute("INSERT INTO booze VALUES ('a')")
             faulty.faults = 1
-            for body in (lambda: cursor.execute("SELECT 1"), lambda: cursor.execute("SELECT 1"), connection.commit):
+            for body in (
+                lambda: cursor.execute("SELECT 1"),
+                lambda: cursor.execute("SELECT 1"),
+                connection.commit,
+            ):
                 with self.assertRaises(dbapi.OperationalError):
                     body()
             connection.rollback()
@@ -352,7 +372,9 @@ class Compliance(ServedCase):
             # It has tested SQLAlchemy and SQLite alone.
             warnings.simplefilter("ignore", UserWarning)
             frame = pd.read_sql("SELECT name, 1.5e0 AS f FROM booze ORDER BY name", self.connection)
-            some = pd.read_sql("SELECT name FROM booze WHERE name < ?", self.connection, params=["M"])
+            some = pd.read_sql(
+                "SELECT name FROM booze WHERE name < ?", self.connection, params=["M"]
+            )
         self.assertEqual((list(frame.columns), list(frame["name"])), (["name", "f"], SAMPLES))
         self.assertEqual((str(frame["f"].dtype), len(some)), ("float64", 2))
 

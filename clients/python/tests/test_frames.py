@@ -72,7 +72,7 @@ STEPS: List[Tuple[str, List[Tuple[Request[Any], Any]]]] = [
             )
         ],
     ),
-    ("Insert two rows", [(requests.insert_many(PLAIN, "t", [(1, "Ada"), (2, None)], replace=False), 2)]),
+    ("Insert two rows", [(requests.insert_many(PLAIN, "t", [(1, "Ada"), (2, None)]), 2)]),
     ("Get keys 1 and 9", [(requests.get_many(PLAIN, "t", [1, (9,)]), [(1, "Ada"), None])]),
     ("Exists", [(requests.exists_many(PLAIN, "t", [2, 3]), [True, False])]),
     ("Update key 2", [(requests.update(PLAIN, "t", 2, {"name": "Bob"}), True)]),
@@ -202,7 +202,8 @@ class GoldenFrames(unittest.TestCase):
 
     def frames_of(self, load: loads.Load, number: int) -> List[bytes]:
         sent = [load.request.frame(number)]
-        sent += [frames.frame(number, frames.BULK_CHUNK, chunk) for chunk in loads.chunks(load, lambda _: None)]
+        chunks = loads.chunks(load, lambda _: None)
+        sent += [frames.frame(number, frames.BULK_CHUNK, chunk) for chunk in chunks]
         return [*sent, frames.frame(number, frames.BULK_END)]
 
     def test_loads_and_cancelling(self) -> None:

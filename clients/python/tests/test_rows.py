@@ -19,18 +19,22 @@ class Rows(ServedCase):
         self.client = Client(self.url)
         self.addCleanup(self.client.close)
         self.client.sql("DROP TABLE IF EXISTS t")
-        self.client.sql("CREATE TABLE t (id i64 PRIMARY KEY, name text, n i64, index text)")
+        self.client.sql('CREATE TABLE t (id i64 PRIMARY KEY, name text, n i64, "index" text)')
         self.client.insert_many("t", [(i, f"r{i}", None, "x") for i in range(50)])
 
     def test_by_place_and_by_name(self) -> None:
-        found = self.client.sql("SELECT id, name, n, index, count(*) FROM t GROUP BY id, name, n, index ORDER BY id")
+        found = self.client.sql(
+            'SELECT id, name, n, "index", count(*) FROM t GROUP BY id, name, n, "index" ORDER BY id'
+        )
         row = found[1]
         self.assertIsInstance(row, Row)
         self.assertEqual(row, (1, "r1", None, "x", 1))
         self.assertEqual(hash(row), hash((1, "r1", None, "x", 1)))
         self.assertEqual((row[0], row[-1], row[1:3]), (1, 1, ("r1", None)))
         self.assertEqual((row["name"], row.name, row.index, row["count(*)"]), ("r1", "r1", "x", 1))
-        self.assertEqual(row._asdict(), {"id": 1, "name": "r1", "n": None, "index": "x", "count(*)": 1})
+        self.assertEqual(
+            row._asdict(), {"id": 1, "name": "r1", "n": None, "index": "x", "count(*)": 1}
+        )
         self.assertEqual(row._fields[:2], ("id", "name"))
         self.assertEqual(repr(row), "Row(id=1, name='r1', n=None, index='x', count(*)=1)")
         with self.assertRaises(KeyError):
@@ -107,7 +111,10 @@ class Rows(ServedCase):
     def test_answers_as_tables(self) -> None:
         found = self.client.sql("SELECT id, name, n FROM t ORDER BY id")
         lines = repr(found).splitlines()
-        self.assertEqual([line.rstrip() for line in lines[:3]], ["id | name |    n", "---+------+-----", " 0 | r0   | NULL"])
+        self.assertEqual(
+            [line.rstrip() for line in lines[:3]],
+            ["id | name |    n", "---+------+-----", " 0 | r0   | NULL"],
+        )
         self.assertEqual(lines[-2:], ["49 | r49  | NULL", "50 rows"])
         self.assertEqual(len(lines), 24)
         html = found._repr_html_()
@@ -115,7 +122,9 @@ class Rows(ServedCase):
         self.client.insert("t", (100, "<b>\n" + "y" * 500, None, None))
         html = self.client.sql("SELECT name FROM t WHERE id = 100")._repr_html_()
         self.assertIn("&lt;b&gt;\\ny", html)
-        self.assertEqual(repr(self.client.sql("UPDATE t SET n = 1 WHERE id < 2")), "<Result: 2 rows changed>")
+        self.assertEqual(
+            repr(self.client.sql("UPDATE t SET n = 1 WHERE id < 2")), "<Result: 2 rows changed>"
+        )
         self.assertIn("dropped table", repr(self.client.sql("DROP TABLE t")))
         none: List[Any] = []
         self.assertEqual(table(["a"], ["i64"], none, 80), "a\n-\n0 rows")

@@ -56,14 +56,31 @@ class InMemory(unittest.TestCase):
     """Without a server: batches are what single values are."""
 
     def columns(self, chance: random.Random) -> Dict[str, List[Any]]:
-        moments = [datetime.datetime(1, 1, 1, tzinfo=UTC), datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC)]
+        moments = [
+            datetime.datetime(1, 1, 1, tzinfo=UTC),
+            datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC),
+        ]
         moments += [
             datetime.datetime(1970, 1, 1, tzinfo=UTC)
             + datetime.timedelta(microseconds=chance.randrange(-(10**16), 10**16))
             for _ in range(50)
         ]
         return {
-            "i64": [0, 127, 128, -1, -32, -33, -128, -129, 255, 65_535, 1 << 31, -(1 << 63), (1 << 63) - 1],
+            "i64": [
+                0,
+                127,
+                128,
+                -1,
+                -32,
+                -33,
+                -128,
+                -129,
+                255,
+                65_535,
+                1 << 31,
+                -(1 << 63),
+                (1 << 63) - 1,
+            ],
             "i32": [chance.randrange(-(1 << 31), 1 << 31) for _ in range(50)],
             "i16": [chance.randrange(-(1 << 15), 1 << 15) for _ in range(50)],
             "u64": [0, (1 << 64) - 1],
@@ -86,7 +103,10 @@ class InMemory(unittest.TestCase):
         columns = self.columns(chance)
         for size, null in ((8, 0.0), (40, 0.3), (300, 0.1), (20, 1.0)):
             values = [
-                tuple(None if chance.random() < null else chance.choice(column) for column in columns.values())
+                tuple(
+                    None if chance.random() < null else chance.choice(column)
+                    for column in columns.values()
+                )
                 for _ in range(size)
             ]
             out = bytearray()
@@ -94,7 +114,9 @@ class InMemory(unittest.TestCase):
             RowPacker(PLAIN).pack(out, list(values))
             found = rows.read(bytes(out), tuple(columns), False)
             self.assertEqual(found, values)
-            self.assertEqual([list(map(type, r)) for r in found], [list(map(type, r)) for r in values])
+            self.assertEqual(
+                [list(map(type, r)) for r in found], [list(map(type, r)) for r in values]
+            )
             self.assertEqual([tuple(row) for row in unpack(bytes(out))], values)
             short = rows.read(bytes(out), (), False)
             self.assertEqual(short, values)
@@ -111,7 +133,10 @@ class InMemory(unittest.TestCase):
                 self.assertEqual(rows.read(bytes(out), (kind,), False), values)
 
     def test_answers_that_are_cut_are_refused(self) -> None:
-        values = [(i, f"text {i}", float(i), datetime.datetime(2024, 1, 1, tzinfo=UTC)) for i in range(200)]
+        values = [
+            (i, f"text {i}", float(i), datetime.datetime(2024, 1, 1, tzinfo=UTC))
+            for i in range(200)
+        ]
         out = bytearray()
         pack_array_head(out, len(values))
         RowPacker(PLAIN).pack(out, list(values))
@@ -201,7 +226,7 @@ class Asked(ServedCase):
             ({"price": "12.5"}, decimal.Decimal("12.50")),
             ({"note": "2024-02-29"}, "2024-02-29"),
         ]:
-            self.assertEqual(self.stored(**values), wanted, values)  # type: ignore[arg-type]
+            self.assertEqual(self.stored(**values), wanted, values)
         for wrong in ({"day": "2024-02-30"}, {"at": "noon"}, {"clock": "24:00"}, {"n": "1"}):
             with self.assertRaises(EskerError) as caught:
                 self.client.insert("v", {"id": 9, **wrong})
@@ -213,7 +238,9 @@ class Asked(ServedCase):
         client.sql("CREATE TABLE k (day date, item text, at timestamp, PRIMARY KEY (day, item))")
         at = datetime.datetime(2024, 1, 1, 10, tzinfo=UTC)
         client.insert("k", ("2024-01-01", "a", "2024-01-01T10:00"))
-        client.insert_many("k", [("2024-01-02", "a", None), ("2024-01-03", "a", "2024-01-01T10:00Z")])
+        client.insert_many(
+            "k", [("2024-01-02", "a", None), ("2024-01-03", "a", "2024-01-01T10:00Z")]
+        )
         client.load("k", [(f"2024-02-{day:02}", "a", None) for day in range(1, 30)])
         client.load("k", iter([("2024-03-01", "a", None)]))
         self.assertEqual(client.get("k", ("2024-01-01", "a")), (datetime.date(2024, 1, 1), "a", at))
@@ -276,7 +303,9 @@ class Asked(ServedCase):
             client.load("v", [{"id": i, "at": naive} for i in range(2, 30)])
             wanted = [naive.replace(tzinfo=UTC)] * 29
             self.assertEqual(client.sql("SELECT at FROM v").column("at"), wanted)
-            self.assertEqual(client.sql("SELECT count(*) FROM v WHERE at = ?", [naive]).scalar(), 29)
+            self.assertEqual(
+                client.sql("SELECT count(*) FROM v WHERE at = ?", [naive]).scalar(), 29
+            )
 
     def test_nan_is_null_on_request(self) -> None:
         client = self.client
@@ -296,7 +325,9 @@ class Asked(ServedCase):
         self.assertEqual(found, [1, 24])
 
     def test_times_as_iso_texts(self) -> None:
-        self.client.insert("v", {"id": 1, "day": "2024-02-29", "at": "2024-02-29T12:00", "clock": "05:17"})
+        self.client.insert(
+            "v", {"id": 1, "day": "2024-02-29", "at": "2024-02-29T12:00", "clock": "05:17"}
+        )
         wanted = ("2024-02-29", "2024-02-29T12:00:00+00:00", "05:17:00")
         text = "SELECT day, at, clock FROM v"
         self.assertEqual(self.client.sql(text, iso_times=True).rows, [wanted])
@@ -315,7 +346,10 @@ class Asked(ServedCase):
     def test_every_kind_of_value(self) -> None:
         zone = datetime.timezone(datetime.timedelta(hours=2))
         for values, wanted in [
-            ({"at": datetime.datetime(2024, 2, 29, 14, tzinfo=zone)}, datetime.datetime(2024, 2, 29, 12, tzinfo=UTC)),
+            (
+                {"at": datetime.datetime(2024, 2, 29, 14, tzinfo=zone)},
+                datetime.datetime(2024, 2, 29, 12, tzinfo=UTC),
+            ),
             ({"price": decimal.Decimal("1.50")}, decimal.Decimal("1.50")),
             ({"doc": Json("x")}, "x"),
             ({"doc": {"at": datetime.date(2024, 2, 29)}}, {"at": "2024-02-29"}),
@@ -339,11 +373,20 @@ class Asked(ServedCase):
             ({"note": np.str_("tea")}, "tea"),
             ({"raw": np.bytes_(b"\x00x")}, b"\x00x"),
             ({"day": np.datetime64("2024-02-29")}, datetime.date(2024, 2, 29)),
-            ({"at": np.datetime64("2024-02-29T12:00")}, datetime.datetime(2024, 2, 29, 12, tzinfo=UTC)),
-            ({"at": np.datetime64("2024-02-29T12:00", "ns")}, datetime.datetime(2024, 2, 29, 12, tzinfo=UTC)),
+            (
+                {"at": np.datetime64("2024-02-29T12:00")},
+                datetime.datetime(2024, 2, 29, 12, tzinfo=UTC),
+            ),
+            (
+                {"at": np.datetime64("2024-02-29T12:00", "ns")},
+                datetime.datetime(2024, 2, 29, 12, tzinfo=UTC),
+            ),
             ({"at": np.datetime64("NaT")}, None),
             ({"at": np.datetime64("NaT", "ns")}, None),
-            ({"doc": {"n": np.int64(1), "at": np.datetime64("2024-02-29")}}, {"n": 1, "at": "2024-02-29"}),
+            (
+                {"doc": {"n": np.int64(1), "at": np.datetime64("2024-02-29")}},
+                {"n": 1, "at": "2024-02-29"},
+            ),
         ]
         for values, wanted in cases:
             found = self.stored(**values)
@@ -357,7 +400,9 @@ class Asked(ServedCase):
         rows = np.arange(20, 60).reshape(20, 2)
         client.sql("CREATE TABLE pairs (a i64 PRIMARY KEY, b i64)")
         self.assertEqual(client.load("pairs", rows), 20)
-        self.assertEqual(client.sql("SELECT * FROM pairs ORDER BY a").rows, [tuple(row) for row in rows.tolist()])
+        self.assertEqual(
+            client.sql("SELECT * FROM pairs ORDER BY a").rows, [tuple(row) for row in rows.tolist()]
+        )
         client.sql("DROP TABLE pairs")
         for wrong in (np.timedelta64(1, "s"), np.complex64(1), np.array([1, 2])):
             with self.assertRaises(TypeError):
@@ -387,7 +432,9 @@ class Asked(ServedCase):
             self.client.insert("v", {"id": 1, "at": pd.Timestamp("2024-02-29T12:00:00.000000001Z")})
         with self.assertRaises(EskerError):
             self.client.insert("v", {"id": 1, "at": pd.Timestamp("2024-02-29T12:00")})
-        frame = pd.DataFrame({"id": [1, 2], "f": [0.5, NAN], "at": [pd.Timestamp("2024-02-29T12:00"), pd.NaT]})
+        frame = pd.DataFrame(
+            {"id": [1, 2], "f": [0.5, NAN], "at": [pd.Timestamp("2024-02-29T12:00"), pd.NaT]}
+        )
         with Client(self.url, nan_as_null=True, naive_as_utc=True) as client:
             client.load("v", frame.to_dict("records"), on_duplicate="replace")
             found = client.sql("SELECT id, f, at FROM v WHERE id IN (1, 2) ORDER BY id")
