@@ -168,14 +168,15 @@ class RowPacker:
         """Packs rows that are alike; false when they are not."""
         head = bytearray()
         names: Optional[Tuple[str, ...]] = None
-        if isinstance(rows[0], dict):
+        kinds = set(map(type, rows))
+        if kinds == {dict}:
             names = tuple(rows[0])
-            if not all(isinstance(row, dict) and tuple(row) == names for row in rows):
+            if set(map(tuple, rows)) != {names}:
                 return False
             columns = list(zip(*map(dict.values, rows)))
             pack_map_head(head, len(names))
         else:
-            if any(isinstance(row, dict) for row in rows) or len(set(map(len, rows))) > 1:
+            if dict in kinds or len(set(map(len, rows))) > 1:
                 return False
             columns = list(zip(*rows))
             pack_array_head(head, len(columns))
