@@ -11,7 +11,7 @@ from ._errors import EskerError
 from ._fields import Fields
 from ._messagepack import pack, pack_array_head
 from ._result import Column
-from ._row import Row, made
+from ._row import Row, twice
 from ._unpack import unpack
 
 T = TypeVar("T")
@@ -115,13 +115,14 @@ class Answer:
         return received.kind in (DONE, FAILED)
 
     def _take_rows(self, payload: bytes) -> None:
+        if not payload:
+            return
         types = tuple(column.type for column in self.columns)
-        found = rows.read(payload, types, self._codec.iso_times) if payload else []
         names = tuple(column.name for column in self.columns)
-        try:
-            self.rows += made(self._codec.rows, names, found)
-        except EskerError as e:
-            self.error = e
+        if self._codec.rows == "dict" and len(set(names)) < len(names):
+            self.error = twice(names)
+        else:
+            self.rows += rows.read(payload, types, names, self._codec)
 
 
 class Request(Generic[T]):

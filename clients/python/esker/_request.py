@@ -218,8 +218,16 @@ def _of_keys(
     return fit(None)
 
 
-def get(codec: Codec, table: str, key: Key) -> Request[Optional[Row]]:
+def get(
+    codec: Codec,
+    table: str,
+    key: Key,
+    *,
+    rows: Optional[str] = None,
+    iso_times: Optional[bool] = None,
+) -> Request[Optional[Row]]:
     """The row with a key, which is a value, or a tuple of those of several fields."""
+    codec = codec.but(rows, iso_times=iso_times)
 
     def read(answer: Answer, fields: Optional[Fields]) -> Optional[Row]:
         found: Optional[Row] = _reader(codec, fields)(answer.value[0])
@@ -228,8 +236,16 @@ def get(codec: Codec, table: str, key: Key) -> Request[Optional[Row]]:
     return _of_keys(frames.GET, codec, table, [key], read, is_read=True)
 
 
-def get_many(codec: Codec, table: str, keys: Iterable[Key]) -> Request[List[Optional[Row]]]:
+def get_many(
+    codec: Codec,
+    table: str,
+    keys: Iterable[Key],
+    *,
+    rows: Optional[str] = None,
+    iso_times: Optional[bool] = None,
+) -> Request[List[Optional[Row]]]:
     """The rows with some keys, in their order, all as of one commit."""
+    codec = codec.but(rows, iso_times=iso_times)
 
     def read(answer: Answer, fields: Optional[Fields]) -> List[Optional[Row]]:
         return list(map(_reader(codec, fields), answer.value))

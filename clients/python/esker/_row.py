@@ -11,7 +11,6 @@ from typing import (
     ClassVar,
     Dict,
     Iterable,
-    List,
     Optional,
     Sequence,
     Tuple,
@@ -61,7 +60,7 @@ class Row(Tuple[Any, ...]):
         found = cls._places.get(name)
         if found is None:
             if cls._fields.count(name) > 1:
-                raise twice(name)
+                raise twice((name, name))
             raise KeyError(f"no column {name!r}; columns: {', '.join(cls._fields)}")
         return found
 
@@ -97,8 +96,9 @@ def row_class(names: Tuple[str, ...]) -> Type[Row]:
     return type("Row", (Row,), members)
 
 
-def twice(name: str) -> EskerError:
-    """The error of a name that two columns have."""
+def twice(names: Sequence[str]) -> EskerError:
+    """The error where two columns have the same name."""
+    name = next(name for name in names if names.count(name) > 1)
     message = f"two columns are named {name!r}: rename one with AS"
     return EskerError("invalid_request", message)
 
@@ -106,7 +106,7 @@ def twice(name: str) -> EskerError:
 def distinct(names: Sequence[str]) -> Sequence[str]:
     """The names, of which none comes twice."""
     if len(set(names)) < len(names):
-        raise twice(next(name for name in names if names.count(name) > 1))
+        raise twice(names)
     return names
 
 
@@ -118,8 +118,3 @@ def maker(kind: str, names: Optional[Tuple[str, ...]]) -> Callable[[Iterable[Any
         return row_class(names)
     columns = distinct(names)
     return lambda values: dict(zip(columns, values))
-
-
-def made(kind: str, names: Tuple[str, ...], rows: List[Tuple[Any, ...]]) -> List[Any]:
-    """Rows of an answer, of tuples."""
-    return rows if kind == "tuple" else list(map(maker(kind, names), rows))

@@ -8,14 +8,14 @@ import datetime
 import functools
 import re
 import struct
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Tuple
 
 from . import _times as times
+from ._codec import Codec
 from ._messagepack import EPOCH, EPOCH_DAY, MICROSECOND
+from ._row import maker
 from ._scalars import Days, Microseconds
 from ._unpack import array_head, malformed, unpack, unpack_from
-
-Rows = List[Tuple[Any, ...]]
 
 # Fewer bytes are not worth a function of their own; nor are rows of more columns.
 _BYTES_MIN = 2048
@@ -126,8 +126,10 @@ _KNOWN: Dict[str, Any] = {
 
 
 @functools.lru_cache(maxsize=128)
-def _reader(kinds: Tuple[str, ...], iso_times: bool) -> Callable[[bytes], Rows]:
-    """The function for rows with columns of some types."""
+def _reader(
+    kinds: Tuple[str, ...], iso_times: bool, rows: str
+) -> Callable[[bytes, Callable[[Iterable[Any]], Any]], List[Any]]:
+    """The function for rows with columns of some types, which gets what makes a row of a tuple."""
     count = len(kinds)
     head = f"data[at] != {0x90 | count}"
     width = 1
@@ -135,7 +137,7 @@ def _reader(kinds: Tuple[str, ...], iso_times: bool) -> Callable[[bytes], Rows]:
         head = f"data[at : at + 3] != {bytes([0xDC, count >> 8, count & 0xFF])!r}"
         width = 3
     lines = [
-        "def read(data):",
+        "def read(data, make):",
         "    count, at = array_head(data, 0)",
         "    rows, moments = [], {}",
         "    append = rows.append",
@@ -155,14 +157,14 @@ def _reader(kinds: Tuple[str, ...], iso_times: bool) -> Callable[[bytes], Rows]:
         lines.append(re.sub(r"\bv\b", f"v{place}", body))
     values = "".join(f"v{place}, " for place in range(count))
     lines += [
-        f"        append(({values}))",
+        f"        append(({values}))" if rows == "tuple" else f"        append(make(({values})))",
         "    if at != len(data):",
         "        raise malformed(f'rows of {len(data)} bytes end at {at}')",
         "    return rows",
     ]
-    made: Dict[str, Any] = dict(_KNOWN)
-    exec("\n".join(lines), made)  # What it is made of are numbers and the texts above.
-    found: Callable[[bytes], Rows] = made["read"]
+    known: Dict[str, Any] = dict(_KNOWN)
+    exec("\n".join(lines), known)  # What it is made of are numbers and the texts above.
+    found: Callable[[bytes, Callable[[Iterable[Any]], Any]], List[Any]] = known["read"]
     return found
 
 
@@ -170,12 +172,17 @@ def _kind(column_type: str) -> str:
     return column_type.partition("(")[0]
 
 
-def read(data: bytes, types: Tuple[str, ...], iso_times: bool) -> Rows:
-    """The rows of a frame."""
+def read(
+    data: bytes, types: Tuple[str, ...], names: Tuple[str, ...], codec: Codec
+) -> List[Any]:
+    """The rows of a frame, with columns of some types and names."""
+    make = maker(codec.rows, names)
     if len(data) < _BYTES_MIN or not 0 < len(types) <= _COLUMNS_MAX:
-        rows = [tuple(row) for row in unpack(data)]
-        return [tuple(map(times.text, row)) for row in rows] if iso_times else rows
+        rows = unpack(data)
+        if codec.iso_times:
+            rows = [list(map(times.text, row)) for row in rows]
+        return list(map(make, rows))
     try:
-        return _reader(tuple(map(_kind, types)), iso_times)(data)
+        return _reader(tuple(map(_kind, types)), codec.iso_times, codec.rows)(data, make)
     except (IndexError, struct.error, UnicodeDecodeError) as e:
         raise malformed(f"a row ends early, or is no text: {e}") from e

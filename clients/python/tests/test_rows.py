@@ -84,6 +84,8 @@ class Rows(ServedCase):
         self.assertEqual([type(row) for row in plain], [tuple, tuple])
         self.assertEqual([row.name for row in plain.named()], ["r0", "r1"])
         self.assertEqual(client.query({"table": "t", "limit": 1}, rows="dict")[0]["id"], 0)
+        self.assertEqual(client.get("t", 1, rows="dict")["name"], "r1")  # type: ignore[index]
+        self.assertEqual(client.get_many("t", [1], rows="tuple"), [(1, "r1", None, "x")])
         with client.stream(text, rows="dict") as stream:
             self.assertEqual(list(stream), wanted)
         with Client(self.url, rows="dict") as other:

@@ -52,6 +52,11 @@ FIELDS = {
 TABLE = f"CREATE TABLE v ({', '.join(f'{name} {kind}' for name, kind in FIELDS.items())})"
 
 
+def read(data: bytes, kinds: Tuple[str, ...]) -> List[Any]:
+    """Rows as tuples."""
+    return rows.read(data, kinds, (), Codec(rows="tuple"))
+
+
 class InMemory(unittest.TestCase):
     """Without a server: batches are what single values are."""
 
@@ -112,13 +117,13 @@ class InMemory(unittest.TestCase):
             out = bytearray()
             pack_array_head(out, size)
             RowPacker(PLAIN).pack(out, list(values))
-            found = rows.read(bytes(out), tuple(columns), False)
+            found = read(bytes(out), tuple(columns))
             self.assertEqual(found, values)
             self.assertEqual(
                 [list(map(type, r)) for r in found], [list(map(type, r)) for r in values]
             )
             self.assertEqual([tuple(row) for row in unpack(bytes(out))], values)
-            short = rows.read(bytes(out), (), False)
+            short = read(bytes(out), ())
             self.assertEqual(short, values)
 
     def test_each_column_is_read_whatever_its_type_says(self) -> None:
@@ -130,7 +135,7 @@ class InMemory(unittest.TestCase):
             for row in values:
                 pack_array(out, row)
             for kind in columns:
-                self.assertEqual(rows.read(bytes(out), (kind,), False), values)
+                self.assertEqual(read(bytes(out), (kind,)), values)
 
     def test_answers_that_are_cut_are_refused(self) -> None:
         values = [
@@ -143,11 +148,11 @@ class InMemory(unittest.TestCase):
         kinds = ("i64", "text", "f64", "timestamp")
         for end in [*range(2_048, len(out), 7), len(out) - 1]:
             with self.assertRaises(EskerError):
-                rows.read(bytes(out[:end]), kinds, False)
+                read(bytes(out[:end]), kinds)
         with self.assertRaises(EskerError):
-            rows.read(bytes(out) + b"\x00", kinds, False)
+            read(bytes(out) + b"\x00", kinds)
         with self.assertRaises(EskerError):
-            rows.read(bytes(out), ("i64", "text"), False)
+            read(bytes(out), ("i64", "text"))
 
     def test_batches_of_dicts(self) -> None:
         values: List[Any] = [{"id": i, "name": f"r{i}", "at": None} for i in range(20)]
@@ -331,6 +336,9 @@ class Asked(ServedCase):
         wanted = ("2024-02-29", "2024-02-29T12:00:00+00:00", "05:17:00")
         text = "SELECT day, at, clock FROM v"
         self.assertEqual(self.client.sql(text, iso_times=True).rows, [wanted])
+        row = self.client.get("v", 1, iso_times=True)
+        assert row is not None
+        self.assertEqual(row["day"], "2024-02-29")
         with self.client.stream(text, iso_times=True) as stream:
             self.assertEqual(list(stream), [wanted])
         self.client.load("v", [{"id": i, "day": "2024-02-29"} for i in range(2, 500)])
