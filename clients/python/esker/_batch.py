@@ -241,8 +241,5 @@ def read_text(reader: Optional[Reader], text: str) -> Any:
 
 def has_text(rows: Iterable[Values]) -> bool:
     """True when a value is a text, which may be meant for something else."""
-    for row in rows:
-        values = row.values() if isinstance(row, Mapping) else row
-        if any(isinstance(value, str) for value in values):
-            return True
-    return False
+    values = (row.values() if isinstance(row, Mapping) else row for row in rows)
+    return any(issubclass(kind, str) for kind in set(map(type, chain.from_iterable(values))))

@@ -12,12 +12,13 @@ import uuid
 from typing import Any, Dict, List, Tuple
 
 from esker import AsyncClient, Client, Days, EskerError, Json, Microseconds, Pool
+from esker import _load as loads
 from esker import _rows as rows
 from esker._batch import RowPacker
 from esker._codec import PLAIN, Codec
 from esker._fields import parse
 from esker._messagepack import pack, pack_array, pack_array_head, packers
-from esker._unpack import unpack
+from esker._unpack import unpack, unpack_from
 
 from .served import ServedCase
 
@@ -165,6 +166,25 @@ class InMemory(unittest.TestCase):
             pack_array_head(head, len(given))
             self.assertEqual(unpack(bytes(head + out)), given)
             self.assertEqual(unpack(bytes(head + slow)), given)
+
+    def test_chunks_have_whole_rows_and_are_not_large(self) -> None:
+        small: List[Any] = [(i, None) for i in range(5_000)]
+        large: List[Any] = [(i, b"x" * 1_000_000) for i in range(30)]
+        mixed: List[Any] = [{"id": 1}, (2, None)] * 50
+        for values in (small, large, [*small, *large, *small], mixed, []):
+            load = loads.load(PLAIN, "t", iter(values))
+            found: List[Any] = []
+            for chunk in loads.chunks(load, lambda _: None):
+                self.assertLess(len(chunk), 5 << 20)
+                at = 0
+                while at < len(chunk):
+                    row, at = unpack_from(chunk, at, 0)
+                    found.append(row if isinstance(row, dict) else tuple(row))
+            self.assertEqual(found, values)
+        text: List[Any] = ["a" * 3_000_000, b"b" * 10, "c"]
+        cut = list(loads.chunks(loads.load_text("t", "csv", text), lambda _: None))
+        self.assertEqual(b"".join(cut), b"a" * 3_000_000 + b"b" * 10 + b"c")
+        self.assertLessEqual(max(map(len, cut)), loads.CHUNK_BYTES)
 
     def test_nan_is_null_on_request(self) -> None:
         for given in (NAN, decimal.Decimal("NaN"), decimal.Decimal("sNaN")):
