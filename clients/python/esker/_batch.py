@@ -112,6 +112,11 @@ _COLUMNS: Dict[type, Callable[[List[Any]], Iterable[bytes]]] = {
 }
 
 
+_PLAIN_ROWS = frozenset([tuple, list])
+_NO_READERS: Mapping[int, Reader] = {}
+_NO_NAMED_READERS: Mapping[str, Reader] = {}
+
+
 def _plain(value: Any, how: Packers) -> Any:
     kind = type(value)
     return scalars.plain(value) if kind not in how and scalars.is_scalar(value) else value
@@ -124,9 +129,9 @@ class RowPacker:
         self._what = what
         self._codec = codec
         self._how = packers(codec)
-        self._texts = _Texts()
-        self._readers: Dict[int, Reader] = {}
-        self._named_readers: Dict[str, Reader] = {}
+        self._texts: Optional[_Texts] = None
+        self._readers: Mapping[int, Reader] = _NO_READERS
+        self._named_readers: Mapping[str, Reader] = _NO_NAMED_READERS
 
     def fit(self, fields: Optional[Fields]) -> None:
         """Takes texts for dates and the like from now on, where the fields are such."""
@@ -140,7 +145,7 @@ class RowPacker:
 
     def checked(self, rows: List[Any]) -> List[Values]:
         """The rows, each a tuple, a list or a dict."""
-        if set(map(type, rows)) <= {tuple, list}:
+        if _PLAIN_ROWS.issuperset(map(type, rows)):
             return rows
         return [check.values(self._what, row) for row in rows]
 
@@ -152,11 +157,17 @@ class RowPacker:
 
     def _pack_one(self, out: bytearray, row: Values) -> None:
         if isinstance(row, Mapping):
+            if not self._named_readers:
+                pack_map(out, dict(row), self._how)
+                return
             named = dict(row)
             for name, value in row.items():
                 if isinstance(value, str):
                     named[name] = read_text(self._named_readers.get(name.lower()), value)
             pack_map(out, named, self._how)
+            return
+        if not self._readers:
+            pack_array(out, row, self._how)
             return
         values = list(row)
         for at, reader in self._readers.items():
@@ -211,6 +222,8 @@ class RowPacker:
             return _singly(column, self._how)
         (kind,) = kinds
         if kind is str:
+            if self._texts is None:
+                self._texts = _Texts()
             known: Callable[[Any], bytes] = self._texts.__getitem__
             if has_null:
                 return [_NIL if value is None else known(value) for value in column]
@@ -242,4 +255,5 @@ def read_text(reader: Optional[Reader], text: str) -> Any:
 def has_text(rows: Iterable[Values]) -> bool:
     """True when a value is a text, which may be meant for something else."""
     values = (row.values() if isinstance(row, Mapping) else row for row in rows)
-    return any(issubclass(kind, str) for kind in set(map(type, chain.from_iterable(values))))
+    kinds = set(map(type, chain.from_iterable(values)))
+    return str in kinds or any(issubclass(kind, str) for kind in kinds)

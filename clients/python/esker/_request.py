@@ -54,13 +54,6 @@ def array(*parts: Part) -> bytes:
     return bytes(out)
 
 
-def array_head(count: int) -> bytes:
-    """The beginning of an array of so many values."""
-    out = bytearray()
-    pack_array_head(out, count)
-    return bytes(out)
-
-
 def value_part(value: Any) -> Part:
     """A value."""
     return lambda out: pack(out, value)
@@ -114,7 +107,7 @@ def _keys(codec: Codec, keys: Sequence[Key], fields: Optional[Fields]) -> Part:
 def _rows(codec: Codec, rows: Iterable[Values]) -> "Tuple[List[Values], RowPacker]":
     packer = RowPacker(codec)
     found = packer.checked(check.items("rows", rows))
-    if len({isinstance(row, Mapping) for row in found}) > 1:
+    if len(found) > 1 and len({isinstance(row, Mapping) for row in found}) > 1:
         raise TypeError("rows: expected tuples alone or dicts alone, found both")
     return found, packer
 
@@ -278,7 +271,8 @@ def _insert(
     found, packer = _rows(codec, rows)
 
     def payload() -> bytes:
-        out = bytearray(array_head(3))
+        out = bytearray()
+        pack_array_head(out, 3)
         pack(out, check.text("table", table))
         pack(out, flag)
         pack_array_head(out, len(found))
