@@ -7,6 +7,7 @@ what a pipeline will answer.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from typing import (
     TYPE_CHECKING,
@@ -84,9 +85,12 @@ _Asker = Union[_Blocking, _Awaited, _Piped]
 
 
 class _Described:
-    """Has the name, the documentation and the parameters of a function."""
+    """Has the name, the documentation and the parameters of a function, but for its first, which a
+    method gets by itself."""
 
     def __init__(self, build: Callable[..., Any]) -> None:
+        whole = inspect.signature(build)
+        self.__signature__ = whole.replace(parameters=list(whole.parameters.values())[1:])
         self._build = build
         self.__doc__ = build.__doc__
         self.__name__ = build.__name__

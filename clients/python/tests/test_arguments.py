@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import decimal
+import inspect
 from typing import Any, Dict, List, Tuple
 
 from esker import AsyncClient, AsyncPool, Client, EskerError, Pool, Result
@@ -261,6 +262,11 @@ class Arguments(ServedCase):
         first = [(number, "x", 7, "z") for number in range(10, 90, 10)]
         second = [(number, "none", 7, "y") for number in range(11, 90, 10)]
         self.assertEqual(self.rows(), sorted(first + second))
+
+    def test_methods_show_their_parameters(self) -> None:
+        shown = str(inspect.signature(Client.update_many))
+        self.assertTrue(shown.startswith("(table: 'str', updates:"), shown)
+        self.assertIn("nan_as_null", shown)
 
     def refuse(self, asker: Any) -> None:
         for body, arguments, message in _WRONG:
