@@ -10,10 +10,12 @@ from ._async_client import AsyncClient, AsyncTransaction
 from ._async_pool import AsyncPool
 from ._client import Client, Stream, Transaction
 from ._errors import EskerError
-from ._messagepack import Days, Json, Microseconds
-from ._pipeline import Pipeline
+from ._messagepack import Json
+from ._pipeline import AsyncPipeline, Pipeline
 from ._pool import Pool
 from ._result import Column, Result
+from ._row import Row
+from ._scalars import Days, Microseconds
 from ._surface import AsyncBucket, Bucket, Pending, PipelineBucket
 
 __version__ = "0.1.0"
@@ -21,6 +23,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AsyncBucket",
     "AsyncClient",
+    "AsyncPipeline",
     "AsyncPool",
     "AsyncTransaction",
     "Bucket",
@@ -35,6 +38,7 @@ __all__ = [
     "PipelineBucket",
     "Pool",
     "Result",
+    "Row",
     "Stream",
     "Transaction",
 ]

@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import AsyncGenerator, AsyncIterator, Awaitable, Callable, Optional, TypeVar
+from typing import (
+    Any,
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    List,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+)
 
 from . import _check as check
+from . import _load as loads
 from . import _options as rules
 from . import _request as requests
 from ._address import parse
 from ._async_connection import Connection, finished
+from ._batch import Values
+from ._codec import PLAIN, codec
 from ._errors import EskerError
+from ._fields import Fields, KnownFields
 from ._frame import Request
+from ._load import Load, Parts, Rows
 from ._options import Options
-from ._request import Load, Parts, Rows, Values
-from ._result import Row
+from ._pipeline import WINDOW, AsyncPipeline
+from ._row import Row
 from ._socket import tls
 from ._surface import AsyncSurface
 
@@ -44,11 +60,19 @@ class AsyncClient(AsyncSurface):
         database: Optional[str] = None,
         timeout: Optional[float] = 60.0,
         retry_writes: bool = False,
+        rows: str = "row",
+        nan_as_null: bool = False,
+        naive_as_utc: bool = False,
+        iso_times: bool = False,
     ) -> None:
-        self._prepare(rules.options(url, token, database, timeout, retry_writes))
+        chosen = codec(rows, nan_as_null, naive_as_utc, iso_times)
+        self._prepare(rules.options(url, token, database, timeout, retry_writes, chosen))
 
     def _prepare(self, options: Options) -> None:
         self._options = options
+        self._codec = options.codec
+        self._fields = KnownFields()
+        self._learning: Optional[asyncio.Lock] = None
         self._connection: Optional[Connection] = None
         self._connecting: Optional[asyncio.Lock] = None
         self._transaction: Optional[AsyncTransaction] = None
@@ -69,9 +93,14 @@ class AsyncClient(AsyncSurface):
         database: Optional[str] = None,
         timeout: Optional[float] = 60.0,
         retry_writes: bool = False,
+        rows: str = "row",
+        nan_as_null: bool = False,
+        naive_as_utc: bool = False,
+        iso_times: bool = False,
     ) -> "AsyncClient":
         """A client that has connected."""
-        client = cls._of(rules.options(url, token, database, timeout, retry_writes))
+        chosen = codec(rows, nan_as_null, naive_as_utc, iso_times)
+        client = cls._of(rules.options(url, token, database, timeout, retry_writes, chosen))
         await client._connected()
         return client
 
@@ -148,7 +177,7 @@ class AsyncClient(AsyncSurface):
             if token is not None or database is not None:
                 await connection.run(requests.hello(token, database))
             else:
-                await connection.run(requests.ping())
+                await connection.run(requests.ping(PLAIN))
         except BaseException:
             connection.abort()
             raise
@@ -170,7 +199,20 @@ class AsyncClient(AsyncSurface):
         return connection
 
     async def _run(self, request: Request[T]) -> T:
-        request = rules.with_key(request, self._options.retry_writes)
+        request = await self._fitted(request, self._ask)
+        return await self._ask(rules.with_key(request, self._options.retry_writes))
+
+    async def _ask(self, request: Request[T]) -> T:
+        try:
+            outcome = await self._ask_twice(request)
+        except EskerError as e:
+            self._fields.look_at(e)
+            raise
+        self._fields.look_at(outcome)
+        return outcome
+
+    async def _ask_twice(self, request: Request[T]) -> T:
+        """Asks once more where the connection broke, and nothing is done twice by that."""
         try:
             return await (await self._free()).run(request)
         except EskerError as e:
@@ -178,22 +220,64 @@ class AsyncClient(AsyncSurface):
                 raise
         return await (await self._free()).run(request)
 
+    async def _fitted(
+        self, request: Request[T], ask: Callable[[Request[str]], Awaitable[str]]
+    ) -> Request[T]:
+        """A request as it is sent, once the fields that it needs are known."""
+        if request.table is None:
+            return request
+        return request.fitted(await self._learn(request.table, ask))
+
+    async def _learn(
+        self, table: str, ask: Callable[[Request[str]], Awaitable[str]]
+    ) -> Optional[Fields]:
+        if not self._fields.has(table):
+            if self._learning is None:
+                self._learning = asyncio.Lock()
+            async with self._learning:
+                if not self._fields.has(table):
+                    outcome = await _outcome(ask(requests.schema(PLAIN, table)))
+                    self._fields.learn(table, outcome)
+        return self._fields.of(table)
+
+    def pipeline(self, *, window: int = WINDOW) -> AsyncPipeline:
+        """Requests that are sent together: see :class:`esker.AsyncPipeline`."""
+        return AsyncPipeline(self._run_all, self._codec, window)
+
+    async def _run_all(
+        self, asked: Sequence[Request[Any]], window: int
+    ) -> List[Union[Any, EskerError]]:
+        fitted = [await self._fitted(request, self._ask) for request in asked]
+        outcomes = await (await self._free()).run_all(fitted, window)
+        for outcome in outcomes:
+            self._fields.look_at(outcome)
+        return outcomes
+
     def _may_ask_again(self, error: EskerError) -> bool:
         return error.code == "connection" and not self._is_closed
 
-    async def stream(self, text: str, parameters: Values = ()) -> AsyncGenerator[Row, None]:
+    async def stream(
+        self,
+        text: str,
+        parameters: Values = (),
+        *,
+        rows: Optional[str] = None,
+        nan_as_null: Optional[bool] = None,
+        iso_times: Optional[bool] = None,
+    ) -> AsyncGenerator[Row, None]:
         """The rows of a statement as they come, however many:
         ``async for row in client.stream(…)``.
 
         Other answers of this connection wait while rows are not read.
         """
-        request = requests.sql(text, parameters)
-        rows = (await self._free()).stream(request)
+        codec = self._codec.but(rows, nan_as_null, iso_times)
+        request = requests.sql(codec, text, parameters)
+        found = (await self._free()).stream(request)
         try:
-            async for row in rows:
+            async for row in found:
                 yield row
         finally:
-            await rows.aclose()
+            await found.aclose()
 
     # Transactions.
 
@@ -259,6 +343,7 @@ class AsyncClient(AsyncSurface):
         *,
         on_duplicate: str = "error",
         key: Optional[str] = None,
+        nan_as_null: Optional[bool] = None,
     ) -> int:
         """Adds any number of rows: all at once when it returns, or none; how many.
 
@@ -266,8 +351,10 @@ class AsyncClient(AsyncSurface):
         ``async for``, too.
         """
         if key is None and self._options.retry_writes:
-            key = requests.load_key(rows, on_duplicate)
-        return await self._load(requests.load(table, rows, on_duplicate=on_duplicate, key=key))
+            key = loads.load_key(rows, on_duplicate)
+        codec = self._codec.but(nan_as_null=nan_as_null)
+        load = loads.load(codec, table, rows, on_duplicate=on_duplicate, key=key)
+        return await self._load(load)
 
     async def load_text(
         self,
@@ -280,18 +367,30 @@ class AsyncClient(AsyncSurface):
     ) -> int:
         """The same of ``csv`` or ``ndjson``, as :meth:`esker.Client.load_text`."""
         if key is None and self._options.retry_writes:
-            key = requests.load_key(parts, on_duplicate)
+            key = loads.load_key(parts, on_duplicate)
         return await self._load(
-            requests.load_text(table, form, parts, on_duplicate=on_duplicate, key=key)
+            loads.load_text(table, form, parts, on_duplicate=on_duplicate, key=key)
         )
 
     async def _load(self, load: Load) -> int:
         try:
-            return await (await self._free()).load(load.request, load.async_chunks())
+            return await self._load_once(load)
         except EskerError as e:
+            self._fields.look_at(e)
             if not self._may_ask_again(e) or not load.is_repeatable:
                 raise
-        return await (await self._free()).load(load.request, load.async_chunks())
+        return await self._load_once(load)
+
+    async def _load_once(self, load: Load) -> int:
+        connection = await self._free()
+        return await connection.load(load, lambda table: self._learn(table, connection.run))
+
+
+async def _outcome(answer: Awaitable[str]) -> Union[str, EskerError]:
+    try:
+        return await answer
+    except EskerError as e:
+        return e
 
 
 class AsyncTransaction(AsyncSurface):
@@ -304,13 +403,17 @@ class AsyncTransaction(AsyncSurface):
 
     def __init__(self, client: AsyncClient, connection: Connection) -> None:
         self._client = client
+        self._codec = client._codec
         self._connection = connection
+        self._order = asyncio.Lock()
         self._ended_by: Optional[str] = None
         self._is_finished = False
         self._is_given_up = False
 
     def _end(self, why: str) -> None:
         """What is asked from now on, is refused."""
+        # What it has defined may be gone.
+        self._client._fields.forget()
         if self._ended_by is None:
             self._ended_by = why
         if self._client._transaction is self:
@@ -338,12 +441,42 @@ class AsyncTransaction(AsyncSurface):
             self._break()
 
     async def _run(self, request: Request[T]) -> T:
+        # Nothing overtakes a request for which the fields of a table are asked first.
+        async with self._order:
+            request = await self._client._fitted(request, self._ask)
+        return await self._ask(request)
+
+    async def _ask(self, request: Request[T]) -> T:
         connection = self._expect_known()
         try:
-            return await connection.run(request)
+            outcome = await connection.run(request)
+        except BaseException as e:
+            self._client._fields.look_at(e)
+            self._look_at(e)
+            raise
+        self._client._fields.look_at(outcome)
+        return outcome
+
+    def pipeline(self, *, window: int = WINDOW) -> AsyncPipeline:
+        """Requests that are sent together: see :class:`esker.AsyncPipeline`."""
+        return AsyncPipeline(self._run_all, self._codec, window)
+
+    async def _run_all(
+        self, asked: Sequence[Request[Any]], window: int
+    ) -> List[Union[Any, EskerError]]:
+        async with self._order:
+            fitted = [await self._client._fitted(request, self._ask) for request in asked]
+        connection = self._expect_known()
+        try:
+            outcomes = await connection.run_all(fitted, window)
         except BaseException as e:
             self._look_at(e)
             raise
+        for outcome in outcomes:
+            self._client._fields.look_at(outcome)
+            if isinstance(outcome, EskerError):
+                self._look_at(outcome)
+        return outcomes
 
     def _expect_known(self) -> Connection:
         connection = self._open()
@@ -351,17 +484,26 @@ class AsyncTransaction(AsyncSurface):
             raise EskerError("invalid_request", "a request of the transaction was cancelled")
         return connection
 
-    async def stream(self, text: str, parameters: Values = ()) -> AsyncGenerator[Row, None]:
+    async def stream(
+        self,
+        text: str,
+        parameters: Values = (),
+        *,
+        rows: Optional[str] = None,
+        nan_as_null: Optional[bool] = None,
+        iso_times: Optional[bool] = None,
+    ) -> AsyncGenerator[Row, None]:
         """As :meth:`AsyncClient.stream`, within it."""
-        rows = self._expect_known().stream(requests.sql(text, parameters))
+        codec = self._codec.but(rows, nan_as_null, iso_times)
+        found = self._expect_known().stream(requests.sql(codec, text, parameters))
         try:
-            async for row in rows:
+            async for row in found:
                 yield row
         except EskerError as e:
             self._look_at(e)
             raise
         finally:
-            await rows.aclose()
+            await found.aclose()
 
     async def commit(self) -> None:
         """Ends it; ``conflict`` when another transaction has changed the same."""
@@ -376,10 +518,11 @@ class AsyncTransaction(AsyncSurface):
         await self._finish(requests.rollback())
 
     async def _finish(self, request: Request[None]) -> None:
-        connection = self._open()
-        self._is_finished = True
-        # Nothing else is asked within it, and until the answer nothing is outside of it.
-        self._ended_by = rules.ENDED_TRANSACTION
+        async with self._order:
+            connection = self._open()
+            self._is_finished = True
+            # Nothing else is asked within it, and until the answer nothing is outside of it.
+            self._ended_by = rules.ENDED_TRANSACTION
         try:
             await connection.run(request)
         except BaseException as e:

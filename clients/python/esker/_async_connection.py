@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from typing import (
+    Any,
     AsyncGenerator,
-    AsyncIterator,
     Awaitable,
+    Callable,
     Deque,
     Dict,
+    List,
     Optional,
+    Sequence,
+    Set,
     TypeVar,
     Union,
 )
 
 from . import _frame as frames
+from . import _load as loads
 from . import _request as requests
 from ._errors import EskerError
-from ._frame import Answer, Frame, FrameReader, Request
-from ._result import Result, Row
+from ._fields import Fields
+from ._frame import Answer, Frame, FrameReader, Request, last_words
+from ._load import Load
+from ._result import Result
+from ._row import Row
 from ._socket import is_readable
 
 T = TypeVar("T")
@@ -33,7 +42,19 @@ _SETTLE_TURNS = 100
 _GOODBYE_S = 1.0
 
 
-class _Inbox:
+class _Sink(ABC):
+    """Takes the frames of one answer."""
+
+    @abstractmethod
+    async def put(self, received: Frame) -> None:
+        """Takes a frame."""
+
+    @abstractmethod
+    def fail(self, error: EskerError) -> None:
+        """Takes what ends the answer."""
+
+
+class _Inbox(_Sink):
     """Frames of one answer on their way to the task that waits for it.
 
     ``asyncio.wait_for`` would do, but before Python 3.12 it loses a cancellation that comes
@@ -85,6 +106,66 @@ class _Inbox:
         return received
 
 
+class _Gathering:
+    """Answers of several requests, taken as they come: the connection never waits for them."""
+
+    def __init__(self, timeout: Optional[float], waiting: Dict[int, _Sink]) -> None:
+        self._timeout = timeout
+        self._waiting = waiting
+        self.under_way: Set[int] = set()
+        self._error: Optional[EskerError] = None
+        self._progress: Optional["asyncio.Future[None]"] = None
+
+    def expect(self, request_id: int, answer: Answer) -> None:
+        """Takes the frames of one of them from now on."""
+        self.under_way.add(request_id)
+        self._waiting[request_id] = _Part(self, request_id, answer)
+
+    def done(self, request_id: int) -> None:
+        """One of them has come to its end."""
+        self.under_way.discard(request_id)
+        self._waiting.pop(request_id, None)
+        _wake(self._progress)
+
+    def fail(self, error: EskerError) -> None:
+        """No more will come."""
+        self._error = error
+        _wake(self._progress)
+
+    async def wait(self, most: int) -> None:
+        """Waits while more than so many are under way."""
+        while len(self.under_way) > most and self._error is None:
+            loop = asyncio.get_running_loop()
+            self._progress = loop.create_future()
+            late = EskerError("connection", f"no answer within {self._timeout} s")
+            alarm = None
+            if self._timeout is not None:
+                alarm = loop.call_later(self._timeout, self.fail, late)
+            try:
+                await self._progress
+            finally:
+                if alarm is not None:
+                    alarm.cancel()
+        if self._error is not None:
+            raise self._error
+
+
+class _Part(_Sink):
+    """One answer of several."""
+
+    def __init__(self, gathering: _Gathering, request_id: int, answer: Answer) -> None:
+        self._gathering = gathering
+        self._id = request_id
+        self._answer = answer
+
+    async def put(self, received: Frame) -> None:
+        if self._answer.take(received):
+            self._gathering.done(self._id)
+
+    def fail(self, error: EskerError) -> None:
+        self._gathering.fail(error)
+
+
 def _wake(waiting: Optional["asyncio.Future[None]"]) -> None:
     if waiting is not None and not waiting.done():
         waiting.set_result(None)
@@ -115,7 +196,7 @@ class Connection:
         self._writer = writer
         self._timeout = timeout
         self._next_id = 1
-        self._waiting: Dict[int, _Inbox] = {}
+        self._waiting: Dict[int, _Sink] = {}
         self.error: Optional[EskerError] = None
         writer.write(frames.GREETING)
         self._task = asyncio.ensure_future(self._read())
@@ -167,9 +248,7 @@ class Connection:
                 received = frames.next()
                 while received is not None:
                     if received.id == 0:
-                        said = Answer()
-                        said.take(received)
-                        raise said.error or EskerError("connection", "the server sent nonsense")
+                        raise last_words(received)
                     inbox = self._waiting.get(received.id)
                     if inbox is not None:
                         await inbox.put(received)
@@ -211,13 +290,14 @@ class Connection:
     def _expect(self, request_id: int) -> _Inbox:
         if self.error is not None:
             raise self.error
-        inbox = self._waiting[request_id] = _Inbox()
+        inbox = _Inbox()
+        self._waiting[request_id] = inbox
         return inbox
 
     async def run(self, request: Request[T]) -> T:
         request_id = self._id()
         inbox = self._expect(request_id)
-        answer = Answer()
+        answer = request.answer()
         is_done = False
         try:
             self._send(request.kind, request.payload, request_id)
@@ -230,14 +310,41 @@ class Connection:
                 self._cancel(request_id)
         return request.result(answer)
 
-    async def load(self, request: Request[int], chunks: AsyncIterator[bytes]) -> int:
+    async def run_all(
+        self, asked: Sequence[Request[Any]], window: int
+    ) -> List[Union[Any, EskerError]]:
+        """Sends requests one behind the other, and gathers their answers: at most so many are
+        under way at a time."""
+        if self.error is not None:
+            raise self.error
+        gathering = _Gathering(self._timeout, self._waiting)
+        answers: List[Answer] = []
+        try:
+            for request in asked:
+                await gathering.wait(window - 1)
+                request_id, answer = self._id(), request.answer()
+                answers.append(answer)
+                gathering.expect(request_id, answer)
+                self._send(request.kind, request.payload, request_id)
+                await self._drain()
+            await gathering.wait(0)
+        finally:
+            for request_id in gathering.under_way:
+                self._waiting.pop(request_id, None)
+                self._cancel(request_id)
+        return [request.outcome(answer) for request, answer in zip(asked, answers)]
+
+    async def load(
+        self, load: Load, learn: Callable[[str], Awaitable[Optional[Fields]]]
+    ) -> int:
+        request = load.request
         request_id = self._id()
         inbox = self._expect(request_id)
-        answer = Answer()
+        answer = request.answer()
         is_done = False
         try:
             self._send(request.kind, request.payload, request_id)
-            async for chunk in chunks:
+            async for chunk in loads.async_chunks(load, learn):
                 self._send(frames.BULK_CHUNK, chunk, request_id)
                 await self._drain()
                 if inbox:
@@ -254,15 +361,16 @@ class Connection:
     async def stream(self, request: Request[Result]) -> AsyncGenerator[Row, None]:
         request_id = self._id()
         inbox = self._expect(request_id)
+        answer = request.answer()
         is_done = False
         try:
             self._send(request.kind, request.payload, request_id)
             while not is_done:
-                answer = Answer()
                 is_done = answer.take(await inbox.get(self._timeout))
                 if answer.error is not None:
                     raise answer.error
-                for row in answer.rows:
+                rows, answer.rows = answer.rows, []
+                for row in rows:
                     yield row
         finally:
             self._waiting.pop(request_id, None)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import AsyncIterator, Awaitable, Callable, Optional, TypeVar
+from typing import (
+    Any,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    List,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+)
 
 from . import _options as rules
 from ._async_client import AsyncClient, AsyncTransaction
+from ._codec import codec
 from ._errors import EskerError
 from ._frame import Request
+from ._pipeline import WINDOW, AsyncPipeline
 from ._slots import CLOSED, Slots
 from ._surface import AsyncSurface
 
@@ -35,8 +47,14 @@ class AsyncPool(AsyncSurface):
         database: Optional[str] = None,
         timeout: Optional[float] = 60.0,
         retry_writes: bool = False,
+        rows: str = "row",
+        nan_as_null: bool = False,
+        naive_as_utc: bool = False,
+        iso_times: bool = False,
     ) -> None:
-        self._options = rules.options(url, token, database, timeout, retry_writes)
+        chosen = codec(rows, nan_as_null, naive_as_utc, iso_times)
+        self._options = rules.options(url, token, database, timeout, retry_writes, chosen)
+        self._codec = chosen
         self._slots: Slots[AsyncClient, "asyncio.Future[None]"] = Slots(size, wait_timeout)
         self._emptied: Optional["asyncio.Future[None]"] = None
 
@@ -107,6 +125,16 @@ class AsyncPool(AsyncSurface):
     async def _run(self, request: Request[T]) -> T:
         async with self.connection() as client:
             return await client._run(request)
+
+    def pipeline(self, *, window: int = WINDOW) -> AsyncPipeline:
+        """Requests that are sent together, on one connection: see :class:`esker.AsyncPipeline`."""
+        return AsyncPipeline(self._run_all, self._codec, window)
+
+    async def _run_all(
+        self, asked: Sequence[Request[Any]], window: int
+    ) -> List[Union[Any, EskerError]]:
+        async with self.connection() as client:
+            return await client._run_all(asked, window)
 
     @asynccontextmanager
     async def transaction(

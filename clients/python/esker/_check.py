@@ -6,9 +6,11 @@ A wrong type is a ``TypeError``, a wrong value an ``EskerError`` of the code ``i
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Dict, List, Union
 
+from . import _scalars as scalars
 from ._errors import EskerError
 
 _TEXTS = (str, bytes, bytearray, memoryview)
@@ -38,12 +40,13 @@ def flag(what: str, value: Any) -> bool:
 
 
 def integer(what: str, value: Any, least: int, most: int) -> int:
-    """A number between two others, and no boolean."""
-    if not isinstance(value, int) or isinstance(value, bool):
+    """A number between two others, of any type of integer, and no boolean."""
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         raise TypeError(f"{what}: expected an int, {_found(value)}")
-    if not least <= value <= most:
-        raise invalid(f"{what}: expected {least} to {most}, found {shown(value)}")
-    return value
+    number = operator.index(value)
+    if not least <= number <= most:
+        raise invalid(f"{what}: expected {least} to {most}, found {shown(number)}")
+    return number
 
 
 def seconds(what: str, value: Any) -> float:
@@ -76,7 +79,11 @@ def data(what: str, value: Any) -> bytes:
 def iterable(what: str, value: Any) -> "Iterable[Any]":
     """Anything with an order that can be gone through: no text, dictionary or set."""
     if isinstance(value, (*_TEXTS, Mapping, Set)) or not isinstance(value, Iterable):
-        raise TypeError(f"{what}: expected a list, or an iterable like one, {_found(value)}")
+        hint = f": for one of them, a list with it, [{what.rstrip('s')}]"
+        given = hint if isinstance(value, (*_TEXTS, Mapping)) else ""
+        raise TypeError(
+            f"{what}: expected a list, or an iterable like one, {_found(value)}{given}"
+        )
     return value
 
 
@@ -95,14 +102,22 @@ def named(what: str, value: Any) -> Dict[str, Any]:
     return dict(value)
 
 
+_SHAPES = {
+    "row": "a tuple or a list with a value for every field, or a dict of fields",
+    "parameters": "a list for ?, or a dict for :name",
+}
+
+
 def values(what: str, value: Any) -> "Union[Sequence[Any], Dict[str, Any]]":
     """Values by position, or a dictionary of them by name."""
     if isinstance(value, (tuple, list)):
         return value
     if isinstance(value, Mapping):
         return named(what, value)
+    if scalars.is_array(value) and value.ndim == 1:
+        return list(value)
     if isinstance(value, _TEXTS) or not isinstance(value, Sequence):
-        raise TypeError(f"{what}: expected a tuple, a list or a dict, {_found(value)}")
+        raise TypeError(f"{what}: expected {_SHAPES[what]}, {_found(value)}")
     return value
 
 

@@ -22,14 +22,19 @@ from typing import (
 
 from . import _check as check
 from . import _frame as frames
+from . import _load as loads
 from . import _options as rules
 from . import _request as requests
+from ._batch import Values
+from ._codec import PLAIN, codec
 from ._errors import EskerError
-from ._frame import Answer, Frame, FrameReader, Request
+from ._fields import Fields, KnownFields
+from ._frame import Frame, FrameReader, Request
+from ._load import Load, Parts, Rows
 from ._options import Options
 from ._pipeline import Pipeline
-from ._request import Load, Parts, Rows, Values
-from ._result import Column, Row
+from ._result import Column
+from ._row import Row
 from ._socket import Socket
 from ._surface import Surface
 
@@ -57,15 +62,28 @@ class _Turn:
         self._lock.release()
 
 
+def _outcome(
+    ask: Callable[[Request[str]], str], request: Request[str]
+) -> Union[str, EskerError]:
+    try:
+        return ask(request)
+    except EskerError as e:
+        return e
+
+
 class Client(Surface):
     """A connection to a server. Threads that share it take turns; see :class:`esker.Pool` for more.
 
     ``url`` is ``HOST:PORT``, ``esker://HOST:PORT``, ``eskers://HOST:PORT?ca=FILE`` or
     ``unix:PATH``. ``timeout`` is how many seconds an answer may take; then the connection is
-    closed, and the next request connects again. A connection that the server has closed is noticed before anything is
-    sent, and made anew. What only reads is asked once more when the connection broke meanwhile,
-    outside of transactions; what writes is with ``retry_writes``, under a key by which the server
-    does it once.
+    closed, and the next request connects again. A connection that the server has closed is
+    noticed before anything is sent, and made anew. What only reads is asked once more when the
+    connection broke meanwhile, outside of transactions; what writes is with ``retry_writes``,
+    under a key by which the server does it once.
+
+    ``rows`` says what the rows of answers are: ``"row"``, which is :class:`esker.Row`, ``"tuple"``
+    or ``"dict"``. With ``nan_as_null`` a NaN is sent as NULL, with ``naive_as_utc`` a datetime
+    without a zone is one in UTC, and with ``iso_times`` dates and times of answers are ISO texts.
 
     While a transaction is open on the client, everything else is refused: only the transaction
     object asks within it.
@@ -79,13 +97,20 @@ class Client(Surface):
         database: Optional[str] = None,
         timeout: Optional[float] = 60.0,
         retry_writes: bool = False,
+        rows: str = "row",
+        nan_as_null: bool = False,
+        naive_as_utc: bool = False,
+        iso_times: bool = False,
     ) -> None:
-        self._prepare(rules.options(url, token, database, timeout, retry_writes))
+        chosen = codec(rows, nan_as_null, naive_as_utc, iso_times)
+        self._prepare(rules.options(url, token, database, timeout, retry_writes, chosen))
         with self._turn:
             self._connect()
 
     def _prepare(self, options: Options) -> None:
         self._options = options
+        self._codec = options.codec
+        self._fields = KnownFields()
         self._turn = _Turn()
         self._socket: Optional[Socket] = None
         self._reader = FrameReader()
@@ -194,9 +219,7 @@ class Client(Surface):
             received = self._reader.next()
             if received is not None:
                 if received.id == 0:
-                    error = Answer()
-                    error.take(received)
-                    raise error.error or EskerError("connection", "the server sent nonsense")
+                    raise frames.last_words(received)
                 return received
             self._reader.feed(socket.receive())
 
@@ -204,7 +227,7 @@ class Client(Surface):
         """Asks once. When the connection breaks, it is closed."""
         request_id = self._id()
         sent = request.frame(request_id)
-        answer = Answer()
+        answer = request.answer()
         try:
             socket.send(sent)
             while True:
@@ -215,29 +238,55 @@ class Client(Surface):
             # What follows would be taken for the answer to something else.
             self._break()
             raise
-        return request.result(answer)
+        outcome = request.outcome(answer)
+        self._fields.look_at(outcome)
+        return frames.expect(outcome)
 
     def _ask(self, request: Request[T]) -> T:
         self._expect_free()
         return self._ask_on(self._connect(), request)
 
+    def _ask_twice(self, request: Request[T]) -> T:
+        """Asks once more where the connection broke, and nothing is done twice by that."""
+        try:
+            return self._ask(request)
+        except EskerError as e:
+            if e.code != "connection" or not request.is_safe:
+                raise
+        return self._ask(request)
+
     def _run(self, request: Request[T]) -> T:
         with self._turn:
-            request = rules.with_key(request, self._options.retry_writes)
-            try:
-                return self._ask(request)
-            except EskerError as e:
-                if e.code != "connection" or not request.is_safe:
-                    raise
-            return self._ask(request)
+            request = self._fitted(request, self._ask_twice)
+            return self._ask_twice(rules.with_key(request, self._options.retry_writes))
+
+    def _fitted(self, request: Request[T], ask: Callable[[Request[str]], str]) -> Request[T]:
+        """A request as it is sent, once the fields that it needs are known."""
+        if request.table is None:
+            return request
+        return request.fitted(self._learn(request.table, ask))
+
+    def _learn(self, table: str, ask: Callable[[Request[str]], str]) -> Optional[Fields]:
+        if not self._fields.has(table):
+            self._fields.learn(table, _outcome(ask, requests.schema(PLAIN, table)))
+        return self._fields.of(table)
 
     @contextmanager
-    def stream(self, text: str, parameters: Values = ()) -> Iterator["Stream"]:
+    def stream(
+        self,
+        text: str,
+        parameters: Values = (),
+        *,
+        rows: Optional[str] = None,
+        nan_as_null: Optional[bool] = None,
+        iso_times: Optional[bool] = None,
+    ) -> Iterator["Stream"]:
         """The rows of a statement as they come, however many: ``with client.stream(…) as rows``.
 
         At the end of ``with`` the rest is cancelled. Nothing else can be asked meanwhile.
         """
-        request = requests.sql(text, parameters)
+        codec = self._codec.but(rows, nan_as_null, iso_times)
+        request = requests.sql(codec, text, parameters)
         with self._turn:
             self._expect_free()
             stream = Stream(self, self._connect(), request)
@@ -297,6 +346,7 @@ class Client(Surface):
         *,
         on_duplicate: str = "error",
         key: Optional[str] = None,
+        nan_as_null: Optional[bool] = None,
     ) -> int:
         """Adds any number of rows, as tuples or dicts: all at once when it returns, or none; how
         many.
@@ -307,8 +357,9 @@ class Client(Surface):
         again when the connection broke.
         """
         if key is None and self._options.retry_writes:
-            key = requests.load_key(rows, on_duplicate)
-        return self._load(requests.load(table, rows, on_duplicate=on_duplicate, key=key))
+            key = loads.load_key(rows, on_duplicate)
+        codec = self._codec.but(nan_as_null=nan_as_null)
+        return self._load(loads.load(codec, table, rows, on_duplicate=on_duplicate, key=key))
 
     def load_text(
         self,
@@ -322,9 +373,9 @@ class Client(Surface):
         """The same of ``csv`` (the first line names the columns) or ``ndjson``, cut anywhere:
         an open file will do."""
         if key is None and self._options.retry_writes:
-            key = requests.load_key(parts, on_duplicate)
+            key = loads.load_key(parts, on_duplicate)
         return self._load(
-            requests.load_text(table, form, parts, on_duplicate=on_duplicate, key=key)
+            loads.load_text(table, form, parts, on_duplicate=on_duplicate, key=key)
         )
 
     def _load(self, load: Load) -> int:
@@ -340,48 +391,68 @@ class Client(Surface):
         self._expect_free()
         socket = self._connect()
         request_id = self._id()
-        answer = Answer()
+        answer = load.request.answer()
         is_answered = False
+        early: List[Frame] = []
+
+        def learn(table: str) -> Optional[Fields]:
+            return self._learn(table, lambda request: self._ask_beside(socket, request, early))
+
         try:
             socket.send(load.request.frame(request_id))
-            for chunk in load.chunks():
+            for chunk in loads.chunks(load, learn):
                 socket.send(frames.frame(request_id, frames.BULK_CHUNK, chunk))
                 self._reader.feed(socket.flush(_UNSENT_BYTES_MAX))
-                received = self._reader.next()
+                received = early.pop() if early else self._reader.next()
                 if received is not None:
                     # It has failed: the rest need not be sent.
                     is_answered = received.id in (request_id, 0) and answer.take(received)
                     break
             socket.send(frames.frame(request_id, frames.BULK_END))
             while not is_answered:
-                received = self._receive(socket)
+                received = early.pop() if early else self._receive(socket)
                 is_answered = received.id == request_id and answer.take(received)
         except BaseException:
             # The server loads nothing of what does not come to its end.
             self._break()
             raise
-        return load.request.result(answer)
+        outcome = load.request.outcome(answer)
+        self._fields.look_at(outcome)
+        return frames.expect(outcome)
+
+    def _ask_beside(self, socket: Socket, request: Request[T], early: List[Frame]) -> T:
+        """Asks while something else is under way, whose frames are kept."""
+        request_id = self._id()
+        socket.send(request.frame(request_id))
+        answer = request.answer()
+        while True:
+            received = self._receive(socket)
+            if received.id != request_id:
+                early.append(received)
+            elif answer.take(received):
+                return request.result(answer)
 
     # Several at once.
 
     def pipeline(self) -> Pipeline:
         """Requests that are sent together: see :class:`Pipeline`."""
-        return Pipeline(self._run_all)
+        return Pipeline(self._run_all, self._codec)
 
     def _run_all(self, asked: Sequence[Request[Any]]) -> List[Union[Any, EskerError]]:
         with self._turn:
             self._expect_free()
-            return self._ask_all(self._connect(), asked)
+            fitted = [self._fitted(request, self._ask_twice) for request in asked]
+            return self._ask_all(self._connect(), fitted)
 
     def _ask_all(
         self, socket: Socket, asked: Sequence[Request[Any]]
     ) -> List[Union[Any, EskerError]]:
-        waiting: Dict[int, Tuple[int, Request[Any], Answer]] = {}
+        waiting: Dict[int, Tuple[int, Request[Any], frames.Answer]] = {}
         sent = bytearray()
         for place, request in enumerate(asked):
             request_id = self._id()
             sent += request.frame(request_id)
-            waiting[request_id] = (place, request, Answer())
+            waiting[request_id] = (place, request, request.answer())
         results: List[Union[Any, EskerError]] = [None] * len(asked)
         try:
             socket.send(bytes(sent))
@@ -393,10 +464,8 @@ class Client(Surface):
                 if not answer.take(received):
                     continue
                 del waiting[received.id]
-                try:
-                    results[place] = request.result(answer)
-                except EskerError as e:
-                    results[place] = e
+                results[place] = request.outcome(answer)
+                self._fields.look_at(results[place])
         except BaseException:
             self._break()
             raise
@@ -411,11 +480,14 @@ class Transaction(Surface):
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._codec = client._codec
         self._ended_by: Optional[str] = None
         self._is_finished = False
 
     def _end(self, why: str) -> None:
         """What is asked from now on, is refused."""
+        # What it has defined may be gone.
+        self._client._fields.forget()
         if self._ended_by is None:
             self._ended_by = why
         if self._client._transaction is self:
@@ -437,28 +509,41 @@ class Transaction(Surface):
 
     def _run(self, request: Request[T]) -> T:
         with self._client._turn:
-            socket = self._socket()
-            try:
-                return self._client._ask_on(socket, request)
-            except EskerError as e:
-                self._look_at(e)
-                raise
+            return self._ask(self._client._fitted(request, self._ask))
+
+    def _ask(self, request: Request[T]) -> T:
+        socket = self._socket()
+        try:
+            return self._client._ask_on(socket, request)
+        except EskerError as e:
+            self._look_at(e)
+            raise
 
     def pipeline(self) -> Pipeline:
         """Requests that are sent together: see :class:`Pipeline`."""
-        return Pipeline(self._run_all)
+        return Pipeline(self._run_all, self._codec)
 
     def _run_all(self, asked: Sequence[Request[Any]]) -> List[Union[Any, EskerError]]:
         with self._client._turn:
-            results = self._client._ask_all(self._socket(), asked)
+            fitted = [self._client._fitted(request, self._ask) for request in asked]
+            results = self._client._ask_all(self._socket(), fitted)
             for result in results:
                 self._look_at(result)
             return results
 
     @contextmanager
-    def stream(self, text: str, parameters: Values = ()) -> Iterator["Stream"]:
+    def stream(
+        self,
+        text: str,
+        parameters: Values = (),
+        *,
+        rows: Optional[str] = None,
+        nan_as_null: Optional[bool] = None,
+        iso_times: Optional[bool] = None,
+    ) -> Iterator["Stream"]:
         """As :meth:`Client.stream`, within it."""
-        request = requests.sql(text, parameters)
+        codec = self._codec.but(rows, nan_as_null, iso_times)
+        request = requests.sql(codec, text, parameters)
         with self._client._turn:
             stream = Stream(self._client, self._socket(), request)
         with stream:
@@ -506,6 +591,7 @@ class Stream:
         self._id = client._id()
         self._waiting: List[Row] = []
         self._is_done = False
+        self._answer = request.answer()
         self.columns: List[Column] = []
         """The columns."""
         socket.send(request.frame(self._id))
@@ -532,18 +618,20 @@ class Stream:
             received = self._client._receive(self._socket)
             while received.id != self._id:
                 received = self._client._receive(self._socket)
-            answer = Answer()
+            answer = self._answer
             self._is_done = answer.take(received)
         except BaseException:
             self._is_done = True
             self._client._break()
             raise
-        self.columns = answer.columns or self.columns
-        self._waiting.extend(answer.rows)
+        self.columns = answer.columns
+        self._waiting += answer.rows
+        answer.rows = []
         if answer.error is not None:
+            error, answer.error = answer.error, None
             if self._client._transaction is not None:
-                self._client._transaction._look_at(answer.error)
-            raise answer.error
+                self._client._transaction._look_at(error)
+            raise error
 
     def _end(self) -> None:
         if self._is_done:

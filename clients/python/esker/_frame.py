@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Callable, Generic, List, NamedTuple, Optional, TypeVar
+from typing import Any, Callable, Generic, List, NamedTuple, Optional, TypeVar, Union
 
+from . import _rows as rows
+from ._codec import PLAIN, Codec
 from ._errors import EskerError
-from ._messagepack import pack, pack_array_head, unpack
-from ._result import Column, Row
+from ._fields import Fields
+from ._messagepack import pack, pack_array_head
+from ._result import Column
+from ._row import Row, twice
+from ._unpack import unpack
 
 T = TypeVar("T")
 
@@ -85,7 +90,8 @@ class FrameReader:
 class Answer:
     """Gathers the frames of one answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, codec: Codec = PLAIN) -> None:
+        self._codec = codec
         self.columns: List[Column] = []
         self.rows: List[Row] = []
         self.value: Any = None
@@ -93,32 +99,63 @@ class Answer:
 
     def take(self, received: Frame) -> bool:
         """Takes a frame; true for the last."""
+        if received.kind == ROWS:
+            self._take_rows(received.payload)
+            return False
         value: Any = unpack(received.payload) if received.payload else None
         if received.kind == FAILED:
             code, message = value or ("internal", "the server said nothing")
             self.error = EskerError(code, message)
         elif received.kind == COLUMNS:
             self.columns = [Column(name, kind) for name, kind in value or ()]
-        elif received.kind == ROWS:
-            self.rows.extend(tuple(row) for row in value or ())
         elif received.kind == DONE:
             self.value = value
         else:
             raise EskerError("connection", f"the server sent a frame of kind {received.kind:#x}")
         return received.kind in (DONE, FAILED)
 
+    def _take_rows(self, payload: bytes) -> None:
+        if not payload:
+            return
+        types = tuple(column.type for column in self.columns)
+        names = tuple(column.name for column in self.columns)
+        if self._codec.rows == "dict" and len(set(names)) < len(names):
+            self.error = twice(names)
+        else:
+            self.rows += rows.read(payload, types, names, self._codec)
+
 
 class Request(Generic[T]):
     """What is asked, and what an answer means."""
 
     def __init__(
-        self, kind: int, payload: bytes, read: Callable[[Answer], T], is_safe: bool = False
+        self,
+        kind: int,
+        payload: bytes,
+        read: Callable[[Answer], T],
+        is_safe: bool = False,
+        *,
+        codec: Codec = PLAIN,
+        table: Optional[str] = None,
+        fit: "Optional[Callable[[Fields], Request[T]]]" = None,
     ) -> None:
         self.kind = kind
         self.payload = payload
         self.read = read
         self.is_safe = is_safe
         """True when it may be asked twice."""
+        self.codec = codec
+        self.table = table
+        """The table whose fields are to be known before it is sent, if there is one."""
+        self._fit = fit
+
+    def fitted(self, fields: Optional[Fields]) -> "Request[T]":
+        """The same for a table with such fields."""
+        return self if self._fit is None or fields is None else self._fit(fields)
+
+    def answer(self) -> Answer:
+        """What gathers its answer."""
+        return Answer(self.codec)
 
     @property
     def is_write(self) -> bool:
@@ -128,17 +165,38 @@ class Request(Generic[T]):
     def once(self, key: str) -> "Request[T]":
         """The same, done once however often it is sent with a key."""
         head = _array_of_three(key, self.kind)
-        return Request(ONCE, head + self.payload, self.read, is_safe=True)
+        return Request(ONCE, head + self.payload, self.read, is_safe=True, codec=self.codec)
 
     def frame(self, request_id: int) -> bytes:
         """As it is sent."""
         return frame(request_id, self.kind, self.payload)
 
-    def result(self, answer: Answer) -> T:
+    def outcome(self, answer: Answer) -> Union[T, EskerError]:
         """What the answer means, or the error that it is."""
         if answer.error is not None:
-            raise answer.error
-        return self.read(answer)
+            return answer.error
+        try:
+            return self.read(answer)
+        except EskerError as e:
+            return e
+
+    def result(self, answer: Answer) -> T:
+        """What the answer means; raises the error that it is."""
+        return expect(self.outcome(answer))
+
+
+def expect(outcome: Union[T, EskerError]) -> T:
+    """What came of a request; raises its error."""
+    if isinstance(outcome, EskerError):
+        raise outcome
+    return outcome
+
+
+def last_words(received: Frame) -> EskerError:
+    """What the server says before it hangs up: the frame has no id."""
+    said = Answer()
+    said.take(received)
+    return said.error or EskerError("connection", "the server sent nonsense")
 
 
 def _array_of_three(key: str, kind: int) -> bytes:

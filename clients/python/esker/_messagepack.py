@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import functools
 import ipaddress
 import json
 import struct
 import uuid
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Optional
 
+from . import _scalars as scalars
+from ._codec import Codec
 from ._errors import EskerError
+from ._scalars import Days, Microseconds
 
-_EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_MICROSECOND = datetime.timedelta(microseconds=1)
+EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+MICROSECOND = datetime.timedelta(microseconds=1)
 # Of a decimal.
 _DIGITS_MAX = 38
 
@@ -47,15 +51,10 @@ class Json:
         return hash(("Json", repr(self.value)))
 
 
-class Days(int):
-    """A date that Python has no name for: days since 1970-01-01."""
+Packers = Dict[type, Callable[[bytearray, Any], None]]
 
 
-class Microseconds(int):
-    """A timestamp that Python has no name for: microseconds since 1970."""
-
-
-def pack(out: bytearray, value: Any) -> None:
+def pack(out: bytearray, value: Any, packers: "Optional[Packers]" = None) -> None:
     """Appends a value.
 
     >>> out = bytearray()
@@ -64,16 +63,16 @@ def pack(out: bytearray, value: Any) -> None:
     >>> out.hex()
     'c0c3cd012ca2c3a4'
     """
-    packer = _PACKERS.get(type(value))
+    chosen = _PACKERS if packers is None else packers
+    packer = chosen.get(type(value))
     if packer is None:
-        for known, candidate in _PACKERS.items():
+        for known, candidate in chosen.items():
             if isinstance(value, known):
                 packer = candidate
                 break
         else:
-            raise TypeError(
-                f"expected a value that a field can have, found {type(value).__name__}"
-            )
+            pack(out, scalars.plain(value), packers)
+            return
     packer(out, value)
 
 
@@ -166,24 +165,31 @@ def pack_array_head(out: bytearray, count: int) -> None:
         out += struct.pack(">BI", 0xDD, count)
 
 
-def pack_array(out: bytearray, values: Any) -> None:
+def pack_array(out: bytearray, values: Any, packers: Optional[Packers] = None) -> None:
     """Appends an array: a list that is sent as a value by itself is JSON, see :func:`pack`."""
     pack_array_head(out, len(values))
     for value in values:
-        pack(out, value)
+        pack(out, value, packers)
 
 
-def pack_map(out: bytearray, values: Dict[str, Any]) -> None:
-    """Appends a map of names and values."""
-    count = len(values)
+def pack_map_head(out: bytearray, count: int) -> None:
+    """Appends the beginning of a map of so many names and values."""
     if count < 16:
         out.append(0x80 | count)
+    elif count < 1 << 16:
+        out += struct.pack(">BH", 0xDE, count)
     else:
-        is_short = count < 1 << 16
-        out += struct.pack(">BH" if is_short else ">BI", 0xDE if is_short else 0xDF, count)
+        out += struct.pack(">BI", 0xDF, count)
+
+
+def pack_map(
+    out: bytearray, values: Dict[str, Any], packers: Optional[Packers] = None
+) -> None:
+    """Appends a map of names and values."""
+    pack_map_head(out, len(values))
     for name, value in values.items():
         pack(out, name)
-        pack(out, value)
+        pack(out, value, packers)
 
 
 _FIXED = {1: 0xD4, 2: 0xD5, 4: 0xD6, 8: 0xD7, 16: 0xD8}
@@ -204,7 +210,7 @@ def _pack_extension(out: bytearray, kind: int, data: bytes) -> None:
 
 
 def _pack_date(out: bytearray, value: datetime.date) -> None:
-    _pack_extension(out, 1, struct.pack(">i", value.toordinal() - _EPOCH_DAY))
+    _pack_extension(out, 1, struct.pack(">i", value.toordinal() - EPOCH_DAY))
 
 
 def _pack_number(out: bytearray, kind: int, form: str, value: int) -> None:
@@ -221,9 +227,24 @@ def _pack_days(out: bytearray, value: Days) -> None:
 
 
 def _pack_datetime(out: bytearray, value: datetime.datetime) -> None:
-    if value.utcoffset() is None:
+    plain = scalars.plain_datetime(value)
+    if plain is None:
+        _pack_none(out, None)
+        return
+    if plain.utcoffset() is None:
         raise _invalid(f"expected a datetime with a zone, such as timezone.utc, found {value}")
-    _pack_extension(out, 2, struct.pack(">q", (value - _EPOCH) // _MICROSECOND))
+    _pack_extension(out, 2, struct.pack(">q", (plain - EPOCH) // MICROSECOND))
+
+
+def _pack_naive_datetime(out: bytearray, value: datetime.datetime) -> None:
+    """One without a zone is UTC."""
+    plain = scalars.plain_datetime(value)
+    if plain is not None and plain.utcoffset() is None:
+        plain = plain.replace(tzinfo=datetime.timezone.utc)
+    if plain is None:
+        _pack_none(out, None)
+    else:
+        _pack_datetime(out, plain)
 
 
 def _pack_microseconds(out: bytearray, value: Microseconds) -> None:
@@ -259,9 +280,14 @@ def _pack_json(out: bytearray, value: Any) -> None:
 
 
 def _json_default(value: Any) -> Any:
-    if isinstance(value, (datetime.date, datetime.time, uuid.UUID)):
-        return str(value)
-    raise TypeError(f"expected a value that JSON has, found {type(value).__name__}")
+    written = (datetime.date, datetime.time, uuid.UUID)
+    if isinstance(value, written) or scalars.is_datetime64(value):
+        return str(value) if value == value else None
+    try:
+        return scalars.plain(value)
+    except TypeError as e:
+        found = type(value).__name__
+        raise TypeError(f"expected a value that JSON has, found {found}") from e
 
 
 def _expect_names(value: Any) -> None:
@@ -289,7 +315,7 @@ def _pack_ipv6(out: bytearray, value: ipaddress.IPv6Address) -> None:
 
 
 # The first that a value is an instance of counts: a datetime is a date, and a bool an int.
-_PACKERS: Dict[type, Callable[[bytearray, Any], None]] = {
+_PACKERS: Packers = {
     type(None): _pack_none,
     bool: _pack_bool,
     Days: _pack_days,
@@ -314,159 +340,35 @@ _PACKERS: Dict[type, Callable[[bytearray, Any], None]] = {
 }
 
 
-def unpack(data: bytes) -> Any:
-    """The only value of some bytes.
-
-    >>> unpack(bytes.fromhex("94c0c3cd012ca2c3a4"))
-    [None, True, 300, 'ä']
-    """
-    value, end = _unpack(data, 0, 0)
-    if end != len(data):
-        raise _malformed(f"{len(data) - end} bytes behind a value")
-    return value
-
-
-def _malformed(why: str) -> EskerError:
-    return EskerError("connection", f"the server sent what is no MessagePack: {why}")
-
-
-_DEPTH_MAX = 64
-
-
-def _need(data: bytes, at: int, size: int) -> int:
-    end = at + size
-    if end > len(data):
-        raise _malformed("a value ends early")
-    return end
-
-
-_NUMBERS: Dict[int, Tuple[str, int]] = {
-    0xCA: (">f", 4),
-    0xCB: (">d", 8),
-    0xCC: (">B", 1),
-    0xCD: (">H", 2),
-    0xCE: (">I", 4),
-    0xCF: (">Q", 8),
-    0xD0: (">b", 1),
-    0xD1: (">h", 2),
-    0xD2: (">i", 4),
-    0xD3: (">q", 8),
-}
-# The width of a length, of bytes, texts, arrays, maps and extensions.
-_WIDTHS: Dict[int, Tuple[str, int]] = {1: (">B", 1), 2: (">H", 2), 4: (">I", 4)}
-_TEXTS = {0xD9: 1, 0xDA: 2, 0xDB: 4}
-_BINARIES = {0xC4: 1, 0xC5: 2, 0xC6: 4}
-_ARRAYS = {0xDC: 2, 0xDD: 4}
-_MAPS = {0xDE: 2, 0xDF: 4}
-_EXTENSIONS = {0xC7: 1, 0xC8: 2, 0xC9: 4}
-_FIXED_EXTENSIONS = {0xD4: 1, 0xD5: 2, 0xD6: 4, 0xD7: 8, 0xD8: 16}
-
-
-def _length(data: bytes, at: int, width: int) -> Tuple[int, int]:
-    form, size = _WIDTHS[width]
-    end = _need(data, at, size)
-    return struct.unpack_from(form, data, at)[0], end
-
-
-def _text(data: bytes, at: int, size: int) -> Tuple[str, int]:
-    end = _need(data, at, size)
-    try:
-        return data[at:end].decode(), end
-    except UnicodeDecodeError as e:
-        raise _malformed(str(e)) from e
-
-
-def _unpack(data: bytes, at: int, depth: int) -> Tuple[Any, int]:
-    if at >= len(data):
-        raise _malformed("a value is missing")
-    if depth > _DEPTH_MAX:
-        raise _malformed(f"more than {_DEPTH_MAX} levels")
-    tag = data[at]
-    at += 1
-    if tag < 0x80:
-        return tag, at
-    if tag >= 0xE0:
-        return tag - 0x100, at
-    if 0xA0 <= tag < 0xC0:
-        return _text(data, at, tag & 0x1F)
-    if 0x90 <= tag < 0xA0:
-        return _array(data, at, tag & 0x0F, depth)
-    if tag < 0x90:
-        return _map(data, at, tag & 0x0F, depth)
-    if tag in (0xC0, 0xC2, 0xC3):
-        return {0xC0: None, 0xC2: False, 0xC3: True}[tag], at
-    if tag in _NUMBERS:
-        form, size = _NUMBERS[tag]
-        end = _need(data, at, size)
-        return struct.unpack_from(form, data, at)[0], end
-    if tag in _TEXTS:
-        size, at = _length(data, at, _TEXTS[tag])
-        return _text(data, at, size)
-    if tag in _BINARIES:
-        size, at = _length(data, at, _BINARIES[tag])
-        end = _need(data, at, size)
-        return data[at:end], end
-    if tag in _ARRAYS:
-        size, at = _length(data, at, _ARRAYS[tag])
-        return _array(data, at, size, depth)
-    if tag in _MAPS:
-        size, at = _length(data, at, _MAPS[tag])
-        return _map(data, at, size, depth)
-    if tag in _EXTENSIONS:
-        size, at = _length(data, at, _EXTENSIONS[tag])
-    elif tag in _FIXED_EXTENSIONS:
-        size = _FIXED_EXTENSIONS[tag]
+def _pack_known_float(out: bytearray, value: float) -> None:
+    """NaN is NULL."""
+    if value != value:
+        _pack_none(out, None)
     else:
-        raise _malformed(f"tag {tag:#x}")
-    end = _need(data, at, size + 1)
-    return _extension(data[at], data[at + 1 : end]), end
+        _pack_float(out, value)
 
 
-def _array(data: bytes, at: int, count: int, depth: int) -> Tuple[List[Any], int]:
-    values = []
-    for _ in range(count):
-        value, at = _unpack(data, at, depth + 1)
-        values.append(value)
-    return values, at
+def _pack_known_decimal(out: bytearray, value: decimal.Decimal) -> None:
+    """NaN is NULL."""
+    if value.is_nan():
+        _pack_none(out, None)
+    else:
+        _pack_decimal(out, value)
 
 
-def _map(data: bytes, at: int, count: int, depth: int) -> Tuple[Dict[Any, Any], int]:
-    values = {}
-    for _ in range(count):
-        name, at = _unpack(data, at, depth + 1)
-        if isinstance(name, (list, dict)):
-            raise _malformed("a map with a name that is none")
-        values[name], at = _unpack(data, at, depth + 1)
-    return values, at
+@functools.lru_cache(maxsize=None)
+def _packers(nan_as_null: bool, naive_as_utc: bool) -> Packers:
+    found = dict(_PACKERS)
+    if nan_as_null:
+        found[float] = _pack_known_float
+        found[decimal.Decimal] = _pack_known_decimal
+    if naive_as_utc:
+        found[datetime.datetime] = _pack_naive_datetime
+    return found
 
 
-def _extension(kind: int, data: bytes) -> Any:
-    try:
-        if kind == 1:
-            days = struct.unpack(">i", data)[0]
-            ordinal = days + _EPOCH_DAY
-            is_named = 1 <= ordinal <= datetime.date.max.toordinal()
-            return datetime.date.fromordinal(ordinal) if is_named else Days(days)
-        if kind == 2:
-            since = struct.unpack(">q", data)[0]
-            try:
-                return _EPOCH + datetime.timedelta(microseconds=since)
-            except OverflowError:
-                return Microseconds(since)
-        if kind == 3:
-            seconds, microsecond = divmod(struct.unpack(">q", data)[0], 1_000_000)
-            minutes, second = divmod(seconds, 60)
-            return datetime.time(minutes // 60, minutes % 60, second, microsecond)
-        if kind == 4:
-            return uuid.UUID(bytes=data)
-        if kind == 5:
-            return ipaddress.IPv4Address(data)
-        if kind == 6:
-            return ipaddress.IPv6Address(data)
-        if kind == 7:
-            return decimal.Decimal(data.decode())
-        if kind == 8:
-            return json.loads(data)
-    except (struct.error, ValueError, ArithmeticError) as e:
-        raise _malformed(f"extension {kind}: {e}") from e
-    raise _malformed(f"extension {kind}")
+def packers(codec: Codec) -> Packers:
+    """How values are packed by some options."""
+    if not (codec.nan_as_null or codec.naive_as_utc):
+        return _PACKERS
+    return _packers(codec.nan_as_null, codec.naive_as_utc)

@@ -7,8 +7,8 @@ import uuid
 from typing import NamedTuple, Optional, TypeVar
 
 from . import _check as check
-from . import _frame as frames
 from ._address import parse
+from ._codec import Codec
 from ._errors import EskerError
 from ._frame import Request
 
@@ -32,6 +32,7 @@ class Options(NamedTuple):
     database: Optional[str]
     timeout: Optional[float]
     retry_writes: bool
+    codec: Codec
 
 
 def options(
@@ -40,6 +41,7 @@ def options(
     database: Optional[str],
     timeout: Optional[float],
     retry_writes: bool,
+    codec: Codec,
 ) -> Options:
     """The same, checked."""
     parse(check.text("url", url))
@@ -48,7 +50,8 @@ def options(
             check.text(name, value)
     if timeout is not None:
         check.seconds("timeout", timeout)
-    return Options(url, token, database, timeout, check.flag("retry_writes", retry_writes))
+    flag = check.flag("retry_writes", retry_writes)
+    return Options(url, token, database, timeout, flag, codec)
 
 
 def with_key(request: Request[T], has_retries: bool) -> Request[T]:

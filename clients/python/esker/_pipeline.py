@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, Awaitable, Callable, List, Optional, Sequence, Tuple, Type, TypeVar, Union
 
+from . import _check as check
+from ._codec import Codec
 from ._errors import EskerError
 from ._frame import Request
 from ._surface import Pending, PipelineSurface
@@ -12,7 +14,38 @@ from ._surface import Pending, PipelineSurface
 T = TypeVar("T")
 
 
-class Pipeline(PipelineSurface):
+# Requests of a pipeline for asyncio that are under way at a time.
+WINDOW = 1024
+
+Outcome = Union[Any, EskerError]
+
+
+class _Queue(PipelineSurface):
+    """Requests that wait for their turn, and what they will answer."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._asked: List[Tuple[Request[Any], Pending[Any]]] = []
+
+    def _run(self, request: Request[T]) -> Pending[T]:
+        pending: Pending[T] = Pending()
+        self._asked.append((request, pending))
+        return pending
+
+    def _take(self) -> "Tuple[List[Request[Any]], List[Pending[Any]]]":
+        asked, self._asked = self._asked, []
+        return [request for request, _ in asked], [pending for _, pending in asked]
+
+
+def _answer(waiting: Sequence[Pending[Any]], outcomes: Sequence[Outcome]) -> None:
+    for pending, outcome in zip(waiting, outcomes):
+        if isinstance(outcome, EskerError):
+            pending._error = outcome
+        else:
+            pending._outcome = (outcome,)
+
+
+class Pipeline(_Queue):
     """Requests that are sent together and answered together.
 
     At the end of ``with`` they are run; each has its own result or error then. They are done in
@@ -20,10 +53,10 @@ class Pipeline(PipelineSurface):
     """
 
     def __init__(
-        self, run_all: Callable[[Sequence[Request[Any]]], List[Union[Any, EskerError]]]
+        self, run_all: Callable[[Sequence[Request[Any]]], List[Outcome]], codec: Codec
     ) -> None:
+        super().__init__(codec)
         self._run_all = run_all
-        self._asked: List[Tuple[Request[Any], Pending[Any]]] = []
 
     def __enter__(self) -> "Pipeline":
         return self
@@ -39,15 +72,40 @@ class Pipeline(PipelineSurface):
 
     def run(self) -> None:
         """Sends what was asked since, and reads all answers."""
-        asked, self._asked = self._asked, []
-        outcomes = self._run_all([request for request, _ in asked])
-        for (_, pending), outcome in zip(asked, outcomes):
-            if isinstance(outcome, EskerError):
-                pending._error = outcome
-            else:
-                pending._outcome = (outcome,)
+        asked, waiting = self._take()
+        _answer(waiting, self._run_all(asked))
 
-    def _run(self, request: Request[T]) -> Pending[T]:
-        pending: Pending[T] = Pending()
-        self._asked.append((request, pending))
-        return pending
+
+class AsyncPipeline(_Queue):
+    """The same for asyncio: ``async with client.pipeline() as pipeline``.
+
+    At most ``window`` requests are under way at a time: the next is sent once one is answered, and
+    while the connection takes more bytes.
+    """
+
+    def __init__(
+        self,
+        run_all: Callable[[Sequence[Request[Any]], int], Awaitable[List[Outcome]]],
+        codec: Codec,
+        window: int,
+    ) -> None:
+        super().__init__(codec)
+        self._run_all = run_all
+        self._window = check.integer("window", window, 1, 1 << 20)
+
+    async def __aenter__(self) -> "AsyncPipeline":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        if kind is None:
+            await self.run()
+
+    async def run(self) -> None:
+        """Sends what was asked since, and reads all answers."""
+        asked, waiting = self._take()
+        _answer(waiting, await self._run_all(asked, self._window))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
-from typing import Callable, Iterator, Optional, TypeVar
+from typing import Any, Callable, Iterator, List, Optional, Sequence, TypeVar, Union
 
 from . import _options as rules
 from ._client import Client, Transaction
+from ._codec import codec
+from ._errors import EskerError
 from ._frame import Request
+from ._pipeline import Pipeline
 from ._slots import Slots
 from ._surface import Surface
 
@@ -41,8 +44,14 @@ class Pool(Surface):
         database: Optional[str] = None,
         timeout: Optional[float] = 60.0,
         retry_writes: bool = False,
+        rows: str = "row",
+        nan_as_null: bool = False,
+        naive_as_utc: bool = False,
+        iso_times: bool = False,
     ) -> None:
-        self._options = rules.options(url, token, database, timeout, retry_writes)
+        chosen = codec(rows, nan_as_null, naive_as_utc, iso_times)
+        self._options = rules.options(url, token, database, timeout, retry_writes, chosen)
+        self._codec = chosen
         self._slots: Slots[Client, _Turn] = Slots(size, wait_timeout)
         self._changed = threading.Condition()
 
@@ -108,6 +117,14 @@ class Pool(Surface):
     def _run(self, request: Request[T]) -> T:
         with self.connection() as client:
             return client._run(request)
+
+    def pipeline(self) -> Pipeline:
+        """Requests that are sent together, on one connection: see :class:`esker.Pipeline`."""
+        return Pipeline(self._run_all, self._codec)
+
+    def _run_all(self, asked: Sequence[Request[Any]]) -> List[Union[Any, EskerError]]:
+        with self.connection() as client:
+            return client._run_all(asked)
 
     @contextmanager
     def transaction(

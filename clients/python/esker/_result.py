@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import collections
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union, overload
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union, overload
 
-from ._errors import EskerError
-
-Row = Tuple[Any, ...]
+from . import _show as show
+from ._row import Row, distinct, row_class
 
 
 class Column(NamedTuple):
@@ -38,31 +36,34 @@ class Result:
 
     def dicts(self) -> List[Dict[str, Any]]:
         """The rows as dictionaries by the names of columns."""
-        names = self._names()
-        return [dict(zip(names, row)) for row in self.rows]
+        names = distinct(self._names())
+        return [dict(zip(names, values)) for values in self._values()]
 
-    def named(self) -> List[Any]:
-        """The rows as named tuples: ``row.item``. A name that Python does not allow for an
-        attribute, such as ``count(*)``, is ``_`` and the position of its column."""
-        kind: Any = collections.namedtuple("Row", self._names(), rename=True)  # type: ignore[misc]
-        return [kind._make(row) for row in self.rows]
+    def tuples(self) -> List[Row]:
+        """The rows as plain tuples."""
+        return [tuple(values) for values in self._values()]  # type: ignore[misc]
+
+    def named(self) -> List[Row]:
+        """The rows as :class:`esker.Row`, which rows are unless the client was made otherwise."""
+        kind = row_class(tuple(distinct(self._names())))
+        return [kind(values) for values in self._values()]
+
+    def _values(self) -> List[Sequence[Any]]:
+        """The values of each row."""
+        if self.rows and isinstance(self.rows[0], dict):
+            return [list(row.values()) for row in self.rows]
+        return list(self.rows)
 
     def _names(self) -> List[str]:
-        names = [column.name for column in self.columns]
-        for name in names:
-            if names.count(name) > 1:
-                raise EskerError(
-                    "invalid_request", f"two columns are named {name!r}: rename one with AS"
-                )
-        return names
+        return [column.name for column in self.columns]
 
     def column(self, name: str) -> List[Any]:
         """The values of one column."""
-        names = self._names()
+        names = distinct(self._names())
         if name not in names:
             raise KeyError(f"no column {name!r}; columns: {', '.join(names)}")
         place = names.index(name)
-        return [row[place] for row in self.rows]
+        return [values[place] for values in self._values()]
 
     def first(self) -> Optional[Row]:
         """The first row; ``None`` without rows."""
@@ -70,7 +71,9 @@ class Result:
 
     def scalar(self) -> Any:
         """The first value of the first row; ``None`` without rows."""
-        return self.rows[0][0] if self.rows and self.rows[0] else None
+        if not self.rows or not self.rows[0]:
+            return None
+        return next(iter(self._values()[0]))
 
     @overload
     def __getitem__(self, place: int) -> Row: ...
@@ -86,3 +89,21 @@ class Result:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        """The rows as a table: the first and the last, cut to a width."""
+        if not self.columns:
+            return f"<Result: {self._said()}>"
+        return show.table(self._names(), self._types(), self._values())
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        if not self.columns:
+            return show.html_text(self._said())
+        return show.html(self._names(), self._types(), self._values())
+
+    def _types(self) -> List[str]:
+        return [column.type for column in self.columns]
+
+    def _said(self) -> str:
+        return self.text if self.text is not None else show.count(self.changed, "row") + " changed"

@@ -7,6 +7,7 @@ what a pipeline will answer.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from typing import (
     TYPE_CHECKING,
@@ -21,7 +22,9 @@ from typing import (
     overload,
 )
 
+from . import _bucket_request as buckets
 from . import _request as requests
+from ._codec import PLAIN, Codec
 from ._errors import EskerError
 from ._frame import Request
 
@@ -50,21 +53,28 @@ class Pending(Generic[T]):
         return self._outcome[0]
 
 
-class _Blocking(ABC):
+class _Asking:
+    """Asks a server."""
+
+    _codec: Codec = PLAIN
+    """How values are converted."""
+
+
+class _Blocking(_Asking, ABC):
     """Answers at once."""
 
     @abstractmethod
     def _run(self, request: Request[T]) -> T: ...
 
 
-class _Awaited(ABC):
+class _Awaited(_Asking, ABC):
     """Answers once it is awaited."""
 
     @abstractmethod
     async def _run(self, request: Request[T]) -> T: ...
 
 
-class _Piped(ABC):
+class _Piped(_Asking, ABC):
     """Answers later."""
 
     @abstractmethod
@@ -75,9 +85,12 @@ _Asker = Union[_Blocking, _Awaited, _Piped]
 
 
 class _Described:
-    """Has the name, the documentation and the parameters of a function."""
+    """Has the name, the documentation and the parameters of a function, but for its first, which a
+    method gets by itself."""
 
     def __init__(self, build: Callable[..., Any]) -> None:
+        whole = inspect.signature(build)
+        self.__signature__ = whole.replace(parameters=list(whole.parameters.values())[1:])
         self._build = build
         self.__doc__ = build.__doc__
         self.__name__ = build.__name__
@@ -92,11 +105,11 @@ class _Described:
 
 
 class Asked(_Described, Generic[P, T]):
-    """A method that runs the request that a function builds."""
+    """A method that runs the request that a function builds, which gets the codec first."""
 
     if TYPE_CHECKING:
 
-        def __init__(self, build: Callable[P, Request[T]]) -> None: ...
+        def __init__(self, build: "Callable[Concatenate[Codec, P], Request[T]]") -> None: ...
 
     @overload
     def __get__(self, asker: None, kind: Any = None) -> "Asked[P, T]": ...
@@ -115,10 +128,10 @@ class Asked(_Described, Generic[P, T]):
     def __get__(self, asker: Optional[_Asker], kind: Any = None) -> Any:
         if asker is None:
             return self
-        run, build = asker._run, self._build
+        run, codec, build = asker._run, asker._codec, self._build
 
         def ask(*values: Any, **named: Any) -> Any:
-            return run(build(*values, **named))
+            return run(build(codec, *values, **named))
 
         return ask
 
@@ -156,14 +169,14 @@ class AskedOfBucket(_Described, Generic[P, T]):
 
 
 class _BucketSurface:
-    get = AskedOfBucket(requests.bucket_get)
-    get_many = AskedOfBucket(requests.bucket_get_many)
-    put = AskedOfBucket(requests.bucket_put)
-    put_many = AskedOfBucket(requests.bucket_put_many)
-    remove = AskedOfBucket(requests.bucket_remove)
-    remove_many = AskedOfBucket(requests.bucket_remove_many)
-    increment = AskedOfBucket(requests.bucket_increment)
-    range = AskedOfBucket(requests.bucket_range)
+    get = AskedOfBucket(buckets.bucket_get)
+    get_many = AskedOfBucket(buckets.bucket_get_many)
+    put = AskedOfBucket(buckets.bucket_put)
+    put_many = AskedOfBucket(buckets.bucket_put_many)
+    remove = AskedOfBucket(buckets.bucket_remove)
+    remove_many = AskedOfBucket(buckets.bucket_remove_many)
+    increment = AskedOfBucket(buckets.bucket_increment)
+    range = AskedOfBucket(buckets.bucket_range)
 
 
 class Bucket(_BucketSurface):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import datetime
 import decimal
+import inspect
 from typing import Any, Dict, List, Tuple
 
-from esker import AsyncClient, Client, EskerError, Result
+from esker import AsyncClient, AsyncPool, Client, EskerError, Pool, Result
 
 from .served import ServedCase
 
@@ -25,7 +26,7 @@ class Arguments(ServedCase):
             self.client.sql(f"DROP TABLE {table}")
         self.client.sql(TABLE)
 
-    def rows(self) -> List[Tuple[Any, ...]]:
+    def rows(self) -> List[Any]:
         return self.client.sql("SELECT id, name, n, note FROM t ORDER BY id").rows
 
     def error(self, body: Any, *arguments: Any, **more: Any) -> EskerError:
@@ -217,5 +218,74 @@ class Arguments(ServedCase):
             self.assertIn("rename one with AS", self.error(body, alike).message)
 
 
+    def test_every_way_of_asking_takes_dicts_and_refuses_texts(self) -> None:
+        done: List[str] = []
+
+        def use(asker: Any, number: int) -> None:
+            """What a blocking client, and a pipeline, is asked."""
+            asker.insert("t", {"id": number, "name": "x"})
+            asker.insert_many("t", [{"id": number + 1, "note": "y"}])
+            asker.sql("UPDATE t SET note = :note WHERE id = :id", {"id": number, "note": "z"})
+            self.refuse(asker)
+            done.append(type(asker).__name__)
+
+        async def use_async(asker: Any, number: int) -> None:
+            await asker.insert("t", {"id": number, "name": "x"})
+            await asker.insert_many("t", [{"id": number + 1, "note": "y"}])
+            await asker.sql(
+                "UPDATE t SET note = :note WHERE id = :id", {"id": number, "note": "z"}
+            )
+            for body, arguments, message in _WRONG:
+                with self.assertRaises(TypeError) as caught:
+                    await getattr(asker, body)(*arguments)
+                self.assertIn(message, str(caught.exception))
+            done.append(type(asker).__name__)
+
+        async def run() -> None:
+            async with AsyncClient(self.url) as client, AsyncPool(self.url) as pool:
+                await use_async(client, 50)
+                await use_async(pool, 60)
+                async with client.transaction() as tx:
+                    await use_async(tx, 70)
+                async with client.pipeline() as pipeline:
+                    use(pipeline, 80)
+
+        use(self.client, 10)
+        with self.client.transaction() as tx:
+            use(tx, 20)
+        with self.client.pipeline() as pipeline:
+            use(pipeline, 30)
+        with Pool(self.url) as pool:
+            use(pool, 40)
+        asyncio.run(asyncio.wait_for(run(), 60))
+        self.assertEqual(len(done), 8)
+        first = [(number, "x", 7, "z") for number in range(10, 90, 10)]
+        second = [(number, "none", 7, "y") for number in range(11, 90, 10)]
+        self.assertEqual(self.rows(), sorted(first + second))
+
+    def test_methods_show_their_parameters(self) -> None:
+        shown = str(inspect.signature(Client.update_many))
+        self.assertTrue(shown.startswith("(table: 'str', updates:"), shown)
+        self.assertIn("nan_as_null", shown)
+
+    def refuse(self, asker: Any) -> None:
+        for body, arguments, message in _WRONG:
+            with self.assertRaises(TypeError, msg=f"{body} {arguments}") as caught:
+                getattr(asker, body)(*arguments)
+            self.assertIn(message, str(caught.exception))
+
+
+_WRONG: Tuple[Tuple[str, Tuple[Any, ...], str], ...] = (
+    ("insert", ("t", "ab"), "row: expected a tuple or a list with a value for every field, or a"),
+    ("insert_many", ("t", "ab"), "rows: expected a list, or an iterable like one, found str"),
+    ("insert_many", ("t", {"id": 1}), "found dict: for one of them, a list with it, [row]"),
+    ("insert_many", ("t", ["ab"]), "row: expected a tuple"),
+    ("sql", ("SELECT ?", "ab"), "parameters: expected a list for ?, or a dict for :name, found str"),
+    ("get_many", ("t", "ab"), "keys: expected a list, or an iterable like one, found str"),
+    ("get", ("t", {"id": 1}), "key: expected a value or a tuple of values, found dict"),
+    ("update", ("t", 1, "ab"), "fields: expected a dict, found str"),
+    ("update_many", ("t", {1: {"n": 2}}), "updates: expected a list"),
+    ("update_many", ("t", ["ab"]), "updates: expected pairs of a key and a dict"),
+)
 _NO_ROWS: Tuple[Any, ...] = ("ab", b"ab", bytearray(b"ab"), {1, 2}, frozenset([1]), iter([1]), 5)
 _NO_UPDATES: Tuple[Any, ...] = ({1: {}}, ["ab"], [(1, "ab")])

@@ -15,7 +15,11 @@ from esker import Days, EskerError, Json, Microseconds, Result
 from esker import _frame as frames
 from esker import _request as requests
 from esker._address import parse
-from esker._messagepack import pack, unpack
+from esker import _load as loads
+from esker import _bucket_request as bucket_requests
+from esker._codec import PLAIN
+from esker._messagepack import pack
+from esker._unpack import unpack
 from esker._frame import Answer, FrameReader, Request
 
 _REFERENCE = os.path.join(os.path.dirname(__file__), "../../../docs/reference/wire.md")
@@ -58,88 +62,88 @@ TABLE = (
 )
 # What is asked in each step, and what the answer means.
 STEPS: List[Tuple[str, List[Tuple[Request[Any], Any]]]] = [
-    ("Ping", [(requests.ping(), None)]),
+    ("Ping", [(requests.ping(PLAIN), None)]),
     (
         "Sql: CREATE TABLE t (id i64 PRIMARY KEY, name text)",
         [
             (
-                requests.sql("CREATE TABLE t (id i64 PRIMARY KEY, name text)", ()),
+                requests.sql(PLAIN, "CREATE TABLE t (id i64 PRIMARY KEY, name text)", ()),
                 "created table t",
             )
         ],
     ),
-    ("Insert two rows", [(requests.insert_many("t", [(1, "Ada"), (2, None)], replace=False), 2)]),
-    ("Get keys 1 and 9", [(requests.get_many("t", [1, (9,)]), [(1, "Ada"), None])]),
-    ("Exists", [(requests.exists_many("t", [2, 3]), [True, False])]),
-    ("Update key 2", [(requests.update("t", 2, {"name": "Bob"}), True)]),
+    ("Insert two rows", [(requests.insert_many(PLAIN, "t", [(1, "Ada"), (2, None)]), 2)]),
+    ("Get keys 1 and 9", [(requests.get_many(PLAIN, "t", [1, (9,)]), [(1, "Ada"), None])]),
+    ("Exists", [(requests.exists_many(PLAIN, "t", [2, 3]), [True, False])]),
+    ("Update key 2", [(requests.update(PLAIN, "t", 2, {"name": "Bob"}), True)]),
     (
         "Sql with a parameter: columns, rows, end",
-        [(requests.sql("SELECT id, name FROM t WHERE id > ?", [1]), [(2, "Bob")])],
+        [(requests.sql(PLAIN, "SELECT id, name FROM t WHERE id > ?", [1]), [(2, "Bob")])],
     ),
-    ("Delete", [(requests.delete_many("t", [1]), 1)]),
+    ("Delete", [(requests.delete_many(PLAIN, "t", [1]), 1)]),
     (
         "BucketPut, BucketGet",
         [
-            (requests.bucket_put("b", b"k", b"v"), None),
-            (requests.bucket_get_many("b", [b"k", "x"]), [b"v", None]),
+            (bucket_requests.bucket_put("b", b"k", b"v"), None),
+            (bucket_requests.bucket_get_many("b", [b"k", "x"]), [b"v", None]),
         ],
     ),
     ("Hello: no token, the only database", [(requests.hello(None, None), "0.1.0-dev")]),
-    ("Tables", [(requests.tables(), ["t"])]),
+    ("Tables", [(requests.tables(PLAIN), ["t"])]),
     (
         "Schema",
-        [(requests.schema("t"), "id i64 not null, name text, primary key (id)")],
+        [(requests.schema(PLAIN, "t"), "id i64 not null, name text, primary key (id)")],
     ),
     (
         "UpdateMany: key 2 is there, key 9 is not",
-        [(requests.update_many("t", [(2, {"name": "Eva"}), (9, {"name": "x"})]), 1)],
+        [(requests.update_many(PLAIN, "t", [(2, {"name": "Eva"}), (9, {"name": "x"})]), 1)],
     ),
     (
         "Query: columns, rows, end",
-        [(requests.query('{"table": "t", "limit": 2}'), [(7, "Eve"), (8, None)])],
+        [(requests.query(PLAIN, '{"table": "t", "limit": 2}'), [(7, "Eve"), (8, None)])],
     ),
     (
         "Explain of a table that there is not: a plan has times in it",
-        [(requests.explain('{"table": "x"}'), EskerError)],
+        [(requests.explain(PLAIN, '{"table": "x"}'), EskerError)],
     ),
     ("Begin, Rollback", [(requests.begin(False, False), None), (requests.rollback(), None)]),
     (
         "Begin a serializable one, read only, and Commit",
         [(requests.begin(True, True), None), (requests.commit(), None)],
     ),
-    ("Buckets", [(requests.buckets(), ["b"])]),
-    ("BucketIncrement, from nothing", [(requests.bucket_increment("b", b"n", 5), 5)]),
+    ("Buckets", [(requests.buckets(PLAIN), ["b"])]),
+    ("BucketIncrement, from nothing", [(bucket_requests.bucket_increment("b", b"n", 5), 5)]),
     (
         "BucketRange: two from the last back",
         [
             (
-                requests.bucket_range("b", None, b"z", limit=2, reverse=True),
+                bucket_requests.bucket_range("b", None, b"z", limit=2, reverse=True),
                 [(b"n", b"\x80\0\0\0\0\0\0\x05"), (b"k", b"v")],
             )
         ],
     ),
-    ("BucketRemove", [(requests.bucket_remove_many("b", [b"k", b"x"]), 1)]),
+    ("BucketRemove", [(bucket_requests.bucket_remove_many("b", [b"k", b"x"]), 1)]),
     (
         "BucketPut with a time to live, and one that never ends",
         [
-            (requests.bucket_put_many("b", {b"s": b"1"}, ttl=60), 1),
-            (requests.bucket_put_many("b", {b"e": b""}, ttl=False), 1),
+            (bucket_requests.bucket_put_many("b", {b"s": b"1"}, ttl=60), 1),
+            (bucket_requests.bucket_put_many("b", {b"e": b""}, ttl=False), 1),
         ],
     ),
     (
         "Sql: a table with the types that are extensions",
-        [(requests.sql(TABLE, ()), "created table v")],
+        [(requests.sql(PLAIN, TABLE, ()), "created table v")],
     ),
-    ("Insert a value of every type", [(requests.insert_many("v", [EVERY_TYPE]), 1)]),
-    ("Get it", [(requests.get_many("v", [1]), [EVERY_TYPE])]),
-    ("an error", [(requests.schema("x"), EskerError)]),
+    ("Insert a value of every type", [(requests.insert_many(PLAIN, "v", [EVERY_TYPE]), 1)]),
+    ("Get it", [(requests.get_many(PLAIN, "v", [1]), [EVERY_TYPE])]),
+    ("an error", [(requests.schema(PLAIN, "x"), EskerError)]),
     (
         "Once: a BucketIncrement that is sent twice, and done once",
-        [(requests.bucket_increment("b", b"n", 5).once("k1"), 10)] * 2,
+        [(bucket_requests.bucket_increment("b", b"n", 5).once("k1"), 10)] * 2,
     ),
     (
         "Admin: a bucket is made",
-        [(requests.admin('{"task": "create_bucket", "bucket": "c"}'), {"bucket": "c"})],
+        [(requests.admin(PLAIN, '{"task": "create_bucket", "bucket": "c"}'), {"bucket": "c"})],
     ),
 ]
 # What is sent otherwise: both sides greet, a cancelled request answers, a load has several frames.
@@ -196,17 +200,18 @@ class GoldenFrames(unittest.TestCase):
             result = result.text or result.rows
         self.assertEqual(result, wanted)
 
-    def frames_of(self, load: requests.Load, number: int) -> List[bytes]:
+    def frames_of(self, load: loads.Load, number: int) -> List[bytes]:
         sent = [load.request.frame(number)]
-        sent += [frames.frame(number, frames.BULK_CHUNK, chunk) for chunk in load.chunks()]
+        chunks = loads.chunks(load, lambda _: None)
+        sent += [frames.frame(number, frames.BULK_CHUNK, chunk) for chunk in chunks]
         return [*sent, frames.frame(number, frames.BULK_END)]
 
     def test_loads_and_cancelling(self) -> None:
         steps = {name: sent for name, sent, _ in golden()}
-        load = requests.load("t", [(7, "Eve"), (8, None)])
+        load = loads.load(PLAIN, "t", [(7, "Eve"), (8, None)])
         self.assertEqual(self.frames_of(load, 11), steps["a bulk load of MessagePack"])
         again = steps["a bulk load of CSV that is sent twice, and done once"]
-        load = requests.load_text("t", "csv", ["id,name\n", b"20,Kim\n"], key="k2")
+        load = loads.load_text("t", "csv", ["id,name\n", b"20,Kim\n"], key="k2")
         for number, first in ((0x24, 0), (0x25, 3)):
             self.assertEqual(self.frames_of(load, number), again[first : first + 3])
         (cancel,) = steps["Cancel of what is not under way: no answer"]
