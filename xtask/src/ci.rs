@@ -5,7 +5,6 @@
 
 use crate::program::{Program, root};
 use crate::{Error, ErrorKind, Result, tidy};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// What a step came to.
@@ -28,18 +27,17 @@ const STEPS: &[Step] = &[
     Step { name: "test", run: tests },
     Step { name: "test-stores", run: tests_on_disk },
     Step { name: "quickstart", run: quickstart },
-    Step { name: "campaigns", run: build_campaigns },
-    Step { name: "crash", run: || campaign(&["--images", "30000"]) },
-    Step { name: "crash-busy", run: || campaign(&["--busy", "5000"]) },
-    Step { name: "crash-buckets", run: || campaign(&["--buckets", "10000"]) },
+    Step { name: "crash", run: || campaign(&["--images", "15000"]) },
+    Step { name: "crash-busy", run: || campaign(&["--busy", "3000"]) },
+    Step { name: "crash-buckets", run: || campaign(&["--buckets", "6000"]) },
     Step { name: "crash-directed", run: || campaign(&["--directed"]) },
-    Step { name: "crash-sweep", run: || campaign(&["--sweep", "6"]) },
-    Step { name: "crash-small", run: || campaign(&["--exhaustive", "400"]) },
-    Step { name: "crash-rot", run: || campaign(&["--rot", "20000"]) },
-    Step { name: "bucket-rot", run: || campaign(&["--bucket-rot", "10000"]) },
-    Step { name: "crash-lies", run: || campaign(&["--lying-fsync", "10000"]) },
-    Step { name: "bucket-lies", run: || campaign(&["--bucket-lies", "5000"]) },
-    Step { name: "determinism", run: || campaign(&["--determinism", "500"]) },
+    Step { name: "crash-sweep", run: || campaign(&["--sweep", "3"]) },
+    Step { name: "crash-small", run: || campaign(&["--exhaustive", "200"]) },
+    Step { name: "crash-rot", run: || campaign(&["--rot", "10000"]) },
+    Step { name: "bucket-rot", run: || campaign(&["--bucket-rot", "5000"]) },
+    Step { name: "crash-lies", run: || campaign(&["--lying-fsync", "5000"]) },
+    Step { name: "bucket-lies", run: || campaign(&["--bucket-lies", "3000"]) },
+    Step { name: "determinism", run: || campaign(&["--determinism", "200"]) },
     Step { name: "kill", run: kill_loop },
     Step { name: "differential", run: differential },
     Step { name: "plans", run: plans },
@@ -199,18 +197,12 @@ fn quickstart() -> Result<Outcome> {
     ended.map(|()| Outcome::Passed)
 }
 
-/// Builds the programs of the campaigns beside `esker`, with the libraries of its build.
-fn build_campaigns() -> Result<Outcome> {
-    let packages = ["-p", "esker-cli", "-p", "esker-testkit"];
-    cargo(&[&["build", "--release", "--locked", "--bins"][..], &packages].concat())
-}
-
-/// Runs one of these programs.
+/// Runs a program of the campaigns, of the build of the tests: with its debug assertions, and
+/// nothing is built for it.
 fn built(name: &str, arguments: &[&str]) -> Result<Outcome> {
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| root().join("target"), PathBuf::from);
-    let program = target.join("release").join(name);
-    Program::new(&program.to_string_lossy()).arguments(arguments).run().map(|()| Outcome::Passed)
+    let file = format!("crates/testkit/src/bin/{name}.rs");
+    let program = program(&test_programs()?, &file)?.to_owned();
+    Program::new(&program).arguments(arguments).run().map(|()| Outcome::Passed)
 }
 
 /// A sample of the crash campaign.
@@ -242,7 +234,7 @@ fn history(arguments: &[&str]) -> Result<Outcome> {
 fn kill_loop() -> Result<Outcome> {
     built("kill_loop", &["--cycles", "10"])?;
     built("load_server", &["--small"])?;
-    built("kill_server", &["--cycles", "100"])
+    built("kill_server", &["--cycles", "60"])
 }
 
 /// Licences, bans and sources. Advisories need a database from outside, which an offline machine

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod columns;
+mod comparison;
 mod dice;
 mod difference;
 mod esker_side;
@@ -31,18 +32,14 @@ mod value;
 
 use std::process::ExitCode;
 
-use dice::Dice;
-use difference::{DESIGNS, LEFT_OUT};
-use session::{Counts, Session};
+use comparison::Comparison;
+use session::Session;
 
 /// Statements of a session.
 const SESSION: usize = 120;
 
 /// Queries of a session, after some changes.
 const QUERIES: usize = 240;
-
-/// What is compared: statements of any kind, or queries alone.
-type Draw = fn(&mut Dice, usize) -> Session;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -58,48 +55,12 @@ fn main() -> ExitCode {
         Some(Other::Script(name)) => return planted::run_script(name),
         None => {}
     }
-    let campaigns: [(&str, usize, usize, Draw); 2] = [
-        ("statements", asked.statements, SESSION, Session::random),
-        ("queries", asked.queries, QUERIES, Session::of_queries),
-    ];
-    let all = campaigns.into_iter().filter(|(_, count, ..)| *count > 0);
-    for (what, count, at_once, draw) in all {
-        if !compare(what, count, at_once, asked.seed, draw) {
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
-}
-
-/// Runs sessions until there are so many; false at the first difference.
-fn compare(what: &str, statements: usize, at_once: usize, seed: u64, draw: Draw) -> bool {
-    let mut counts = Counts::default();
-    let mut left = statements;
-    let mut number = 0;
-    while left > 0 {
-        let session_seed = seed.wrapping_add(number);
-        let count = left.min(at_once);
-        let session = draw(&mut Dice::new(session_seed), count);
-        if let Err(finding) = session.run(&mut counts) {
-            let (session, finding) = shrink::shrink(&session, finding);
-            println!("seed {session_seed}: answers differ\n{}\n", finding.what);
-            println!("{}", shrink::script(&session));
-            println!("again: cargo xtask differential --{what} {count} --seed {session_seed}");
-            return false;
-        }
-        left -= count;
-        number += 1;
-    }
-    println!("{statements} {what} in {number} sessions, seed {seed}: no difference");
-    println!("  {} rows compared, {} statements refused by both", counts.rows, counts.refused);
-    for (design, what, why) in DESIGNS {
-        let times = counts.designs.get(&design).copied().unwrap_or_default();
-        println!("  by design {times} times: {what}: {why}");
-    }
-    for (what, why) in LEFT_OUT {
-        println!("  not compared: {what}: {why}");
-    }
-    true
+    let seed = asked.seed;
+    let statements =
+        Comparison::new("statements", asked.statements, SESSION, seed, Session::random);
+    let queries = Comparison::new("queries", asked.queries, QUERIES, seed, Session::of_queries);
+    let same = [statements, queries].into_iter().all(|comparison| comparison.run());
+    if same { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// How much is asked for, and the seed of the first session; the next has the next seed.

@@ -45,6 +45,15 @@ impl Counts {
     fn note(&mut self, design: Design) {
         *self.designs.entry(design).or_default() += 1;
     }
+
+    /// Adds what other sessions met.
+    pub(crate) fn add(&mut self, other: Self) {
+        for (design, times) in other.designs {
+            *self.designs.entry(design).or_default() += times;
+        }
+        self.refused += other.refused;
+        self.rows += other.rows;
+    }
 }
 
 impl Session {

@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use esker_testkit::campaign::{
     Report, crash_busy_workload, crash_workload, lying_workload, rot_workload, sweep_workload,
@@ -22,33 +23,59 @@ const NOWHERE: [FaultKind; 5] = [
 
 type Campaign = fn(u64) -> Report;
 
-/// One workload of each campaign after the other, until every kind has struck.
-#[test]
-fn every_kind_of_fault_strikes_in_some_campaign() {
-    let mut struck: BTreeMap<FaultKind, u64> = BTreeMap::new();
-    let campaigns: [(u64, Campaign); 5] = [
-        (60, lying_workload),
-        (40, crash_workload),
-        (3, rot_workload),
-        (3, |seed| sweep_workload(seed, 7)),
-        (2, crash_busy_workload),
-    ];
-    let missing = |struck: &BTreeMap<FaultKind, u64>| -> Vec<FaultKind> {
-        let kinds = FaultKind::ALL.iter().filter(|kind| !NOWHERE.contains(kind));
-        kinds.filter(|kind| !struck.contains_key(kind)).copied().collect()
-    };
-    for seed in 0..60 {
-        for (_, campaign) in campaigns.iter().filter(|(workloads, _)| seed < *workloads) {
-            if missing(&struck).is_empty() {
-                return;
-            }
-            let report = campaign(seed);
-            assert!(report.failures.is_empty(), "{report}");
-            for (kind, count) in report.faults {
-                *struck.entry(kind).or_default() += count;
-            }
+/// How many workloads of each campaign; one of each after the other.
+const CAMPAIGNS: [(u64, Campaign); 5] = [
+    (60, lying_workload),
+    (40, crash_workload),
+    (3, rot_workload),
+    (3, |seed| sweep_workload(seed, 7)),
+    (2, crash_busy_workload),
+];
+
+/// What has struck so far.
+#[derive(Default)]
+struct Struck(Mutex<BTreeMap<FaultKind, u64>>);
+
+impl Struck {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<FaultKind, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, report: Report) {
+        let mut struck = self.lock();
+        for (kind, count) in report.faults {
+            *struck.entry(kind).or_default() += count;
         }
     }
-    let missing = missing(&struck);
-    assert!(missing.is_empty(), "never struck: {missing:?}; struck: {struck:?}");
+
+    fn missing(&self) -> Vec<FaultKind> {
+        let struck = self.lock();
+        let kinds = FaultKind::ALL.iter().filter(|kind| !NOWHERE.contains(kind));
+        kinds.filter(|kind| !struck.contains_key(kind)).copied().collect()
+    }
+}
+
+/// On all cores, until every kind has struck.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the campaigns run on the real machine")]
+fn every_kind_of_fault_strikes_in_some_campaign() {
+    let all = (0..60).flat_map(|seed| {
+        let of_seed = CAMPAIGNS.iter().filter(move |(workloads, _)| seed < *workloads);
+        of_seed.map(move |(_, campaign)| (seed, *campaign))
+    });
+    let (next, struck) = (Mutex::new(all), Struck::default());
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while !struck.missing().is_empty() {
+                    let Some((seed, campaign)) = next.lock().unwrap().next() else { return };
+                    let report = campaign(seed);
+                    assert!(report.failures.is_empty(), "{report}");
+                    struck.add(report);
+                }
+            });
+        }
+    });
+    assert_eq!(struck.missing(), [], "never struck; struck: {:?}", struck.lock());
 }

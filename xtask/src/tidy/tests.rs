@@ -28,14 +28,6 @@ fn lines(source: &str) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn the_repository_is_tidy() {
-    let project = Project::load(&root()).unwrap();
-    assert!(project.has("xtask/src/tidy/tests.rs"), "the repository was not found");
-    let found: Vec<_> = check(&project).iter().map(ToString::to_string).collect();
-    assert!(found.is_empty(), "{} violations:\n{}", found.len(), found.join("\n"));
-}
-
-#[test]
 fn long_files_lines_and_functions() {
     let at_most = "//\n".repeat(length::FILE_LINES_MAX);
     assert_silent(length::check, &[("a.rs", &at_most)]);
