@@ -121,8 +121,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
 
 fn measured(directory: &Path) -> Result<String> {
     let mut table = format!(
-        "{}\n\n| program | crates | seconds | processor seconds | MB as built | MB, `strip = true` |\n\
-         |---|---|---|---|---|---|\n",
+        "{}\n\n| program | crates | seconds | processor seconds | MB as built | \
+         MB, `strip = true` |\n|---|---|---|---|---|---|\n",
         machine()
     );
     for (number, hello) in PROGRAMS.iter().enumerate() {

@@ -32,11 +32,12 @@ use crate::{Database, Error, ErrorKind, QueryOptions, Result, ResultRow, Snapsho
 /// So many batches lie between the query and who takes its rows.
 const QUEUED_MAX: usize = 2;
 
-/// The rows of an answer, as they are found: an iterator that holds some thousand rows at a time.
+/// The rows of an answer, as they are found: an iterator that holds a part of them at a time.
 ///
 /// A query without an order hands over its rows while it reads its table, so that an answer of any
-/// size takes little memory. What has to be known before the first row is held: groups, sort keys
-/// and sides of joins, within [`Options::query_memory_limit`] and beyond it in temporary files.
+/// size takes the memory of up to 262,144 rows for each processor, or fewer long ones. What has to
+/// be known before the first row is held: groups, sort keys and sides of joins, within
+/// [`Options::query_memory_limit`] and beyond it in temporary files.
 ///
 /// The answer is as of the commit at which the query began, however long it takes. A statement
 /// timeout counts meanwhile. Dropping the iterator ends the query.

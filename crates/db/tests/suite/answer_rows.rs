@@ -7,13 +7,13 @@ use esker::{DataType, Database, ErrorKind, Options, Query, Schema, Value};
 use esker_query::model::{Expr, Operator, OrderBy};
 use esker_vfs::{Environment, Event, Task, TaskHandle, Tasks, sim};
 
-const COUNT: i64 = 200_000;
+const COUNT: i64 = 600_000;
 
-/// A machine with two cores: a query reads a few batches for each at a time.
+/// A machine with one core: a query reads 262,144 rows for each at a time.
 #[derive(Debug)]
-struct TwoCores(Arc<dyn Tasks>);
+struct OneCore(Arc<dyn Tasks>);
 
-impl Tasks for TwoCores {
+impl Tasks for OneCore {
     fn spawn(&self, name: &str, task: Box<dyn Task>) -> Arc<dyn TaskHandle> {
         self.0.spawn(name, task)
     }
@@ -45,18 +45,18 @@ impl Tasks for TwoCores {
     }
 
     fn parallelism(&self) -> usize {
-        2
+        1
     }
 }
 
-fn two_cores() -> Environment {
+fn one_core() -> Environment {
     let machine = Environment::os();
-    Environment { tasks: Arc::new(TwoCores(machine.tasks)), ..machine }
+    Environment { tasks: Arc::new(OneCore(machine.tasks)), ..machine }
 }
 
-/// A table of 12 MB, of which a query holds no more than 8.
+/// A table of 19 MB, of which a query holds no more than 12.
 fn numbers() -> Database {
-    let options = Options::new().environment(two_cores()).query_memory_limit(8 << 20);
+    let options = Options::new().environment(one_core()).query_memory_limit(12 << 20);
     let db = options.memory().unwrap();
     fill(&db);
     db
@@ -65,7 +65,7 @@ fn numbers() -> Database {
 fn fill(db: &Database) {
     let schema = Schema::builder().field("n", DataType::I64).field("word", DataType::Text);
     let table = db.create_table("t", schema.primary_key(["n"]).build().unwrap()).unwrap();
-    let rows: Vec<_> = (0..COUNT).map(|n| vec![n.into(), format!("{n:0>50}").into()]).collect();
+    let rows: Vec<_> = (0..COUNT).map(|n| vec![n.into(), format!("{n:0>20}").into()]).collect();
     table.insert_many(&rows).unwrap();
 }
 
@@ -142,8 +142,8 @@ fn an_error_comes_at_once_or_in_place_of_a_row() {
 #[test]
 fn sorted_rows_come_from_temporary_files_beyond_the_budget() {
     let machine = sim::Simulation::new(1, sim::Options::default()).environment();
-    let files = Environment { files: machine.files, ..two_cores() };
-    let options = Options::new().environment(files).query_memory_limit(8 << 20);
+    let files = Environment { files: machine.files, ..one_core() };
+    let options = Options::new().environment(files).query_memory_limit(12 << 20);
     let db = options.open("database").unwrap();
     fill(&db);
     let mut query = Query::table("t");
