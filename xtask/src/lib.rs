@@ -8,6 +8,7 @@
 //! | [`history`] | histories of transactions and their anomalies, likewise |
 //! | [`mod@bench`] | a benchmark, likewise |
 //! | [`compare`] | the benchmarks of two builds in turn |
+//! | [`hello`] | small programs with Esker and with other databases, built |
 //! | [`fuzz`] | the fuzz targets, bounded by time |
 //! | [`tsan`] | concurrent tests under a race detector |
 //! | [`loom`], [`model`] | containers, and the whole engine, under a model checker |
@@ -33,6 +34,7 @@ pub mod crash;
 pub mod differential;
 mod error;
 pub mod fuzz;
+pub mod hello;
 pub mod history;
 pub mod kill;
 pub mod load;

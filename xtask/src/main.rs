@@ -22,6 +22,7 @@ usage: cargo xtask COMMAND
   kill [--cycles N] [--planted]   a server killed under load, what it answered looked for
   bench NAME [ARGUMENT...]        a benchmark of esker-bench
   compare --against COMMIT NAME…  benchmarks of a commit and of today in turn, as ratios
+  hello                           a small program here and with others: time to build, size
   fuzz [--seconds N] [TARGET...]  every fuzz target, or those named, 60 s each
   tsan [PACKAGE...]               concurrent tests under the thread sanitizer
   loom [FILTER...]                the loom models of esker-arena
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         "clients" => xtask::clients::run(&arguments),
         "bench" => xtask::bench::run(&arguments),
         "compare" => xtask::compare::run(&arguments),
+        "hello" => xtask::hello::run(&arguments),
         "fuzz" => xtask::fuzz::run(&arguments),
         "tsan" => xtask::tsan::run(&arguments),
         "loom" => xtask::loom::run(&arguments),

@@ -21,7 +21,7 @@ fn open(dir: &PathBuf) -> Result<Database> {
 
 /// Inserts `rows` rows; how long that took, in seconds.
 fn fill(database: &Database, rows: u64) -> Result<f64> {
-    database.sql("CREATE TABLE t (id i64 PRIMARY KEY, amount i64 NOT NULL, note text)")?;
+    database.sql("CREATE TABLE t (id i64 PRIMARY KEY, amount i64 NOT NULL, note text)", ())?;
     let insert = database.prepare("INSERT INTO t VALUES (?, ?, ?)")?;
     let mut row = [Value::Int(0), Value::Int(0), Value::Text("sixteen letters.".to_owned())];
     touch(1 << 30);

@@ -37,7 +37,7 @@
 //! | have rows as structs | [`Record`], [`TypedTable`], [`Database::query_as`] |
 //! | have rows as JSON, or as what serde knows | [`Table::insert_object`], [`Row::to_object`] |
 //! | put in many rows | [`Appender`], [`Load`] |
-//! | ask questions | [`Database::query`] |
+//! | ask questions | [`Database::query`], [`Database::query_rows`] for answers of any size |
 //! | look after it | [`Database::check`], [`Database::info`], [`Database::clock`] |
 //! | keep one in memory, for longer than a process | [`Database::save`], [`Options::memory_from`] |
 #![forbid(unsafe_code)]
@@ -81,7 +81,9 @@ pub use crate::commit::coalesce::{Requests, SharedSync};
 pub use crate::read::index_lookup::{Finder, FoundRow, FoundRows};
 pub use crate::read::page::PageOptions;
 pub use crate::read::range::KeyRange;
+pub use crate::read::result_row::ResultRow;
 pub use crate::read::row::Row;
+pub use crate::read::rows::Rows;
 pub use crate::read::snapshot::{Snapshot, SnapshotTable};
 pub use crate::read::visit::RowRef;
 pub use crate::statement::conditional::Modified;
@@ -111,7 +113,7 @@ pub use esker_table::index_run::VALUES_MAX as BITMAP_VALUES_MAX;
 pub use maintenance::{CompactReport, WorkInfo};
 pub use operators::Update;
 pub use options::{Durability, Options};
-pub use record::{FieldType, Record, ToKey, TypedTable, TypedTransactionTable};
+pub use record::{FieldType, FromRow, Record, ToKey, TypedTable, TypedTransactionTable};
 pub use recovery::lock_holder::LockHolder;
 pub use scope::{Scope, ScopedBucket, ScopedBucketReader, ScopedReader, ScopedTable};
 pub use statement::{ChangeOptions, Changed};
@@ -120,12 +122,7 @@ pub use transaction::{
     Isolation, Savepoint, Transaction, TransactionBucket, TransactionOptions, TransactionTable,
 };
 
-/// The code of the guide is run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide/start.md")]
-struct Guide;
-
-/// The code of the guide to buckets.
+/// The code of the guide to buckets is run with the tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/buckets.md")]
 struct BucketGuide;

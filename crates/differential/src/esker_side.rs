@@ -47,11 +47,11 @@ impl Eskers {
     /// Creates a table on all, with its indexes where there are some.
     pub(crate) fn create(&self, table: &Table) -> Result<()> {
         let text = table.create(true);
-        self.empty.sql(&text)?;
+        self.empty.sql(&text, ())?;
         for (name, db) in &self.databases {
-            db.sql(&text)?;
+            db.sql(&text, ())?;
             if matches!(*name, "indexed" | "merged") {
-                table.indexes.iter().try_for_each(|index| db.sql(index).map(drop))?;
+                table.indexes.iter().try_for_each(|index| db.sql(index, ()).map(drop))?;
             }
         }
         Ok(())

@@ -107,7 +107,7 @@ impl DB for Script {
     type ColumnType = DefaultColumnType;
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
-        let outcome = self.0.sql(sql)?;
+        let outcome = self.0.sql(sql, ())?;
         let changed = outcome.rows_changed();
         let Some(rows) = outcome.into_rows() else {
             return Ok(DBOutput::StatementComplete(changed));

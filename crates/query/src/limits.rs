@@ -17,6 +17,8 @@ pub struct Limits {
     pub memory: Arc<Budget>,
     /// Ends the statement with [`crate::ErrorKind::Cancelled`] soon after it is set.
     pub cancel: Arc<AtomicBool>,
+    /// The same for the one that takes the answer: it wants no more of it.
+    pub left: Arc<AtomicBool>,
     /// Ends the statement with [`crate::ErrorKind::TimedOut`] soon after it has passed.
     pub deadline: Option<Deadline>,
 }
@@ -46,7 +48,7 @@ impl Limits {
     /// # Errors
     /// `Cancelled` or `TimedOut`.
     pub fn expect_time_left(&self) -> Result<()> {
-        if self.cancel.load(Ordering::Relaxed) {
+        if self.cancel.load(Ordering::Relaxed) || self.left.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Cancelled, "the statement was cancelled"));
         }
         match &self.deadline {
@@ -59,5 +61,21 @@ impl Limits {
             }
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::Limits;
+    use crate::ErrorKind;
+
+    #[test]
+    fn a_statement_ends_when_the_one_that_takes_its_answer_has_left() {
+        let limits = Limits::default();
+        assert!(limits.expect_time_left().is_ok());
+        limits.left.store(true, Ordering::Relaxed);
+        assert_eq!(limits.clone().expect_time_left().unwrap_err().kind(), ErrorKind::Cancelled);
     }
 }

@@ -10,11 +10,11 @@ use esker_query::model::{
 };
 use sqlparser::ast;
 
-use crate::expression::{Names, Parameters};
+use crate::expression::{Names, ParameterNames};
 use crate::statement::{shorten, unsupported};
 use crate::{Error, Result, relation, select};
 
-pub(crate) fn insert(insert: ast::Insert, parameters: &Parameters) -> Result<Change> {
+pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result<Change> {
     let text = insert.to_string();
     let ast::TableObject::TableName(name) = &insert.table else {
         return Err(unsupported("this kind of INSERT", &text));
@@ -68,7 +68,7 @@ fn value(names: &Names, expr: &ast::Expr) -> Result<Expr> {
 fn conflict(
     insert: &ast::Insert,
     table: &str,
-    parameters: &Parameters,
+    parameters: &ParameterNames,
 ) -> Result<(&'static str, OnConflict, Vec<String>)> {
     use ast::SqliteOnConflict as Or;
     let on = match (&insert.or, insert.replace_into, &insert.on) {
@@ -141,7 +141,7 @@ fn end_text(
     format!("{}{}{order_by}{limit}", where_text(filter), returning_text(returning))
 }
 
-pub(crate) fn update(update: ast::Update, parameters: &Parameters) -> Result<Change> {
+pub(crate) fn update(update: ast::Update, parameters: &ParameterNames) -> Result<Change> {
     let text = update.to_string();
     let (table, names) = one_table(std::slice::from_ref(&update.table), &text, parameters)?;
     let (set, limit) = (list(&update.assignments), update.limit.as_ref());
@@ -159,7 +159,7 @@ pub(crate) fn update(update: ast::Update, parameters: &Parameters) -> Result<Cha
     }))
 }
 
-pub(crate) fn delete(delete: ast::Delete, parameters: &Parameters) -> Result<Change> {
+pub(crate) fn delete(delete: ast::Delete, parameters: &ParameterNames) -> Result<Change> {
     let text = delete.to_string();
     let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
         &delete.from;
@@ -185,7 +185,7 @@ fn where_text(filter: Option<&ast::Expr>) -> String {
 fn one_table(
     from: &[ast::TableWithJoins],
     text: &str,
-    parameters: &Parameters,
+    parameters: &ParameterNames,
 ) -> Result<(Relation, Names)> {
     relation::table(from, parameters).map_err(|e| e.at(shorten(text)))
 }

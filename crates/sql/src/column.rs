@@ -10,7 +10,7 @@ use esker_query::{Budget, Constraint, Deadline, Inputs, Limits};
 use esker_vfs::Environment;
 use sqlparser::ast;
 
-use crate::expression::{Names, Parameters};
+use crate::expression::{Names, ParameterNames};
 use crate::statement::unsupported;
 use crate::{Error, Result, type_name};
 
@@ -96,7 +96,7 @@ pub(crate) fn default_of_any(expr: &ast::Expr) -> Result<Option<DefaultValue>> {
             return Ok(Some(DefaultValue::Uuid));
         }
     }
-    let expr = Names::new(Vec::new(), &Parameters::default()).convert(expr)?;
+    let expr = Names::new(Vec::new(), &ParameterNames::default()).convert(expr)?;
     if matches!(&expr, Expr::Call(Function::Now | Function::CurrentDate, _)) {
         return Ok(Some(DefaultValue::Now));
     }
@@ -130,7 +130,7 @@ pub(crate) fn check(name: String, constraint: &ast::CheckConstraint) -> Result<C
     if constraint.no_inherit || constraint.enforced == Some(false) {
         return Err(unsupported("this property of a check", constraint));
     }
-    let condition = Names::new(Vec::new(), &Parameters::default()).convert(&constraint.expr);
+    let condition = Names::new(Vec::new(), &ParameterNames::default()).convert(&constraint.expr);
     let condition = condition.map_err(|e| e.at(format_args!("check {name:?}")))?;
     Ok(Check { name, condition: Constraint::encode(&condition)? })
 }

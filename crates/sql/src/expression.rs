@@ -12,13 +12,13 @@ use crate::statement::unsupported;
 use crate::{Error, Result, literal, type_name};
 
 /// The names of a statement's parameters, by position.
-pub(crate) type Parameters = Arc<[String]>;
+pub(crate) type ParameterNames = Arc<[String]>;
 
 /// What the table may be called in qualified names, and the parameters.
 #[derive(Debug)]
 pub(crate) struct Names {
     tables: Vec<String>,
-    parameters: Parameters,
+    parameters: ParameterNames,
     /// The names of select items, where they may stand for these.
     aliases: Vec<String>,
     /// How deep the expression at hand lies in others.
@@ -26,7 +26,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn new(tables: Vec<String>, parameters: &Parameters) -> Self {
+    pub(crate) fn new(tables: Vec<String>, parameters: &ParameterNames) -> Self {
         let (parameters, aliases) = (Arc::clone(parameters), Vec::new());
         Self { tables, parameters, aliases, depth: Cell::new(0) }
     }
@@ -158,7 +158,7 @@ impl Names {
         }
     }
 
-    pub(crate) fn parameters(&self) -> &Parameters {
+    pub(crate) fn parameters(&self) -> &ParameterNames {
         &self.parameters
     }
 

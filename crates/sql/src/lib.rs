@@ -19,6 +19,8 @@
 #![forbid(unsafe_code)]
 
 mod alter;
+#[cfg(feature = "async")]
+mod asynchronous;
 mod call;
 mod change;
 mod column;
@@ -31,6 +33,7 @@ mod interval;
 mod literal;
 mod number;
 mod parameter;
+mod parameters;
 mod place;
 mod prepared;
 mod relation;
@@ -46,8 +49,11 @@ mod tests;
 mod transaction;
 mod type_name;
 
+#[cfg(feature = "async")]
+pub use asynchronous::{AsyncDatabase, AsyncPrepared, AsyncRows};
 pub use esker_query::{Error, ErrorKind, Result};
 pub use parameter::{expect_values, named_parameters};
+pub use parameters::{Named, Parameters};
 pub use place::place;
 pub use prepared::Prepared;
 pub use run::{Outcome, Sql, run};
@@ -56,7 +62,12 @@ pub use session::Session;
 pub use statement::{Statement, parse, parse_statement, parse_with_parameters};
 pub use transaction::TransactionStatement;
 
-/// The program in the guide is a test.
+/// The programs in the guide are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/sql.md")]
 struct Guide;
+
+/// So are those of the guide's first page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/start.md")]
+struct StartGuide;

@@ -1,9 +1,9 @@
-//! Parameters: `?` (numbered in the order of the text), `?1`, `$1`, or `:name`.
+//! ParameterNames: `?` (numbered in the order of the text), `?1`, `$1`, or `:name`.
 
 use esker::Value;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::expression::Parameters;
+use crate::expression::ParameterNames;
 use crate::statement::tokens;
 use crate::{Error, Result};
 
@@ -11,7 +11,7 @@ use crate::{Error, Result};
 const PARAMETERS_MAX: usize = 65_535;
 
 /// Gives each `?` its number, and lists all parameters by position.
-pub(crate) fn name_all(tokens: &mut [TokenWithSpan]) -> Result<Parameters> {
+pub(crate) fn name_all(tokens: &mut [TokenWithSpan]) -> Result<ParameterNames> {
     let mut names: Vec<String> = Vec::new();
     let mut kind: Option<char> = None;
     let mut after_colon = false;
@@ -70,7 +70,13 @@ pub(crate) fn in_order<N: AsRef<str>>(
         let name = name.as_ref();
         let place = parameters.iter().position(|known| known == name);
         match place.and_then(|place| found.get_mut(place)) {
-            None => return Err(Error::invalid(format!("unknown parameter {name}"))),
+            None => {
+                let known = match parameters.is_empty() {
+                    true => "the statement has none".to_owned(),
+                    false => format!("expected {}", parameters.join(", ")),
+                };
+                return Err(Error::invalid(format!("unknown parameter {name}; {known}")));
+            }
             Some(Some(_)) => {
                 return Err(Error::invalid(format!("parameter {name} is given twice")));
             }
@@ -93,8 +99,12 @@ pub fn expect_values(parameters: &[String], values: &[Value]) -> Result<()> {
         return Ok(());
     }
     let names = parameters.join(", ");
-    let names = if names.is_empty() { names } else { format!(" ({names})") };
-    Err(Error::invalid(format!("expected {want} parameters{names}, found {got}")))
+    let expected = match want {
+        0 => "0 parameters".to_owned(),
+        1 => format!("1 parameter ({names})"),
+        want => format!("{want} parameters ({names})"),
+    };
+    Err(Error::invalid(format!("expected {expected}, found {got}")))
 }
 
 fn place(names: &mut Vec<String>, name: &str) -> Result<()> {

@@ -10,25 +10,26 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker::{
-    Batch, Column, Database, Error, ErrorKind, QueryResult, Result, Row, Schema, Scope,
-    ScopedTable, Value,
+    Batch, Column, Database, Error, ErrorKind, FromRow, QueryResult, Result, Row, Rows, Schema,
+    Scope, ScopedTable, Value,
 };
 use esker_query::model::{Change, Expr, InsertRows, OnConflict, Operator, Query, RowCount};
 use esker_query::{ResultColumn, Statistics};
 
-use crate::expression::Parameters;
-use crate::parameter::{expect_values, in_order};
-use crate::run::{Outcome, run, with_parameters};
+use crate::expression::ParameterNames;
+use crate::parameters::Parameters;
+use crate::run::{Outcome, Sql, run, with_parameters};
 use crate::statement::{Statement, parse_with_parameters};
 
 /// A statement that has been read once, and is run with values for its parameters: on its database,
-/// which it keeps open, or by [`Session::run_prepared`](crate::Session::run_prepared) within the
-/// transaction of a session.
+/// which it keeps open, or within a transaction by [`Sql::run_prepared`](crate::Sql::run_prepared)
+/// and [`Session::run_prepared`](crate::Session::run_prepared).
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    database: Database,
+    /// None where it was prepared within a transaction.
+    database: Option<Database>,
     statement: Statement,
-    parameters: Parameters,
+    parameters: ParameterNames,
     plan: Option<Plan>,
 }
 
@@ -98,9 +99,9 @@ enum Done<'p> {
 }
 
 impl Prepared {
-    pub(crate) fn new(database: &Database, scope: &dyn Scope, text: &str) -> Result<Self> {
+    pub(crate) fn new(database: Option<&Database>, scope: &dyn Scope, text: &str) -> Result<Self> {
         let (statement, parameters) = parse_with_parameters(text)?;
-        let mut prepared = Self { database: database.clone(), statement, parameters, plan: None };
+        let mut prepared = Self { database: database.cloned(), statement, parameters, plan: None };
         if let Statement::Query(query) | Statement::QueryForUpdate(query) = &prepared.statement {
             let mut names = std::collections::BTreeSet::new();
             query.collect_tables(&mut names);
@@ -122,23 +123,18 @@ impl Prepared {
         &self.parameters
     }
 
-    /// The values of named parameters in their order.
-    ///
-    /// # Errors
-    /// `InvalidInput` for a name that is unknown, missing or given twice.
-    pub fn named(&self, values: &[(&str, Value)]) -> Result<Vec<Value>> {
-        Ok(in_order(&self.parameters, values)?)
-    }
-
-    /// Runs it.
+    /// Runs it with values for its parameters: see [`Parameters`].
     ///
     /// # Errors
     /// `InvalidInput` when the values do not fit the parameters; else as [`crate::Sql::sql`].
-    pub fn run(&self, parameters: &[Value]) -> Result<Outcome> {
-        match self.run_straight(&self.database, parameters)? {
-            Some(outcome) => Ok(outcome),
-            None => run(&self.database, &self.statement, &with_parameters(parameters)),
-        }
+    pub fn run(&self, parameters: impl Parameters) -> Result<Outcome> {
+        self.database()?.run_prepared(self, parameters)
+    }
+
+    fn database(&self) -> Result<&Database> {
+        self.database.as_ref().ok_or_else(|| {
+            self.unfit("prepared within a transaction: expected run_prepared of the transaction")
+        })
     }
 
     /// Runs it where it goes straight to a table of a scope.
@@ -156,7 +152,6 @@ impl Prepared {
 
     /// Does what goes straight to a table; `None` where the statement has to be run as others are.
     fn go_straight(&self, scope: &dyn Scope, parameters: &[Value]) -> Result<Option<Done<'_>>> {
-        expect_values(&self.parameters, parameters)?;
         let Some((table, plan)) = self.ready(scope)? else { return Ok(None) };
         match &plan.step {
             Step::Insert { values, replace } => {
@@ -177,7 +172,7 @@ impl Prepared {
     ///
     /// # Errors
     /// As [`Prepared::run`].
-    pub fn execute(&self, parameters: &[Value]) -> Result<u64> {
+    pub fn execute(&self, parameters: impl Parameters) -> Result<u64> {
         self.run(parameters).map(|outcome| outcome.rows_changed())
     }
 
@@ -185,25 +180,57 @@ impl Prepared {
     ///
     /// # Errors
     /// As [`Prepared::run`].
-    pub fn query(&self, parameters: &[Value]) -> Result<QueryResult> {
-        let rows = self.run(parameters)?.into_rows();
-        rows.ok_or_else(|| self.unfit("the statement answers no rows"))
+    pub fn query(&self, parameters: impl Parameters) -> Result<QueryResult> {
+        self.run(parameters)?.answer()
+    }
+
+    /// Runs a statement that answers rows, as structs that derive [`Record`](esker::Record), tuples
+    /// or single values: see [`FromRow`].
+    ///
+    /// # Errors
+    /// As [`Prepared::run`]; `InvalidInput` naming the column that is missing or does not fit.
+    pub fn query_as<T: FromRow>(&self, parameters: impl Parameters) -> Result<Vec<T>> {
+        self.run(parameters)?.records()
+    }
+
+    /// Runs a statement that answers rows, row by row: an answer of any size takes little memory.
+    /// See [`Rows`], of which [`Rows::records`] makes structs.
+    ///
+    /// # Errors
+    /// As [`crate::Sql::sql_rows`].
+    pub fn rows(&self, parameters: impl Parameters) -> Result<Rows> {
+        self.database()?.prepared_rows(self, parameters)
+    }
+
+    /// The same as structs, tuples or single values.
+    ///
+    /// # Errors
+    /// As [`Prepared::rows`] and [`Prepared::query_as`].
+    pub fn rows_as<T: FromRow>(&self, parameters: impl Parameters) -> Result<Rows<T>> {
+        self.rows(parameters)?.records()
     }
 
     /// Runs a statement that answers rows, for the first of them.
     ///
     /// # Errors
     /// As [`Prepared::run`].
-    pub fn first(&self, parameters: &[Value]) -> Result<Option<Vec<Value>>> {
-        let rows = match self.go_straight(&self.database, parameters)? {
+    pub fn first(&self, parameters: impl Parameters) -> Result<Option<Vec<Value>>> {
+        let database = self.database()?;
+        parameters.bind(&self.parameters, |values| match self.go_straight(database, values)? {
             Some(Done::Found(row, plan)) => {
-                return Ok(row.map(|row| pick(row.into_values(), plan.shown())));
+                Ok(row.map(|row| pick(row.into_values(), plan.shown())))
             }
-            Some(Done::Added) => None,
-            None => run(&self.database, &self.statement, &with_parameters(parameters))?.into_rows(),
-        };
-        let rows = rows.ok_or_else(|| self.unfit("the statement answers no rows"))?;
-        Ok(rows.to_rows().into_iter().next())
+            Some(Done::Added) => Err(self.unfit("the statement answers no rows")),
+            None => run(database, &self.statement, &with_parameters(values))?.first(),
+        })
+    }
+
+    /// The same as a struct, a tuple or a single value.
+    ///
+    /// # Errors
+    /// As [`Prepared::query_as`].
+    pub fn first_as<T: FromRow>(&self, parameters: impl Parameters) -> Result<Option<T>> {
+        self.run(parameters)?.first()
     }
 
     fn unfit(&self, message: &str) -> Error {

@@ -3,7 +3,7 @@
 use esker_query::model::{Expr, Join, JoinKind, Relation};
 use sqlparser::ast;
 
-use crate::expression::{Names, Parameters};
+use crate::expression::{Names, ParameterNames};
 use crate::statement::{shorten, unsupported};
 use crate::{Error, Result, select};
 
@@ -18,7 +18,7 @@ const JOINS: &str = "supported are JOIN, LEFT JOIN, SEMI JOIN, ANTI JOIN and CRO
 pub(crate) fn from(
     tables: &[ast::TableWithJoins],
     is_outermost: bool,
-    parameters: &Parameters,
+    parameters: &ParameterNames,
 ) -> Result<(Relation, Vec<Join>, Names)> {
     let Some((first, others)) = tables.split_first() else {
         return Ok((Relation::default(), Vec::new(), Names::new(Vec::new(), parameters)));
@@ -41,7 +41,7 @@ pub(crate) fn from(
 /// A table alone, and what it may be called within the statement.
 pub(crate) fn table(
     tables: &[ast::TableWithJoins],
-    parameters: &Parameters,
+    parameters: &ParameterNames,
 ) -> Result<(Relation, Names)> {
     match tables {
         [one] if one.joins.is_empty() => {
@@ -61,7 +61,7 @@ pub(crate) fn table(
     }
 }
 
-fn relation(factor: &ast::TableFactor, parameters: &Parameters) -> Result<Relation> {
+fn relation(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Relation> {
     match factor {
         ast::TableFactor::Table {
             name,
@@ -117,7 +117,7 @@ fn plain_alias(alias: Option<&ast::TableAlias>) -> Result<Option<String>> {
     }
 }
 
-fn join(join: &ast::Join, names: &Names, parameters: &Parameters) -> Result<Join> {
+fn join(join: &ast::Join, names: &Names, parameters: &ParameterNames) -> Result<Join> {
     use ast::JoinOperator as O;
     let text = || shorten(join.to_string().trim());
     if join.global {

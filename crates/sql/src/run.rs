@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use esker::record::records;
 use esker::{
-    ChangeOptions, Changed, Database, Error, ErrorKind, QueryResult, Result, Scope, Value,
+    ChangeOptions, Changed, Database, Error, ErrorKind, FromRow, QueryResult, Result, Rows, Scope,
+    Transaction, Value,
 };
 use esker_query::model::Change;
 
 use crate::definition::define;
+use crate::parameters::Parameters;
 use crate::prepared::Prepared;
-use crate::statement::{Statement, parse_statement};
+use crate::statement::{Statement, parse_with_parameters};
 
 /// What a statement came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,49 +53,185 @@ impl Outcome {
             _ => None,
         }
     }
+
+    /// The rows of the answer.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the statement answers none.
+    pub fn answer(self) -> Result<QueryResult> {
+        let message = "the statement answers no rows";
+        self.into_rows().ok_or_else(|| Error::new(ErrorKind::InvalidInput, message))
+    }
+
+    /// The rows of the answer as structs, tuples or single values: see [`FromRow`].
+    ///
+    /// # Errors
+    /// `InvalidInput` when the statement answers none, or naming the column that does not fit.
+    pub fn records<T: FromRow>(self) -> Result<Vec<T>> {
+        records(&self.answer()?)
+    }
+
+    /// The first row of the answer, if there is one.
+    ///
+    /// # Errors
+    /// As for [`Outcome::records`].
+    pub fn first<T: FromRow>(self) -> Result<Option<T>> {
+        Rows::from(self.answer()?).records()?.next().transpose()
+    }
 }
 
-/// SQL for a [`Database`].
+/// SQL for a [`Database`], and within a [`Transaction`].
 ///
 /// ```
-/// use esker::{Options, Value};
+/// use esker::Options;
 /// use esker_sql::Sql;
 ///
 /// # fn main() -> esker::Result<()> {
 /// let db = Options::new().memory()?;
-/// db.sql("CREATE TABLE people (name text PRIMARY KEY, age u8)")?;
+/// db.sql("CREATE TABLE people (name text PRIMARY KEY, age u8)", ())?;
 /// let insert = db.prepare("INSERT INTO people VALUES (?, ?)")?;
-/// insert.execute(&["Ada".into(), 36u8.into()])?;
-/// insert.execute(&["Alan".into(), 41u8.into()])?;
+/// insert.execute(("Ada", 36))?;
+/// insert.execute(("Alan", 41))?;
 /// let older = db.prepare("SELECT name FROM people WHERE age > :age")?;
-/// assert_eq!(older.query(&[40u8.into()])?.to_rows(), [["Alan".into()] as [Value; 1]]);
-/// let error = insert.execute(&["Eva".into(), 300i64.into()]).unwrap_err();
+/// assert_eq!(older.query_as::<String>((40,))?, ["Alan"]);
+/// assert_eq!(db.sql_first::<u64>("SELECT count(*) FROM people", ())?, Some(2));
+///
+/// db.transact(|transaction| {
+///     transaction.sql("UPDATE people SET age = age + ?", (1,))?;
+///     transaction.run_prepared(&insert, ("Grace", 85)).map(drop)
+/// })?;
+/// let all = db.sql_as::<(String, u8)>("SELECT name, age FROM people ORDER BY age", ())?;
+/// assert_eq!(all, [("Ada".into(), 37), ("Alan".into(), 42), ("Grace".into(), 85)]);
+///
+/// let error = insert.execute(("Eva", 300)).unwrap_err();
 /// let wanted = "parameter ?2: field \"age\": expected u8, found integer 300";
 /// assert!(error.to_string().ends_with(wanted), "{error}");
 /// # Ok(())
 /// # }
 /// ```
-pub trait Sql {
-    /// Runs one statement.
+pub trait Sql: Scope + Sized {
+    /// Runs a statement that has been read, or says with [`ChangeOptions::dry_run`] what it would
+    /// change.
     ///
     /// # Errors
-    /// `InvalidInput` with the place of what is wrong; else as the operations of [`Database`].
-    fn sql(&self, text: &str) -> Result<Outcome>;
+    /// As the operations of [`Database`].
+    fn run_statement(&self, statement: &Statement, options: &ChangeOptions) -> Result<Outcome>;
 
-    /// Prepares one statement, to be run often, with values for its parameters.
+    /// Prepares one statement, to be run often, with values for its parameters. What is prepared
+    /// within a transaction is run there, by [`Sql::run_prepared`].
     ///
     /// # Errors
     /// `InvalidInput` with the place of what is wrong, `NotFound` for an unknown table.
     fn prepare(&self, text: &str) -> Result<Prepared>;
+
+    /// Runs one statement with values for its parameters: see [`Parameters`].
+    ///
+    /// # Errors
+    /// `InvalidInput` with the place of what is wrong; else as the operations of [`Database`].
+    fn sql(&self, text: &str, parameters: impl Parameters) -> Result<Outcome> {
+        let (statement, names) = parse_with_parameters(text)?;
+        parameters.bind(&names, |values| self.run_statement(&statement, &with_parameters(values)))
+    }
+
+    /// Runs one statement that answers rows, as structs that derive [`Record`], tuples or single
+    /// values: see [`FromRow`].
+    ///
+    /// # Errors
+    /// As for [`Sql::sql`]; `InvalidInput` naming the column that is missing or does not fit.
+    ///
+    /// [`Record`]: esker::Record
+    fn sql_as<T: FromRow>(&self, text: &str, parameters: impl Parameters) -> Result<Vec<T>> {
+        self.sql(text, parameters)?.records()
+    }
+
+    /// The same for the first row, if there is one.
+    ///
+    /// # Errors
+    /// As for [`Sql::sql_as`].
+    fn sql_first<T: FromRow>(&self, text: &str, parameters: impl Parameters) -> Result<Option<T>> {
+        self.sql(text, parameters)?.first()
+    }
+
+    /// Runs one statement that answers rows, row by row: an answer of any size takes little
+    /// memory. See [`Rows`], of which [`Rows::records`] makes structs.
+    ///
+    /// # Errors
+    /// As for [`Sql::sql`] and [`Database::query_rows`].
+    fn sql_rows(&self, text: &str, parameters: impl Parameters) -> Result<Rows> {
+        let (statement, names) = parse_with_parameters(text)?;
+        parameters.bind(&names, |values| self.statement_rows(&statement, &with_parameters(values)))
+    }
+
+    /// Runs a statement that has been read, row by row.
+    ///
+    /// # Errors
+    /// As for [`Sql::sql_rows`].
+    fn statement_rows(&self, statement: &Statement, options: &ChangeOptions) -> Result<Rows> {
+        match statement {
+            Statement::Query(query) => {
+                self.snapshot_for(query)?.query_rows_with(query, &options.for_query())
+            }
+            _ => Ok(self.run_statement(statement, options)?.answer()?.into()),
+        }
+    }
+
+    /// Runs a prepared statement here. What has become of its table since it was prepared counts.
+    ///
+    /// # Errors
+    /// As for [`Sql::sql`].
+    fn run_prepared(&self, prepared: &Prepared, parameters: impl Parameters) -> Result<Outcome> {
+        parameters.bind(prepared.parameters(), |values| {
+            match prepared.run_straight(self, values)? {
+                Some(outcome) => Ok(outcome),
+                None => self.run_statement(prepared.statement(), &with_parameters(values)),
+            }
+        })
+    }
+
+    /// Runs a prepared statement here, row by row: see [`Sql::sql_rows`].
+    ///
+    /// # Errors
+    /// As for [`Sql::sql_rows`].
+    fn prepared_rows(&self, prepared: &Prepared, parameters: impl Parameters) -> Result<Rows> {
+        parameters.bind(prepared.parameters(), |values| {
+            match prepared.run_straight(self, values)? {
+                Some(outcome) => Ok(outcome.answer()?.into()),
+                None => self.statement_rows(prepared.statement(), &with_parameters(values)),
+            }
+        })
+    }
 }
 
 impl Sql for Database {
-    fn sql(&self, text: &str) -> Result<Outcome> {
-        run(self, &parse_statement(text)?, &ChangeOptions::default())
+    fn run_statement(&self, statement: &Statement, options: &ChangeOptions) -> Result<Outcome> {
+        run(self, statement, options)
     }
 
     fn prepare(&self, text: &str) -> Result<Prepared> {
-        Prepared::new(self, self, text)
+        Prepared::new(Some(self), self, text)
+    }
+}
+
+impl Sql for Transaction {
+    fn run_statement(&self, statement: &Statement, options: &ChangeOptions) -> Result<Outcome> {
+        let refused = |message| Err(Error::new(ErrorKind::InvalidInput, message));
+        match statement {
+            Statement::QueryForUpdate(query) => {
+                Ok(Outcome::Rows(self.query_for_update_with(query, &options.for_query())?))
+            }
+            Statement::CreateSequence { .. } | Statement::DropSequence { .. } => refused(
+                "within a transaction: expected a statement about rows, tables or indexes; \
+                 sequences are changed outside: COMMIT or ROLLBACK first",
+            ),
+            Statement::Transaction(_) => refused(
+                "a transaction in SQL needs a session; this one is committed by its own calls",
+            ),
+            _ => run_in(self, statement, options),
+        }
+    }
+
+    fn prepare(&self, text: &str) -> Result<Prepared> {
+        Prepared::new(None, self, text)
     }
 }
 

@@ -5,12 +5,12 @@ use esker_query::model::{Expr, OrderBy, Query, RowCount, SelectItem};
 use esker_vfs::sabotage::Bug;
 use sqlparser::ast;
 
-use crate::expression::{Names, Parameters};
+use crate::expression::{Names, ParameterNames};
 use crate::statement::{Statement, shorten, unsupported};
 use crate::{Error, Result, relation};
 
 /// A query as a statement of its own, which may hold the rows that it finds.
-pub(crate) fn statement(mut query: ast::Query, parameters: &Parameters) -> Result<Statement> {
+pub(crate) fn statement(mut query: ast::Query, parameters: &ParameterNames) -> Result<Statement> {
     let locks = std::mem::take(&mut query.locks);
     let query = convert(query, parameters)?;
     match locks.as_slice() {
@@ -37,7 +37,7 @@ fn for_update(lock: &ast::LockClause) -> Result<()> {
 }
 
 /// Turns a parsed query into the model.
-pub(crate) fn convert(query: ast::Query, parameters: &Parameters) -> Result<Query> {
+pub(crate) fn convert(query: ast::Query, parameters: &ParameterNames) -> Result<Query> {
     let mut query = convert_at(query, true, parameters)?;
     // Its fields go by their own names, and no query within needs another.
     let is_alone = query.joins.is_empty() && query.derived.is_none();
@@ -48,11 +48,11 @@ pub(crate) fn convert(query: ast::Query, parameters: &Parameters) -> Result<Quer
 }
 
 /// The same for a query within another.
-pub(crate) fn convert_within(query: ast::Query, parameters: &Parameters) -> Result<Query> {
+pub(crate) fn convert_within(query: ast::Query, parameters: &ParameterNames) -> Result<Query> {
     convert_at(query, false, parameters)
 }
 
-fn convert_at(query: ast::Query, is_outermost: bool, parameters: &Parameters) -> Result<Query> {
+fn convert_at(query: ast::Query, is_outermost: bool, parameters: &ParameterNames) -> Result<Query> {
     refuse_around(&query)?;
     let select = match *query.body {
         ast::SetExpr::Select(select) => *select,
@@ -264,7 +264,7 @@ fn position_or(
 
 fn limit(
     clause: Option<&ast::LimitClause>,
-    parameters: &Parameters,
+    parameters: &ParameterNames,
     query: &mut Query,
 ) -> Result<()> {
     let (limit, offset) = match clause {
@@ -283,7 +283,11 @@ fn limit(
     Ok(())
 }
 
-pub(crate) fn count(clause: &str, expr: &ast::Expr, parameters: &Parameters) -> Result<RowCount> {
+pub(crate) fn count(
+    clause: &str,
+    expr: &ast::Expr,
+    parameters: &ParameterNames,
+) -> Result<RowCount> {
     let count = match Names::new(Vec::new(), parameters).convert(expr) {
         Ok(Expr::Literal(Value::Int(number))) => u64::try_from(number).ok().map(RowCount::Number),
         Ok(Expr::Literal(Value::Uint(number))) => Some(RowCount::Number(number)),

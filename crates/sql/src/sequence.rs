@@ -8,7 +8,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::change::plain_name;
 use crate::column;
 use crate::dialect::EskerDialect;
-use crate::expression::{Names, Parameters};
+use crate::expression::{Names, ParameterNames};
 use crate::statement::{Statement, syntax};
 use crate::{Error, Result};
 
@@ -46,7 +46,7 @@ pub(crate) fn create(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
 /// A whole number, as a constant.
 fn number(parser: &mut Parser<'_>, what: &str) -> Result<i64> {
     let expr: ast::Expr = parser.parse_expr().map_err(syntax)?;
-    let converted = Names::new(Vec::new(), &Parameters::default()).convert(&expr)?;
+    let converted = Names::new(Vec::new(), &ParameterNames::default()).convert(&expr)?;
     match column::constant(&converted)? {
         esker_format::Value::Int(number) => Ok(number),
         _ => Err(Error::invalid(format!("{what}: expected a whole number, found `{expr}`"))),

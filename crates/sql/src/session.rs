@@ -1,14 +1,15 @@
 //! Statements one after another, with a transaction between `BEGIN` and `COMMIT`.
 
 use esker::{
-    ChangeOptions, Database, Error, ErrorKind, QueryOptions, QueryResult, Result, Savepoint, Scope,
-    Transaction, Value,
+    ChangeOptions, Database, Error, ErrorKind, FromRow, QueryOptions, QueryResult, Result, Rows,
+    Savepoint, Scope, Transaction, Value,
 };
 use esker_query::{Explanation, Query};
 
+use crate::parameters::Parameters;
 use crate::prepared::Prepared;
-use crate::run::{Outcome, run, run_in, with_parameters};
-use crate::statement::{Statement, parse_statement};
+use crate::run::{Outcome, Sql, run, with_parameters};
+use crate::statement::{Statement, parse_with_parameters};
 use crate::transaction::TransactionStatement;
 
 /// Runs statements one after another. Between `BEGIN` and `COMMIT` they are one transaction, which
@@ -22,15 +23,14 @@ use crate::transaction::TransactionStatement;
 /// # fn main() -> esker::Result<()> {
 /// let db = Options::new().memory()?;
 /// let mut session = Session::new(&db);
-/// session.sql("CREATE TABLE stock (item text PRIMARY KEY, n i64)")?;
-/// session.sql("BEGIN")?;
-/// session.sql("INSERT INTO stock VALUES ('tea', 3)")?;
-/// session.sql("SAVEPOINT before")?;
-/// session.sql("UPDATE stock SET n = n - 5")?;
-/// session.sql("ROLLBACK TO before")?;
-/// session.sql("COMMIT")?;
-/// let rows = session.sql("SELECT n FROM stock")?.into_rows().expect("an answer").to_rows();
-/// assert_eq!(rows, [[3i64.into()]]);
+/// session.sql("CREATE TABLE stock (item text PRIMARY KEY, n i64)", ())?;
+/// session.sql("BEGIN", ())?;
+/// session.sql("INSERT INTO stock VALUES ('tea', 3)", ())?;
+/// session.sql("SAVEPOINT before", ())?;
+/// session.sql("UPDATE stock SET n = n - 5", ())?;
+/// session.sql("ROLLBACK TO before", ())?;
+/// session.sql("COMMIT", ())?;
+/// assert_eq!(session.sql_as::<i64>("SELECT n FROM stock", ())?, [3]);
 /// # Ok(())
 /// # }
 /// ```
@@ -98,21 +98,65 @@ impl Session {
         self.open.is_some()
     }
 
-    /// Runs one statement.
+    /// Runs one statement with values for its parameters: see [`Parameters`].
     ///
     /// # Errors
-    /// As for [`crate::Sql::sql`]; `Conflict` for a `COMMIT` that somebody else has come before,
-    /// which ends the transaction.
-    pub fn sql(&mut self, text: &str) -> Result<Outcome> {
-        self.run(&parse_statement(text)?, &ChangeOptions::default())
+    /// As for [`Sql::sql`]; `Conflict` for a `COMMIT` that somebody else has come before, which
+    /// ends the transaction.
+    pub fn sql(&mut self, text: &str, parameters: impl Parameters) -> Result<Outcome> {
+        let (statement, names) = parse_with_parameters(text)?;
+        parameters.bind(&names, |values| self.run(&statement, &with_parameters(values)))
+    }
+
+    /// Runs one statement that answers rows, as structs, tuples or single values: see [`FromRow`].
+    ///
+    /// # Errors
+    /// As for [`Sql::sql_as`].
+    pub fn sql_as<T: FromRow>(
+        &mut self,
+        text: &str,
+        parameters: impl Parameters,
+    ) -> Result<Vec<T>> {
+        self.sql(text, parameters)?.records()
+    }
+
+    /// The same for the first row, if there is one.
+    ///
+    /// # Errors
+    /// As for [`Sql::sql_as`].
+    pub fn sql_first<T: FromRow>(
+        &mut self,
+        text: &str,
+        parameters: impl Parameters,
+    ) -> Result<Option<T>> {
+        self.sql(text, parameters)?.first()
+    }
+
+    /// Runs one statement that answers rows, row by row, as the transaction is now where there is
+    /// one: see [`Rows`].
+    ///
+    /// # Errors
+    /// As for [`Sql::sql_rows`].
+    pub fn sql_rows(&mut self, text: &str, parameters: impl Parameters) -> Result<Rows> {
+        let (statement, names) = parse_with_parameters(text)?;
+        parameters.bind(&names, |values| {
+            let options = with_parameters(values);
+            match (&self.open, &statement) {
+                (_, Statement::Transaction(_)) => {
+                    Ok(self.run(&statement, &options)?.answer()?.into())
+                }
+                (Some(open), _) => open.transaction.statement_rows(&statement, &options),
+                (None, _) => self.database.statement_rows(&statement, &options),
+            }
+        })
     }
 
     /// Prepares one statement, for tables as the transaction sees them where there is one.
     ///
     /// # Errors
-    /// As for [`crate::Sql::prepare`].
+    /// As for [`Sql::prepare`].
     pub fn prepare(&self, text: &str) -> Result<Prepared> {
-        Prepared::new(&self.database, self.scope(), text)
+        Prepared::new(Some(&self.database), self.scope(), text)
     }
 
     /// Runs a prepared statement, in the transaction where there is one. What has become of its
@@ -122,11 +166,11 @@ impl Session {
     /// # fn main() -> esker::Result<()> {
     /// # let db = esker::Options::new().memory()?;
     /// let mut session = esker_sql::Session::new(&db);
-    /// session.sql("BEGIN")?;
-    /// session.sql("CREATE TABLE stock (item text PRIMARY KEY, n i64)")?;
+    /// session.sql("BEGIN", ())?;
+    /// session.sql("CREATE TABLE stock (item text PRIMARY KEY, n i64)", ())?;
     /// let insert = session.prepare("INSERT INTO stock VALUES (?, ?)")?;
-    /// session.run_prepared(&insert, &["tea".into(), 3i64.into()])?;
-    /// session.sql("COMMIT")?;
+    /// session.run_prepared(&insert, ("tea", 3))?;
+    /// session.sql("COMMIT", ())?;
     /// assert_eq!(db.table("stock")?.count()?, 1);
     /// # Ok(())
     /// # }
@@ -134,10 +178,33 @@ impl Session {
     ///
     /// # Errors
     /// As for [`Prepared::run`] and [`Session::sql`].
-    pub fn run_prepared(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Outcome> {
-        match prepared.run_straight(self.scope(), parameters)? {
-            Some(outcome) => Ok(outcome),
-            None => self.run(prepared.statement(), &with_parameters(parameters)),
+    pub fn run_prepared(
+        &mut self,
+        prepared: &Prepared,
+        parameters: impl Parameters,
+    ) -> Result<Outcome> {
+        match (&self.open, prepared.statement()) {
+            (_, Statement::Transaction(statement)) => {
+                let transact = |_: &[Value]| self.transact(statement);
+                parameters.bind(prepared.parameters(), transact)
+            }
+            (Some(open), _) => open.transaction.run_prepared(prepared, parameters),
+            (None, _) => self.database.run_prepared(prepared, parameters),
+        }
+    }
+
+    /// Runs a prepared statement row by row: see [`Session::sql_rows`].
+    ///
+    /// # Errors
+    /// As for [`Sql::sql_rows`].
+    pub fn prepared_rows(
+        &mut self,
+        prepared: &Prepared,
+        parameters: impl Parameters,
+    ) -> Result<Rows> {
+        match &self.open {
+            Some(open) => open.transaction.prepared_rows(prepared, parameters),
+            None => self.database.prepared_rows(prepared, parameters),
         }
     }
 
@@ -149,18 +216,7 @@ impl Session {
         match (statement, &self.open) {
             (Statement::Transaction(statement), _) => self.transact(statement),
             (_, None) => run(&self.database, statement, options),
-            (Statement::QueryForUpdate(query), Some(open)) => {
-                let options = options.for_query();
-                Ok(Outcome::Rows(open.transaction.query_for_update_with(query, &options)?))
-            }
-            (Statement::CreateSequence { .. } | Statement::DropSequence { .. }, Some(_)) => {
-                Err(Error::new(
-                    ErrorKind::InvalidInput,
-                    "within a transaction: expected a statement about rows, tables or indexes; \
-                 sequences are changed outside: COMMIT or ROLLBACK first",
-                ))
-            }
-            (_, Some(open)) => run_in(&open.transaction, statement, options),
+            (_, Some(open)) => open.transaction.run_statement(statement, options),
         }
     }
 

@@ -10,7 +10,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::conflict_target::join_paths;
 use crate::dialect::{self, EskerDialect};
-use crate::expression::Parameters;
+use crate::expression::ParameterNames;
 use crate::transaction::{self, TransactionStatement};
 use crate::{Error, Result, alter, change, index, number, parameter, select, sequence, table};
 
@@ -163,7 +163,7 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters)> {
+pub fn parse_with_parameters(text: &str) -> Result<(Statement, ParameterNames)> {
     let mut tokens = tokens(text)?;
     let parameters = parameter::name_all(&mut tokens)?;
     if let Some(statement) = beyond_grammar(&tokens)? {
@@ -214,7 +214,7 @@ fn parse_one(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement> {
     }
 }
 
-fn convert(statement: ast::Statement, parameters: &Parameters) -> Result<Statement> {
+fn convert(statement: ast::Statement, parameters: &ParameterNames) -> Result<Statement> {
     let query = |query: Box<ast::Query>| select::convert(*query, parameters);
     match statement {
         ast::Statement::Query(select) => select::statement(*select, parameters),

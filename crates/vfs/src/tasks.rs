@@ -49,6 +49,18 @@ pub trait Tasks: Send + Sync + Debug {
     /// Starts a task. Its first step happens soon, never inside this call.
     fn spawn(&self, name: &str, task: Box<dyn Task>) -> Arc<dyn TaskHandle>;
 
+    /// Starts a job that may run for long, and wait for the caller, on a thread of its own; `None`
+    /// where there is none to be had, and in simulation, which has one thread: the caller then does
+    /// the work itself. To wake the handle does nothing.
+    fn spawn_thread(
+        &self,
+        name: &str,
+        job: Box<dyn FnOnce() + Send>,
+    ) -> Option<Arc<dyn TaskHandle>> {
+        let _ = (name, job);
+        None
+    }
+
     /// Sleeps until `event` has moved from generation `seen`. May return early.
     fn wait(&self, event: &Event, seen: u32);
 

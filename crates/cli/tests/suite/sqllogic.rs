@@ -14,8 +14,8 @@
 
 use std::path::{Path, PathBuf};
 
-use esker::{DataType, Database, Error, IndexUse, Options, QueryResult, Value};
-use esker_sql::Sql;
+use esker::{ChangeOptions, DataType, Database, Error, IndexUse, Options, QueryResult, Value};
+use esker_sql::{Sql, parse_statement};
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Record, Runner, strict_column_validator};
 
 /// A database, and whether its rows are sealed after each statement.
@@ -29,7 +29,7 @@ impl DB for Esker {
     type ColumnType = DefaultColumnType;
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
-        let outcome = self.db.sql(sql)?;
+        let outcome = self.db.run_statement(&parse_statement(sql)?, &ChangeOptions::default())?;
         if self.seals {
             self.db.wait_idle()?;
         }

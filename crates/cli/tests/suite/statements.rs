@@ -12,7 +12,7 @@ use esker_sql::{Sql, Statement, parse, parse_statement};
 
 fn run(db: &Database, text: &str) -> Result<u64, esker::Error> {
     parse_statement(text).unwrap_or_else(|e| panic!("{text}: {e}"));
-    db.sql(text).map(|outcome| outcome.rows_changed())
+    db.sql(text, ()).map(|outcome| outcome.rows_changed())
 }
 
 fn rows(db: &Database, text: &str) -> Vec<Vec<Value>> {
@@ -187,7 +187,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
             "row 2: 36 + 9223372036854775807 does not fit i64",
         ),
         ("UPDATE people SET age = DEFAULT", "SET: DEFAULT stands only as a whole value in VALUES"),
-        ("INSERT INTO people (name) VALUES (?)", "parameter ?1 has no value"),
+        ("INSERT INTO people (name) VALUES (?)", "expected 1 parameter (?1), found 0"),
         ("TRUNCATE TABLE nobody", "no table \"nobody\""),
         ("TRUNCATE TABLE people CASCADE", "not all of"),
     ];

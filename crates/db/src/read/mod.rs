@@ -5,13 +5,15 @@
 //! | [`snapshot`], [`tables`] | tables, all as of one commit |
 //! | [`source`] | columns, for queries |
 //! | [`row`], [`visit`], [`range`], [`index_lookup`] | rows by key, in order, by an index |
-//! | [`page`] | answers page by page |
+//! | [`page`], [`rows`] | answers page by page, row by row |
 
 pub(crate) mod held_snapshots;
 pub(crate) mod index_lookup;
 pub(crate) mod page;
 pub(crate) mod range;
+pub(crate) mod result_row;
 pub(crate) mod row;
+pub(crate) mod rows;
 pub(crate) mod snapshot;
 pub(crate) mod source;
 pub(crate) mod tables;

@@ -280,7 +280,16 @@ impl Snapshot {
         options: &QueryOptions,
         sink: &mut dyn AnswerSink,
     ) -> Result<Statistics> {
-        let options = self.engine.statement_options(options);
+        self.stream_by(query, self.engine.statement_options(options), sink)
+    }
+
+    /// Streams the answer of a statement that has begun.
+    pub(crate) fn stream_by(
+        &self,
+        query: &Query,
+        options: esker_query::Options,
+        sink: &mut dyn AnswerSink,
+    ) -> Result<Statistics> {
         self.read_by(query, options, |tables, options| {
             Resolved::run(query, tables, &options)?.stream(sink)
         })

@@ -17,6 +17,7 @@
 
 mod binding;
 mod field_type;
+mod from_row;
 mod query;
 mod reader;
 mod record_field;
@@ -31,13 +32,14 @@ use esker_format::{DataType, Labels, Schema, text};
 pub(crate) use binding::Binding;
 pub use field_type::{FieldType, label_of};
 pub(crate) use field_type::{from_json, json_value};
+pub use from_row::FromRow;
 pub use query::records;
 pub use reader::RecordReader;
 pub use record_field::{RecordDefault, RecordField};
 pub use to_key::ToKey;
 pub use typed_table::TypedTable;
 pub use typed_transaction_table::TypedTransactionTable;
-pub use writer::RecordWriter;
+pub use writer::{RecordWriter, record_values};
 
 use crate::Result;
 

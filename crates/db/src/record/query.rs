@@ -1,14 +1,15 @@
-//! Answers as structs.
+//! Answers as structs, tuples and values.
 
-use esker_query::{Query, QueryResult};
+use std::sync::Arc;
 
-use super::binding::places_in;
-use super::{Record, RecordReader};
+use esker_query::{Query, QueryResult, ResultColumn};
+
+use super::FromRow;
 use crate::{Database, Result, Snapshot};
 
 impl Database {
     /// Answers a query with structs, each field from the column of its name; other columns are left
-    /// out.
+    /// out. Also with tuples and single values: see [`FromRow`].
     ///
     /// ```
     /// use esker::{Options, Query, Record};
@@ -34,7 +35,7 @@ impl Database {
     /// # Errors
     /// As for [`Database::query`]; `InvalidInput` naming the column that is missing, or whose value
     /// the struct cannot hold.
-    pub fn query_as<T: Record>(&self, query: &Query) -> Result<Vec<T>> {
+    pub fn query_as<T: FromRow>(&self, query: &Query) -> Result<Vec<T>> {
         records(&self.query(query)?)
     }
 }
@@ -44,17 +45,18 @@ impl Snapshot {
     ///
     /// # Errors
     /// As for [`Database::query_as`].
-    pub fn query_as<T: Record>(&self, query: &Query) -> Result<Vec<T>> {
+    pub fn query_as<T: FromRow>(&self, query: &Query) -> Result<Vec<T>> {
         records(&self.query(query)?)
     }
 }
 
-/// The rows of an answer as structs: see [`Database::query_as`]. For answers that come from
-/// elsewhere, such as SQL.
+/// The rows of an answer as structs, tuples or values: see [`Database::query_as`]. For answers that
+/// come from elsewhere, such as SQL.
 ///
 /// # Errors
 /// `InvalidInput` naming the column that is missing, or whose value the struct cannot hold.
-pub fn records<T: Record>(answer: &QueryResult) -> Result<Vec<T>> {
-    let places = places_in::<T>(&answer.columns)?;
-    answer.rows().map(|row| T::read(&mut RecordReader::new(T::FIELDS, &places, &row))).collect()
+pub fn records<T: FromRow>(answer: &QueryResult) -> Result<Vec<T>> {
+    let columns: Arc<[ResultColumn]> = answer.columns.as_slice().into();
+    let places = T::places(&columns)?;
+    answer.rows().map(|row| T::from_row(&columns, &places, &row)).collect()
 }

@@ -3,7 +3,7 @@
 use esker_format::{DataType, Value};
 
 use super::field_type::json_value;
-use super::{FieldType, RecordField};
+use super::{FieldType, Record, RecordField};
 use crate::{Error, Result};
 
 /// Takes the values of a [`Record`](crate::Record), one for each of its fields, in their order.
@@ -54,6 +54,19 @@ impl RecordWriter {
     pub(crate) fn into_values(self) -> Vec<Option<Value>> {
         self.values
     }
+}
+
+/// The values of a struct with the names of its fields; what the table's default is wanted for is
+/// NULL.
+///
+/// # Errors
+/// `InvalidInput` naming the field whose value cannot be stored.
+pub fn record_values<T: Record>(record: &T) -> Result<Vec<(&'static str, Value)>> {
+    let mut writer = RecordWriter::new(T::FIELDS);
+    record.write(&mut writer)?;
+    let names = T::FIELDS.iter().map(|field| field.name);
+    // default: `None` is NULL where nothing else is said
+    Ok(names.zip(writer.into_values().into_iter().map(Option::unwrap_or_default)).collect())
 }
 
 fn json_null() -> Value {

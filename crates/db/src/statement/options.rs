@@ -66,6 +66,7 @@ impl Engine {
         esker_query::Limits {
             memory: Arc::new(Budget::new(self.options.query_memory_limit_bytes)),
             cancel: Arc::clone(&self.options.cancel),
+            left: Arc::default(),
             deadline: self
                 .options
                 .statement_timeout

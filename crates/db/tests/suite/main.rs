@@ -14,6 +14,7 @@
 )]
 
 mod alter;
+mod answer_rows;
 mod backup;
 mod bucket_definitions;
 mod bucket_durability;

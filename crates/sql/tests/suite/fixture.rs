@@ -8,7 +8,7 @@ use esker_sql::{Session, Sql};
 pub fn memory(statements: &[&str]) -> Database {
     let db = Options::new().memory().unwrap();
     for statement in statements {
-        db.sql(statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
+        db.sql(statement, ()).unwrap_or_else(|e| panic!("{statement}: {e}"));
     }
     db
 }
@@ -17,7 +17,7 @@ pub fn memory(statements: &[&str]) -> Database {
 #[track_caller]
 pub fn run_all(session: &mut Session, statements: &[&str]) {
     for statement in statements {
-        if let Err(error) = session.sql(statement) {
+        if let Err(error) = session.sql(statement, ()) {
             panic!("{statement}: {error}");
         }
     }
@@ -25,7 +25,7 @@ pub fn run_all(session: &mut Session, statements: &[&str]) {
 
 /// An answer as text: values by `|`, rows by `;`.
 pub fn answer(db: &Database, text: &str) -> String {
-    match db.sql(text) {
+    match db.sql(text, ()) {
         Ok(outcome) => {
             let rows = outcome.into_rows().unwrap().to_rows();
             let row =

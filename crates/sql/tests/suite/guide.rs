@@ -43,7 +43,7 @@ fn statements(guide: &str) -> Vec<(String, Vec<String>)> {
 
 /// What a statement comes to, line by line.
 fn answer(db: &esker::Database, text: &str) -> Vec<String> {
-    let outcome = match db.sql(text) {
+    let outcome = match db.sql(text, ()) {
         Ok(outcome) => outcome,
         Err(e) => return vec![format!("error: {}", e.to_string().lines().next().unwrap())],
     };

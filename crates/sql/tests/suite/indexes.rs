@@ -14,7 +14,7 @@ use esker_sql::{Outcome, Sql, parse_statement, run};
 use crate::fixture::memory;
 
 fn done(db: &Database, statement: &str) -> String {
-    match db.sql(statement) {
+    match db.sql(statement, ()) {
         Ok(Outcome::Done(text)) => text,
         other => panic!("{statement}: {other:?}"),
     }
@@ -46,7 +46,7 @@ fn indexes_are_created_and_dropped() {
     assert_eq!(done(&db, "DROP INDEX IF EXISTS second"), "no index second");
     assert_eq!(done(&db, "DROP INDEX by_a ON u"), "dropped index by_a on u");
     assert_eq!(done(&db, "DROP INDEX by_a"), "dropped index by_a on t");
-    db.sql("ALTER TABLE t ADD INDEX third (b), DROP INDEX first").unwrap();
+    db.sql("ALTER TABLE t ADD INDEX third (b), DROP INDEX first", ()).unwrap();
     assert_eq!(indexes(&db, "t"), ["third: b"]);
     let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
     for (statement, would) in [
@@ -77,7 +77,7 @@ fn what_is_wrong_is_underlined() {
         ("DROP INDEX one ON u", K::NotFound, "unknown index \"one\"; indexes: both", "one"),
         ("DROP INDEX both", K::InvalidInput, "index \"both\" is on several tables, t, u", "both"),
     ] {
-        let e = db.sql(statement).unwrap_err();
+        let e = db.sql(statement, ()).unwrap_err();
         assert_eq!(e.kind(), kind, "{e}");
         assert!(e.to_string().starts_with(message), "{statement}: {e}");
         let place = esker_sql::place(statement, &e.to_string()).unwrap().to_string();
@@ -100,7 +100,7 @@ fn what_is_wrong_is_underlined() {
         ("DROP INDEX one, both", "dropping several indexes in one statement"),
         ("CREATE INDEX i ON t ()", "Expected"),
     ] {
-        let e = db.sql(statement).unwrap_err();
+        let e = db.sql(statement, ()).unwrap_err();
         assert_eq!(e.kind(), K::InvalidInput);
         assert!(e.to_string().contains(message), "{statement}: {e}");
     }
@@ -115,11 +115,11 @@ fn prepared_statements_go_on() {
     let get = db.prepare("SELECT b FROM t WHERE a = ?").unwrap();
     let update = db.prepare("UPDATE t SET b = ? WHERE b = ?").unwrap();
     for i in 0..6i64 {
-        db.sql(&format!("CREATE INDEX i{i} ON t (b, a)")).unwrap();
+        db.sql(&format!("CREATE INDEX i{i} ON t (b, a)"), ()).unwrap();
         assert_eq!(insert.execute(&[i.into(), "x".into()]).unwrap(), 1);
         assert_eq!(update.execute(&[format!("v{i}").into(), "x".into()]).unwrap(), 1);
         assert_eq!(get.first(&[i.into()]).unwrap().unwrap(), [format!("v{i}").into()]);
-        db.sql(&format!("DROP INDEX i{i}")).unwrap();
+        db.sql(&format!("DROP INDEX i{i}"), ()).unwrap();
     }
     assert_eq!(db.table("t").unwrap().count().unwrap(), 6);
 }
@@ -153,7 +153,7 @@ fn unique_indexes_are_declared_and_kept() {
         ("INSERT INTO u VALUES (1, 2, 3)", "unique index \"only\": a = 1 exists already"),
         ("REPLACE INTO t (id, mail) VALUES (3, 'x')", "unique index \"by_mail\": mail = x exists"),
     ] {
-        let e = db.sql(statement).unwrap_err();
+        let e = db.sql(statement, ()).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::AlreadyExists, "{e}");
         assert!(e.to_string().starts_with(message), "{statement}: {e}");
     }
@@ -168,12 +168,12 @@ fn unique_indexes_are_declared_and_kept() {
         ("DELETE FROM t WHERE mail = 'x' AND a = 9 AND id = 1", 1),
         ("INSERT INTO t (id, mail) VALUES (5, 'x')", 1),
     ] {
-        assert_eq!(db.sql(statement).unwrap().rows_changed(), rows, "{statement}");
+        assert_eq!(db.sql(statement, ()).unwrap().rows_changed(), rows, "{statement}");
     }
-    let e = db.sql("CREATE UNIQUE INDEX no ON u (b)").unwrap_err();
+    let e = db.sql("CREATE UNIQUE INDEX no ON u (b)", ()).unwrap_err();
     let expected = "unique index \"no\": b = 1 is in two rows, row id 1 and row id 2";
     assert_eq!((e.kind(), e.to_string().as_str()), (ErrorKind::InvalidInput, expected));
-    let e = db.sql("INSERT INTO u VALUES (1, 1, 1) ON CONFLICT (b) DO NOTHING").unwrap_err();
+    let e = db.sql("INSERT INTO u VALUES (1, 1, 1) ON CONFLICT (b) DO NOTHING", ()).unwrap_err();
     assert!(e.to_string().contains("expected unique index \"only\", (a), or"), "{e}");
     let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
     let statement = parse_statement("INSERT INTO u VALUES (1, 2, 3)").unwrap();
@@ -187,7 +187,7 @@ fn trigram_indexes_find_parts_of_texts() {
     let dir = std::env::temp_dir().join(format!("esker-trigram-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&dir);
     let db = Options::new().open(&dir).unwrap();
-    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, name text)").unwrap();
+    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, name text)", ()).unwrap();
     let mut load = db.table("t").unwrap().load().unwrap();
     for i in 0..100_000i64 {
         let name = match i % 1_000 {
@@ -214,19 +214,19 @@ fn trigram_indexes_find_parts_of_texts() {
     ];
     let count = |condition: &str| {
         let text = format!("SELECT count(*), sum(id) FROM t WHERE {condition}");
-        match db.sql(&text).unwrap_or_else(|e| panic!("{condition}: {e}")) {
+        match db.sql(&text, ()).unwrap_or_else(|e| panic!("{condition}: {e}")) {
             Outcome::Rows(rows) => rows.to_rows(),
             other => panic!("{other:?}"),
         }
     };
-    let plan = |condition: &str| match db.sql(&format!("EXPLAIN SELECT * FROM t WHERE {condition}"))
-    {
-        Ok(Outcome::Plan(plan)) => plan,
-        other => panic!("{other:?}"),
-    };
+    let plan =
+        |condition: &str| match db.sql(&format!("EXPLAIN SELECT * FROM t WHERE {condition}"), ()) {
+            Ok(Outcome::Plan(plan)) => plan,
+            other => panic!("{other:?}"),
+        };
     let before: Vec<_> = conditions.iter().map(|condition| count(condition)).collect();
     assert!(!plan(conditions[0]).contains("by_gram"));
-    db.sql("CREATE INDEX by_gram ON t USING trigram (name)").unwrap();
+    db.sql("CREATE INDEX by_gram ON t USING trigram (name)", ()).unwrap();
     let after: Vec<_> = conditions.iter().map(|condition| count(condition)).collect();
     assert_eq!(after, before);
     for (i, used) in [true, true, true, true, true, false, false, false, true, true, true]
@@ -236,8 +236,8 @@ fn trigram_indexes_find_parts_of_texts() {
         let plan = plan(conditions[i]);
         assert_eq!(plan.contains("by_gram"), used, "{}: {plan}", conditions[i]);
     }
-    db.sql("UPDATE t SET name = 'a new bridge' WHERE id % 10000 = 3").unwrap();
-    db.sql("DELETE FROM t WHERE id % 10000 = 7").unwrap();
+    db.sql("UPDATE t SET name = 'a new bridge' WHERE id % 10000 = 3", ()).unwrap();
+    db.sql("DELETE FROM t WHERE id % 10000 = 7", ()).unwrap();
     assert_eq!(count("name ILIKE '%bridge%'")[0][0], 100u64.into());
     db.wait_idle().unwrap();
     assert_eq!(count("name ILIKE '%bridge%'")[0][0], 100u64.into());
@@ -253,7 +253,7 @@ fn trigram_indexes_find_parts_of_texts() {
 /// A table with fields of few values, and one of many.
 fn few_values(dir: &std::path::Path) -> Database {
     let db = Options::new().open(dir).unwrap();
-    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, kind text, level i16, many i64)").unwrap();
+    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, kind text, level i16, many i64)", ()).unwrap();
     let mut load = db.table("t").unwrap().load().unwrap();
     let kinds = ["", "alpha", "beta", "Gamma", "délta"];
     for (i, at) in (0..50_000i64).zip((0..7usize).cycle()) {
@@ -293,21 +293,21 @@ fn bitmap_indexes_answer_any_operator() {
     let ask = |condition: &str| {
         let texts = [("count(*)", ""), ("count(*), sum(id)", ""), ("id", "ORDER BY id LIMIT 99")]
             .map(|(what, order)| format!("SELECT {what} FROM t WHERE {condition} {order}"));
-        texts.map(|text| match db.sql(&text).unwrap_or_else(|e| panic!("{text}: {e}")) {
+        texts.map(|text| match db.sql(&text, ()).unwrap_or_else(|e| panic!("{text}: {e}")) {
             Outcome::Rows(rows) => rows.to_rows(),
             other => panic!("{other:?}"),
         })
     };
     let plan = |condition: &str| {
         let text = format!("EXPLAIN SELECT count(*) FROM t WHERE {condition}");
-        match db.sql(&text) {
+        match db.sql(&text, ()) {
             Ok(Outcome::Plan(plan)) => plan,
             other => panic!("{other:?}"),
         }
     };
     let before = conditions.map(ask);
     for field in ["kind", "level", "many"] {
-        db.sql(&format!("CREATE INDEX of_{field} ON t USING bitmap ({field})")).unwrap();
+        db.sql(&format!("CREATE INDEX of_{field} ON t USING bitmap ({field})"), ()).unwrap();
     }
     assert_eq!(conditions.map(ask), before);
     for condition in conditions.iter().take(12) {
@@ -319,8 +319,8 @@ fn bitmap_indexes_answer_any_operator() {
     let indexes = &db.info().tables[0].indexes;
     let too_many = indexes.iter().map(|index| (index.built, index.too_many_values));
     assert_eq!(too_many.collect::<Vec<_>>(), [(1, 0), (1, 0), (1, 1)]);
-    db.sql("UPDATE t SET kind = 'new' WHERE id % 10000 = 3").unwrap();
-    db.sql("DELETE FROM t WHERE id % 3 = 1").unwrap();
+    db.sql("UPDATE t SET kind = 'new' WHERE id % 10000 = 3", ()).unwrap();
+    db.sql("DELETE FROM t WHERE id % 3 = 1", ()).unwrap();
     let changed = conditions.map(ask);
     assert_ne!(changed, before);
     db.wait_idle().unwrap();
@@ -344,7 +344,7 @@ fn what_has_no_bitmaps_is_refused() {
         ("CREATE INDEX x ON t USING tree (kind)", "expected ordered, trigram or bitmap"),
     ];
     for (statement, part) in refused {
-        let message = db.sql(statement).unwrap_err().to_string();
+        let message = db.sql(statement, ()).unwrap_err().to_string();
         assert!(message.contains(part), "{statement}: {message}");
     }
 }
@@ -352,7 +352,7 @@ fn what_has_no_bitmaps_is_refused() {
 /// A table of documents.
 fn documents(dir: &std::path::Path) -> Database {
     let db = Options::new().open(dir).unwrap();
-    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, doc json)").unwrap();
+    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, doc json)", ()).unwrap();
     let mut load = db.table("t").unwrap().load().unwrap();
     let long = "a long name of a place, cut in an index ".repeat(3);
     for i in 0..66_000i64 {
@@ -399,7 +399,7 @@ fn indexes_follow_paths_into_documents() {
         "doc.customer = '1'".to_owned(),
         "NOT doc.customer.city < 'city 9'".to_owned(),
     ];
-    let rows = |text: &str| match db.sql(text).unwrap_or_else(|e| panic!("{text}: {e}")) {
+    let rows = |text: &str| match db.sql(text, ()).unwrap_or_else(|e| panic!("{text}: {e}")) {
         Outcome::Rows(rows) => rows.to_rows(),
         other => panic!("{other:?}"),
     };
@@ -408,12 +408,13 @@ fn indexes_follow_paths_into_documents() {
         [("count(*), sum(id)", ""), ("id", order), ("id", "ORDER BY doc.customer.city, id LIMIT 9")]
             .map(|(what, order)| rows(&format!("SELECT {what} FROM t WHERE {condition} {order}")))
     };
-    let plan = |what: &str| match db.sql(&format!("EXPLAIN SELECT count(*) FROM t WHERE {what}")) {
-        Ok(Outcome::Plan(plan)) => plan,
-        other => panic!("{other:?}"),
-    };
+    let plan =
+        |what: &str| match db.sql(&format!("EXPLAIN SELECT count(*) FROM t WHERE {what}"), ()) {
+            Ok(Outcome::Plan(plan)) => plan,
+            other => panic!("{other:?}"),
+        };
     let before: Vec<_> = conditions.iter().map(ask).collect();
-    db.sql("CREATE INDEX by_city ON t ((doc -> 'customer' ->> 'city'))").unwrap();
+    db.sql("CREATE INDEX by_city ON t ((doc -> 'customer' ->> 'city'))", ()).unwrap();
     assert_eq!(indexes(&db, "t"), ["by_city: doc.customer.city"]);
     let after: Vec<_> = conditions.iter().map(ask).collect();
     for ((condition, before), after) in conditions.iter().zip(&before).zip(after) {
@@ -425,13 +426,14 @@ fn indexes_follow_paths_into_documents() {
     assert!(plan(&conditions[6]).contains("index by_city"), "{}", plan(&conditions[6]));
     assert!(!plan("doc ->> 'customer' = 'x'").contains("by_city"));
     let text = "EXPLAIN SELECT id FROM t ORDER BY doc.customer.city DESC NULLS LAST LIMIT 3";
-    let Ok(Outcome::Plan(ordered)) = db.sql(text) else { panic!("no plan") };
+    let Ok(Outcome::Plan(ordered)) = db.sql(text, ()) else { panic!("no plan") };
     assert!(ordered.contains("in the order of index by_city"), "{ordered}");
-    db.sql("CREATE INDEX ON t (doc.k DESC, id)").unwrap();
-    db.sql("UPDATE t SET doc = '{\"customer\": {\"city\": \"new\"}}' WHERE id % 1000 = 3").unwrap();
-    db.sql("DELETE FROM t WHERE id % 5 = 1").unwrap();
-    db.sql("ALTER TABLE t RENAME COLUMN doc TO d").unwrap();
-    db.sql("ALTER TABLE t RENAME COLUMN d TO doc").unwrap();
+    db.sql("CREATE INDEX ON t (doc.k DESC, id)", ()).unwrap();
+    db.sql("UPDATE t SET doc = '{\"customer\": {\"city\": \"new\"}}' WHERE id % 1000 = 3", ())
+        .unwrap();
+    db.sql("DELETE FROM t WHERE id % 5 = 1", ()).unwrap();
+    db.sql("ALTER TABLE t RENAME COLUMN doc TO d", ()).unwrap();
+    db.sql("ALTER TABLE t RENAME COLUMN d TO doc", ()).unwrap();
     let changed: Vec<_> = conditions.iter().map(ask).collect();
     db.wait_idle().unwrap();
     assert_eq!(conditions.iter().map(ask).collect::<Vec<_>>(), changed);
@@ -441,7 +443,7 @@ fn indexes_follow_paths_into_documents() {
     let db = Options::new().open(&dir).unwrap();
     assert_eq!(indexes(&db, "t"), ["by_city: doc.customer.city", "by_doc_k_id: doc.k desc, id"]);
     assert!(db.info().tables[0].indexes.iter().all(|index| index.built == index.of));
-    db.sql("ALTER TABLE t DROP COLUMN doc").unwrap();
+    db.sql("ALTER TABLE t DROP COLUMN doc", ()).unwrap();
     assert_eq!(indexes(&db, "t"), [""; 0]);
     drop(db);
     let _ = std::fs::remove_dir_all(&dir);
@@ -456,7 +458,7 @@ fn a_unique_index_may_be_on_a_path() {
         "INSERT INTO t VALUES (4, '{}')",
     ]);
     let twice = "INSERT INTO t VALUES (5, '{\"user\": {\"mail\": \"a\"}}')";
-    let message = db.sql(twice).unwrap_err().to_string();
+    let message = db.sql(twice, ()).unwrap_err().to_string();
     assert!(message.contains("\"by_mail\": doc.user.mail = a exists already"), "{message}");
     let schema = db.table("t").unwrap().schema();
     assert_eq!(schema.index_fields(schema.index("by_mail").unwrap()), ["doc.user.mail"]);
@@ -480,7 +482,7 @@ fn what_is_no_path_is_refused() {
         ("CREATE INDEX x ON t (doc.a, doc.b, doc.a)", "\"doc\" is named twice"),
         ("CREATE INDEX x ON t (nothing.a)", "unknown field \"nothing.a\""),
     ] {
-        let message = db.sql(statement).unwrap_err().to_string();
+        let message = db.sql(statement, ()).unwrap_err().to_string();
         assert!(message.contains(part), "{statement}: {message}");
     }
 }

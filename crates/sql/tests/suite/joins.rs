@@ -149,7 +149,7 @@ fn subqueries() {
 #[test]
 fn changes() {
     let db = database();
-    let run = |text: &str| db.sql(text).unwrap().rows_changed();
+    let run = |text: &str| db.sql(text, ()).unwrap().rows_changed();
     assert_eq!(
         run("UPDATE people SET name = 'X' WHERE city IN (SELECT id FROM cities WHERE rank < 2)"),
         2
@@ -226,8 +226,8 @@ fn a_condition_of_a_join_reads_no_table_that_comes_later() {
 fn a_condition_that_holds_of_nothing_makes_no_pairs() {
     let db = database();
     let rows: Vec<String> = (0..1_000).map(|n| format!("({n})")).collect();
-    db.sql("CREATE TABLE thousand (n i64 PRIMARY KEY)").unwrap();
-    db.sql(&format!("INSERT INTO thousand VALUES {}", rows.join(", "))).unwrap();
+    db.sql("CREATE TABLE thousand (n i64 PRIMARY KEY)", ()).unwrap();
+    db.sql(&format!("INSERT INTO thousand VALUES {}", rows.join(", ")), ()).unwrap();
     let many = "(SELECT a.n * 1000 + b.n AS n FROM thousand a, thousand b)";
     for (from, wanted) in [
         (format!("{many} AS x LEFT JOIN {many} AS y ON false"), "1000000|0"),
@@ -269,7 +269,7 @@ fn statements_with_parameters_and_plans() {
     let found = by_rank.query(&[3i64.into(), 1i64.into(), 5i64.into()]).unwrap();
     assert_eq!(found.to_rows(), [["Ada".into()], ["Cyd".into()]] as [[Value; 1]; 2]);
     assert_eq!(db.prepare("SELECT 1 FROM people, gone").unwrap_err().kind(), ErrorKind::NotFound);
-    let plan = |text: &str| match db.sql(text).unwrap() {
+    let plan = |text: &str| match db.sql(text, ()).unwrap() {
         Outcome::Plan(plan) => plan,
         other => format!("{other:?}"),
     };

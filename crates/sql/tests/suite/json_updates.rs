@@ -6,9 +6,10 @@ use esker_sql::Sql;
 
 fn database() -> Database {
     let db = Options::new().memory().unwrap();
-    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, doc json, name text)").unwrap();
+    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, doc json, name text)", ()).unwrap();
     let document = r#"{"a": 1, "tags": ["x"], "on": {"b": 2}}"#;
-    db.sql(&format!("INSERT INTO t VALUES (1, '{document}', 'one'), (2, NULL, 'two')")).unwrap();
+    db.sql(&format!("INSERT INTO t VALUES (1, '{document}', 'one'), (2, NULL, 'two')"), ())
+        .unwrap();
     db
 }
 
@@ -24,7 +25,7 @@ fn documents(db: &Database) -> String {
 
 fn refused(db: &Database, text: &str) -> String {
     let before = documents(db);
-    let error = db.sql(text).unwrap_err().to_string();
+    let error = db.sql(text, ()).unwrap_err().to_string();
     assert_eq!(documents(db), before, "{text}");
     error
 }
@@ -34,6 +35,7 @@ fn places_are_set_from_the_row_as_it_was() {
     let db = database();
     db.sql(
         "UPDATE t SET doc.a = json_get_number(doc, 'a') + id, doc.on.c = name, doc.on.b = doc.a",
+        (),
     )
     .unwrap();
     assert_eq!(
@@ -41,7 +43,7 @@ fn places_are_set_from_the_row_as_it_was() {
         r#"{"a":2,"on":{"b":1,"c":"one"},"tags":["x"]}
 {"a":null,"on":{"b":null,"c":"two"}}"#
     );
-    db.sql("UPDATE t SET doc.on = NULL, name = 'n' WHERE id = 2").unwrap();
+    db.sql("UPDATE t SET doc.on = NULL, name = 'n' WHERE id = 2", ()).unwrap();
     assert_eq!(shown(&db, "SELECT doc, name FROM t WHERE id = 2"), r#"{"a":null,"on":null}|n"#);
 }
 
@@ -62,12 +64,12 @@ fn places_are_set_by_parameters_and_names_with_points() {
 #[test]
 fn places_are_set_where_rows_conflict() {
     let db = database();
-    db.sql("CREATE UNIQUE INDEX by_tag ON t (doc.on.b)").unwrap();
+    db.sql("CREATE UNIQUE INDEX by_tag ON t (doc.on.b)", ()).unwrap();
     let insert = r#"INSERT INTO t VALUES (9, '{"on": {"b": 2}, "a": 40}', 'nine')"#;
     let set = "doc.a = excluded.doc -> 'a', doc.n = excluded.id";
-    db.sql(&format!("{insert} ON CONFLICT (doc.on.b) DO UPDATE SET {set}")).unwrap();
+    db.sql(&format!("{insert} ON CONFLICT (doc.on.b) DO UPDATE SET {set}"), ()).unwrap();
     assert!(documents(&db).starts_with(r#"{"a":40,"n":9,"#), "{}", documents(&db));
-    db.sql(&format!("{insert} ON CONFLICT (doc.on.b) DO NOTHING")).unwrap();
+    db.sql(&format!("{insert} ON CONFLICT (doc.on.b) DO NOTHING"), ()).unwrap();
     let e = refused(&db, insert);
     assert!(e.contains("doc.on.b = 2 exists already"), "{e}");
 }
@@ -94,10 +96,10 @@ fn what_cannot_be_set_is_refused_and_changes_nothing() {
 #[test]
 fn what_is_set_is_found_by_indexes_and_refused_by_unique_ones() {
     let db = database();
-    db.sql("CREATE UNIQUE INDEX by_a ON t (doc.a)").unwrap();
+    db.sql("CREATE UNIQUE INDEX by_a ON t (doc.a)", ()).unwrap();
     let e = refused(&db, "UPDATE t SET doc.a = 7");
     assert!(e.contains("doc.a = 7"), "{e}");
-    db.sql("UPDATE t SET doc.a = 7 WHERE id = 2").unwrap();
+    db.sql("UPDATE t SET doc.a = 7 WHERE id = 2", ()).unwrap();
     assert_eq!(shown(&db, "SELECT id FROM t WHERE doc.a = '7'"), "2");
     let arrays = "UPDATE t SET doc.a = json_array(1, 'x')";
     let e = refused(&db, arrays);
@@ -181,9 +183,9 @@ fn what_functions_cannot_make_is_refused() {
     for _ in 0..60 {
         deep = format!("json_array({deep})");
     }
-    db.sql(&format!("UPDATE t SET doc = {deep}")).unwrap();
+    db.sql(&format!("UPDATE t SET doc = {deep}"), ()).unwrap();
     for _ in 0..67 {
-        db.sql("UPDATE t SET doc = json_array(doc)").unwrap();
+        db.sql("UPDATE t SET doc = json_array(doc)", ()).unwrap();
     }
     for text in
         ["json_array(doc)", "json_object('a', doc)", "json_merge('{}', json_object('a', doc))"]
@@ -197,10 +199,11 @@ fn what_functions_cannot_make_is_refused() {
 #[test]
 fn transactions_find_who_has_the_value_at_a_path() {
     let db = database();
-    db.sql("CREATE UNIQUE INDEX by_b ON t (doc.on.b, name)").unwrap();
-    db.sql("UPDATE t SET doc.on.b = CASE id WHEN 1 THEN '2' ELSE '[1]' END, name = 'n'").unwrap();
+    db.sql("CREATE UNIQUE INDEX by_b ON t (doc.on.b, name)", ()).unwrap();
+    db.sql("UPDATE t SET doc.on.b = CASE id WHEN 1 THEN '2' ELSE '[1]' END, name = 'n'", ())
+        .unwrap();
     let mut session = esker_sql::Session::new(&db);
-    session.sql("BEGIN").unwrap();
+    session.sql("BEGIN", ()).unwrap();
     for (value, action) in [
         ("2", "DO NOTHING"),
         ("2", "DO UPDATE SET doc.found = excluded.id"),
@@ -211,9 +214,9 @@ fn transactions_find_who_has_the_value_at_a_path() {
     ] {
         let row = format!(r#"SELECT max(id) + 1, '{{"on": {{"b": {value}}}}}'::json, 'n' FROM t"#);
         let insert = format!("INSERT INTO t {row} ON CONFLICT (doc.on.b, name) {action}");
-        session.sql(&insert).unwrap();
+        session.sql(&insert, ()).unwrap();
     }
-    session.sql("COMMIT").unwrap();
+    session.sql("COMMIT", ()).unwrap();
     assert_eq!(
         documents(&db),
         r#"{"a":1,"found":3,"on":{"b":"2"},"tags":["x"]}

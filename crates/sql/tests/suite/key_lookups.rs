@@ -17,7 +17,7 @@ fn shown(outcome: Outcome) -> String {
 
 #[track_caller]
 fn ask(db: &Database, text: &str) -> String {
-    shown(db.sql(text).unwrap_or_else(|e| panic!("{text}: {e}")))
+    shown(db.sql(text, ()).unwrap_or_else(|e| panic!("{text}: {e}")))
 }
 
 /// Small groups and segments, so that few rows lie in many parts.
@@ -38,7 +38,7 @@ fn plan(db: &Database, text: &str) -> String {
 
 /// Rows in segments, an open group, dead ones and replaced ones among them.
 fn fill(db: &Database) {
-    db.sql("CREATE TABLE t (a i64, b text, n i64, PRIMARY KEY (a, b))").unwrap();
+    db.sql("CREATE TABLE t (a i64, b text, n i64, PRIMARY KEY (a, b))", ()).unwrap();
     for first in (0..1_500).step_by(100) {
         let text = |a| match a % 3 {
             0 => "x",
@@ -47,12 +47,13 @@ fn fill(db: &Database) {
         };
         let row = |a: i64| format!("({a}, '{}', {})", text(a), a * 10);
         let rows: Vec<String> = (first..first + 100).map(row).collect();
-        db.sql(&format!("INSERT INTO t VALUES {}", rows.join(", "))).unwrap();
+        db.sql(&format!("INSERT INTO t VALUES {}", rows.join(", ")), ()).unwrap();
         db.wait_idle().unwrap();
     }
-    db.sql("DELETE FROM t WHERE a % 7 = 0").unwrap();
-    db.sql("UPDATE t SET n = -n WHERE a % 5 = 0").unwrap();
-    db.sql("INSERT INTO t VALUES (7, 'x', 1), (7, 'y', 2), (7, 'ü', 3), (5000, 'x', 4)").unwrap();
+    db.sql("DELETE FROM t WHERE a % 7 = 0", ()).unwrap();
+    db.sql("UPDATE t SET n = -n WHERE a % 5 = 0", ()).unwrap();
+    db.sql("INSERT INTO t VALUES (7, 'x', 1), (7, 'y', 2), (7, 'ü', 3), (5000, 'x', 4)", ())
+        .unwrap();
 }
 
 #[test]
@@ -130,8 +131,8 @@ fn what_is_looked_up_is_what_a_scan_finds() {
     });
     let same = |questions: &[[String; 5]]| {
         for question in questions.iter().flatten() {
-            let found = by_key.sql(question).map(shown).map_err(|e| e.to_string());
-            let expected = by_scan.sql(question).map(shown).map_err(|e| e.to_string());
+            let found = by_key.sql(question, ()).map(shown).map_err(|e| e.to_string());
+            let expected = by_scan.sql(question, ()).map(shown).map_err(|e| e.to_string());
             assert_eq!(found, expected, "{question}");
         }
     };
@@ -180,12 +181,12 @@ fn a_key_of_any_type_is_found_by_what_it_is_compared_with() {
     let dbs = [IndexUse::Always, IndexUse::Never].map(database);
     for (data_type, [first, second]) in types {
         for db in &dbs {
-            db.sql("DROP TABLE IF EXISTS k").unwrap();
-            db.sql(&format!("CREATE TABLE k (k {data_type} PRIMARY KEY, n i64)"))
+            db.sql("DROP TABLE IF EXISTS k", ()).unwrap();
+            db.sql(&format!("CREATE TABLE k (k {data_type} PRIMARY KEY, n i64)"), ())
                 .unwrap_or_else(|e| panic!("{data_type}: {e}"));
-            db.sql(&format!("INSERT INTO k VALUES ({first}, 1)")).unwrap();
+            db.sql(&format!("INSERT INTO k VALUES ({first}, 1)"), ()).unwrap();
             db.wait_idle().unwrap();
-            db.sql(&format!("INSERT INTO k VALUES ({second}, 2)")).unwrap();
+            db.sql(&format!("INSERT INTO k VALUES ({second}, 2)"), ()).unwrap();
             for (literal, n) in [(first, "1"), (second, "2")] {
                 let question = format!("SELECT n FROM k WHERE k = {literal}");
                 assert_eq!(ask(db, &question), n, "{data_type}: {question}");
@@ -207,7 +208,7 @@ fn a_transaction_finds_its_own_rows_and_not_those_it_replaced() {
         let db = database(index_use);
         fill(&db);
         let mut session = Session::new(&db);
-        let mut run = |text: &str| match session.sql(text) {
+        let mut run = |text: &str| match session.sql(text, ()) {
             Ok(outcome) => outcome,
             Err(e) => panic!("{text}: {e}"),
         };

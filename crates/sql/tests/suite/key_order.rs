@@ -34,12 +34,12 @@ fn database(index_use: IndexUse, machine: &Simulation) -> Database {
 /// Rising keys, keys that come in any order, keys in the order of the table, and keys of two
 /// fields; most rows of the queue are done, some changed, and some open.
 fn fill(db: &Database) {
-    db.sql("CREATE TABLE q (id i64 PRIMARY KEY, st text, n i64)").unwrap();
-    db.sql("CREATE TABLE r (id i64 PRIMARY KEY, st text, n i64)").unwrap();
+    db.sql("CREATE TABLE q (id i64 PRIMARY KEY, st text, n i64)", ()).unwrap();
+    db.sql("CREATE TABLE r (id i64 PRIMARY KEY, st text, n i64)", ()).unwrap();
     let by_key = Schema::builder().field("id", DataType::Text).primary_key(["id"]).ordered_by_key();
     let by_key = by_key.nullable("st", DataType::Text).nullable("n", DataType::I64);
     db.create_table("k", by_key.build().unwrap()).unwrap();
-    db.sql("CREATE TABLE two (a i64, b text, n i64, PRIMARY KEY (a, b))").unwrap();
+    db.sql("CREATE TABLE two (a i64, b text, n i64, PRIMARY KEY (a, b))", ()).unwrap();
     for first in (0..ROWS).step_by(SEGMENT_ROWS) {
         let mut rows = [const { Vec::new() }; 4];
         for i in first..first + SEGMENT_ROWS as i64 {
@@ -50,7 +50,7 @@ fn fill(db: &Database) {
             rows[3].push(format!("({}, '{anywhere:04}', {i})", i / 500));
         }
         for (table, rows) in ["q", "r", "k", "two"].iter().zip(rows) {
-            db.sql(&format!("INSERT INTO {table} VALUES {}", rows.join(", "))).unwrap();
+            db.sql(&format!("INSERT INTO {table} VALUES {}", rows.join(", ")), ()).unwrap();
         }
         db.wait_idle().unwrap();
     }
@@ -63,7 +63,7 @@ fn fill(db: &Database) {
         "UPDATE two SET n = -n WHERE n % 90 < 9",
         "INSERT INTO q VALUES (-5, 'new', 0), (99999, 'new', 0)",
     ] {
-        db.sql(text).unwrap();
+        db.sql(text, ()).unwrap();
     }
 }
 
@@ -98,7 +98,7 @@ fn the_first_rows_by_key_are_what_a_scan_finds() {
     let [by_key, by_scan] =
         [database(IndexUse::WhenCheaper, &machines[0]), database(IndexUse::Never, &machines[1])];
     [&by_key, &by_scan].into_iter().for_each(fill);
-    let ask = |db: &Database, text: &str| shown(db.sql(text).unwrap());
+    let ask = |db: &Database, text: &str| shown(db.sql(text, ()).unwrap());
     let old = [&by_key, &by_scan].map(|db| db.snapshot().unwrap());
     let answers = QUESTIONS.map(|text| {
         let [found, wanted] = [ask(&by_key, text), ask(&by_scan, text)];
@@ -116,16 +116,16 @@ fn the_first_rows_by_key_are_what_a_scan_finds() {
         "INSERT INTO two VALUES (-1, 'x', 1), (2, '0100x', 1)",
     ] {
         for session in [&mut own, &mut of_scan] {
-            session.sql(text).unwrap();
+            session.sql(text, ()).unwrap();
         }
     }
     for text in QUESTIONS {
         let [found, wanted] =
-            [&mut own, &mut of_scan].map(|session| shown(session.sql(text).unwrap()));
+            [&mut own, &mut of_scan].map(|session| shown(session.sql(text, ()).unwrap()));
         assert_eq!(found, wanted, "in a transaction: {text}");
     }
     for session in [&mut own, &mut of_scan] {
-        session.sql("COMMIT").unwrap();
+        session.sql("COMMIT", ()).unwrap();
     }
     // The rows of before, of now, and of now in merged segments.
     for db in [&by_key, &by_scan] {

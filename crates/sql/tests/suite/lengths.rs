@@ -16,7 +16,7 @@ const ZONE_ROWS: i64 = 8_192;
 /// Texts whose length grows with the row: `é` repeated, one more each zone; a null each tenth row.
 fn database() -> Database {
     let db = Options::new().segment_limit(6 * 8_192).memory().unwrap();
-    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, name text NULL, raw bytes)").unwrap();
+    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, name text NULL, raw bytes)", ()).unwrap();
     let table = db.table("t").unwrap();
     let rows: Vec<Vec<Value>> = (0..ZONES * ZONE_ROWS)
         .map(|id| {
@@ -76,8 +76,8 @@ fn rows_that_came_later_are_found() {
     let query = "SELECT id FROM t WHERE length(name) = 77";
     assert_eq!(pruned(&db, query).2, 0);
     let long = "x".repeat(77);
-    db.sql(&format!("INSERT INTO t VALUES (-1, '{long}', x'00')")).unwrap();
-    db.sql(&format!("UPDATE t SET name = '{long}' WHERE id = 17")).unwrap();
+    db.sql(&format!("INSERT INTO t VALUES (-1, '{long}', x'00')"), ()).unwrap();
+    db.sql(&format!("UPDATE t SET name = '{long}' WHERE id = 17"), ()).unwrap();
     assert_eq!(pruned(&db, query).2, 2);
     db.checkpoint().unwrap();
     assert_eq!(pruned(&db, query).2, 2);

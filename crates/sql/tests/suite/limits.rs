@@ -8,7 +8,7 @@ use esker_sql::{ErrorKind as SqlErrorKind, Outcome, Sql, parse_statement, run};
 
 fn database(statement: &str) -> Database {
     let db = Options::new().memory().unwrap();
-    db.sql(statement).unwrap();
+    db.sql(statement, ()).unwrap();
     db
 }
 
@@ -55,7 +55,7 @@ fn checks_have_the_limits_of_the_statement() {
     answer(&db, insert, &within(64 << 20)).unwrap();
     refuse("UPDATE t SET a = 'b'");
     refuse("INSERT INTO t VALUES (1, 'b') ON CONFLICT (k) DO UPDATE SET a = excluded.a");
-    let rows = db.sql("SELECT a FROM t").unwrap().into_rows().unwrap().to_rows();
+    let rows = db.sql("SELECT a FROM t", ()).unwrap().into_rows().unwrap().to_rows();
     assert_eq!(rows, [["a".into()]]);
 }
 

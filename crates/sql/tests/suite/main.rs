@@ -14,9 +14,12 @@
 )]
 
 mod answers;
+#[cfg(feature = "async")]
+mod asynchronous;
 mod fixture;
 mod functions;
 mod guide;
+mod in_rust;
 mod indexes;
 mod joins;
 mod json_updates;

@@ -7,14 +7,14 @@ use esker_sql::Sql;
 
 fn database() -> Database {
     let db = Options::new().memory().unwrap();
-    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, n i64)").unwrap();
-    db.sql("INSERT INTO t VALUES (1, 10), (2, 20), (3, NULL)").unwrap();
+    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, n i64)", ()).unwrap();
+    db.sql("INSERT INTO t VALUES (1, 10), (2, 20), (3, NULL)", ()).unwrap();
     db
 }
 
 /// The whole answer, or the error.
 fn answer(db: &Database, statement: &str) -> String {
-    match db.sql(statement) {
+    match db.sql(statement, ()) {
         Ok(answer) => format!("{:?}", answer.into_rows().unwrap().to_rows()),
         Err(error) => error.to_string(),
     }

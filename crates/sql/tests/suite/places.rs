@@ -12,7 +12,7 @@ fn database() -> Database {
         "INSERT INTO o VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'b')",
         "INSERT INTO t VALUES (1, 10, 'a'), (2, 11, 'b'), (3, 20, 'c')",
     ] {
-        db.sql(statement).unwrap();
+        db.sql(statement, ()).unwrap();
     }
     db
 }
@@ -24,7 +24,7 @@ fn check(cases: &[&str]) {
     let mut wrong = Vec::new();
     for case in cases {
         let statement = case.replace(['«', '»'], "");
-        let error = db.sql(&statement).unwrap_err().to_string();
+        let error = db.sql(&statement, ()).unwrap_err().to_string();
         let place = esker_sql::place(&statement, &error);
         let found = place.map(|place| {
             let marks = place.to_string().matches('^').count();
@@ -119,7 +119,7 @@ fn a_name_with_its_table_is_no_select_item() {
         ("SELECT id AS x FROM o ORDER BY -o.x", "3"),
         ("SELECT id % 2 AS x, max(o.x) AS m FROM o GROUP BY 1 HAVING max(o.x) > 20", "1"),
     ] {
-        let rows = db.sql(text).unwrap().into_rows().unwrap().to_rows();
+        let rows = db.sql(text, ()).unwrap().into_rows().unwrap().to_rows();
         assert_eq!(rows.first().unwrap().first().unwrap().to_string(), wanted, "{text}");
     }
 }
@@ -139,7 +139,7 @@ fn select_items_with_names_of_fields() {
         ),
         ("SELECT max(x) AS x FROM o GROUP BY id HAVING x > 1", "write max(x)"),
     ] {
-        let error = db.sql(text).unwrap_err().to_string();
+        let error = db.sql(text, ()).unwrap_err().to_string();
         assert!(error.ends_with(hint), "{text}\n{error}");
     }
 }
@@ -153,7 +153,7 @@ fn clauses_of_changes_are_named() {
         ("UPDATE o SET x = 1 RETURNING name + 1", "RETURNING: name + 1: expected a number, found"),
         ("UPDATE o SET x = (SELECT name + 1 FROM t)", "SELECT: name + 1: expected a number"),
     ] {
-        let error = db.sql(text).unwrap_err().to_string();
+        let error = db.sql(text, ()).unwrap_err().to_string();
         assert!(error.starts_with(wanted), "{text}\n{error}");
     }
 }

@@ -6,9 +6,9 @@ use esker_sql::{Outcome, Session, Sql};
 
 fn database() -> Database {
     let db = Options::new().memory().unwrap();
-    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, n i64, name text)").unwrap();
-    db.sql("CREATE UNIQUE INDEX by_name ON t (name)").unwrap();
-    db.sql("INSERT INTO t VALUES (1, 10, 'a'), (2, NULL, 'b')").unwrap();
+    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, n i64, name text)", ()).unwrap();
+    db.sql("CREATE UNIQUE INDEX by_name ON t (name)", ()).unwrap();
+    db.sql("INSERT INTO t VALUES (1, 10, 'a'), (2, NULL, 'b')", ()).unwrap();
     db
 }
 
@@ -18,10 +18,10 @@ fn answers(statements: &[(&str, &str)]) {
         let db = database();
         let mut session = Session::new(&db);
         if within {
-            session.sql("BEGIN").unwrap();
+            session.sql("BEGIN", ()).unwrap();
         }
         for (text, wanted) in statements {
-            let found = match session.sql(text) {
+            let found = match session.sql(text, ()) {
                 Ok(
                     Outcome::Added(changed) | Outcome::Changed(changed) | Outcome::Removed(changed),
                 ) => {
@@ -74,9 +74,10 @@ fn old_and_new_are_the_row_before_and_after() {
 #[test]
 fn fields_that_are_called_so_are_meant_before_versions() {
     let db = Options::new().memory().unwrap();
-    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, old json, n i64)").unwrap();
-    db.sql(r#"INSERT INTO t VALUES (1, '{"n": 5}', 6)"#).unwrap();
-    let Outcome::Changed(changed) = db.sql("UPDATE t SET n = 7 RETURNING old.n, new.n").unwrap()
+    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, old json, n i64)", ()).unwrap();
+    db.sql(r#"INSERT INTO t VALUES (1, '{"n": 5}', 6)"#, ()).unwrap();
+    let Outcome::Changed(changed) =
+        db.sql("UPDATE t SET n = 7 RETURNING old.n, new.n", ()).unwrap()
     else {
         panic!("a change");
     };

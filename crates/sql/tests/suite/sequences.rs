@@ -6,16 +6,17 @@ use esker_sql::{Outcome, Session, Sql, parse_statement};
 
 fn db() -> Database {
     let db = Options::new().memory().unwrap();
-    db.sql("CREATE SEQUENCE orders START 100 INCREMENT 5").unwrap();
+    db.sql("CREATE SEQUENCE orders START 100 INCREMENT 5", ()).unwrap();
     db.sql(
         "CREATE TABLE orders (id i64 PRIMARY KEY DEFAULT nextval('orders'), item text NOT NULL)",
+        (),
     )
     .unwrap();
     db
 }
 
 fn ask(db: &Database, text: &str) -> String {
-    let outcome = db.sql(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+    let outcome = db.sql(text, ()).unwrap_or_else(|e| panic!("{text}: {e}"));
     if let Outcome::Done(done) = outcome {
         return done;
     }
@@ -25,7 +26,7 @@ fn ask(db: &Database, text: &str) -> String {
 }
 
 fn error(db: &Database, text: &str) -> String {
-    match db.sql(text) {
+    match db.sql(text, ()) {
         Ok(outcome) => panic!("{text}: {outcome:?}"),
         Err(e) => e.to_string(),
     }
@@ -145,7 +146,7 @@ fn a_query_without_a_table_has_one_row() {
 #[test]
 fn limit_and_offset_take_parameters() {
     let db = db();
-    db.sql("INSERT INTO orders VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd')").unwrap();
+    db.sql("INSERT INTO orders VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd')", ()).unwrap();
     let page = db.prepare("SELECT id FROM orders ORDER BY id LIMIT ? OFFSET ?").unwrap();
     let ids = |limit: Value, offset: Value| page.query(&[limit, offset]).map(|r| r.to_rows());
     assert_eq!(ids(2.into(), 1.into()).unwrap().concat(), [2, 3].map(Value::Int));
@@ -169,7 +170,10 @@ fn limit_and_offset_take_parameters() {
     let update = db.prepare("UPDATE orders SET item = ? LIMIT ?").unwrap();
     assert_eq!(update.execute(&["z".into(), 0.into()]).unwrap(), 0);
     assert_eq!(ask(&db, "SELECT * FROM orders"), "1|a");
-    assert_eq!(error(&db, "SELECT id FROM orders LIMIT ?"), "LIMIT: parameter ?1 has no value");
+    let text = "SELECT id FROM orders LIMIT ?";
+    assert_eq!(error(&db, text), "expected 1 parameter (?1), found 0");
+    let unbound = db.run_statement(&parse_statement(text).unwrap(), &ChangeOptions::default());
+    assert_eq!(unbound.unwrap_err().to_string(), "LIMIT: parameter ?1 has no value");
     let text = "SELECT id FROM orders LIMIT :a OFFSET :b";
     assert_eq!(esker_sql::parse(text).unwrap().to_string(), text);
 }
@@ -191,12 +195,12 @@ fn rows_there_are_get_values_of_a_new_field_one_each() {
         "INSERT INTO orders (item) VALUES ('ice')",
         "ALTER TABLE orders ADD u uuid DEFAULT uuid()",
     ] {
-        session.sql(text).unwrap();
+        session.sql(text, ()).unwrap();
     }
     let rows = |outcome: Outcome| outcome.into_rows().unwrap().to_rows();
-    let count = rows(session.sql("SELECT count(DISTINCT u), count(*) FROM orders").unwrap());
+    let count = rows(session.sql("SELECT count(DISTINCT u), count(*) FROM orders", ()).unwrap());
     assert_eq!(count, [[Value::Int(4), Value::Int(4)]]);
-    session.sql("ROLLBACK").unwrap();
+    session.sql("ROLLBACK", ()).unwrap();
     assert!(error(&db, "SELECT u FROM orders").contains("unknown field"));
     // A value that a check refuses changes nothing.
     let refused = "ALTER TABLE orders ADD m i64 DEFAULT nextval('numbers') CHECK (m < 0)";
@@ -205,5 +209,5 @@ fn rows_there_are_get_values_of_a_new_field_one_each() {
 }
 
 fn ask_count(db: &Database, text: &str, rows: u64) {
-    assert_eq!(db.sql(text).unwrap().rows_changed(), rows, "{text}");
+    assert_eq!(db.sql(text, ()).unwrap().rows_changed(), rows, "{text}");
 }

@@ -79,11 +79,12 @@ fn values_of_subqueries_compare_as_those_of_fields() {
     for name in ["o", "q"] {
         let fields: Vec<_> = types.iter().map(|(n, t, _)| format!("{n} {t} NULL")).collect();
         let fields = fields.join(", ");
-        db.sql(&format!("CREATE TABLE {name} (id i64 PRIMARY KEY, one i64, {fields})")).unwrap();
+        db.sql(&format!("CREATE TABLE {name} (id i64 PRIMARY KEY, one i64, {fields})"), ())
+            .unwrap();
         for row in 0..3 {
             let values: Vec<_> = types.iter().map(|(_, _, values)| values[row]).collect();
             let values = values.join(", ");
-            db.sql(&format!("INSERT INTO {name} VALUES ({row}, 1, {values})")).unwrap();
+            db.sql(&format!("INSERT INTO {name} VALUES ({row}, 1, {values})"), ()).unwrap();
         }
     }
     let outcome = |text: String| match answer(&db, &text) {
@@ -122,8 +123,8 @@ fn values_of_subqueries_compare_as_those_of_fields() {
     let none = "SELECT id FROM o WHERE d IN (SELECT s FROM q WHERE false)";
     assert!(answer(&db, none).starts_with("error: "), "{}", answer(&db, none));
     for value in ["(SELECT h FROM q WHERE id = 0)", "h", "(SELECT e FROM q WHERE id = 0)"] {
-        db.sql("UPDATE o SET e = NULL, h = 'small' WHERE id = 0").unwrap();
-        db.sql(&format!("UPDATE o SET e = {value} WHERE id = 0")).unwrap();
+        db.sql("UPDATE o SET e = NULL, h = 'small' WHERE id = 0", ()).unwrap();
+        db.sql(&format!("UPDATE o SET e = {value} WHERE id = 0"), ()).unwrap();
         assert_eq!(answer(&db, "SELECT e FROM o WHERE id = 0"), "small", "{value}");
     }
     let text = "SELECT id FROM o WHERE p < (SELECT max(i) / 2 FROM q) ORDER BY id";
@@ -134,7 +135,7 @@ fn values_of_subqueries_compare_as_those_of_fields() {
 #[test]
 fn a_column_is_named_after_its_subquery() {
     let db = database();
-    let outcome = db.sql("SELECT (SELECT max(y) FROM t), 1 + (SELECT 1) FROM o").unwrap();
+    let outcome = db.sql("SELECT (SELECT max(y) FROM t), 1 + (SELECT 1) FROM o", ()).unwrap();
     let columns = outcome.into_rows().unwrap().columns;
     let names: Vec<_> = columns.iter().map(|column| column.name.as_str()).collect();
     assert_eq!(names, ["(SELECT max(y) FROM t)", "1 + (SELECT 1)"]);
@@ -227,8 +228,8 @@ fn unknown_fields_of_correlated_subqueries_are_refused() {
 fn a_subquery_may_have_any_number_of_values() {
     let db = database();
     let rows: Vec<String> = (0..300).map(|n| format!("({n})")).collect();
-    db.sql("CREATE TABLE digits (n i64 PRIMARY KEY)").unwrap();
-    db.sql(&format!("INSERT INTO digits VALUES {}", rows.join(", "))).unwrap();
+    db.sql("CREATE TABLE digits (n i64 PRIMARY KEY)", ()).unwrap();
+    db.sql(&format!("INSERT INTO digits VALUES {}", rows.join(", ")), ()).unwrap();
     let all = "(SELECT a.n * 300 + b.n FROM digits a, digits b)";
     for (condition, wanted) in [
         (format!("n IN {all}"), "300"),
@@ -242,7 +243,7 @@ fn a_subquery_may_have_any_number_of_values() {
 
 /// The lines of a plan.
 fn plan(db: &Database, text: &str) -> String {
-    match db.sql(text).unwrap() {
+    match db.sql(text, ()).unwrap() {
         esker_sql::Outcome::Plan(plan) => plan.to_string(),
         other => panic!("{text}: {other:?}"),
     }

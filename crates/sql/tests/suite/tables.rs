@@ -14,7 +14,7 @@ use esker_sql::{Outcome, Sql};
 use crate::fixture::memory;
 
 fn rows(db: &Database, query: &str) -> Vec<Vec<Value>> {
-    match db.sql(query).unwrap() {
+    match db.sql(query, ()).unwrap() {
         Outcome::Rows(result) => result.to_rows(),
         _ => panic!("{query}: no rows"),
     }
@@ -26,7 +26,7 @@ fn text(db: &Database, query: &str) -> String {
 }
 
 fn refused(db: &Database, statement: &str, why: &str) {
-    let e = db.sql(statement).map(|_| ()).unwrap_err().to_string();
+    let e = db.sql(statement, ()).map(|_| ()).unwrap_err().to_string();
     assert!(e.contains(why), "{statement}: {e}");
 }
 
@@ -78,7 +78,7 @@ fn a_new_check_is_tested_on_the_fields_of_the_same_statement() {
     let again = "ALTER TABLE t DROP COLUMN a, ADD COLUMN a i64 DEFAULT -1, \
                  ADD CONSTRAINT pos CHECK (a > 0)";
     refused(&db, again, "check \"pos\": a > 0 is false for a row");
-    db.sql("ALTER TABLE t ADD COLUMN n i64 DEFAULT 7 CHECK (n > 0)").unwrap();
+    db.sql("ALTER TABLE t ADD COLUMN n i64 DEFAULT 7 CHECK (n > 0)", ()).unwrap();
     refused(&db, "INSERT INTO t (id, n) VALUES (2, 0)", "n > 0 is false");
     refused(&db, "ALTER TABLE t ADD m i64 DEFAULT -7 CHECK (m > 0)", "is false for a row");
     assert_eq!(text(&db, "SELECT * FROM t"), "1 5 7");
@@ -95,7 +95,7 @@ fn a_check_reads_the_field_that_it_was_made_for() {
         "INSERT INTO u (id, n) VALUES (1, 1)",
     ]);
     refused(&db, "INSERT INTO t VALUES (2, -5, 5)", "n > 0 is false");
-    db.sql("INSERT INTO t VALUES (3, 5, -5)").unwrap();
+    db.sql("INSERT INTO t VALUES (3, 5, -5)", ()).unwrap();
     refused(&db, "INSERT INTO u (id, n) VALUES (2, -5)", "n > 0 is false");
     refused(&db, "ALTER TABLE t ALTER COLUMN n TYPE enum('a', 'b')", "ADD VALUE");
 }
@@ -123,8 +123,8 @@ fn prepared_statements_beside_changes_of_the_table() {
         });
         for i in 0..200 {
             let (name, value) = [("a", 1), ("b", 2)][i % 2];
-            db.sql(&format!("ALTER TABLE t DROP COLUMN {name}")).unwrap();
-            db.sql(&format!("ALTER TABLE t ADD COLUMN {name} i64 DEFAULT {value}")).unwrap();
+            db.sql(&format!("ALTER TABLE t DROP COLUMN {name}"), ()).unwrap();
+            db.sql(&format!("ALTER TABLE t ADD COLUMN {name} i64 DEFAULT {value}"), ()).unwrap();
         }
     });
     assert_eq!(text(&db, "SELECT count(*) FROM t WHERE a <> 1 OR b <> 2"), "0");
@@ -166,30 +166,30 @@ fn tables_are_altered() {
     refused(&db, "UPDATE t SET stars = 9 WHERE id = 1", "check \"few\"");
     refused(&db, "ALTER TABLE t ADD CONSTRAINT none CHECK (id > 1)", "is false for a row");
     refused(&db, "ALTER TABLE t ADD must i64 NOT NULL", "it needs a default");
-    db.sql("ALTER TABLE t ADD must uuid NOT NULL DEFAULT uuid()").unwrap();
+    db.sql("ALTER TABLE t ADD must uuid NOT NULL DEFAULT uuid()", ()).unwrap();
     assert_eq!(text(&db, "SELECT count(DISTINCT must) FROM t"), "3");
-    db.sql("ALTER TABLE t DROP COLUMN must").unwrap();
+    db.sql("ALTER TABLE t DROP COLUMN must", ()).unwrap();
     refused(&db, "ALTER TABLE t DROP COLUMN id", "part of the key");
     refused(&db, "ALTER TABLE t DROP COLUMN stars", "check \"few\" reads field \"stars\"");
     refused(&db, "ALTER TABLE t ALTER COLUMN number TYPE i8", "i64 cannot be widened");
     refused(&db, "ALTER TABLE t ADD COLUMN x i64 PRIMARY KEY", "the key of a table stays");
     refused(&db, "ALTER TABLE nothing ADD COLUMN x i64", "no table \"nothing\"");
-    db.sql("ALTER TABLE IF EXISTS nothing ADD COLUMN x i64").unwrap();
-    db.sql("ALTER TABLE t DROP CONSTRAINT few").unwrap();
-    db.sql("ALTER TABLE t DROP COLUMN stars").unwrap();
-    db.sql("ALTER TABLE t RENAME TO u").unwrap();
+    db.sql("ALTER TABLE IF EXISTS nothing ADD COLUMN x i64", ()).unwrap();
+    db.sql("ALTER TABLE t DROP CONSTRAINT few", ()).unwrap();
+    db.sql("ALTER TABLE t DROP COLUMN stars", ()).unwrap();
+    db.sql("ALTER TABLE t RENAME TO u", ()).unwrap();
     assert_eq!(db.table("u").unwrap().schema().fields().len(), 5);
-    db.sql("TRUNCATE TABLE u").unwrap();
+    db.sql("TRUNCATE TABLE u", ()).unwrap();
     assert_eq!(text(&db, "SELECT count(*) FROM u"), "0");
 }
 
 #[test]
 fn labels_are_added_and_checks_nest_so_deep() {
     let db = Options::new().memory().unwrap();
-    db.sql("CREATE TABLE t (e enum(a, b), n i64)").unwrap();
-    db.sql("alter table if exists t alter e add value 'c d';").unwrap();
-    db.sql("INSERT INTO t VALUES ('c d', 1)").unwrap();
-    let error = |text: &str| db.sql(text).unwrap_err().to_string();
+    db.sql("CREATE TABLE t (e enum(a, b), n i64)", ()).unwrap();
+    db.sql("alter table if exists t alter e add value 'c d';", ()).unwrap();
+    db.sql("INSERT INTO t VALUES ('c d', 1)", ()).unwrap();
+    let error = |text: &str| db.sql(text, ()).unwrap_err().to_string();
     let found = error("ALTER TABLE t ALTER COLUMN e ADD VALUE 'a'");
     assert_eq!(found, "field \"e\": label \"a\" is declared twice");
     let found = error("ALTER TABLE t ALTER COLUMN e ADD VALUE 7");
@@ -202,7 +202,7 @@ fn labels_are_added_and_checks_nest_so_deep() {
     };
     let found = error(&check(60));
     assert!(found.contains("nests too deep: 60 levels, at most 40"), "{found}");
-    db.sql(&check(40)).unwrap();
+    db.sql(&check(40), ()).unwrap();
 }
 
 #[test]
@@ -237,11 +237,11 @@ fn rows_expire_by_the_field_that_the_table_names() {
         "ALTER TABLE IF EXISTS none RESET (expires)",
         "INSERT INTO t VALUES (4, '1970-01-02 00:00:00')",
     ] {
-        db.sql(statement).unwrap();
+        db.sql(statement, ()).unwrap();
     }
     assert_eq!(text(&db, "SELECT id FROM t ORDER BY id"), "1, 3, 4");
-    db.sql("ALTER TABLE t SET (expires = until)").unwrap();
+    db.sql("ALTER TABLE t SET (expires = until)", ()).unwrap();
     assert_eq!(text(&db, "SELECT id FROM t ORDER BY id"), "1, 3");
-    db.sql("ALTER TABLE t RESET (EXPIRES)").unwrap();
+    db.sql("ALTER TABLE t RESET (EXPIRES)", ()).unwrap();
     assert_eq!(text(&db, "SELECT id FROM t ORDER BY id"), "1, 3");
 }

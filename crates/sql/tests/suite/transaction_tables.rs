@@ -19,13 +19,13 @@ fn database() -> Database {
 }
 
 fn fill(db: &Database) {
-    db.sql("CREATE TABLE people (id i64 PRIMARY KEY, name text NOT NULL, age i64)").unwrap();
-    db.sql("INSERT INTO people VALUES (1, 'ada', 36), (2, 'bob', NULL), (3, 'cy', 5)").unwrap();
+    db.sql("CREATE TABLE people (id i64 PRIMARY KEY, name text NOT NULL, age i64)", ()).unwrap();
+    db.sql("INSERT INTO people VALUES (1, 'ada', 36), (2, 'bob', NULL), (3, 'cy', 5)", ()).unwrap();
 }
 
 #[track_caller]
 fn ask(session: &mut Session, text: &str) -> String {
-    let rows = match session.sql(text) {
+    let rows = match session.sql(text, ()) {
         Ok(outcome) => outcome.into_rows().unwrap().to_rows(),
         Err(error) => panic!("{text}: {error}"),
     };
@@ -35,7 +35,7 @@ fn ask(session: &mut Session, text: &str) -> String {
 
 #[track_caller]
 fn refused(session: &mut Session, text: &str) -> String {
-    session.sql(text).unwrap_err().to_string()
+    session.sql(text, ()).unwrap_err().to_string()
 }
 
 /// The rewriting of a table, as migrations do it.
@@ -137,7 +137,7 @@ fn a_savepoint_takes_definitions_back() {
         run_all(&mut a, &["ROLLBACK TO s"]);
         let all = "SELECT * FROM people ORDER BY id";
         assert_eq!(ask(&mut a, all), "1|ada|1 2|bob|null 3|cy|5", "{undone:?}");
-        assert!(a.sql("SELECT * FROM t").is_err());
+        assert!(a.sql("SELECT * FROM t", ()).is_err());
     }
     run_all(&mut a, &["ALTER TABLE people DROP COLUMN age", "RELEASE s", "COMMIT"]);
     assert_eq!(ask(&mut a, "SELECT * FROM people ORDER BY id"), "1|ada 2|bob 3|cy");
@@ -166,7 +166,7 @@ fn a_statement_that_fails_changes_nothing() {
     run_all(&mut a, &["DROP TABLE IF EXISTS nobody", "CREATE TABLE IF NOT EXISTS people (n i64)"]);
     assert_eq!(ask(&mut a, "SELECT * FROM people ORDER BY id"), "1|ada|-1 2|bob|null 3|cy|5");
     run_all(&mut a, &["COMMIT", "BEGIN READ ONLY"]);
-    let e = a.sql("DROP TABLE people").unwrap_err();
+    let e = a.sql("DROP TABLE people", ()).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::ReadOnly);
     run_all(&mut a, &["COMMIT"]);
 }
@@ -193,7 +193,7 @@ fn what_others_commit_meanwhile_is_a_conflict_and_changes_nothing() {
         run_all(&mut a, &["UPDATE people SET age = 8 WHERE id = 1", mine]);
         run_all(&mut b, &[theirs]);
         let tables = db.tables();
-        let e = a.sql("COMMIT").unwrap_err();
+        let e = a.sql("COMMIT", ()).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Conflict, "{mine} beside {theirs}: {e}");
         assert!(e.to_string().contains("begin again"), "{e}");
         assert_eq!(db.tables(), tables);
@@ -216,7 +216,7 @@ fn a_crash_leaves_all_of_it_or_nothing() {
         let options = if large { options.commit_limit(64) } else { options };
         let db = options.open("db").unwrap();
         fill(&db);
-        db.sql("CREATE TABLE stays (n i64 PRIMARY KEY)").unwrap();
+        db.sql("CREATE TABLE stays (n i64 PRIMARY KEY)", ()).unwrap();
         let mut a = Session::new(&db);
         run_all(&mut a, &MIGRATION);
         run_all(
@@ -230,8 +230,8 @@ fn a_crash_leaves_all_of_it_or_nothing() {
             ],
         );
         drop(a);
-        db.sql("INSERT INTO people VALUES (5, 'ED', 5, 'e')").unwrap();
-        db.sql("INSERT INTO stays VALUES (3, 'third')").unwrap();
+        db.sql("INSERT INTO people VALUES (5, 'ED', 5, 'e')", ()).unwrap();
+        db.sql("INSERT INTO stays VALUES (3, 'third')", ()).unwrap();
         let mut image = machine.crash_image(CrashChoice::KeepNone);
         for seed in 0..2 {
             let machine = Simulation::from_image(&image, seed, SimOptions::default());
@@ -276,7 +276,7 @@ fn a_serializable_transaction_may_define_what_it_reads() {
     run_all(&mut a, &["BEGIN ISOLATION LEVEL SERIALIZABLE", "CREATE TABLE u (n i64)"]);
     run_all(&mut a, &["INSERT INTO u SELECT count(*) FROM people"]);
     run_all(&mut b, &["INSERT INTO people VALUES (6, 'flo', 6)"]);
-    assert_eq!(a.sql("COMMIT").unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(a.sql("COMMIT", ()).unwrap_err().kind(), ErrorKind::Conflict);
     assert!(!db.tables().contains(&"u".to_owned()));
 }
 

@@ -15,7 +15,7 @@ fn database() -> Database {
         "CREATE INDEX by_item ON orders (item)",
         "INSERT INTO stock VALUES ('tea', 10), ('tin', 4)",
     ] {
-        session.sql(statement).unwrap();
+        session.sql(statement, ()).unwrap();
     }
     db
 }
@@ -23,7 +23,7 @@ fn database() -> Database {
 /// An answer as text: values by `|`, rows by `;`.
 #[track_caller]
 fn answer(session: &mut Session, text: &str) -> String {
-    let rows = session.sql(text).unwrap().into_rows().unwrap().to_rows();
+    let rows = session.sql(text, ()).unwrap().into_rows().unwrap().to_rows();
     let row = |row: &Vec<Value>| row.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
     rows.iter().map(row).collect::<Vec<_>>().join(";")
 }
@@ -65,7 +65,7 @@ fn a_conflict_ends_the_transaction_and_says_with_whom() {
         &mut b,
         &["START TRANSACTION", "UPDATE stock SET n = 1 WHERE item = 'tea'", "COMMIT WORK"],
     );
-    let error = a.sql("COMMIT").unwrap_err();
+    let error = a.sql("COMMIT", ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.to_string().contains("table \"stock\": key item = tea"), "{error}");
     assert!(!a.is_in_transaction());
@@ -73,7 +73,7 @@ fn a_conflict_ends_the_transaction_and_says_with_whom() {
     let serializable = "BEGIN ISOLATION LEVEL SERIALIZABLE";
     run_all(&mut a, &[serializable, "SELECT count(*) FROM orders", "UPDATE stock SET n = 5"]);
     run_all(&mut b, &["INSERT INTO orders VALUES (7, 'tea', 1)"]);
-    assert_eq!(a.sql("END").unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(a.sql("END", ()).unwrap_err().kind(), ErrorKind::Conflict);
 }
 
 #[test]
@@ -95,10 +95,10 @@ fn savepoints_have_names() {
     assert_eq!(answer(&mut a, "SELECT count(*) FROM stock"), "0");
     run_all(&mut a, &["RELEASE SAVEPOINT s", "ROLLBACK TO S"]);
     assert_eq!(answer(&mut a, "SELECT item FROM stock"), "tea");
-    let error = a.sql("ROLLBACK TO other").unwrap_err().to_string();
+    let error = a.sql("ROLLBACK TO other", ()).unwrap_err().to_string();
     assert_eq!(error, "no savepoint \"other\"; there are s");
     // A statement that fails changes nothing, and the transaction goes on.
-    assert!(a.sql("INSERT INTO stock VALUES ('a', 1), ('tea', 1)").is_err());
+    assert!(a.sql("INSERT INTO stock VALUES ('a', 1), ('tea', 1)", ()).is_err());
     assert_eq!(answer(&mut a, "SELECT count(*) FROM stock"), "1");
     run_all(&mut a, &["TRUNCATE TABLE stock"]);
     assert_eq!(answer(&mut a, "SELECT count(*) FROM stock"), "0");
@@ -114,7 +114,7 @@ fn truncate_in_a_transaction_takes_all_rows_or_is_a_conflict() {
     let truncate = ["BEGIN", "TRUNCATE TABLE stock", "INSERT INTO stock VALUES ('ink', 3)"];
     run_all(&mut a, &truncate);
     run_all(&mut b, &["INSERT INTO stock VALUES ('gum', 1)"]);
-    let conflict = a.sql("COMMIT").unwrap_err();
+    let conflict = a.sql("COMMIT", ()).unwrap_err();
     assert!(conflict.to_string().contains("rows were changed"), "{conflict}");
     assert_eq!(answer(&mut b, "SELECT count(*) FROM stock"), "3", "nothing is changed");
     run_all(&mut a, &truncate);
@@ -136,18 +136,18 @@ fn truncate_in_a_transaction_takes_all_rows_or_is_a_conflict() {
 fn what_does_not_go_says_what_does() {
     let db = database();
     let mut a = Session::new(&db);
-    let mut refused = |statement: &str| a.sql(statement).unwrap_err().to_string();
+    let mut refused = |statement: &str| a.sql(statement, ()).unwrap_err().to_string();
     assert_eq!(refused("COMMIT"), "there is no transaction: expected BEGIN before");
     assert!(refused("BEGIN ISOLATION LEVEL READ COMMITTED").contains("expected SNAPSHOT"));
     assert!(refused("COMMIT AND CHAIN").contains("COMMIT"));
     run_all(&mut a, &["BEGIN"]);
-    let mut refused = |statement: &str| a.sql(statement).unwrap_err().to_string();
+    let mut refused = |statement: &str| a.sql(statement, ()).unwrap_err().to_string();
     assert!(refused("BEGIN").starts_with("BEGIN within a transaction"));
     assert!(refused("CREATE SEQUENCE s").starts_with("within a transaction: expected"));
     run_all(&mut a, &["COMMIT", "BEGIN READ ONLY"]);
-    assert_eq!(a.sql("DELETE FROM stock").unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(a.sql("DELETE FROM stock", ()).unwrap_err().kind(), ErrorKind::ReadOnly);
     run_all(&mut a, &["SELECT * FROM stock", "COMMIT"]);
-    let plan = a.sql("EXPLAIN SELECT * FROM stock").unwrap();
+    let plan = a.sql("EXPLAIN SELECT * FROM stock", ()).unwrap();
     assert!(matches!(plan, Outcome::Plan(_)), "{plan:?}");
 }
 
@@ -163,7 +163,7 @@ fn rows_that_are_read_for_update_are_held_until_the_commit() {
     run_all(&mut a, &["INSERT INTO orders VALUES (1, 'tea', 10)"]);
     run_all(&mut b, &["BEGIN", "SELECT n FROM stock WHERE item = 'tin' FOR UPDATE"]);
     run_all(&mut b, &["UPDATE stock SET n = n - 4 WHERE item = 'tin'", "COMMIT"]);
-    let e = a.sql("COMMIT").unwrap_err();
+    let e = a.sql("COMMIT", ()).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Conflict);
     assert!(e.is_retryable());
     assert!(e.to_string().contains("table \"stock\": key item = tin was changed"), "{e}");
@@ -181,7 +181,7 @@ fn for_update_says_what_it_is_for() {
     let db = database();
     let mut a = Session::new(&db);
     let alone = "SELECT n FROM stock FOR UPDATE";
-    let e = a.sql(alone).unwrap_err().to_string();
+    let e = a.sql(alone, ()).unwrap_err().to_string();
     assert_eq!(e, "FOR UPDATE holds rows until the end of a transaction: expected BEGIN before");
     run_all(&mut a, &["BEGIN"]);
     for (text, found) in [
@@ -191,11 +191,11 @@ fn for_update_says_what_it_is_for() {
         ("SELECT s.n FROM stock s JOIN orders o ON s.item = o.item FOR UPDATE", "a join"),
         ("SELECT n FROM (SELECT n FROM stock) AS s FOR UPDATE", "a subquery in FROM"),
     ] {
-        let e = a.sql(text).unwrap_err();
+        let e = a.sql(text, ()).unwrap_err();
         let expected = "for update: expected a query of rows of one table, found";
         assert_eq!(e.to_string(), format!("{expected} {found}"), "{text}");
         assert_eq!(e.kind(), ErrorKind::InvalidInput);
     }
     run_all(&mut a, &["COMMIT", "BEGIN READ ONLY"]);
-    assert_eq!(a.sql(alone).unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(a.sql(alone, ()).unwrap_err().kind(), ErrorKind::ReadOnly);
 }

@@ -7,12 +7,13 @@
 )]
 
 use esker::{ChangeOptions, Database, ErrorKind, Options, Value};
-use esker_sql::{Outcome, Sql, parse_statement};
+use esker_sql::{Named, Outcome, Sql, parse_statement};
 
 fn stock() -> Database {
     let db = Options::new().memory().unwrap();
-    db.sql("CREATE TABLE stock (item text PRIMARY KEY, n i64 NOT NULL, note text)").unwrap();
-    db.sql("INSERT INTO stock VALUES ('bolt', 1, NULL), ('nut', 2, 'x'), ('pin', 3, 'y')").unwrap();
+    db.sql("CREATE TABLE stock (item text PRIMARY KEY, n i64 NOT NULL, note text)", ()).unwrap();
+    db.sql("INSERT INTO stock VALUES ('bolt', 1, NULL), ('nut', 2, 'x'), ('pin', 3, 'y')", ())
+        .unwrap();
     db
 }
 
@@ -24,7 +25,7 @@ fn shown(outcome: Outcome) -> String {
 }
 
 fn ask(db: &Database, text: &str) -> String {
-    shown(db.sql(text).unwrap_or_else(|e| panic!("{text}: {e}")))
+    shown(db.sql(text, ()).unwrap_or_else(|e| panic!("{text}: {e}")))
 }
 
 fn all(db: &Database) -> String {
@@ -32,7 +33,7 @@ fn all(db: &Database) -> String {
 }
 
 fn changed(db: &Database, text: &str) -> u64 {
-    db.sql(text).unwrap_or_else(|e| panic!("{text}: {e}")).rows_changed()
+    db.sql(text, ()).unwrap_or_else(|e| panic!("{text}: {e}")).rows_changed()
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn a_dry_run_says_what_would_change_and_changes_nothing() {
     assert_eq!(all(&db), before);
     assert_eq!(db.tables(), ["stock"]);
     // A table with generated keys, too.
-    db.sql("CREATE TABLE log (line text)").unwrap();
+    db.sql("CREATE TABLE log (line text)", ()).unwrap();
     assert_eq!(would("INSERT INTO log VALUES ('a'), ('b')").unwrap().rows_changed(), 2);
     assert_eq!(ask(&db, "SELECT count(*) FROM log"), "0");
 }
@@ -135,7 +136,7 @@ fn parameters_stand_wherever_a_value_does() {
     let update = update.unwrap();
     assert_eq!(update.parameters(), [":n", ":note", ":item"]);
     let values = [(":item", "pin".into()), (":n", 9i64.into()), (":note", Value::Null)];
-    assert_eq!(update.execute(&update.named(&values).unwrap()).unwrap(), 1);
+    assert_eq!(update.execute(Named::new(values)).unwrap(), 1);
     let upsert = db.prepare(
         "INSERT INTO stock VALUES ($1, $2, NULL) \
          ON CONFLICT (item) DO UPDATE SET n = excluded.n + $3 RETURNING n",
@@ -180,9 +181,11 @@ fn what_parameters_do_not_fit_is_named() {
     assert!(message("SELECT ?0 FROM stock", &[]).contains("expected a number of 1 to 65535"));
     assert!(message("INSERT INTO nobody VALUES (?)", &[]).contains("no table \"nobody\""));
     let statement = db.prepare("SELECT :a FROM stock").unwrap();
-    let named = |values: &[(&str, Value)]| statement.named(values).unwrap_err().to_string();
+    let named = |values: &[(&str, Value)]| {
+        statement.run(Named::new(values.iter().cloned())).unwrap_err().to_string()
+    };
     assert_eq!(named(&[]), "parameter :a has no value");
-    assert_eq!(named(&[(":b", Value::Null)]), "unknown parameter :b");
+    assert_eq!(named(&[(":b", Value::Null)]), "unknown parameter :b; expected :a");
     assert_eq!(named(&[(":a", 1.into()), (":a", 2.into())]), "parameter :a is given twice");
     assert_eq!(all(&db), "bolt|1|null nut|2|x pin|3|y");
 }
@@ -191,10 +194,13 @@ fn what_parameters_do_not_fit_is_named() {
 #[test]
 fn a_prepared_get_answers_as_the_query_does() {
     let db = stock();
-    db.sql("CREATE TABLE k (day date, id i16, v f64, name text(3), PRIMARY KEY (id, day))")
+    db.sql("CREATE TABLE k (day date, id i16, v f64, name text(3), PRIMARY KEY (id, day))", ())
         .unwrap();
-    db.sql("INSERT INTO k VALUES (DATE '2024-01-31', -1, 1.5, 'a'), ('2024-02-01', 7, 2.5, NULL)")
-        .unwrap();
+    db.sql(
+        "INSERT INTO k VALUES (DATE '2024-01-31', -1, 1.5, 'a'), ('2024-02-01', 7, 2.5, NULL)",
+        (),
+    )
+    .unwrap();
     let get = db.prepare("SELECT name, v, v AS w FROM k WHERE day = ? AND ? = id").unwrap();
     let day = Value::Date(19_753);
     for (day, id, wanted) in [
@@ -227,10 +233,10 @@ fn a_prepared_statement_notices_a_changed_table() {
     let get = db.prepare("SELECT * FROM stock WHERE item = ?").unwrap();
     let row = |item: &str| [item.into(), Value::Int(1), Value::Null];
     insert.execute(&row("a")).unwrap();
-    db.sql("DROP TABLE stock").unwrap();
+    db.sql("DROP TABLE stock", ()).unwrap();
     assert_eq!(insert.execute(&row("b")).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(get.first(&["a".into()]).unwrap_err().kind(), ErrorKind::NotFound);
-    db.sql("CREATE TABLE stock (n i64, item text, extra u8 NULL, PRIMARY KEY (item))").unwrap();
+    db.sql("CREATE TABLE stock (n i64, item text, extra u8 NULL, PRIMARY KEY (item))", ()).unwrap();
     let e = insert.execute(&row("b")).unwrap_err();
     assert!(e.to_string().contains("parameter ?1: field \"n\""), "{e}");
     assert_eq!(insert.execute(&[4i64.into(), "b".into(), Value::Uint(9)]).unwrap(), 1);
@@ -244,10 +250,10 @@ fn a_prepared_statement_notices_a_changed_table() {
 #[test]
 fn bytes_are_written_as_hexadecimal_digits_everywhere() {
     let db = Options::new().memory().unwrap();
-    db.sql("CREATE TABLE b (id i64 PRIMARY KEY, raw bytes)").unwrap();
-    db.sql("INSERT INTO b VALUES (1, '6162'), (2, X'6163'), (3, '\\x')").unwrap();
+    db.sql("CREATE TABLE b (id i64 PRIMARY KEY, raw bytes)", ()).unwrap();
+    db.sql("INSERT INTO b VALUES (1, '6162'), (2, X'6163'), (3, '\\x')", ()).unwrap();
     let ids = |condition: &str| {
-        let rows = db.sql(&format!("SELECT id FROM b WHERE {condition} ORDER BY id")).unwrap();
+        let rows = db.sql(&format!("SELECT id FROM b WHERE {condition} ORDER BY id"), ()).unwrap();
         let rows = rows.into_rows().unwrap().to_rows();
         rows.iter().map(|row| row[0].to_string()).collect::<Vec<_>>().join(" ")
     };
@@ -258,14 +264,14 @@ fn bytes_are_written_as_hexadecimal_digits_everywhere() {
         assert_eq!(ids("raw BETWEEN '' AND X'6162'"), "1 3");
         assert_eq!(ids("raw > '61'"), "1 2");
         assert_eq!(ids("coalesce(raw, '61') = X'6162'"), "1");
-        db.sql("CREATE INDEX IF NOT EXISTS by_raw ON b (raw)").unwrap();
+        db.sql("CREATE INDEX IF NOT EXISTS by_raw ON b (raw)", ()).unwrap();
     }
     for statement in [
         "SELECT id FROM b WHERE raw = 'ab c'",
         "INSERT INTO b VALUES (4, 'no digits')",
         "UPDATE b SET raw = 'no digits'",
     ] {
-        let error = db.sql(statement).unwrap_err().to_string();
+        let error = db.sql(statement, ()).unwrap_err().to_string();
         assert!(error.contains("bytes (pairs of hexadecimal digits), found"), "{error}");
     }
     let json = r#"{"table": "b", "where": {"field": "raw", "op": "eq", "value": "6163"}}"#;
@@ -275,10 +281,11 @@ fn bytes_are_written_as_hexadecimal_digits_everywhere() {
 #[test]
 fn whole_numbers_have_38_digits() {
     let db = Options::new().memory().unwrap();
-    db.sql("CREATE TABLE w (id i64 PRIMARY KEY, n decimal(38,0), d decimal(38,2))").unwrap();
+    db.sql("CREATE TABLE w (id i64 PRIMARY KEY, n decimal(38,0), d decimal(38,2))", ()).unwrap();
     let most = "9".repeat(38);
-    db.sql(&format!("INSERT INTO w VALUES (1, {most}, 1), (2, -18446744073709551616, 2)")).unwrap();
-    let one = |statement: &str| match db.sql(statement) {
+    db.sql(&format!("INSERT INTO w VALUES (1, {most}, 1), (2, -18446744073709551616, 2)"), ())
+        .unwrap();
+    let one = |statement: &str| match db.sql(statement, ()) {
         Ok(rows) => rows.into_rows().unwrap().to_rows()[0][0].to_string(),
         Err(error) => error.to_string(),
     };
@@ -292,7 +299,7 @@ fn whole_numbers_have_38_digits() {
     assert_eq!(db.query_json(&json).unwrap().to_rows(), [[1.into()]]);
     let error = one(&format!("SELECT {most}9 FROM w"));
     assert!(error.contains("is a whole number of more than 38 digits"), "{error}");
-    db.sql(&format!("INSERT INTO w VALUES (3, {most}, 3)")).unwrap();
+    db.sql(&format!("INSERT INTO w VALUES (3, {most}, 3)"), ()).unwrap();
     let error = one("SELECT sum(n) FROM w");
     assert!(error.contains("a sum of decimals has more than 38 digits"), "{error}");
 }

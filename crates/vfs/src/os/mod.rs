@@ -12,6 +12,7 @@ mod file;
 mod futex;
 mod lock;
 mod map;
+mod own_thread;
 mod parallel;
 mod pool;
 mod writeback;

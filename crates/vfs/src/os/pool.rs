@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::own_thread::OwnThread;
 use super::{futex, parallel};
 use crate::{Event, Step, Task, TaskHandle, Tasks};
 
@@ -102,6 +103,14 @@ impl Tasks for ThreadPool {
         });
         self.0.push(Arc::clone(&job));
         Arc::new(JobHandle(job))
+    }
+
+    fn spawn_thread(
+        &self,
+        name: &str,
+        job: Box<dyn FnOnce() + Send>,
+    ) -> Option<Arc<dyn TaskHandle>> {
+        Some(Arc::new(OwnThread::start(name, job)?))
     }
 
     fn wait(&self, event: &Event, seen: u32) {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::ThreadPool;
@@ -286,4 +286,32 @@ fn naps_and_waits_mix() {
         handles.iter().for_each(|handle| handle.join());
         assert!(start.elapsed() < Duration::from_secs(5), "a task was left lying");
     }
+}
+
+#[test]
+fn a_job_has_a_thread_of_its_own_which_is_joined() {
+    let pool = Arc::new(ThreadPool::new(1));
+    let (event, done) = (Arc::new(Event::new()), Arc::new(AtomicU32::new(0)));
+    let waiting: Vec<_> = (0..8)
+        .map(|_| {
+            let (pool, event, done) = (Arc::clone(&pool), Arc::clone(&event), Arc::clone(&done));
+            let own = Arc::clone(&pool);
+            let job = move || {
+                while event.generation() == 0 {
+                    own.wait(&event, 0);
+                }
+                done.fetch_add(1, Ordering::SeqCst);
+            };
+            pool.spawn_thread("waits", Box::new(job)).unwrap()
+        })
+        .collect();
+    // Threads that wait keep no task of the pool waiting.
+    pool.spawn("goes on", Box::new(Steps(|| Step::Done))).join();
+    pool.signal(&event, usize::MAX);
+    waiting.iter().for_each(|handle| handle.join());
+    assert_eq!(done.load(Ordering::SeqCst), 8);
+    let panics = pool.spawn_thread("panics", Box::new(|| panic!("on purpose"))).unwrap();
+    panics.wake();
+    panics.join();
+    panics.join();
 }

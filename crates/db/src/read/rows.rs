@@ -1,0 +1,356 @@
+//! Answers of any size, row by row.
+//!
+//! A query hands its rows to a sink; an iterator is asked for them. Between the two is a thread
+//! that runs the query, and a queue of a few batches:
+//!
+//! ```text
+//! thread:  Snapshot::stream ─► Queue::rows ─┐ waits while the queue is full
+//!                                           ▼
+//!                              [batch] [batch]
+//!                                           │
+//! caller:  Rows::next ◄── Rows::load ◄──────┘ waits while it is empty
+//! ```
+//!
+//! 1. The thread ends before [`Rows`] is gone: dropping it sets a flag that ends the query, wakes
+//!    the thread and joins it.
+//! 2. Whatever becomes of the thread, the end of its rows is in the queue: a guard puts it there.
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use esker_format::{Batch, ValueRef};
+use esker_query::{AnswerSink, Query, QueryResult, ResultColumn};
+use esker_vfs::sync::{Mutex, MutexGuard};
+use esker_vfs::{Event, TaskHandle, Tasks};
+
+use crate::record::FromRow;
+use crate::{Database, Error, ErrorKind, QueryOptions, Result, ResultRow, Snapshot, Transaction};
+
+/// So many batches lie between the query and who takes its rows.
+const QUEUED_MAX: usize = 2;
+
+/// The rows of an answer, as they are found: an iterator that holds a part of them at a time.
+///
+/// A query without an order hands over its rows while it reads its table, so that an answer of any
+/// size takes the memory of up to 262,144 rows for each processor, or fewer long ones. What has to
+/// be known before the first row is held: groups, sort keys and sides of joins, within
+/// [`Options::query_memory_limit`] and beyond it in temporary files.
+///
+/// The answer is as of the commit at which the query began, however long it takes. A statement
+/// timeout counts meanwhile. Dropping the iterator ends the query.
+///
+/// A thread of its own runs the query. Where the system gives none, the whole answer is held.
+///
+/// ```
+/// use esker::{DataType, Options, Query, Schema, Value};
+///
+/// let db = Options::new().memory()?;
+/// let schema = Schema::builder().field("n", DataType::I64).field("word", DataType::Text);
+/// let table = db.create_table("t", schema.primary_key(["n"]).build()?)?;
+/// table.insert_many(&[vec![1i64.into(), "one".into()], vec![2i64.into(), "two".into()]])?;
+///
+/// for row in db.query_rows(&Query::table("t"))? {
+///     let row = row?;
+///     println!("{:?} {:?}", row.get("n"), row.get("word"));
+/// }
+/// let mut sum = 0;
+/// for row in db.query_rows(&Query::table("t"))?.records::<(i64, String)>()? {
+///     sum += row?.0;
+/// }
+/// assert_eq!(sum, 3);
+/// # Ok::<(), esker::Error>(())
+/// ```
+///
+/// [`Options::query_memory_limit`]: crate::Options::query_memory_limit
+pub struct Rows<T = ResultRow> {
+    columns: Arc<[ResultColumn]>,
+    /// Where the values of a `T` are among them.
+    places: Vec<usize>,
+    batches: Batches,
+    /// The rows at hand, of which those from `next` on are wanted.
+    batch: Batch,
+    next: usize,
+    read_as: PhantomData<fn() -> T>,
+}
+
+/// Where the rest of the rows comes from.
+enum Batches {
+    Held(std::vec::IntoIter<Batch>),
+    Found(Running),
+}
+
+/// A query under way.
+struct Running {
+    queue: Arc<Queue>,
+    thread: Arc<dyn TaskHandle>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.queue.limits.left.store(true, Ordering::Relaxed);
+        self.queue.signal();
+        self.thread.join();
+    }
+}
+
+/// What the query and who takes its rows share.
+struct Queue {
+    tasks: Arc<dyn Tasks>,
+    limits: esker_query::Limits,
+    state: Mutex<State>,
+    moved: Event,
+}
+
+#[derive(Default)]
+struct State {
+    columns: Option<Arc<[ResultColumn]>>,
+    batches: VecDeque<Batch>,
+    ended: Option<Result<()>>,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // default: a panic leaves what is locked as it was, or whole
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn signal(&self) {
+        self.tasks.signal(&self.moved, usize::MAX);
+    }
+
+    /// Waits until there is something to take, or something can be put; tells the other side.
+    fn wait<R>(&self, mut take: impl FnMut(&mut State) -> Option<R>) -> R {
+        loop {
+            let seen = self.moved.generation();
+            let taken = take(&mut self.lock());
+            if let Some(taken) = taken {
+                self.signal();
+                return taken;
+            }
+            self.tasks.wait(&self.moved, seen);
+        }
+    }
+
+    /// The columns, as soon as the query has them.
+    fn columns(&self) -> Result<Arc<[ResultColumn]>> {
+        self.wait(|state| match (&state.columns, &mut state.ended) {
+            (Some(columns), _) => Some(Ok(Arc::clone(columns))),
+            (None, Some(ended)) => Some(std::mem::replace(ended, Ok(())).and_then(|()| {
+                Err(Error::from(esker_format::Error::broken("answer", "columns come before rows")))
+            })),
+            (None, None) => None,
+        })
+    }
+
+    /// The next batch; none at the end.
+    fn next(&self) -> Result<Option<Batch>> {
+        self.wait(|state| match (state.batches.pop_front(), &mut state.ended) {
+            (Some(batch), _) => Some(Ok(Some(batch))),
+            (None, Some(ended)) => Some(std::mem::replace(ended, Ok(())).map(|()| None)),
+            (None, None) => None,
+        })
+    }
+}
+
+/// The side of the query.
+struct Filling(Arc<Queue>);
+
+impl AnswerSink for Filling {
+    fn columns(&mut self, columns: &[ResultColumn]) -> ControlFlow<()> {
+        self.0.lock().columns = Some(columns.into());
+        self.0.signal();
+        ControlFlow::Continue(())
+    }
+
+    fn rows(&mut self, batch: Batch) -> esker_query::Result<ControlFlow<()>> {
+        let mut batch = Some(batch);
+        Ok(self.0.wait(|state| {
+            if self.0.limits.left.load(Ordering::Relaxed) {
+                return Some(ControlFlow::Break(()));
+            }
+            let has_room = state.batches.len() < QUEUED_MAX;
+            has_room.then(|| {
+                state.batches.extend(batch.take());
+                ControlFlow::Continue(())
+            })
+        }))
+    }
+}
+
+/// Puts the end into the queue when it goes.
+struct Ending {
+    queue: Arc<Queue>,
+    result: Result<()>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let result = std::mem::replace(&mut self.result, Ok(()));
+        self.queue.lock().ended = Some(result);
+        self.queue.signal();
+    }
+}
+
+impl<T> Rows<T> {
+    /// The columns of the answer.
+    #[must_use]
+    pub fn columns(&self) -> &[ResultColumn] {
+        &self.columns
+    }
+
+    /// The same rows as a struct that derives [`Record`](crate::Record), as tuples, or as single
+    /// values: see [`FromRow`].
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the column that is missing, or which such a struct cannot hold.
+    pub fn records<R: FromRow>(self) -> Result<Rows<R>> {
+        let places = R::places(&self.columns)?;
+        let Self { columns, batches, batch, next, .. } = self;
+        Ok(Rows { columns, places, batches, batch, next, read_as: PhantomData })
+    }
+
+    /// Waits until rows are at hand: then [`Rows::next_at_hand`] has one. False at the end.
+    ///
+    /// # Errors
+    /// As for [`Database::query`]; it is the last that comes then.
+    pub fn load(&mut self) -> Result<bool> {
+        while self.next >= self.batch.len() {
+            let batch = match &mut self.batches {
+                Batches::Held(batches) => Ok(batches.next()),
+                Batches::Found(running) => running.queue.next(),
+            };
+            if !matches!(batch, Ok(Some(_))) {
+                self.batches = Batches::Held(Vec::new().into_iter());
+            }
+            let Some(batch) = batch? else { return Ok(false) };
+            (self.batch, self.next) = (batch, 0);
+        }
+        Ok(true)
+    }
+}
+
+impl<T: FromRow> Rows<T> {
+    /// The next row, where that needs no waiting; `None` where only [`Rows::load`] can tell.
+    pub fn next_at_hand(&mut self) -> Option<Result<T>> {
+        if self.next >= self.batch.len() {
+            return None;
+        }
+        let (batch, place) = (&self.batch, self.next);
+        let row: Vec<ValueRef<'_>> = batch.columns.iter().map(|c| c.value(place)).collect();
+        self.next += 1;
+        Some(T::from_row(&self.columns, &self.places, &row))
+    }
+}
+
+impl<T: FromRow> Iterator for Rows<T> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        match self.load() {
+            Ok(true) => self.next_at_hand(),
+            Ok(false) => None,
+            Err(e) => Some(Err(e)),
+        }
+    }
+}
+
+impl From<QueryResult> for Rows {
+    fn from(answer: QueryResult) -> Self {
+        let batches = Batches::Held(answer.batches.into_iter());
+        Self::new(answer.columns.into(), batches)
+    }
+}
+
+impl Rows {
+    fn new(columns: Arc<[ResultColumn]>, batches: Batches) -> Self {
+        let (places, batch) = (Vec::new(), Batch::default());
+        Self { columns, places, batches, batch, next: 0, read_as: PhantomData }
+    }
+}
+
+impl<T> std::fmt::Debug for Rows<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rows").field("columns", &self.columns).finish_non_exhaustive()
+    }
+}
+
+impl Snapshot {
+    /// Answers a query row by row as of this commit, which it keeps alive: see [`Rows`].
+    ///
+    /// # Errors
+    /// As for [`Database::query_rows`].
+    pub fn query_rows(&self, query: &Query) -> Result<Rows> {
+        self.query_rows_with(query, &QueryOptions::default())
+    }
+
+    /// As [`Snapshot::query_rows`], with parameters or limits.
+    ///
+    /// # Errors
+    /// As for [`Database::query_rows_with`].
+    pub fn query_rows_with(&self, query: &Query, options: &QueryOptions) -> Result<Rows> {
+        let options = self.engine().statement_options(options);
+        let queue = Arc::new(Queue {
+            tasks: Arc::clone(&options.tasks),
+            limits: options.inputs.limits.clone(),
+            state: Mutex::default(),
+            moved: Event::new(),
+        });
+        let (asked, snapshot, filled) = (query.clone(), self.clone(), Arc::clone(&queue));
+        let given = options.clone();
+        let job = move || {
+            let early = Error::new(ErrorKind::Io, "the thread of the query ended too early");
+            let mut ending = Ending { queue: Arc::clone(&filled), result: Err(early) };
+            ending.result = snapshot.stream_by(&asked, given, &mut Filling(filled)).map(drop);
+            drop(snapshot);
+        };
+        match options.tasks.spawn_thread("rows", Box::new(job)) {
+            Some(thread) => {
+                let running = Running { queue, thread };
+                Ok(Rows::new(running.queue.columns()?, Batches::Found(running)))
+            }
+            None => Ok(self.query_by(query, options)?.into()),
+        }
+    }
+}
+
+impl Database {
+    /// Answers a query as of the newest commit, row by row: an answer of any size takes little
+    /// memory. See [`Rows`].
+    ///
+    /// # Errors
+    /// As for [`Database::query`], as far as it is known before the first row; the rest comes in
+    /// place of a row.
+    pub fn query_rows(&self, query: &Query) -> Result<Rows> {
+        self.snapshot()?.query_rows(query)
+    }
+
+    /// As [`Database::query_rows`], with parameters or limits.
+    ///
+    /// # Errors
+    /// As for [`Database::query_rows`].
+    pub fn query_rows_with(&self, query: &Query, options: &QueryOptions) -> Result<Rows> {
+        self.snapshot()?.query_rows_with(query, options)
+    }
+}
+
+impl Transaction {
+    /// Answers a query row by row, as the transaction is now: later changes do not show. See
+    /// [`Rows`].
+    ///
+    /// # Errors
+    /// As for [`Database::query_rows`].
+    pub fn query_rows(&self, query: &Query) -> Result<Rows> {
+        self.snapshot_for(query)?.query_rows(query)
+    }
+
+    /// As [`Transaction::query_rows`], with parameters or limits.
+    ///
+    /// # Errors
+    /// As for [`Database::query_rows`].
+    pub fn query_rows_with(&self, query: &Query, options: &QueryOptions) -> Result<Rows> {
+        self.snapshot_for(query)?.query_rows_with(query, options)
+    }
+}
