@@ -5,6 +5,7 @@
 //! | [`snapshot`], [`tables`] | tables, all as of one commit |
 //! | [`source`] | columns, for queries |
 //! | [`row`], [`visit`], [`range`], [`index_lookup`] | rows by key, in order, by an index |
+//! | [`rows`] | all rows, one after another |
 //! | [`page`] | answers page by page |
 
 pub(crate) mod held_snapshots;
@@ -12,6 +13,7 @@ pub(crate) mod index_lookup;
 pub(crate) mod page;
 pub(crate) mod range;
 pub(crate) mod row;
+pub(crate) mod rows;
 pub(crate) mod snapshot;
 pub(crate) mod source;
 pub(crate) mod tables;

@@ -21,6 +21,7 @@ mod query;
 mod reader;
 mod record_field;
 mod to_key;
+mod typed_rows;
 mod typed_table;
 mod typed_transaction_table;
 mod writer;
@@ -33,8 +34,9 @@ pub use field_type::{FieldType, label_of};
 pub(crate) use field_type::{from_json, json_value};
 pub use query::records;
 pub use reader::RecordReader;
-pub use record_field::{RecordDefault, RecordField};
+pub use record_field::{RecordDefault, RecordField, RecordIndex};
 pub use to_key::ToKey;
+pub use typed_rows::TypedRows;
 pub use typed_table::TypedTable;
 pub use typed_transaction_table::TypedTransactionTable;
 pub use writer::RecordWriter;
@@ -99,7 +101,45 @@ use crate::Result;
 /// - `default = 3`, `default = "text"`, `default = now`, `default = uuid`,
 ///   `default = sequence("name")`: what a row gets that is written without the field. With an
 ///   `Option`, `None` is written as the default, and the field is never NULL.
+/// - `index`: [an index](crate::Database::create_index) on the field, for questions about it.
+/// - `unique`: no two rows have the same value in the field, unless it is NULL. That is an index,
+///   too.
 /// - `skip`: no field of the table; read as `Default::default()`.
+///
+/// At the struct, `#[esker(index(city, born))]` and `#[esker(unique(street, number))]` do so for
+/// several of its fields together, in this order. The indexes are made with the table, by
+/// [`create_table_of`](crate::Database::create_table_of), and named after their fields:
+/// `by_city_born`. Of a table that is there already, what is `unique` has to be unique, or the
+/// table is refused; an `index` may be missing, since answers are the same without it.
+///
+/// ```
+/// use esker::{ErrorKind, Options, Record};
+///
+/// #[derive(Record)]
+/// #[esker(index(city, born))]
+/// struct Person {
+///     #[esker(key)]
+///     id: u32,
+///     #[esker(unique)]
+///     email: String,
+///     city: String,
+///     born: i16,
+/// }
+///
+/// let db = Options::new().memory()?;
+/// let people = db.create_table_of::<Person>("people")?;
+/// let ada = |id, city: &str| Person { id, email: "ada@b.c".into(), city: city.into(), born: 1815 };
+/// people.insert(&ada(1, "London"))?;
+/// let twice = people.insert(&ada(2, "Paris")).unwrap_err();
+/// assert_eq!(twice.kind(), ErrorKind::AlreadyExists);
+/// let schema = people.table().schema();
+/// let names: Vec<_> = schema.indexes().iter().map(|index| index.name.as_str()).collect();
+/// assert_eq!(names, ["by_email", "by_city_born"]);
+/// # Ok::<(), esker::Error>(())
+/// ```
+///
+/// A field that refers to a row of another table is there not yet: `#[esker(references = "…")]` is
+/// an error of the compiler.
 ///
 /// What cannot be is refused by the compiler, where it stands:
 ///
@@ -136,6 +176,9 @@ pub trait Record: Sized {
     /// The fields, in the order of the struct.
     const FIELDS: &'static [RecordField];
 
+    /// The indexes of a table that is created for the struct.
+    const INDEXES: &'static [RecordIndex] = &[];
+
     /// Hands over the value of each field, in their order.
     ///
     /// # Errors
@@ -153,11 +196,11 @@ pub trait Record: Sized {
     /// # Errors
     /// `InvalidInput` for what the compiler cannot see: a name twice, a default that does not fit.
     fn schema() -> Result<Schema> {
-        schema_of(Self::FIELDS)
+        schema_of(Self::FIELDS, Self::INDEXES)
     }
 }
 
-fn schema_of(fields: &[RecordField]) -> Result<Schema> {
+fn schema_of(fields: &[RecordField], indexes: &[RecordIndex]) -> Result<Schema> {
     let mut builder = Schema::builder();
     for field in fields {
         builder = match field.is_nullable() {
@@ -182,6 +225,7 @@ fn schema_of(fields: &[RecordField]) -> Result<Schema> {
             }
         };
     }
+    let builder = indexes.iter().fold(builder, |builder, index| builder.add_index(index.to_new()));
     let key = fields.iter().filter(|field| field.is_key).map(|field| field.name);
     Ok(builder.primary_key(key).build()?)
 }

@@ -75,6 +75,7 @@ mod transaction_spill;
 mod transaction_tables;
 mod transactions;
 mod transactions_model;
+mod typed_tables;
 mod unique;
 mod unique_paths;
 mod unique_paths_model;
