@@ -17,6 +17,8 @@
 
 mod binding;
 mod field_type;
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "rust_decimal", feature = "uuid"))]
+mod foreign_types;
 mod query;
 mod reader;
 mod record_field;
@@ -85,7 +87,45 @@ use crate::Result;
 /// | [`Decimal`](crate::Decimal) | the decimal that `type` names |
 /// | `serde_json::Value` | `json` |
 /// | an enum that derives [`FieldType`] | `enum`, its variants the labels |
+/// | `jiff::Timestamp`, `chrono::DateTime<Utc>` | `timestamp` |
+/// | `jiff::civil::DateTime`, `chrono::NaiveDateTime` | `timestamp`, as the time in UTC |
+/// | `jiff::civil::Date`, `chrono::NaiveDate` | `date` |
+/// | `jiff::civil::Time`, `chrono::NaiveTime` | `time` |
+/// | `uuid::Uuid` | `uuid` |
+/// | `rust_decimal::Decimal` | the decimal that `type` names |
 /// | `Option<T>` | that of `T`, and it may be NULL |
+///
+/// The types of `jiff`, `chrono`, `uuid` and `rust_decimal` need the feature of `esker` that has the
+/// name of the crate. What one side cannot hold is an error that names the field, and is never
+/// rounded: parts of a microsecond, a leap second, a decimal of 29 digits. They are keys, too, and
+/// `Value::try_from` makes parameters of them:
+///
+/// ```
+/// use esker::{Options, Record, Value};
+/// use jiff::{Timestamp, civil};
+/// use uuid::Uuid;
+///
+/// #[derive(Debug, PartialEq, Record)]
+/// struct Session {
+///     #[esker(key)]
+///     id: Uuid,
+///     started: Timestamp,
+///     birthday: Option<civil::Date>,
+/// }
+///
+/// let db = Options::new().memory()?;
+/// let sessions = db.create_table_of::<Session>("sessions")?;
+/// let session = Session {
+///     id: Uuid::from_u128(7),
+///     started: "2024-02-29T05:17:00Z".parse()?,
+///     birthday: Some(civil::date(1815, 12, 10)),
+/// };
+/// sessions.insert(&session)?;
+/// let born = Value::try_from(civil::date(1815, 12, 10))?;
+/// assert_eq!(sessions.table().get(&[session.id.into()])?.unwrap().get("birthday"), Some(&born));
+/// assert_eq!(sessions.get(session.id)?, Some(session));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// What `#[esker(…)]` says at a field:
 ///

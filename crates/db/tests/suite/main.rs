@@ -36,6 +36,7 @@ mod expiry_model;
 mod expiry_unique;
 mod finder;
 mod fixture;
+mod foreign_types;
 mod full_disk;
 mod held_snapshots;
 mod index_changes;
