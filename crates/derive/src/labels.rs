@@ -8,7 +8,7 @@ use syn::{Data, DeriveInput, Error, Fields, Result};
 
 use crate::attributes::Attributes;
 
-/// What stands for the code of labels that are refused, so that whatever uses them is no error, too.
+/// What stands for the code of labels that are refused, so that what uses them is no error, too.
 pub(crate) fn stand_in(input: &DeriveInput) -> TokenStream {
     let name = &input.ident;
     let (generics, arguments, conditions) = input.generics.split_for_impl();

@@ -57,7 +57,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// What stands for the code of a record that is refused, so that whatever uses it is no error, too.
+/// What stands for the code of a record that is refused, so that what uses it is no error, too.
 pub(crate) fn stand_in(input: &DeriveInput) -> TokenStream {
     let (name, text) = (&input.ident, input.ident.unraw().to_string());
     let (generics, arguments, conditions) = input.generics.split_for_impl();

@@ -74,6 +74,12 @@ impl Iterator for Rows {
 
 impl FusedIterator for Rows {}
 
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rows").finish_non_exhaustive()
+    }
+}
+
 impl SnapshotTable {
     /// All rows, in storage order: see [`Table::iter`].
     #[must_use]

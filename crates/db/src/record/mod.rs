@@ -168,9 +168,10 @@ use crate::Result;
 ///
 /// let db = Options::new().memory()?;
 /// let people = db.create_table_of::<Person>("people")?;
-/// let ada = |id, city: &str| Person { id, email: "ada@b.c".into(), city: city.into(), born: 1815 };
-/// people.insert(&ada(1, "London"))?;
-/// let twice = people.insert(&ada(2, "Paris")).unwrap_err();
+/// let email = "ada@example.org".to_owned();
+/// let ada = Person { id: 1, email, city: "London".into(), born: 1815 };
+/// people.insert(&ada)?;
+/// let twice = people.insert(&Person { id: 2, ..ada }).unwrap_err();
 /// assert_eq!(twice.kind(), ErrorKind::AlreadyExists);
 /// let schema = people.table().schema();
 /// let names: Vec<_> = schema.indexes().iter().map(|index| index.name.as_str()).collect();

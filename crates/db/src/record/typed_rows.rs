@@ -30,3 +30,9 @@ impl<T: Record> Iterator for TypedRows<T> {
 }
 
 impl<T: Record> FusedIterator for TypedRows<T> {}
+
+impl<T> std::fmt::Debug for TypedRows<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TypedRows").finish_non_exhaustive()
+    }
+}
