@@ -103,5 +103,6 @@ fn day_and_time(timestamp_us: i64) -> (i64, i64) {
     (timestamp_us.div_euclid(DAY_US), timestamp_us.rem_euclid(DAY_US))
 }
 
-#[cfg(all(test, feature = "chrono", feature = "jiff", feature = "rust_decimal", feature = "uuid"))]
+#[cfg(test)]
+#[cfg(all(feature = "chrono", feature = "jiff", feature = "rust_decimal", feature = "uuid"))]
 mod tests;
