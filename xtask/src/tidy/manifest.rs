@@ -82,8 +82,8 @@ fn package_name(manifest: &str) -> Option<&str> {
     Some(name.trim().trim_matches('"'))
 }
 
-/// What a manifest depends on, and in which section: `name = …` and `name.workspace = true` in a section that ends with
-/// `dependencies`, and sections `[dependencies.name]`.
+/// What a manifest depends on, and in which section: `name = …` and `name.workspace = true` in one
+/// that ends with `dependencies`, and sections `[dependencies.name]`.
 fn dependencies(manifest: &str) -> Vec<(usize, &str, &str)> {
     let mut found = Vec::new();
     for (number, section, line) in sections(manifest) {

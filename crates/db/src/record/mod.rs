@@ -95,8 +95,8 @@ use crate::Result;
 /// | `rust_decimal::Decimal` | the decimal that `type` names |
 /// | `Option<T>` | that of `T`, and it may be NULL |
 ///
-/// The types of `jiff`, `chrono`, `uuid` and `rust_decimal` need the feature of `esker` that has the
-/// name of the crate. What one side cannot hold is an error that names the field, and is never
+/// The types of `jiff`, `chrono`, `uuid` and `rust_decimal` need the feature of `esker` that is
+/// named after the crate. What one side cannot hold is an error that names the field, and is never
 /// rounded: parts of a microsecond, a leap second, a decimal of 29 digits. They are keys, too, and
 /// `Value::try_from` makes parameters of them:
 ///
