@@ -2,8 +2,9 @@
 
 use esker::{Decimal, FieldType, Options, Record};
 
-/// A row of the table.
+/// A row of the table. Its orders by customer are found by an index.
 #[derive(Debug, Record)]
+#[esker(index(customer, state))]
 struct Order {
     /// Given out when the row is written.
     #[esker(key, default = uuid)]
@@ -39,7 +40,7 @@ struct Sum {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let db = Options::new().memory()?;
-    let orders = db.create_table_of::<Order>("orders")?;
+    let orders = db.table_or_create_of::<Order>("orders")?;
     let order = |customer: &str, state, cents: i64, lines| {
         let total = Decimal::new(cents.into(), 2).unwrap_or_default();
         Order { id: None, customer: customer.into(), state, total, placed: None, lines }
@@ -50,10 +51,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         order("Grace", State::Placed, 99, vec![]),
     ])?;
 
-    orders.for_each(|_, order| {
+    let mut placed = Vec::new();
+    for order in orders.iter()? {
+        let order = order?;
         println!("{} {:?} {} {:?}", order.customer, order.state, order.total, order.lines);
-        Ok(())
-    })?;
+        if order.state == State::Placed {
+            placed.extend(order.id);
+        }
+    }
+    for id in placed {
+        orders.update(id, |order| order.state = State::Paid)?;
+    }
 
     let query = esker_sql::parse(
         "SELECT customer, sum(total) AS total FROM orders WHERE state >= 'Paid' GROUP BY customer",

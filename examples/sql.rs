@@ -31,8 +31,9 @@ fn main() -> Result<()> {
     let of_1906: Vec<Person> = db.sql_as("SELECT * FROM people WHERE born = ?", (1906,))?;
     assert_eq!(of_1906.len(), 2);
     let tallest = "SELECT name, height FROM people ORDER BY height DESC NULLS LAST LIMIT 1";
-    let (name, height): (String, f64) = db.sql_first(tallest, ())?.expect("there are people");
-    println!("{name} is {height} m tall");
+    if let Some((name, height)) = db.sql_first::<(String, f64)>(tallest, ())? {
+        println!("{name} is {height} m tall");
+    }
     let count: Option<u64> = db.sql_first("SELECT count(*) FROM people", ())?;
     assert_eq!(count, Some(4));
 

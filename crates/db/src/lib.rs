@@ -34,7 +34,9 @@
 //! | change several things as one | [`Database::transact`], [`Transaction`], [`WriteBatch`] |
 //! | do many independent changes in one commit | [`Database::coalesce`], [`Database::deferred`] |
 //! | write once what works in a transaction and without | [`Scope`] |
+//! | open a table, or create it when there is none | [`Database::table_or_create_of`] |
 //! | have rows as structs | [`Record`], [`TypedTable`], [`Database::query_as`] |
+//! | walk over all rows, or remove them | [`Table::iter`], [`Table::clear`] |
 //! | have rows as JSON, or as what serde knows | [`Table::insert_object`], [`Row::to_object`] |
 //! | put in many rows | [`Appender`], [`Load`] |
 //! | ask questions | [`Database::query`], [`Database::query_rows`] for answers of any size |
@@ -85,6 +87,7 @@ pub use crate::read::result_row::ResultRow;
 pub use crate::read::row::Row;
 pub use crate::read::rows::Rows;
 pub use crate::read::snapshot::{Snapshot, SnapshotTable};
+pub use crate::read::table_rows::TableRows;
 pub use crate::read::visit::RowRef;
 pub use crate::statement::conditional::Modified;
 pub use crate::statement::options::{Limits, QueryOptions};
@@ -113,7 +116,7 @@ pub use esker_table::index_run::VALUES_MAX as BITMAP_VALUES_MAX;
 pub use maintenance::{CompactReport, WorkInfo};
 pub use operators::Update;
 pub use options::{Durability, Options};
-pub use record::{FieldType, FromRow, Record, ToKey, TypedTable, TypedTransactionTable};
+pub use record::{FieldType, FromRow, Record, ToKey, TypedRows, TypedTable, TypedTransactionTable};
 pub use recovery::lock_holder::LockHolder;
 pub use scope::{Scope, ScopedBucket, ScopedBucketReader, ScopedReader, ScopedTable};
 pub use statement::{ChangeOptions, Changed};

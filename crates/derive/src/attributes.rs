@@ -1,14 +1,25 @@
-//! What `#[esker(…)]` says of one field or variant.
+//! What `#[esker(…)]` says of one field or variant, and of the struct.
 
 use esker_format::DataType;
 use esker_format::labels::Labels;
 use esker_format::suggest::near_or_all;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, ExprLit, ExprUnary, Lit, LitInt, LitStr, Result, UnOp};
+use syn::{
+    Attribute, Error, Expr, ExprLit, ExprUnary, Ident, Lit, LitInt, LitStr, Result, Token, UnOp,
+};
 
-const KNOWN: [&str; 8] = ["key", "rename", "type", "max", "labels", "default", "json", "skip"];
+/// Of a field; the last excludes all others.
+const KNOWN: [&str; 10] =
+    ["key", "rename", "type", "max", "labels", "default", "json", "index", "unique", "skip"];
+
+/// Of a struct.
+const OF_STRUCT: [&str; 2] = ["index", "unique"];
+
+/// What others call a field that names a row of another table.
+const REFERENCES: [&str; 4] = ["ref", "references", "foreign", "foreign_key"];
 
 /// What a field gets in a row that is written without a value for it.
 pub(crate) enum Default {
@@ -26,6 +37,8 @@ pub(crate) struct Attributes {
     pub is_key: bool,
     pub is_json: bool,
     pub is_skipped: bool,
+    pub is_indexed: bool,
+    pub is_unique: bool,
     pub name: Option<LitStr>,
     pub data_type: Option<DataType>,
     pub length_max: Option<u32>,
@@ -46,11 +59,7 @@ impl Attributes {
     }
 
     fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
-        let written = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
-        let Some(name) = KNOWN.into_iter().find(|known| *known == written) else {
-            let known = near_or_all(&written, "attributes", KNOWN);
-            return Err(meta.error(format!("unknown attribute `{written}`{known}")));
-        };
+        let name = known(meta, &KNOWN)?;
         if self.span(name).is_some() {
             return Err(meta.error(format!("`{name}` is given twice")));
         }
@@ -59,6 +68,12 @@ impl Attributes {
             "key" => self.is_key = true,
             "json" => self.is_json = true,
             "skip" => self.is_skipped = true,
+            "index" | "unique" if meta.input.peek(syn::token::Paren) => {
+                let message = format!("`{name}` of several fields stands at the struct");
+                return Err(meta.error(message));
+            }
+            "index" => self.is_indexed = true,
+            "unique" => self.is_unique = true,
             "rename" => self.name = Some(meta.value()?.parse()?),
             "type" => {
                 let text: LitStr = meta.value()?.parse()?;
@@ -83,9 +98,10 @@ impl Attributes {
     /// Refuses what does not go together.
     fn check(&self) -> Result<()> {
         let excluding = [
-            ("skip", &KNOWN[..7]),
-            ("json", &["key", "type", "max", "labels", "default"]),
+            ("skip", &KNOWN[..9]),
+            ("json", &["key", "type", "max", "labels", "default", "index", "unique"]),
             ("labels", &["type", "max"]),
+            ("unique", &["index"]),
         ];
         for (one, others) in excluding {
             let together = others.iter().find_map(|other| Some((other, self.span(other)?)));
@@ -103,6 +119,62 @@ impl Attributes {
             Some((name, span)) => Err(Error::new(*span, format!("`{name}` has no meaning here"))),
             None => Ok(()),
         }
+    }
+}
+
+/// Which of the known attributes one is.
+fn known(meta: &ParseNestedMeta<'_>, known: &[&'static str]) -> Result<&'static str> {
+    let written = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+    if let Some(name) = known.iter().find(|known| **known == written) {
+        return Ok(name);
+    }
+    let is = |names: &[&str]| names.contains(&written.as_str());
+    Err(meta.error(if is(&REFERENCES) {
+        format!("`{written}`: tables have no references to rows of others yet")
+    } else if is(&KNOWN) {
+        format!("`{written}` has no meaning here: it stands at a field")
+    } else {
+        let near = near_or_all(&written, "attributes", known.iter().copied());
+        format!("unknown attribute `{written}`{near}")
+    }))
+}
+
+/// An index of several fields of a struct.
+pub(crate) struct StructIndex {
+    pub is_unique: bool,
+    /// The fields, by their names in Rust.
+    pub fields: Vec<Ident>,
+    pub span: Span,
+}
+
+impl StructIndex {
+    /// What the attributes of a struct say.
+    pub fn parse_all(attributes: &[Attribute]) -> Result<Vec<Self>> {
+        let mut found = Vec::new();
+        for attribute in attributes.iter().filter(|a| a.path().is_ident("esker")) {
+            attribute.parse_nested_meta(|meta| {
+                found.push(Self::parse(&meta)?);
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    fn parse(meta: &ParseNestedMeta<'_>) -> Result<Self> {
+        let name = known(meta, &OF_STRUCT)?;
+        let expected = format!("expected the fields of the struct: `{name}(city, born)`");
+        if !meta.input.peek(syn::token::Paren) {
+            return Err(meta.error(expected));
+        }
+        let content;
+        syn::parenthesized!(content in meta.input);
+        let fields = Punctuated::<Ident, Token![,]>::parse_terminated(&content);
+        let fields = fields.map_err(|e| Error::new(e.span(), &expected))?;
+        if fields.is_empty() {
+            return Err(meta.error(expected));
+        }
+        let (is_unique, fields) = (name == "unique", fields.into_iter().collect());
+        Ok(Self { is_unique, fields, span: meta.path.span() })
     }
 }
 
@@ -125,11 +197,11 @@ fn labels(meta: &ParseNestedMeta<'_>) -> Result<Vec<String>> {
     while !content.is_empty() {
         let label = match content.peek(LitStr) {
             true => content.parse::<LitStr>()?.value(),
-            false => content.parse::<syn::Ident>()?.to_string(),
+            false => content.parse::<Ident>()?.to_string(),
         };
         labels.push(label);
         if !content.is_empty() {
-            content.parse::<syn::Token![,]>()?;
+            content.parse::<Token![,]>()?;
         }
     }
     Labels::new(&labels).map_err(|e| meta.error(e))?;

@@ -8,6 +8,27 @@ use syn::{Data, DeriveInput, Error, Fields, Result};
 
 use crate::attributes::Attributes;
 
+/// What stands for the code of labels that are refused, so that what uses them is no error, too.
+pub(crate) fn stand_in(input: &DeriveInput) -> TokenStream {
+    let name = &input.ident;
+    let (generics, arguments, conditions) = input.generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #generics ::esker::FieldType for #name #arguments #conditions {
+            const DATA_TYPE: ::core::option::Option<::esker::DataType> =
+                ::core::option::Option::Some(::esker::DataType::Enum);
+
+            fn to_value(&self) -> ::esker::Result<::esker::Value> {
+                ::core::result::Result::Ok(::esker::Value::Null)
+            }
+
+            fn from_value(_: ::esker::ValueRef<'_>) -> ::core::option::Option<Self> {
+                ::core::option::Option::None
+            }
+        }
+    }
+}
+
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     Attributes::parse(&input.attrs)?.allow(&[])?;
     let name = &input.ident;

@@ -1,12 +1,13 @@
 //! The code of a struct that is a row.
 
+use esker_format::suggest::near_or_all;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Data, DeriveInput, Error, Fields, Result, Type};
+use syn::{Data, DeriveInput, Error, Fields, Ident, Result, Type};
 
-use crate::attributes::{Attributes, Default};
+use crate::attributes::{Attributes, Default, StructIndex};
 
 /// One field of the struct.
 struct Member<'a> {
@@ -15,11 +16,17 @@ struct Member<'a> {
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
-    Attributes::parse(&input.attrs)?.allow(&[])?;
+    let of_struct = StructIndex::parse_all(&input.attrs)?;
     let members = members(input)?;
+    let indexes = indexes(&members, &of_struct)?;
     let (name, text) = (&input.ident, input.ident.unraw().to_string());
     let kept = || members.iter().filter(|member| !member.attributes.is_skipped);
-    let fields = kept().map(declaration).collect::<Result<Vec<_>>>()?;
+    let is_indexed = |member: &Member<'_>| {
+        let is_it = |name: &Ident| member.field.ident.as_ref() == Some(name);
+        of_struct.iter().any(|index| index.fields.iter().any(is_it))
+    };
+    let fields = kept().map(|member| declaration(member, is_indexed(member)));
+    let fields = fields.collect::<Result<Vec<_>>>()?;
     let writes = kept().map(write);
     let reads = members.iter().map(read);
     Ok(quote! {
@@ -30,6 +37,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             impl ::esker::Record for #name {
                 const NAME: &'static str = #text;
                 const FIELDS: &'static [::esker::record::RecordField] = FIELDS;
+                const INDEXES: &'static [::esker::record::RecordIndex] = &[#(#indexes),*];
 
                 fn write(
                     &self,
@@ -47,6 +55,68 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
         };
     })
+}
+
+/// What stands for the code of a record that is refused, so that what uses it is no error, too.
+pub(crate) fn stand_in(input: &DeriveInput) -> TokenStream {
+    let (name, text) = (&input.ident, input.ident.unraw().to_string());
+    let (generics, arguments, conditions) = input.generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #generics ::esker::Record for #name #arguments #conditions {
+            const NAME: &'static str = #text;
+            const FIELDS: &'static [::esker::record::RecordField] = &[];
+
+            fn write(&self, _: &mut ::esker::record::RecordWriter) -> ::esker::Result<()> {
+                ::core::result::Result::Ok(())
+            }
+
+            fn read(_: &mut ::esker::record::RecordReader<'_>) -> ::esker::Result<Self> {
+                loop {}
+            }
+        }
+    }
+}
+
+/// The indexes that the fields and the struct declare.
+fn indexes(members: &[Member<'_>], of_struct: &[StructIndex]) -> Result<Vec<TokenStream>> {
+    let mut seen: Vec<Vec<String>> = Vec::new();
+    let mut declared = Vec::new();
+    let mut declare = |names: Vec<String>, unique: bool, span| {
+        if seen.contains(&names) {
+            let message = format!("an index on {} is there already", names.join(", "));
+            return Err(Error::new(span, message));
+        }
+        declared.push(quote! {
+            ::esker::record::RecordIndex { fields: &[#(#names),*], unique: #unique }
+        });
+        seen.push(names);
+        Ok(())
+    };
+    for member in members {
+        let Attributes { is_indexed, is_unique, .. } = member.attributes;
+        if is_indexed || is_unique {
+            declare(vec![member.name()], is_unique, member.field.ident.span())?;
+        }
+    }
+    for index in of_struct {
+        let names = index.fields.iter().map(|field| named(members, field));
+        declare(names.collect::<Result<_>>()?, index.is_unique, index.span)?;
+    }
+    Ok(declared)
+}
+
+/// The name in the table of a field of the struct.
+fn named(members: &[Member<'_>], field: &Ident) -> Result<String> {
+    let kept = || members.iter().filter(|member| !member.attributes.is_skipped);
+    if let Some(member) = kept().find(|member| member.field.ident.as_ref() == Some(field)) {
+        return Ok(member.name());
+    }
+    let names: Vec<_> = kept().filter_map(|member| member.field.ident.as_ref()).collect();
+    let names: Vec<_> = names.iter().map(|name| name.unraw().to_string()).collect();
+    let name = field.unraw().to_string();
+    let near = near_or_all(&name, "fields", names.iter().map(String::as_str));
+    Err(Error::new(field.span(), format!("unknown field `{name}`{near}")))
 }
 
 fn members(input: &DeriveInput) -> Result<Vec<Member<'_>>> {
@@ -87,7 +157,7 @@ impl Member<'_> {
 }
 
 /// The declaration of a field, whose checks the compiler runs.
-fn declaration(member: &Member<'_>) -> Result<TokenStream> {
+fn declaration(member: &Member<'_>, is_indexed: bool) -> Result<TokenStream> {
     let (attributes, rust_type, name) = (&member.attributes, &member.field.ty, member.name());
     esker_format::schema::validate_name("field", &name).map_err(|e| {
         let span = attributes.name.as_ref().map_or(member.field.ident.span(), |n| n.span());
@@ -129,6 +199,9 @@ fn declaration(member: &Member<'_>) -> Result<TokenStream> {
     }
     if attributes.is_key {
         field = quote_spanned!(span=> #field.key());
+    }
+    if is_indexed || attributes.is_indexed || attributes.is_unique {
+        field = quote_spanned!(span=> #field.indexed());
     }
     Ok(field)
 }

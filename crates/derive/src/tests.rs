@@ -34,6 +34,26 @@ fn a_record_that_is_none_is_refused() {
         ("struct S { #[esker(skip, key)] a: i64 }", "`key` has no meaning beside `skip`"),
         ("struct S { #[esker(json, max = 3)] a: i64 }", "`max` has no meaning beside `json`"),
         ("struct S { #[esker(rename = \"\")] a: i64 }", "name"),
+        ("struct S { #[esker(index = 1)] a: i64 }", "expected `,`"),
+        (
+            "struct S { #[esker(index(a))] a: i64 }",
+            "`index` of several fields stands at the struct",
+        ),
+        ("struct S { #[esker(unique, index)] a: i64 }", "`index` has no meaning beside `unique`"),
+        ("struct S { #[esker(json, index)] a: i64 }", "`index` has no meaning beside `json`"),
+        ("struct S { #[esker(skip, unique)] a: i64 }", "`unique` has no meaning beside `skip`"),
+        ("#[esker(index)] struct S { a: i64 }", "expected the fields of the struct: `index(city"),
+        ("#[esker(unique())] struct S { a: i64 }", "expected the fields of the struct: `unique("),
+        ("#[esker(index(\"a\"))] struct S { a: i64 }", "expected the fields of the struct"),
+        ("#[esker(index(nmae))] struct S { name: String }", "unknown field `nmae`; did you mean"),
+        ("#[esker(index(a))] struct S { #[esker(skip)] a: i64, b: i64 }", "unknown field `a`"),
+        ("#[esker(idx(a))] struct S { a: i64 }", "unknown attribute `idx`"),
+        (
+            "#[esker(index(a))] struct S { #[esker(unique)] a: i64 }",
+            "an index on a is there already",
+        ),
+        ("struct S { #[esker(references = \"t\")] a: i64 }", "tables have no references"),
+        ("struct S { #[esker(ref = \"t\")] a: i64 }", "`ref`: tables have no references"),
     ] {
         let error = refused(crate::record::expand, code);
         assert!(error.contains(expected), "{code}: {error}");
@@ -52,4 +72,33 @@ fn labels_that_are_none_are_refused() {
         let error = refused(crate::labels::expand, code);
         assert!(error.contains(expected), "{code}: {error}");
     }
+}
+
+#[test]
+fn what_is_refused_leaves_a_record_that_others_can_use() {
+    for (stand_in, code, expected) in [
+        (
+            crate::record::stand_in as fn(&DeriveInput) -> proc_macro2::TokenStream,
+            "struct S { #[esker(kye)] a: i64 }",
+            "impl :: esker :: Record for S {",
+        ),
+        (
+            crate::record::stand_in,
+            "struct S<'a, T: Copy, const N: usize> where T: Clone { a: &'a [T; N] }",
+            "impl < 'a , T : Copy , const N : usize > :: esker :: Record for S < 'a , T , N > \
+             where T : Clone {",
+        ),
+        (
+            crate::labels::stand_in,
+            "enum E<T> { #[esker(key)] A(T) }",
+            "impl < T > :: esker :: FieldType for E < T > {",
+        ),
+    ] {
+        let code = stand_in(&syn::parse_str(code).unwrap()).to_string();
+        assert!(code.contains(expected), "{code}");
+    }
+    let error = syn::Error::new(proc_macro2::Span::call_site(), "one");
+    let code = crate::or_stand_in(Err(error), || quote::quote!(impl A for B {})).to_string();
+    assert_eq!(code.matches("compile_error").count(), 1, "{code}");
+    assert!(code.ends_with("impl A for B { }"), "{code}");
 }

@@ -14,6 +14,7 @@
 //! | [`ClockRecord`], [`Moment`] | what a database knows of time; the two times by which rows
 //!   expire |
 //! | [`checksum`] | the checksum, bound to file and position |
+//! | `conversions` | values of types of other crates, each behind its feature |
 //! | [`codec`] | the little-endian reader and writer that everything else is built on |
 //! | [`Excerpt`], [`suggest`] | a place in a text underlined; names near to an unknown one |
 //! | [`frame`] | the log |
@@ -32,6 +33,8 @@ pub mod checksum;
 mod clock_record;
 pub mod codec;
 pub mod column;
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "rust_decimal", feature = "uuid"))]
+mod conversions;
 pub mod data_type;
 pub mod decimal;
 pub mod edit;

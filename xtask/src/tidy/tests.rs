@@ -197,6 +197,7 @@ fn dependencies_point_down() {
         "[dependencies]\nesker-vfs.workspace = true\nserde = \"1\"",
         "[dependencies]\nesker-format = { path = \"../format\" }",
         "[features]\nesker-table = []",
+        "[dev-dependencies]\nesker-log = { path = \".\", features = [\"sabotage\"] }",
     ] {
         assert_silent(manifest::check_layers, &[("crates/log/Cargo.toml", &with(fine))]);
     }

@@ -34,6 +34,7 @@ use esker_format::schema::{Alteration, BUCKET_FIELDS, DefaultValue};
 use esker_format::suggest::near_or_all;
 use esker_format::{DataType, Schema, Value};
 
+use crate::catalog::table_or_create::open_or_create;
 use crate::table_version::TableVersion;
 use crate::{Database, Error, ErrorKind, Result, Table};
 pub use batch::Batch as WriteBatch;
@@ -116,18 +117,8 @@ impl Database {
     /// `InvalidInput` for a name that no table may have, and when a table that is no bucket has it;
     /// `ReadOnly` when there is none and none can be made.
     pub fn bucket(&self, name: &str) -> Result<Bucket> {
-        loop {
-            match self.table(name) {
-                Ok(table) => return Bucket::of(table),
-                Err(e) if e.kind() == ErrorKind::NotFound => {}
-                Err(e) => return Err(e),
-            }
-            match self.create_bucket(name, &BucketOptions::default()) {
-                // Another commit made it first.
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-                other => return other,
-            }
-        }
+        let open = || Bucket::of(self.table(name)?);
+        open_or_create(open, || self.create_bucket(name, &BucketOptions::default()))
     }
 
     /// A bucket that is there; none is made.
@@ -266,7 +257,7 @@ impl Bucket {
     /// # Errors
     /// `NotFound` when the bucket has been dropped.
     pub fn clear(&self) -> Result<()> {
-        self.table.engine.truncate_core(&self.table)
+        self.table.clear()
     }
 
     /// Waits until all that was written so far, by any thread, is on the disk.

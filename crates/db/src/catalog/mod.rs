@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`names`] | names of tables, now and at the commits that snapshots may still read at |
 //! | [`ddl`], [`new_fields`], [`expiry`] | changes of tables |
+//! | [`table_or_create`] | tables that are there or are made |
 //! | [`index`], [`unique_build`] | indexes, and filling unique ones beside writers |
 //! | [`checks`], [`defaults`], [`sequence`] | what rows must meet, what fields get by themselves |
 
@@ -19,4 +20,5 @@ pub(crate) mod names;
 pub(crate) mod new_fields;
 pub(crate) mod sequence;
 pub(crate) mod shared_sequence;
+pub(crate) mod table_or_create;
 pub(crate) mod unique_build;

@@ -5,6 +5,7 @@
 //! | [`snapshot`], [`tables`] | tables, all as of one commit |
 //! | [`source`] | columns, for queries |
 //! | [`row`], [`visit`], [`range`], [`index_lookup`] | rows by key, in order, by an index |
+//! | [`table_rows`] | all rows of a table, one after another |
 //! | [`page`], [`rows`] | answers page by page, row by row |
 
 pub(crate) mod held_snapshots;
@@ -16,5 +17,6 @@ pub(crate) mod row;
 pub(crate) mod rows;
 pub(crate) mod snapshot;
 pub(crate) mod source;
+pub(crate) mod table_rows;
 pub(crate) mod tables;
 pub(crate) mod visit;

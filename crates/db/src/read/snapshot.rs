@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, OnceLock};
 
 use esker_arena::{ReaderGuard, ReaderKind};
@@ -11,7 +11,7 @@ use esker_query::json::JsonQuery;
 use esker_query::{
     AnswerSink, Explanation, Query, QueryResult, Resolved, ResultColumn, Statistics, Tables,
 };
-use esker_table::table::Overlay;
+use esker_table::table::{Overlay, SnapshotPart};
 use esker_table::{Found, Table as TableCore, TableSnapshot};
 
 use crate::catalog::names::Names;
@@ -451,27 +451,35 @@ impl SnapshotTable {
         &self,
         mut visit: impl FnMut(u64, &[ValueRef<'_>]) -> Result<()>,
     ) -> Result<()> {
-        let fields = self.schema().fields().len();
-        let mut row = Vec::with_capacity(fields);
         for part in self.rows.parts() {
             let mut start = 0;
             while start < part.row_count() {
                 let end = part.batch_end(start, part.row_count());
-                let visible = part.visible(start..end);
-                let columns: Vec<_> = (0..fields)
-                    .map(|p| part.column(p, start..end))
-                    .collect::<esker_table::Result<_>>()?;
-                for i in 0..end - start {
-                    let bit = |words: &Vec<u64>| {
-                        words.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1)
-                    };
-                    if visible.as_ref().is_none_or(bit) {
-                        row.clear();
-                        row.extend(columns.iter().map(|c| c.value(i)));
-                        visit(part.row_group().row_id(start + i)?, &row)?;
-                    }
-                }
+                self.visit_rows(part, start..end, &mut visit)?;
                 start = end;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of one batch of a part that are visible, with their row ids.
+    pub(crate) fn visit_rows(
+        &self,
+        part: &SnapshotPart,
+        rows: Range<usize>,
+        visit: &mut dyn FnMut(u64, &[ValueRef<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        let fields = self.schema().fields().len();
+        let visible = part.visible(rows.clone());
+        let columns = (0..fields).map(|p| part.column(p, rows.clone()));
+        let columns = columns.collect::<esker_table::Result<Vec<_>>>()?;
+        let mut row = Vec::with_capacity(fields);
+        for (i, number) in rows.enumerate() {
+            let bit = |words: &Vec<u64>| words.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1);
+            if visible.as_ref().is_none_or(bit) {
+                row.clear();
+                row.extend(columns.iter().map(|c| c.value(i)));
+                visit(part.row_group().row_id(number)?, &row)?;
             }
         }
         Ok(())

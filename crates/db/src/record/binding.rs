@@ -7,6 +7,7 @@ use esker_query::ResultColumn;
 
 use super::record_field::holds;
 use super::{Record, RecordField, RecordReader, RecordWriter};
+use crate::catalog::table_or_create::{expect_key, expect_unique};
 use crate::engine::Engine;
 use crate::{Error, Result, Row};
 
@@ -60,6 +61,27 @@ impl Binding {
         }
     }
 
+    /// Refuses a table in which two rows may have what is unique in the struct.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the fields.
+    pub fn check_unique<T: Record>(&self) -> Result<()> {
+        let mut unique = T::INDEXES.iter().filter(|index| index.unique);
+        unique
+            .try_for_each(|index| expect_unique(&self.schema, index.fields))
+            .map_err(|e| e.at(format_args!("record {}", T::NAME)))
+    }
+
+    /// Refuses a table whose key is not that of the struct.
+    ///
+    /// # Errors
+    /// `InvalidInput` with both keys.
+    pub fn check_key<T: Record>(&self) -> Result<()> {
+        let key = T::FIELDS.iter().filter(|field| field.is_key).map(|field| field.name);
+        expect_key(&self.schema, &key.collect::<Vec<_>>())
+            .map_err(|e| e.at(format_args!("record {}", T::NAME)))
+    }
+
     /// A row of the schema from a struct; what the struct leaves out gets its default.
     ///
     /// # Errors
@@ -70,6 +92,48 @@ impl Binding {
         let values = self.places.iter().zip(writer.into_values());
         let given = values.filter_map(|(place, value)| Some((*place, value?)));
         engine.fill_row(&self.schema, given)
+    }
+
+    /// What a function changes of a row as a struct: the fields and their new values.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the field whose value cannot be stored, or one of the key.
+    pub fn changes<T: Record>(
+        &self,
+        engine: &Engine,
+        row: &Row,
+        change: impl FnOnce(&mut T),
+    ) -> Result<Vec<(&'static str, Value)>> {
+        let written = |record: &T| {
+            let mut writer = RecordWriter::new(T::FIELDS);
+            record.write(&mut writer)?;
+            Ok::<_, Error>(writer.into_values())
+        };
+        let mut record = self.record::<T>(&row.references())?;
+        let before = written(&record)?;
+        change(&mut record);
+        let mut changes = Vec::new();
+        let pairs = before.into_iter().zip(written(&record)?);
+        for ((field, place), (before, now)) in T::FIELDS.iter().zip(&self.places).zip(pairs) {
+            let is_same = match (&before, &now) {
+                (Some(before), Some(now)) => before.as_ref().is_identical(now.as_ref()),
+                (before, now) => before.is_none() && now.is_none(),
+            };
+            if is_same {
+                continue;
+            }
+            let name = field.name;
+            if self.schema.key_positions().contains(place) {
+                let message = format!("field {name:?}: the key of a row stays what it is");
+                return Err(Error::invalid(message));
+            }
+            let of_table = self.schema.fields().get(*place);
+            let of_table = of_table.ok_or_else(|| Error::invalid(format!("no field {name:?}")))?;
+            // default: what is left out is the default
+            let now = now.map_or_else(|| engine.default_of(&self.schema, of_table), Ok)?;
+            changes.push((name, now));
+        }
+        Ok(changes)
     }
 
     /// The struct that a row of the schema is.

@@ -38,7 +38,8 @@ use crate::{Error, Result};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no type of a field",
     note = "`#[esker(json)]` stores what serde can write, `#[esker(skip)]` leaves a field out, and \
-            an enum without fields derives `esker::FieldType`"
+            an enum without fields derives `esker::FieldType`",
+    note = "a type of jiff, chrono, uuid or rust_decimal needs the feature of esker of that name"
 )]
 pub trait FieldType: Sized {
     /// The type of a field that has no other declared; `None` for decimals, which need their

@@ -17,11 +17,14 @@
 
 mod binding;
 mod field_type;
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "rust_decimal", feature = "uuid"))]
+mod foreign_types;
 mod from_row;
 mod query;
 mod reader;
 mod record_field;
 mod to_key;
+mod typed_rows;
 mod typed_table;
 mod typed_transaction_table;
 mod writer;
@@ -35,8 +38,9 @@ pub(crate) use field_type::{from_json, json_value};
 pub use from_row::FromRow;
 pub use query::records;
 pub use reader::RecordReader;
-pub use record_field::{RecordDefault, RecordField};
+pub use record_field::{RecordDefault, RecordField, RecordIndex};
 pub use to_key::ToKey;
+pub use typed_rows::TypedRows;
 pub use typed_table::TypedTable;
 pub use typed_transaction_table::TypedTransactionTable;
 pub use writer::{RecordWriter, record_values};
@@ -85,7 +89,45 @@ use crate::Result;
 /// | [`Decimal`](crate::Decimal) | the decimal that `type` names |
 /// | `serde_json::Value` | `json` |
 /// | an enum that derives [`FieldType`] | `enum`, its variants the labels |
+/// | `jiff::Timestamp`, `chrono::DateTime<Utc>` | `timestamp` |
+/// | `jiff::civil::DateTime`, `chrono::NaiveDateTime` | `timestamp`, as the time in UTC |
+/// | `jiff::civil::Date`, `chrono::NaiveDate` | `date` |
+/// | `jiff::civil::Time`, `chrono::NaiveTime` | `time` |
+/// | `uuid::Uuid` | `uuid` |
+/// | `rust_decimal::Decimal` | the decimal that `type` names |
 /// | `Option<T>` | that of `T`, and it may be NULL |
+///
+/// The types of `jiff`, `chrono`, `uuid` and `rust_decimal` need the feature of `esker` that is
+/// named after the crate. What one side cannot hold is an error that names the field, and is never
+/// rounded: parts of a microsecond, a leap second, a decimal of 29 digits. They are keys, too, and
+/// `Value::try_from` makes parameters of them:
+///
+/// ```
+/// use esker::{Options, Record, Value};
+/// use jiff::{Timestamp, civil};
+/// use uuid::Uuid;
+///
+/// #[derive(Debug, PartialEq, Record)]
+/// struct Session {
+///     #[esker(key)]
+///     id: Uuid,
+///     started: Timestamp,
+///     birthday: Option<civil::Date>,
+/// }
+///
+/// let db = Options::new().memory()?;
+/// let sessions = db.create_table_of::<Session>("sessions")?;
+/// let session = Session {
+///     id: Uuid::from_u128(7),
+///     started: "2024-02-29T05:17:00Z".parse()?,
+///     birthday: Some(civil::date(1815, 12, 10)),
+/// };
+/// sessions.insert(&session)?;
+/// let born = Value::try_from(civil::date(1815, 12, 10))?;
+/// assert_eq!(sessions.table().get(&[session.id.into()])?.unwrap().get("birthday"), Some(&born));
+/// assert_eq!(sessions.get(session.id)?, Some(session));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// What `#[esker(…)]` says at a field:
 ///
@@ -101,7 +143,46 @@ use crate::Result;
 /// - `default = 3`, `default = "text"`, `default = now`, `default = uuid`,
 ///   `default = sequence("name")`: what a row gets that is written without the field. With an
 ///   `Option`, `None` is written as the default, and the field is never NULL.
+/// - `index`: [an index](crate::Database::create_index) on the field, for questions about it.
+/// - `unique`: no two rows have the same value in the field, unless it is NULL. That is an index,
+///   too.
 /// - `skip`: no field of the table; read as `Default::default()`.
+///
+/// At the struct, `#[esker(index(city, born))]` and `#[esker(unique(street, number))]` do so for
+/// several of its fields together, in this order. The indexes are made with the table, by
+/// [`create_table_of`](crate::Database::create_table_of), and named after their fields:
+/// `by_city_born`. Of a table that is there already, what is `unique` has to be unique, or the
+/// table is refused; an `index` may be missing, since answers are the same without it.
+///
+/// ```
+/// use esker::{ErrorKind, Options, Record};
+///
+/// #[derive(Record)]
+/// #[esker(index(city, born))]
+/// struct Person {
+///     #[esker(key)]
+///     id: u32,
+///     #[esker(unique)]
+///     email: String,
+///     city: String,
+///     born: i16,
+/// }
+///
+/// let db = Options::new().memory()?;
+/// let people = db.create_table_of::<Person>("people")?;
+/// let email = "ada@example.org".to_owned();
+/// let ada = Person { id: 1, email, city: "London".into(), born: 1815 };
+/// people.insert(&ada)?;
+/// let twice = people.insert(&Person { id: 2, ..ada }).unwrap_err();
+/// assert_eq!(twice.kind(), ErrorKind::AlreadyExists);
+/// let schema = people.table().schema();
+/// let names: Vec<_> = schema.indexes().iter().map(|index| index.name.as_str()).collect();
+/// assert_eq!(names, ["by_email", "by_city_born"]);
+/// # Ok::<(), esker::Error>(())
+/// ```
+///
+/// A field that refers to a row of another table is there not yet: `#[esker(references = "…")]` is
+/// an error of the compiler.
 ///
 /// What cannot be is refused by the compiler, where it stands:
 ///
@@ -138,6 +219,9 @@ pub trait Record: Sized {
     /// The fields, in the order of the struct.
     const FIELDS: &'static [RecordField];
 
+    /// The indexes of a table that is created for the struct.
+    const INDEXES: &'static [RecordIndex] = &[];
+
     /// Hands over the value of each field, in their order.
     ///
     /// # Errors
@@ -155,11 +239,11 @@ pub trait Record: Sized {
     /// # Errors
     /// `InvalidInput` for what the compiler cannot see: a name twice, a default that does not fit.
     fn schema() -> Result<Schema> {
-        schema_of(Self::FIELDS)
+        schema_of(Self::FIELDS, Self::INDEXES)
     }
 }
 
-fn schema_of(fields: &[RecordField]) -> Result<Schema> {
+fn schema_of(fields: &[RecordField], indexes: &[RecordIndex]) -> Result<Schema> {
     let mut builder = Schema::builder();
     for field in fields {
         builder = match field.is_nullable() {
@@ -184,6 +268,7 @@ fn schema_of(fields: &[RecordField]) -> Result<Schema> {
             }
         };
     }
+    let builder = indexes.iter().fold(builder, |builder, index| builder.add_index(index.to_new()));
     let key = fields.iter().filter(|field| field.is_key).map(|field| field.name);
     Ok(builder.primary_key(key).build()?)
 }

@@ -2,6 +2,7 @@
 //! the compiler, so that what they refuse is an error at the field.
 
 use esker_format::DataType;
+use esker_format::schema::NewIndex;
 
 use super::FieldType;
 
@@ -35,6 +36,24 @@ pub enum RecordDefault {
     Uuid,
     /// The next value of the sequence of this name.
     Sequence(&'static str),
+}
+
+/// An index that a [`Record`](crate::Record) declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordIndex {
+    /// The names of its fields in the table, in its order.
+    pub fields: &'static [&'static str],
+    /// No two rows have the same values in them, unless one is NULL.
+    pub unique: bool,
+}
+
+impl RecordIndex {
+    /// The index to be, named after its fields.
+    pub(crate) fn to_new(self) -> NewIndex {
+        let fields = self.fields.iter().map(|name| ((*name).to_owned(), false));
+        let index = NewIndex::on(fields.collect());
+        if self.unique { index.unique() } else { index }
+    }
 }
 
 impl RecordField {
@@ -101,6 +120,13 @@ impl RecordField {
     pub const fn key(self) -> Self {
         assert!(!self.is_nullable(), "a field of the key is never NULL: no Option without default");
         Self { is_key: true, ..self }
+    }
+
+    /// The same as a part of an index.
+    #[must_use]
+    pub const fn indexed(self) -> Self {
+        assert!(!matches!(self.data_type, DataType::Json), "an index orders values: no JSON");
+        self
     }
 
     /// Whether the field of the table may be NULL.

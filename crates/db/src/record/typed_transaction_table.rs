@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use esker_format::Value;
 
-use super::typed_table::{bind, key_of};
-use super::{Binding, Record, ToKey};
+use super::typed_table::{bind, expect_key, key_of, keys_of};
+use super::{Binding, Record, ToKey, TypedRows};
+use crate::catalog::table_or_create::open_or_create;
 use crate::{Result, Row, Transaction, TransactionTable};
 
 /// A [`TransactionTable`] whose rows are structs of one type, as [`super::TypedTable`] has them.
@@ -36,7 +37,7 @@ use crate::{Result, Row, Transaction, TransactionTable};
 /// ```
 pub struct TypedTransactionTable<'t, T> {
     table: TransactionTable<'t>,
-    binding: Binding,
+    binding: Arc<Binding>,
     rows: PhantomData<fn() -> T>,
 }
 
@@ -56,6 +57,23 @@ impl Transaction {
     pub fn table_of<T: Record>(&self, name: &str) -> Result<TypedTransactionTable<'_, T>> {
         self.table(name)?.typed()
     }
+
+    /// A table for rows of a type, which is created as a part of the transaction when it sees none:
+    /// see [`Transaction::table_or_create`] and [`crate::Database::table_or_create_of`].
+    ///
+    /// # Errors
+    /// As for these.
+    pub fn table_or_create_of<T: Record>(
+        &self,
+        name: &str,
+    ) -> Result<TypedTransactionTable<'_, T>> {
+        let open = || {
+            let table = self.table_of::<T>(name)?;
+            expect_key::<T>(name, &table.binding)?;
+            Ok(table)
+        };
+        open_or_create(open, || self.create_table_of(name))
+    }
 }
 
 impl<'t> TransactionTable<'t> {
@@ -65,11 +83,15 @@ impl<'t> TransactionTable<'t> {
     /// As for [`crate::Table::typed`].
     pub fn typed<T: Record>(self) -> Result<TypedTransactionTable<'t, T>> {
         let binding = bind::<T>(&self.name(), Arc::clone(self.schema()))?;
-        Ok(TypedTransactionTable { table: self, binding, rows: PhantomData })
+        Ok(TypedTransactionTable::new(self, Arc::new(binding)))
     }
 }
 
 impl<'t, T: Record> TypedTransactionTable<'t, T> {
+    pub(super) fn new(table: TransactionTable<'t>, binding: Arc<Binding>) -> Self {
+        Self { table, binding, rows: PhantomData }
+    }
+
     /// The table, for all that needs no struct.
     #[must_use]
     pub fn table(&self) -> &TransactionTable<'t> {
@@ -138,6 +160,47 @@ impl<'t, T: Record> TypedTransactionTable<'t, T> {
     /// As for [`TransactionTable::delete`].
     pub fn delete(&self, key: impl ToKey) -> Result<bool> {
         self.table.delete(&key_of::<T>(&key)?)
+    }
+
+    /// Removes the rows with some keys, all or none; returns how many there were.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::delete_many`].
+    pub fn delete_many<K: ToKey>(&self, keys: impl IntoIterator<Item = K>) -> Result<u64> {
+        self.table.delete_many(&keys_of::<T, K>(keys)?)
+    }
+
+    /// Removes all rows that the transaction sees; returns how many.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::clear`].
+    pub fn clear(&self) -> Result<u64> {
+        self.table.clear()
+    }
+
+    /// Changes the row with a key by a function; false when there is none. What the struct does not
+    /// have stays as it is.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming a field of the key that was changed, or a value that does not fit; as
+    /// for [`TransactionTable::update`]; `Conflict` when another thread changes the row in the same
+    /// transaction meanwhile.
+    pub fn update(&self, key: impl ToKey, change: impl FnOnce(&mut T)) -> Result<bool> {
+        let key = key_of::<T>(&key)?;
+        let Some(row) = self.table.get(&key)? else { return Ok(false) };
+        let changes = self.binding.changes(self.table.transaction.engine(), &row, change)?;
+        match changes.as_slice() {
+            [] => Ok(true),
+            changes => self.table.update_seen(&key, &row, changes),
+        }
+    }
+
+    /// All rows as the transaction has them now, in storage order.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::iter`].
+    pub fn iter(&self) -> Result<TypedRows<T>> {
+        Ok(TypedRows::new(self.table.as_it_is()?, Arc::clone(&self.binding)))
     }
 
     fn row(&self, record: &T) -> Result<Vec<Value>> {

@@ -25,9 +25,9 @@ use esker_query::model::Change;
 use esker_query::{Page, Query};
 
 use crate::bucket::schema_of;
+use crate::catalog::table_or_create::{expect_alike, open_or_create};
 use crate::{
-    BucketOptions, ChangeOptions, Changed, Database, ErrorKind, PageOptions, Result, Snapshot,
-    Transaction,
+    BucketOptions, ChangeOptions, Changed, Database, PageOptions, Result, Snapshot, Transaction,
 };
 pub use bucket::{ScopedBucket, ScopedBucketReader};
 pub use table::{ScopedReader, ScopedTable};
@@ -90,6 +90,23 @@ pub trait Scope {
     /// # Errors
     /// As for [`Database::create_table`].
     fn create_table(&self, name: &str, schema: Schema) -> Result<()>;
+
+    /// A table, which is created when there is none.
+    ///
+    /// # Errors
+    /// As for [`Database::table_or_create`].
+    fn table_or_create(&self, name: &str, schema: Schema) -> Result<ScopedTable<'_>> {
+        let open = || {
+            let table = self.table(name)?;
+            expect_alike(name, &table.schema(), &schema)?;
+            Ok(table)
+        };
+        let create = || {
+            self.create_table(name, schema.clone())?;
+            self.table(name)
+        };
+        open_or_create(open, create)
+    }
 
     /// Changes what a table is.
     ///
@@ -164,15 +181,8 @@ pub trait Scope {
     /// # Errors
     /// As for [`Scope::create_bucket`], but `AlreadyExists`.
     fn bucket_or_new(&self, name: &str) -> Result<ScopedBucket<'_>> {
-        match self.bucket(name) {
-            Err(e) if e.kind() == ErrorKind::NotFound => {}
-            found => return found,
-        }
-        match self.create_bucket(name, &BucketOptions::default()) {
-            // Another commit made it first.
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => self.bucket(name),
-            made => made,
-        }
+        let create = || self.create_bucket(name, &BucketOptions::default());
+        open_or_create(|| self.bucket(name), create)
     }
 }
 

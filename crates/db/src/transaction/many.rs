@@ -3,9 +3,12 @@
 use esker_format::{Value, ValueRef};
 
 use super::rows::TransactionTable;
-use crate::commit::by_key::{RowUpdate, fit_keys, fit_updates, remove_rows, update_rows};
+use crate::commit::by_key::{
+    FittedUpdate, RowUpdate, assign, fit_keys, fit_updates, remove_rows, update_rows,
+};
 use crate::limits::{CancellationCheck, without_limits};
-use crate::{Limits, Result};
+use crate::statement::conditional::modify_row;
+use crate::{Error, ErrorKind, Limits, Modified, Result, Row};
 
 impl TransactionTable<'_> {
     /// Changes some fields of the rows with some keys, all or none; returns how many of the updates
@@ -66,6 +69,30 @@ impl TransactionTable<'_> {
     ) -> Result<u64> {
         let keys = fit_keys(self.schema(), keys, &no_hash, (first, check_cancelled));
         self.change_rows(|rows| Ok(count(&remove_rows(rows, keys, (first, check_cancelled))?)))
+    }
+}
+
+impl TransactionTable<'_> {
+    /// Changes some fields of the row with a key, which was read before; false when it is gone.
+    pub(crate) fn update_seen(
+        &self,
+        key: &[Value],
+        seen: &Row,
+        changes: &[(&str, Value)],
+    ) -> Result<bool> {
+        let FittedUpdate { key, changes } = FittedUpdate::of(self.schema(), key, changes)?;
+        let make = |row: &[Value]| {
+            let mut pairs = row.iter().zip(seen.values());
+            if !pairs.all(|(now, seen)| now.as_ref().is_identical(seen.as_ref())) {
+                let message = "the transaction was changed by another thread meanwhile";
+                return Err(Error::new(ErrorKind::Conflict, message));
+            }
+            let mut row = row.to_vec();
+            assign(&mut row, changes.clone());
+            Ok(Some(row))
+        };
+        let modified = self.change_rows(|rows| modify_row(rows, &key, None, &make))?;
+        Ok(modified != Modified::Absent)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::commit::row_sink::RowSink;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
 use crate::table_version::TableVersion;
 use crate::transaction::write_buffer::{BaseVersion, Change, PendingVersion};
-use crate::{Error, ErrorKind, KeyRange, Limits, Result, Row, SnapshotTable, Table};
+use crate::{Error, ErrorKind, KeyRange, Limits, Result, Row, SnapshotTable, Table, TableRows};
 
 /// A table within a transaction: as of its snapshot, with its changes.
 pub struct TransactionTable<'t> {
@@ -115,12 +115,21 @@ impl<'t> TransactionTable<'t> {
     }
 
     /// The rows as they are now, for reading many of them.
-    pub(super) fn as_it_is(&self) -> Result<SnapshotTable> {
+    pub(crate) fn as_it_is(&self) -> Result<SnapshotTable> {
         let mut state = self.transaction.state();
         self.transaction.expect_current(&state, &self.current)?;
         self.transaction
             .with_changes(&mut state, [&self.current.core])?
             .table_core(&self.current.core)
+    }
+
+    /// All rows as the transaction has them now, in storage order: see [`Table::iter`]. What it
+    /// changes later does not show.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::count`]; the rows themselves as for [`Table::iter`].
+    pub fn iter(&self) -> Result<TableRows> {
+        Ok(self.as_it_is()?.iter())
     }
 
     /// The rows whose keys lie within bounds, in the order of the keys.

@@ -1,0 +1,180 @@
+//! Tables that are there, or are made.
+
+use std::collections::BTreeSet;
+
+use esker_format::schema::Index;
+use esker_format::{Field, Schema};
+
+use crate::{Database, Error, ErrorKind, Result, Table, Transaction, TransactionTable};
+
+impl Database {
+    /// The table of a name, which is created when there is none: of threads that ask at the same
+    /// time one creates it, and all get it.
+    ///
+    /// A table that is there has to have the fields of the schema, in this order, with their types,
+    /// NULL and labels, and the same key; and what is unique in the schema has to be so. Defaults,
+    /// checks and other indexes may differ.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = |born| {
+    ///     let schema = Schema::builder().field("name", DataType::Text).field("born", born);
+    ///     schema.primary_key(["name"]).build()
+    /// };
+    /// let people = db.table_or_create("people", schema(DataType::I32)?)?;
+    /// people.insert(&["Ada".into(), 1815i64.into()])?;
+    /// assert_eq!(db.table_or_create("people", schema(DataType::I32)?)?.count()?, 1);
+    /// let differs = db.table_or_create("people", schema(DataType::Text)?).unwrap_err();
+    /// assert_eq!(
+    ///     differs.to_string(),
+    ///     r#"table "people": field "born": expected text not null, found i32 not null"#
+    /// );
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the field about which a table that is there differs; as for
+    /// [`Database::create_table`], but `AlreadyExists`.
+    pub fn table_or_create(&self, name: &str, schema: Schema) -> Result<Table> {
+        let open = || {
+            let table = self.table(name)?;
+            expect_alike(name, &table.schema(), &schema)?;
+            Ok(table)
+        };
+        open_or_create(open, || self.create_table(name, schema.clone()))
+    }
+}
+
+impl Transaction {
+    /// The table of a name as the transaction sees it, which is created as a part of it when there
+    /// is none: see [`Database::table_or_create`]. That another commit creates one of this name
+    /// meanwhile is a `Conflict` of [`Transaction::commit`], after which
+    /// [`Database::transact`] begins again and finds it.
+    ///
+    /// # Errors
+    /// As for [`Database::table_or_create`] and [`Transaction::create_table`].
+    pub fn table_or_create(&self, name: &str, schema: Schema) -> Result<TransactionTable<'_>> {
+        let open = || {
+            let table = self.table(name)?;
+            expect_alike(name, table.schema(), &schema)?;
+            Ok(table)
+        };
+        open_or_create(open, || self.create_table(name, schema.clone()))
+    }
+}
+
+/// What has a name, or is created when there is none; again, when another commit came first with
+/// the one, and one after that took it away.
+pub(crate) fn open_or_create<R>(
+    open: impl Fn() -> Result<R>,
+    create: impl Fn() -> Result<R>,
+) -> Result<R> {
+    loop {
+        match open() {
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            found => return found,
+        }
+        match create() {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            made => return made,
+        }
+    }
+}
+
+/// Refuses a table that is not as a schema has it.
+///
+/// # Errors
+/// `InvalidInput` naming the field about which they differ.
+pub(crate) fn expect_alike(name: &str, found: &Schema, expected: &Schema) -> Result<()> {
+    alike(found, expected).map_err(|e| e.at(format_args!("table {name:?}")))
+}
+
+fn alike(found: &Schema, expected: &Schema) -> Result<()> {
+    if found.is_bucket() != expected.is_bucket() {
+        let kind = |schema: &Schema| if schema.is_bucket() { "a bucket" } else { "a table" };
+        let message = format!("expected {}, found {}", kind(expected), kind(found));
+        return Err(Error::invalid(message));
+    }
+    for field in expected.fields() {
+        let position = found.expect_position(&field.name)?;
+        let there = found.fields().get(position).map(described);
+        if there.as_ref() != Some(&described(field)) {
+            // default: the position is one of its fields
+            let there = there.unwrap_or_default();
+            let message = format!("expected {}, found {there}", described(field));
+            return Err(Error::invalid(format!("field {:?}: {message}", field.name)));
+        }
+    }
+    let is_more = |field: &&Field| expected.position(&field.name).is_none();
+    if let Some(field) = found.fields().iter().find(is_more) {
+        let message = format!("field {:?}: expected none, found {}", field.name, described(field));
+        return Err(Error::invalid(message));
+    }
+    let names = |schema: &Schema| {
+        let names = schema.fields().iter().map(|field| field.name.clone());
+        names.collect::<Vec<_>>()
+    };
+    let pairs = names(expected).into_iter().zip(names(found));
+    if let Some((place, (expected, found))) = (1..).zip(pairs).find(|(_, (a, b))| a != b) {
+        let message = format!("expected {expected:?} as field {place}, found {found:?}");
+        return Err(Error::invalid(message));
+    }
+    expect_key(found, &key_of(expected))?;
+    let unique = expected.unique_indexes().map(|index| places_of(expected, index));
+    unique.into_iter().try_for_each(|fields| expect_unique(found, &fields))
+}
+
+/// The type of a field as people write it.
+fn described(field: &Field) -> String {
+    format!("{}{}", field.type_text(), if field.nullable { "" } else { " not null" })
+}
+
+fn key_of(schema: &Schema) -> Vec<&str> {
+    schema.key_fields().map(|field| field.name.as_str()).collect()
+}
+
+/// What an index is on.
+fn places_of(schema: &Schema, index: &Index) -> Vec<String> {
+    index.fields.iter().map(|part| schema.place_of(part)).collect()
+}
+
+/// Refuses a schema with another key.
+///
+/// # Errors
+/// `InvalidInput` with both keys.
+pub(crate) fn expect_key(schema: &Schema, expected: &[&str]) -> Result<()> {
+    let found = key_of(schema);
+    if found == expected {
+        return Ok(());
+    }
+    let shown = |key: &[&str]| match key {
+        [] => "a generated one".to_owned(),
+        names => format!("({})", names.join(", ")),
+    };
+    let message = format!("primary key: expected {}, found {}", shown(expected), shown(&found));
+    Err(Error::invalid(message))
+}
+
+/// Refuses a schema in which some fields together may have the same values in two rows.
+///
+/// # Errors
+/// `InvalidInput` naming the fields.
+pub(crate) fn expect_unique<N: AsRef<str>>(schema: &Schema, fields: &[N]) -> Result<()> {
+    let expected: BTreeSet<&str> = fields.iter().map(AsRef::as_ref).collect();
+    let is_key = key_of(schema).into_iter().collect::<BTreeSet<_>>() == expected;
+    let is_it = |index: &Index| {
+        let places = places_of(schema, index);
+        places.iter().map(String::as_str).collect::<BTreeSet<_>>() == expected
+    };
+    if is_key || schema.unique_indexes().any(is_it) {
+        return Ok(());
+    }
+    let fields: Vec<&str> = fields.iter().map(AsRef::as_ref).collect();
+    let message = format!(
+        "expected a unique index on ({}), found none: Database::create_index makes one",
+        fields.join(", ")
+    );
+    Err(Error::invalid(message))
+}
