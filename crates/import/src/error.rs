@@ -105,6 +105,12 @@ impl Error {
         self
     }
 
+    /// Of a schema of some fields, where inference adds others.
+    pub(crate) fn contradicting(mut self) -> Self {
+        self.kind = ErrorKind::Contradicted;
+        self
+    }
+
     /// What the caller can do about it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
