@@ -4,6 +4,8 @@ use std::fmt;
 
 use esker_format::Excerpt;
 
+use crate::comments::LinesGone;
+
 /// The result of reading a file.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -64,6 +66,12 @@ impl Error {
     /// The same error in a part of a file with `lines` lines before it.
     pub(crate) fn after_lines(mut self, lines: u64) -> Self {
         self.line = self.line.map(|line| line + lines);
+        self
+    }
+
+    /// The same error by the lines of the file, of which some are gone from what is read.
+    pub(crate) fn beside(mut self, gone: &LinesGone) -> Self {
+        self.line = self.line.map(|line| gone.in_file(line));
         self
     }
 

@@ -52,8 +52,11 @@ impl Opened {
         options: ImportOptions,
         is_one_of_many: bool,
     ) -> Result<Self> {
-        let opened = Opening::new(environment, input, options, is_one_of_many)
-            .and_then(|opening| opening.finish(&input.name));
+        let opening = Opening::new(environment, input, options, is_one_of_many);
+        let opened = opening.and_then(|opening| {
+            let gone = opening.splitter.source().gone();
+            opening.finish(&input.name).map_err(|e| e.beside(&gone))
+        });
         opened.map_err(|e| e.in_file(&input.name))
     }
 
@@ -113,7 +116,9 @@ pub(crate) fn survey(
             // The column behind the last delimiter, of a file that others come before.
             let blank = layout.blank.filter(|_| number > 0);
             let blank = blank.and_then(|at| layout.columns.get(at).cloned());
-            let seen = opening.look(&Arc::new(layout), &mut waiting, Extent::All)?;
+            let gone = opening.splitter.source().gone();
+            let seen = opening.look(&Arc::new(layout), &mut waiting, Extent::All);
+            let seen = seen.map_err(|e| e.beside(&gone))?;
             Ok(seen.without_blank(blank.as_deref()))
         });
         survey.merge(seen.map_err(|e| e.in_file(&input.name))?);
@@ -172,7 +177,7 @@ impl<'a> Opening<'a> {
         let mut sniffed = None;
         let mut dialect = options.dialect();
         if options.format == Format::Csv {
-            let found = sniff_source(&mut source, &mut options)?;
+            let found = sniff_source(&mut source, &mut options, lines)?;
             lines += found.as_ref().map_or(0, |found| found.skip); // default: nothing to skip.
             dialect = options.dialect();
             sniffed = found;
@@ -431,8 +436,8 @@ impl<'a> Opening<'a> {
         Ok((self.typed(layout, &survey, inference)?, inference))
     }
 
-    /// Says that the rows at the start of a file of JSON have members that the schema does not name,
-    /// where inference adds their fields.
+    /// Refuses a file of JSON whose first rows have members that the schema does not name, where
+    /// inference adds their fields.
     fn expect_known(&mut self, layout: &Layout) -> Result<()> {
         if !layout.dialect.is_json() || !self.options.infers_rest() {
             return Ok(());
@@ -500,7 +505,11 @@ impl<'a> Opening<'a> {
 }
 
 /// Finds out how CSV is written, as far as that is wanted, and leaves out what is no row.
-fn sniff_source(source: &mut Source, options: &mut ImportOptions) -> Result<Option<Sniffed>> {
+fn sniff_source(
+    source: &mut Source,
+    options: &mut ImportOptions,
+    lines: u64,
+) -> Result<Option<Sniffed>> {
     if options.sniffs == crate::sniff::Wanted::default() && options.comment.is_none() {
         return Ok(None);
     }
@@ -512,7 +521,7 @@ fn sniff_source(source: &mut Source, options: &mut ImportOptions) -> Result<Opti
     options.header = sniffed.header;
     source.skip_lines(sniffed.skip)?;
     if let Some(comment) = sniffed.comment {
-        source.leave_out(sniffed.csv, comment);
+        source.leave_out(sniffed.csv, comment, lines + sniffed.skip);
     }
     Ok(Some(sniffed))
 }

@@ -300,6 +300,7 @@ impl Run {
     ) -> std::result::Result<(), E> {
         let Opened { file, mut splitter, layout, mut kept, mut lines, .. } = opened;
         let (skips, name) = (reject.is_some(), Arc::from(file.as_str()));
+        let gone = splitter.source().gone();
         let bytes_before = self.report.file_bytes;
         let mut pipeline: Pipeline<Result<Chunk>, Result<Parsed>> =
             Pipeline::new(&self.environment.tasks, "import", move |chunk: Result<Chunk>| {
@@ -319,7 +320,7 @@ impl Run {
             }
             let panicked = || Error::new(ErrorKind::Io, "a worker has panicked").in_file(&file);
             let parsed = pipeline.next().ok_or_else(panicked)?;
-            let place = |e: Error| e.in_file(&file).after_lines(lines);
+            let place = |e: Error| e.in_file(&file).after_lines(lines).beside(&gone);
             let Parsed { rows, buffer } = parsed.map_err(place)?;
             let rows = rows.map_err(place)?;
             splitter.recycle(buffer);
@@ -336,7 +337,7 @@ impl Run {
                 let rejected = Reject { error: place(rejected.error), ..rejected };
                 reject.as_mut().map_or(Ok(()), |reject| reject(rejected, progress))?;
             }
-            self.places.add(&name, lines, rows.batch.len() as u64, rows.places);
+            self.places.add((&name, &gone), lines, rows.batch.len() as u64, rows.places);
             lines += rows.lines;
             consume(rows.batch, progress)?;
         }

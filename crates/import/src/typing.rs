@@ -81,12 +81,8 @@ impl Opening<'_> {
         inference: Inference,
     ) -> Result<Layout> {
         let mut key = self.options.key.clone();
-        if layout.dialect.is_json() && (survey.rows == 0 || survey.columns.is_empty()) {
-            let what = if survey.rows == 0 { "rows" } else { "members" };
-            let message = format!("the file has no {what} to infer fields from; give a schema");
-            let error = Error::data(message);
-            // Rows may come later, or in another file.
-            return Err(if inference.whole { error } else { error.contradicting() });
+        if layout.dialect.is_json() {
+            expect_members(survey, inference)?;
         }
         let declared = self.options.schema.clone();
         if layout.dialect == Dialect::Keyed && key.is_empty() && declared.is_none() {
@@ -144,15 +140,7 @@ impl Opening<'_> {
             }
         };
         let columns = if layout.dialect.is_json() { columns } else { layout.columns.clone() };
-        let note = if inference.whole {
-            String::new()
-        } else {
-            let rows = inference.rows;
-            format!(
-                "; the types were inferred from the first {rows} rows: declare them in a schema \
-                 (--schema on the command line)"
-            )
-        };
+        let note = note_of(inference);
         Ok(Layout { sources, schema, columns, note, blank, untyped, spellings: true, ..layout })
     }
 
@@ -181,6 +169,31 @@ impl Opening<'_> {
             ));
         }
     }
+}
+
+/// Refuses a file of JSON that has nothing to infer fields from.
+fn expect_members(survey: &Survey, inference: Inference) -> Result<()> {
+    let what = match (survey.rows, survey.columns.as_slice()) {
+        (0, _) => "rows",
+        (_, []) => "members",
+        _ => return Ok(()),
+    };
+    let message = format!("the file has no {what} to infer fields from; give a schema");
+    let error = Error::data(message);
+    // Some may come later, or in another file.
+    Err(if inference.whole { error } else { error.contradicting() })
+}
+
+/// What errors about values say of types that come from some rows only.
+fn note_of(inference: Inference) -> String {
+    if inference.whole {
+        return String::new();
+    }
+    let rows = inference.rows;
+    format!(
+        "; the types were inferred from the first {rows} rows: declare them in a schema \
+         (--schema on the command line)"
+    )
 }
 
 /// The columns that inference makes fields of. Those of CSV are those of the header, whatever rows
