@@ -198,7 +198,8 @@ impl JsonMembers<'_> {
             let name = name.of(bytes);
             let is_key = found.key.is_some() && self.names.find(name, 0) == Some(0);
             let is_own = |key: Span| is_same(bytes, key, *value);
-            let inner = name.get(1..name.len().saturating_sub(1)).unwrap_or_default(); // default: "".
+            // default: "".
+            let inner = name.get(1..name.len().saturating_sub(1)).unwrap_or_default();
             let is_first = seen.insert(unescaped(inner).unwrap_or(Cow::Borrowed(inner)));
             if is_key { !found.key.is_some_and(is_own) } else { !is_first }
         })

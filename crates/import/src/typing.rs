@@ -88,7 +88,7 @@ impl Opening<'_> {
         if layout.dialect == Dialect::Keyed && key.is_empty() && declared.is_none() {
             key.push(KEY_NAME.to_owned());
         }
-        let columns = columns_of(&layout, survey);
+        let columns = columns_of(&layout, survey, declared.as_ref());
         let names = match layout.dialect {
             Dialect::Csv(_) => columns.clone(),
             _ => {
@@ -98,7 +98,8 @@ impl Opening<'_> {
             }
         };
         let is_declared = |name: &String| {
-            let fields = declared.as_ref().map(Schema::fields).unwrap_or_default(); // default: none.
+            // default: none.
+            let fields = declared.as_ref().map(Schema::fields).unwrap_or_default();
             fields.iter().any(|field| field.name == *name)
         };
         let blank = layout.blank.filter(|at| {
@@ -198,13 +199,18 @@ fn note_of(inference: Inference) -> String {
 
 /// The columns that inference makes fields of. Those of CSV are those of the header, whatever rows
 /// there are, and those that other files have.
-fn columns_of(layout: &Layout, survey: &Survey) -> Vec<String> {
+fn columns_of(layout: &Layout, survey: &Survey, declared: Option<&Schema>) -> Vec<String> {
     let names = survey.names();
-    if layout.dialect.is_json() {
-        return names;
-    }
-    let others = names.into_iter().filter(|name| !layout.columns.contains(name));
-    layout.columns.iter().cloned().chain(others).collect()
+    let first = match declared {
+        // Members stand in the order of the fields that take them.
+        Some(schema) if layout.dialect.is_json() => {
+            schema.fields().iter().map(|field| field.name.clone()).collect()
+        }
+        None if layout.dialect.is_json() => Vec::new(),
+        _ => layout.columns.clone(),
+    };
+    let others: Vec<String> = names.into_iter().filter(|name| !first.contains(name)).collect();
+    [first, others].concat()
 }
 
 /// Fields by name and type, and whether they may be NULL.
