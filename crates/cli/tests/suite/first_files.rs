@@ -188,7 +188,7 @@ fn a_column_that_takes_quotes_is_said_to_take_them() {
         let (_, error) = sandbox.fails(&["sql", "db", select]);
         assert!(!error.contains("written"), "{select}: {error}");
     }
-    let quoted = "SELECT \"when\", order, \"in\", \"from\", \"all\" FROM t";
+    let quoted = "SELECT \"when\", \"order\", \"in\", \"from\", \"all\" FROM t";
     assert_eq!(sandbox.ok(&["sql", "db", quoted]), "when,order,in,from,all\n1,2,3,4,5\n");
 }
 
