@@ -13,6 +13,7 @@
 //! | [`values`] | value files, and rows that refer to them |
 //! | [`postings`] | the rows that have a gram |
 //! | [`csv`], [`json`], [`text`] | files of rows; values and schemas as people write them |
+//! | [`sniff`] | files whose dialect and types are found out |
 //! | [`sql`] | statements |
 //! | [`wire`] | frames of the wire protocol, and a session that answers them |
 //! | [`resp`], [`http`] | commands of Redis's protocol, and requests of HTTP, answered |
@@ -38,6 +39,7 @@ pub mod resp;
 pub mod row;
 pub mod schema;
 pub mod segment;
+pub mod sniff;
 pub mod sql;
 pub mod text;
 pub mod transaction;
@@ -68,6 +70,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("row", row::run),
     ("schema", schema::run),
     ("segment", segment::run),
+    ("sniff", sniff::run),
     ("sql", sql::run),
     ("text", text::run),
     ("transaction", transaction::run),

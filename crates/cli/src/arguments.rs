@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
-use esker_server::config::{KEYS, Key};
+use esker_server::config::{KEYS, Key, parse_bytes};
 
 use crate::units;
 
@@ -113,7 +113,8 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
     /// The fields, such as 'id i64 not null, name text, primary key (id)'; as many as a file of CSV
-    /// has columns name these
+    /// has columns name these. What the file has beside is inferred, unless --unknown says
+    /// otherwise
     #[arg(long, value_name = "FIELDS")]
     pub(crate) schema: Option<String>,
     /// The fields of the primary key; without it, keys are generated
@@ -127,7 +128,8 @@ pub(crate) struct LoadArguments {
     #[arg(long)]
     pub(crate) strict: bool,
     /// What becomes of a column of CSV, or a member of a JSON row, that the schema does not name:
-    /// error, ignore, or the name of a field of type json that takes all of a row's (JSON only)
+    /// error, ignore, or the name of a field of type json that takes all of a row's. Unless given,
+    /// its type is inferred, of a new table; of one that exists, it is an error
     #[arg(long, value_name = "error|ignore|FIELD")]
     pub(crate) unknown: Option<String>,
     #[command(flatten)]
@@ -139,6 +141,9 @@ pub(crate) struct LoadArguments {
     /// '%m/%d/%Y %I:%M %p'; repeat it for more
     #[arg(long = "date-format", value_name = "FORMAT")]
     pub(crate) date_formats: Vec<String>,
+    /// How much of a pipe is kept in the directory for temporary files to infer types from
+    #[arg(long, value_name = "SIZE", default_value = "64GiB", value_parser = parse_bytes)]
+    pub(crate) spool_limit: u64,
     /// Add to a table that exists
     #[arg(long)]
     pub(crate) append: bool,

@@ -49,6 +49,10 @@ pub(crate) struct Layout {
     pub(crate) rest: Option<usize>,
     /// The column that no row has a value in, and no field is read from.
     pub(crate) blank: Option<usize>,
+    /// The fields that no row which was looked at has a value in, where some only were.
+    pub(crate) untyped: Vec<usize>,
+    /// The columns of CSV that become members of the field `rest`.
+    pub(crate) rest_columns: Vec<usize>,
 }
 
 impl Layout {
@@ -65,10 +69,13 @@ impl Layout {
         }
     }
 
-    fn json_fields(&self, data_type: DataType) -> JsonFields {
+    fn json_fields(&self, position: usize, data_type: DataType) -> JsonFields {
         let fields = JsonFields::of(data_type);
+        if self.key == Some(position) {
+            return fields.of_names();
+        }
         let fields = if self.spellings { fields.with_spellings(data_type) } else { fields };
-        if self.is_sampled() { fields.without_numbers_as_strings() } else { fields }
+        if self.is_sampled() { fields.as_inferred() } else { fields }
     }
 }
 
@@ -263,11 +270,12 @@ impl Block<'_> {
                     self.read_column(&reader, *source, field, column)
                 }
                 _ => {
-                    let reader = self.layout.json_fields(field.data_type);
+                    let reader = self.layout.json_fields(position, field.data_type);
                     self.read_column(&reader, *source, field, column)
                 }
             };
             let read = read.and_then(|()| self.check_lengths(field, column));
+            let read = read.and_then(|()| self.check_untyped(position, column));
             let Err(misfit) = read else { continue };
             let place = (misfit.row, *source);
             if first.as_ref().is_none_or(|(_, source, m)| place < (m.row, *source)) {
@@ -444,9 +452,12 @@ impl Block<'_> {
         let raw = span.map(|s| s.of(self.bytes)).unwrap_or_default();
         let field = self.layout.schema.fields().get(position);
         let data_type = field.map_or(DataType::Text, |f| f.data_type);
-        let plain = self.plain(raw, data_type);
+        let plain = self.plain(raw, position, data_type);
         let found = if self.layout.rest == Some(position) {
             self.rest_fault(misfit.row)
+        } else if self.layout.is_sampled() && (misfit.is_null || self.is_untyped(position)) {
+            let found = if misfit.is_null { "no value" } else { "a value" };
+            format!("found {found}, otherwise than in the rows before it")
         } else if misfit.is_null && self.layout.dialect.is_json() {
             let found = if raw.is_empty() { "no such field in the row" } else { "null" };
             format!("the field is declared not null, found {found}")
@@ -491,11 +502,16 @@ impl Block<'_> {
     }
 
     /// A field as its column reads it; `None` when it takes no such value.
-    fn plain<'a>(&self, raw: &'a [u8], data_type: DataType) -> Option<Cow<'a, [u8]>> {
+    fn plain<'a>(
+        &self,
+        raw: &'a [u8],
+        position: usize,
+        data_type: DataType,
+    ) -> Option<Cow<'a, [u8]>> {
         match self.layout.dialect {
             Dialect::Csv(csv) if self.has_quotes => Some(csv.unquoted(raw)),
             Dialect::Csv(_) => Some(Cow::Borrowed(raw)),
-            _ => match self.layout.json_fields(data_type).read(raw) {
+            _ => match self.layout.json_fields(position, data_type).read(raw) {
                 FieldText::Text(text) => Some(text),
                 FieldText::Null | FieldText::Missing | FieldText::Misfit => None,
             },

@@ -1,9 +1,10 @@
 //! Comment lines of CSV, left out on the way from the file.
 //!
 //! In the place of such a line an empty one stays, so that lines count as in the file. In a file of
-//! one column an empty line is a row, so that there it goes, and later lines count without it.
+//! one column an empty line is a row, so that there the line goes, and its place is kept.
 
 use std::io::{Read, Result};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use memchr::memchr_iter;
 
@@ -31,6 +32,38 @@ impl Comment {
     }
 }
 
+/// The lines of a file that are gone from a stream, up to where it has been read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LinesGone(Arc<Mutex<Vec<Gone>>>);
+
+/// Lines that are gone at one place.
+#[derive(Clone, Copy, Debug)]
+struct Gone {
+    /// How many lines of the stream are before them.
+    before: u64,
+    /// How many are gone, with those before.
+    count: u64,
+}
+
+impl LinesGone {
+    /// The number of a line in the file, by that in the stream, both from 1.
+    pub(crate) fn in_file(&self, line: u64) -> u64 {
+        let gone = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = gone.partition_point(|gone| gone.before < line);
+        let last = after.checked_sub(1).and_then(|at| gone.get(at));
+        line + last.map_or(0, |gone| gone.count) // default: none is gone before it.
+    }
+
+    fn add(&self, before: u64) {
+        let mut gone = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = gone.last().map_or(0, |gone| gone.count) + 1; // default: it is the first.
+        match gone.last_mut().filter(|last| last.before == before) {
+            Some(last) => last.count = count,
+            None => gone.push(Gone { before, count }),
+        }
+    }
+}
+
 /// A stream without its comments.
 pub(crate) struct WithoutComments<R> {
     inner: R,
@@ -44,6 +77,9 @@ pub(crate) struct WithoutComments<R> {
     /// How much of `output` has been handed out.
     taken: usize,
     at_end: bool,
+    /// Lines so far, of the file before the stream and of the stream.
+    lines: u64,
+    gone: LinesGone,
 }
 
 /// Where in a record the next byte is.
@@ -59,8 +95,11 @@ enum Place {
 }
 
 impl<R: Read> WithoutComments<R> {
-    pub(crate) fn new(inner: R, csv: Csv, comment: Comment) -> Self {
+    /// There are `lines` of the file before the stream.
+    pub(crate) fn new(inner: R, csv: Csv, comment: Comment, lines: u64) -> Self {
         Self {
+            lines,
+            gone: LinesGone::default(),
             inner,
             csv,
             comment,
@@ -71,6 +110,11 @@ impl<R: Read> WithoutComments<R> {
             taken: 0,
             at_end: false,
         }
+    }
+
+    /// The lines that go.
+    pub(crate) fn gone(&self) -> LinesGone {
+        self.gone.clone()
     }
 
     /// Reads on until there is something to hand out, or to the end.
@@ -106,6 +150,7 @@ impl<R: Read> WithoutComments<R> {
             return;
         }
         self.output.push(byte);
+        self.lines += u64::from(byte == b'\n');
         self.place = match self.place {
             Place::Escaped => Place::Quoted,
             Place::Quoted if csv.escape == Some(byte) => Place::Escaped,
@@ -136,8 +181,11 @@ impl<R: Read> WithoutComments<R> {
             self.output.append(&mut self.held);
         }
         self.held.clear();
-        if has_line_end && !(is_comment && self.comment.fields == Some(1)) {
+        if is_comment && self.comment.fields == Some(1) {
+            self.gone.add(self.lines);
+        } else if has_line_end {
             self.output.push(b'\n');
+            self.lines += 1;
         }
         self.place = Place::LineStart;
     }
@@ -165,7 +213,7 @@ mod tests {
     fn read(text: &str, fields: Option<usize>, spares_rows: bool) -> String {
         let comment = Comment { start: b'#', fields, spares_rows };
         let mut found = String::new();
-        let mut reader = WithoutComments::new(text.as_bytes(), Csv::commas(), comment);
+        let mut reader = WithoutComments::new(text.as_bytes(), Csv::commas(), comment, 0);
         reader.read_to_string(&mut found).unwrap();
         found
     }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use esker_format::Excerpt;
 
+use crate::comments::LinesGone;
+
 /// The result of reading a file.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -67,6 +69,12 @@ impl Error {
         self
     }
 
+    /// The same error by the lines of the file, of which some are gone from what is read.
+    pub(crate) fn beside(mut self, gone: &LinesGone) -> Self {
+        self.line = self.line.map(|line| gone.in_file(line));
+        self
+    }
+
     /// `position` counts from 0.
     pub(crate) fn in_column(mut self, position: usize, name: &str) -> Self {
         self.column = Some((Some(position + 1), name.to_owned()));
@@ -102,6 +110,12 @@ impl Error {
             self.message.push_str(note);
             self.kind = ErrorKind::Contradicted;
         }
+        self
+    }
+
+    /// Of a schema of some fields, where inference adds others.
+    pub(crate) fn contradicting(mut self) -> Self {
+        self.kind = ErrorKind::Contradicted;
         self
     }
 

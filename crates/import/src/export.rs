@@ -32,7 +32,7 @@ impl RowWriter {
             match format {
                 Format::Csv => csv_text(&mut text, name, delimiter),
                 Format::Ndjson | Format::Json => {
-                    json_text(&mut text, name);
+                    json_text(&mut text, name.as_bytes());
                     text.push(b':');
                 }
             }
@@ -236,7 +236,7 @@ fn json_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::Float(v) if v.is_finite() => write_plain(out, value),
         ValueRef::Float32(v) if v.is_finite() => write_plain(out, value),
         ValueRef::Json(_) => write_plain(out, value),
-        ValueRef::Text(text) => json_text(out, text),
+        ValueRef::Text(text) => json_text(out, text.as_bytes()),
         // Nothing else that is printed needs an escape.
         other => {
             out.push(b'"');
@@ -246,9 +246,10 @@ fn json_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-fn json_text(out: &mut Vec<u8>, text: &str) {
+/// A text as a string of JSON.
+pub(crate) fn json_text(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
-    let mut rest = text.as_bytes();
+    let mut rest = text;
     while let Some(at) = rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..=0x1f)) {
         let (plain, special) = rest.split_at(at);
         out.extend_from_slice(plain);

@@ -5,6 +5,7 @@ use esker_format::text::shown;
 
 use crate::Error;
 use crate::chunk::Layout;
+use crate::options::Unknown;
 use crate::tokenizer::{self, Fault, FaultKind};
 
 /// The error of a record that is not one.
@@ -17,7 +18,10 @@ pub(crate) fn fault_error(layout: &Layout, bytes: &[u8], fault: Fault) -> Error 
             let name = String::from_utf8_lossy(&name.unwrap_or_default()).into_owned();
             let near = near_or_all(&name, "fields", names());
             let message = format!("unknown field {}{near}", shown(name.as_bytes()));
-            Error::data(message).at(bytes, fault.position, length).against_types(&layout.note)
+            let error = Error::data(message).at(bytes, fault.position, length);
+            let error =
+                if layout.unknown == Unknown::Infer { error.contradicting() } else { error };
+            error.against_types(&layout.note)
         }
         FaultKind::Twice(field) => {
             let name = layout.columns.get(field).map_or("", String::as_str);

@@ -60,6 +60,8 @@ pub(crate) struct JsonFields {
     takes_strings: bool,
     /// As they are written.
     takes_spellings: bool,
+    /// Arrays and objects, too.
+    takes_nested: bool,
 }
 
 impl JsonFields {
@@ -70,6 +72,7 @@ impl JsonFields {
             takes_all: data_type == DataType::Json,
             takes_strings: data_type != DataType::Bool,
             takes_spellings: false,
+            takes_nested: true,
         }
     }
 
@@ -79,9 +82,16 @@ impl JsonFields {
         self
     }
 
-    /// The same, where a string is no number: the type says what was written as none.
-    pub(crate) fn without_numbers_as_strings(mut self) -> Self {
+    /// The same, as inference has it: a string is no number, and arrays and objects are no text.
+    pub(crate) fn as_inferred(mut self) -> Self {
         self.takes_strings &= !self.takes_numbers;
+        self.takes_nested = false;
+        self
+    }
+
+    /// The same of the names of rows, which are strings.
+    pub(crate) fn of_names(mut self) -> Self {
+        self.takes_strings = true;
         self
     }
 }
@@ -99,6 +109,7 @@ impl FieldReader for JsonFields {
             [b'-' | b'0'..=b'9', ..] if self.takes_numbers => FieldText::Text(Cow::Borrowed(raw)),
             [b't' | b'f', ..] if self.takes_bools => FieldText::Text(Cow::Borrowed(raw)),
             [b'"', ..] => FieldText::Misfit,
+            [b'{' | b'[', ..] if !self.takes_nested => FieldText::Misfit,
             _ if self.takes_spellings => FieldText::Text(Cow::Borrowed(raw)),
             _ => FieldText::Misfit,
         }

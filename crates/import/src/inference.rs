@@ -1,6 +1,7 @@
 //! What the rows of a file hold, chunk by chunk: the kinds of their fields.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use esker_format::text;
 
@@ -8,7 +9,7 @@ use crate::Result;
 use crate::chunk::Layout;
 use crate::dialect::{Csv, Dialect};
 use crate::fault::record_error;
-use crate::json::{Found, Names, Object, Rows};
+use crate::json::{Found, Names, Object, Rows, is_same, unescaped};
 use crate::kinds::Kinds;
 use crate::splitter::Chunk;
 use crate::tokenizer::{Fault, FaultKind, Span, Tokenizer};
@@ -44,6 +45,17 @@ impl Survey {
     /// Whether a column had nothing but NULL.
     pub(crate) fn is_blank(&self, name: &str) -> bool {
         self.column(name).is_none_or(|column| column.kinds.is_blank())
+    }
+
+    /// The same without a column, if that had nothing but NULL.
+    pub(crate) fn without_blank(mut self, name: Option<&str>) -> Self {
+        if let Some(name) = name.filter(|name| self.is_blank(name)) {
+            let (rows, columns) = (self.rows, std::mem::take(&mut self.columns));
+            self = Self { rows, ..Self::default() };
+            let others = columns.into_iter().filter(|column| column.name != name);
+            self.merge(Self { columns: others.collect(), ..Self::default() });
+        }
+        self
     }
 
     /// Adds rows that follow. Their columns, if new, come last.
@@ -142,6 +154,8 @@ impl Survey {
         let (mut count, mut rows) = (0, Rows::new(chunk, dialect));
         while let Some(found) = rows.next_row()? {
             match members.read(&found, &mut rows) {
+                // Such a row is rejected, whatever its values are.
+                Ok(()) if passes_over && members.has_repeated(&found) => {}
                 Ok(()) => {
                     count += 1;
                     members.keep(&found, count)?;
@@ -177,13 +191,29 @@ impl JsonMembers<'_> {
         rows.end_row(found, object.end())
     }
 
+    /// Whether the row that was read has a member twice, or another name than its own.
+    fn has_repeated(&self, found: &Found) -> bool {
+        let (bytes, mut seen) = (self.bytes, BTreeSet::new());
+        self.row.iter().any(|(name, value)| {
+            let name = name.of(bytes);
+            let is_key = found.key.is_some() && self.names.find(name, 0) == Some(0);
+            let is_own = |key: Span| is_same(bytes, key, *value);
+            // default: "".
+            let inner = name.get(1..name.len().saturating_sub(1)).unwrap_or_default();
+            let is_first = seen.insert(unescaped(inner).unwrap_or(Cow::Borrowed(inner)));
+            if is_key { !found.key.is_some_and(is_own) } else { !is_first }
+        })
+    }
+
     /// Adds the row that was read to what was seen.
     fn keep(&mut self, found: &Found, count: u64) -> std::result::Result<(), Fault> {
         let (bytes, notation) = (self.bytes, &self.layout.notation);
         if let (Some(key), Some((kinds, rows))) = (found.key, self.seen.first_mut()) {
             let key = key.of(bytes);
-            let inner = key.get(1..key.len().saturating_sub(1));
-            *kinds = kinds.union(Kinds::of(inner.unwrap_or_default(), notation)); // default: "".
+            let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default(); // default: "".
+            // default: what is no text is refused later.
+            let name = unescaped(inner).unwrap_or(Cow::Borrowed(inner));
+            *kinds = kinds.union(Kinds::of(&name, notation));
             *rows = count;
         }
         let mut guess = 0;
@@ -222,8 +252,8 @@ fn survey_column<'a>(
         if layout.nulls.contains(raw) {
             seen = seen.union(Kinds::NULL);
         } else if !seen.has(Kinds::TEXT) {
-            let quoted = csv.opens(raw.first()) && raw.len() > 1;
-            let field = if quoted { raw.get(1..raw.len() - 1).unwrap_or_default() } else { raw };
+            let field = csv.unquoted(raw);
+            let field = field.as_ref();
             seen = seen.union(match field {
                 [b'1'..=b'9', rest @ ..] if is_short_number(rest) => Kinds::INTEGER,
                 _ if seen.has(Kinds::TIMESTAMP)

@@ -70,6 +70,29 @@ impl Input {
         }
     }
 
+    /// The same input; what can be read once is kept where memory has room for all of it.
+    pub(crate) fn kept_if_short(self, options: &ImportOptions) -> Result<Self> {
+        let mut bytes: Box<dyn Read + Send> = match self.place {
+            Place::File(file) if file.is_stream()? => Box::new(FileReader { file, offset: 0 }),
+            Place::Once(bytes, _) => taken(&bytes),
+            Place::File(_) | Place::Path(_) | Place::Bytes(_) => return Ok(self),
+        };
+        let (head, is_all) = head(&mut bytes, options).map_err(|e| e.in_file(&self.name))?;
+        if is_all {
+            return Ok(Self { place: Place::Bytes(head.into()), ..self });
+        }
+        Ok(Self::once(&self.name, Box::new(Cursor::new(head).chain(bytes)), None))
+    }
+
+    /// Whether it can be read more than once.
+    pub(crate) fn can_be_read_again(&self) -> Result<bool> {
+        Ok(match &self.place {
+            Place::File(file) => !file.is_stream()?,
+            Place::Path(_) | Place::Bytes(_) => true,
+            Place::Once(..) => false,
+        })
+    }
+
     /// Keeps what can be read once: in memory, or in a temporary file.
     fn keep(
         environment: &Environment,
@@ -77,13 +100,8 @@ impl Input {
         mut bytes: Box<dyn Read + Send>,
         options: &ImportOptions,
     ) -> Result<Self> {
-        // default: beyond the addresses of 32 bits.
-        let quarter = usize::try_from(options.memory_bytes / 4).unwrap_or(usize::MAX);
-        let most = KEPT_BYTES_MAX.min(quarter);
-        let mut head = Vec::new();
-        let failed = |e: std::io::Error| read_error(e, "read").in_file(&name);
-        bytes.by_ref().take(most as u64).read_to_end(&mut head).map_err(failed)?;
-        let place = if head.len() < most {
+        let (head, is_all) = head(&mut bytes, options).map_err(|e| e.in_file(&name))?;
+        let place = if is_all {
             Place::Bytes(head.into())
         } else {
             let spool = Spool::new(environment, options)?;
@@ -113,6 +131,17 @@ impl Input {
         let length = if file.is_stream()? { None } else { Some(file.len()?) };
         Source::new(Box::new(FileReader { file, offset: 0 }), length)
     }
+}
+
+/// As much of a stream as memory keeps, and whether that is all of it.
+fn head(bytes: &mut dyn Read, options: &ImportOptions) -> Result<(Vec<u8>, bool)> {
+    // default: beyond the addresses of 32 bits.
+    let quarter = usize::try_from(options.memory_bytes / 4).unwrap_or(usize::MAX);
+    let most = KEPT_BYTES_MAX.min(quarter);
+    let mut head = Vec::new();
+    bytes.take(most as u64).read_to_end(&mut head).map_err(|e| read_error(e, "read"))?;
+    let is_all = head.len() < most;
+    Ok((head, is_all))
 }
 
 /// What can be read once; nothing when it has been.

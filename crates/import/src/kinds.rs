@@ -23,6 +23,7 @@
 use esker_format::{DataType, text};
 
 use crate::date_format::Dates;
+use crate::json::unescaped;
 
 /// Spellings that often mean that there is no value.
 pub(crate) const NULL_LIKE: [&str; 10] =
@@ -163,9 +164,9 @@ impl Kinds {
             DataType::F64 => {
                 self.within(&[Self::INTEGER, Self::NEGATIVE, Self::FRACTION, Self::FLOAT])
             }
-            DataType::Decimal { .. } => {
+            DataType::Decimal { scale, .. } => {
                 let long = [Self::UNSIGNED_INTEGER, Self::LONG_INTEGER, Self::FRACTION];
-                self.within(&[&whole[..], &long].concat())
+                self.within(&[&whole[..], &long].concat()) && self.scale <= scale
             }
             DataType::Date => self.within(&[Self::DATE]),
             DataType::Timestamp => self.within(&[Self::DATE, Self::TIMESTAMP]),
@@ -240,7 +241,8 @@ impl Kinds {
     pub(crate) fn of_json(raw: &[u8], notation: &Notation) -> Self {
         match raw {
             [b'"', inner @ .., b'"'] => {
-                let kind = Self::of(inner, notation);
+                let Some(plain) = unescaped(inner) else { return Self::TEXT };
+                let kind = Self::of(&plain, notation);
                 let typed = Self::DATE.union(Self::TIMESTAMP).union(Self::UUID);
                 let hinted = Self::DAY_MONTH.union(Self::NULL_LIKE);
                 if kind.has(typed.union(hinted)) { kind } else { Self::TEXT }

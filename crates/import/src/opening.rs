@@ -20,6 +20,7 @@ use crate::sniff::{SAMPLE_BYTES, Sniffed, Unnamed, sniff};
 use crate::source::Source;
 use crate::splitter::{Chunk, Splitter};
 use crate::tokenizer::{self, read_record};
+use crate::typing::rest_field;
 use crate::{Error, ErrorKind, ImportOptions, Result};
 
 /// The name of the field for the names of rows, where there is no other.
@@ -51,8 +52,11 @@ impl Opened {
         options: ImportOptions,
         is_one_of_many: bool,
     ) -> Result<Self> {
-        let opened = Opening::new(environment, input, options, is_one_of_many)
-            .and_then(|opening| opening.finish(&input.name));
+        let opening = Opening::new(environment, input, options, is_one_of_many);
+        let opened = opening.and_then(|opening| {
+            let gone = opening.splitter.source().gone();
+            opening.finish(&input.name).map_err(|e| e.beside(&gone))
+        });
         opened.map_err(|e| e.in_file(&input.name))
     }
 
@@ -67,6 +71,32 @@ impl Opened {
     }
 }
 
+/// The columns of some files of CSV, by their names.
+///
+/// # Errors
+/// When one cannot be read, or has none.
+pub(crate) fn columns_of(
+    environment: &Environment,
+    inputs: &[Input],
+    options: &ImportOptions,
+) -> Result<Vec<Vec<String>>> {
+    let mut options = options.clone();
+    let mut all = Vec::new();
+    for input in inputs {
+        let opening = Opening::new(environment, input, options.clone(), inputs.len() > 1);
+        let columns = opening.and_then(|mut opening| {
+            let Layout { mut columns, blank, .. } = opening.layout()?;
+            // The first says for all whether there is a header.
+            options.header = opening.options.header;
+            options.sniffs.header = false;
+            blank.map(|at| columns.remove(at));
+            Ok(columns)
+        });
+        all.push(columns.map_err(|e| e.in_file(&input.name))?);
+    }
+    Ok(all)
+}
+
 /// What all rows of some files hold.
 ///
 /// # Errors
@@ -78,12 +108,18 @@ pub(crate) fn survey(
 ) -> Result<Survey> {
     let mut survey = Survey::default();
     let mut options = options.clone();
-    for input in inputs {
+    for (number, input) in inputs.iter().enumerate() {
         let mut opening = Opening::new(environment, input, options.clone(), inputs.len() > 1)
             .map_err(|e| e.in_file(&input.name))?;
         let seen = opening.layout().and_then(|layout| {
             let mut waiting = std::mem::take(&mut opening.kept);
-            opening.look(&Arc::new(layout), &mut waiting, Extent::All)
+            // The column behind the last delimiter, of a file that others come before.
+            let blank = layout.blank.filter(|_| number > 0);
+            let blank = blank.and_then(|at| layout.columns.get(at).cloned());
+            let gone = opening.splitter.source().gone();
+            let seen = opening.look(&Arc::new(layout), &mut waiting, Extent::All);
+            let seen = seen.map_err(|e| e.beside(&gone))?;
+            Ok(seen.without_blank(blank.as_deref()))
         });
         survey.merge(seen.map_err(|e| e.in_file(&input.name))?);
         // The first says for all whether there is a header.
@@ -141,7 +177,7 @@ impl<'a> Opening<'a> {
         let mut sniffed = None;
         let mut dialect = options.dialect();
         if options.format == Format::Csv {
-            let found = sniff_source(&mut source, &mut options)?;
+            let found = sniff_source(&mut source, &mut options, lines)?;
             lines += found.as_ref().map_or(0, |found| found.skip); // default: nothing to skip.
             dialect = options.dialect();
             sniffed = found;
@@ -171,9 +207,14 @@ impl<'a> Opening<'a> {
 
     fn finish(mut self, file: &str) -> Result<Opened> {
         let layout = self.layout()?;
-        let (layout, inference) = match self.options.schema.take() {
-            Some(schema) => (self.declared(layout, schema)?, None),
-            None => {
+        let is_partial = self.options.infers_rest() && self.options.survey.is_some();
+        let (layout, inference) = match &self.options.schema {
+            Some(schema) if !is_partial => {
+                let schema = schema.clone();
+                self.expect_known(&layout)?;
+                (self.declared(layout, schema)?, None)
+            }
+            _ => {
                 let (layout, inference) = self.inferred(layout)?;
                 (layout, Some(inference))
             }
@@ -195,6 +236,19 @@ impl<'a> Opening<'a> {
     fn layout(&mut self) -> Result<Layout> {
         let (columns, blank) = match (self.dialect, &self.options.schema) {
             (Dialect::Csv(csv), _) => self.columns(csv)?,
+            (Dialect::Keyed, Some(schema)) if self.options.infers_rest() => {
+                // What the names of rows are in comes first.
+                let fields = schema.fields();
+                let key = schema.key_positions().iter().filter_map(|at| fields.get(*at));
+                let mut names: Vec<String> = key.map(|field| field.name.clone()).collect();
+                let others: Vec<String> = fields
+                    .iter()
+                    .filter(|field| !names.contains(&field.name))
+                    .map(|field| field.name.clone())
+                    .collect();
+                names.extend(others);
+                (names, None)
+            }
             (_, Some(schema)) => (schema.fields().iter().map(|f| f.name.clone()).collect(), None),
             (Dialect::Keyed, None) => (vec![self.key_name()?], None),
             (_, None) => (Vec::new(), None),
@@ -213,6 +267,8 @@ impl<'a> Opening<'a> {
             unknown: self.options.unknown.clone(),
             rest: None,
             blank,
+            untyped: Vec::new(),
+            rest_columns: Vec::new(),
         })
     }
 
@@ -283,10 +339,14 @@ impl<'a> Opening<'a> {
         if !self.options.columns.is_empty() {
             return self.named(vec![String::new(); fields]);
         }
-        Ok(match &self.options.schema {
-            Some(schema) => (schema.fields().iter().map(|f| f.name.clone()).collect(), None),
-            None => ((1..=fields).map(|n| format!("column{n}")).collect(), None),
-        })
+        let mut names: Vec<String> = match &self.options.schema {
+            Some(schema) => schema.fields().iter().map(|f| f.name.clone()).collect(),
+            None => Vec::new(),
+        };
+        if self.options.schema.is_none() || self.options.infers_rest() {
+            names.extend((names.len() + 1..=fields).map(|n| format!("column{n}")));
+        }
+        Ok((names, None))
     }
 
     /// The names of the columns, by those in the header or those that are given.
@@ -376,6 +436,27 @@ impl<'a> Opening<'a> {
         Ok((self.typed(layout, &survey, inference)?, inference))
     }
 
+    /// Refuses a file of JSON whose first rows have members that the schema does not name, where
+    /// inference adds their fields.
+    fn expect_known(&mut self, layout: &Layout) -> Result<()> {
+        if !layout.dialect.is_json() || !self.options.infers_rest() {
+            return Ok(());
+        }
+        let Some(chunk) = self.splitter.next_chunk().map_err(|e| e.after_lines(self.lines))? else {
+            return Ok(());
+        };
+        let seen = Survey::of(layout, &chunk, true);
+        self.kept.push_back(chunk);
+        // What is wrong with a row is found where it is read.
+        let names = seen.map(|seen| seen.names()).unwrap_or_default();
+        match names.iter().find(|name| !layout.columns.contains(name)) {
+            Some(name) => {
+                Err(Error::data(format!("the schema does not name {name:?}")).contradicting())
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Surveys chunks in parallel: those that wait, then more. The start is kept.
     fn look(
         &mut self,
@@ -424,7 +505,11 @@ impl<'a> Opening<'a> {
 }
 
 /// Finds out how CSV is written, as far as that is wanted, and leaves out what is no row.
-fn sniff_source(source: &mut Source, options: &mut ImportOptions) -> Result<Option<Sniffed>> {
+fn sniff_source(
+    source: &mut Source,
+    options: &mut ImportOptions,
+    lines: u64,
+) -> Result<Option<Sniffed>> {
     if options.sniffs == crate::sniff::Wanted::default() && options.comment.is_none() {
         return Ok(None);
     }
@@ -436,7 +521,7 @@ fn sniff_source(source: &mut Source, options: &mut ImportOptions) -> Result<Opti
     options.header = sniffed.header;
     source.skip_lines(sniffed.skip)?;
     if let Some(comment) = sniffed.comment {
-        source.leave_out(sniffed.csv, comment);
+        source.leave_out(sniffed.csv, comment, lines + sniffed.skip);
     }
     Ok(Some(sniffed))
 }
@@ -501,18 +586,8 @@ fn with_names(layout: Layout) -> Result<Layout> {
         _ => None,
     };
     let rest = match &layout.unknown {
-        Unknown::Field(name) => {
-            let position = layout.schema.expect_position(name);
-            let position = position.map_err(|e| Error::options(e.to_string()))?;
-            let field = layout.schema.fields().get(position);
-            if field.is_none_or(|field| field.data_type != DataType::Json) {
-                return Err(Error::options(format!(
-                    "the field {name:?} takes what the rows have beside; expected it to be json"
-                )));
-            }
-            Some(position)
-        }
-        Unknown::Error | Unknown::Ignore => None,
+        Unknown::Field(name) => Some(rest_field(&layout.schema, name)?),
+        Unknown::Error | Unknown::Ignore | Unknown::Infer => None,
     };
     Ok(Layout { names, key, rest, ..layout })
 }

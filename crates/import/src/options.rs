@@ -38,8 +38,11 @@ pub enum Unknown {
     Error,
     /// It is left out.
     Ignore,
-    /// This field of type json takes all of a row's as an object. Of JSON only.
+    /// This field of type json takes all of a row's as an object; of CSV, as strings.
     Field(String),
+    /// It becomes a field of the type that inference proposes from all rows, behind those of the
+    /// schema. Of what can be read once only, and is longer than what memory keeps, it is an error.
+    Infer,
 }
 
 /// How to read a file. [`ImportOptions::default`] expects CSV with a header, commas, and an empty
@@ -315,6 +318,11 @@ impl ImportOptions {
         self
     }
 
+    /// Whether there is a schema, of some fields, and inference adds others.
+    pub(crate) fn infers_rest(&self) -> bool {
+        self.schema.is_some() && self.unknown == Unknown::Infer
+    }
+
     /// What becomes of what the schema does not name.
     #[must_use]
     pub fn unknown(mut self, unknown: Unknown) -> Self {
@@ -384,12 +392,6 @@ impl ImportOptions {
         }
         if !self.path.is_empty() {
             return Err(Error::options("a path leads into a file of JSON; this is one of CSV"));
-        }
-        if let Unknown::Field(name) = &self.unknown {
-            return Err(Error::options(format!(
-                "the field {name:?} takes what the rows of JSON have beside; of CSV, columns are \
-                 left out or named"
-            )));
         }
         let delimiter = char::from(self.delimiter);
         let is_plain = |byte: u8| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'\0');

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::comments::LinesGone;
+
 /// The most rows whose lines are kept one by one.
 const LINES_MAX: usize = 16 << 20;
 
@@ -23,6 +25,7 @@ struct Parts {
 struct Part {
     first_row: u64,
     file: Arc<str>,
+    gone: LinesGone,
     first_line: u64,
     lines: Lines,
 }
@@ -49,11 +52,17 @@ impl Places {
             Lines::Each(lines) => u64::from(*lines.get(usize::try_from(position).ok()?)?),
             Lines::Unknown => return None,
         };
-        Some((part.file.to_string(), part.first_line + before + 1))
+        Some((part.file.to_string(), part.gone.in_file(part.first_line + before + 1)))
     }
 
     /// Adds the rows of a batch, which has `first_line` lines before it in its file.
-    pub(crate) fn add(&self, file: &Arc<str>, first_line: u64, rows: u64, lines: Lines) {
+    pub(crate) fn add(
+        &self,
+        (file, gone): (&Arc<str>, &LinesGone),
+        first_line: u64,
+        rows: u64,
+        lines: Lines,
+    ) {
         let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = match &lines {
             Lines::Each(lines) => lines.len(),
@@ -61,8 +70,8 @@ impl Places {
         };
         let lines = if parts.lines_kept + kept > LINES_MAX { Lines::Unknown } else { lines };
         parts.lines_kept += if lines == Lines::Unknown { 0 } else { kept };
-        let (first_row, file) = (parts.rows, Arc::clone(file));
-        parts.parts.push(Part { first_row, file, first_line, lines });
+        let (first_row, file, gone) = (parts.rows, Arc::clone(file), gone.clone());
+        parts.parts.push(Part { first_row, file, gone, first_line, lines });
         parts.rows += rows;
     }
 }

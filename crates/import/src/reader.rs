@@ -11,12 +11,12 @@ use esker_vfs::Environment;
 use crate::chunk::{self, Parsed, Reject};
 use crate::inference::Inference;
 use crate::input::Input;
-use crate::opening::{Opened, survey};
-use crate::options::CHUNK_FACTOR;
+use crate::opening::{Opened, columns_of, survey};
+use crate::options::{CHUNK_FACTOR, Unknown};
 use crate::pipeline::{Pipeline, depth};
 use crate::places::Places;
 use crate::splitter::Chunk;
-use crate::{Error, ErrorKind, ImportOptions, Result};
+use crate::{Error, ErrorKind, Format, ImportOptions, Result};
 
 /// How far an import is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,23 +181,35 @@ impl ImportReader {
     ) -> Result<Self> {
         options.validate()?;
         options.fit_memory(chunks_at_a_time(environment));
-        let infers = options.schema.is_none();
-        let kept =
-            |input: Input| if infers { input.kept(environment, &options) } else { Ok(input) };
-        let inputs = inputs.into_iter().map(kept).collect::<Result<Vec<_>>>()?;
-        let Some((first, others)) = inputs.split_first() else {
+        let inputs = kept(environment, inputs, &mut options)?;
+        let Some((first_input, others)) = inputs.split_first() else {
             return Err(Error::options("expected a file, found none"));
         };
         let others: VecDeque<Input> = others.iter().cloned().collect();
-        let first = Opened::new(environment, first, options.clone(), !others.is_empty())?;
+        let lacks = compare_columns(environment, &inputs, &mut options)?;
+        let open = |options: &ImportOptions| {
+            Opened::new(environment, first_input, options.clone(), !others.is_empty())
+        };
+        let mut first = match open(&options) {
+            Err(e) if e.kind() == ErrorKind::Contradicted && options.survey.is_none() => {
+                options.survey = Some(Arc::new(survey(environment, &inputs, &options)?));
+                open(&options)?
+            }
+            opened => opened?,
+        };
+        first.notes.extend(lacks);
         let is_sampled = first.inference.is_some_and(|inference| !inference.whole);
-        let again = is_sampled.then(|| Again {
+        let may_widen = is_sampled || options.infers_rest() && options.survey.is_none();
+        let again = may_widen.then(|| Again {
             environment: environment.clone(),
             inputs: inputs.clone(),
             options: options.clone(),
             file_bytes,
         });
         options.sniffs.header = false;
+        if first.inference.is_some() && options.unknown == Unknown::Infer {
+            options.unknown = Unknown::Error;
+        }
         let options = options.schema(first.layout.schema.clone()).header(first.header);
         let (environment, places) = (environment.clone(), Places::default());
         Ok(Self { environment, options, first, others, again, file_bytes, places })
@@ -288,6 +300,7 @@ impl Run {
     ) -> std::result::Result<(), E> {
         let Opened { file, mut splitter, layout, mut kept, mut lines, .. } = opened;
         let (skips, name) = (reject.is_some(), Arc::from(file.as_str()));
+        let gone = splitter.source().gone();
         let bytes_before = self.report.file_bytes;
         let mut pipeline: Pipeline<Result<Chunk>, Result<Parsed>> =
             Pipeline::new(&self.environment.tasks, "import", move |chunk: Result<Chunk>| {
@@ -307,7 +320,7 @@ impl Run {
             }
             let panicked = || Error::new(ErrorKind::Io, "a worker has panicked").in_file(&file);
             let parsed = pipeline.next().ok_or_else(panicked)?;
-            let place = |e: Error| e.in_file(&file).after_lines(lines);
+            let place = |e: Error| e.in_file(&file).after_lines(lines).beside(&gone);
             let Parsed { rows, buffer } = parsed.map_err(place)?;
             let rows = rows.map_err(place)?;
             splitter.recycle(buffer);
@@ -324,7 +337,7 @@ impl Run {
                 let rejected = Reject { error: place(rejected.error), ..rejected };
                 reject.as_mut().map_or(Ok(()), |reject| reject(rejected, progress))?;
             }
-            self.places.add(&name, lines, rows.batch.len() as u64, rows.places);
+            self.places.add((&name, &gone), lines, rows.batch.len() as u64, rows.places);
             lines += rows.lines;
             consume(rows.batch, progress)?;
         }
@@ -332,6 +345,76 @@ impl Run {
         self.report.file_bytes = bytes_before + splitter.source().file_bytes_read();
         Ok(())
     }
+}
+
+/// The inputs, so that they can be read again where types are inferred.
+fn kept(
+    environment: &Environment,
+    inputs: Vec<Input>,
+    options: &mut ImportOptions,
+) -> Result<Vec<Input>> {
+    let infers_rest = options.infers_rest();
+    let mut all = Vec::new();
+    for input in inputs {
+        let input = match options.schema {
+            None => input.kept(environment, options)?,
+            Some(_) if infers_rest => input.kept_if_short(options)?,
+            Some(_) => input,
+        };
+        if infers_rest && !input.can_be_read_again()? {
+            options.unknown = Unknown::Error;
+        }
+        all.push(input);
+    }
+    Ok(all)
+}
+
+/// Compares the columns of several files of CSV whose types are inferred: which of them lack some,
+/// in words. Where the first does, all rows are looked at.
+fn compare_columns(
+    environment: &Environment,
+    inputs: &[Input],
+    options: &mut ImportOptions,
+) -> Result<Vec<String>> {
+    /// How many files are named that lack columns.
+    const NAMED: usize = 5;
+    if options.schema.is_some() || options.format != Format::Csv || inputs.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let columns = columns_of(environment, inputs, options)?;
+    let mut union: Vec<&String> = Vec::new();
+    for (input, own) in inputs.iter().zip(&columns) {
+        if !union.is_empty() && !own.iter().any(|name| union.contains(&name)) {
+            let own = own.join(", ");
+            let first = columns.first().map_or_else(String::new, |first| first.join(", "));
+            return Err(Error::data(format!(
+                "no column of the files before it is one of this file, which has {own}; \
+                 the first has {first}: load it into a table of its own"
+            ))
+            .in_file(&input.name));
+        }
+        let new: Vec<&String> = own.iter().filter(|name| !union.contains(name)).collect();
+        union.extend(new);
+    }
+    let mut lacks = Vec::new();
+    for (input, own) in inputs.iter().zip(&columns) {
+        let missing: Vec<&str> =
+            union.iter().filter(|name| !own.contains(name)).map(|name| name.as_str()).collect();
+        if !missing.is_empty() {
+            lacks.push(format!("{} has no column {}: NULL", input.name, missing.join(", ")));
+        }
+    }
+    if lacks.len() > NAMED {
+        let more = lacks.len() - NAMED;
+        lacks.truncate(NAMED);
+        lacks.push(format!("{more} more files lack columns: NULL"));
+    }
+    let is_first_short = columns.first().is_some_and(|first| first.len() < union.len());
+    let is_known = !is_first_short && !(options.strict && !lacks.is_empty());
+    if !is_known && options.survey.is_none() {
+        options.survey = Some(Arc::new(survey(environment, inputs, options)?));
+    }
+    Ok(lacks)
 }
 
 /// Chunks that are read, parsed or handed over, and the start of the next one.
@@ -343,5 +426,7 @@ fn chunks_at_a_time(environment: &Environment) -> usize {
 mod first_files_tests;
 #[cfg(test)]
 mod json_tests;
+#[cfg(test)]
+mod sampled_tests;
 #[cfg(test)]
 mod tests;

@@ -2,8 +2,9 @@
 //!
 //! Each delimiter is tried with each kind of quotes, and the one is taken by which most records
 //! have as many fields as each other, two at least; of several, the one that finds more fields,
-//! then the usual one. What was given is not tried. The first record is the header, unless it has
-//! values where the column has such values, and no name over a column of other values.
+//! then the usual one. A space is one where no other is and a header stands over values alone:
+//! texts have spaces within. What was given is not tried. The first record is the header, unless
+//! it has values where the column has such values, and no name over a column of other values.
 
 use esker_format::{DataType, Schema};
 
@@ -216,7 +217,41 @@ impl Shape {
                 best = shape;
             }
         }
+        let has_header = options.sniffs.header || options.header;
+        if best.fields < 2 && options.sniffs.delimiter && has_header {
+            let spaced = Self::of(rows, is_whole, Csv { delimiter: b' ', ..usual });
+            if spaced.is_of_values(options) {
+                return spaced;
+            }
+        }
         best
+    }
+
+    /// Whether a header stands over columns of values, or of quoted texts, one name over each, or
+    /// as R writes it one less, and no field is empty.
+    fn is_of_values(&self, options: &ImportOptions) -> bool {
+        let Some((header, rows)) = self.records.split_first() else { return false };
+        let notation = options.notation();
+        let kinds_of = |field: &Field| Kinds::of(&field.text, &notation);
+        let is_even = |record: &Record| {
+            record.fields.len() == self.fields && record.fields.iter().all(|f| !f.text.is_empty())
+        };
+        let has_names = header.fields.iter().all(|name| !kinds_of(name).is_value());
+        let is_quoted = |fields: &[Field]| fields.iter().all(|field| field.is_quoted);
+        let has_row_names = header.fields.len() + 1 == self.fields
+            && is_quoted(&header.fields)
+            && rows.iter().all(|row| row.fields.first().is_some_and(|name| name.is_quoted));
+        let is_column = |at: usize| {
+            let fields = || rows.iter().filter_map(|row| row.fields.get(at));
+            let kinds = fields().map(kinds_of).fold(Kinds::default(), Kinds::union);
+            kinds.data_type() != DataType::Text || fields().all(|field| field.is_quoted)
+        };
+        self.faults == 0
+            && !rows.is_empty()
+            && (header.fields.len() == self.fields || has_row_names)
+            && has_names
+            && rows.iter().all(is_even)
+            && (0..self.fields).all(is_column)
     }
 
     fn of(rows: &[u8], is_whole: bool, csv: Csv) -> Self {

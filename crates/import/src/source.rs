@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::GzDecoder;
 
 use crate::binary::{self, HEAD_BYTES};
-use crate::comments::{Comment, WithoutComments};
+use crate::comments::{Comment, LinesGone, WithoutComments};
 use crate::dialect::Csv;
 use crate::{Error, ErrorKind, Result};
 
@@ -22,6 +22,8 @@ pub(crate) struct Source {
     file_bytes: Option<u64>,
     /// Whether what comes out is all that the file has, so that its length is known.
     is_plain: bool,
+    /// Comment lines that leave no line behind.
+    gone: LinesGone,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +93,8 @@ impl Source {
         let counted = Counted { inner: whole, count: Arc::clone(&file_bytes_read) };
         let bytes = compression.unpacked(counted)?;
         let is_plain = compression == Compression::None;
-        let mut source = Self { bytes, compression, file_bytes_read, file_bytes, is_plain };
+        let gone = LinesGone::default();
+        let mut source = Self { bytes, compression, file_bytes_read, file_bytes, is_plain, gone };
         source.check_start()?;
         Ok(source)
     }
@@ -153,10 +156,12 @@ impl Source {
         Ok(passed)
     }
 
-    /// Leaves out comment lines.
-    pub(crate) fn leave_out(&mut self, csv: Csv, comment: Comment) {
+    /// Leaves out comment lines; `lines` of the file have been passed over.
+    pub(crate) fn leave_out(&mut self, csv: Csv, comment: Comment, lines: u64) {
         let rest = std::mem::replace(&mut self.bytes, Box::new(std::io::empty()));
-        self.bytes = Box::new(WithoutComments::new(rest, csv, comment));
+        let without = WithoutComments::new(rest, csv, comment, lines);
+        self.gone = without.gone();
+        self.bytes = Box::new(without);
         self.is_plain = false;
     }
 
@@ -184,6 +189,11 @@ impl Source {
             }
         }
         Ok(filled)
+    }
+
+    /// Lines of the file that are none of those that come out.
+    pub(crate) fn gone(&self) -> LinesGone {
+        self.gone.clone()
     }
 
     fn operation(&self) -> &'static str {

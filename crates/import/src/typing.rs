@@ -1,6 +1,7 @@
 //! The fields that a file is read into: declared, or those that inference proposes.
 
-use esker_format::{Field, Schema};
+use esker_format::schema::{Alteration, FieldId};
+use esker_format::{DataType, Field, Schema};
 
 use crate::chunk::Layout;
 use crate::dialect::Dialect;
@@ -37,12 +38,22 @@ impl Opening<'_> {
         match (unknown.as_slice(), &self.options.unknown) {
             ([], _) => {}
             (names, Unknown::Ignore) => self.notes.push(format!("left out: {}", names.join(", "))),
-            (names, _) => return Err(unknown_columns(names, fields)),
+            (names, Unknown::Field(field)) => {
+                self.notes.push(format!("in {field}: {}", names.join(", ")));
+                let at = |name| layout.columns.iter().position(|column| column == name);
+                layout.rest_columns = names.iter().filter_map(at).collect();
+                layout.rest = Some(rest_field(&schema, field)?);
+            }
+            (names, Unknown::Infer) => return Err(unknown_columns(names, fields).contradicting()),
+            (names, Unknown::Error) => return Err(unknown_columns(names, fields)),
         }
         if let Some(blank) = layout.blank {
             self.notes.push(format!("column {} has no name and no value: left out", blank + 1));
         }
-        let sources = sources(&layout.columns, fields)?;
+        let mut sources = sources_of(&layout.columns, fields)?;
+        if let Some(source) = layout.rest.and_then(|rest| sources.get_mut(rest)) {
+            *source = layout.rest_columns.first().copied();
+        }
         let missing = fields.iter().zip(&sources).filter(|(_, source)| source.is_none());
         let missing: Vec<&str> = missing.map(|(field, _)| field.name.as_str()).collect();
         if !missing.is_empty() {
@@ -62,7 +73,7 @@ impl Opening<'_> {
             && !columns.iter().take(named).enumerate().any(is_elsewhere)
     }
 
-    /// The types that hold what was seen.
+    /// The types that hold what was seen. The fields of a schema stay what they are.
     pub(crate) fn typed(
         &mut self,
         layout: Layout,
@@ -70,15 +81,14 @@ impl Opening<'_> {
         inference: Inference,
     ) -> Result<Layout> {
         let mut key = self.options.key.clone();
-        if layout.dialect.is_json() && survey.rows == 0 {
-            return Err(Error::data("the file has no rows to infer fields from; give a schema"));
+        if layout.dialect.is_json() {
+            expect_members(survey, inference)?;
         }
-        if layout.dialect == Dialect::Keyed && key.is_empty() {
+        let declared = self.options.schema.clone();
+        if layout.dialect == Dialect::Keyed && key.is_empty() && declared.is_none() {
             key.push(KEY_NAME.to_owned());
         }
-        // The columns of CSV are those of the header, whatever rows there are.
-        let columns =
-            if layout.dialect.is_json() { survey.names() } else { layout.columns.clone() };
+        let columns = columns_of(&layout, survey, declared.as_ref());
         let names = match layout.dialect {
             Dialect::Csv(_) => columns.clone(),
             _ => {
@@ -87,40 +97,52 @@ impl Opening<'_> {
                 header.names
             }
         };
+        let is_declared = |name: &String| {
+            // default: none.
+            let fields = declared.as_ref().map(Schema::fields).unwrap_or_default();
+            fields.iter().any(|field| field.name == *name)
+        };
         let blank = layout.blank.filter(|at| {
             let name = columns.get(*at);
-            name.is_some_and(|name| survey.is_blank(name) && !key.contains(name))
+            name.is_some_and(|name| {
+                survey.is_blank(name) && !key.contains(name) && !is_declared(name)
+            })
         });
-        let mut builder = Schema::builder();
-        let mut sources = Vec::new();
+        // A column that only other files have is none of this one.
+        let is_here = |at: &usize| layout.dialect.is_json() || *at < layout.columns.len();
+        let (mut fields, mut sources, mut untyped) = (Vec::new(), Vec::new(), Vec::new());
         for (position, (name, field)) in columns.iter().zip(&names).enumerate() {
             if blank == Some(position) {
                 self.leave_blank(position, name);
+                continue;
+            }
+            if is_declared(field) {
                 continue;
             }
             let seen = survey.column(name);
             let kinds = seen.map(|column| column.kinds).unwrap_or_default(); // default: no rows.
             self.hint(field, kinds, inference);
             let has_null = seen.is_none_or(|column| survey.has_null(column));
-            let has_all = self.options.strict && inference.whole && !has_null && survey.rows > 0;
-            builder = match key.contains(field) || has_all {
-                true => builder.field(field.as_str(), kinds.data_type()),
-                false => builder.nullable(field.as_str(), kinds.data_type()),
-            };
-            sources.push(Some(position));
+            let has_all = self.options.strict && !has_null && survey.rows > 0;
+            if !inference.whole && kinds.is_blank() {
+                untyped.push(fields.len());
+            }
+            let nullable = !has_all && !key.contains(field);
+            fields.push((field.clone(), kinds.data_type(), nullable));
+            sources.push(Some(position).filter(is_here));
         }
-        let schema = builder.primary_key(key).build();
-        let schema = schema.map_err(|e| Error::options(e.to_string()))?;
-        let note = if inference.whole {
-            String::new()
-        } else {
-            let rows = inference.rows;
-            format!(
-                "; the types were inferred from the first {rows} rows: declare them in a schema \
-                 (--schema on the command line)"
-            )
+        let schema = match &declared {
+            None => build(fields, key)?,
+            Some(declared) => {
+                let of_declared = sources_of(&columns, declared.fields())?;
+                let of_declared = of_declared.into_iter().map(|source| source.filter(is_here));
+                sources = of_declared.chain(sources).collect();
+                with_fields(declared, fields)?
+            }
         };
-        Ok(Layout { sources, schema, columns, note, blank, spellings: true, ..layout })
+        let columns = if layout.dialect.is_json() { columns } else { layout.columns.clone() };
+        let note = note_of(inference);
+        Ok(Layout { sources, schema, columns, note, blank, untyped, spellings: true, ..layout })
     }
 
     /// Says that a column goes, in the place of what was said of its name.
@@ -150,8 +172,85 @@ impl Opening<'_> {
     }
 }
 
+/// Refuses a file of JSON that has nothing to infer fields from.
+fn expect_members(survey: &Survey, inference: Inference) -> Result<()> {
+    let what = match (survey.rows, survey.columns.as_slice()) {
+        (0, _) => "rows",
+        (_, []) => "members",
+        _ => return Ok(()),
+    };
+    let message = format!("the file has no {what} to infer fields from; give a schema");
+    let error = Error::data(message);
+    // Some may come later, or in another file.
+    Err(if inference.whole { error } else { error.contradicting() })
+}
+
+/// What errors about values say of types that come from some rows only.
+fn note_of(inference: Inference) -> String {
+    if inference.whole {
+        return String::new();
+    }
+    let rows = inference.rows;
+    format!(
+        "; the types were inferred from the first {rows} rows: declare them in a schema \
+         (--schema on the command line)"
+    )
+}
+
+/// The columns that inference makes fields of. Those of CSV are those of the header, whatever rows
+/// there are, and those that other files have.
+fn columns_of(layout: &Layout, survey: &Survey, declared: Option<&Schema>) -> Vec<String> {
+    let names = survey.names();
+    let first = match declared {
+        // Members stand in the order of the fields that take them.
+        Some(schema) if layout.dialect.is_json() => {
+            schema.fields().iter().map(|field| field.name.clone()).collect()
+        }
+        None if layout.dialect.is_json() => Vec::new(),
+        _ => layout.columns.clone(),
+    };
+    let others: Vec<String> = names.into_iter().filter(|name| !first.contains(name)).collect();
+    [first, others].concat()
+}
+
+/// Fields by name and type, and whether they may be NULL.
+type Fields = Vec<(String, DataType, bool)>;
+
+fn build(fields: Fields, key: Vec<String>) -> Result<Schema> {
+    let builder = fields.into_iter().fold(Schema::builder(), |builder, (name, data_type, null)| {
+        if null { builder.nullable(name, data_type) } else { builder.field(name, data_type) }
+    });
+    builder.primary_key(key).build().map_err(|e| Error::options(e.to_string()))
+}
+
+/// A schema with more fields behind its own.
+fn with_fields(schema: &Schema, fields: Fields) -> Result<Schema> {
+    let mut changes = Vec::new();
+    for (name, data_type, nullable) in fields {
+        // Its number is given out.
+        changes.push(Alteration::AddField(Field::new(FieldId(0), name.clone(), data_type, true)));
+        if !nullable {
+            changes.push(Alteration::SetNotNull(name));
+        }
+    }
+    let changed = schema.alter(&changes).map_err(|e| Error::options(e.to_string()))?;
+    Ok(changed.with_version(schema.version()))
+}
+
+/// The field that takes what no other does.
+pub(crate) fn rest_field(schema: &Schema, name: &str) -> Result<usize> {
+    let position = schema.expect_position(name).map_err(|e| Error::options(e.to_string()))?;
+    let field = schema.fields().get(position);
+    if field.is_none_or(|field| field.data_type != DataType::Json) {
+        return Err(Error::options(format!(
+            "the field {name:?} takes what the rows have beside; expected it to be json"
+        )));
+    }
+    Ok(position)
+}
+
 /// The column of each field.
-fn sources(columns: &[String], fields: &[Field]) -> Result<Vec<Option<usize>>> {
+fn sources_of(columns: &[String], fields: &[Field]) -> Result<Vec<Option<usize>>> {
     let names = columns.join(", ");
     let sources = fields.iter().map(|field| {
         let column = columns.iter().position(|column| *column == field.name);
@@ -180,8 +279,6 @@ fn unknown_columns(names: &[String], fields: &[Field]) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use esker_format::DataType;
-
     use super::*;
 
     #[test]

@@ -35,6 +35,11 @@ const NO_OPERAND: &[K] = keywords! {
     AND AS BETWEEN ELSE FROM HAVING IN IS LIKE OR THEN UNION WHEN WHERE
 };
 
+/// Words that a name may follow.
+const BEFORE_NAMES: &[K] = keywords! {
+    AND BY DISTINCT HAVING NOT ON OR SELECT SET WHERE
+};
+
 /// Words that the grammar takes for functions, and that are names where no bracket follows.
 const CALLS: &[K] = keywords! {
     CAST CEIL CONVERT EXISTS EXTRACT FLOOR OVERLAY POSITION SUBSTR SUBSTRING TRIM TRY_CAST USER
@@ -47,6 +52,46 @@ pub(crate) struct EskerDialect;
 /// The tokens of a text, blanks and comments among them.
 pub(crate) fn tokenize(text: &str) -> Result<Vec<TokenWithSpan>, TokenizerError> {
     Tokenizer::new(&EskerDialect, text).tokenize_with_location()
+}
+
+/// Says that a column by the name of a reserved word is written in double quotes, where the word
+/// that is not expected stands as a name does: before a comma, `FROM`, a comparison or the end.
+pub(crate) fn quoting_helps(error: ParserError, tokens: &[TokenWithSpan]) -> ParserError {
+    let ParserError::ParserError(message) = error else { return error };
+    let Some(word) = reserved_name(&message, tokens) else {
+        return ParserError::ParserError(message);
+    };
+    let (found, name) = (format!("found: {word} "), word.to_lowercase());
+    let hint = format!("found: {word} (a column of this name is written \"{name}\") ");
+    ParserError::ParserError(message.replacen(&found, &hint, 1))
+}
+
+/// The word that a message says was found, if it is a reserved one and stands as a name does.
+fn reserved_name(message: &str, tokens: &[TokenWithSpan]) -> Option<String> {
+    let (_, place) = message.rsplit_once(" at Line: ")?;
+    let (line, column) = place.split_once(", Column: ")?;
+    let (line, column): (u64, u64) = (line.parse().ok()?, column.parse().ok()?);
+    let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
+    let tokens: Vec<_> = tokens.iter().filter(|token| !is_blank(token)).collect();
+    let place = (line, column);
+    let is_there = |t: &&TokenWithSpan| (t.span.start.line, t.span.start.column) == place;
+    let at = tokens.iter().position(is_there)?;
+    let (found, next) = (tokens.get(at)?, tokens.get(at + 1));
+    let before = at.checked_sub(1).and_then(|at| tokens.get(at))?;
+    let Token::Word(Word { value, quote_style: None, keyword }) = &found.token else { return None };
+    let is_reserved = !matches!(keyword, K::NoKeyword | K::FROM | K::SELECT);
+    let ends_name = match next.map(|token| &token.token) {
+        None | Some(Token::EOF | Token::Comma | Token::SemiColon | Token::RParen) => true,
+        Some(Token::Eq | Token::Neq | Token::Lt | Token::Gt | Token::LtEq | Token::GtEq) => true,
+        Some(Token::Word(next)) => matches!(next.keyword, K::FROM | K::AS | K::ASC | K::DESC),
+        Some(_) => false,
+    };
+    let begins_name = match &before.token {
+        Token::Comma | Token::LParen | Token::Period => true,
+        Token::Word(before) => BEFORE_NAMES.contains(&before.keyword),
+        _ => false,
+    };
+    (is_reserved && begins_name && ends_name).then(|| value.clone())
 }
 
 /// Makes names of the texts behind `AS`: `AS 'total'` is `AS "total"`. A text that is still the

@@ -68,7 +68,8 @@ fn convert_at(query: ast::Query, is_outermost: bool, parameters: &ParameterNames
     let (first, joins, names) = relation::from(&select.from, is_outermost, parameters)?;
     let mut result = Query { joins, ..Query::from(first) };
     if select.projection.is_empty() && !Bug::NothingSelectsAll.is_planted() {
-        let what = "expected what is to be shown, like * or the name of a field";
+        let what = "expected what is to be shown, like * or the name of a field (in double quotes \
+                    if it is a word of SQL)";
         return Err(Error::invalid(format!("SELECT: {what}")));
     }
     result.select = items(&select.projection, &names)?;

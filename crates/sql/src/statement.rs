@@ -199,11 +199,17 @@ fn beyond_grammar(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
 fn parse_one(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement> {
     let parser = Parser::new(&EskerDialect).with_recursion_limit(NESTING_MAX);
     let mut parser = parser.with_tokens_with_locations(tokens);
-    let mut statements = parser.parse_statements().map_err(syntax)?;
+    let mut statements = match parser.parse_statements() {
+        Ok(statements) => statements,
+        Err(error) => return Err(syntax(dialect::quoting_helps(error, &parser.into_tokens()))),
+    };
     // The grammar stops at the word END, as before the end of a block, and leaves the rest unread.
     if parser.peek_token_ref().token != Token::EOF {
         let found = parser.peek_token_ref();
-        return parser.expected_ref("end of statement", found).map_err(syntax);
+        let refused: std::result::Result<(), _> = parser.expected_ref("end of statement", found);
+        return refused
+            .map_err(|e| syntax(dialect::quoting_helps(e, &parser.into_tokens())))
+            .and_then(|()| Err(Error::invalid("expected the end of the statement")));
     }
     match (statements.pop(), statements.len()) {
         (None, _) => Err(Error::invalid("expected a statement, found nothing")),

@@ -100,6 +100,7 @@ fn options(
         .spellings()
         .strict(arguments.strict)
         .pass_over(arguments.on_error == OnError::Skip)
+        .spool(std::env::temp_dir(), arguments.spool_limit)
         .unknown(unknown(arguments, existing)?);
     with_schema(arguments, options, existing)
 }
@@ -153,6 +154,7 @@ fn text_options(text: &TextArguments, format: InputFormat) -> Result<ImportOptio
 /// What becomes of what the schema does not name.
 fn unknown(arguments: &LoadArguments, existing: Option<&Schema>) -> Result<Unknown> {
     match arguments.unknown.as_deref() {
+        None if existing.is_none() && arguments.schema.is_some() => Ok(Unknown::Infer),
         None | Some("error") => Ok(Unknown::Error),
         Some(_) if existing.is_none() && arguments.schema.is_none() => {
             Err(Failure::usage("--unknown: without --schema, no field is unknown"))
@@ -220,6 +222,8 @@ pub(super) fn with_advice(error: esker_import::Error) -> Failure {
          --path $.rows rows within a document"
     } else if reason.contains("that the schema has not") {
         "; --unknown ignore leaves out what the schema does not name"
+    } else if reason.contains("bytes from a pipe") {
+        "; --spool-limit keeps more"
     } else if reason.contains("a name in UTF-8") {
         ENCODING
     } else {

@@ -109,7 +109,7 @@ fn until_it_holds(
     loop {
         let policy = Policy::of(environment, arguments)?;
         let schema = input::with_indexes(reader.schema(), &arguments.indexes)?;
-        show_schema(console, &arguments.table, &schema, &reader)?;
+        show_schema(console, arguments, &schema, &reader)?;
         let again = reader.again();
         match (load(schema, reader, policy), again) {
             (Err(failure), Some(again)) if failure.is_contradicted() => {
@@ -163,15 +163,19 @@ fn expect_append(name: &str, rows: Option<u64>, append: bool) -> Result<()> {
 /// Tells first what the table will be.
 fn show_schema(
     console: &mut Console<'_>,
-    name: &str,
+    arguments: &LoadArguments,
     schema: &Schema,
     reader: &ImportReader,
 ) -> Result<()> {
     let origin = match reader.inference() {
         None => "as declared".to_owned(),
+        Some(i) if arguments.schema.is_some() => {
+            format!("as declared; the rest is inferred from all {}", units::counted(i.rows, "row"))
+        }
         Some(i) if i.whole => format!("inferred from all {}", units::counted(i.rows, "row")),
         Some(i) => format!("inferred from the first {}", units::counted(i.rows, "row")),
     };
+    let name = &arguments.table;
     writeln!(console.out, "table {name}, {origin}; to change it, edit and give it as --schema:")?;
     let parts = schema_text::parts(schema);
     writeln!(console.out, "  {}", parts.join(",\n  "))?;

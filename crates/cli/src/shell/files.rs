@@ -29,13 +29,19 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// A file, in place of one that may be there.
+    /// A file; what is in one that is there goes. A device, such as `/dev/null`, stays one.
     pub(super) fn create(path: &Path) -> Result<Self> {
         let files = Environment::os().files;
-        if files.exists(path)? {
-            files.remove(path)?;
-        }
-        let file = files.open(path, OpenMode::CreateNew)?;
+        let file = match files.exists(path)? {
+            false => files.open(path, OpenMode::CreateNew)?,
+            true => {
+                let file = files.open(path, OpenMode::Write)?;
+                if !file.is_stream()? {
+                    file.set_len(0)?;
+                }
+                file
+            }
+        };
         let format = match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Format::Csv,
             Some("json") => Format::Json,

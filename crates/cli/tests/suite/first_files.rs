@@ -167,3 +167,107 @@ fn columns_by_the_names_of_functions_are_selected_bare() {
     );
     assert_eq!(sandbox.ok(&["sql", "db", "SELECT trim(' x ') AS x"]), "x\nx\n");
 }
+
+/// The message was that of the parser, `Expected: an expression, found: when`.
+#[test]
+fn a_column_that_takes_quotes_is_said_to_take_them() {
+    let sandbox = Sandbox::new("words");
+    sandbox.write("a.csv", "when,order,in,from,all\n1,2,3,4,5\n");
+    sandbox.ok(&["load", "db", "t", "a.csv"]);
+    for (select, said) in [
+        ("SELECT when FROM t", "(a column of this name is written \"when\")"),
+        ("SELECT \"order\", in FROM t", "written \"in\")"),
+        ("SELECT 1 FROM t WHERE IN = 3", "written \"in\")"),
+        ("SELECT from FROM t", "(in double quotes if it is a word of SQL)"),
+        ("SELECT all FROM t", "(in double quotes if it is a word of SQL)"),
+    ] {
+        let (code, error) = sandbox.fails(&["sql", "db", select]);
+        assert!(code == 2 && error.contains(said), "{select}: {error}");
+    }
+    for select in ["SELECT 1 AND FROM t", "SELECT 1 DESC FROM t", "SELECT 1 FROM t WHERE"] {
+        let (_, error) = sandbox.fails(&["sql", "db", select]);
+        assert!(!error.contains("written"), "{select}: {error}");
+    }
+    let quoted = "SELECT \"when\", \"order\", \"in\", \"from\", \"all\" FROM t";
+    assert_eq!(sandbox.ok(&["sql", "db", quoted]), "when,order,in,from,all\n1,2,3,4,5\n");
+}
+
+/// The file was refused, and so was `--unknown FIELD` of CSV.
+#[test]
+fn a_schema_may_name_some_fields_only() {
+    let sandbox = Sandbox::new("partial");
+    sandbox.write("a.csv", "id,n,note\n1,2.5,x\n2,,007\n");
+    sandbox.write("a.ndjson", "{\"id\":1,\"n\":2.5}\n{\"note\":[1],\"id\":2}\n");
+    sandbox.write("k.json", "{\"x\": {\"n\": 1}, \"7\": {\"id\": 3}}");
+    let select =
+        |table: &str| sandbox.ok(&["sql", "db", &format!("SELECT * FROM {table} ORDER BY 1")]);
+    let id = "id u8 not null, primary key (id)";
+    let shown = sandbox.ok(&["load", "db", "a", "a.csv", "--schema", id]);
+    assert!(shown.contains("declared; the rest is inferred from all 2 rows; to"), "{shown}");
+    assert_eq!(fields(&shown), "id u8 not null, n f64, note text, primary key (id)");
+    assert_eq!(select("a"), "id,n,note\n1,2.5,x\n2,,007\n");
+    let shown = sandbox.ok(&["load", "db", "b", "a.ndjson", "--schema", "id u8, x text"]);
+    assert_eq!(fields(&shown), "id u8, x text, n f64, note json");
+    assert_eq!(select("b"), "id,x,n,note\n1,,2.5,\n2,,,[1]\n");
+    let shown =
+        sandbox.ok(&["load", "db", "k", "k.json", "--schema", "n u8, k text, primary key (k)"]);
+    assert_eq!(fields(&shown), "n u8, k text not null, id i64, primary key (k)");
+    // A pipe, and a file without a header.
+    let piped = ["load", "db", "c", "-", "--schema", "id u8", "--format", "ndjson"];
+    let shown = sandbox.ok_with(&piped, &sandbox.read("a.ndjson"));
+    assert_eq!(fields(&shown), "id u8, n f64, note json");
+    sandbox.write("plain.csv", "1,x\n2,y\n");
+    let plain = ["load", "db", "d", "plain.csv", "--schema", "id u8", "--no-header"];
+    assert_eq!(fields(&sandbox.ok(&plain)), "id u8, column2 text");
+    // A member that comes late, and --strict.
+    let mut late = "{\"id\":1}\n".repeat(700_000);
+    late.push_str("{\"id\":2,\"x\":true}\n");
+    sandbox.write("late.ndjson", &late);
+    let shown = sandbox.ok(&["load", "db", "e", "late.ndjson", "--schema", "id u8", "--strict"]);
+    assert!(shown.contains("once more, with types that hold all rows"), "{shown}");
+    assert!(shown.contains("loaded 700,001 rows into e"), "{shown}");
+    for file in ["a.csv", "a.ndjson"] {
+        let refused = ["load", "db", "f", file, "--schema", id, "--unknown", "error"];
+        assert_eq!(sandbox.fails(&refused).0, 2);
+    }
+    let rest = ["load", "db", "g", "a.csv", "--schema", "id u8", "--unknown", "rest"];
+    assert_eq!(fields(&sandbox.ok(&rest)), "id u8, rest json");
+    let wanted = "id,rest\n1,\"{\"\"n\"\":\"\"2.5\"\",\"\"note\"\":\"\"x\"\"}\"\n\
+                  2,\"{\"\"note\"\":\"\"007\"\"}\"\n";
+    assert_eq!(select("g"), wanted);
+}
+
+/// A later file with a column more was refused; one with a column less was taken without a word.
+#[test]
+fn several_files_have_the_columns_of_all() {
+    let sandbox = Sandbox::new("union");
+    sandbox.write("1.csv", "a,b\n1,x\n");
+    sandbox.write("2.csv", "c;a\n2.5;2\n");
+    sandbox.write("3.csv", "b,a,\ny,007,\n");
+    let shown = sandbox.ok(&["load", "db", "t", "1.csv", "2.csv", "3.csv"]);
+    assert_eq!(fields(&shown), "a text, b text, c f64");
+    assert!(shown.contains("note: 1.csv has no column c: NULL\n"), "{shown}");
+    assert!(shown.contains("note: 2.csv has no column b: NULL\n"), "{shown}");
+    let rows = sandbox.ok(&["sql", "db", "SELECT a, b, c FROM t ORDER BY a"]);
+    assert_eq!(rows, "a,b,c\n007,y,\n1,x,\n2,,2.5\n");
+    sandbox.write("4.csv", "x,y\n1,2\n");
+    let (code, error) = sandbox.fails(&["load", "db", "u", "1.csv", "4.csv"]);
+    assert!(code == 2 && error.contains("4.csv: no column of the files before"), "{error}");
+}
+
+/// There was no way to have less, or more, than 64 GiB of a pipe kept.
+#[test]
+fn what_is_kept_of_a_pipe_has_a_limit() {
+    let sandbox = Sandbox::new("spool");
+    let text = format!("n,note\n{}", format!("1,{}\n", "x".repeat(1_000)).repeat(12_000));
+    let run = |table: &str, limit: &str| {
+        sandbox.run_with(&["load", "db", table, "-", "--spool-limit", limit], &text)
+    };
+    let refused = run("t", "10MiB");
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    assert!(error.contains("more than 10485760 bytes from a pipe"), "{error}");
+    assert!(error.contains("--spool-limit"), "{error}");
+    assert!(run("t", "1GiB").status.success());
+    assert_eq!(run("u", "much").status.code(), Some(2));
+}

@@ -142,7 +142,8 @@ fn the_place_in_json_is_underlined() {
     let sandbox = Sandbox::new("underlined");
     sandbox.write("a.ndjson", "{\"id\":1,\"name\":\"x\"}\n{\"id\":2, \"nmae\":\"y\"}\n");
     let schema = "id i64 not null, name text";
-    let (code, error) = sandbox.fails(&["load", "db", "t", "a.ndjson", "--schema", schema]);
+    let load = ["load", "db", "t", "a.ndjson", "--schema", schema, "--unknown", "error"];
+    let (code, error) = sandbox.fails(&load);
     assert_eq!(code, 2);
     assert_eq!(
         error,

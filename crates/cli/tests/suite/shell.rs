@@ -181,6 +181,27 @@ fn a_script_without_a_terminal_may_have_commands() {
     assert!(code == 2 && error.contains("not an Esker database, but a file"), "{error}");
 }
 
+/// The file was removed first, `/dev/null` as well, and another made in its place.
+#[cfg(unix)]
+#[test]
+fn answers_go_into_a_file_or_device_that_is_there() {
+    let sandbox = Sandbox::new("shell-output");
+    sandbox.write("answers.csv", "what was there before, and is longer");
+    for (link, target) in [("link.csv", "answers.csv"), ("nothing", "/dev/null")] {
+        std::os::unix::fs::symlink(target, sandbox.0.join(link)).unwrap();
+    }
+    let script = "\\o nothing\nSELECT 1 AS n;\n\\o link.csv\nSELECT 2 AS n;\n\\o\n\
+                  SELECT 3 AS n \\g nothing\nSELECT 4 AS n;\n";
+    let output = sandbox.run_with(&[], script);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{error}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "n\n4\n");
+    assert_eq!(sandbox.read("answers.csv"), "n\n2\n");
+    for link in ["link.csv", "nothing"] {
+        assert!(sandbox.0.join(link).is_symlink(), "{link}");
+    }
+}
+
 #[test]
 fn colours_honour_no_color_and_color() {
     let sandbox = Sandbox::new("shell-colours");

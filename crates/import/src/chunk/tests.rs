@@ -18,6 +18,8 @@ fn layout(schema: &str) -> Layout {
         unknown: Unknown::Error,
         rest: None,
         blank: None,
+        untyped: Vec::new(),
+        rest_columns: Vec::new(),
     }
 }
 

@@ -4,10 +4,12 @@
 use std::borrow::Cow;
 
 use esker_format::text;
-use esker_format::{Column, DataType, Decimal, Field, Values, VariableValues};
+use esker_format::{Column, DataType, Decimal, Field, ValueRef, Values, VariableValues};
 
 use super::{Block, Fixed, Misfit, NullMarks};
-use crate::fields::FieldReader;
+use crate::dialect::{Csv, Dialect};
+use crate::export::json_text;
+use crate::fields::{CsvFields, FieldReader, FieldText};
 use crate::kinds::{Notation, is_spelled_as};
 use crate::{Error, Result};
 
@@ -45,6 +47,25 @@ impl Block<'_> {
         Err(Error::data(message).on_line(line).against_types(&self.layout.note))
     }
 
+    pub(super) fn is_untyped(&self, position: usize) -> bool {
+        self.layout.untyped.contains(&position)
+    }
+
+    /// Checks that the rows that were read last have no value in a field whose type is not known,
+    /// as no row before them has one.
+    pub(super) fn check_untyped(
+        &self,
+        position: usize,
+        column: &Column,
+    ) -> std::result::Result<(), Misfit> {
+        if !self.is_untyped(position) {
+            return Ok(());
+        }
+        let first = column.len() - self.spans.len() / self.columns.max(1);
+        let found = (first..column.len()).find(|row| column.value(*row) != ValueRef::Null);
+        found.map_or(Ok(()), |row| Err(Misfit { row: row - first, is_null: false }))
+    }
+
     /// Reads what no other field has, as an object.
     pub(super) fn read_rest(
         &self,
@@ -70,12 +91,32 @@ impl Block<'_> {
 
     /// What no other field has of a row, as JSON writes it; `None` when that is nothing.
     fn rest_text(&self, row: usize) -> Option<Vec<u8>> {
+        if let Dialect::Csv(csv) = self.layout.dialect {
+            return self.rest_of_csv(csv, row);
+        }
         let members = self.rest?.of(self.first_row + row);
         if members.is_empty() {
             return None;
         }
         let members: Vec<&[u8]> = members.iter().map(|span| span.of(self.bytes)).collect();
         Some([&b"{"[..], &members.join(&b","[..]), b"}"].concat())
+    }
+
+    /// The same of CSV: strings by the names of their columns, without those that are NULL.
+    fn rest_of_csv(&self, csv: Csv, row: usize) -> Option<Vec<u8>> {
+        let layout = self.layout;
+        let reader = CsvFields { csv, has_quotes: self.has_quotes, nulls: &layout.nulls };
+        let mut object = Vec::new();
+        for column in &layout.rest_columns {
+            let raw = self.spans.get(row * self.columns + column)?.of(self.bytes);
+            let FieldText::Text(text) = reader.read(raw) else { continue };
+            object.push(if object.is_empty() { b'{' } else { b',' });
+            json_text(&mut object, layout.columns.get(*column)?.as_bytes());
+            object.push(b':');
+            json_text(&mut object, &text);
+        }
+        object.push(b'}');
+        (object.len() > 1).then_some(object)
     }
 
     /// What is wrong with what no other field has of a row.

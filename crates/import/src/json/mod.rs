@@ -24,7 +24,7 @@ pub(crate) use path::enter;
 pub(crate) use place::{RowsPlace, find as find_rows};
 pub(crate) use scan::{Object, last_element_end};
 pub(crate) use text::unescaped;
-pub(crate) use tokenizer::{Beside, Found, Rest, Rows, Tokenizer};
+pub(crate) use tokenizer::{Beside, Found, Rest, Rows, Tokenizer, is_same};
 
 #[cfg(test)]
 mod tests;

@@ -316,7 +316,7 @@ impl<'a> Tokenizer<'a> {
 }
 
 /// Whether a name of a row and a value say the same.
-fn is_same(bytes: &[u8], name: Span, value: Span) -> bool {
+pub(crate) fn is_same(bytes: &[u8], name: Span, value: Span) -> bool {
     let (name, value) = (name.of(bytes), value.of(bytes));
     name == value || name.get(1..name.len().saturating_sub(1)) == Some(value)
 }

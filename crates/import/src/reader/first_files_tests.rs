@@ -153,6 +153,18 @@ fn how_csv_is_written_is_found_out() {
     assert_eq!(read("x\ny,z,,\na,b\n1,2\n", skipped).0, "a i64, b i64");
     let (schema, rows, _) = read("1,2013-01-31\n2,2013-02-01\n", sniffing());
     assert_eq!((schema.as_str(), rows.len()), ("column1 i64, column2 date", 2));
+    // In a file of one column comments leave no line, and lines counted without them.
+    let one = "# by x\nn\n1\n% a\n% b\n2\nx\n%\n3\n";
+    let declared = || of(Format::Csv, "n i64").comment(Some(b'%')).skip(1);
+    for chunk in [1, 1 << 20] {
+        let found = error(one, declared().chunk_bytes(chunk));
+        assert!(found.starts_with("f:7: column 1 \"n\": expected i64"), "{found}");
+    }
+    let reader = open(one.replace('x', "4").as_bytes(), declared().chunk_bytes(1)).unwrap();
+    let places = reader.places();
+    reader.read(|_, _| Ok::<_, Error>(())).unwrap();
+    let lines: Vec<u64> = (0..4).map(|row| places.find(row).unwrap().1).collect();
+    assert_eq!(lines, [3, 6, 7, 9]);
     let percent = sniffing().comment(Some(b'%'));
     assert_eq!(read("% x\na,b\n1,2\n%\n", percent).1, ["1|2"]);
 }

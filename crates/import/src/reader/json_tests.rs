@@ -277,8 +277,27 @@ fn several_files_are_one_table() {
     let error = open(&paths).unwrap_err().to_string();
     assert!(error.contains("3.csv:3: column 1 \"a\": expected i64"), "{error}");
     assert!(error.contains("the types were inferred from the first 1 rows"), "{error}");
+    // Columns are those of all files, by name; a file that has none of them is another table.
     let other = file("4.csv", "a,c\n1,2\n");
-    let error = open(&[paths[0].clone(), other]).unwrap_err().to_string();
+    let files = [paths[0].clone(), other.clone()];
+    let reader = ImportReader::open_all(&environment, &files, ImportOptions::default()).unwrap();
+    assert_eq!(schema_text::write(reader.schema()), "a i64, b text, c i64");
+    let [first, second] = reader.notes() else { panic!("{:?}", reader.notes()) };
+    assert!(first.ends_with("1.csv has no column c: NULL"), "{first}");
+    assert!(second.ends_with("4.csv has no column b: NULL"), "{second}");
+    let found = rows_of(reader).unwrap();
+    assert_eq!(found[0], [1i64.into(), "x".into(), Value::Null]);
+    assert_eq!(found[1], [1i64.into(), Value::Null, 2i64.into()]);
+    let strict = ImportOptions::default().strict(true);
+    let reader = ImportReader::open_all(&environment, &files, strict).unwrap();
+    assert_eq!(schema_text::write(reader.schema()), "a i64 not null, b text, c i64");
+    let stranger = file("6.csv", "x,y\n1,2\n");
+    let error = open(&[paths[0].clone(), stranger]).unwrap_err().to_string();
+    assert!(error.contains("6.csv: no column of the files before it is one of this"), "{error}");
+    let declared = schema_text::parse("a i64, b text").unwrap();
+    let declared = ImportOptions::default().schema(declared);
+    let reader = ImportReader::open_all(&environment, &files, declared).unwrap();
+    let error = rows_of(reader).unwrap_err().to_string();
     assert!(error.contains("4.csv: the file has a column \"c\""), "{error}");
     let missing = open(&[paths[0].clone(), dir.join("5.csv")]).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound);

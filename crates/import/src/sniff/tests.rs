@@ -26,6 +26,16 @@ fn delimiters_are_found() {
         ("name,list\nx,1;2;3\ny,4;5;6\n", ','),
         ("id,n\n1,2\n2,x\n3\n4,\"5\"\n", ','),
         ("\"a,b\";\"c\"\n\"x,y\";\"z\"\n", ';'),
+        // Spaces, where nothing else is between the fields and all of them are values.
+        ("a b c\n1 2 3\n4 5.5 -6\n", ' '),
+        ("\"x\" \"y\"\n\"1\" 1 \"a b\"\n\"2\" 3 \"c\"\n", ' '),
+        ("full name\nAda Lovelace\n", ','),
+        ("room number\nRoom 1\nRoom 2\n", ','),
+        ("when\n2013-01-31 05:17:00\n", ','),
+        ("\"when\"\n2013-01-31 05:17:00\n", ','),
+        ("a  b\n1  2\n", ','),
+        ("1 2\n3 4\n", ','),
+        ("a b, c\n1 2, 3\n", ','),
     ] {
         assert_eq!(found(text).0, delimiter, "{text}");
     }

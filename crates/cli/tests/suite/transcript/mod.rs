@@ -7,7 +7,7 @@ pub fn blocks(page: &str) -> Vec<(&str, &str)> {
     parts.map(|block| block.split_once('\n').unwrap()).collect()
 }
 
-/// The commands of a page with what they show. Commands begin with `$ `.
+/// The commands of a page with what they show. Commands begin with `$ `, and go on behind `> `.
 pub fn commands(page: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut inside = false;
@@ -18,6 +18,12 @@ pub fn commands(page: &str) -> Vec<(String, String)> {
             _ if !inside => {}
             _ => match line.strip_prefix("$ ") {
                 Some(command) => found.push((command.to_owned(), String::new())),
+                None if line.starts_with("> ") => {
+                    let (command, shown) = found.last_mut().unwrap();
+                    assert!(shown.is_empty(), "{line}");
+                    command.push('\n');
+                    command.push_str(line.strip_prefix("> ").unwrap());
+                }
                 None => {
                     let shown = &mut found.last_mut().unwrap().1;
                     shown.push_str(line);
