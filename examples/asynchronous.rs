@@ -2,7 +2,7 @@
 //!
 //! In a program of your own: `esker-sql = { …, features = ["async"] }`.
 
-use esker::{Options, Record, Result};
+use esker::{Options, Record};
 use esker_sql::{AsyncDatabase, Sql};
 
 #[derive(Debug, PartialEq, Record)]
@@ -13,7 +13,7 @@ struct Visit {
 }
 
 #[tokio::main]
-async fn main() -> Result<()> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let db = AsyncDatabase::new(Options::new().memory()?); // or AsyncDatabase::open("db").await?
     db.run(|db| db.create_table_of::<Visit>("visits").map(drop)).await?;
 
@@ -24,7 +24,7 @@ async fn main() -> Result<()> {
         tokio::spawn(async move { insert.execute((id, format!("/page/{}", id % 3))).await })
     });
     for writer in writers.collect::<Vec<_>>() {
-        writer.await.expect("no task panics")?;
+        writer.await??;
     }
 
     // The query waits while its rows are not taken, and ends when they are dropped.
@@ -42,10 +42,10 @@ async fn main() -> Result<()> {
         })
     });
     assert_eq!(left.await?, Some(3));
-    db.close().await
+    Ok(db.close().await?)
 }
 
 #[test]
-fn it_runs() -> Result<()> {
+fn it_runs() -> Result<(), Box<dyn std::error::Error>> {
     main()
 }

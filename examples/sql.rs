@@ -1,6 +1,6 @@
 //! SQL in a program, with parameters and structs: `cargo run --release --example sql`.
 
-use esker::{Options, Record, Result};
+use esker::{Options, Record};
 use esker_sql::{Named, Sql};
 
 #[derive(Debug, PartialEq, Record)]
@@ -11,7 +11,7 @@ struct Person {
     height: Option<f64>, // may be NULL
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let db = Options::new().memory()?; // or esker::Database::open("people.esker")?
     db.sql("CREATE TABLE people (name text PRIMARY KEY, born i32 NOT NULL, height f64)", ())?;
 
@@ -31,7 +31,7 @@ fn main() -> Result<()> {
     let of_1906: Vec<Person> = db.sql_as("SELECT * FROM people WHERE born = ?", (1906,))?;
     assert_eq!(of_1906.len(), 2);
     let tallest = "SELECT name, height FROM people ORDER BY height DESC NULLS LAST LIMIT 1";
-    let (name, height): (String, f64) = db.sql_first(tallest, ())?.expect("there are people");
+    let (name, height): (String, f64) = db.sql_first(tallest, ())?.ok_or("there are people")?;
     println!("{name} is {height} m tall");
     let count: Option<u64> = db.sql_first("SELECT count(*) FROM people", ())?;
     assert_eq!(count, Some(4));
@@ -53,6 +53,6 @@ fn main() -> Result<()> {
 }
 
 #[test]
-fn it_runs() -> Result<()> {
+fn it_runs() -> Result<(), Box<dyn std::error::Error>> {
     main()
 }
