@@ -29,7 +29,7 @@ fn fill(database: &Database, rows: u64) -> Result<f64> {
     for i in 0..i64::try_from(rows)? {
         let [id, amount, _] = &mut row;
         (*id, *amount) = (Value::Int(i), Value::Int(i * 2));
-        insert.execute(row)?;
+        insert.execute(&row)?;
     }
     Ok(start.elapsed().as_secs_f64())
 }
