@@ -232,12 +232,12 @@ fn a_prepared_statement_notices_a_changed_table() {
     let insert = db.prepare("INSERT INTO stock VALUES (?, ?, ?)").unwrap();
     let get = db.prepare("SELECT * FROM stock WHERE item = ?").unwrap();
     let row = |item: &str| [item.into(), Value::Int(1), Value::Null];
-    insert.execute(&row("a")).unwrap();
+    insert.execute(row("a")).unwrap();
     db.sql("DROP TABLE stock", ()).unwrap();
-    assert_eq!(insert.execute(&row("b")).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(insert.execute(row("b")).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(get.first(&["a".into()]).unwrap_err().kind(), ErrorKind::NotFound);
     db.sql("CREATE TABLE stock (n i64, item text, extra u8 NULL, PRIMARY KEY (item))", ()).unwrap();
-    let e = insert.execute(&row("b")).unwrap_err();
+    let e = insert.execute(row("b")).unwrap_err();
     assert!(e.to_string().contains("parameter ?1: field \"n\""), "{e}");
     assert_eq!(insert.execute(&[4i64.into(), "b".into(), Value::Uint(9)]).unwrap(), 1);
     let found = get.first(&["b".into()]).unwrap();
