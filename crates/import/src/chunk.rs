@@ -75,7 +75,7 @@ impl Layout {
             return fields.of_names();
         }
         let fields = if self.spellings { fields.with_spellings(data_type) } else { fields };
-        if self.is_sampled() { fields.as_inferred() } else { fields }
+        if self.is_sampled() { fields.with_inference() } else { fields }
     }
 }
 

@@ -83,7 +83,7 @@ impl JsonFields {
     }
 
     /// The same, as inference has it: a string is no number, and arrays and objects are no text.
-    pub(crate) fn as_inferred(mut self) -> Self {
+    pub(crate) fn with_inference(mut self) -> Self {
         self.takes_strings &= !self.takes_numbers;
         self.takes_nested = false;
         self

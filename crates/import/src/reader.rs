@@ -410,7 +410,7 @@ fn compare_columns(
         lacks.push(format!("{more} more files lack columns: NULL"));
     }
     let is_first_short = columns.first().is_some_and(|first| first.len() < union.len());
-    let is_known = !is_first_short && !(options.strict && !lacks.is_empty());
+    let is_known = !is_first_short && (!options.strict || lacks.is_empty());
     if !is_known && options.survey.is_none() {
         options.survey = Some(Arc::new(survey(environment, inputs, options)?));
     }

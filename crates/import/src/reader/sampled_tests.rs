@@ -168,11 +168,11 @@ fn row(format: Format, at: &str, values: &[Option<String>]) -> String {
         _ if serde_json::from_str::<serde_json::Value>(value).is_ok() => value.clone(),
         _ => serde_json::to_string(value).unwrap(),
     };
-    let values = values.iter().enumerate();
     if format == Format::Csv {
-        let fields = values.map(|(_, value)| value.as_ref().map(json).unwrap_or_default());
+        let fields = values.iter().map(|value| value.as_ref().map(json).unwrap_or_default());
         return fields.collect::<Vec<_>>().join(",");
     }
+    let values = values.iter().enumerate();
     let members =
         values.filter_map(|(n, value)| Some(format!("\"c{n}\": {}", json(value.as_ref()?))));
     let object = format!("{{{}}}", members.collect::<Vec<_>>().join(", "));
