@@ -15,6 +15,7 @@ use esker::{
     ChangeOptions, Database, Error, ErrorKind, FromRow, Options, Result, ResultRow, Rows, Value,
 };
 use esker_query::ResultColumn;
+use futures_core::Stream;
 use tokio::runtime::Handle;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
@@ -242,10 +243,27 @@ impl AsyncPrepared {
 }
 
 /// The rows of an answer in an asynchronous program: see [`Rows`]. The query runs ahead by a few
-/// batches of rows and then waits for its rows to be taken. Dropping this ends it.
+/// batches of rows and then waits for its rows to be taken. Dropping this ends it, as soon as rows
+/// are at hand where some are waited for.
 ///
-/// [`AsyncRows::poll_next`] is what a `Stream` does: `futures_util::stream::poll_fn(move |cx|
-/// rows.poll_next(cx))` is one.
+/// It is a [`Stream`], too, for what combines streams:
+///
+/// ```
+/// use esker::Options;
+/// use esker_sql::AsyncDatabase;
+/// use futures_util::TryStreamExt;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> esker::Result<()> {
+/// let db = AsyncDatabase::new(Options::new().memory()?);
+/// db.sql("CREATE TABLE numbers (n i64 PRIMARY KEY)", ()).await?;
+/// db.sql("INSERT INTO numbers VALUES (1), (2), (3)", ()).await?;
+/// let rows = db.sql_rows("SELECT n FROM numbers", ()).await?.records::<i64>()?;
+/// let sum = rows.try_fold(0, async |sum, n| Ok(sum + n)).await?;
+/// assert_eq!(sum, 6);
+/// # Ok(())
+/// # }
+/// ```
 pub struct AsyncRows<T: 'static = ResultRow> {
     columns: Arc<[ResultColumn]>,
     state: State<T>,
@@ -294,11 +312,10 @@ impl<T: FromRow + 'static> AsyncRows<T> {
     /// # Errors
     /// As for [`Database::query`]; it is the last that comes then.
     pub async fn next(&mut self) -> Option<Result<T>> {
-        poll_fn(|context| self.poll_next(context)).await
+        poll_fn(|context| self.poll_row(context)).await
     }
 
-    /// As [`AsyncRows::next`], for what is no `async` function.
-    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<T>>> {
+    fn poll_row(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<T>>> {
         loop {
             if let State::Here(rows) = &mut self.state
                 && let Some(row) = rows.next_at_hand()
@@ -324,6 +341,14 @@ impl<T: FromRow + 'static> AsyncRows<T> {
                 State::Ended => return Poll::Ready(None),
             };
         }
+    }
+}
+
+impl<T: FromRow + 'static> Stream for AsyncRows<T> {
+    type Item = Result<T>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_row(context)
     }
 }
 
