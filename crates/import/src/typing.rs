@@ -1,6 +1,7 @@
 //! The fields that a file is read into: declared, or those that inference proposes.
 
 use esker_format::schema::{Alteration, FieldId};
+use esker_format::suggest::did_you_mean;
 use esker_format::{DataType, Field, Schema};
 
 use crate::chunk::Layout;
@@ -134,6 +135,8 @@ impl Opening<'_> {
         let schema = match &declared {
             None => build(fields, key)?,
             Some(declared) => {
+                let known = if layout.dialect.is_json() { survey.names() } else { columns.clone() };
+                self.note_missing(declared, &known, inference);
                 let of_declared = sources_of(&columns, declared.fields())?;
                 let of_declared = of_declared.into_iter().map(|source| source.filter(is_here));
                 sources = of_declared.chain(sources).collect();
@@ -143,6 +146,16 @@ impl Opening<'_> {
         let columns = if layout.dialect.is_json() { columns } else { layout.columns.clone() };
         let note = note_of(inference);
         Ok(Layout { sources, schema, columns, note, blank, untyped, spellings: true, ..layout })
+    }
+
+    /// Says which fields of a schema that names some of them have no column: a name may be mistyped.
+    fn note_missing(&mut self, declared: &Schema, columns: &[String], inference: Inference) {
+        let all = if inference.whole { "" } else { " so far" };
+        for field in declared.fields().iter().filter(|field| !columns.contains(&field.name)) {
+            let near = did_you_mean(&field.name, columns.iter().map(String::as_str));
+            let name = &field.name;
+            self.notes.push(format!("no column for {name}{all}: default values{near}"));
+        }
     }
 
     /// Says that a column goes, in the place of what was said of its name.

@@ -208,6 +208,11 @@ fn a_schema_may_name_some_fields_only() {
     assert_eq!(select("a"), "id,n,note\n1,2.5,x\n2,,007\n");
     let shown = sandbox.ok(&["load", "db", "b", "a.ndjson", "--schema", "id u8, x text"]);
     assert_eq!(fields(&shown), "id u8, x text, n f64, note json");
+    assert!(shown.contains("note: no column for x: default values\n"), "{shown}");
+    // A name that is mistyped is a field of its own, and said.
+    let shown = sandbox.ok(&["load", "db", "m", "a.csv", "--schema", "id u8, noet text"]);
+    let said = "note: no column for noet: default values; did you mean \"note\"?\n";
+    assert!(shown.contains(said), "{shown}");
     assert_eq!(select("b"), "id,x,n,note\n1,,2.5,\n2,,,[1]\n");
     let shown =
         sandbox.ok(&["load", "db", "k", "k.json", "--schema", "n u8, k text, primary key (k)"]);
