@@ -187,7 +187,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
             "row 2: 36 + 9223372036854775807 does not fit i64",
         ),
         ("UPDATE people SET age = DEFAULT", "SET: DEFAULT stands only as a whole value in VALUES"),
-        ("INSERT INTO people (name) VALUES (?)", "expected 1 parameter (?1), found 0"),
+        ("INSERT INTO people (name) VALUES (?)", "parameter ?1 has no value"),
         ("TRUNCATE TABLE nobody", "no table \"nobody\""),
         ("TRUNCATE TABLE people CASCADE", "not all of"),
     ];
