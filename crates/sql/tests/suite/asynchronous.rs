@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use esker::{Database, ErrorKind, Options, Record, Value};
 use esker_sql::{AsyncDatabase, Named};
+use futures_util::StreamExt;
 use tokio::runtime::Builder;
 
 #[derive(Debug, PartialEq, Record)]
@@ -117,7 +118,7 @@ fn rows_that_are_dropped_end_their_query() {
             drop(rows);
         }
         let mut rows = here.sql_rows("SELECT * FROM lines", ()).await.unwrap();
-        let _ = rows.poll_next(&mut Context::from_waker(Waker::noop()));
+        let _ = rows.poll_next_unpin(&mut Context::from_waker(Waker::noop()));
         drop(rows); // while a thread waits for them
     });
     // The runtime has ended, and with it what waited for the ends of the queries.
