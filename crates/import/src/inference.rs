@@ -80,6 +80,12 @@ impl Survey {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
+    /// The names of those that a row has.
+    pub(crate) fn names_seen(&self) -> Vec<String> {
+        let seen = self.columns.iter().filter(|column| column.rows > 0);
+        seen.map(|column| column.name.clone()).collect()
+    }
+
     pub(crate) fn column(&self, name: &str) -> Option<&Column> {
         self.columns.get(*self.positions.get(name)?)
     }

@@ -135,7 +135,14 @@ impl Opening<'_> {
         let schema = match &declared {
             None => build(fields, key)?,
             Some(declared) => {
-                let known = if layout.dialect.is_json() { survey.names() } else { columns.clone() };
+                let mut known = match layout.dialect {
+                    Dialect::Csv(_) => columns.clone(),
+                    _ => survey.names_seen(),
+                };
+                if layout.dialect == Dialect::Keyed {
+                    // The name of a row.
+                    known.extend(declared.key_fields().map(|field| field.name.clone()));
+                }
                 self.note_missing(declared, &known, inference);
                 let of_declared = sources_of(&columns, declared.fields())?;
                 let of_declared = of_declared.into_iter().map(|source| source.filter(is_here));
