@@ -98,11 +98,8 @@ impl Opening<'_> {
                 header.names
             }
         };
-        let is_declared = |name: &String| {
-            // default: none.
-            let fields = declared.as_ref().map(Schema::fields).unwrap_or_default();
-            fields.iter().any(|field| field.name == *name)
-        };
+        let is_declared =
+            |name: &String| declared.as_ref().is_some_and(|schema| schema.position(name).is_some());
         let blank = layout.blank.filter(|at| {
             let name = columns.get(*at);
             name.is_some_and(|name| {
@@ -135,15 +132,7 @@ impl Opening<'_> {
         let schema = match &declared {
             None => build(fields, key)?,
             Some(declared) => {
-                let mut known = match layout.dialect {
-                    Dialect::Csv(_) => columns.clone(),
-                    _ => survey.names_seen(),
-                };
-                if layout.dialect == Dialect::Keyed {
-                    // The name of a row.
-                    known.extend(declared.key_fields().map(|field| field.name.clone()));
-                }
-                self.note_missing(declared, &known, inference);
+                self.note_missing(declared, &there(&layout, &columns, survey, declared), inference);
                 let of_declared = sources_of(&columns, declared.fields())?;
                 let of_declared = of_declared.into_iter().map(|source| source.filter(is_here));
                 sources = of_declared.chain(sources).collect();
@@ -155,7 +144,7 @@ impl Opening<'_> {
         Ok(Layout { sources, schema, columns, note, blank, untyped, spellings: true, ..layout })
     }
 
-    /// Says which fields of a schema that names some of them have no column: a name may be mistyped.
+    /// Says which fields of a schema of some fields have no column: a name may be mistyped.
     fn note_missing(&mut self, declared: &Schema, columns: &[String], inference: Inference) {
         let all = if inference.whole { "" } else { " so far" };
         for field in declared.fields().iter().filter(|field| !columns.contains(&field.name)) {
@@ -231,6 +220,19 @@ fn columns_of(layout: &Layout, survey: &Survey, declared: Option<&Schema>) -> Ve
     };
     let others: Vec<String> = names.into_iter().filter(|name| !first.contains(name)).collect();
     [first, others].concat()
+}
+
+/// The columns that a row has.
+fn there(layout: &Layout, columns: &[String], survey: &Survey, declared: &Schema) -> Vec<String> {
+    let mut names = match layout.dialect {
+        Dialect::Csv(_) => columns.to_vec(),
+        _ => survey.names_seen(),
+    };
+    if layout.dialect == Dialect::Keyed {
+        // The name of a row.
+        names.extend(declared.key_fields().map(|field| field.name.clone()));
+    }
+    names
 }
 
 /// Fields by name and type, and whether they may be NULL.
