@@ -36,6 +36,9 @@ impl Comment {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinesGone(Arc<Mutex<Vec<Gone>>>);
 
+/// At how many places: 16 MiB.
+const PLACES_MAX: usize = 1 << 20;
+
 /// Lines that are gone at one place.
 #[derive(Clone, Copy, Debug)]
 struct Gone {
@@ -57,9 +60,12 @@ impl LinesGone {
     fn add(&self, before: u64) {
         let mut gone = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = gone.last().map_or(0, |gone| gone.count) + 1; // default: it is the first.
+        let has_room = gone.len() < PLACES_MAX;
         match gone.last_mut().filter(|last| last.before == before) {
             Some(last) => last.count = count,
-            None => gone.push(Gone { before, count }),
+            None if has_room => gone.push(Gone { before, count }),
+            // Lines after so many places count without the comments that follow.
+            None => {}
         }
     }
 }
