@@ -65,19 +65,25 @@ impl Transaction {
     }
 }
 
+/// How often a name that is taken away again and again is tried.
+const ATTEMPTS_MAX: usize = 100;
+
 /// What has a name, or is created when there is none; again, when another commit came first with
 /// the one, and one after that took it away.
 pub(crate) fn open_or_create<R>(
     open: impl Fn() -> Result<R>,
     create: impl Fn() -> Result<R>,
 ) -> Result<R> {
+    let mut attempts = 1;
     loop {
         match open() {
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             found => return found,
         }
         match create() {
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) if e.kind() == ErrorKind::AlreadyExists && attempts < ATTEMPTS_MAX => {
+                attempts += 1;
+            }
             made => return made,
         }
     }
@@ -99,10 +105,11 @@ fn alike(found: &Schema, expected: &Schema) -> Result<()> {
     }
     for field in expected.fields() {
         let position = found.expect_position(&field.name)?;
-        let there = found.fields().get(position).map(described);
-        if there.as_ref() != Some(&described(field)) {
-            // default: the position is one of its fields
-            let there = there.unwrap_or_default();
+        let there = found.fields().get(position).ok_or_else(|| {
+            Error::from(esker_format::Error::broken("schema", "a position is one of its fields"))
+        })?;
+        let there = described(there);
+        if there != described(field) {
             let message = format!("expected {}, found {there}", described(field));
             return Err(Error::invalid(format!("field {:?}: {message}", field.name)));
         }
@@ -177,4 +184,26 @@ pub(crate) fn expect_unique<N: AsRef<str>>(schema: &Schema, fields: &[N]) -> Res
         fields.join(", ")
     );
     Err(Error::invalid(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ATTEMPTS_MAX, open_or_create};
+    use crate::{Error, ErrorKind, Result};
+
+    #[test]
+    fn a_name_that_is_never_there_and_always_taken_ends() {
+        let (opened, created) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+        let open = || -> Result<()> {
+            opened.set(opened.get() + 1);
+            Err(Error::new(ErrorKind::NotFound, "none"))
+        };
+        let create = || {
+            created.set(created.get() + 1);
+            Err(Error::new(ErrorKind::AlreadyExists, "taken"))
+        };
+        let error = open_or_create(open, create).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        assert_eq!((opened.get(), created.get()), (ATTEMPTS_MAX, ATTEMPTS_MAX));
+    }
 }

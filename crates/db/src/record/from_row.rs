@@ -124,6 +124,7 @@ fn value<T: FieldType>(columns: &[ResultColumn], row: &[ValueRef<'_>], place: us
         return Err(Error::invalid("fewer values than the answer has columns"));
     };
     T::from_value(*value).ok_or_else(|| {
+        // default: a type without digits of its own is a decimal.
         let expected = T::DATA_TYPE.map_or("a decimal".to_owned(), |known| known.to_string());
         let found = match value.is_null() {
             true => "NULL, which an Option holds".to_owned(),
