@@ -270,7 +270,7 @@ pub struct AsyncRows<T: 'static = ResultRow> {
 }
 
 enum State<T: 'static> {
-    /// Rows are at hand, or nobody waits for them.
+    /// Rows are at hand, or have not been asked for.
     Here(Rows<T>),
     /// A thread waits until rows are at hand; a future that is dropped leaves it waiting.
     Waiting(JoinHandle<(Rows<T>, Result<bool>)>),

@@ -101,7 +101,7 @@ impl Session {
     /// Runs one statement with values for its parameters: see [`Parameters`].
     ///
     /// # Errors
-    /// As for [`Sql::sql`]; `Conflict` for a `COMMIT` that somebody else has come before, which
+    /// As for [`Sql::sql`]; `Conflict` for a `COMMIT` after a conflicting one, which
     /// ends the transaction.
     pub fn sql(&mut self, text: &str, parameters: impl Parameters) -> Result<Outcome> {
         let (statement, names) = parse_with_parameters(text)?;
