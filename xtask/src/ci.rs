@@ -1,9 +1,14 @@
-//! `cargo xtask ci`: every check, in order, each timed; the first failure ends the run.
+//! `cargo xtask ci`: every check, each timed; the first failure ends the run.
 //!
-//! `STEPS` is the whole list. A program that does not exist yet has no row: nothing here passes
-//! by doing nothing.
+//! `STEPS` is the whole list. First come the steps that have every processor busy by themselves:
+//! they run in order. Those that only run programs of the build of the tests follow, side by side,
+//! since many of these wait for a disk, a clock or one long test.
+//!
+//! A program that does not exist yet has no row: nothing here passes by doing nothing.
 
-use crate::program::{Program, root};
+use crate::pool::{self, Job};
+use crate::program::{Program, root, target_directory};
+use crate::test_build::TestBuild;
 use crate::{Error, ErrorKind, Result, tidy};
 use std::time::{Duration, Instant};
 
@@ -14,36 +19,47 @@ enum Outcome {
     Skipped(&'static str),
 }
 
-struct Step {
-    name: &'static str,
-    run: fn() -> Result<Outcome>,
+/// How a step runs.
+enum Work {
+    /// With nothing beside it.
+    Alone(fn() -> Result<Outcome>),
+    /// As programs beside those of other steps.
+    Beside(fn(&TestBuild) -> Result<Vec<Program>>),
 }
 
+struct Step {
+    name: &'static str,
+    work: Work,
+}
+
+use Work::{Alone, Beside};
+
+/// Long programs come first: the last one to end then ends soon after the others.
 const STEPS: &[Step] = &[
-    Step { name: "fmt", run: || cargo(&["fmt", "--all", "--check"]) },
-    Step { name: "tidy", run: || tidy::run(&[]).map(|()| Outcome::Passed) },
-    Step { name: "clippy", run: clippy },
-    Step { name: "doc", run: documentation },
-    Step { name: "test", run: tests },
-    Step { name: "test-stores", run: tests_on_disk },
-    Step { name: "quickstart", run: quickstart },
-    Step { name: "crash", run: || campaign(&["--images", "15000"]) },
-    Step { name: "crash-busy", run: || campaign(&["--busy", "3000"]) },
-    Step { name: "crash-buckets", run: || campaign(&["--buckets", "6000"]) },
-    Step { name: "crash-directed", run: || campaign(&["--directed"]) },
-    Step { name: "crash-sweep", run: || campaign(&["--sweep", "3"]) },
-    Step { name: "crash-small", run: || campaign(&["--exhaustive", "200"]) },
-    Step { name: "crash-rot", run: || campaign(&["--rot", "10000"]) },
-    Step { name: "bucket-rot", run: || campaign(&["--bucket-rot", "5000"]) },
-    Step { name: "crash-lies", run: || campaign(&["--lying-fsync", "5000"]) },
-    Step { name: "bucket-lies", run: || campaign(&["--bucket-lies", "3000"]) },
-    Step { name: "determinism", run: || campaign(&["--determinism", "200"]) },
-    Step { name: "kill", run: kill_loop },
-    Step { name: "differential", run: differential },
-    Step { name: "plans", run: plans },
-    Step { name: "history-planted", run: || history(&["--planted"]) },
-    Step { name: "history", run: || history(&["--transactions", "200000"]) },
-    Step { name: "deny", run: deny },
+    Step { name: "fmt", work: Alone(|| cargo(&["fmt", "--all", "--check"])) },
+    Step { name: "tidy", work: Alone(|| tidy::run(&[]).map(|()| Outcome::Passed)) },
+    Step { name: "deny", work: Alone(deny) },
+    Step { name: "clippy", work: Alone(clippy) },
+    Step { name: "doc", work: Alone(documentation) },
+    Step { name: "quickstart", work: Beside(quickstart) },
+    Step { name: "kill", work: Beside(kill_loop) },
+    Step { name: "test", work: Beside(tests) },
+    Step { name: "test-stores", work: Beside(tests_on_disk) },
+    Step { name: "differential", work: Beside(differential) },
+    Step { name: "crash", work: Beside(|b| b.campaign("crash", &["--images", "15000"])) },
+    Step { name: "crash-sweep", work: Beside(|b| b.campaign("crash", &["--sweep", "3"])) },
+    Step { name: "plans", work: Beside(plans) },
+    Step { name: "crash-busy", work: Beside(|b| b.campaign("crash", &["--busy", "3000"])) },
+    Step { name: "crash-buckets", work: Beside(|b| b.campaign("crash", &["--buckets", "6000"])) },
+    Step { name: "crash-small", work: Beside(|b| b.campaign("crash", &["--exhaustive", "200"])) },
+    Step { name: "crash-rot", work: Beside(|b| b.campaign("crash", &["--rot", "10000"])) },
+    Step { name: "bucket-rot", work: Beside(|b| b.campaign("crash", &["--bucket-rot", "5000"])) },
+    Step { name: "crash-lies", work: Beside(|b| b.campaign("crash", &["--lying-fsync", "5000"])) },
+    Step { name: "bucket-lies", work: Beside(|b| b.campaign("crash", &["--bucket-lies", "3000"])) },
+    Step { name: "determinism", work: Beside(|b| b.campaign("crash", &["--determinism", "200"])) },
+    Step { name: "crash-directed", work: Beside(|b| b.campaign("crash", &["--directed"])) },
+    Step { name: "history-planted", work: Beside(|b| b.campaign("history", &["--planted"])) },
+    Step { name: "history", work: Beside(history) },
 ];
 
 /// Runs every step, or those named. `--list` prints their names.
@@ -55,12 +71,24 @@ pub fn run(arguments: &[String]) -> Result<()> {
         STEPS.iter().for_each(|step| println!("{}", step.name));
         return Ok(());
     }
-    let mut summary = String::new();
     let start = Instant::now();
-    for step in chosen(arguments)? {
+    let steps = chosen(arguments)?;
+    let mut lines = alone(&steps)?;
+    lines.extend(beside(&steps)?);
+    println!("== every step");
+    lines.iter().for_each(|line| println!("  {line}"));
+    println!("  {}", line("in all", start.elapsed(), ""));
+    Ok(())
+}
+
+/// Runs the steps that have nothing beside them; returns a line about each.
+fn alone(steps: &[&Step]) -> Result<Vec<String>> {
+    let mut lines = Vec::new();
+    for step in steps {
+        let Alone(work) = step.work else { continue };
         println!("== {}", step.name);
-        let step_start = Instant::now();
-        let outcome = (step.run)().map_err(|error| {
+        let start = Instant::now();
+        let outcome = work().map_err(|error| {
             let message = format!("step {} failed: {error}", step.name);
             Error::new(error.kind(), message)
         })?;
@@ -68,12 +96,40 @@ pub fn run(arguments: &[String]) -> Result<()> {
             Outcome::Passed => String::new(),
             Outcome::Skipped(reason) => format!("  skipped: {reason}"),
         };
-        let line = format!("{:<14} {}{note}", step.name, shown(step_start.elapsed()));
-        println!("== {line}");
-        summary.push_str(&format!("  {line}\n"));
+        lines.push(line(step.name, start.elapsed(), &note));
+        lines.iter().last().iter().for_each(|line| println!("== {line}"));
     }
-    println!("== every step\n{summary}  {:<14} {}", "in all", shown(start.elapsed()));
-    Ok(())
+    Ok(lines)
+}
+
+/// Builds the tests and runs the programs of all other steps; returns a line about each.
+fn beside(steps: &[&Step]) -> Result<Vec<String>> {
+    let mut lines = Vec::new();
+    if steps.iter().all(|step| matches!(step.work, Alone(_))) {
+        return Ok(lines);
+    }
+    println!("== build of the tests");
+    let start = Instant::now();
+    let build = TestBuild::new()?;
+    lines.push(line("test build", start.elapsed(), ""));
+    let start = Instant::now();
+    let mut jobs = Vec::new();
+    for step in steps {
+        let Beside(programs) = step.work else { continue };
+        jobs.extend(programs(&build)?.into_iter().map(|program| Job { step: step.name, program }));
+    }
+    let times = pool::run(jobs)?;
+    for step in steps.iter().filter(|step| matches!(step.work, Beside(_))) {
+        let of_step = times.iter().filter(|(name, _)| *name == step.name);
+        let sum = of_step.map(|(_, elapsed)| *elapsed).sum();
+        lines.push(line(step.name, sum, "  beside others"));
+    }
+    lines.push(line("these at once", start.elapsed(), ""));
+    Ok(lines)
+}
+
+fn line(name: &str, elapsed: Duration, note: &str) -> String {
+    format!("{name:<15} {:>7.1} s{note}", elapsed.as_secs_f64())
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Step>> {
@@ -86,21 +142,8 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Step>> {
     if names.is_empty() { Ok(STEPS.iter().collect()) } else { names.iter().map(find).collect() }
 }
 
-fn shown(elapsed: Duration) -> String {
-    format!("{:>7.1} s", elapsed.as_secs_f64())
-}
-
-/// Runs cargo. A clean machine builds everything once, so that incremental state, which costs time
-/// and disk, is left out there.
 fn cargo(arguments: &[&str]) -> Result<Outcome> {
-    once(Program::cargo(arguments)).run().map(|()| Outcome::Passed)
-}
-
-fn once(program: Program) -> Program {
-    match std::env::var_os("CI") {
-        Some(_) => program.environment("CARGO_INCREMENTAL", "0"),
-        None => program,
-    }
+    Program::cargo(arguments).without_incremental_state().run().map(|()| Outcome::Passed)
 }
 
 /// By the profile of the tests, as the documentation: what builds run is then run once for all.
@@ -111,44 +154,14 @@ fn clippy() -> Result<Outcome> {
 
 /// Every test, with the same random input each time: a change is not to fail for what it has not
 /// touched. The campaigns draw others.
-fn tests() -> Result<Outcome> {
-    once(Program::cargo(&["test", "--workspace", "--locked"]))
-        .environment("PROPTEST_RNG_SEED", "1")
-        .run()
-        .map(|()| Outcome::Passed)
-}
-
-/// What cargo says of the programs that the step of the tests has built. A build of their packages
-/// alone would give them other features of their libraries, and build the engine once more.
-fn test_programs() -> Result<String> {
-    let build = ["test", "--workspace", "--locked", "--no-run", "--message-format", "json"];
-    let built = once(Program::cargo(&build)).output()?;
-    Ok(String::from_utf8_lossy(&built).into_owned())
-}
-
-/// The program that has this file as its root.
-fn program<'a>(built: &'a str, file: &str) -> Result<&'a str> {
-    let file = format!("/{file}\"");
-    let found = built.lines().filter(|line| line.contains(&file)).find_map(|line| {
-        let (_, path) = line.split_once("\"executable\":\"")?;
-        path.split('"').next()
-    });
-    found.ok_or_else(|| {
-        Error::new(ErrorKind::NotStarted, format!("cargo names no program of {file}"))
-    })
+fn tests(build: &TestBuild) -> Result<Vec<Program>> {
+    let examples = Program::cargo(&["test", "--workspace", "--locked", "--doc"]);
+    let programs = build.tests()?.into_iter().chain([examples.without_incremental_state()]);
+    Ok(programs.map(|program| program.environment("PROPTEST_RNG_SEED", "1")).collect())
 }
 
 /// The tests of databases in memory once more, on a disk: both stores do the same.
-fn tests_on_disk() -> Result<Outcome> {
-    let built = test_programs()?;
-    let of = |directory: &str, filters: &[&str]| {
-        Program::new(program(&built, &format!("{directory}/tests/suite/main.rs"))?)
-            .directory(&root().join(directory))
-            .arguments(filters)
-            .environment("PROPTEST_RNG_SEED", "1")
-            .environment("ESKER_TEST_MEMORY_ON_DISK", "1")
-            .run()
-    };
+fn tests_on_disk(build: &TestBuild) -> Result<Vec<Program>> {
     let modules = [
         "buckets::",
         "transaction",
@@ -168,73 +181,68 @@ fn tests_on_disk() -> Result<Outcome> {
         "emdb_bugs::",
         "load_re",
     ];
-    of("crates/db", &modules)?;
-    of("crates/sql", &[])?;
-    Ok(Outcome::Passed)
+    let of = |directory: &str, filters: &[&str]| {
+        let suite = build.program(&format!("{directory}/tests/suite/main.rs"))?.arguments(filters);
+        let suite = suite.environment("PROPTEST_RNG_SEED", "1");
+        Ok(suite.environment("ESKER_TEST_MEMORY_ON_DISK", "1"))
+    };
+    Ok(vec![of("crates/db", &modules)?, of("crates/sql", &[])?])
 }
 
 fn documentation() -> Result<Outcome> {
-    once(Program::cargo(&["doc", "--workspace", "--no-deps", "--profile", "test", "--locked"]))
+    Program::cargo(&["doc", "--workspace", "--no-deps", "--profile", "test", "--locked"])
+        .without_incremental_state()
         .environment("RUSTDOCFLAGS", "-D warnings")
         .run()
         .map(|()| Outcome::Passed)
 }
 
-/// The README's first command, in an empty directory of its own.
-fn quickstart() -> Result<Outcome> {
-    let directory = std::env::temp_dir().join(format!("esker-quickstart-{}", std::process::id()));
+/// The README's first command, in an empty directory of its own. Here it has to be right, not
+/// fast: the compiler leaves out to optimise, which is two thirds of the time of the build.
+fn quickstart(_: &TestBuild) -> Result<Vec<Program>> {
+    let directory = target_directory("quickstart");
     let failed = |e: std::io::Error| {
         let message = format!("cannot use {}: {e}", directory.display());
         Error::new(ErrorKind::NotStarted, message)
     };
+    if directory.exists() {
+        std::fs::remove_dir_all(&directory).map_err(failed)?;
+    }
     std::fs::create_dir_all(&directory).map_err(failed)?;
     let manifest = root().join("Cargo.toml");
     let program = Program::cargo(&["run", "--release", "--locked", "--bin", "esker"])
         .arguments(&["--manifest-path", &manifest.to_string_lossy(), "--", "quickstart"])
         .directory(&directory);
-    let ended = once(program).run();
-    std::fs::remove_dir_all(&directory).map_err(failed)?;
-    ended.map(|()| Outcome::Passed)
-}
-
-/// Runs a program of the campaigns, of the build of the tests: with its debug assertions, and
-/// nothing is built for it.
-fn built(name: &str, arguments: &[&str]) -> Result<Outcome> {
-    let file = format!("crates/testkit/src/bin/{name}.rs");
-    let program = program(&test_programs()?, &file)?.to_owned();
-    Program::new(&program).arguments(arguments).run().map(|()| Outcome::Passed)
-}
-
-/// A sample of the crash campaign.
-fn campaign(arguments: &[&str]) -> Result<Outcome> {
-    built("crash", arguments)
+    let program = program.environment("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
+    let program = program.environment("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    Ok(vec![program.without_incremental_state()])
 }
 
 /// Random SQL, compared with SQLite: the program of the build of the tests. Its libraries have
 /// features that `esker` does without, for which a release build would build the engine once more.
-fn differential() -> Result<Outcome> {
-    Program::new(program(&test_programs()?, "crates/differential/src/main.rs")?)
-        .arguments(&["--statements", "2000", "--queries", "20000", "--seed", "1"])
-        .run()
-        .map(|()| Outcome::Passed)
+fn differential(build: &TestBuild) -> Result<Vec<Program>> {
+    let program = build.program("crates/differential/src/main.rs")?;
+    let arguments = ["--statements", "2000", "--queries", "20000", "--seed", "1"];
+    Ok(vec![program.arguments(&arguments)])
 }
 
 /// Answers under different plans, compared.
-fn plans() -> Result<Outcome> {
-    built("plans", &["--cases", "100", "--seed", "1"])
+fn plans(build: &TestBuild) -> Result<Vec<Program>> {
+    build.campaign("plans", &["--cases", "100", "--seed", "1"])
 }
 
 /// Histories of transactions, judged.
-fn history(arguments: &[&str]) -> Result<Outcome> {
-    built("history", arguments)
+fn history(build: &TestBuild) -> Result<Vec<Program>> {
+    build.campaign("history", &["--transactions", "200000"])
 }
 
 /// A real process that is killed while it writes, and a server under load, a few times; and one
 /// with many clients.
-fn kill_loop() -> Result<Outcome> {
-    built("kill_loop", &["--cycles", "10"])?;
-    built("load_server", &["--small"])?;
-    built("kill_server", &["--cycles", "60"])
+fn kill_loop(build: &TestBuild) -> Result<Vec<Program>> {
+    let server = build.campaign("kill_server", &["--cycles", "60"])?;
+    let load = build.campaign("load_server", &["--small"])?;
+    let process = build.campaign("kill_loop", &["--cycles", "10"])?;
+    Ok(server.into_iter().chain(load).chain(process).collect())
 }
 
 /// Licences, bans and sources. Advisories need a database from outside, which an offline machine

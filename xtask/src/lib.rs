@@ -18,6 +18,8 @@
 //! | [`served`] | a server for the two |
 //! | [`realfiles`] | files as people have them, loaded here and by DuckDB |
 //! | [`quickstart`] | the example data, loaded, asked and served |
+//! | [`pool`] | programs that run side by side |
+//! | [`test_build`] | the programs of the build of the tests |
 //! | [`program`] | other programs, started from the root of the repository |
 #![forbid(unsafe_code)]
 #![allow(
@@ -41,11 +43,13 @@ pub mod load;
 pub mod loom;
 pub mod model;
 pub mod plans;
+pub mod pool;
 pub mod program;
 pub mod quickstart;
 pub mod realfiles;
 pub mod schemathesis;
 pub mod served;
+pub mod test_build;
 pub mod tidy;
 pub mod tsan;
 

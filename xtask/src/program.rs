@@ -2,7 +2,7 @@
 
 use crate::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// The root of the repository that holds this program's sources.
 #[must_use]
@@ -73,6 +73,16 @@ impl Program {
         self
     }
 
+    /// A cargo that, on a clean machine, leaves out incremental state: everything is built once
+    /// there, and the state costs time and disk.
+    #[must_use]
+    pub fn without_incremental_state(self) -> Self {
+        match std::env::var_os("CI") {
+            Some(_) => self.environment("CARGO_INCREMENTAL", "0"),
+            None => self,
+        }
+    }
+
     /// Starts it in another directory.
     #[must_use]
     pub fn directory(mut self, directory: &Path) -> Self {
@@ -87,11 +97,27 @@ impl Program {
     pub fn run(mut self) -> Result<()> {
         eprintln!("$ {}", self.shown);
         let status = self.command.status().map_err(|e| self.not_started(&e))?;
+        self.ended(status)
+    }
+
+    fn ended(&self, status: ExitStatus) -> Result<()> {
         if status.success() {
             return Ok(());
         }
         let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
         Err(Error::new(ErrorKind::Exited(code), format!("`{}` ended with {status}", self.shown)))
+    }
+
+    /// Runs it and returns what it wrote, errors last, and how it ended.
+    ///
+    /// # Errors
+    /// `NotStarted` when there is no such program.
+    pub fn captured(mut self) -> Result<(Vec<u8>, Result<()>)> {
+        let output = self.command.output().map_err(|e| self.not_started(&e))?;
+        let mut text = format!("$ {}\n", self.shown).into_bytes();
+        text.extend(output.stdout);
+        text.extend(output.stderr);
+        Ok((text, self.ended(output.status)))
     }
 
     /// Runs it silently and tells whether it started and succeeded.

@@ -17,7 +17,7 @@ use esker_table::{Found, Table as TableCore, TableSnapshot};
 use crate::catalog::names::Names;
 use crate::commit::fit::fit_key;
 use crate::commit::times::FixedTime;
-use crate::engine::{Engine, no_table};
+use crate::engine::no_table;
 use crate::engine_handle::EngineHandle;
 use crate::read::tables::OpenTables;
 use crate::transaction::Definitions;
@@ -26,8 +26,8 @@ use crate::{QueryOptions, Result, Row};
 /// The database as of one commit. While it lives, no merge drops what it sees.
 #[derive(Clone)]
 pub struct Snapshot {
-    /// Of who reads; cursors of others may go on in the same snapshot.
-    engine: EngineHandle,
+    /// Of who reads, where that is not who took the snapshot: cursors of others may go on in it.
+    reader: Option<EngineHandle>,
     inner: Arc<Registered>,
     /// What the transaction that reads has changed.
     overlays: Option<Arc<Overlays>>,
@@ -39,7 +39,7 @@ pub struct Snapshot {
 pub(crate) type Overlays = BTreeMap<TableId, Overlay>;
 
 struct Registered {
-    engine: Arc<Engine>,
+    engine: EngineHandle,
     guard: Option<ReaderGuard>,
     commit: u64,
     time: FixedTime,
@@ -58,12 +58,12 @@ impl Drop for Registered {
 
 impl Snapshot {
     pub(crate) fn engine(&self) -> &EngineHandle {
-        &self.engine
+        self.reader.as_ref().unwrap_or(&self.inner.engine)
     }
 
     /// The same snapshot by another handle of its engine.
     pub(crate) fn with_engine(self, engine: &EngineHandle) -> Self {
-        Self { engine: engine.clone(), ..self }
+        Self { reader: Some(engine.clone()), ..self }
     }
 
     pub(crate) fn take(engine: &EngineHandle) -> Result<Self> {
@@ -88,9 +88,8 @@ impl Snapshot {
         }
         let names = Arc::clone(engine.names.load().at(commit));
         let (engine, late) = (engine.clone(), OnceLock::new());
-        let own = Arc::clone(&engine);
-        let inner = Registered { engine: own, guard: Some(guard), commit, time, late, names };
-        Ok(Self { engine, inner: Arc::new(inner), overlays: None, definitions: None })
+        let inner = Registered { engine, guard: Some(guard), commit, time, late, names };
+        Ok(Self { reader: None, inner: Arc::new(inner), overlays: None, definitions: None })
     }
 
     /// The same, with what a transaction has changed.
@@ -100,8 +99,8 @@ impl Snapshot {
         definitions: Option<Arc<Definitions>>,
     ) -> Self {
         let overlays = Some(Arc::new(overlays)).filter(|overlays| !overlays.is_empty());
-        let (engine, inner) = (self.engine.clone(), Arc::clone(&self.inner));
-        Self { engine, inner, overlays, definitions }
+        let (reader, inner) = (self.reader.clone(), Arc::clone(&self.inner));
+        Self { reader, inner, overlays, definitions }
     }
 
     /// The moment at which rows have expired.
@@ -112,7 +111,7 @@ impl Snapshot {
     /// The same, also where no row had an end when the snapshot was taken.
     pub(crate) fn moment(&self) -> Moment {
         match self.now() {
-            Moment::FIRST => *self.inner.late.get_or_init(|| self.engine.now()),
+            Moment::FIRST => *self.inner.late.get_or_init(|| self.engine().now()),
             fixed => fixed,
         }
     }
@@ -167,7 +166,7 @@ impl Snapshot {
         match found {
             Some(core) => Ok(core),
             None => {
-                self.engine.acknowledge_published()?;
+                self.engine().acknowledge_published()?;
                 Err(no_table(name, names))
             }
         }
@@ -200,7 +199,7 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query_with`].
     pub fn query_with(&self, query: &Query, options: &QueryOptions) -> Result<QueryResult> {
-        let options = self.engine.statement_options(options);
+        let options = self.engine().statement_options(options);
         self.query_by(query, options)
     }
 
@@ -221,7 +220,7 @@ impl Snapshot {
     /// `NotFound` when a table is not there, `InvalidInput` with the place in the JSON.
     pub fn bind_json(&self, query: &JsonQuery) -> Result<Query> {
         let tables = OpenTables::of(self, query.tables())?;
-        Ok(query.bind_on(&tables.sources(), &self.engine.query_options())?)
+        Ok(query.bind_on(&tables.sources(), &self.engine().query_options())?)
     }
 
     /// The columns that the answer to a query has.
@@ -237,7 +236,7 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query_with`].
     pub fn columns_with(&self, query: &Query, options: &QueryOptions) -> Result<Vec<ResultColumn>> {
-        let options = self.engine.statement_options(options);
+        let options = self.engine().statement_options(options);
         self.read_by(query, options, |tables, options| {
             Resolved::look(query, tables, &options)?.columns()
         })
@@ -280,7 +279,7 @@ impl Snapshot {
         options: &QueryOptions,
         sink: &mut dyn AnswerSink,
     ) -> Result<Statistics> {
-        self.stream_by(query, self.engine.statement_options(options), sink)
+        self.stream_by(query, self.engine().statement_options(options), sink)
     }
 
     /// Streams the answer of a statement that has begun.
@@ -308,7 +307,7 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query_with`].
     pub fn explain_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
-        let options = self.engine.statement_options(options);
+        let options = self.engine().statement_options(options);
         self.read_by(query, options, |tables, options| {
             Resolved::analyze(query, tables, &options)?.explain()
         })
@@ -322,7 +321,7 @@ impl Snapshot {
         read: impl FnOnce(&dyn Tables, esker_query::Options) -> esker_query::Result<R>,
     ) -> Result<R> {
         if query.table.is_empty() && query.derived.is_none() && query.joins.is_empty() {
-            options.inputs.sequences = Some(self.engine.as_sequences());
+            options.inputs.sequences = Some(self.engine().as_sequences());
         }
         let tables = OpenTables::new(self, query)?;
         let sources = tables.sources();
@@ -342,7 +341,7 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query_with`].
     pub fn plan_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
-        let options = self.engine.statement_options(options);
+        let options = self.engine().statement_options(options);
         self.read_by(query, options, |tables, options| {
             Resolved::look(query, tables, &options)?.plan()
         })
