@@ -14,7 +14,8 @@ class EskerError(Exception):
     """
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
+        # As given: copies and pickles are made of them.
+        super().__init__(code, message)
         self.code = code
         self.message = message
 
