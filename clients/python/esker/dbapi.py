@@ -159,7 +159,13 @@ ROWID = _TypeObject("ROWID")
 
 Date = datetime.date
 Time = datetime.time
-Binary = bytes
+
+
+def Binary(value: Union[bytes, bytearray, memoryview]) -> bytes:
+    """The same bytes."""
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"Binary: expected bytes, found {type(value).__name__}")
+    return bytes(value)
 
 
 def Timestamp(
@@ -285,12 +291,14 @@ class Connection:
     @autocommit.setter
     def autocommit(self, value: bool) -> None:
         self._expect_open()
+        with _translated():
+            check.flag("autocommit", value)
         if value == self._autocommit:
             return
         if self._transaction is not None or self._is_lost:
             message = "a transaction is open: commit or roll back before autocommit is changed"
             raise ProgrammingError("invalid_request", message)
-        self._autocommit = bool(value)
+        self._autocommit = value
 
     @property
     def in_transaction(self) -> bool:

@@ -70,7 +70,14 @@ class Module(unittest.TestCase):
         self.assertEqual(dbapi.DateFromTicks(ticks), datetime.date(2002, 12, 25))
         self.assertEqual(dbapi.TimeFromTicks(ticks), datetime.time(13, 45, 30))
         self.assertEqual(dbapi.TimestampFromTicks(ticks), moment)
-        self.assertEqual(dbapi.Binary(b"x"), b"x")
+        for data in (b"x", bytearray(b"x"), memoryview(b"x")):
+            self.assertEqual(dbapi.Binary(data), b"x")
+
+    def test_what_is_no_bytes_is_no_binary(self) -> None:
+        # bytes(5) would be five of them.
+        for wrong in (5, "x", [120], None):
+            with self.assertRaises(TypeError):
+                dbapi.Binary(wrong)  # type: ignore[arg-type]
 
     def test_type_objects(self) -> None:
         self.assertTrue("i64" == dbapi.NUMBER and "decimal(9,2)" == dbapi.NUMBER)
@@ -305,6 +312,9 @@ class Compliance(ServedCase):
         with self.assertRaises(dbapi.ProgrammingError):
             connection.autocommit = True
         connection.rollback()
+        for wrong in (None, 1, "off"):
+            with self.assertRaises(dbapi.ProgrammingError):
+                connection.autocommit = wrong  # type: ignore[assignment]
         connection.autocommit = True
         with dbapi.connect(self.url, autocommit=True) as other:
             self.assertTrue(other.autocommit)
