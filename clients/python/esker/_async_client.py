@@ -188,11 +188,10 @@ class AsyncClient(AsyncSurface):
             opening = asyncio.open_connection(address.host, address.port, ssl=context)
         try:
             reader, writer = await finished(opening, timeout)
-        except asyncio.TimeoutError as e:
-            raise EskerError("connection", f"{url}: no answer within {timeout} s") from e
-        except (OSError, ValueError) as e:
-            # A name that no host can have is a ValueError.
-            raise EskerError("connection", f"{url}: {e}") from e
+        except (OSError, ValueError, asyncio.TimeoutError) as e:
+            # A name that no host can have is a ValueError; a time limit says nothing.
+            why = str(e) or f"no answer within {timeout} s"
+            raise EskerError("connection", f"{url}: {why}") from e
         connection = Connection(reader, writer, timeout)
         token, database = self._options.token, self._options.database
         try:
