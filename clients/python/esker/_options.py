@@ -49,7 +49,7 @@ def options(
         if value is not None:
             check.text(name, value)
     if timeout is not None:
-        check.seconds("timeout", timeout)
+        timeout = check.seconds("timeout", timeout)
     flag = check.flag("retry_writes", retry_writes)
     return Options(url, token, database, timeout, flag, codec)
 
