@@ -52,7 +52,8 @@ def integer(what: str, value: Any, least: int, most: int) -> int:
 
 def seconds(what: str, value: Any) -> float:
     """A finite number that is not negative, of any type of real number, and no boolean."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number:
         raise TypeError(f"{what}: expected a number of seconds, {_found(value)}")
     if not (math.isfinite(value) and 0 <= value < 1 << 53):
         raise invalid(f"{what}: expected a number of seconds, found {shown(value)}")
