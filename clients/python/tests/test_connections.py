@@ -190,7 +190,19 @@ class Silent:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         from_server, to_server = await asyncio.open_connection(self._host, int(self._port))
+        try:
+            await self._pass_on(reader, writer, from_server, to_server)
+        finally:
+            for end in (writer, to_server):
+                end.close()
 
+    async def _pass_on(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        from_server: asyncio.StreamReader,
+        to_server: asyncio.StreamWriter,
+    ) -> None:
         async def ask() -> None:
             while True:
                 data = await reader.read(1 << 16)
@@ -210,8 +222,6 @@ class Silent:
                 break
             self._left -= len(data)
             writer.write(data)
-        for end in (writer, to_server):
-            end.close()
 
 
 class Limits(unittest.TestCase):
