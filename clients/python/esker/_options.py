@@ -80,6 +80,7 @@ _WITHIN = frozenset(
         "invalid_request",
         "not_found",
         "already_exists",
+        "constraint_violated",
         "conflict",
         "precondition_failed",
         "forbidden",

@@ -81,7 +81,7 @@ class OperationalError(DatabaseError):
 
 
 class IntegrityError(DatabaseError):
-    """A key exists already, or a condition does not hold."""
+    """A key exists already, a value is NULL that must not be, or a condition does not hold."""
 
 
 class InternalError(DatabaseError):
@@ -101,6 +101,7 @@ _KINDS = {
     "not_found": ProgrammingError,
     "forbidden": ProgrammingError,
     "already_exists": IntegrityError,
+    "constraint_violated": IntegrityError,
     "precondition_failed": IntegrityError,
     "damaged": InternalError,
     "internal": InternalError,

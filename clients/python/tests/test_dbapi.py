@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import unittest
 import warnings
-from typing import Any, List
+from typing import Any, List, Tuple
 
 from esker import Client, EskerError, dbapi
 
@@ -48,6 +48,7 @@ class Module(unittest.TestCase):
             "not_found": dbapi.ProgrammingError,
             "forbidden": dbapi.ProgrammingError,
             "already_exists": dbapi.IntegrityError,
+            "constraint_violated": dbapi.IntegrityError,
             "precondition_failed": dbapi.IntegrityError,
             "damaged": dbapi.InternalError,
             "internal": dbapi.InternalError,
@@ -318,6 +319,38 @@ class Compliance(ServedCase):
         connection.autocommit = True
         with dbapi.connect(self.url, autocommit=True) as other:
             self.assertTrue(other.autocommit)
+
+    def test_not_null_and_check_are_integrity_errors(self) -> None:
+        cursor, table = self.cursor, "s (id i64 PRIMARY KEY, t text NOT NULL, n i64 CHECK (n > 0))"
+        cursor.execute(f"CREATE TABLE {table}")
+        cursor.execute("INSERT INTO s VALUES (1, 'a', 1)")
+        wrongs: List[Tuple[str, List[Any]]] = [
+            ("INSERT INTO s (id) VALUES (?)", [2]),
+            ("INSERT INTO s VALUES (?, ?, ?)", [2, None, 1]),
+            ("INSERT INTO s VALUES (?, ?, ?)", [2, "b", 0]),
+            ("UPDATE s SET t = ?", [None]),
+            ("UPDATE s SET n = n - ?", [1]),
+            ("ALTER TABLE s ADD CONSTRAINT most CHECK (n > 1)", []),
+        ]
+        for wrong, parameters in wrongs:
+            with self.assertRaises(dbapi.IntegrityError) as caught:
+                cursor.execute(wrong, parameters)
+            self.assertEqual(caught.exception.code, "constraint_violated", wrong)
+        self.connection.commit()
+        self.assertEqual(cursor.execute("SELECT * FROM s").fetchall(), [(1, "a", 1)])
+        self.connection.rollback()
+        with Client(self.url) as client:
+            rows: List[Any] = [(2, None, 1), {"id": 2}, {"id": 2, "t": "b", "n": 0}]
+            for row in rows:
+                with self.assertRaises(EskerError) as told:
+                    client.insert("s", row)
+                self.assertEqual(told.exception.code, "constraint_violated", row)
+                with self.assertRaises(EskerError) as told:
+                    client.load("s", [row])
+                self.assertEqual(told.exception.code, "constraint_violated", row)
+            with self.assertRaises(EskerError) as told:
+                client.update("s", 1, t=None)
+            self.assertEqual(told.exception.code, "constraint_violated")
 
     def test_errors_leave_the_transaction_open(self) -> None:
         cursor = self.cursor
