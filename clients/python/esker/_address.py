@@ -52,6 +52,9 @@ def parse(text: str) -> Address:
             f"found {text!r}",
         )
     name, found, port = host.rpartition(":")
-    if found and name and port.isdecimal() and int(port) < 1 << 16 and not name.endswith(":"):
+    is_port = port.isascii() and port.isdecimal() and int(port[:6]) < 1 << 16
+    if found and name and is_port and not name.endswith(":"):
         return Address(name.strip("[]"), int(port), authorities)
+    if found and (":" not in name or name.endswith("]")):
+        raise EskerError("connection", f"expected a port from 0 to 65535, found {text!r}")
     return Address(host.strip("[]"), _PORT, authorities)

@@ -75,6 +75,7 @@ class AsyncClient(AsyncSurface):
         self._learning: Optional[asyncio.Lock] = None
         self._connection: Optional[Connection] = None
         self._connecting: Optional[asyncio.Lock] = None
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._transaction: Optional[AsyncTransaction] = None
         self._is_closed = False
 
@@ -115,6 +116,7 @@ class AsyncClient(AsyncSurface):
         """Ends the connection; the server rolls a transaction back."""
         self._is_closed = True
         self._end_transaction(rules.ENDED_TRANSACTION)
+        self._expect_loop()
         if self._connection is not None:
             await self._connection.close()
 
@@ -142,8 +144,25 @@ class AsyncClient(AsyncSurface):
     def _is_idle(self) -> bool:
         return self._connection is None or self._connection.is_idle
 
+    def _expect_loop(self) -> None:
+        """Lets go of a connection of an event loop that has ended, as that of another
+        ``asyncio.run``."""
+        loop, last = asyncio.get_running_loop(), self._loop
+        if last is loop:
+            return
+        if last is not None and last.is_running():
+            message = "the client is used by another event loop, in another thread"
+            raise EskerError("invalid_request", message)
+        self._loop = loop
+        self._connecting = self._learning = None
+        self._end_transaction(rules.BROKEN_TRANSACTION)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.abandon()
+
     async def _connected(self) -> Connection:
         """The connection, made anew where it broke meanwhile: nothing is sent into a dead one."""
+        self._expect_loop()
         if self._connecting is None:
             self._connecting = asyncio.Lock()
         async with self._connecting:
@@ -169,8 +188,10 @@ class AsyncClient(AsyncSurface):
             opening = asyncio.open_connection(address.host, address.port, ssl=context)
         try:
             reader, writer = await finished(opening, timeout)
-        except (OSError, asyncio.TimeoutError) as e:
-            raise EskerError("connection", f"{url}: {e or 'no answer'}") from e
+        except (OSError, ValueError, asyncio.TimeoutError) as e:
+            # A name that no host can have is a ValueError; a time limit says nothing.
+            why = str(e) or f"no answer within {timeout} s"
+            raise EskerError("connection", f"{url}: {why}") from e
         connection = Connection(reader, writer, timeout)
         token, database = self._options.token, self._options.database
         try:
@@ -426,6 +447,7 @@ class AsyncTransaction(AsyncSurface):
 
     def _open(self) -> Connection:
         """The connection while it is open."""
+        self._client._expect_loop()
         if self._ended_by is None and self._connection.error is not None:
             self._break()
         if self._ended_by is not None:

@@ -198,6 +198,10 @@ class Connection:
         self._next_id = 1
         self._waiting: Dict[int, _Sink] = {}
         self.error: Optional[EskerError] = None
+        self._loop = asyncio.get_running_loop()
+        # Since when the server has said nothing, though it was asked.
+        self._silent_since: Optional[float] = None
+        self._is_giving = False
         writer.write(frames.GREETING)
         self._task = asyncio.ensure_future(self._read())
 
@@ -211,6 +215,15 @@ class Connection:
         self._fail(EskerError("connection", "the connection was closed"))
         self._task.cancel()
         self._writer.transport.abort()
+
+    def abandon(self) -> None:
+        """Ends the connection, whose event loop has ended: that cannot be told to it."""
+        self._waiting.clear()
+        self._fail(EskerError("connection", "the event loop of the connection has ended"))
+        try:
+            self._writer.transport.abort()
+        except RuntimeError:
+            pass
 
     async def close(self) -> None:
         """Ends the connection."""
@@ -245,14 +258,24 @@ class Connection:
                 if not data:
                     raise EskerError("connection", "the server hung up")
                 frames.feed(data)
+                self._silent_since = None
                 received = frames.next()
                 while received is not None:
                     if received.id == 0:
                         raise last_words(received)
                     inbox = self._waiting.get(received.id)
                     if inbox is not None:
+                        self._is_giving = True
                         await inbox.put(received)
+                        self._is_giving = False
                     received = frames.next()
+                if self._waiting:
+                    self._silent_since = self._loop.time()
+        except asyncio.CancelledError:
+            # With the event loop, perhaps, which ends: nothing would close the socket.
+            self._fail(EskerError("connection", "the connection was closed"))
+            self._writer.transport.abort()
+            raise
         except EskerError as e:
             self._fail(e)
         except Exception as e:
@@ -270,6 +293,8 @@ class Connection:
             self._fail(EskerError("connection", "the connection broke"))
         if self.error is not None:
             raise self.error
+        if len(self._waiting) <= 1 or (self._silent_since is None and not self._is_giving):
+            self._silent_since = self._loop.time()
         self._writer.write(frames.frame(request_id, kind, payload))
 
     async def _drain(self) -> None:
@@ -378,7 +403,18 @@ class Connection:
                 inbox.clear()
                 self._cancel(request_id)
 
+    def _is_silent(self) -> bool:
+        """True when the server was waited for as long as it may take, and said nothing at all."""
+        if self._timeout is None or self._silent_since is None:
+            return False
+        # Alarms may come early, by the resolution of the clock.
+        return self._loop.time() - self._silent_since > 0.99 * self._timeout
+
     def _cancel(self, request_id: int) -> None:
-        """Says to the server that its answer is not waited for any more."""
+        """Says to the server that its answer is not waited for any more. One that says nothing is
+        taken for gone: the next request connects again."""
+        if self.error is None and self._is_silent():
+            self._fail(EskerError("connection", f"no answer within {self._timeout} s"))
+            self._writer.transport.abort()
         if self.error is None and not self._writer.transport.is_closing():
             self._send(frames.CANCEL, requests.cancelled(request_id), self._id())

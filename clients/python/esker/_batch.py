@@ -208,8 +208,8 @@ class RowPacker:
         if not kinds <= self._how.keys():
             column = [_plain(value, self._how) for value in column]
             kinds = set(map(type, column))
-        if reader is not None and str in kinds:
-            column = [read_text(reader, v) if type(v) is str else v for v in column]
+        if reader is not None and any(issubclass(kind, str) for kind in kinds):
+            column = [read_text(reader, v) if isinstance(v, str) else v for v in column]
             kinds = set(map(type, column))
         if self._codec.nan_as_null and kinds <= {float, type(None)}:
             column = [None if value != value else value for value in column]

@@ -6,6 +6,7 @@ A wrong type is a ``TypeError``, a wrong value an ``EskerError`` of the code ``i
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Dict, List, Union
@@ -50,12 +51,13 @@ def integer(what: str, value: Any, least: int, most: int) -> int:
 
 
 def seconds(what: str, value: Any) -> float:
-    """A finite number that is not negative, and no boolean."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
+    """A finite number that is not negative, of any type of real number, and no boolean."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number:
         raise TypeError(f"{what}: expected a number of seconds, {_found(value)}")
     if not (math.isfinite(value) and 0 <= value < 1 << 53):
         raise invalid(f"{what}: expected a number of seconds, found {shown(value)}")
-    return float(value)
+    return value if type(value) is int else float(value)
 
 
 def shown(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from contextlib import contextmanager
@@ -48,10 +49,17 @@ class _Turn:
     """One thread after another; and within its own turn none begins another."""
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._owner: Optional[int] = None
+        self._process = os.getpid()
 
     def __enter__(self) -> None:
+        if self._process != os.getpid():
+            # The thread that had it is one of the parent's.
+            self._begin()
         if self._owner == threading.get_ident():
             raise EskerError("invalid_request", "the client is in the midst of another request")
         self._lock.acquire()
@@ -86,7 +94,8 @@ class Client(Surface):
     without a zone is one in UTC, and with ``iso_times`` dates and times of answers are ISO texts.
 
     While a transaction is open on the client, everything else is refused: only the transaction
-    object asks within it.
+    object asks within it. In a process that was forked the client connects anew; a transaction and
+    a stream stay with the parent.
     """
 
     def __init__(
@@ -138,13 +147,14 @@ class Client(Surface):
         self.close()
 
     def close(self) -> None:
-        """Ends the connection; the server rolls a transaction back."""
+        """Ends the connection; the server rolls a transaction back. What is asked afterwards
+        connects again."""
         self._shut(rules.ENDED_TRANSACTION)
 
     def _shut(self, why: str) -> None:
-        if self._socket is not None:
-            self._socket.close()
-        self._socket = None
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            socket.close()
         self._is_streaming = False
         if self._transaction is not None:
             self._transaction._end(why)
@@ -164,7 +174,17 @@ class Client(Surface):
         """True while a transaction is open."""
         return self._transaction is not None
 
+    @property
+    def _is_busy(self) -> bool:
+        """True while a transaction is open, or the rows of a stream are read."""
+        return self._transaction is not None or self._is_streaming
+
     # Asking.
+
+    def _expect_process(self) -> None:
+        """Lets go of a connection that is the parent's of this process."""
+        if self._socket is not None and self._socket.is_inherited:
+            self._break()
 
     def _connect(self) -> Socket:
         """The connection, made anew where it broke meanwhile: nothing is sent into a dead one."""
@@ -200,6 +220,7 @@ class Client(Surface):
         return received is None
 
     def _expect_free(self) -> None:
+        self._expect_process()
         if self._transaction is not None:
             raise EskerError("invalid_request", rules.OPEN_TRANSACTION)
         self._expect_read()
@@ -404,9 +425,12 @@ class Client(Surface):
                 socket.send(frames.frame(request_id, frames.BULK_CHUNK, chunk))
                 self._reader.feed(socket.flush(_UNSENT_BYTES_MAX))
                 received = early.pop() if early else self._reader.next()
+                while received is not None and received.id not in (request_id, 0):
+                    # Of what was given up before.
+                    received = self._reader.next()
                 if received is not None:
                     # It has failed: the rest need not be sent.
-                    is_answered = received.id in (request_id, 0) and answer.take(received)
+                    is_answered = answer.take(received)
                     break
             socket.send(frames.frame(request_id, frames.BULK_END))
             while not is_answered:
@@ -495,6 +519,7 @@ class Transaction(Surface):
 
     def _socket(self) -> Socket:
         """The connection while it is open."""
+        self._client._expect_process()
         socket = self._client._socket
         if self._ended_by is not None or socket is None:
             code = "connection" if self._ended_by == rules.BROKEN_TRANSACTION else "invalid_request"
@@ -601,25 +626,32 @@ class Stream:
         try:
             self._take()
         except BaseException:
-            self._client._is_streaming = False
+            self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._client._expect_process()
+        if self._client._socket is not self._socket:
+            return
         try:
-            if self._client._socket is self._socket:
-                self._end()
+            self._end()
         finally:
             self._client._is_streaming = False
 
-    def _take(self) -> None:
-        """Reads a frame."""
+    def _take(self, is_wanted: bool = True) -> None:
+        """Reads a frame, of which only the last is looked at where its rows are not wanted."""
+        answer = self._answer
+        self._client._expect_process()
+        if self._client._socket is not self._socket:
+            self._is_done = True
+            raise EskerError("connection", "the connection of the stream was closed")
         try:
             received = self._client._receive(self._socket)
             while received.id != self._id:
                 received = self._client._receive(self._socket)
-            answer = self._answer
-            self._is_done = answer.take(received)
+            if is_wanted or received.kind != frames.ROWS:
+                self._is_done = answer.take(received)
         except BaseException:
             self._is_done = True
             self._client._break()
@@ -638,10 +670,10 @@ class Stream:
             return
         payload = requests.cancelled(self._id)
         self._socket.send(frames.frame(self._client._id(), frames.CANCEL, payload))
+        self._waiting.clear()
         while not self._is_done:
-            self._waiting.clear()
             try:
-                self._take()
+                self._take(is_wanted=False)
             except EskerError as e:
                 if e.code != "cancelled":
                     raise

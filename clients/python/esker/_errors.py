@@ -10,11 +10,13 @@ class EskerError(Exception):
 
     ``code`` is one of those of docs/reference/wire.md, or ``connection`` where no server answers,
     the connection broke, or an answer did not come in time. Then it is not known whether a write
-    was done, and the connection is closed.
+    was done, and the connection is closed; that of an ``AsyncClient`` goes on where other answers
+    have come meanwhile.
     """
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
+        # As given: copies and pickles are made of them.
+        super().__init__(code, message)
         self.code = code
         self.message = message
 

@@ -109,7 +109,7 @@ def parse(schema: str) -> Fields:
 # Where a client is not shown the fields of a table, it goes without.
 _NOT_SHOWN = ("not_found", "forbidden")
 # What may be wrong because the table was changed.
-_OUTDATED = ("not_found", "invalid_request")
+_OUTDATED = ("not_found", "invalid_request", "constraint_violated")
 
 
 class KnownFields:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Callable, Generic, List, NamedTuple, Optional, TypeVar, Union
+from typing import Any, Callable, Generic, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
 from . import _rows as rows
 from ._codec import PLAIN, Codec
@@ -104,10 +104,11 @@ class Answer:
             return False
         value: Any = unpack(received.payload) if received.payload else None
         if received.kind == FAILED:
-            code, message = value or ("internal", "the server said nothing")
+            code, message = _pair(value or ("internal", "the server said nothing"))
             self.error = EskerError(code, message)
         elif received.kind == COLUMNS:
-            self.columns = [Column(name, kind) for name, kind in value or ()]
+            columns = value if isinstance(value, list) else [value]
+            self.columns = [Column(*_pair(column)) for column in columns]
         elif received.kind == DONE:
             self.value = value
         else:
@@ -123,6 +124,13 @@ class Answer:
             self.error = twice(names)
         else:
             self.rows += rows.read(payload, types, names, self._codec)
+
+
+def _pair(value: Any) -> Tuple[str, str]:
+    """Two texts that were sent."""
+    if isinstance(value, (list, tuple)) and len(value) == 2 and all(type(v) is str for v in value):
+        return value[0], value[1]
+    raise EskerError("connection", f"expected two texts of the server, found {value!r}")
 
 
 class Request(Generic[T]):
@@ -179,6 +187,8 @@ class Request(Generic[T]):
             return self.read(answer)
         except EskerError as e:
             return e
+        except (TypeError, ValueError, LookupError) as e:
+            return EskerError("connection", f"the server sent an answer to something else: {e}")
 
     def result(self, answer: Answer) -> T:
         """What the answer means; raises the error that it is."""

@@ -48,7 +48,8 @@ class Json:
         return isinstance(other, Json) and self.value == other.value
 
     def __hash__(self) -> int:
-        return hash(("Json", repr(self.value)))
+        # Equal values may be written differently: 1 and 1.0, or names in another order.
+        return hash(Json)
 
 
 Packers = Dict[type, Callable[[bytearray, Any], None]]
@@ -218,7 +219,7 @@ def _pack_number(out: bytearray, kind: int, form: str, value: int) -> None:
         _pack_extension(out, kind, struct.pack(form, value))
     except struct.error as e:
         size = 8 * struct.calcsize(form)
-        found = value.bit_length()
+        found = value.bit_length() + 1  # One is for the sign.
         raise _invalid(f"expected a number of {size} bits, found one of {found}") from e
 
 
@@ -263,6 +264,8 @@ def _pack_decimal(out: bytearray, value: decimal.Decimal) -> None:
         raise _invalid(f"expected a decimal, found {value}")
     # What is too long is not written out to find that.
     exponent = value.as_tuple().exponent
+    if not value and not -_DIGITS_MAX < int(exponent) < _DIGITS_MAX:
+        value, exponent = decimal.Decimal(0), 0
     if value.adjusted() >= _DIGITS_MAX or not -2 * _DIGITS_MAX <= int(exponent) <= _DIGITS_MAX:
         raise _invalid(f"expected a decimal of at most {_DIGITS_MAX} digits, found {value}")
     _pack_extension(out, 7, format(value, "f").encode())
@@ -356,12 +359,27 @@ def _pack_known_decimal(out: bytearray, value: decimal.Decimal) -> None:
         _pack_decimal(out, value)
 
 
+def _pack_known_json(out: bytearray, value: Any) -> None:
+    """NaN within it is null."""
+    _pack_json(out, _without_nan(value.value if isinstance(value, Json) else value))
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(member) for member in value]
+    is_number = isinstance(value, float) or scalars.is_scalar(value)
+    return None if is_number and value != value else value
+
+
 @functools.lru_cache(maxsize=None)
 def _packers(nan_as_null: bool, naive_as_utc: bool) -> Packers:
     found = dict(_PACKERS)
     if nan_as_null:
         found[float] = _pack_known_float
         found[decimal.Decimal] = _pack_known_decimal
+        found.update(dict.fromkeys((Json, dict, list, tuple), _pack_known_json))
     if naive_as_utc:
         found[datetime.datetime] = _pack_naive_datetime
     return found

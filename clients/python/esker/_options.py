@@ -49,7 +49,7 @@ def options(
         if value is not None:
             check.text(name, value)
     if timeout is not None:
-        check.seconds("timeout", timeout)
+        timeout = check.seconds("timeout", timeout)
     flag = check.flag("retry_writes", retry_writes)
     return Options(url, token, database, timeout, flag, codec)
 
@@ -80,6 +80,7 @@ _WITHIN = frozenset(
         "invalid_request",
         "not_found",
         "already_exists",
+        "constraint_violated",
         "conflict",
         "precondition_failed",
         "forbidden",

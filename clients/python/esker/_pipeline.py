@@ -37,6 +37,14 @@ class _Queue(PipelineSurface):
         return [request for request, _ in asked], [pending for _, pending in asked]
 
 
+def _fail(waiting: Sequence[Pending[Any]], error: BaseException) -> None:
+    """Why there are no answers: what was sent is not asked again."""
+    if not isinstance(error, EskerError):
+        error = EskerError("cancelled", "the pipeline was given up before its answers came")
+    for pending in waiting:
+        pending._error = error
+
+
 def _answer(waiting: Sequence[Pending[Any]], outcomes: Sequence[Outcome]) -> None:
     for pending, outcome in zip(waiting, outcomes):
         if isinstance(outcome, EskerError):
@@ -73,7 +81,12 @@ class Pipeline(_Queue):
     def run(self) -> None:
         """Sends what was asked since, and reads all answers."""
         asked, waiting = self._take()
-        _answer(waiting, self._run_all(asked))
+        try:
+            outcomes = self._run_all(asked)
+        except BaseException as e:
+            _fail(waiting, e)
+            raise
+        _answer(waiting, outcomes)
 
 
 class AsyncPipeline(_Queue):
@@ -108,4 +121,9 @@ class AsyncPipeline(_Queue):
     async def run(self) -> None:
         """Sends what was asked since, and reads all answers."""
         asked, waiting = self._take()
-        _answer(waiting, await self._run_all(asked, self._window))
+        try:
+            outcomes = await self._run_all(asked, self._window)
+        except BaseException as e:
+            _fail(waiting, e)
+            raise
+        _answer(waiting, outcomes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from contextlib import contextmanager
@@ -31,7 +32,8 @@ class Pool(Surface):
     ``with pool.connection() as client``. What is asked of the pool itself takes one for that.
 
     ``wait_timeout`` is how many seconds a thread waits for a connection; the other arguments are
-    those of :class:`esker.Client`. A connection that comes back within a transaction is closed.
+    those of :class:`esker.Client`. A connection that comes back within a transaction, or before
+    the rows of a stream are read, is closed. A process that is forked has connections of its own.
     """
 
     def __init__(
@@ -52,8 +54,22 @@ class Pool(Surface):
         chosen = codec(rows, nan_as_null, naive_as_utc, iso_times)
         self._options = rules.options(url, token, database, timeout, retry_writes, chosen)
         self._codec = chosen
+        self._begin(size, wait_timeout)
+
+    def _begin(self, size: int, wait_timeout: Optional[float]) -> None:
         self._slots: Slots[Client, _Turn] = Slots(size, wait_timeout)
         self._changed = threading.Condition()
+        self._process = os.getpid()
+
+    def _expect_process(self) -> None:
+        """Begins anew in a process that was forked: connections, and threads that hold them, are
+        those of its parent."""
+        if self._process != os.getpid():
+            last = self._slots
+            self._begin(last.size, last.wait_timeout)
+            self._slots.is_closed = last.is_closed
+            for client in last.free:
+                client.close()
 
     def __enter__(self) -> "Pool":
         return self
@@ -61,29 +77,37 @@ class Pool(Surface):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _take(self) -> None:
-        """Waits for a place."""
+    def _take(self) -> Slots[Client, _Turn]:
+        """Waits for a place; among which it is."""
+        self._expect_process()
         slots, turn = self._slots, _Turn()
         with self._changed:
             if slots.take():
-                return
+                return slots
             slots.waiting.append(turn)
             try:
+                limit = slots.wait_timeout
                 self._changed.wait_for(
-                    lambda: turn.has_place or slots.is_closed, slots.wait_timeout
+                    lambda: turn.has_place or slots.is_closed,
+                    None if limit is None else min(limit, threading.TIMEOUT_MAX),
                 )
                 if not turn.has_place:
                     slots.expect_open()
                     raise slots.late()
+                return slots
             except BaseException:
                 if turn.has_place:
-                    self._leave()
+                    self._leave(slots)
                 else:
                     slots.waiting.remove(turn)
                 raise
 
-    def _leave(self) -> None:
+    def _leave(self, slots: Slots[Client, _Turn]) -> None:
+        self._expect_process()
         with self._changed:
+            if slots is not self._slots:
+                # The place was taken before the process was forked.
+                return
             turn = self._slots.leave()
             if turn is not None:
                 turn.has_place = True
@@ -92,26 +116,27 @@ class Pool(Surface):
     @contextmanager
     def connection(self) -> Iterator[Client]:
         """A connection, until the end of ``with``; waits while all are in use."""
-        self._take()
+        slots = self._take()
         try:
             with self._changed:
-                self._slots.expect_open()
-                client = self._slots.free.pop() if self._slots.free else Client._of(self._options)
-                self._slots.out.add(client)
+                slots.expect_open()
+                client = slots.free.pop() if slots.free else Client._of(self._options)
+                slots.out.add(client)
             try:
                 yield client
             finally:
-                self._give_back(client)
+                self._give_back(slots, client)
         finally:
-            self._leave()
+            self._leave(slots)
 
-    def _give_back(self, client: Client) -> None:
+    def _give_back(self, slots: Slots[Client, _Turn], client: Client) -> None:
+        self._expect_process()
         with self._changed:
-            self._slots.out.discard(client)
-            is_wanted = not self._slots.is_closed
+            slots.out.discard(client)
+            is_wanted = slots is self._slots and not slots.is_closed
             if is_wanted:
-                self._slots.free.append(client)
-            if client.in_transaction or not is_wanted:
+                slots.free.append(client)
+            if client._is_busy or not is_wanted:
                 client.close()
 
     def _run(self, request: Request[T]) -> T:
@@ -152,12 +177,14 @@ class Pool(Surface):
         """Gives out no more connections, waits at most so many seconds for those that are out,
         and ends what is asked of the rest by an error."""
         deadline = time.monotonic() + timeout
+        self._expect_process()
         with self._changed:
             self._slots.is_closed = True
             free, self._slots.free = self._slots.free, []
             self._changed.notify_all()
             while not self._slots.is_empty:
-                if not self._changed.wait(max(0.0, deadline - time.monotonic())):
+                left = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
+                if not self._changed.wait(left):
                     break
             for client in self._slots.out:
                 client._abort()

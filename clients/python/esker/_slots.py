@@ -20,9 +20,9 @@ class Slots(Generic[C, W]):
 
     def __init__(self, size: int, wait_timeout: Optional[float]) -> None:
         self.size = check.integer("size", size, 1, 1 << 20)
-        self.wait_timeout = wait_timeout
         if wait_timeout is not None:
-            check.seconds("wait_timeout", wait_timeout)
+            wait_timeout = check.seconds("wait_timeout", wait_timeout)
+        self.wait_timeout = wait_timeout
         self.is_closed = False
         self.free: List[C] = []
         self.out: Set[C] = set()

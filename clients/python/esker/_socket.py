@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import selectors
 import socket
 import ssl
@@ -14,6 +15,8 @@ from ._errors import EskerError
 _READ_BYTES = 256 << 10
 # One socket is waited for: what needs no descriptor of its own is the quickest.
 _SELECTOR = getattr(selectors, "PollSelector", selectors.SelectSelector)
+# No system call waits longer than some weeks: what may take longer is waited for again.
+WAIT_S_MAX = 86_400.0
 
 
 def is_readable(descriptor: int) -> bool:
@@ -45,17 +48,27 @@ class Socket:
         address = parse(url)
         try:
             self._socket = _connect(address, timeout)
-        except OSError as e:
+        except (OSError, ValueError) as e:
+            # A name that no host can have is a ValueError.
             raise EskerError("connection", f"{url}: {e}") from e
+        self._process = os.getpid()
         self._socket.setblocking(False)
         self._unsent = bytearray()
 
+    @property
+    def is_inherited(self) -> bool:
+        """True in a process that was forked: the connection is that of its parent."""
+        return self._process != os.getpid()
+
     def close(self) -> None:
-        """Ends the connection."""
+        """Ends the connection, though another thread waits for it: that is told."""
+        self.abort()
         self._socket.close()
 
     def abort(self) -> None:
-        """Ends the connection, though another thread waits for it: that is told."""
+        """The same of a connection whose descriptor may be in use."""
+        if self.is_inherited:
+            return
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -102,7 +115,8 @@ class Socket:
                 if came or (is_sent and not is_read_needed):
                     return came
                 self._wait(deadline)
-        except OSError as e:
+        except (OSError, ValueError) as e:
+            # Of a socket that another thread has closed, there is nothing to wait for.
             raise EskerError("connection", f"the connection broke: {e}") from e
 
     def _send_some(self) -> bool:
@@ -132,6 +146,7 @@ class Socket:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise EskerError("connection", f"no answer within {self.timeout} s")
+            left = min(left, WAIT_S_MAX)
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
         with _SELECTOR() as selector:
             selector.register(self._socket, events)
@@ -139,6 +154,7 @@ class Socket:
 
 
 def _connect(address: Address, timeout: Optional[float]) -> socket.socket:
+    timeout = None if timeout is None else min(timeout, WAIT_S_MAX)
     if address.unix_path is not None:
         plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:

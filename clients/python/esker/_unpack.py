@@ -155,6 +155,21 @@ def _map(data: bytes, at: int, count: int, depth: int) -> Tuple[Dict[Any, Any], 
     return values, at
 
 
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        # Python reads no integers of thousands of digits, but decimals of them.
+        return json.loads(data, parse_int=_long)
+
+
+def _long(digits: str) -> Any:
+    try:
+        return int(digits)
+    except ValueError:
+        return decimal.Decimal(digits)
+
+
 def _extension(kind: int, data: bytes) -> Any:
     try:
         if kind == 1:
@@ -181,7 +196,7 @@ def _extension(kind: int, data: bytes) -> Any:
         if kind == 7:
             return decimal.Decimal(data.decode())
         if kind == 8:
-            return json.loads(data)
+            return _json(data)
     except (struct.error, ValueError, ArithmeticError) as e:
         raise malformed(f"extension {kind}: {e}") from e
     raise malformed(f"extension {kind}")

@@ -81,7 +81,7 @@ class OperationalError(DatabaseError):
 
 
 class IntegrityError(DatabaseError):
-    """A key exists already, or a condition does not hold."""
+    """A key exists already, a value is NULL that must not be, or a condition does not hold."""
 
 
 class InternalError(DatabaseError):
@@ -101,6 +101,7 @@ _KINDS = {
     "not_found": ProgrammingError,
     "forbidden": ProgrammingError,
     "already_exists": IntegrityError,
+    "constraint_violated": IntegrityError,
     "precondition_failed": IntegrityError,
     "damaged": InternalError,
     "internal": InternalError,
@@ -159,7 +160,13 @@ ROWID = _TypeObject("ROWID")
 
 Date = datetime.date
 Time = datetime.time
-Binary = bytes
+
+
+def Binary(value: Union[bytes, bytearray, memoryview]) -> bytes:
+    """The same bytes."""
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"Binary: expected bytes, found {type(value).__name__}")
+    return bytes(value)
 
 
 def Timestamp(
@@ -285,12 +292,14 @@ class Connection:
     @autocommit.setter
     def autocommit(self, value: bool) -> None:
         self._expect_open()
+        with _translated():
+            check.flag("autocommit", value)
         if value == self._autocommit:
             return
         if self._transaction is not None or self._is_lost:
             message = "a transaction is open: commit or roll back before autocommit is changed"
             raise ProgrammingError("invalid_request", message)
-        self._autocommit = bool(value)
+        self._autocommit = value
 
     @property
     def in_transaction(self) -> bool:

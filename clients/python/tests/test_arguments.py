@@ -5,12 +5,19 @@ from __future__ import annotations
 import asyncio
 import datetime
 import decimal
+import fractions
 import inspect
 from typing import Any, Dict, List, Tuple
 
 from esker import AsyncClient, AsyncPool, Client, EskerError, Pool, Result
+from esker._bucket_request import bucket_put
 
 from .served import ServedCase
+
+try:
+    import numpy
+except ImportError:
+    numpy = None  # type: ignore[assignment]
 
 TABLE = (
     "CREATE TABLE t (id i64 PRIMARY KEY, name text NOT NULL DEFAULT 'none', n i64 DEFAULT 7, "
@@ -160,6 +167,20 @@ class Arguments(ServedCase):
                 body(**more)
         self.assertEqual(len(self.rows()), 1)
         self.assertEqual(client.buckets(), [])
+
+    def test_seconds_are_real_numbers_of_any_type(self) -> None:
+        kinds: List[Any] = [int, float, fractions.Fraction]
+        if numpy is not None:
+            kinds += [numpy.int64, numpy.uint8, numpy.float32, numpy.float64]
+        for kind in kinds:
+            with Client(self.url, timeout=kind(5)) as client:
+                client.ping()
+            sent = [bucket_put("b", "k", "v", ttl=ttl).payload for ttl in (kind(60), 60)]
+            self.assertEqual(*sent)
+            with Pool(self.url, size=1, timeout=kind(5), wait_timeout=kind(0)) as pool:
+                with pool.connection() as held:
+                    held.ping()
+                    self.assertEqual(self.error(pool.ping).code, "timeout")
 
     def test_wrong_values_are_refused_before_anything_is_sent(self) -> None:
         client: Any = self.client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import unittest
 import warnings
-from typing import Any, List
+from typing import Any, List, Tuple
 
 from esker import Client, EskerError, dbapi
 
@@ -48,6 +48,7 @@ class Module(unittest.TestCase):
             "not_found": dbapi.ProgrammingError,
             "forbidden": dbapi.ProgrammingError,
             "already_exists": dbapi.IntegrityError,
+            "constraint_violated": dbapi.IntegrityError,
             "precondition_failed": dbapi.IntegrityError,
             "damaged": dbapi.InternalError,
             "internal": dbapi.InternalError,
@@ -70,7 +71,14 @@ class Module(unittest.TestCase):
         self.assertEqual(dbapi.DateFromTicks(ticks), datetime.date(2002, 12, 25))
         self.assertEqual(dbapi.TimeFromTicks(ticks), datetime.time(13, 45, 30))
         self.assertEqual(dbapi.TimestampFromTicks(ticks), moment)
-        self.assertEqual(dbapi.Binary(b"x"), b"x")
+        for data in (b"x", bytearray(b"x"), memoryview(b"x")):
+            self.assertEqual(dbapi.Binary(data), b"x")
+
+    def test_what_is_no_bytes_is_no_binary(self) -> None:
+        # bytes(5) would be five of them.
+        for wrong in (5, "x", [120], None):
+            with self.assertRaises(TypeError):
+                dbapi.Binary(wrong)  # type: ignore[arg-type]
 
     def test_type_objects(self) -> None:
         self.assertTrue("i64" == dbapi.NUMBER and "decimal(9,2)" == dbapi.NUMBER)
@@ -305,9 +313,44 @@ class Compliance(ServedCase):
         with self.assertRaises(dbapi.ProgrammingError):
             connection.autocommit = True
         connection.rollback()
+        for wrong in (None, 1, "off"):
+            with self.assertRaises(dbapi.ProgrammingError):
+                connection.autocommit = wrong  # type: ignore[assignment]
         connection.autocommit = True
         with dbapi.connect(self.url, autocommit=True) as other:
             self.assertTrue(other.autocommit)
+
+    def test_not_null_and_check_are_integrity_errors(self) -> None:
+        cursor, table = self.cursor, "s (id i64 PRIMARY KEY, t text NOT NULL, n i64 CHECK (n > 0))"
+        cursor.execute(f"CREATE TABLE {table}")
+        cursor.execute("INSERT INTO s VALUES (1, 'a', 1)")
+        wrongs: List[Tuple[str, List[Any]]] = [
+            ("INSERT INTO s (id) VALUES (?)", [2]),
+            ("INSERT INTO s VALUES (?, ?, ?)", [2, None, 1]),
+            ("INSERT INTO s VALUES (?, ?, ?)", [2, "b", 0]),
+            ("UPDATE s SET t = ?", [None]),
+            ("UPDATE s SET n = n - ?", [1]),
+            ("ALTER TABLE s ADD CONSTRAINT most CHECK (n > 1)", []),
+        ]
+        for wrong, parameters in wrongs:
+            with self.assertRaises(dbapi.IntegrityError) as caught:
+                cursor.execute(wrong, parameters)
+            self.assertEqual(caught.exception.code, "constraint_violated", wrong)
+        self.connection.commit()
+        self.assertEqual(cursor.execute("SELECT * FROM s").fetchall(), [(1, "a", 1)])
+        self.connection.rollback()
+        with Client(self.url) as client:
+            rows: List[Any] = [(2, None, 1), {"id": 2}, {"id": 2, "t": "b", "n": 0}]
+            for row in rows:
+                with self.assertRaises(EskerError) as told:
+                    client.insert("s", row)
+                self.assertEqual(told.exception.code, "constraint_violated", row)
+                with self.assertRaises(EskerError) as told:
+                    client.load("s", [row])
+                self.assertEqual(told.exception.code, "constraint_violated", row)
+            with self.assertRaises(EskerError) as told:
+                client.update("s", 1, t=None)
+            self.assertEqual(told.exception.code, "constraint_violated")
 
     def test_errors_leave_the_transaction_open(self) -> None:
         cursor = self.cursor

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import decimal
 import ipaddress
 import os
+import pickle
 import random
 import unittest
 import uuid
 from typing import Any, List, Tuple
 
-from esker import Days, EskerError, Json, Microseconds, Result
+from esker import Days, EskerError, Json, Microseconds, Result, dbapi
 from esker import _frame as frames
 from esker import _request as requests
 from esker._address import parse
@@ -312,6 +314,46 @@ class Values(unittest.TestCase):
             with self.assertRaises(EskerError):
                 unpack(bytes.fromhex(text))
 
+    def test_zero_is_sent_whatever_its_exponent(self) -> None:
+        for text in ("0E+50", "0E-100", "-0E+38"):
+            out = bytearray()
+            pack(out, decimal.Decimal(text))
+            self.assertEqual(unpack(bytes(out)), 0)
+        for text in ("1E+38", "1E-100"):
+            with self.assertRaises(EskerError):
+                pack(bytearray(), decimal.Decimal(text))
+
+    def test_the_bits_of_a_number_have_its_sign(self) -> None:
+        with self.assertRaises(EskerError) as caught:
+            pack(bytearray(), Days(1 << 31))
+        self.assertIn("of 32 bits, found one of 33", str(caught.exception))
+
+    def test_answers_of_nonsense_are_connection_errors(self) -> None:
+        for kind in (frames.FAILED, frames.COLUMNS):
+            for text in ("05", "9105", "91a161", "920102", "91920102"):
+                payload = bytes.fromhex(text)
+                with self.assertRaises(EskerError) as caught:
+                    Answer().take(frames.Frame(1, kind, 0, payload))
+                self.assertEqual(caught.exception.code, "connection")
+        values: List[Any] = [None, 5, [], {}]
+        for value in values:
+            answer = Answer()
+            answer.value = value
+            outcome = requests.get(PLAIN, "t", 1).outcome(answer)
+            self.assertIsInstance(outcome, EskerError, value)
+
+    def test_errors_are_copied_and_pickled(self) -> None:
+        for error in (EskerError("conflict", "why"), dbapi.IntegrityError("already_exists", "k")):
+            for same in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+                self.assertIs(type(same), type(error))
+                self.assertEqual((same.code, same.message), (error.code, error.message))
+                self.assertEqual(str(same), str(error))
+
+    def test_equal_json_has_one_hash(self) -> None:
+        for one, other in [(1, 1.0), ({"a": 1, "b": 2}, {"b": 2, "a": 1}), ([0], [False])]:
+            self.assertEqual(len({Json(one), Json(other)}), 1)
+        self.assertEqual(len({Json(1), Json(2)}), 2)
+
     def test_frames_of_nonsense_are_refused(self) -> None:
         for data in [b"HTTP/1.1 400", frames.GREETING + b"\x00" * 10, b"ESKR\x02\x00"]:
             reader = FrameReader()
@@ -330,6 +372,12 @@ class Addresses(unittest.TestCase):
         for text in ["", "esker://", "http://host", "eskers://host?c.pem", "eskers://host?ca=", "a b"]:
             with self.assertRaises(EskerError):
                 parse(text)
+
+    def test_ports_that_there_are_not_are_refused(self) -> None:
+        for port in ["", "99999", "x", "-1", "65536", "\u0663", "9" * 5000]:
+            for host in ("h", "127.0.0.1", "[::1]"):
+                with self.assertRaises(EskerError):
+                    parse(f"{host}:{port}")
 
 
 if __name__ == "__main__":

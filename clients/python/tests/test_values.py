@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import decimal
+import enum
 import ipaddress
 import random
 import unittest
@@ -256,6 +257,36 @@ class Asked(ServedCase):
             with self.assertRaises(EskerError) as caught:
                 self.client.insert("v", {"id": 9, **wrong})
             self.assertIn(f'field "{next(iter(wrong))}"', caught.exception.message)
+
+    def test_texts_of_other_classes_are_dates_in_batches_too(self) -> None:
+        class Text(str):
+            pass
+
+        class Day(str, enum.Enum):
+            LEAP = "2024-02-29"
+
+        wanted = datetime.date(2024, 2, 29)
+        for at, text in enumerate((Text("2024-02-29"), Day.LEAP)):
+            self.client.insert("v", {"id": at, "day": text})
+            ids = range(100 * (at + 1), 100 * (at + 1) + 20)
+            self.client.insert_many("v", [{"id": i, "day": text} for i in ids])
+            self.client.load("v", [{"id": 1000 + i, "day": text} for i in ids])
+        self.assertEqual(self.client.sql("SELECT day FROM v").column("day"), [wanted] * 82)
+
+    def test_json_with_very_long_integers_is_read(self) -> None:
+        text = '{"n": [%s, 5]}' % ("7" * 5_000)
+        for _ in range(2):
+            found = self.client.sql(f"SELECT CAST('{text}' AS json) AS j").scalar()
+            self.assertEqual(found, {"n": [decimal.Decimal("7" * 5_000), 5]})
+        self.client.sql(f"SELECT CAST('{text}' AS json) AS j").first()
+
+    def test_nan_in_json_is_null_on_request(self) -> None:
+        value = {"a": [NAN, 1.5], "b": (NAN,)}
+        with self.assertRaises(EskerError):
+            self.client.sql("SELECT ? AS j", [value])
+        for sent in (value, Json(value)):
+            found = self.client.sql("SELECT ? AS j", [sent], nan_as_null=True).scalar()
+            self.assertEqual(found, {"a": [None, 1.5], "b": [None]})
 
     def test_iso_texts_by_every_way_of_writing(self) -> None:
         client = self.client

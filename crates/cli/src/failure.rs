@@ -128,6 +128,7 @@ impl From<esker::Error> for Failure {
     fn from(error: esker::Error) -> Self {
         let status = match error.kind() {
             ErrorKind::InvalidInput
+            | ErrorKind::ConstraintViolated
             | ErrorKind::AlreadyExists
             | ErrorKind::OverBudget
             | ErrorKind::SnapshotGone

@@ -8,6 +8,9 @@ use esker_query::model::Expr;
 pub enum ErrorKind {
     /// The input does not fit: fix it. Nothing was changed.
     InvalidInput,
+    /// A row does not hold what its table asks of it, NOT NULL or CHECK: fix the row. Nothing was
+    /// changed.
+    ConstraintViolated,
     /// No such table or row.
     NotFound,
     /// The key, table or directory exists already.
@@ -43,7 +46,11 @@ esker_format::error_type! {
     /// An error with what was expected and where.
     #[derive(Debug)]
     Error { kind: ErrorKind }, pub new, pub(crate) at
-    make { pub(crate) invalid = InvalidInput, pub(crate) corrupt = Corrupt }
+    make {
+        pub(crate) invalid = InvalidInput,
+        pub(crate) violated = ConstraintViolated,
+        pub(crate) corrupt = Corrupt
+    }
     from esker_vfs {
         NotFound => NotFound,
         AlreadyExists => AlreadyExists,
@@ -51,7 +58,11 @@ esker_format::error_type! {
         NoSpace => NoSpace,
         _ => Io
     }
-    from esker_format { InvalidInput => InvalidInput, _ => Corrupt }
+    from esker_format {
+        InvalidInput => InvalidInput,
+        ConstraintViolated => ConstraintViolated,
+        _ => Corrupt
+    }
     from esker_log {
         Corrupt | NotOurs => Corrupt,
         NoSpace => NoSpace,
@@ -65,6 +76,7 @@ esker_format::error_type! {
         NotFound => NotFound,
         Conflict => Conflict,
         InvalidInput => InvalidInput,
+        ConstraintViolated => ConstraintViolated,
         OverBudget => OverBudget,
         Corrupt => Corrupt,
         NoSpace => NoSpace,

@@ -1,7 +1,7 @@
 //! Owned columns: rows on their way into a table.
 
 use crate::row::VALUE_BYTES_MAX;
-use crate::{DataType, Error, Result, Schema, Value, ValueRef};
+use crate::{DataType, Error, ErrorKind, Result, Schema, Value, ValueRef};
 
 /// Texts or byte strings, end to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -362,7 +362,8 @@ impl Batch {
 /// Checks one value against its field.
 ///
 /// # Errors
-/// `InvalidInput` naming the field, what it expects and what was found.
+/// `InvalidInput` naming the field, what it expects and what was found; `ConstraintViolated` for a
+/// NULL where none may be.
 pub fn check_value(field: &crate::Field, value: ValueRef<'_>) -> Result<()> {
     fit_value(field, value).map(drop)
 }
@@ -382,7 +383,8 @@ pub fn fit_value<'a>(field: &'a crate::Field, value: ValueRef<'a>) -> Result<Val
         return Ok(value);
     }
     if value.is_null() && !field.nullable {
-        return Err(Error::invalid(format!("field {:?} must not be null", field.name)));
+        let message = format!("field {:?} must not be null", field.name);
+        return Err(Error::new(ErrorKind::ConstraintViolated, message));
     }
     let len = value.as_bytes().map_or(0, <[u8]>::len); // default: numbers are never too long.
     if len > VALUE_BYTES_MAX {

@@ -103,6 +103,8 @@ pub enum ErrorKind {
     UnknownVersion,
     /// The caller gave something that does not fit: fix the input.
     InvalidInput,
+    /// A field that must not be null is.
+    ConstraintViolated,
 }
 
 error_type! {

@@ -29,6 +29,8 @@ esker_format::error_type! {
     Error { kind: ErrorKind }, pub(crate) new
     from esker_vfs { NoSpace => NoSpace, _ => Io }
     from esker_format {
-        InvalidInput => InvalidInput, UnknownVersion => UnknownVersion, _ => Corrupt
+        InvalidInput | ConstraintViolated => InvalidInput,
+        UnknownVersion => UnknownVersion,
+        _ => Corrupt
     }
 }

@@ -27,5 +27,5 @@ esker_format::error_type! {
     #[derive(Debug)]
     Error { kind: ErrorKind }, pub new, pub at
     make { pub invalid = InvalidQuery, pub out_of_range = OutOfRange }
-    from esker_format { InvalidInput => InvalidQuery, _ => Corrupt }
+    from esker_format { InvalidInput | ConstraintViolated => InvalidQuery, _ => Corrupt }
 }

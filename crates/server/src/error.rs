@@ -8,6 +8,7 @@ pub use esker_wire::Code;
 pub fn code_of(kind: ErrorKind) -> Code {
     match kind {
         ErrorKind::InvalidInput => Code::InvalidRequest,
+        ErrorKind::ConstraintViolated => Code::ConstraintViolated,
         ErrorKind::NotFound => Code::NotFound,
         ErrorKind::AlreadyExists => Code::AlreadyExists,
         ErrorKind::Conflict => Code::Conflict,

@@ -314,7 +314,7 @@ impl Prepared {
 
     /// The error of a row, naming the parameter that does not fit its field.
     fn blame(&self, schema: &Schema, values: &[Source], row: &[Value], error: Error) -> Error {
-        if error.kind() != ErrorKind::InvalidInput {
+        if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::ConstraintViolated) {
             return error;
         }
         for ((field, source), value) in schema.fields().iter().zip(values).zip(row) {
@@ -322,7 +322,8 @@ impl Prepared {
                 && let Source::Parameter(position) = source
                 && let Some(name) = self.parameters.get(*position)
             {
-                return Error::new(ErrorKind::InvalidInput, format!("parameter {name}: {e}"));
+                let e = Error::from(e);
+                return Error::new(e.kind(), format!("parameter {name}: {e}"));
             }
         }
         error

@@ -12,6 +12,8 @@ pub enum ErrorKind {
     Conflict,
     /// The input does not fit the schema: fix it.
     InvalidInput,
+    /// A field that must not be null is.
+    ConstraintViolated,
     /// Memory would pass its limit: wait for sealing, or raise the limit.
     OverBudget,
     /// A file is damaged: restore it.
@@ -28,7 +30,11 @@ esker_format::error_type! {
     Error { kind: ErrorKind }, pub new, pub at
     make { pub corrupt = Corrupt }
     from esker_vfs { NoSpace => NoSpace, UnexpectedEnd => Corrupt, _ => Io }
-    from esker_format { InvalidInput => InvalidInput, _ => Corrupt }
+    from esker_format {
+        InvalidInput => InvalidInput,
+        ConstraintViolated => ConstraintViolated,
+        _ => Corrupt
+    }
 }
 
 impl From<esker_arena::ArenaError> for Error {

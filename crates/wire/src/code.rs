@@ -35,6 +35,8 @@ codes! {
     NotFound = "not_found",
     /// The key, table or index exists already.
     AlreadyExists = "already_exists",
+    /// A row does not hold what its table asks of it, NOT NULL or CHECK: mend the row.
+    ConstraintViolated = "constraint_violated",
     /// Another client changed the same rows: try again.
     Conflict = "conflict",
     /// A condition that the request made does not hold.

@@ -250,8 +250,8 @@ impl Batch {
     ///
     /// # Errors
     /// `AlreadyExists` naming a key that an inserted row has, `NotFound` when a table has been
-    /// dropped, `InvalidInput` when a row does not meet a check, `OverBudget` when there is not
-    /// enough memory to write it. Nothing is changed then.
+    /// dropped, `ConstraintViolated` when a row does not meet a check, `OverBudget` when there is
+    /// not enough memory to write it. Nothing is changed then.
     pub fn commit(self) -> Result<()> {
         self.commit_while(&without_limits)
     }

@@ -17,7 +17,8 @@ use crate::{Error, Result};
 /// Checks every column of a batch. Messages count its rows from `first_row`.
 ///
 /// # Errors
-/// `InvalidInput` naming the field, the row, what was expected and what was found.
+/// `InvalidInput` naming the field, the row, what was expected and what was found;
+/// `ConstraintViolated` for a NULL where none may be.
 pub(crate) fn check_batch(schema: &Schema, batch: &Batch, first_row: u64) -> Result<()> {
     let (want, got) = (schema.fields().len(), batch.columns.len());
     if want != got {
@@ -120,7 +121,10 @@ impl Checked<'_> {
             return Ok(());
         }
         match nulls.iter().enumerate().find(|(_, mark)| **mark > most) {
-            Some((row, 1)) => Err(self.error_at(row, " must not be null")),
+            Some((row, 1)) => {
+                let e = Error::violated(format!("field {:?} must not be null", self.field.name));
+                Err(e.in_row(self.first_row + row as u64))
+            }
             Some((row, mark)) => {
                 let message = format_args!(": expected a NULL mark of 0 or 1, found {mark}");
                 Err(self.error_at(row, message))

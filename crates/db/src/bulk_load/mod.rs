@@ -211,9 +211,9 @@ impl Load {
     /// short this waits for segments to be written and for groups to be sealed.
     ///
     /// # Errors
-    /// `InvalidInput` naming field and row when a column's type or length differs, a NULL stands
-    /// where none may, or a value is none of its type, such as text that is not UTF-8, or when a
-    /// row does not meet a check (a later call may tell that);
+    /// `InvalidInput` naming field and row when a column's type or length differs, or a value is
+    /// none of its type, such as text that is not UTF-8; `ConstraintViolated` when a NULL stands
+    /// where none may, or a row does not meet a check (a later call may tell that);
     /// `AlreadyExists` naming a key that exists or comes twice (rows are indexed beside this
     /// call, so a later call, or `finish`, may tell); `Conflict` when another writer holds a key;
     /// `OverBudget` when memory is too small for a row. After an error the load can only be

@@ -82,7 +82,7 @@ pub(crate) fn test_not_null(
             false => format!("the row with {}", describe_key(schema, &key)),
         };
         let name = &field.name;
-        return Err(Error::invalid(format!("field {name:?} must not be null, but is in {row}")));
+        return Err(Error::violated(format!("field {name:?} must not be null, but is in {row}")));
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ pub(crate) fn test_rows(
         let options = engine.query_options();
         if esker_query::execute(&query, &source, &options)?.row_count() > 0 {
             let message = format!("check {:?}: {condition} is false for a row", check.name);
-            return Err(Error::invalid(message));
+            return Err(Error::violated(message));
         }
     }
     Ok(())

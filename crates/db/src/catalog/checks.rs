@@ -58,13 +58,13 @@ impl Checks {
     /// Refuses a batch with a row for which a check is false. The first row has a number.
     ///
     /// # Errors
-    /// `InvalidInput` naming the check, and the row where there are several.
+    /// `ConstraintViolated` naming the check, and the row where there are several.
     pub fn test(&self, batch: &Batch, first_row: u64, limits: &Limits) -> Result<()> {
         for (name, condition, constraint) in &self.0 {
             let at = |e: Error| e.at(format_args!("check {name:?}"));
             let failing = constraint.first_failing(batch, limits).map_err(|e| at(e.into()))?;
             let Some(row) = failing else { continue };
-            let e = at(Error::invalid(format!("{condition} is false")));
+            let e = at(Error::violated(format!("{condition} is false")));
             let is_one = first_row == 0 && batch.len() == 1;
             return Err(if is_one { e } else { e.in_row(first_row + row as u64) });
         }

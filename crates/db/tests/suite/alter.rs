@@ -474,7 +474,7 @@ fn a_field_must_have_a_value_once_every_row_has() {
     table.insert(&[3.into(), 3.into(), Value::Null]).unwrap();
     let not_null = || [Alteration::SetNotNull("text".into())];
     let e = db.alter_table("t", &not_null()).unwrap_err();
-    assert_eq!(e.kind(), ErrorKind::InvalidInput);
+    assert_eq!(e.kind(), ErrorKind::ConstraintViolated);
     let wanted = "field \"text\" must not be null, but is in the row with key id = 2";
     assert_eq!(e.to_string(), wanted);
     table.update(&[2.into()], &[("text", "two".into())]).unwrap();

@@ -77,16 +77,19 @@ fn generated_keys_find_rows_and_their_updates() {
 fn what_does_not_fit_is_refused_and_changes_nothing() {
     each_kind(|db| {
         let t = db.create_table("people", people()).unwrap();
-        let refused = |row: &[Value], message: &str| {
+        let refused_as = |kind: ErrorKind, row: &[Value], message: &str| {
             let e = t.insert(row).unwrap_err();
-            assert_eq!((e.kind(), e.to_string().as_str()), (ErrorKind::InvalidInput, message));
+            assert_eq!((e.kind(), e.to_string().as_str()), (kind, message));
         };
+        let refused = |row: &[Value], message| refused_as(ErrorKind::InvalidInput, row, message);
         refused(&["Ada".into()], "expected 3 values (name, age, note), found 1");
         refused(
             &["Ada".into(), Value::Int(300), Value::Null],
             "field \"age\": expected u8, found integer 300",
         );
-        refused(&[Value::Null, Value::Int(3), Value::Null], "field \"name\" must not be null");
+        let unnamed = [Value::Null, Value::Int(3), Value::Null];
+        let message = "field \"name\" must not be null";
+        refused_as(ErrorKind::ConstraintViolated, &unnamed, message);
         let e = t.update(&key("Ada"), &[("agee", Value::Null)]).unwrap_err();
         assert_eq!(e.to_string(), "unknown field \"agee\"; did you mean \"age\"?");
         let e = t.update(&key("Ada"), &[("name", "x".into())]).unwrap_err();

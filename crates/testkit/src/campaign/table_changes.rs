@@ -158,7 +158,7 @@ fn checks_refuse() -> Outcome {
     ];
     for (way, outcome) in outcomes {
         match outcome {
-            Err(e) if e.kind() == ErrorKind::InvalidInput => {}
+            Err(e) if e.kind() == ErrorKind::ConstraintViolated => {}
             other => return Err(format!("{way}: {other:?}")),
         }
     }

@@ -10,7 +10,7 @@ use esker::{
 };
 
 use super::client::{Client, KEYS, TABLES, Way};
-use super::world::Done;
+use super::world::{Done, modelled};
 use crate::answer::Saw;
 use crate::history::Action;
 use crate::model::{NewRow, State, TableKind};
@@ -140,7 +140,7 @@ impl Client {
     ) -> bool {
         let answer = result.map_err(|e| {
             self.meet(&e);
-            e.kind()
+            modelled(e.kind())
         });
         if action.changes_rows_of().is_none() && answer.is_ok() {
             self.world.lock().expect(Some(&action));

@@ -17,6 +17,15 @@ const LAST_OPERATIONS: usize = 2_000;
 /// No commit of a workload has as many bytes.
 const LARGE_BYTES: usize = 1 << 20;
 
+/// The kind of an error as the model has it. Of several rows the engine may test whether all fit
+/// before it tests any check, so that the model does not tell the two from each other.
+pub(crate) fn modelled(kind: ErrorKind) -> ErrorKind {
+    match kind {
+        ErrorKind::ConstraintViolated => ErrorKind::InvalidInput,
+        other => other,
+    }
+}
+
 /// What a read saw.
 #[derive(Clone, Debug)]
 pub(crate) struct Read {
@@ -166,7 +175,7 @@ impl World {
             Ok(Done::Unchanged) => (Outcome::Unchanged, None),
             Err(e) => {
                 let unknown = e.kind() == ErrorKind::OutcomeUnknown && origin.is_none();
-                let outcome = Outcome::Refused(e.kind(), e.to_string());
+                let outcome = Outcome::Refused(modelled(e.kind()), e.to_string());
                 (outcome, unknown.then_some(next))
             }
         };

@@ -13,7 +13,7 @@ pub const MEDIA: &str = "application/problem+json";
 #[must_use]
 pub fn status(code: Code) -> StatusCode {
     match code {
-        Code::InvalidRequest => StatusCode::BAD_REQUEST,
+        Code::InvalidRequest | Code::ConstraintViolated => StatusCode::BAD_REQUEST,
         Code::NotFound => StatusCode::NOT_FOUND,
         Code::AlreadyExists | Code::Conflict => StatusCode::CONFLICT,
         Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
