@@ -73,6 +73,12 @@ impl AtomicU64 {
         self.0.store(value, order);
     }
 
+    /// Replaces the value and returns the one before.
+    pub fn swap(&self, value: u64, order: Ordering) -> u64 {
+        switch();
+        self.0.swap(value, order)
+    }
+
     /// Adds and returns the value before.
     pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
         switch();
