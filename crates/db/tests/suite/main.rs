@@ -28,6 +28,7 @@ mod clock;
 mod coalescing;
 mod conditional;
 mod crashes;
+mod derived_names;
 mod emdb_bugs;
 mod every_type;
 mod expected_entries;
