@@ -40,6 +40,7 @@ mod finder;
 mod fixture;
 mod foreign_types;
 mod full_disk;
+mod held_rows;
 mod held_snapshots;
 mod index_changes;
 mod index_file;
