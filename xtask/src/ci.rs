@@ -173,8 +173,10 @@ fn tests_on_disk() -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
+/// With the asynchronous part of `esker-sql`, as the tests have it.
 fn documentation() -> Result<Outcome> {
-    once(Program::cargo(&["doc", "--workspace", "--no-deps", "--profile", "test", "--locked"]))
+    let doc = ["doc", "--workspace", "--no-deps", "--profile", "test", "--locked"];
+    once(Program::cargo(&[&doc[..], &["--features", "esker-sql/async"]].concat()))
         .environment("RUSTDOCFLAGS", "-D warnings")
         .run()
         .map(|()| Outcome::Passed)
