@@ -189,8 +189,10 @@ fn tests_on_disk(build: &TestBuild) -> Result<Vec<Program>> {
     Ok(vec![of("crates/db", &modules)?, of("crates/sql", &[])?])
 }
 
+/// With the asynchronous part of `esker-sql`, as the tests have it.
 fn documentation() -> Result<Outcome> {
-    Program::cargo(&["doc", "--workspace", "--no-deps", "--profile", "test", "--locked"])
+    let doc = ["doc", "--workspace", "--no-deps", "--profile", "test", "--locked"];
+    Program::cargo(&[&doc[..], &["--features", "esker-sql/async"]].concat())
         .without_incremental_state()
         .environment("RUSTDOCFLAGS", "-D warnings")
         .run()

@@ -85,7 +85,7 @@ pub use crate::read::page::PageOptions;
 pub use crate::read::range::KeyRange;
 pub use crate::read::result_row::ResultRow;
 pub use crate::read::row::Row;
-pub use crate::read::rows::Rows;
+pub use crate::read::rows::{CancelRows, Rows};
 pub use crate::read::snapshot::{Snapshot, SnapshotTable};
 pub use crate::read::table_rows::TableRows;
 pub use crate::read::visit::RowRef;

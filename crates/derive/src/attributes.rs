@@ -4,6 +4,7 @@ use esker_format::DataType;
 use esker_format::labels::Labels;
 use esker_format::suggest::near_or_all;
 use proc_macro2::Span;
+use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -197,7 +198,7 @@ fn labels(meta: &ParseNestedMeta<'_>) -> Result<Vec<String>> {
     while !content.is_empty() {
         let label = match content.peek(LitStr) {
             true => content.parse::<LitStr>()?.value(),
-            false => content.parse::<Ident>()?.to_string(),
+            false => content.parse::<Ident>()?.unraw().to_string(),
         };
         labels.push(label);
         if !content.is_empty() {

@@ -4,6 +4,7 @@ use esker_format::labels::Labels;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
+use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, Result};
 
 use crate::attributes::Attributes;
@@ -36,6 +37,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         let message = "labels are the variants of an enum; for a struct derive `esker::Record`";
         return Err(Error::new(name.span(), message));
     };
+    if let Some(parameter) = input.generics.params.first() {
+        let message = "labels have no parameters";
+        return Err(Error::new(parameter.span(), message));
+    }
     let (mut variants, mut labels) = (Vec::new(), Vec::new());
     for variant in &data.variants {
         let attributes = Attributes::parse(&variant.attrs)?;
@@ -53,10 +58,11 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     Labels::new(&labels).map_err(|e| Error::new(name.span(), e))?;
     Ok(quote! {
         #[automatically_derived]
+        #[allow(deprecated)]
         impl ::esker::FieldType for #name {
             const DATA_TYPE: ::core::option::Option<::esker::DataType> =
                 ::core::option::Option::Some(::esker::DataType::Enum);
-            const LABELS: &'static [&'static str] = &[#(#labels),*];
+            const LABELS: &'static [&'static ::core::primitive::str] = &[#(#labels),*];
 
             fn to_value(&self) -> ::esker::Result<::esker::Value> {
                 ::core::result::Result::Ok(::esker::Value::from(match self {

@@ -1,7 +1,7 @@
 //! The code of a struct that is a row.
 
 use esker_format::suggest::near_or_all;
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -31,12 +31,11 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let reads = members.iter().map(read);
     Ok(quote! {
         const _: () = {
-            const FIELDS: &[::esker::record::RecordField] = &[#(#fields),*];
-
             #[automatically_derived]
+            #[allow(deprecated)]
             impl ::esker::Record for #name {
-                const NAME: &'static str = #text;
-                const FIELDS: &'static [::esker::record::RecordField] = FIELDS;
+                const NAME: &'static ::core::primitive::str = #text;
+                const FIELDS: &'static [::esker::record::RecordField] = &[#(#fields),*];
                 const INDEXES: &'static [::esker::record::RecordIndex] = &[#(#indexes),*];
 
                 fn write(
@@ -53,6 +52,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                     ::core::result::Result::Ok(Self { #(#reads),* })
                 }
             }
+
+            // The compiler checks the fields here, used or not.
+            const _: &[::esker::record::RecordField] = <#name as ::esker::Record>::FIELDS;
         };
     })
 }
@@ -64,7 +66,7 @@ pub(crate) fn stand_in(input: &DeriveInput) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #generics ::esker::Record for #name #arguments #conditions {
-            const NAME: &'static str = #text;
+            const NAME: &'static ::core::primitive::str = #text;
             const FIELDS: &'static [::esker::record::RecordField] = &[];
 
             fn write(&self, _: &mut ::esker::record::RecordWriter) -> ::esker::Result<()> {
@@ -173,7 +175,7 @@ fn declaration(member: &Member<'_>, is_indexed: bool) -> Result<TokenStream> {
         }
         None => quote!(::core::option::Option::None),
     };
-    let span = rust_type.span();
+    let span = at_type(member);
     let mut field = if attributes.is_json {
         let takes_null = is_option(rust_type);
         quote_spanned!(span=> ::esker::record::RecordField::json(#name, #takes_null))
@@ -206,6 +208,12 @@ fn declaration(member: &Member<'_>, is_indexed: bool) -> Result<TokenStream> {
     Ok(field)
 }
 
+/// Where the type of a field stands, for errors. Names resolve as in all code that is made here:
+/// the type may come from somewhere else, such as an argument of a macro that writes the struct.
+fn at_type(member: &Member<'_>) -> Span {
+    Span::call_site().located_at(member.field.ty.span())
+}
+
 /// True where a type is written as an `Option`: serde decides what JSON says for it, so that it
 /// cannot be called.
 fn is_option(rust_type: &Type) -> bool {
@@ -214,7 +222,7 @@ fn is_option(rust_type: &Type) -> bool {
 }
 
 fn write(member: &Member<'_>) -> TokenStream {
-    let (name, span) = (&member.field.ident, member.field.ty.span());
+    let (name, span) = (&member.field.ident, at_type(member));
     if member.attributes.is_json {
         quote_spanned!(span=> values.json(&self.#name)?;)
     } else {
@@ -223,7 +231,7 @@ fn write(member: &Member<'_>) -> TokenStream {
 }
 
 fn read(member: &Member<'_>) -> TokenStream {
-    let (name, span) = (member.field.ident.to_token_stream(), member.field.ty.span());
+    let (name, span) = (member.field.ident.to_token_stream(), at_type(member));
     if member.attributes.is_skipped {
         quote_spanned!(span=> #name: ::core::default::Default::default())
     } else if member.attributes.is_json {

@@ -66,12 +66,20 @@ fn labels_that_are_none_are_refused() {
         ("struct S { a: i64 }", "derive `esker::Record`"),
         ("enum E { A(i64) }", "a label has no fields"),
         ("enum E {}", "at least one label"),
+        ("enum E<const N: usize> { A }", "labels have no parameters"),
         ("enum E { A, #[esker(rename = \"A\")] B }", "label \"A\" is declared twice"),
         ("enum E { #[esker(key)] A }", "`key` has no meaning here"),
     ] {
         let error = refused(crate::labels::expand, code);
         assert!(error.contains(expected), "{code}: {error}");
     }
+}
+
+#[test]
+fn the_label_of_a_raw_name_is_the_name() {
+    let input = syn::parse_str("struct S { #[esker(labels(r#type, r#match))] a: String }").unwrap();
+    let code = crate::record::expand(&input).unwrap().to_string();
+    assert!(code.contains(r#"labels (& ["type" , "match"])"#), "{code}");
 }
 
 #[test]

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use esker::{
-    ChangeOptions, Database, Error, ErrorKind, FromRow, Options, Result, ResultRow, Rows, Value,
+    CancelRows, ChangeOptions, Database, Error, ErrorKind, FromRow, Options, Result, ResultRow,
+    Rows, Value,
 };
 use esker_query::ResultColumn;
 use futures_core::Stream;
@@ -21,7 +22,7 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 use crate::parameters::Parameters;
 use crate::prepared::Prepared;
-use crate::run::{Outcome, Sql, with_parameters};
+use crate::run::{Outcome, Sql, expect_rows, first_of, with_parameters};
 use crate::statement::{Statement, parse_with_parameters};
 
 /// A database in an asynchronous program on tokio. Cheap to clone.
@@ -29,6 +30,9 @@ use crate::statement::{Statement, parse_with_parameters};
 /// A future that is dropped stops waiting; what it has begun is not undone. A statement that was
 /// started runs to its end, and commits. To end one early, give it a
 /// [timeout](Options::statement_timeout) or a [flag](Options::cancel).
+///
+/// The last handle of a database that is dropped closes it, and the thread that drops it waits for
+/// the disk: [`AsyncDatabase::close`] does so apart from the threads of the runtime.
 ///
 /// ```
 /// use esker::Options;
@@ -128,6 +132,7 @@ impl AsyncDatabase {
         parameters: impl Parameters,
     ) -> Result<Vec<T>> {
         let (statement, options) = read(text, parameters)?;
+        expect_rows(&statement)?;
         self.run(move |db| db.run_statement(&statement, &options)?.records()).await
     }
 
@@ -141,6 +146,7 @@ impl AsyncDatabase {
         parameters: impl Parameters,
     ) -> Result<Option<T>> {
         let (statement, options) = read(text, parameters)?;
+        let statement = first_of(&statement)?.into_owned();
         self.run(move |db| db.run_statement(&statement, &options)?.first()).await
     }
 
@@ -243,8 +249,11 @@ impl AsyncPrepared {
 }
 
 /// The rows of an answer in an asynchronous program: see [`Rows`]. The query runs ahead by a few
-/// batches of rows and then waits for its rows to be taken. Dropping this ends it, as soon as rows
-/// are at hand where some are waited for.
+/// batches of rows and then waits for its rows to be taken. Dropping this ends it, while rows are
+/// waited for, too.
+///
+/// Rows are waited for on the runtime on which the query was begun; they can be taken anywhere.
+/// Once that runtime shuts down, they end with `Cancelled`.
 ///
 /// It is a [`Stream`], too, for what combines streams:
 ///
@@ -267,19 +276,24 @@ impl AsyncPrepared {
 pub struct AsyncRows<T: 'static = ResultRow> {
     columns: Arc<[ResultColumn]>,
     state: State<T>,
+    cancel: CancelRows,
+    runtime: Handle,
 }
 
 enum State<T: 'static> {
     /// Rows are at hand, or have not been asked for.
     Here(Rows<T>),
-    /// A thread waits until rows are at hand; a future that is dropped leaves it waiting.
+    /// A thread waits until rows are at hand, or the query is cancelled; a future that is dropped
+    /// leaves it waiting.
     Waiting(JoinHandle<(Rows<T>, Result<bool>)>),
     Ended,
 }
 
 impl AsyncRows {
+    /// The rows of a query that was begun on a thread of a runtime.
     fn new(rows: Rows) -> Self {
-        Self { columns: rows.columns().into(), state: State::Here(rows) }
+        let (columns, cancel) = (rows.columns().into(), rows.cancel_handle());
+        Self { columns, state: State::Here(rows), cancel, runtime: Handle::current() }
     }
 
     /// The same rows as structs, tuples or single values: see [`FromRow`].
@@ -287,9 +301,14 @@ impl AsyncRows {
     /// # Errors
     /// As for [`Rows::records`]; `InvalidInput` at the end, and while rows are waited for.
     pub fn records<R: FromRow + 'static>(mut self) -> Result<AsyncRows<R>> {
-        let columns = Arc::clone(&self.columns);
+        // Before the rows are taken: where they are dropped here, their query is waited for.
+        R::places(&self.columns)?;
+        let (columns, cancel) = (Arc::clone(&self.columns), self.cancel.clone());
+        let runtime = self.runtime.clone();
         match std::mem::replace(&mut self.state, State::Ended) {
-            State::Here(rows) => Ok(AsyncRows { columns, state: State::Here(rows.records()?) }),
+            State::Here(rows) => {
+                Ok(AsyncRows { columns, state: State::Here(rows.records()?), cancel, runtime })
+            }
             State::Waiting(_) | State::Ended => Err(Error::new(
                 ErrorKind::InvalidInput,
                 "expected rows that are neither waited for nor at their end",
@@ -323,7 +342,7 @@ impl<T: FromRow + 'static> AsyncRows<T> {
                 return Poll::Ready(Some(row));
             }
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
-                State::Here(mut rows) => State::Waiting(spawn_blocking(move || {
+                State::Here(mut rows) => State::Waiting(self.runtime.spawn_blocking(move || {
                     let loaded = rows.load();
                     (rows, loaded)
                 })),
@@ -353,12 +372,13 @@ impl<T: FromRow + 'static> Stream for AsyncRows<T> {
 }
 
 impl<T: 'static> Drop for AsyncRows<T> {
-    /// The end of the query is waited for elsewhere.
+    /// The end of the query is waited for elsewhere: by the thread that waits for rows where there
+    /// is one.
     fn drop(&mut self) {
-        if let State::Here(rows) = std::mem::replace(&mut self.state, State::Ended)
-            && let Ok(runtime) = Handle::try_current()
-        {
-            drop(runtime.spawn_blocking(move || drop(rows)));
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Here(rows) => drop(self.runtime.spawn_blocking(move || drop(rows))),
+            State::Waiting(_) => self.cancel.cancel(),
+            State::Ended => {}
         }
     }
 }

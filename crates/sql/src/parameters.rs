@@ -125,6 +125,7 @@ impl Named {
     }
 
     /// The fields of a struct by their names. It may have more fields than there are parameters.
+    /// `None` is NULL, for a field with a default, too.
     ///
     /// ```
     /// use esker::{Options, Record};

@@ -18,7 +18,7 @@ use esker_query::{ResultColumn, Statistics};
 
 use crate::expression::ParameterNames;
 use crate::parameters::Parameters;
-use crate::run::{Outcome, Sql, run, with_parameters};
+use crate::run::{Outcome, Sql, expect_rows, first_of, run, with_parameters};
 use crate::statement::{Statement, parse_with_parameters};
 
 /// A statement that has been read once, and is run with values for its parameters: on its database,
@@ -179,18 +179,25 @@ impl Prepared {
     /// Runs a statement that answers rows: a query, or a change that returns something.
     ///
     /// # Errors
-    /// As [`Prepared::run`].
+    /// As [`Prepared::run`]; `InvalidInput` when it answers no rows, and it is not run then; the
+    /// same below.
     pub fn query(&self, parameters: impl Parameters) -> Result<QueryResult> {
-        self.run(parameters)?.answer()
+        self.answer_of(parameters)?.answer()
+    }
+
+    /// What a statement that answers rows came to.
+    fn answer_of(&self, parameters: impl Parameters) -> Result<Outcome> {
+        expect_rows(&self.statement)?;
+        self.run(parameters)
     }
 
     /// Runs a statement that answers rows, as structs that derive [`Record`](esker::Record), tuples
     /// or single values: see [`FromRow`].
     ///
     /// # Errors
-    /// As [`Prepared::run`]; `InvalidInput` naming the column that is missing or does not fit.
+    /// As [`Prepared::query`]; `InvalidInput` naming the column that is missing or does not fit.
     pub fn query_as<T: FromRow>(&self, parameters: impl Parameters) -> Result<Vec<T>> {
-        self.run(parameters)?.records()
+        self.answer_of(parameters)?.records()
     }
 
     /// Runs a statement that answers rows, row by row: an answer of any size takes little memory.
@@ -215,13 +222,14 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::run`].
     pub fn first(&self, parameters: impl Parameters) -> Result<Option<Vec<Value>>> {
+        expect_rows(&self.statement)?;
         let database = self.database()?;
         parameters.bind(&self.parameters, |values| match self.go_straight(database, values)? {
             Some(Done::Found(row, plan)) => {
                 Ok(row.map(|row| pick(row.into_values(), plan.shown())))
             }
             Some(Done::Added) => Err(self.unfit("the statement answers no rows")),
-            None => run(database, &self.statement, &with_parameters(values))?.first(),
+            None => run(database, &*first_of(&self.statement)?, &with_parameters(values))?.first(),
         })
     }
 
@@ -230,7 +238,13 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::query_as`].
     pub fn first_as<T: FromRow>(&self, parameters: impl Parameters) -> Result<Option<T>> {
-        self.run(parameters)?.first()
+        expect_rows(&self.statement)?;
+        let database = self.database()?;
+        let first = |values: &[Value]| match self.run_straight(database, values)? {
+            Some(outcome) => Ok(outcome),
+            None => run(database, &*first_of(&self.statement)?, &with_parameters(values)),
+        };
+        parameters.bind(&self.parameters, first)?.first()
     }
 
     fn unfit(&self, message: &str) -> Error {

@@ -1,5 +1,6 @@
 //! Running statements.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker::record::records;
@@ -7,7 +8,7 @@ use esker::{
     ChangeOptions, Changed, Database, Error, ErrorKind, FromRow, QueryResult, Result, Rows, Scope,
     Transaction, Value,
 };
-use esker_query::model::Change;
+use esker_query::model::{Change, Query, RowCount};
 
 use crate::definition::define;
 use crate::parameters::Parameters;
@@ -59,8 +60,7 @@ impl Outcome {
     /// # Errors
     /// `InvalidInput` when the statement answers none.
     pub fn answer(self) -> Result<QueryResult> {
-        let message = "the statement answers no rows";
-        self.into_rows().ok_or_else(|| Error::new(ErrorKind::InvalidInput, message))
+        self.into_rows().ok_or_else(no_rows)
     }
 
     /// The rows of the answer as structs, tuples or single values: see [`FromRow`].
@@ -78,6 +78,28 @@ impl Outcome {
     pub fn first<T: FromRow>(self) -> Result<Option<T>> {
         Rows::from(self.answer()?).records()?.next().transpose()
     }
+}
+
+fn no_rows() -> Error {
+    Error::new(ErrorKind::InvalidInput, "the statement answers no rows")
+}
+
+/// Refuses a statement that answers no rows where rows are asked for: before it is run, so that it
+/// changes nothing.
+pub(crate) fn expect_rows(statement: &Statement) -> Result<()> {
+    if statement.answers_rows() { Ok(()) } else { Err(no_rows()) }
+}
+
+/// A statement that answers rows, for the first of them: a query then finds no more.
+pub(crate) fn first_of(statement: &Statement) -> Result<Cow<'_, Statement>> {
+    expect_rows(statement)?;
+    Ok(match statement {
+        Statement::Query(query) if matches!(query.limit, None | Some(RowCount::Number(2..))) => {
+            let limit = Some(RowCount::Number(1));
+            Cow::Owned(Statement::Query(Query { limit, ..query.clone() }))
+        }
+        other => Cow::Borrowed(other),
+    })
 }
 
 /// SQL for a [`Database`], and within a [`Transaction`].
@@ -137,11 +159,17 @@ pub trait Sql: Scope + Sized {
     /// values: see [`FromRow`].
     ///
     /// # Errors
-    /// As for [`Sql::sql`]; `InvalidInput` naming the column that is missing or does not fit.
+    /// As for [`Sql::sql`]; `InvalidInput` when the statement answers no rows, which is not run
+    /// then, or naming the column that is missing or does not fit. A change with `RETURNING` is
+    /// committed before its rows are read, so that the latter does not undo it.
     ///
     /// [`Record`]: esker::Record
     fn sql_as<T: FromRow>(&self, text: &str, parameters: impl Parameters) -> Result<Vec<T>> {
-        self.sql(text, parameters)?.records()
+        let (statement, names) = parse_with_parameters(text)?;
+        expect_rows(&statement)?;
+        parameters
+            .bind(&names, |values| self.run_statement(&statement, &with_parameters(values)))?
+            .records()
     }
 
     /// The same for the first row, if there is one.
@@ -149,7 +177,11 @@ pub trait Sql: Scope + Sized {
     /// # Errors
     /// As for [`Sql::sql_as`].
     fn sql_first<T: FromRow>(&self, text: &str, parameters: impl Parameters) -> Result<Option<T>> {
-        self.sql(text, parameters)?.first()
+        let (statement, names) = parse_with_parameters(text)?;
+        let statement = first_of(&statement)?;
+        parameters
+            .bind(&names, |values| self.run_statement(&statement, &with_parameters(values)))?
+            .first()
     }
 
     /// Runs one statement that answers rows, row by row: an answer of any size takes little
@@ -171,7 +203,10 @@ pub trait Sql: Scope + Sized {
             Statement::Query(query) => {
                 self.snapshot_for(query)?.query_rows_with(query, &options.for_query())
             }
-            _ => Ok(self.run_statement(statement, options)?.answer()?.into()),
+            _ => {
+                expect_rows(statement)?;
+                Ok(self.run_statement(statement, options)?.answer()?.into())
+            }
         }
     }
 
@@ -193,6 +228,7 @@ pub trait Sql: Scope + Sized {
     /// # Errors
     /// As for [`Sql::sql_rows`].
     fn prepared_rows(&self, prepared: &Prepared, parameters: impl Parameters) -> Result<Rows> {
+        expect_rows(prepared.statement())?;
         parameters.bind(prepared.parameters(), |values| {
             match prepared.run_straight(self, values)? {
                 Some(outcome) => Ok(outcome.answer()?.into()),

@@ -8,7 +8,7 @@ use esker_query::{Explanation, Query};
 
 use crate::parameters::Parameters;
 use crate::prepared::Prepared;
-use crate::run::{Outcome, Sql, run, with_parameters};
+use crate::run::{Outcome, Sql, expect_rows, first_of, run, with_parameters};
 use crate::statement::{Statement, parse_with_parameters};
 use crate::transaction::TransactionStatement;
 
@@ -117,7 +117,9 @@ impl Session {
         text: &str,
         parameters: impl Parameters,
     ) -> Result<Vec<T>> {
-        self.sql(text, parameters)?.records()
+        let (statement, names) = parse_with_parameters(text)?;
+        expect_rows(&statement)?;
+        parameters.bind(&names, |values| self.run(&statement, &with_parameters(values)))?.records()
     }
 
     /// The same for the first row, if there is one.
@@ -129,7 +131,9 @@ impl Session {
         text: &str,
         parameters: impl Parameters,
     ) -> Result<Option<T>> {
-        self.sql(text, parameters)?.first()
+        let (statement, names) = parse_with_parameters(text)?;
+        let statement = first_of(&statement)?;
+        parameters.bind(&names, |values| self.run(&statement, &with_parameters(values)))?.first()
     }
 
     /// Runs one statement that answers rows, row by row, as the transaction is now where there is
@@ -141,12 +145,9 @@ impl Session {
         let (statement, names) = parse_with_parameters(text)?;
         parameters.bind(&names, |values| {
             let options = with_parameters(values);
-            match (&self.open, &statement) {
-                (_, Statement::Transaction(_)) => {
-                    Ok(self.run(&statement, &options)?.answer()?.into())
-                }
-                (Some(open), _) => open.transaction.statement_rows(&statement, &options),
-                (None, _) => self.database.statement_rows(&statement, &options),
+            match &self.open {
+                Some(open) => open.transaction.statement_rows(&statement, &options),
+                None => self.database.statement_rows(&statement, &options),
             }
         })
     }

@@ -130,6 +130,18 @@ impl Statement {
             _ => false,
         }
     }
+
+    /// True when it answers rows: a query, and a change with `RETURNING`.
+    #[must_use]
+    pub fn answers_rows(&self) -> bool {
+        match self {
+            Self::Query(_) | Self::QueryForUpdate(_) => true,
+            Self::Change(Change::Insert(insert)) => insert.returning.is_some(),
+            Self::Change(Change::Update(update)) => update.returning.is_some(),
+            Self::Change(Change::Delete(delete)) => delete.returning.is_some(),
+            _ => false,
+        }
+    }
 }
 
 /// Reads one `SELECT`.

@@ -12,14 +12,14 @@
 //! ```
 //!
 //! 1. The thread ends before [`Rows`] is gone: dropping it sets a flag that ends the query, wakes
-//!    the thread and joins it.
+//!    the thread and joins it. A [`CancelRows`] sets the flag and wakes the thread, too.
 //! 2. Whatever becomes of the thread, the end of its rows is in the queue: a guard puts it there.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 
 use esker_format::{Batch, ValueRef};
 use esker_query::{AnswerSink, Query, QueryResult, ResultColumn};
@@ -90,9 +90,32 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.queue.limits.left.store(true, Ordering::Relaxed);
-        self.queue.signal();
+        self.queue.leave();
         self.thread.join();
+    }
+}
+
+/// Ends the query of some [`Rows`] from another place than the one that takes them: see
+/// [`Rows::cancel_handle`].
+#[derive(Clone)]
+pub struct CancelRows {
+    /// Of a query under way.
+    queue: Weak<Queue>,
+}
+
+impl CancelRows {
+    /// Ends the query soon: the rows end with `Cancelled`, for the one that waits for them, too.
+    /// Does nothing once the query has ended.
+    pub fn cancel(&self) {
+        if let Some(queue) = self.queue.upgrade() {
+            queue.leave();
+        }
+    }
+}
+
+impl std::fmt::Debug for CancelRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CancelRows").finish_non_exhaustive()
     }
 }
 
@@ -119,6 +142,12 @@ impl Queue {
 
     fn signal(&self) {
         self.tasks.signal(&self.moved, usize::MAX);
+    }
+
+    /// Ends the query soon: its rows are no longer wanted.
+    fn leave(&self) {
+        self.limits.left.store(true, Ordering::Relaxed);
+        self.signal();
     }
 
     /// Waits until there is something to take, or something can be put; tells the other side.
@@ -167,16 +196,17 @@ impl AnswerSink for Filling {
 
     fn rows(&mut self, batch: Batch) -> esker_query::Result<ControlFlow<()>> {
         let mut batch = Some(batch);
-        Ok(self.0.wait(|state| {
-            if self.0.limits.left.load(Ordering::Relaxed) {
-                return Some(ControlFlow::Break(()));
+        self.0.wait(|state| {
+            // What is cancelled ends with an error: it is not the end of the rows.
+            if let Err(e) = self.0.limits.expect_time_left() {
+                return Some(Err(e));
             }
             let has_room = state.batches.len() < QUEUED_MAX;
             has_room.then(|| {
                 state.batches.extend(batch.take());
-                ControlFlow::Continue(())
+                Ok(ControlFlow::Continue(()))
             })
-        }))
+        })
     }
 }
 
@@ -210,6 +240,31 @@ impl<T> Rows<T> {
         let places = R::places(&self.columns)?;
         let Self { columns, batches, batch, next, .. } = self;
         Ok(Rows { columns, places, batches, batch, next, read_as: PhantomData })
+    }
+
+    /// What ends the query from another thread, while this one waits for rows.
+    ///
+    /// ```
+    /// use esker::{DataType, ErrorKind, Options, Query, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("n", DataType::I64).build()?;
+    /// let table = db.create_table("t", schema)?;
+    /// table.insert_many(&vec![vec![1i64.into()]; 100_000])?;
+    /// let rows = db.query_rows(&Query::table("t"))?;
+    /// let cancel = rows.cancel_handle();
+    /// std::thread::spawn(move || cancel.cancel()).join().expect("no panic");
+    /// let error = rows.last().expect("an error at least").unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Cancelled);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    #[must_use]
+    pub fn cancel_handle(&self) -> CancelRows {
+        let queue = match &self.batches {
+            Batches::Held(_) => Weak::new(),
+            Batches::Found(running) => Arc::downgrade(&running.queue),
+        };
+        CancelRows { queue }
     }
 
     /// Waits until rows are at hand: then [`Rows::next_at_hand`] has one. False at the end.

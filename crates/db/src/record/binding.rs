@@ -173,7 +173,8 @@ fn agree(field: &RecordField, of_table: &Field) -> Result<()> {
 /// Where the fields of a struct are among the columns of an answer.
 ///
 /// # Errors
-/// `InvalidInput` naming the column that is missing, or which the struct cannot hold.
+/// `InvalidInput` naming the column that is missing, is there twice, or which the struct cannot
+/// hold.
 pub(crate) fn places_in<T: Record>(columns: &[ResultColumn]) -> Result<Vec<usize>> {
     let place = |field: &RecordField| {
         let (name, expected) = (field.name, field.data_type);
@@ -183,7 +184,12 @@ pub(crate) fn places_in<T: Record>(columns: &[ResultColumn]) -> Result<Vec<usize
             let near = esker_format::suggest::near_or_all(name, "columns", names);
             Error::invalid(format!("the answer has no column {name:?}{near}"))
         })?;
+        let again = columns.iter().skip(position + 1).filter(|column| column.name == name).count();
         match columns.get(position) {
+            Some(_) if again > 0 => Err(Error::invalid(format!(
+                "the answer has {} columns {name:?}: give others other names with AS",
+                again + 1
+            ))),
             Some(column) if !holds(expected, column.data_type) => {
                 let found = column.data_type;
                 let message = format!("column {name:?}: expected {expected}, found {found}");

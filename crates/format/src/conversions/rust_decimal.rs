@@ -15,11 +15,21 @@ impl TryFrom<Decimal> for Value {
     }
 }
 
+/// The same number, with fewer zeros at its end where it has more digits than the type.
+fn number_of(v: crate::Decimal) -> Option<Decimal> {
+    let (mut mantissa, mut scale) = (v.mantissa(), u32::from(v.scale()));
+    loop {
+        match Decimal::try_from_i128_with_scale(mantissa, scale) {
+            Ok(number) => return Some(number),
+            Err(_) if scale == 0 || mantissa % 10 != 0 => return None,
+            Err(_) => (mantissa, scale) = (mantissa / 10, scale - 1),
+        }
+    }
+}
+
 read! {
     Decimal: "a decimal of at most 28 digits", |value| match value {
-        ValueRef::Decimal(v) => {
-            Self::try_from_i128_with_scale(v.mantissa(), v.scale().into()).ok()
-        }
+        ValueRef::Decimal(v) => number_of(v),
         _ => None,
     };
 }

@@ -81,6 +81,17 @@ fn what_a_type_does_not_have_is_refused() {
     DateTime::<Utc>::try_from(ValueRef::Time(0)).unwrap_err();
 }
 
+#[test]
+fn a_decimal_with_more_zeros_than_the_type_has_digits_is_the_same_number() {
+    for (mantissa, scale, text) in
+        [(15 * 10i128.pow(28), 29, "1.5"), (-2 * 10i128.pow(37), 37, "-2"), (0, 38, "0")]
+    {
+        let decimal = crate::Decimal::new(mantissa, scale).unwrap();
+        let found = Decimal::try_from(ValueRef::Decimal(decimal)).unwrap();
+        assert_eq!(found, text.parse::<Decimal>().unwrap(), "{decimal}");
+    }
+}
+
 proptest! {
     /// Both crates have the same times by other ways of counting.
     #[test]

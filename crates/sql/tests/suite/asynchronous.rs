@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use esker::{Database, ErrorKind, Options, Record, Value};
 use esker_sql::{AsyncDatabase, Named};
@@ -123,6 +124,79 @@ fn rows_that_are_dropped_end_their_query() {
     });
     // The runtime has ended, and with it what waited for the ends of the queries.
     assert!(db.snapshots().is_empty(), "{:?}", db.snapshots());
+}
+
+#[test]
+fn rows_that_are_dropped_while_they_are_waited_for_end_their_query_at_once() {
+    let db = lines(100_000);
+    let begun = Instant::now();
+    block_on(async {
+        let here = AsyncDatabase::new(db.clone());
+        // Ten thousand million pairs, and none that is an answer.
+        let pairs = "SELECT a.id FROM lines a JOIN lines b ON a.id + b.id < 0";
+        let mut rows = here.sql_rows(pairs, ()).await.unwrap();
+        let polled = rows.poll_next_unpin(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+    });
+    // The runtime waits for what it has begun.
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(db.snapshots().is_empty());
+}
+
+/// Polls until it is ready, outside of any runtime.
+fn spin<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
+    loop {
+        match poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(done) => return done,
+            Poll::Pending => std::thread::yield_now(),
+        }
+    }
+}
+
+#[test]
+fn rows_are_taken_outside_of_their_runtime_and_end_with_it() {
+    let db = lines(100_000);
+    let here = AsyncDatabase::new(db.clone());
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let ask = || runtime.block_on(here.sql_rows("SELECT id FROM lines", ())).unwrap();
+    let mut rows = ask().records::<i64>().unwrap();
+    let mut count = 0;
+    while let Some(row) = spin(|context| rows.poll_next_unpin(context)) {
+        row.unwrap();
+        count += 1;
+    }
+    assert_eq!(count, 100_000);
+
+    let mut rows = ask().records::<i64>().unwrap();
+    drop(ask());
+    let misfit = ask().records::<(i64, i64)>().unwrap_err().to_string();
+    assert_eq!(misfit, "expected an answer of 2 columns, found 1: id");
+    drop(runtime);
+    let last = spin(|context| rows.poll_next_unpin(context)).unwrap();
+    assert_eq!(last.unwrap_err().kind(), ErrorKind::Cancelled);
+    assert!(spin(|context| rows.poll_next_unpin(context)).is_none());
+    assert!(db.snapshots().is_empty(), "{:?}", db.snapshots());
+}
+
+#[test]
+fn a_statement_that_answers_no_rows_is_not_run_where_rows_are_asked_for() {
+    let db = lines(1);
+    block_on(async {
+        let here = AsyncDatabase::new(db.clone());
+        let text = "DELETE FROM lines";
+        let prepared = here.prepare(text).await.unwrap();
+        for refused in [
+            here.sql_as::<i64>(text, ()).await.map(drop),
+            here.sql_first::<i64>(text, ()).await.map(drop),
+            here.sql_rows(text, ()).await.map(drop),
+            prepared.query_as::<i64>(()).await.map(drop),
+            prepared.first_as::<i64>(()).await.map(drop),
+            prepared.rows(()).await.map(drop),
+        ] {
+            assert_eq!(refused.unwrap_err().to_string(), "the statement answers no rows");
+        }
+    });
+    assert_eq!(db.table("lines").unwrap().count().unwrap(), 1);
 }
 
 #[test]

@@ -69,8 +69,11 @@ fn what_a_row_is_not_is_said_with_what_it_is() {
     assert_eq!(e, "column \"born\": expected u8, found integer 1815");
     let e = db.sql_as::<Person>(two, ()).unwrap_err().to_string();
     assert!(e.starts_with("record Person: the answer has no column \"height\""), "{e}");
-    let e = db.sql_as::<i64>("DELETE FROM people", ()).unwrap_err().to_string();
-    assert_eq!(e, "the statement answers no rows");
+    let twice = "SELECT *, 1 AS born FROM people";
+    let e = db.sql_as::<Person>(twice, ()).unwrap_err().to_string();
+    assert_eq!(e, {
+        "record Person: the answer has 2 columns \"born\": give others other names with AS"
+    });
     let e = db.sql("SELECT :a", Named::new([("b", 1.into())])).unwrap_err();
     assert_eq!((e.kind(), e.to_string().as_str()), {
         (ErrorKind::InvalidInput, "unknown parameter b; expected :a")
@@ -143,9 +146,108 @@ fn rows_of_statements_that_are_no_queries() {
     let db = people();
     let returned = db.sql_rows("DELETE FROM people WHERE born > ? RETURNING *", (1900,)).unwrap();
     assert_eq!(returned.records::<Person>().unwrap().count(), 2);
-    let e = db.sql_rows("DELETE FROM people", ()).unwrap_err().to_string();
-    assert_eq!(e, "the statement answers no rows");
-    let insert = db.prepare("INSERT INTO people VALUES ('Zoe', 1, NULL)").unwrap();
-    assert!(insert.rows(()).is_err(), "it was run all the same");
     assert_eq!(db.sql_first::<u64>("SELECT count(*) FROM people", ()).unwrap(), Some(1));
+}
+
+#[test]
+fn a_statement_that_answers_no_rows_is_not_run_where_rows_are_asked_for() {
+    let db = people();
+    let text = "INSERT INTO people VALUES ('Zoe', 1, NULL)";
+    let insert = db.prepare(text).unwrap();
+    let refused = |result: esker::Result<()>| {
+        assert_eq!(result.unwrap_err().to_string(), "the statement answers no rows");
+        assert_eq!(db.table("people").unwrap().count().unwrap(), 3);
+        assert_eq!(db.tables(), ["people"]);
+    };
+    for text in [text, "DELETE FROM people", "UPDATE people SET born = 1", "CREATE TABLE t (a i64)"]
+    {
+        refused(db.sql_as::<i64>(text, ()).map(drop));
+        refused(db.sql_first::<i64>(text, ()).map(drop));
+        refused(db.sql_rows(text, ()).map(drop));
+    }
+    refused(insert.query(()).map(drop));
+    refused(insert.query_as::<i64>(()).map(drop));
+    refused(insert.rows(()).map(drop));
+    refused(insert.first(()).map(drop));
+    refused(insert.first_as::<i64>(()).map(drop));
+    refused(db.prepared_rows(&insert, ()).map(drop));
+    let transaction = db.begin().unwrap();
+    refused(transaction.sql_as::<i64>(text, ()).map(drop));
+    refused(transaction.prepared_rows(&insert, ()).map(drop));
+    assert_eq!(transaction.table("people").unwrap().count().unwrap(), 3);
+    let mut session = Session::new(&db);
+    for text in [text, "BEGIN"] {
+        refused(session.sql_as::<i64>(text, ()).map(drop));
+        refused(session.sql_first::<i64>(text, ()).map(drop));
+        refused(session.sql_rows(text, ()).map(drop));
+    }
+    let begin = session.prepare("BEGIN").unwrap();
+    refused(session.prepared_rows(&begin, ()).map(drop));
+    assert!(!session.is_in_transaction());
+    let changed = "SELECT count(*) FROM people WHERE born = 1";
+    assert_eq!(db.sql_first::<u64>(changed, ()).unwrap(), Some(0));
+}
+
+#[test]
+fn the_first_row_of_an_answer_takes_no_more_memory_than_one() {
+    let db = Options::new().query_memory_limit(1 << 20).memory().unwrap();
+    db.sql("CREATE TABLE words (id i64 PRIMARY KEY, word text)", ()).unwrap();
+    let table = db.table("words").unwrap();
+    let rows: Vec<_> = (0..20_000).map(|id: i64| vec![id.into(), "w".repeat(200).into()]).collect();
+    table.insert_many(&rows).unwrap();
+    let text = "SELECT id, word FROM words ORDER BY id DESC";
+    assert_eq!(db.sql(text, ()).unwrap_err().kind(), ErrorKind::OverBudget);
+    let first = || Some((19_999, "w".repeat(200)));
+    assert_eq!(db.sql_first::<(i64, String)>(text, ()).unwrap(), first());
+    let prepared = db.prepare(text).unwrap();
+    assert_eq!(prepared.first_as::<(i64, String)>(()).unwrap(), first());
+    assert_eq!(prepared.first(()).unwrap().unwrap()[0], Value::Int(19_999));
+    assert_eq!(Session::new(&db).sql_first::<(i64, String)>(text, ()).unwrap(), first());
+    // A limit of its own is kept where it says less.
+    let none = format!("{text} LIMIT 0");
+    assert_eq!(db.sql_first::<(i64, String)>(&none, ()).unwrap(), None);
+    let later = format!("{text} LIMIT 3 OFFSET 2");
+    assert_eq!(db.sql_first::<(i64, String)>(&later, ()).unwrap().unwrap().0, 19_997);
+}
+
+#[test]
+fn rows_are_cancelled_while_they_are_waited_for() {
+    let db = people();
+    db.sql("CREATE TABLE n (n i64 PRIMARY KEY)", ()).unwrap();
+    let rows: Vec<_> = (0..100_000i64).map(|n| vec![n.into()]).collect();
+    db.table("n").unwrap().insert_many(&rows).unwrap();
+    // Ten thousand million pairs, and none that is an answer.
+    let text = "SELECT a.n FROM n a JOIN n b ON a.n + b.n < 0";
+    let mut rows = db.sql_rows(text, ()).unwrap();
+    let cancel = rows.cancel_handle();
+    let waiting = std::thread::spawn(move || rows.next().unwrap().unwrap_err().kind());
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    cancel.cancel();
+    assert_eq!(waiting.join().unwrap(), ErrorKind::Cancelled);
+    assert!(db.snapshots().is_empty());
+    // What is at hand comes first, and is not taken for all there is.
+    let mut rows = db.sql_rows("SELECT n FROM n", ()).unwrap();
+    rows.next().unwrap().unwrap();
+    rows.cancel_handle().cancel();
+    let last = rows.last().unwrap();
+    assert_eq!(last.unwrap_err().kind(), ErrorKind::Cancelled);
+    // Once they have ended there is nothing to cancel.
+    let mut rows = db.sql_rows("SELECT 1", ()).unwrap();
+    let cancel = rows.cancel_handle();
+    assert_eq!(rows.by_ref().count(), 1);
+    cancel.cancel();
+    assert!(rows.next().is_none());
+}
+
+#[test]
+fn only_parameters_are_taken_for_parameters() {
+    let db = people();
+    let text = "SELECT ':a ?' AS \":b\", '1'::i64 /* :c ? */ + :d -- :e $1\n FROM people LIMIT 1";
+    let prepared = db.prepare(text).unwrap();
+    assert_eq!(prepared.parameters(), [":d"]);
+    let found: Vec<(String, i64)> = prepared.query_as(Named::new([("d", 2.into())])).unwrap();
+    assert_eq!(found, [(":a ?".to_owned(), 3)]);
+    // One name may stand several times, and takes one value.
+    let both = db.prepare("SELECT :x + :x").unwrap();
+    assert_eq!(both.first_as::<i64>((2,)).unwrap(), Some(4));
 }
