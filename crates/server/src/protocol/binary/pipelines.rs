@@ -127,9 +127,9 @@ fn one_that_fails_fails_alone() {
             update(8, 5, &[("n", number(4))]),
         ],
     );
-    let invalid = "invalid_request".to_owned();
+    let [invalid, violated] = ["invalid_request", "constraint_violated"].map(str::to_owned);
     let [done, none] = ["[1]".to_owned(), "[0]".to_owned()];
-    let expected = [&done, &invalid, &invalid, &invalid, &done, &none, &invalid, &done];
+    let expected = [&done, &invalid, &violated, &violated, &done, &none, &invalid, &done];
     assert_eq!(outcomes(&told), expected.map(String::clone));
     let found = together(&mut client, &[of_keys(9, Kind::Get, &[1, 3, 5])]);
     let row = |id: u8, n: u8, u: u8| [0x94, id, n, u, 0xc0];
