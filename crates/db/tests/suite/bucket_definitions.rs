@@ -84,7 +84,7 @@ fn checks_of_a_bucket_hold_for_every_write() {
     db.create_table("b", schema.build().unwrap()).unwrap();
     let bucket = db.bucket("b").unwrap();
     bucket.put("k", "good").unwrap();
-    let refused = |result: Result<()>| result.unwrap_err().kind() == ErrorKind::InvalidInput;
+    let refused = |result: Result<()>| result.unwrap_err().kind() == ErrorKind::ConstraintViolated;
     assert!(refused(bucket.put("k", "bad")));
     assert!(refused(bucket.put_many([("k", "bad")])));
     assert!(refused(bucket.put_if_absent("l", "bad", Ttl::Default).map(drop)));

@@ -54,8 +54,8 @@ fn requests_share_a_commit_and_each_has_its_result() {
     let requests = [(1, "a"), (2, "b"), (1, "c"), (100, "d"), (3, "e")];
     let results = db.coalesce(&requests, insert);
     let taken = Some(ErrorKind::AlreadyExists);
-    let invalid = Some(ErrorKind::InvalidInput);
-    assert_eq!(kinds(&results), [None, None, taken, invalid, None]);
+    let violated = Some(ErrorKind::ConstraintViolated);
+    assert_eq!(kinds(&results), [None, None, taken, violated, None]);
     assert_eq!(db.published_commit(), before + 1);
     assert_eq!(names(&db), ["a", "b", "e"]);
     // Each sees what those before it have made.

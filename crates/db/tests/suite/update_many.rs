@@ -112,7 +112,7 @@ fn all_are_changed_or_none() {
     let (kind, _) = refused(&[set(1, "name", "x"), set(2, "name", "x")]);
     assert_eq!(kind, ErrorKind::AlreadyExists);
     let (kind, message) = refused(&[set(1, "name", "x"), set(2, "n", 9i64)]);
-    assert_eq!(kind, ErrorKind::InvalidInput, "{message}");
+    assert_eq!(kind, ErrorKind::ConstraintViolated, "{message}");
     let (_, message) = refused(&[set(1, "name", "x"), set(2, "nmae", "y")]);
     assert!(message.starts_with("update 1: "), "{message}");
     let (_, message) = refused(&[set(1, "name", "x"), set(2, "id", 7i64)]);
