@@ -63,6 +63,7 @@ mod shadowed {
         fn key(&self) {}
         fn max(&self) {}
         fn to_value(&self) {}
+        #[expect(clippy::wrong_self_convention, reason = "the name is what is tested")]
         fn from_value(&self) {}
     }
 
