@@ -11,6 +11,7 @@ use esker::{
 use esker_testkit::model::{ModelRow, NewRow, TableKind, TableState};
 use esker_testkit::schema::FieldChange;
 use esker_testkit::statement::Statement;
+use esker_testkit::workload::modelled;
 use esker_vfs::sim::{CrashChoice, Generator, Options as SimOptions, Simulation};
 use proptest::prelude::*;
 
@@ -201,13 +202,13 @@ impl Subject {
         match operation {
             Operation::Insert(key) => {
                 let row = self.row(*key);
-                let result = table.insert(&row.values).map(drop).map_err(|e| e.kind());
+                let result = table.insert(&row.values).map(drop).map_err(|e| modelled(e.kind()));
                 assert_eq!(result, self.expect_inserts(&[row]));
                 format!("{result:?}")
             }
             Operation::Upsert(key) => {
                 let row = self.row(*key);
-                let result = table.upsert(&row.values).map(drop).map_err(|e| e.kind());
+                let result = table.upsert(&row.values).map(drop).map_err(|e| modelled(e.kind()));
                 assert_eq!(result, self.expect(|table| table.put(&row)));
                 format!("{result:?}")
             }
@@ -216,7 +217,8 @@ impl Subject {
                 let generator = &mut Generator::new(*key, self.serial);
                 let changes = self.kind.changes(&self.table.schema, self.serial, generator);
                 let named: Vec<_> = changes.iter().map(|(f, v)| (f.as_str(), v.clone())).collect();
-                let result = table.update(&self.kind.key(*key), &named).map_err(|e| e.kind());
+                let result =
+                    table.update(&self.kind.key(*key), &named).map_err(|e| modelled(e.kind()));
                 assert_eq!(result, self.expect(|table| table.update(*key, &changes)));
                 format!("{result:?}")
             }
@@ -228,7 +230,7 @@ impl Subject {
             Operation::InsertMany(first, count) => {
                 let rows = self.rows(*first, *count);
                 let values: Vec<_> = rows.iter().map(|row| row.values.clone()).collect();
-                let result = table.insert_many(&values).map_err(|e| e.kind());
+                let result = table.insert_many(&values).map_err(|e| modelled(e.kind()));
                 assert_eq!(result, self.expect_inserts(&rows));
                 format!("{result:?}")
             }
@@ -236,7 +238,8 @@ impl Subject {
                 let rows = self.rows(*first, *count);
                 let mut load = table.load().unwrap();
                 let pushed = rows.iter().try_for_each(|row| load.push_row(&row.values));
-                let result = pushed.and_then(|()| load.finish().map(drop)).map_err(|e| e.kind());
+                let result =
+                    pushed.and_then(|()| load.finish().map(drop)).map_err(|e| modelled(e.kind()));
                 // Which of two errors comes first depends on the size of segments.
                 let expected = self.expect_inserts(&rows);
                 assert_eq!(result.is_ok(), expected.is_ok(), "{result:?}, expected {expected:?}");
@@ -269,7 +272,7 @@ impl Subject {
         let changes = FieldChange::draw(self.kind, &self.table.schema, generator);
         let alterations: Vec<_> =
             changes.iter().map(|change| change.to_alteration().unwrap()).collect();
-        let result = self.db().alter_table(self.name, &alterations).map_err(|e| e.kind());
+        let result = self.db().alter_table(self.name, &alterations).map_err(|e| modelled(e.kind()));
         assert_eq!(result, self.expect(|table| table.alter(&changes)), "{changes:?}");
         format!("{result:?}")
     }
@@ -284,7 +287,7 @@ impl Subject {
         });
         let drawn = std::sync::Arc::clone(&self.table.schema);
         let change = statement.to_change(self.name, &drawn);
-        let result = self.db().change(&change).map_err(|e| e.kind());
+        let result = self.db().change(&change).map_err(|e| modelled(e.kind()));
         assert_eq!(result, self.expect(|table| statement.apply(table, &drawn)), "{statement:?}");
         format!("{result:?}")
     }

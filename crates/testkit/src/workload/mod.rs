@@ -38,6 +38,7 @@ pub use config::{Config, DIRECTORY};
 pub use sequences::compare as compare_sequence;
 pub use tiny::Tiny;
 use world::World;
+pub use world::modelled;
 
 /// Faults after which a program can keep its promises: nothing lies.
 pub const HONEST_FAULTS: [FaultKind; 14] = [

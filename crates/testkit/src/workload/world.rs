@@ -19,7 +19,8 @@ const LARGE_BYTES: usize = 1 << 20;
 
 /// The kind of an error as the model has it. Of several rows the engine may test whether all fit
 /// before it tests any check, so that the model does not tell the two from each other.
-pub(crate) fn modelled(kind: ErrorKind) -> ErrorKind {
+#[must_use]
+pub fn modelled(kind: ErrorKind) -> ErrorKind {
     match kind {
         ErrorKind::ConstraintViolated => ErrorKind::InvalidInput,
         other => other,
