@@ -96,8 +96,9 @@ fn alone(steps: &[&Step]) -> Result<Vec<String>> {
             Outcome::Passed => String::new(),
             Outcome::Skipped(reason) => format!("  skipped: {reason}"),
         };
-        lines.push(line(step.name, start.elapsed(), &note));
-        lines.iter().last().iter().for_each(|line| println!("== {line}"));
+        let line = line(step.name, start.elapsed(), &note);
+        println!("== {line}");
+        lines.push(line);
     }
     Ok(lines)
 }
@@ -199,8 +200,8 @@ fn documentation() -> Result<Outcome> {
         .map(|()| Outcome::Passed)
 }
 
-/// The README's first command, in an empty directory of its own. Here it has to be right, not
-/// fast: the compiler leaves out to optimise, which is two thirds of the time of the build.
+/// The README's first command, in an empty directory of its own. It is tested for being right, not
+/// for being fast, so that its build does not optimise, which takes less time.
 fn quickstart(_: &TestBuild) -> Result<Vec<Program>> {
     let directory = target_directory("quickstart");
     let failed = |e: std::io::Error| {

@@ -2,7 +2,7 @@
 //!
 //! | module | what it runs |
 //! |---|---|
-//! | [`ci`] | every check, in order, as continuous integration does |
+//! | [`ci`] | every check, timed, as continuous integration does |
 //! | [`tidy`] | the rules of style that no compiler checks |
 //! | [`crash`], [`differential`], [`plans`] | campaigns of other crates, built optimised |
 //! | [`history`] | histories of transactions and their anomalies, likewise |

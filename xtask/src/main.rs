@@ -6,7 +6,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci [STEP...]                    every check, in order; `--list` names the steps
+  ci [STEP...]                    every check, timed; `--list` names the steps
   tidy [--statistics]             the rules of style that no compiler checks
   quickstart [--serve]            the example data, asked; served, to the guide's commands;
                                   `--picture FILE`: as a picture

@@ -71,11 +71,11 @@ fn started(line: &str) -> Result<Program> {
         let (_, rest) = line.split_once(&format!(r#""{member}":""#))?;
         rest.split('"').next()
     };
-    let (Some(program), Some(manifest)) = (text("executable"), text("manifest_path")) else {
-        let message = format!("cargo names no program: {line}");
+    let directory = text("manifest_path").and_then(|manifest| Path::new(manifest).parent());
+    let (Some(program), Some(directory)) = (text("executable"), directory) else {
+        let message = format!("cargo names no program of a package: {line}");
         return Err(Error::new(ErrorKind::NotStarted, message));
     };
-    let directory = Path::new(manifest).parent().unwrap_or(Path::new("/"));
     Ok(Program::new(program)
         .directory(directory)
         .environment("CARGO_MANIFEST_DIR", &directory.to_string_lossy()))
