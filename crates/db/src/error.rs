@@ -8,8 +8,7 @@ use esker_query::model::Expr;
 pub enum ErrorKind {
     /// The input does not fit: fix it. Nothing was changed.
     InvalidInput,
-    /// A row does not hold what its table asks of it, NOT NULL or CHECK: fix the row. Nothing was
-    /// changed.
+    /// A row breaks a NOT NULL or CHECK constraint of its table: fix the row. Nothing was changed.
     ConstraintViolated,
     /// No such table or row.
     NotFound,

@@ -35,7 +35,7 @@ codes! {
     NotFound = "not_found",
     /// The key, table or index exists already.
     AlreadyExists = "already_exists",
-    /// A row does not hold what its table asks of it, NOT NULL or CHECK: mend the row.
+    /// A row breaks a NOT NULL or CHECK constraint of its table: fix the row.
     ConstraintViolated = "constraint_violated",
     /// Another client changed the same rows: try again.
     Conflict = "conflict",

@@ -58,6 +58,7 @@ impl Drop for Registered {
 
 impl Snapshot {
     pub(crate) fn engine(&self) -> &EngineHandle {
+        // default: the one who took the snapshot reads.
         self.reader.as_ref().unwrap_or(&self.inner.engine)
     }
 

@@ -131,7 +131,7 @@ fn rows_of_a_large_transaction_are_those_of_its_moment_though_it_is_rolled_back(
     assert_eq!(items.clear().unwrap(), 20_000);
     transaction.rollback();
     db.checkpoint().unwrap();
-    // What lies in a segment of the transaction comes where that is read.
+    // Rows come in storage order: that of a transaction in segments is not the order of inserting.
     let expect_rest = |mut found: Vec<Item>| {
         found.sort_by_key(|item| item.id);
         assert!(found == all[1..]);
