@@ -189,7 +189,7 @@ fn seconds(call: &Call<'_, '_>, operand: usize, row: usize) -> Result<f64> {
 pub(super) fn microseconds_of(seconds: f64) -> Option<i64> {
     // Whole seconds apart, so that large ones lose no digit of the fraction.
     let (whole, fraction) = (seconds.floor(), seconds - seconds.floor());
-    if !(whole.abs() < 9.3e12) {
+    if whole.is_nan() || whole.abs() >= 9.3e12 {
         return None;
     }
     (whole as i64).checked_mul(1_000_000)?.checked_add((fraction * 1e6).round() as i64)

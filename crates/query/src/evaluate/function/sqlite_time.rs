@@ -199,7 +199,7 @@ fn moved((days, us): Time, more: i64) -> Option<Time> {
 fn later_months((days, us): Time, sign: i64, number: f64, is_years: bool) -> Option<Time> {
     let (year, month, day) = civil_from_days(days);
     let (whole_part, rest) = (number.trunc(), number.fract());
-    let count = (whole_part < 200_000.0).then_some(whole_part as i64)? * sign;
+    let count = (whole_part.abs() < 200_000.0).then_some(whole_part as i64)? * sign;
     let months = year * 12 + month - 1 + if is_years { count * 12 } else { count };
     let first = days_from_civil(months.div_euclid(12), months.rem_euclid(12) + 1, 1);
     // A part of a month is so much of 30 days, of a year of 365.
