@@ -130,17 +130,10 @@ impl Names {
             Expr::Literal(Value::Float(v)) => Some(*v),
             _ => None,
         };
-        match (value.and_then(Aggregate::quantile), function) {
-            (Some(Aggregate::Quantile { millionths }), Aggregate::PercentileDisc { .. }) => {
-                Ok(Aggregate::PercentileDisc { millionths })
-            }
-            (Some(quantile), _) => Ok(quantile),
-            (None, _) => {
-                let name = function.name();
-                let message = format!("{name}: expected a part from 0 to 1, found `{part}`");
-                Err(Error::invalid(message))
-            }
-        }
+        value.and_then(|part| function.with_part(part)).ok_or_else(|| {
+            let name = function.name();
+            Error::invalid(format!("{name}: expected a part from 0 to 1, found `{part}`"))
+        })
     }
 }
 

@@ -195,6 +195,19 @@ impl Aggregate {
         is_part.then(|| Self::Quantile { millionths: (part * 1e6).round() as u32 })
     }
 
+    /// The same of another part of the values, from 0 to 1; `None` for another part, and for what
+    /// has none.
+    #[must_use]
+    pub fn with_part(self, part: f64) -> Option<Self> {
+        match (self, Self::quantile(part)?) {
+            (Self::PercentileDisc { .. }, Self::Quantile { millionths }) => {
+                Some(Self::PercentileDisc { millionths })
+            }
+            (Self::Quantile { .. }, quantile) => Some(quantile),
+            _ => None,
+        }
+    }
+
     /// Whether it is of two numbers of each row.
     #[must_use]
     pub fn takes_pairs(self) -> bool {

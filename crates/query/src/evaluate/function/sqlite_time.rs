@@ -50,7 +50,9 @@ fn has_fractions(call: &Call<'_, '_>, row: usize) -> bool {
 
 /// The Julian day of a time.
 pub(super) fn julian((days, us): Time) -> f64 {
-    (days + JULIAN_1970) as f64 - 0.5 + us as f64 / DAY_US as f64
+    // Of whole milliseconds, as SQLite has it.
+    let ms = (days + JULIAN_1970) * 86_400_000 - 43_200_000 + us / 1_000;
+    ms as f64 / 86_400_000.0
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
