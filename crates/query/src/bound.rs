@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_format::{DataType, Labels, Value};
 
 use crate::model::{Aggregate, Function, OperandKind, Operator};
-use crate::pattern::Pattern;
+use crate::pattern::{Captured, Pattern};
 
 /// An expression over the positions of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,9 +41,13 @@ pub(crate) enum Node {
     Negate(Box<Bound>),
     /// A value with what its row is ordered by, as bytes.
     Ranked(Vec<OrderKey>, Box<Bound>),
+    /// Two floats of a row side by side, as bytes.
+    Pair(Box<Bound>, Box<Bound>),
     /// Text or bytes, one after another.
     Concat(Vec<Bound>),
     Call(Function, Vec<Bound>),
+    /// A function of a regular expression, which is constant, and of what else it takes.
+    Regular(Function, Arc<Captured>, Vec<Bound>),
     Case(Vec<(Bound, Bound)>, Box<Bound>),
     /// The operand as this node's type.
     Cast(Box<Bound>),
@@ -122,13 +126,15 @@ macro_rules! visit_operands {
     ($node:expr, $visit:expr, $iter:ident $($mutable:tt)?) => {
         match $node {
             Node::Field(_) | Node::Literal(_) | Node::Unanswered => {}
-            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
+            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Pair(a, b) => {
                 $visit(a);
                 $visit(b);
             }
-            Node::And(all) | Node::Or(all) | Node::Concat(all) | Node::Call(_, all) => {
-                all.$iter().for_each($visit);
-            }
+            Node::And(all)
+            | Node::Or(all)
+            | Node::Concat(all)
+            | Node::Call(_, all)
+            | Node::Regular(_, _, all) => all.$iter().for_each($visit),
             Node::Not(a)
             | Node::Negate(a)
             | Node::In(a, _)
@@ -220,13 +226,22 @@ impl Bound {
     pub(crate) fn may_fail(&self) -> bool {
         self.any(&|bound| match &bound.node {
             Node::Arithmetic(..) => bound.data_type != Some(DataType::F64),
-            Node::Negate(_) | Node::Call(Function::Abs | Function::Round, _) => {
+            Node::Negate(_) | Node::Call(Function::Abs | Function::Round | Function::Trunc, _) => {
                 !bound.data_type.is_some_and(DataType::is_float)
             }
             Node::Call(function, operands) => {
                 function.entry().may_fail || takes_any_path(*function, operands)
             }
+            Node::Regular(function, _, operands) => regular_may_fail(*function, operands),
             Node::Cast(_) => true,
+            _ => false,
+        })
+    }
+
+    /// True when it is another value each time that it is computed.
+    pub(crate) fn is_random(&self) -> bool {
+        self.any(&|bound| match bound.node {
+            Node::Call(function, _) => function.is_random(),
             _ => false,
         })
     }
@@ -291,6 +306,20 @@ fn literal_type(value: &Value) -> Option<DataType> {
         Value::Date(_) => DataType::Date,
         Value::Timestamp(_) => DataType::Timestamp,
     })
+}
+
+/// True for a call with operands that may be wrong for a row. A short constant that replaces
+/// matches makes too long a text only of one that is longer than any that many rows share.
+fn regular_may_fail(function: Function, operands: &[Bound]) -> bool {
+    const SHORT_BYTES: usize = 64;
+    match (function, operands) {
+        (_, [_]) => false,
+        (Function::RegexpReplace, [_, by]) => match by.as_literal() {
+            Some(Value::Text(by)) => by.len() > SHORT_BYTES,
+            _ => true,
+        },
+        _ => true,
+    }
 }
 
 /// True for a call with a text as a step that is not known beforehand, and may be no path.

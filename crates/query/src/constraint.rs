@@ -8,7 +8,7 @@ use crate::bind::bind_condition;
 use crate::bound::Bound;
 use crate::evaluate::{Lanes, Rows, Selection, evaluate};
 use crate::exec::output::materialised::slice;
-use crate::model::{Expr, Function};
+use crate::model::Expr;
 use crate::{Error, Fragment, Limits, Result, Zone};
 
 /// A condition on the rows of one schema.
@@ -97,7 +97,8 @@ impl Constraint {
 /// The part of an expression that is not the same for the same row at any time.
 fn changing(expr: &Expr) -> Option<&Expr> {
     match expr {
-        Expr::Parameter(_) | Expr::Call(Function::Now | Function::CurrentDate, _) => Some(expr),
+        Expr::Parameter(_) => Some(expr),
+        expr if expr.varies() => Some(expr),
         _ => expr.operands().into_iter().find_map(changing),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use esker_vfs::Clock;
+use esker_vfs::{Clock, Random};
 
 use crate::{Budget, Error, ErrorKind, Result};
 
@@ -21,6 +21,8 @@ pub struct Limits {
     pub left: Arc<AtomicBool>,
     /// Ends the statement with [`crate::ErrorKind::TimedOut`] soon after it has passed.
     pub deadline: Option<Deadline>,
+    /// Where `random()` gets its numbers; `None` where a constant is expected.
+    pub random: Option<Arc<dyn Random>>,
 }
 
 /// When a statement has to have ended.

@@ -111,11 +111,12 @@ impl Options {
     /// The threads and the clock of an environment, with the default budget, now.
     #[must_use]
     pub fn new(environment: &Environment) -> Self {
+        let limits = Limits { random: Some(Arc::clone(&environment.random)), ..Limits::default() };
         Self {
             tasks: Arc::clone(&environment.tasks),
             clock: Arc::clone(&environment.clock),
             temporary: None,
-            inputs: Inputs { now_us: environment.clock.wall_us(), ..Inputs::default() },
+            inputs: Inputs { now_us: environment.clock.wall_us(), limits, ..Inputs::default() },
             indexes: IndexUse::default(),
         }
         .with_memory(Self::MEMORY_BUDGET_BYTES)

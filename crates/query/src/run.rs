@@ -7,6 +7,7 @@ use esker_format::{Batch, DataType, Value};
 use crate::bind::typing::assign_literal;
 use crate::bind::{Program, bind_constant, bind_query};
 use crate::bound::{Bound, Node};
+use crate::evaluate::{Rows, Selection, evaluate};
 use crate::explain::description::describe;
 use crate::model::{Expr, SelectItem};
 use crate::options::without_values;
@@ -136,7 +137,12 @@ pub fn scan(
 /// # Errors
 /// `InvalidQuery` when it names a field or does not type, `OutOfRange` when it cannot be computed.
 pub fn constant(expr: &Expr, inputs: &Inputs) -> Result<Value> {
-    match bind_constant(expr, inputs)?.node {
+    let bound = bind_constant(expr, inputs)?;
+    if bound.is_random() {
+        let value = evaluate(&bound, &Rows::constant(&inputs.limits), Selection::All(1))?;
+        return Ok(value.value(0).to_owned());
+    }
+    match bound.node {
         Node::Literal(value) => Ok(value),
         _ => Err(Error::invalid(format!("{expr}: expected a constant"))),
     }

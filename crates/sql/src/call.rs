@@ -1,12 +1,10 @@
 //! Calls of functions, and the words that the standard has for some of them.
 
-use esker_format::Value;
-use esker_query::model::{Aggregate, Expr, Function};
+use esker_query::model::{Aggregate, Expr, Function, Operator};
 use sqlparser::ast;
 
 use crate::expression::Names;
 use crate::interval;
-use crate::select::order_keys;
 use crate::statement::unsupported;
 use crate::{Error, Result};
 
@@ -77,10 +75,11 @@ impl Names {
 
     pub(crate) fn function(&self, function: &ast::Function) -> Result<Expr> {
         let name = function.name.to_string();
+        let aggregate = Aggregate::from_name(&name);
         let extras = [
             ("OVER", function.over.is_some()),
             ("FILTER", function.filter.is_some()),
-            ("WITHIN GROUP", !function.within_group.is_empty()),
+            ("WITHIN GROUP", !function.within_group.is_empty() && aggregate.is_none()),
             ("NULLS", function.null_treatment.is_some()),
             ("the ODBC syntax", function.uses_odbc_syntax),
             ("a list of parameters", function.parameters != ast::FunctionArguments::None),
@@ -97,18 +96,18 @@ impl Names {
             },
             ast::FunctionArguments::Subquery(_) => return Err(unsupported("this call", function)),
         };
-        let order = match list.clauses.as_slice() {
-            [] => Vec::new(),
-            [ast::FunctionArgumentClause::OrderBy(keys)] => order_keys(keys, None, self)?,
-            _ => return Err(unsupported("a clause inside a call", function)),
-        };
-        let distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
-        if let Some(aggregate) = Aggregate::from_name(&name) {
-            let aggregate = self.aggregate(function, aggregate, &list.args, distinct)?;
-            return Ok(aggregate.in_order(order));
+        if let Some(aggregate) = aggregate {
+            return self.aggregate(function, aggregate, list);
         }
-        if !order.is_empty() {
-            return Err(unsupported("ORDER BY here", function));
+        match list.clauses.as_slice() {
+            [] => {}
+            [ast::FunctionArgumentClause::OrderBy(_)] => {
+                return Err(unsupported("ORDER BY here", function));
+            }
+            _ => return Err(unsupported("a clause inside a call", function)),
+        }
+        if let Some(expr) = self.in_other_words(&name, &list.args)? {
+            return Ok(expr);
         }
         let scalar = Function::from_name(&name).ok_or_else(|| unknown_function(&name))?;
         if list.duplicate_treatment.is_some() {
@@ -122,48 +121,32 @@ impl Names {
         Ok(Expr::Call(scalar, operands))
     }
 
-    fn aggregate(
-        &self,
-        call: &ast::Function,
-        mut function: Aggregate,
-        arguments: &[ast::FunctionArg],
-        distinct: bool,
-    ) -> Result<Expr> {
-        let operand = match arguments {
-            [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard)]
-                if function == Aggregate::Count && !distinct =>
+    /// A call that is another expression: `date_add(moment, INTERVAL …)`, `if(condition, a, b)`.
+    fn in_other_words(&self, name: &str, args: &[ast::FunctionArg]) -> Result<Option<Expr>> {
+        use ast::{FunctionArg as A, FunctionArgExpr as E};
+        let is = |known: &[&str]| known.iter().any(|k| k.eq_ignore_ascii_case(name));
+        match args {
+            [A::Unnamed(E::Expr(moment)), A::Unnamed(E::Expr(ast::Expr::Interval(interval)))]
+                if is(&["date_add", "date_sub"]) =>
             {
-                None
+                self.shifted(moment, interval, is(&["date_sub"])).map(Some)
             }
-            [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr))] => {
-                Some(Box::new(self.convert(expr)?))
+            [A::Unnamed(E::Expr(condition)), A::Unnamed(E::Expr(then)), rest @ ..]
+                if is(&["iif", "if"]) =>
+            {
+                let mut operands = vec![self.convert(condition)?, self.convert(then)?];
+                match rest {
+                    [] => {}
+                    [A::Unnamed(E::Expr(otherwise))] => operands.push(self.convert(otherwise)?),
+                    _ => {
+                        let message = format!("{name} takes 2 to 3 operands, found {}", args.len());
+                        return Err(Error::invalid(message));
+                    }
+                }
+                Ok(Some(Expr::Apply(Operator::Case, operands)))
             }
-            [
-                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)),
-                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(part)),
-            ] if matches!(function, Aggregate::Quantile { .. }) => {
-                function = self.part(part)?;
-                Some(Box::new(self.convert(expr)?))
-            }
-            _ => {
-                let name = function.name();
-                return Err(Error::invalid(format!("{name} takes one operand, found `{call}`")));
-            }
-        };
-        Ok(Expr::Aggregate { function, operand, distinct, order: Vec::new() })
-    }
-
-    /// The quantile of a constant part, from 0 to 1.
-    fn part(&self, part: &ast::Expr) -> Result<Aggregate> {
-        let value = match self.convert(part)? {
-            Expr::Literal(Value::Int(v)) => Some(v as f64),
-            Expr::Literal(Value::Decimal(v)) => Some(v.to_f64()),
-            Expr::Literal(Value::Float(v)) => Some(v),
-            _ => None,
-        };
-        value.and_then(Aggregate::quantile).ok_or_else(|| {
-            Error::invalid(format!("quantile: expected a part from 0 to 1, found `{part}`"))
-        })
+            _ => Ok(None),
+        }
     }
 }
 

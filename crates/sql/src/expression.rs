@@ -96,19 +96,20 @@ impl Names {
             E::Case { operand, conditions, else_result, .. } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref())
             }
-            E::Cast {
-                kind: ast::CastKind::Cast | ast::CastKind::DoubleColon,
-                expr: operand,
-                data_type,
-                format: None,
-                ..
-            } => {
+            E::Cast { kind, expr: operand, data_type, format: None, .. } => {
                 let name = data_type;
                 let data_type = type_name::convert(name)?;
                 if type_name::length(name, data_type)?.is_some() {
                     return Err(unsupported("a length in CAST", expr));
                 }
-                Ok(Expr::Cast(Box::new(self.convert(operand)?), data_type))
+                let operand = self.convert(operand)?;
+                Ok(match kind {
+                    ast::CastKind::TryCast | ast::CastKind::SafeCast => {
+                        let name = Expr::literal(data_type.to_string());
+                        Expr::call(Function::TryCast, [operand, name])
+                    }
+                    _ => Expr::Cast(Box::new(operand), data_type),
+                })
             }
             E::IsDistinctFrom(left, right) => self.is_same(left, right).map(not),
             E::IsNotDistinctFrom(left, right) => self.is_same(left, right),

@@ -18,6 +18,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod aggregate;
 mod alter;
 #[cfg(feature = "async")]
 mod asynchronous;

@@ -71,6 +71,8 @@ impl Engine {
                 .options
                 .statement_timeout
                 .map(|timeout| Deadline::new(&self.environment.clock, timeout)),
+            // What is kept is the same each time that it is computed.
+            random: None,
         }
     }
 

@@ -73,6 +73,10 @@ pub(super) fn outcome(function: Function, first: DataType, second: Option<&Bound
             decimal(whole + carry, kept)
         }
         (Function::Round, Some(_)) => decimal(whole + 1, scale),
+        (Function::Trunc, Some(Some(Value::Int(digits)))) => {
+            decimal(whole, u8::try_from((*digits).clamp(0, scale.into())).unwrap_or(scale))
+        }
+        (Function::Trunc, None) => decimal(whole, 0),
         (Function::Round | Function::Floor | Function::Ceil, None) => {
             decimal(whole + u8::from(scale > 0), 0)
         }

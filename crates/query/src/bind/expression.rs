@@ -498,7 +498,7 @@ fn case(operands: Vec<Bound>) -> Result<Bound> {
     Ok(Bound::new(Node::Case(branches, Box::new(otherwise)), data_type))
 }
 
-fn cast(operand: Bound, to: DataType) -> Result<Bound> {
+pub(super) fn cast(operand: Bound, to: DataType) -> Result<Bound> {
     use DataType::{Bool, Bytes, Date, Ipv6, Text, Time, Timestamp, Uuid};
     let Some(from) = operand.data_type else { return convert(operand, to) };
     let possible = match (from, to) {

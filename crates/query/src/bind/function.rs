@@ -7,12 +7,14 @@ use esker_format::json::{Step, name_step, parse_path, path_of};
 use esker_format::{DataType, Value};
 
 use super::decimal;
-use super::expression::{arithmetic, as_text, compare, expect, label_as_text, to_common_type};
+use super::expression::{
+    arithmetic, as_text, cast, compare, expect, label_as_text, to_common_type,
+};
 use super::typing::{convert, typed};
 use crate::bound::{Bound, Comparison, Node};
 use crate::model::date_unit::Unit;
 use crate::model::{Function, FunctionEntry, OperandKind, Operator, Outcome, is_path};
-use crate::pattern::{Pattern, Place};
+use crate::pattern::{Captured, Pattern, Place};
 use crate::{Error, Inputs, Limits, Result};
 
 /// A call with operands of the right types.
@@ -42,6 +44,8 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
             let name = operands.first().and_then(|o| o.data_type);
             Ok(Bound::literal(Value::Text(name.map_or("null".into(), |t| t.to_string()))))
         }
+        Function::Pi => Ok(Bound::literal(Value::Float(std::f64::consts::PI))),
+        Function::TryCast => try_cast(operands),
         Function::Nextval => next_value(operands, inputs),
         Function::Nullif => nullif(operands),
         Function::Mod => match <[Bound; 2]>::try_from(operands) {
@@ -61,7 +65,7 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
             let (operands, data_type) = to_common_type(operands)?;
             Ok(Bound::new(Node::Call(function, operands), data_type))
         }
-        _ => match by_table(entry, operands, &inputs.limits)? {
+        _ => match by_table(entry, with_now(function, operands, now_us), &inputs.limits)? {
             Bound { node: Node::Call(_, operands), data_type, labels, is_typed } => {
                 let node = match_of(function, operands)?;
                 Ok(Bound { node, data_type, labels, is_typed })
@@ -69,6 +73,82 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
             other => Ok(other),
         },
     }
+}
+
+/// The operands of a function of SQLite with the time where it stands for itself.
+fn with_now(function: Function, mut operands: Vec<Bound>, now_us: i64) -> Vec<Bound> {
+    use Function as F;
+    let is_format_first = match operands.first().map(|first| first.data_type) {
+        Some(found) => found.is_none_or(|found| found == DataType::Text),
+        None => false,
+    };
+    let place = match function {
+        F::SqliteDate | F::SqliteTime | F::SqliteDatetime | F::Julianday | F::Unixepoch => 0,
+        F::Strftime if is_format_first => 1,
+        _ => return operands,
+    };
+    let now = || Bound::literal(Value::Timestamp(now_us));
+    match operands.get_mut(place) {
+        None => operands.push(now()),
+        Some(operand) => {
+            if let Some(Value::Text(text)) = operand.as_literal()
+                && text.trim().eq_ignore_ascii_case("now")
+            {
+                *operand = now();
+            }
+        }
+    }
+    operands
+}
+
+/// The first operand as the type that the second names, or NULL where it cannot be.
+fn try_cast(operands: Vec<Bound>) -> Result<Bound> {
+    let [operand, name] = <[Bound; 2]>::try_from(operands)
+        .map_err(|_| Error::invalid("try_cast takes a value and a type"))?;
+    let Some(Value::Text(name)) = name.as_literal() else {
+        return Err(Error::invalid("expected the name of a type"));
+    };
+    let to: DataType = name.parse()?;
+    if operand.data_type.is_none() {
+        return convert(operand, to);
+    }
+    Ok(match cast(operand, to)? {
+        Bound { node: Node::Cast(operand), .. } => {
+            Bound::new(Node::Call(Function::TryCast, vec![*operand]), to)
+        }
+        same => same,
+    })
+}
+
+/// A function of a regular expression, compiled.
+fn regular(function: Function, mut operands: Vec<Bound>) -> Result<Node> {
+    // Where the expression and its flags stand, and which flags there are.
+    let (flags_at, known) = match function {
+        Function::RegexpReplace => (3, "gismx"),
+        Function::RegexpExtract | Function::RegexpCount => (3, "ismx"),
+        _ => (usize::MAX, "ismx"),
+    };
+    let constant = |operand: Option<&Bound>| match operand.map(Bound::as_literal) {
+        None => Some(String::new()),
+        Some(Some(Value::Text(text))) => Some(text.clone()),
+        Some(_) => None,
+    };
+    let (Some(expression), Some(flags)) =
+        (constant(operands.get(1)), constant(operands.get(flags_at)))
+    else {
+        return Ok(Node::Literal(Value::Null));
+    };
+    let compiled = Arc::new(Captured::new(&expression, &flags, known)?);
+    if let (Function::RegexpReplace, Some(Some(Value::Text(by)))) =
+        (function, operands.get(2).map(Bound::as_literal))
+    {
+        compiled.expect_parts(by)?;
+    }
+    if flags_at < operands.len() {
+        operands.remove(flags_at);
+    }
+    operands.remove(1);
+    Ok(Node::Regular(function, compiled, operands))
 }
 
 /// A test of a text by a constant, compiled; other calls as they are.
@@ -81,7 +161,17 @@ fn match_of(function: Function, operands: Vec<Bound>) -> Result<Node> {
     if operands.iter().any(Bound::is_unanswered) {
         return Ok(Node::Call(function, operands));
     }
+    if let Some(unit) = Unit::of_function(function) {
+        let unit = Bound::literal(Value::Text(unit.to_owned()));
+        let operands = std::iter::once(unit).chain(operands).collect();
+        return Ok(Node::Call(Function::DatePart, operands));
+    }
     let pattern = match function {
+        Function::RegexpReplace
+        | Function::RegexpExtract
+        | Function::RegexpSubstr
+        | Function::RegexpCount
+        | Function::RegexpInstr => return regular(function, operands),
         Function::StartsWith => part(Place::Start, false),
         Function::EndsWith => part(Place::End, false),
         Function::Contains => part(Place::Anywhere, false),
@@ -162,10 +252,21 @@ fn by_table(entry: &FunctionEntry, operands: Vec<Bound>, limits: &Limits) -> Res
         Outcome::Integer => DataType::I64,
         Outcome::Float => DataType::F64,
         Outcome::Text => DataType::Text,
+        Outcome::Bytes => DataType::Bytes,
         Outcome::Date => DataType::Date,
+        Outcome::Time => DataType::Time,
+        Outcome::Uuid => DataType::Uuid,
         Outcome::Timestamp => DataType::Timestamp,
         Outcome::Json => DataType::Json,
     };
+    let with_template = typed.len() > 1;
+    if entry.function == Function::ToTimestamp && with_template != (first == DataType::Text) {
+        // NULL is a number of seconds, too.
+        match typed.first().and_then(Bound::as_literal) {
+            Some(Value::Null) => return convert(Bound::literal(Value::Null), data_type),
+            _ => return Err(Error::invalid("expected a number, or text and its template")),
+        }
+    }
     if entry.function == Function::DateAdd {
         let moment = typed.remove(0);
         typed.insert(0, convert(moment, DataType::Timestamp)?);
@@ -212,6 +313,21 @@ fn with_steps(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Vec<Bound>>
     Ok(all)
 }
 
+/// An operand that may be a number or text, or a time.
+fn fit_either(kind: OperandKind, operand: Bound) -> Result<Bound> {
+    use DataType::{Date, F64, Text, Time, Timestamp};
+    if operand.data_type.is_some_and(DataType::is_numeric) {
+        return convert(operand, F64);
+    }
+    if kind == OperandKind::TimeValue {
+        let is_time = |t| matches!(t, Date | Timestamp | Time | Text);
+        expect(&operand, "a date, timestamp, time, text or number", is_time)?;
+    } else {
+        expect(&operand, "a number, or text and its template", |t| t == Text)?;
+    }
+    Ok(typed(operand, Text))
+}
+
 /// An operand as a function takes it.
 fn fit(kind: OperandKind, operand: Bound, limits: &Limits) -> Result<Bound> {
     use DataType::{Bytes, Date, F64, I64, Text, Time, Timestamp};
@@ -253,6 +369,7 @@ fn fit(kind: OperandKind, operand: Bound, limits: &Limits) -> Result<Bound> {
             expect(&operand, "a date, timestamp or time", |t| is_moment(t) || t == Time)?;
             Ok(typed(operand, Timestamp))
         }
+        OperandKind::TimeValue | OperandKind::TextOrNumber => fit_either(kind, operand),
         OperandKind::Json => {
             let constant = operand.as_literal().is_some() && operand.data_type == Some(Text);
             let operand = if constant { convert(operand, DataType::Json)? } else { operand };

@@ -4,6 +4,7 @@
 //! groups, one row per group; the [`Projection`] at the end filters, orders, cuts and shows. A
 //! query without groups has no stage; `SELECT DISTINCT` is grouping by everything shown.
 
+mod aggregate;
 mod decimal;
 mod expression;
 mod function;
@@ -91,13 +92,16 @@ impl Stage {
             Aggregate::StddevSamp
             | Aggregate::StddevPop
             | Aggregate::VarSamp
-            | Aggregate::VarPop => true,
+            | Aggregate::VarPop
+            | Aggregate::Product => true,
             Aggregate::Count
             | Aggregate::Min
             | Aggregate::Max
             | Aggregate::First
             | Aggregate::Last
-            | Aggregate::Quantile { .. } => false,
+            | Aggregate::Quantile { .. }
+            | Aggregate::RegrCount => false,
+            other => other.takes_pairs(),
         })
     }
 

@@ -1,9 +1,12 @@
 //! What names mean at a place in the query.
 
+use std::sync::Arc;
+
 use esker_format::decimal::DIGITS_MAX;
 use esker_format::json::name_step;
-use esker_format::{DataType, Field, Schema, Value};
+use esker_format::{DataType, Field, Labels, Schema, Value};
 
+use super::aggregate::{is_made, made};
 use super::expression::bind;
 use super::typing::typed;
 use crate::bound::{Bound, BoundAggregate, Node, OrderKey};
@@ -187,6 +190,9 @@ impl GroupScope<'_> {
             Ok(typed(bind(operand, &mut self.row)?, DataType::I64))
         });
         let operand = operand.transpose()?;
+        if is_made(function) {
+            return self.made(function, operand, distinct, order);
+        }
         let data_type = aggregate_type(function, operand.as_ref())?;
         // An equal value more or less changes neither the least nor the greatest.
         let distinct = distinct && !matches!(function, Aggregate::Min | Aggregate::Max);
@@ -211,13 +217,36 @@ impl GroupScope<'_> {
             }
         };
         let wanted = BoundAggregate { function, operand, distinct, data_type };
+        Ok(self.noted(wanted, labels.as_ref()))
+    }
+
+    /// An aggregate that is made of others.
+    fn made(
+        &mut self,
+        function: Aggregate,
+        operand: Option<Bound>,
+        distinct: bool,
+        order: &[OrderBy],
+    ) -> Result<Bound> {
+        let operand = operand
+            .ok_or_else(|| Error::invalid(format!("{} needs an operand", function.name())))?;
+        let labels = operand.labels.clone();
+        let keys = order.iter().map(|key| self.order_key(key)).collect::<Result<_>>()?;
+        let wanted = made(function, operand, keys, distinct, &self.row.inputs.limits)?;
+        let labels = labels.filter(|_| wanted.data_type == DataType::Enum);
+        Ok(self.noted(wanted, labels.as_ref()))
+    }
+
+    /// The field that an aggregate's result is.
+    fn noted(&mut self, wanted: BoundAggregate, labels: Option<&Arc<Labels>>) -> Bound {
+        let data_type = wanted.data_type;
         let known = self.aggregates.iter().position(|a| *a == wanted);
         let index = known.unwrap_or(self.aggregates.len());
         if known.is_none() {
             self.aggregates.push(wanted);
         }
         let field = Bound::field(self.key_exprs.len() + index, data_type);
-        Ok(field.with_labels(labels.as_ref()))
+        field.with_labels(labels)
     }
 }
 

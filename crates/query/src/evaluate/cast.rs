@@ -18,10 +18,24 @@ const SHOWN_BYTES_MAX: usize = 200;
 /// The values as values of another type. Floats and decimals lose their fraction on the way to an
 /// integer and are rounded to the digits of a decimal, halves away from zero;
 /// timestamps lose the time of day on the way to a date.
-pub(super) fn cast<'a>(
+pub(super) fn cast<'a>(vector: Vector<'a>, to: DataType, meter: &Meter<'a>) -> Result<Vector<'a>> {
+    cast_or(vector, to, meter, true)
+}
+
+/// The same, and NULL for what does not fit.
+pub(super) fn try_cast<'a>(
+    vector: Vector<'a>,
+    to: DataType,
+    meter: &Meter<'a>,
+) -> Result<Vector<'a>> {
+    cast_or(vector, to, meter, false)
+}
+
+fn cast_or<'a>(
     mut vector: Vector<'a>,
     to: DataType,
     meter: &Meter<'a>,
+    may_fail: bool,
 ) -> Result<Vector<'a>> {
     let room = vector.take_room();
     let lanes = match (&vector.lanes, to) {
@@ -32,7 +46,7 @@ pub(super) fn cast<'a>(
         (Lanes::Ints(_), DataType::I64) if vector.data_type.is_integer() => vector.lanes,
         (Lanes::Floats(_), DataType::F64) => vector.lanes,
         (Lanes::Bytes(_), DataType::Bytes) => vector.lanes,
-        _ => return one_by_one(&vector, to, meter),
+        _ => return one_by_one(&vector, to, meter, may_fail),
     };
     let cast = Vector::new(to, lanes, vector.nulls);
     // The values are those that were there before.
@@ -42,7 +56,12 @@ pub(super) fn cast<'a>(
     })
 }
 
-fn one_by_one<'a>(vector: &Vector<'_>, to: DataType, meter: &Meter<'a>) -> Result<Vector<'a>> {
+fn one_by_one<'a>(
+    vector: &Vector<'_>,
+    to: DataType,
+    meter: &Meter<'a>,
+    may_fail: bool,
+) -> Result<Vector<'a>> {
     let mut room = meter.room("a cast");
     let mut cast = Vector::nulls(to, vector.len());
     cast.nulls.clone_from(&vector.nulls);
@@ -64,8 +83,14 @@ fn one_by_one<'a>(vector: &Vector<'_>, to: DataType, meter: &Meter<'a>) -> Resul
                 }
                 value => convert(value, to),
             };
-            let converted = converted.ok_or_else(|| cannot(value, to))?;
-            put(&mut cast.lanes, i, converted);
+            match converted {
+                Some(converted) => put(&mut cast.lanes, i, converted),
+                None if may_fail => return Err(cannot(value, to)),
+                None => {
+                    let nulls = cast.nulls.get_or_insert_with(|| vec![false; vector.len()]);
+                    nulls.get_mut(i).into_iter().for_each(|null| *null = true);
+                }
+            }
             room.give_back(most.saturating_sub(cast.lanes.bytes(i).len()));
         }
     }

@@ -103,6 +103,10 @@ fn node<'a>(bound: &'a Bound, rows: &Rows<'a>, selection: Selection<'_>) -> Resu
         Node::Call(function, operands) => {
             function::call(*function, operands, bound.data_type(), rows, selection)
         }
+        Node::Regular(function, expression, operands) => {
+            let data_type = bound.data_type();
+            function::regular(*function, expression, operands, data_type, rows, selection)
+        }
         Node::Case(branches, otherwise) => {
             choose::case(branches, otherwise, bound.data_type(), rows, selection)
         }
@@ -110,6 +114,7 @@ fn node<'a>(bound: &'a Bound, rows: &Rows<'a>, selection: Selection<'_>) -> Resu
             let keys = keys.iter().map(|key| Ok((key, again(&key.bound)?)));
             ranked::rank(&keys.collect::<Result<Vec<_>>>()?, &again(value)?, meter)
         }
+        Node::Pair(y, x) => ranked::pair(&again(y)?, &again(x)?, meter),
         Node::Cast(operand) => cast::cast(again(operand)?, bound.data_type(), meter),
     }
 }
@@ -117,7 +122,8 @@ fn node<'a>(bound: &'a Bound, rows: &Rows<'a>, selection: Selection<'_>) -> Resu
 /// Computes an expression if it is constant, and no literal yet. The value is held for as long as
 /// the statement runs.
 pub(crate) fn constant(bound: &Bound, limits: &Limits) -> Result<Option<Value>> {
-    if bound.has_field() || matches!(bound.node, Node::Literal(_)) || bound.is_unanswered() {
+    let varies = bound.has_field() || bound.is_unanswered() || bound.is_random();
+    if varies || matches!(bound.node, Node::Literal(_)) {
         return Ok(None);
     }
     let rows = Rows::constant(limits);

@@ -14,7 +14,7 @@ use esker_format::{DataType, ValueRef};
 use crate::Result;
 use crate::bound::OrderKey;
 use crate::evaluate::key_codec::{decode, encode};
-use crate::evaluate::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector, either_null};
 use crate::meter::Meter;
 use esker_format::order_key::{Key, float_key};
 
@@ -22,6 +22,8 @@ const LENGTH_BYTES: usize = 4;
 
 /// What a key, or the value, takes beside its bytes: how long it is, and a number.
 const KEY_BYTES_MORE: usize = 32;
+
+const PAIR_BYTES: usize = 16;
 
 /// The values of some rows with their keys.
 pub(super) fn rank<'a>(
@@ -48,6 +50,28 @@ pub(super) fn rank<'a>(
         ranked.push(Cow::Owned(bytes));
     }
     Ok(Vector::new(DataType::Bytes, Lanes::Bytes(ranked), None).within(room))
+}
+
+/// Two floats of each row as 16 bytes; NULL where either is.
+pub(super) fn pair<'a>(
+    first: &Vector<'_>,
+    second: &Vector<'_>,
+    meter: &Meter<'a>,
+) -> Result<Vector<'a>> {
+    let mut room = meter.room("an aggregate of two operands");
+    meter.work(first.len())?;
+    room.take(first.len().saturating_mul(PAIR_BYTES))?;
+    let float = |vector: &Vector<'_>, i: usize| match &vector.lanes {
+        Lanes::Floats(values) => values.get(i).copied().unwrap_or_default(),
+        _ => f64::NAN,
+    };
+    let one = |i: usize| {
+        let (first, second) = (float(first, i).to_le_bytes(), float(second, i).to_le_bytes());
+        Cow::Owned([first, second].concat())
+    };
+    let pairs = (0..first.len()).map(one).collect();
+    let nulls = either_null(first.nulls.as_ref(), second.nulls.as_ref());
+    Ok(Vector::new(DataType::Bytes, Lanes::Bytes(pairs), nulls).within(room))
 }
 
 /// The keys of a ranked value.

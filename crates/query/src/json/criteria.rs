@@ -148,9 +148,28 @@ impl<'a> Criteria<'a> {
         match item.map(|item| &item.expr) {
             Some(Expr::Aggregate { function, operand, .. }) => match (function, operand.as_deref())
             {
-                (Aggregate::Count, _) => Ok(Some(DataType::I64)),
                 (
-                    Aggregate::Min | Aggregate::Max | Aggregate::First | Aggregate::Last,
+                    Aggregate::Count
+                    | Aggregate::CountIf
+                    | Aggregate::ApproxCountDistinct
+                    | Aggregate::RegrCount
+                    | Aggregate::BitAnd
+                    | Aggregate::BitOr
+                    | Aggregate::BitXor,
+                    _,
+                ) => Ok(Some(DataType::I64)),
+                (Aggregate::BoolAnd | Aggregate::BoolOr, _) => Ok(Some(DataType::Bool)),
+                (Aggregate::StringAgg, _) => Ok(Some(DataType::Text)),
+                (
+                    Aggregate::Min
+                    | Aggregate::Max
+                    | Aggregate::First
+                    | Aggregate::Last
+                    | Aggregate::AnyValue
+                    | Aggregate::ArgMin
+                    | Aggregate::ArgMax
+                    | Aggregate::Mode
+                    | Aggregate::PercentileDisc { .. },
                     Some(Expr::Field(name)),
                 ) => self.type_of(name),
                 _ => Ok(Some(DataType::F64)),

@@ -328,8 +328,9 @@ fn aggregate_function(name: &str, members: Members<'_>, place: &Place<'_>) -> Re
         let near = esker_format::suggest::near_or_all(name, "aggregates", names);
         place.member("fn").error(format!("unknown aggregate {name:?}{near}"))
     })?;
-    let takes_part =
-        matches!(function, Aggregate::Quantile { .. }) && !name.eq_ignore_ascii_case("median");
+    let has_part =
+        matches!(function, Aggregate::Quantile { .. } | Aggregate::PercentileDisc { .. });
+    let takes_part = has_part && !name.eq_ignore_ascii_case("median");
     match members.get("quantile") {
         None if takes_part => Err(place.error(format!(
             "{name} takes the part of the values that lie below it, from 0 to 1, in \"quantile\""
@@ -340,7 +341,7 @@ fn aggregate_function(name: &str, members: Members<'_>, place: &Place<'_>) -> Re
         }
         Some(json) => {
             let part = match json.kind() {
-                Kind::Number(written) => written.parse().ok().and_then(Aggregate::quantile),
+                Kind::Number(written) => written.parse().ok().and_then(|p| function.with_part(p)),
                 _ => None,
             };
             part.ok_or_else(|| place.member("quantile").expected("a part from 0 to 1", json))

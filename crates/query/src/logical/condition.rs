@@ -19,7 +19,7 @@ pub(super) struct Condition {
     pub(super) fields: BTreeSet<usize>,
     /// The tables they are of.
     pub(super) members: BTreeSet<usize>,
-    /// Whether it may fail.
+    /// Whether it may fail, or is another value each time: it is tested for joined rows only.
     pub(super) is_fallible: bool,
 }
 
@@ -43,7 +43,7 @@ impl Condition {
             }
         }
         let members = fields.iter().map(|field| names.member_of(*field)).collect();
-        let is_fallible = bound.may_fail();
+        let is_fallible = bound.may_fail() || bound.is_random();
         Ok(Self { expr, bound, fields, members, is_fallible })
     }
 

@@ -20,15 +20,43 @@ macro_rules! units {
 units! {
     Microsecond "microsecond", Millisecond "millisecond", Second "second", Minute "minute",
     Hour "hour", Day "day", Week "week", Month "month", Quarter "quarter", Year "year",
-    Isoyear "isoyear", Doy "doy", Dow "dow", Isodow "isodow", Epoch "epoch"
+    Isoyear "isoyear", Doy "doy", Dow "dow", Isodow "isodow", Epoch "epoch", Decade "decade",
+    Century "century", Millennium "millennium", Julian "julian"
 }
 
 impl Unit {
     /// The unit of a name in any case, in the singular or plural.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
-        let single = name.strip_suffix('s').unwrap_or(&name);
+        let single = match name.as_str() {
+            "centuries" => "century",
+            "millennia" => "millennium",
+            name => name.strip_suffix('s').unwrap_or(name),
+        };
         UNITS.iter().find(|(known, _)| *known == name || *known == single).map(|(_, unit)| *unit)
+    }
+
+    /// The part that a function is named after.
+    pub(crate) fn of_function(function: Function) -> Option<&'static str> {
+        use Function as F;
+        Some(match function {
+            F::Year => "year",
+            F::Quarter => "quarter",
+            F::Month => "month",
+            F::Week => "week",
+            F::Day => "day",
+            F::DayOfYear => "doy",
+            F::DayOfWeek => "dow",
+            F::Isodow => "isodow",
+            F::Isoyear => "isoyear",
+            F::Hour => "hour",
+            F::Minute => "minute",
+            F::Second => "second",
+            F::Millisecond => "millisecond",
+            F::Microsecond => "microsecond",
+            F::Epoch => "epoch",
+            _ => return None,
+        })
     }
 
     /// Refuses a name that is no unit, or none for this function of this type.
@@ -39,11 +67,12 @@ impl Unit {
                 Self::Microsecond | Self::Millisecond | Self::Second | Self::Minute | Self::Hour
             );
             let is_only_part =
-                matches!(unit, Self::Isoyear | Self::Doy | Self::Dow | Self::Isodow | Self::Epoch);
-            if function == Function::DateTrunc {
-                !is_only_part
-            } else {
-                data_type != DataType::Time || is_clock || *unit == Self::Epoch
+                matches!(unit, Self::Doy | Self::Dow | Self::Isodow | Self::Epoch | Self::Julian);
+            match function {
+                Function::DatePart => {
+                    data_type != DataType::Time || is_clock || *unit == Self::Epoch
+                }
+                _ => !is_only_part,
             }
         };
         if Self::from_name(name).as_ref().is_some_and(possible) {

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use esker_format::Value;
 
 use super::{
-    Aggregate, Expr, Form, Join, JoinKind, Operator, OrderBy, Query, Relation, RowCount,
+    Aggregate, Expr, Form, Function, Join, JoinKind, Operator, OrderBy, Query, Relation, RowCount,
     SelectItem, SubqueryForm,
 };
 
@@ -157,6 +157,16 @@ impl Display for Expr {
                         if let Aggregate::Quantile { millionths } = function {
                             write!(f, ", {}", f64::from(*millionths) / 1e6)?;
                         }
+                        if let Aggregate::PercentileDisc { millionths } = function {
+                            write!(f, ", {}", f64::from(*millionths) / 1e6)?;
+                        }
+                        let (second, order) = match order.split_first() {
+                            Some((second, order)) if function.takes_second() => {
+                                (Some(second), order)
+                            }
+                            _ => (None, order.as_slice()),
+                        };
+                        second.iter().try_for_each(|second| write!(f, ", {}", second.expr))?;
                         if !order.is_empty() {
                             f.write_str(" ORDER BY ")?;
                             list(f, order)?;
@@ -166,6 +176,12 @@ impl Display for Expr {
                 }
             }
             Self::Apply(operator, operands) => apply(f, *operator, operands),
+            Self::Call(Function::TryCast, operands) => match operands.as_slice() {
+                [operand, Self::Literal(Value::Text(name))] => {
+                    write!(f, "TRY_CAST({operand} AS {name})")
+                }
+                _ => f.write_str("TRY_CAST()"),
+            },
             Self::Call(function, operands) => {
                 write!(f, "{}(", function.entry().name)?;
                 list(f, operands)?;

@@ -292,6 +292,25 @@ impl Expr {
         }
     }
 
+    /// True when it is a call that depends on when it is computed, or on chance.
+    #[must_use]
+    pub fn varies(&self) -> bool {
+        use Function as F;
+        let Self::Call(function, operands) = self else { return false };
+        let is_now = |operand: &Self| match operand {
+            Self::Literal(Value::Text(text)) => text.trim().eq_ignore_ascii_case("now"),
+            _ => false,
+        };
+        match function {
+            F::Now | F::CurrentDate | F::Nextval => true,
+            F::SqliteDate | F::SqliteTime | F::SqliteDatetime | F::Julianday | F::Unixepoch => {
+                operands.first().is_none_or(is_now)
+            }
+            F::Strftime => operands.len() == 1 || operands.get(1).is_some_and(is_now),
+            other => other.is_random(),
+        }
+    }
+
     /// True when it takes values of sequences, queries within included.
     #[must_use]
     pub fn takes_values(&self) -> bool {

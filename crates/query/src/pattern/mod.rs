@@ -1,6 +1,7 @@
 //! What a text is tested for with a constant: a LIKE pattern, a part that it contains, starts or
 //! ends with, or a regular expression; with regard to case or without (see [`esker_format::case`]).
 
+mod captured;
 mod like;
 mod parts;
 mod regular;
@@ -14,6 +15,7 @@ use memchr::memmem;
 use super::Result;
 use crate::meter::{Meter, PIECE_BYTES};
 use crate::pieces;
+pub(crate) use captured::Captured;
 use regular::Regular;
 
 /// A compiled pattern.

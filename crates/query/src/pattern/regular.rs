@@ -12,7 +12,7 @@ use crate::meter::Meter;
 use crate::{Error, Result};
 
 /// The most bytes of a compiled expression.
-const SIZE_BYTES_MAX: usize = 1 << 20;
+pub(super) const SIZE_BYTES_MAX: usize = 1 << 20;
 
 /// Of texts that are no longer, an expression of any size takes little time.
 const SHORT_BYTES_MAX: usize = 512;
@@ -50,14 +50,7 @@ impl Regular {
                 stepped: Arc::default(),
                 parts: parts_of(expression, any_case),
             }),
-            Err(error) => Err(Error::invalid(match reason(expression, any_case) {
-                Some(reason) => format!("regular expression '{expression}': {reason}"),
-                None => {
-                    let error = error.to_string();
-                    let error = error.lines().next_back().unwrap_or_default();
-                    format!("regular expression '{expression}': {error}")
-                }
-            })),
+            Err(error) => Err(refused(expression, any_case, &error)),
         }
     }
 
@@ -92,6 +85,18 @@ impl Regular {
             }
         }
     }
+}
+
+/// The error for an expression that does not compile.
+pub(super) fn refused(expression: &str, any_case: bool, error: &regex::Error) -> Error {
+    Error::invalid(match reason(expression, any_case) {
+        Some(reason) => format!("regular expression '{expression}': {reason}"),
+        None => {
+            let error = error.to_string();
+            let error = error.lines().next_back().unwrap_or_default();
+            format!("regular expression '{expression}': {error}")
+        }
+    })
 }
 
 /// What is wrong with an expression, and at which character.

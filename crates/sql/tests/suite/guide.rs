@@ -12,6 +12,8 @@ use esker_query::model::{FUNCTIONS, Family, FunctionEntry};
 use esker_sql::{Outcome, Sql};
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/sql.md");
+const FUNCTIONS_PAGE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/functions.md");
 const START: &str = "<!-- functions -->\n";
 const END: &str = "<!-- end of functions -->";
 
@@ -64,10 +66,20 @@ fn answer(db: &esker::Database, text: &str) -> Vec<String> {
 
 #[test]
 fn every_statement_of_the_guide_does_what_it_says() {
-    let guide = std::fs::read_to_string(GUIDE).unwrap();
-    let db = Options::new().memory().unwrap();
-    let statements = statements(&guide);
+    let statements = statements(&std::fs::read_to_string(GUIDE).unwrap());
     assert!(statements.len() > 25);
+    expect_answers(statements);
+}
+
+#[test]
+fn every_aggregate_of_the_reference_does_what_it_says() {
+    let statements = statements(&std::fs::read_to_string(FUNCTIONS_PAGE).unwrap());
+    assert!(statements.len() > 7);
+    expect_answers(statements);
+}
+
+fn expect_answers(statements: Vec<(String, Vec<String>)>) {
+    let db = Options::new().memory().unwrap();
     let mut wrong = String::new();
     for (text, wanted) in statements {
         let found = answer(&db, &text);
@@ -101,13 +113,13 @@ fn functions() -> String {
 
 /// With `ESKER_UPDATE_GUIDE` set, writes it.
 #[test]
-fn the_functions_of_the_guide_are_those_of_the_code() {
-    let guide = std::fs::read_to_string(GUIDE).unwrap();
-    let (before, rest) = guide.split_once(START).unwrap();
+fn the_functions_of_the_reference_are_those_of_the_code() {
+    let page = std::fs::read_to_string(FUNCTIONS_PAGE).unwrap();
+    let (before, rest) = page.split_once(START).unwrap();
     let (found, after) = rest.split_once(END).unwrap();
     let wanted = functions();
     if std::env::var_os("ESKER_UPDATE_GUIDE").is_some() {
-        std::fs::write(GUIDE, format!("{before}{START}{wanted}{END}{after}")).unwrap();
+        std::fs::write(FUNCTIONS_PAGE, format!("{before}{START}{wanted}{END}{after}")).unwrap();
         return;
     }
     assert_eq!(found, wanted, "run it with ESKER_UPDATE_GUIDE=1");

@@ -17,6 +17,7 @@ mod answers;
 #[cfg(feature = "async")]
 mod asynchronous;
 mod fixture;
+mod function_values;
 mod functions;
 mod guide;
 mod in_rust;

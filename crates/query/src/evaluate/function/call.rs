@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use esker_format::DataType;
 
-use super::text;
+use super::{letters, text};
 use crate::evaluate::{Lanes, Vector};
 use crate::meter::{Meter, Reservation};
 use crate::model::{Function, FunctionEntry, Makes};
@@ -87,6 +87,9 @@ impl<'a> Call<'_, 'a> {
             }
             Makes::Repeated => text::repeated_len(self, row)?,
             Makes::Replaced => text::replaced_len(self, row)?,
+            Makes::Counted => letters::made_len(self, row)?,
+            // A letter is `September` in three bytes of each, or a full date.
+            Makes::Templated => self.operand_bytes(row).saturating_mul(16),
         })
     }
 

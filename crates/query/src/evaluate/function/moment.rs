@@ -9,7 +9,7 @@ use crate::evaluate::{Lanes, Vector};
 use crate::model::date_unit::Unit;
 
 /// The day, and the microseconds since its start.
-fn split(data_type: DataType, word: i64) -> (i64, i64) {
+pub(super) fn split(data_type: DataType, word: i64) -> (i64, i64) {
     match data_type {
         DataType::Date => (word, 0),
         DataType::Time => (0, word),
@@ -28,7 +28,7 @@ pub(super) fn part<'a>(call: &Call<'_, 'a>, unit: Unit) -> Result<Vector<'a>> {
     call.map(operand.len(), |v| Lanes::Ints(v.into()), one)
 }
 
-fn part_of(unit: Unit, days: i64, us: i64) -> i64 {
+pub(super) fn part_of(unit: Unit, days: i64, us: i64) -> i64 {
     let (year, month, day) = civil_from_days(days);
     match unit {
         Unit::Microsecond => us % 60_000_000,
@@ -49,7 +49,20 @@ fn part_of(unit: Unit, days: i64, us: i64) -> i64 {
         Unit::Dow => (days + 4).rem_euclid(7),
         Unit::Isodow => days_since_monday(days) + 1,
         Unit::Epoch => days * 86_400 + us / 1_000_000,
+        // As PostgreSQL has them: the first century begins in the year 1, the first before it in 0.
+        Unit::Decade => year.div_euclid(10),
+        Unit::Century => century(year, 100),
+        Unit::Millennium => century(year, 1_000),
+        Unit::Julian => days + JULIAN_1970,
     }
+}
+
+/// The Julian day of 1970-01-01.
+pub(super) const JULIAN_1970: i64 = 2_440_588;
+
+/// The number of so many years that a year lies in; there is no number 0.
+pub(super) fn century(year: i64, years: i64) -> i64 {
+    if year > 0 { (year - 1) / years + 1 } else { -((-year) / years + 1) }
 }
 
 /// 1970-01-01 was a Thursday.
@@ -90,11 +103,19 @@ fn start_of(unit: Unit, (days, us): (i64, i64)) -> (i64, i64) {
         Unit::Month => (days_from_civil(year, month, 1), 0),
         Unit::Quarter => (days_from_civil(year, (month - 1) / 3 * 3 + 1, 1), 0),
         Unit::Year => (days_from_civil(year, 1, 1), 0),
+        Unit::Isoyear => {
+            let first = days_from_civil(civil_from_days(thursday_of(days)).0, 1, 4);
+            (first - days_since_monday(first), 0)
+        }
+        Unit::Decade => (days_from_civil(year.div_euclid(10) * 10, 1, 1), 0),
+        // Years 1 to 100 are the first.
+        Unit::Century => (days_from_civil((year - 1).div_euclid(100) * 100 + 1, 1, 1), 0),
+        Unit::Millennium => (days_from_civil((year - 1).div_euclid(1_000) * 1_000 + 1, 1, 1), 0),
         _ => (days, 0),
     }
 }
 
-fn moment(days: i64, us: i128) -> Option<i64> {
+pub(super) fn moment(days: i64, us: i128) -> Option<i64> {
     i64::try_from(i128::from(days) * i128::from(DAY_US) + us).ok()
 }
 
@@ -112,7 +133,7 @@ pub(super) fn add<'a>(call: &Call<'_, 'a>) -> Result<Vector<'a>> {
 }
 
 /// The same day some months later, or the last day of that month.
-fn add_months(days: i64, months: i64) -> Option<i64> {
+pub(super) fn add_months(days: i64, months: i64) -> Option<i64> {
     /// More than there are between any two timestamps.
     const MONTHS_MAX: i64 = 12_000_000;
     if months == 0 {

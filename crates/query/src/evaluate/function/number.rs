@@ -1,5 +1,6 @@
 //! Functions of numbers: of integers exact, of floats as IEEE 754 says.
 
+use esker_format::decimal::power;
 use esker_format::{Decimal, ValueRef};
 
 use super::call::Call;
@@ -46,6 +47,7 @@ fn decimal<'a>(call: &Call<'_, 'a>, operand: &Vector<'a>) -> Result<Vector<'a>> 
                 let digits = call.int(1, row, 0)?;
                 v.round(i32::try_from(digits.clamp(-400, 400)).unwrap_or(0))
             }
+            F::Trunc => truncate_decimal(v, call.int(1, row, 0)?),
             _ => return Err(call.undefined()),
         };
         computed.map(Some).ok_or_else(|| call.error(format!("{v} has too many digits")))
@@ -62,6 +64,11 @@ fn integer(call: &Call<'_, '_>, value: i64, row: usize) -> Result<i64> {
             let rounded = round_integer(value.into(), digits);
             i64::try_from(rounded).map_err(|_| call.error(format!("{rounded} does not fit i64")))
         }
+        F::Trunc => {
+            let zeros = call.int(1, row, 0)?.saturating_neg();
+            let Ok(zeros @ 1..) = u32::try_from(zeros) else { return Ok(value) };
+            Ok(10i64.checked_pow(zeros).map_or(0, |unit| value / unit * unit))
+        }
         _ => Ok(value),
     }
 }
@@ -73,6 +80,11 @@ fn unsigned(call: &Call<'_, '_>, value: u64, row: usize) -> Result<u64> {
             let rounded = round_integer(value.into(), call.int(1, row, 0)?);
             u64::try_from(rounded).map_err(|_| call.error(format!("{rounded} does not fit u64")))
         }
+        F::Trunc => {
+            let zeros = call.int(1, row, 0)?.saturating_neg();
+            let Ok(zeros @ 1..) = u32::try_from(zeros) else { return Ok(value) };
+            Ok(10u64.checked_pow(zeros).map_or(0, |unit| value / unit * unit))
+        }
         _ => Ok(value),
     }
 }
@@ -83,6 +95,7 @@ fn float(call: &Call<'_, '_>, value: f64, row: usize) -> Result<Option<f64>> {
         F::Sign if value == 0.0 || value.is_nan() => value,
         F::Sign => value.signum(),
         F::Round => rounding::round(value, call.int(1, row, 0)?),
+        F::Trunc => rounding::truncate(value, call.int(1, row, 0)?),
         F::Floor => value.floor(),
         F::Ceil => value.ceil(),
         F::Sqrt => return Ok(real(value.sqrt(), value.is_nan())),
@@ -95,8 +108,24 @@ fn float(call: &Call<'_, '_>, value: f64, row: usize) -> Result<Option<f64>> {
 }
 
 /// What is no real number is NULL, unless it came of what was none.
-fn real(value: f64, from_nan: bool) -> Option<f64> {
+pub(super) fn real(value: f64, from_nan: bool) -> Option<f64> {
     (!value.is_nan() || from_nan).then_some(value)
+}
+
+/// Cut to so many digits behind the point, or, below zero, to tens, hundreds, …
+fn truncate_decimal(v: Decimal, digits: i64) -> Option<Decimal> {
+    let dropped = i64::from(v.scale()).saturating_sub(digits);
+    if dropped <= 0 {
+        return Some(v);
+    }
+    // default: below zero no digit stands behind the point.
+    let scale = u8::try_from(digits).unwrap_or(0);
+    let Some(unit) = u32::try_from(dropped).ok().and_then(power) else {
+        return Decimal::new(0, scale);
+    };
+    // default: where digits stand behind the point, no zeros stand before it.
+    let zeros = power(u32::try_from(digits.saturating_neg()).unwrap_or(0))?;
+    Decimal::new((v.mantissa() / unit).checked_mul(zeros)?, scale)
 }
 
 /// Half away from zero, to tens, hundreds, … when `digits` is negative.

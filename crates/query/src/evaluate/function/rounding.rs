@@ -26,7 +26,24 @@ pub(super) fn round(v: f64, digits: i64) -> f64 {
     if digits == 0 || v == 0.0 || !v.is_finite() {
         return v.round();
     }
-    quickly(v, digits).unwrap_or_else(|| by_digits(v, digits))
+    quickly(v, digits).unwrap_or_else(|| by_digits(v, digits, true))
+}
+
+/// The float nearest to `v` cut to `digits` digits behind the point, or, below zero, to tens,
+/// hundreds, …
+pub(super) fn truncate(v: f64, digits: i64) -> f64 {
+    if digits == 0 || v == 0.0 || !v.is_finite() {
+        return v.trunc();
+    }
+    let behind = digits_behind(v);
+    if digits >= behind {
+        return v;
+    }
+    let near = round(v, digits);
+    if near.abs() <= v.abs() {
+        return near;
+    }
+    by_digits(v, digits, false)
 }
 
 /// The same where one multiplication or division leaves no doubt which way it goes.
@@ -45,8 +62,8 @@ fn quickly(v: f64, digits: i64) -> Option<f64> {
 }
 
 /// The same by the digits of the number, of which there are at most 309 before the point and 1,074
-/// behind it.
-fn by_digits(v: f64, digits: i64) -> f64 {
+/// behind it; without rounding the digits that are too many are left out.
+fn by_digits(v: f64, digits: i64, rounds: bool) -> f64 {
     let behind = digits_behind(v);
     if digits >= behind {
         return v;
@@ -59,7 +76,7 @@ fn by_digits(v: f64, digits: i64) -> f64 {
     let Ok(kept) = usize::try_from(kept) else { return 0f64.copysign(v) };
     let (kept, rest) = all.split_at_checked(kept).unwrap_or((&all, &[]));
     let mut rounded = kept.to_vec();
-    if rest.first().is_some_and(|digit| *digit >= b'5') {
+    if rounds && rest.first().is_some_and(|digit| *digit >= b'5') {
         increment(&mut rounded);
     }
     let rounded = String::from_utf8(rounded).unwrap_or_default();

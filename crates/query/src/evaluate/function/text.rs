@@ -11,11 +11,11 @@ use crate::evaluate::{Lanes, Vector};
 use crate::model::Function as F;
 use crate::{Result, pieces};
 
-type Bytes<'a> = Cow<'a, [u8]>;
+pub(super) type Bytes<'a> = Cow<'a, [u8]>;
 
 /// The longest text that a function makes longer than its operands: there may be one for each of
 /// thousands of rows at once.
-const TEXT_BYTES_MAX: usize = 8 << 20;
+pub(super) const TEXT_BYTES_MAX: usize = 8 << 20;
 
 pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
     if call.function == F::Concat {
@@ -31,6 +31,7 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
             call.map(len, ints, |i| Ok(Some(count(pieces::characters(at(i), call.meter)?))))
         }
         F::Length | F::OctetLength => call.map(len, ints, |i| Ok(Some(count(at(i).len())))),
+        F::BitLength => call.map(len, ints, |i| Ok(Some(count(at(i).len()).saturating_mul(8)))),
         F::Strpos => call.map(len, ints, |i| {
             let before = found(i)?.and_then(|place| at(i).get(..place));
             let before = before.map(|before| pieces::characters(before, call.meter)).transpose()?;
@@ -167,7 +168,7 @@ pub(super) fn replaced_len(call: &Call<'_, '_>, row: usize) -> Result<usize> {
     if len <= text.len() { Ok(len) } else { expect_size(call, len) }
 }
 
-fn expect_size(call: &Call<'_, '_>, bytes: usize) -> Result<usize> {
+pub(super) fn expect_size(call: &Call<'_, '_>, bytes: usize) -> Result<usize> {
     if bytes > TEXT_BYTES_MAX {
         return Err(call.error(format!("{bytes} bytes, at most {TEXT_BYTES_MAX}")));
     }
@@ -187,20 +188,20 @@ fn concat<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
     })
 }
 
-fn count(size: usize) -> i64 {
+pub(super) fn count(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 
 /// The value of an operand, which a part of may be borrowed where it is.
-struct Source<'v, 'a>(&'v Bytes<'a>);
+pub(super) struct Source<'v, 'a>(pub &'v Bytes<'a>);
 
 impl<'v, 'a> Source<'v, 'a> {
-    fn bytes(&self) -> &'v [u8] {
+    pub fn bytes(&self) -> &'v [u8] {
         self.0
     }
 
     /// Some of the bytes, borrowed where the whole is.
-    fn part(&self, range: Range<usize>) -> Bytes<'a> {
+    pub fn part(&self, range: Range<usize>) -> Bytes<'a> {
         match self.0 {
             Cow::Borrowed(bytes) => Cow::Borrowed(bytes.get(range).unwrap_or_default()),
             Cow::Owned(bytes) => Cow::Owned(bytes.get(range).unwrap_or_default().to_vec()),

@@ -1,5 +1,6 @@
 //! Aggregates: what is kept per group while rows go by.
 
+mod bits;
 mod extremes;
 mod float_sum;
 pub(crate) mod group;
@@ -7,7 +8,10 @@ mod grouped;
 pub(crate) mod index_aggregates;
 mod kernels;
 pub(crate) mod limit_pushdown;
+mod listed;
 mod mean;
+mod pairs;
+mod sketch;
 mod spread;
 pub(crate) mod stage;
 mod taken;
@@ -19,10 +23,14 @@ use esker_format::{Column, DataType, Decimal, Value, Values};
 use crate::bound::BoundAggregate;
 use crate::model::Aggregate;
 use crate::{Error, Result};
+use bits::Bits;
 use extremes::Extremes;
 use float_sum::{FloatLanes, FloatSum};
 use group::KeyTable;
+use listed::Listed;
 use mean::mean;
+use pairs::Pairs;
+use sketch::Sketch;
 use spread::Moments;
 use taken::Taken;
 
@@ -69,6 +77,15 @@ enum State {
     Taken(Taken),
     /// Every value, for quantiles.
     Numbers(Vec<Vec<f64>>),
+    /// Every value with what it is ordered by.
+    Listed(Listed),
+    /// What correlations are made of.
+    Pairs(Vec<Pairs>),
+    Bits(Bits),
+    /// Products.
+    Products(Vec<Option<f64>>),
+    /// About how many different values.
+    Sketches(Vec<Sketch>),
 }
 
 impl Accumulator {
@@ -92,13 +109,27 @@ impl Accumulator {
             (Aggregate::First, _) => State::Taken(Taken::new(false)),
             (Aggregate::Last, _) => State::Taken(Taken::new(true)),
             (Aggregate::Quantile { .. }, _) => State::Numbers(Vec::new()),
-            (_, Some(_)) => State::Moments(Vec::new()),
+            (function, Some(_)) => Self::later_state(function, aggregate.distinct),
         };
         let unit = match operand {
             Some(DataType::Decimal { scale, .. }) => limit(scale).unsigned_abs(),
             _ => 1,
         };
         Self { function: aggregate.function, data_type: aggregate.data_type, unit, state }
+    }
+
+    fn later_state(function: Aggregate, is_distinct: bool) -> State {
+        use Aggregate as A;
+        match function {
+            A::Mode | A::StringAgg | A::PercentileDisc { .. } => {
+                State::Listed(Listed::new(function, is_distinct))
+            }
+            A::BitAnd | A::BitOr | A::BitXor => State::Bits(Bits::new(function)),
+            A::Product => State::Products(Vec::new()),
+            A::ApproxCountDistinct => State::Sketches(Vec::new()),
+            function if function.takes_pairs() => State::Pairs(Vec::new()),
+            _ => State::Moments(Vec::new()),
+        }
     }
 
     /// Makes room for `groups` groups.
@@ -123,6 +154,11 @@ impl Accumulator {
             State::Taken(taken) => taken.resize(groups),
             State::Moments(all) => all.resize(groups, Moments::default()),
             State::Numbers(all) => all.resize(groups, Vec::new()),
+            State::Listed(listed) => listed.resize(groups),
+            State::Pairs(all) => all.resize(groups, Pairs::default()),
+            State::Bits(bits) => bits.resize(groups),
+            State::Products(all) => all.resize(groups, None),
+            State::Sketches(all) => all.resize(groups, Sketch::default()),
         }
     }
 
@@ -166,6 +202,13 @@ impl Accumulator {
             (State::Numbers(a), State::Numbers(b)) => {
                 each(a, b, pairs, |into, values| into.extend_from_slice(values));
             }
+            (State::Listed(a), State::Listed(b)) => a.merge(b, pairs),
+            (State::Pairs(a), State::Pairs(b)) => each(a, b, pairs, |into, p| into.merge(*p)),
+            (State::Bits(a), State::Bits(b)) => a.merge(b, pairs),
+            (State::Products(a), State::Products(b)) => each(a, b, pairs, |into, product| {
+                *into = into.map_or(*product, |own| Some(own * product.unwrap_or(1.0)));
+            }),
+            (State::Sketches(a), State::Sketches(b)) => each(a, b, pairs, Sketch::merge),
             _ => {}
         }
     }
@@ -219,6 +262,14 @@ impl Accumulator {
                 }
                 _ => Value::Null,
             }),
+            State::Listed(listed) => Ok(listed.value(group, self.data_type)),
+            State::Bits(bits) => Ok(bits.value(group, self.data_type)),
+            State::Products(all) => Ok(of(all, group).into()),
+            State::Pairs(all) if self.function == Aggregate::RegrCount => {
+                Ok(Value::Int(i64::try_from(of(all, group).count()).unwrap_or(i64::MAX)))
+            }
+            State::Pairs(all) => Ok(of(all, group).value(self.function).into()),
+            State::Sketches(all) => Ok(Value::Int(all.get(group).map_or(0, Sketch::count))),
         }
     }
 
@@ -293,6 +344,14 @@ impl Accumulator {
             State::Numbers(all) => {
                 let values = all.iter().map(|values| values.capacity() * 8).sum::<usize>();
                 all.capacity() * size_of::<Vec<f64>>() + values
+            }
+            State::Listed(listed) => listed.bytes(),
+            State::Pairs(all) => all.capacity() * size_of::<Pairs>(),
+            State::Bits(bits) => bits.bytes(),
+            State::Products(all) => all.capacity() * size_of::<Option<f64>>(),
+            State::Sketches(all) => {
+                let own = all.iter().map(Sketch::bytes).sum::<usize>();
+                all.capacity() * size_of::<Sketch>() + own
             }
         }
     }

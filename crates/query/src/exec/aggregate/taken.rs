@@ -24,9 +24,8 @@ impl Taken {
     /// Offers rows in their order, each to its group.
     pub(super) fn update(&mut self, groups: &[u32], vector: &Vector<'_>) {
         let Lanes::Bytes(ranked) = &vector.lanes else { return };
-        for (group, ranked) in groups.iter().zip(ranked) {
-            self.offer(*group, ranked);
-        }
+        let rows = groups.iter().zip(ranked).enumerate().filter(|(i, _)| !vector.is_null(*i));
+        rows.for_each(|(_, (group, ranked))| self.offer(*group, ranked));
     }
 
     /// Offers what later rows came to.

@@ -1,6 +1,6 @@
 //! Feeding rows to accumulators: with a group per row, or all to the only group.
 
-use super::{Accumulator, Extremes, FloatLanes, State, grouped, kernels, spread};
+use super::{Accumulator, Extremes, FloatLanes, State, grouped, kernels, pairs, sketch, spread};
 use esker_format::ValueRef;
 
 use crate::Result;
@@ -77,6 +77,7 @@ impl Accumulator {
                     }
                 }
             }
+            (state, Some(vector)) => update_more(state, groups.numbers(), vector, unit),
         }
     }
 
@@ -159,6 +160,42 @@ impl Accumulator {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+}
+
+/// Adds rows to what is kept of values one by one.
+fn update_more(state: &mut State, groups: &[u32], vector: &Vector<'_>, unit: f64) {
+    match state {
+        State::Listed(listed) => listed.update(groups, vector),
+        State::Bits(bits) => bits.update(groups, vector),
+        State::Pairs(all) => {
+            for (i, group) in groups.iter().enumerate() {
+                if let (Some(into), Some((x, y))) =
+                    (all.get_mut(*group as usize), pairs::numbers(vector, i))
+                {
+                    into.add(x, y);
+                }
+            }
+        }
+        State::Products(all) => {
+            for (i, group) in groups.iter().enumerate() {
+                if let (Some(into), Some(value)) =
+                    (all.get_mut(*group as usize), spread::number(vector, unit, i))
+                {
+                    *into = Some(into.unwrap_or(1.0) * value);
+                }
+            }
+        }
+        State::Sketches(all) => {
+            let mut key = Vec::new();
+            let all_rows = groups.iter().enumerate();
+            for (i, group) in all_rows.filter(|(i, _)| !vector.is_null(*i)) {
+                if let Some(into) = all.get_mut(*group as usize) {
+                    into.add(sketch::hash(vector, i, &mut key));
+                }
+            }
+        }
+        _ => {}
     }
 }
 

@@ -3,6 +3,7 @@
 
 use esker_vfs::sabotage::Bug;
 
+mod entry;
 mod table;
 
 pub use table::{FUNCTIONS, Family, Function};
@@ -32,6 +33,10 @@ pub enum OperandKind {
     MomentOrTime,
     /// The name of a part of a date or time, as a constant.
     Unit,
+    /// A date, a timestamp or a time; text or a number that is taken for one; a format.
+    TimeValue,
+    /// Text or a number.
+    TextOrNumber,
     /// JSON, or a constant text that is JSON.
     Json,
     /// A regular expression or its flags, as a constant text.
@@ -57,8 +62,14 @@ pub enum Outcome {
     Text,
     /// A date.
     Date,
+    /// A time of day.
+    Time,
     /// A timestamp.
     Timestamp,
+    /// Bytes.
+    Bytes,
+    /// A UUID.
+    Uuid,
     /// JSON.
     Json,
 }
@@ -80,6 +91,10 @@ pub enum Makes {
     Repeated,
     /// The first operand, with the third in place of each of the second.
     Replaced,
+    /// As many as the function counts for the operands.
+    Counted,
+    /// A template: each of its bytes may become a name or a number.
+    Templated,
 }
 
 /// One line of the table.
@@ -138,6 +153,12 @@ impl Function {
         let mut named =
             FUNCTIONS.iter().filter(|e| is_it(e.name) || e.aliases.iter().any(|a| is_it(a)));
         named.next().map(|e| e.function)
+    }
+
+    /// Whether it is another value each time that it is computed.
+    #[must_use]
+    pub const fn is_random(self) -> bool {
+        matches!(self, Self::Random | Self::RandomUuid)
     }
 
     /// Every name and other name of a function.

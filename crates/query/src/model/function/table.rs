@@ -4,141 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::entry::{
+    A_NAME, CHARACTERS, FIXED, UP_TO_ALL, base64, document, functions, line, quoted, up_to,
+};
 use super::{FunctionEntry, Makes, OperandKind, Outcome};
-
-const MANY: usize = 65_536;
-
-const FIXED: Makes = Makes::Fixed;
-
-/// The operands, one after another or a part of them.
-const UP_TO_ALL: Makes = up_to(1);
-
-/// The name of a type or a kind.
-const A_NAME: Makes = Makes::Operands { times: 0, more: 64 };
-
-/// So many times the operands.
-const fn up_to(times: usize) -> Makes {
-    Makes::Operands { times, more: 0 }
-}
-
-/// The same with tables of ends, and numbers as they are written.
-const fn document(times: usize) -> Makes {
-    Makes::Operands { times, more: 512 }
-}
-
-/// A line with what most functions have: all operands needed, NULL when one is, never failing.
-const fn line(
-    function: Function,
-    family: Family,
-    parameters: &'static [OperandKind],
-    outcome: Outcome,
-    makes: Makes,
-) -> FunctionEntry {
-    FunctionEntry {
-        function,
-        name: "",
-        aliases: &[],
-        family,
-        operands: "",
-        parameters,
-        operands_min: parameters.len(),
-        operands_max: parameters.len(),
-        outcome,
-        makes,
-        is_strict: true,
-        may_fail: false,
-        meaning: "",
-        example: ("", ""),
-    }
-}
-
-impl FunctionEntry {
-    const fn at_least(mut self, operands_min: usize) -> Self {
-        self.operands_min = operands_min;
-        self
-    }
-
-    const fn or_more(mut self) -> Self {
-        self.operands_max = MANY;
-        self
-    }
-
-    const fn seeing_nulls(mut self) -> Self {
-        self.is_strict = false;
-        self
-    }
-
-    const fn failing(mut self) -> Self {
-        self.may_fail = true;
-        self
-    }
-}
-
-macro_rules! functions {
-    ($($(#[$about:meta])* $family:ident $title:literal {$(
-        $function:ident = $name:literal $(| $alias:literal)* ($operands:literal: $($kind:ident)*)
-            -> $outcome:ident, $makes:expr $(, $(.$change:ident $arguments:tt)+)?;
-            $meaning:literal, $example:literal => $value:literal;
-    )*})*) => {
-        /// A function of the values of one row.
-        #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-        )]
-        #[serde(rename_all = "snake_case")]
-        #[non_exhaustive]
-        pub enum Function {
-            $($(#[doc = $meaning] $function,)*)*
-        }
-
-        /// What a function is about.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Family {
-            $($(#[$about])* $family,)*
-        }
-
-        impl Family {
-            /// Every family, in the order of the reference.
-            pub const ALL: [Self; [$($title),*].len()] = [$(Self::$family),*];
-
-            /// Its heading.
-            #[must_use]
-            pub const fn title(self) -> &'static str {
-                match self {
-                    $(Self::$family => $title,)*
-                }
-            }
-        }
-
-        impl Function {
-            /// The function's line in the table.
-            #[must_use]
-            pub const fn entry(self) -> &'static FunctionEntry {
-                match self {$($(
-                    Self::$function => {
-                        const ENTRY: &FunctionEntry = &FunctionEntry {
-                            name: $name,
-                            aliases: &[$($alias),*],
-                            operands: $operands,
-                            meaning: $meaning,
-                            example: ($example, $value),
-                            ..line(
-                                Function::$function,
-                                Family::$family,
-                                &[$(OperandKind::$kind),*],
-                                Outcome::$outcome,
-                                $makes,
-                            )
-                        }$($(.$change $arguments)+)?;
-                        ENTRY
-                    }
-                )*)*}
-            }
-        }
-
-        /// Every function.
-        pub const FUNCTIONS: &[FunctionEntry] = &[$($(*Function::$function.entry(),)*)*];
-    };
-}
 
 functions! {
     /// Choosing between values.
@@ -154,18 +23,23 @@ functions! {
             "The least operand; NULLs are left out.", "least(2, NULL, 7)" => "2";
         Typeof = "typeof" ("a": Any) -> Text, A_NAME, .seeing_nulls();
             "The name of the operand's type, whatever its value.", "typeof(1.5)" => "decimal(2,1)";
+        TryCast = "try_cast" ("a AS type": Any Text) -> First, UP_TO_ALL, .seeing_nulls();
+            "The operand as a value of the type, as CAST makes it; NULL where CAST fails.",
+            "TRY_CAST('12x' AS i64)" => "null";
     }
     /// Text and bytes.
     Text "Text and bytes" {
-        Lower = "lower" ("text": Text) -> Text, up_to(2);
+        Lower = "lower" | "lcase" ("text": Text) -> Text, up_to(2);
             "The text in lower case, by Unicode.", "lower('ÄB')" => "äb";
-        Upper = "upper" ("text": Text) -> Text, up_to(3);
+        Upper = "upper" | "ucase" ("text": Text) -> Text, up_to(3);
             "The text in upper case, by Unicode.", "upper('äb')" => "ÄB";
-        Length = "length" | "char_length" | "character_length" ("text": TextOrBytes)
+        Length = "length" | "len" | "char_length" | "character_length" ("text": TextOrBytes)
             -> Integer, FIXED;
             "Characters of a text, bytes of a byte string.", "length('äb')" => "2";
-        OctetLength = "octet_length" ("text": TextOrBytes) -> Integer, FIXED;
+        OctetLength = "octet_length" | "strlen" ("text": TextOrBytes) -> Integer, FIXED;
             "Bytes of a text in UTF-8, or of a byte string.", "octet_length('äb')" => "3";
+        BitLength = "bit_length" ("text": TextOrBytes) -> Integer, FIXED;
+            "Bits of a text in UTF-8, or of a byte string.", "bit_length('äb')" => "24";
         Substr = "substr" | "substring" ("text, start [, count]": TextOrBytes Integer Integer)
             -> First, UP_TO_ALL, .at_least(2).failing();
             "The characters from `start` (1 is the first, -1 the last), `count` of them or all; a \
@@ -192,9 +66,9 @@ functions! {
             "The text so many times; at most 8 MiB.", "repeat('ab', 3)" => "ababab";
         Reverse = "reverse" ("text": Text) -> Text, UP_TO_ALL;
             "The characters in the opposite order.", "reverse('äbc')" => "cbä";
-        StartsWith = "starts_with" ("text, part": Text Text) -> Bool, FIXED;
+        StartsWith = "starts_with" | "prefix" ("text, part": Text Text) -> Bool, FIXED;
             "Whether the text begins with the part.", "starts_with('esker', 'es')" => "true";
-        EndsWith = "ends_with" ("text, part": Text Text) -> Bool, FIXED;
+        EndsWith = "ends_with" | "suffix" ("text, part": Text Text) -> Bool, FIXED;
             "Whether the text ends with the part.", "ends_with('esker', 'es')" => "false";
         Contains = "contains" ("text, part": Text Text) -> Bool, FIXED;
             "Whether the part occurs in the text.", "contains('esker', 'ske')" => "true";
@@ -207,14 +81,106 @@ functions! {
         Icontains = "icontains" ("text, part": Text Text) -> Bool, FIXED;
             "Whether the part occurs in the text, whatever the case of letters.",
             "icontains('Äßc', 'äSS')" => "false";
-        RegexpLike = "regexp_like" ("text, expression [, flags]": Text Expression Expression)
-            -> Bool, FIXED, .at_least(2);
+        RegexpLike = "regexp_like" | "regexp_matches" ("text, expression [, flags]":
+            Text Expression Expression) -> Bool, FIXED, .at_least(2);
             "Whether the regular expression, a constant, is found in the text; with the flags \
              `'i'` whatever the case of letters. `text ~ expression` is this, `~*` with `'i'`, \
              `!~` and `!~*` the opposites.", "regexp_like('esker', '^e.*[kr]$')" => "true";
         Strpos = "strpos" | "instr" ("text, part": Text Text) -> Integer, FIXED;
             "The place of the part's first character, 1 for the first, 0 where it does not occur; \
              also `position(part IN text)`.", "strpos('esker', 'k')" => "3";
+        SplitPart = "split_part" ("text, separator, n": Text Text Integer)
+            -> Text, UP_TO_ALL, .failing();
+            "Part n of those between the separators, 1 for the first, -1 for the last; empty where \
+             there is none.", "split_part('a-b-c', '-', 2)" => "b";
+        Lpad = "lpad" ("text, length [, fill]": Text Integer Text)
+            -> Text, Makes::Counted, .at_least(2).failing();
+            "The text with characters of the fill (spaces) in front, up to the length; of a longer \
+             text its first characters.", "lpad('7', 3, '0')" => "007";
+        Rpad = "rpad" ("text, length [, fill]": Text Integer Text)
+            -> Text, Makes::Counted, .at_least(2).failing();
+            "The same with the fill at the end.", "rpad('a', 4, 'xy')" => "axyx";
+        Translate = "translate" ("text, from, to": Text Text Text) -> Text, up_to(4);
+            "Each character that is in `from` replaced by that at its place in `to`, or left out \
+             where `to` has none.", "translate('12345', '143', 'ax')" => "a2x5";
+        Initcap = "initcap" ("text": Text) -> Text, up_to(3);
+            "The first letter of each word in upper case, the others in lower.",
+            "initcap('äB cd-e')" => "Äb Cd-E";
+        Ascii = "ascii" | "unicode" | "ord" ("text": Text) -> Integer, FIXED;
+            "The Unicode number of the first character; 0 of an empty text.",
+            "ascii('äb')" => "228";
+        Chr = "chr" | "char" ("number, …": Integer) -> Text, CHARACTERS, .or_more().failing();
+            "The characters with these Unicode numbers, of which 0 is none.",
+            "chr(228, 98)" => "äb";
+        ConcatWs = "concat_ws" ("separator, a, …": Text Any)
+            -> Text, Makes::Counted, .or_more().seeing_nulls().failing();
+            "The operands as text with the separator in between; NULLs are left out, and NULL is \
+             what comes of a separator that is.", "concat_ws(', ', 'a', NULL, 1)" => "a, 1";
+        Format = "format" | "printf" ("format, a, …": Text Value)
+            -> Text, UP_TO_ALL, .at_least(1).or_more().seeing_nulls().failing();
+            "The format with operands in place of its parts: `%s` text, `%d` integer, `%f` `%e` \
+             `%g` float, `%x` `%X` `%o` hexadecimal and octal, `%c` first character, `%q` with \
+             quotes doubled, `%Q` `%L` as a literal, `%w` with double quotes doubled, `%I` as a \
+             name, `%%` a percent sign; between `%` and the letter `2$` for the second operand, \
+             flags of `-+ 0,#!`, a width and a precision, as numbers or `*`.",
+            "format('%s is %05.2f%%', 'x', 2.5)" => "x is 02.50%";
+        ToHex = "to_hex" ("x": Integer) -> Text, A_NAME;
+            "The integer in hexadecimal digits; of a negative one, its 64 bits.",
+            "to_hex(255)" => "ff";
+        Hex = "hex" ("text": TextOrBytes) -> Text, up_to(2);
+            "The bytes as hexadecimal digits in upper case.", "hex('äb')" => "C3A462";
+        Unhex = "unhex" | "from_hex" ("digits": Text) -> Bytes, UP_TO_ALL;
+            "The bytes that hexadecimal digits stand for; NULL of anything else.",
+            "unhex('C3a4')" => "c3a4";
+        Encode = "encode" ("bytes, form": TextOrBytes Text) -> Text, up_to(4), .failing();
+            "The bytes as text: `hex`, `base64` (in lines of 76 characters) or `escape`.",
+            "encode(X'0102', 'base64')" => "AQI=";
+        Decode = "decode" ("text, form": Text Text) -> Bytes, UP_TO_ALL, .failing();
+            "The bytes of a text that `encode` makes.", "decode('AQI=', 'base64')" => "0102";
+        Base64 = "to_base64" | "base64" ("bytes": TextOrBytes) -> Text, base64();
+            "The bytes in base 64, in one line.", "to_base64('äb')" => "w6Ri";
+        FromBase64 = "from_base64" ("text": Text) -> Bytes, UP_TO_ALL, .failing();
+            "The bytes of a text in base 64.", "from_base64('w6Ri')" => "c3a462";
+        Md5 = "md5" ("text": TextOrBytes) -> Text, A_NAME;
+            "The MD5 hash as hexadecimal digits: for comparing, not for secrets.",
+            "md5('esker')" => "7eeaa7342e8da1a265c961cf96ea4811";
+        Sha256 = "sha256" ("text": TextOrBytes) -> Bytes, A_NAME;
+            "The SHA-256 hash.",
+            "sha256('esker')"
+                => "175f9cbcb2b43c2c20fe494db64e9ab46a821e53d2cdbf30b18799a9b2df94c7";
+        QuoteLiteral = "quote_literal" ("a": Any) -> Text, quoted();
+            "The operand as a literal of SQL.", "quote_literal('it''s')" => "'it''s'";
+        QuoteNullable = "quote_nullable" ("a": Any) -> Text, quoted(), .seeing_nulls();
+            "The same, and the text `NULL` for NULL.", "quote_nullable(NULL)" => "NULL";
+        QuoteIdent = "quote_ident" ("name": Text) -> Text, quoted();
+            "The name as SQL takes it: in double quotes where it needs them.",
+            "quote_ident('Order no')" => "\"Order no\"";
+    }
+    /// Regular expressions.
+    Regular "Regular expressions" {
+        RegexpReplace = "regexp_replace" ("text, expression, by [, flags]":
+            Text Expression Text Expression) -> Text, UP_TO_ALL, .at_least(3).failing();
+            "The text with the first match replaced, with the flag `g` every one. In `by`, `\\1` \
+             to `\\9` stand for what the parts in parentheses matched, `\\0` and `\\&` for all. \
+             Flags are `i` (whatever the case of letters), `g`, `s` (`.` matches line ends), `m` \
+             (`^` and `$` match at each line) and `x` (spaces do not count).",
+            "regexp_replace('2024-02-29', '(\\d+)-(\\d+)', '\\2/\\1')" => "02/2024-29";
+        RegexpExtract = "regexp_extract" ("text, expression [, part [, flags]]":
+            Text Expression Integer Expression) -> Text, UP_TO_ALL, .at_least(2).failing();
+            "What the first match has, or its part in the parentheses of a number; empty where \
+             nothing matches.", "regexp_extract('a=1, b=22', '(\\w)=(\\d\\d)', 2)" => "22";
+        RegexpSubstr = "regexp_substr" ("text, expression [, start [, n]]":
+            Text Expression Integer Integer) -> Text, UP_TO_ALL, .at_least(2).failing();
+            "What match n (the first) has, from the character `start`; NULL where there is none.",
+            "regexp_substr('a=1, b=22', '\\d+', 1, 2)" => "22";
+        RegexpCount = "regexp_count" ("text, expression [, start [, flags]]":
+            Text Expression Integer Expression) -> Integer, FIXED, .at_least(2).failing();
+            "How often it matches, from the character `start`.",
+            "regexp_count('a=1, b=22', '\\d')" => "3";
+        RegexpInstr = "regexp_instr" ("text, expression [, start [, n]]":
+            Text Expression Integer Integer) -> Integer, FIXED, .at_least(2).failing();
+            "The place of the first character of match n (the first), from the character `start`; \
+             0 where there is none.", "regexp_instr('a=1, b=22', '\\d+', 1, 2)" => "8";
     }
     /// Numbers.
     Number "Numbers" {
@@ -235,29 +201,198 @@ functions! {
             "x to the power of y; NULL where that is no real number.", "power(2, 10)" => "1024.0";
         Sqrt = "sqrt" ("x": Float) -> Float, FIXED;
             "The square root; NULL of a negative number.", "sqrt(9)" => "3.0";
+        Cbrt = "cbrt" ("x": Float) -> Float, FIXED;
+            "The cube root.", "cbrt(-27)" => "-3.0";
+        Trunc = "trunc" | "truncate" ("x [, digits]": Number Integer)
+            -> First, FIXED, .at_least(1).failing();
+            "Cut to so many decimals (0), towards zero; negative for tens.",
+            "trunc(-2.345, 2)" => "-2.34";
+        Exp = "exp" ("x": Float) -> Float, FIXED;
+            "e to the power of x.", "exp(0)" => "1.0";
+        Ln = "ln" ("x": Float) -> Float, FIXED;
+            "The natural logarithm; NULL where there is none.", "ln(1)" => "0.0";
+        Log = "log" ("[base,] x": Float Float) -> Float, FIXED, .at_least(1);
+            "The logarithm to base 10, or to the base; NULL where there is none.",
+            "log(2, 8)" => "3.0";
+        Log10 = "log10" ("x": Float) -> Float, FIXED;
+            "The logarithm to base 10; NULL where there is none.", "log10(1000)" => "3.0";
+        Log2 = "log2" ("x": Float) -> Float, FIXED;
+            "The logarithm to base 2; NULL where there is none.", "log2(8)" => "3.0";
+        Gcd = "gcd" | "greatest_common_divisor" ("a, b": Integer Integer)
+            -> Integer, FIXED, .failing();
+            "The greatest integer that divides both; 0 of two zeros.", "gcd(12, -18)" => "6";
+        Lcm = "lcm" | "least_common_multiple" ("a, b": Integer Integer)
+            -> Integer, FIXED, .failing();
+            "The least positive integer that both divide; 0 where one is 0.", "lcm(4, 6)" => "12";
+        Pi = "pi" ("":) -> Float, FIXED;
+            "The ratio of a circle's circumference to its diameter.",
+            "pi()" => "3.141592653589793";
+        Sin = "sin" ("x": Float) -> Float, FIXED;
+            "The sine of an angle in radians.", "sin(0)" => "0.0";
+        Cos = "cos" ("x": Float) -> Float, FIXED;
+            "The cosine of an angle in radians.", "cos(0)" => "1.0";
+        Tan = "tan" ("x": Float) -> Float, FIXED;
+            "The tangent of an angle in radians.", "tan(0)" => "0.0";
+        Cot = "cot" ("x": Float) -> Float, FIXED;
+            "The cotangent of an angle in radians.", "round(cot(0.5), 4)" => "1.8305";
+        Asin = "asin" ("x": Float) -> Float, FIXED;
+            "The angle of a sine, in radians; NULL where there is none.", "asin(0)" => "0.0";
+        Acos = "acos" ("x": Float) -> Float, FIXED;
+            "The angle of a cosine, in radians; NULL where there is none.", "acos(1)" => "0.0";
+        Atan = "atan" ("x": Float) -> Float, FIXED;
+            "The angle of a tangent, in radians.", "atan(0)" => "0.0";
+        Atan2 = "atan2" ("y, x": Float Float) -> Float, FIXED;
+            "The angle of the point (x, y), in radians.", "atan2(0, 1)" => "0.0";
+        Sinh = "sinh" ("x": Float) -> Float, FIXED;
+            "The hyperbolic sine.", "sinh(0)" => "0.0";
+        Cosh = "cosh" ("x": Float) -> Float, FIXED;
+            "The hyperbolic cosine.", "cosh(0)" => "1.0";
+        Tanh = "tanh" ("x": Float) -> Float, FIXED;
+            "The hyperbolic tangent.", "tanh(0)" => "0.0";
+        Asinh = "asinh" ("x": Float) -> Float, FIXED;
+            "The number with this hyperbolic sine.", "asinh(0)" => "0.0";
+        Acosh = "acosh" ("x": Float) -> Float, FIXED;
+            "The number with this hyperbolic cosine; NULL where there is none.",
+            "acosh(1)" => "0.0";
+        Atanh = "atanh" ("x": Float) -> Float, FIXED;
+            "The number with this hyperbolic tangent; NULL where there is none.",
+            "atanh(0)" => "0.0";
+        Degrees = "degrees" ("x": Float) -> Float, FIXED;
+            "An angle in radians as degrees.", "degrees(pi())" => "180.0";
+        Radians = "radians" ("x": Float) -> Float, FIXED;
+            "An angle in degrees as radians.", "radians(180)" => "3.141592653589793";
     }
     /// Dates and times.
     Time "Dates and times" {
-        Now = "now" | "current_timestamp" ("":) -> Timestamp, FIXED;
+        Now = "now" | "current_timestamp" | "localtimestamp" | "transaction_timestamp"
+            | "statement_timestamp" | "get_current_timestamp" ("":) -> Timestamp, FIXED;
             "The time at which the statement began, the same everywhere in it.",
             "now() = now()" => "true";
-        CurrentDate = "current_date" ("":) -> Date, FIXED;
+        CurrentDate = "current_date" | "today" ("":) -> Date, FIXED;
             "The day at which the statement began, in UTC.", "current_date = now()::date" => "true";
-        DateTrunc = "date_trunc" ("unit, moment": Unit Moment) -> First, FIXED, .failing();
+        DateTrunc = "date_trunc" | "datetrunc" ("unit, moment": Unit Moment)
+            -> First, FIXED, .failing();
             "The start of the unit a date or timestamp lies in: `microsecond`, `millisecond`, \
              `second`, `minute`, `hour`, `day`, `week` (from Monday), `month`, `quarter`, \
-             `year`.", "date_trunc('month', DATE '2024-02-29')" => "2024-02-01";
-        DatePart = "date_part" ("unit, moment": Unit MomentOrTime) -> Integer, FIXED;
+             `year`, `isoyear`, `decade`, `century`, `millennium`.",
+            "date_trunc('month', DATE '2024-02-29')" => "2024-02-01";
+        DatePart = "date_part" | "datepart" ("unit, moment": Unit MomentOrTime) -> Integer, FIXED;
             "A part as an integer, also `extract(unit FROM moment)`: `year`, `isoyear`, \
              `quarter`, `month`, `week` (ISO), `day`, `doy`, `dow` (0 is Sunday), `isodow` (7 is \
              Sunday), `hour`, `minute`, `second`, `millisecond` and `microsecond` (of the \
-             minute), `epoch` (seconds since 1970).",
+             minute), `epoch` (seconds since 1970), `julian` (the day), `decade`, `century`, \
+             `millennium`.",
             "date_part('doy', DATE '2024-12-31')" => "366";
         DateAdd = "date_add" ("moment, months, microseconds": Moment Integer Integer)
             -> Timestamp, FIXED, .failing();
             "Months (the day of the month cut to what there is), then microseconds later; `moment \
              + INTERVAL '1 month 3 days'` is this.",
             "date_add(DATE '2024-01-31', 1, 0)" => "2024-02-29 00:00:00";
+        Year = "year" ("moment": Moment) -> Integer, FIXED;
+            "`date_part('year', moment)`.", "year(DATE '2024-02-29')" => "2024";
+        Quarter = "quarter" ("moment": Moment) -> Integer, FIXED;
+            "`date_part('quarter', moment)`.", "quarter(DATE '2024-02-29')" => "1";
+        Month = "month" ("moment": Moment) -> Integer, FIXED;
+            "`date_part('month', moment)`.", "month(DATE '2024-02-29')" => "2";
+        Week = "week" | "weekofyear" ("moment": Moment) -> Integer, FIXED;
+            "`date_part('week', moment)`.", "week(DATE '2024-02-29')" => "9";
+        Day = "day" | "dayofmonth" ("moment": Moment) -> Integer, FIXED;
+            "`date_part('day', moment)`.", "day(DATE '2024-02-29')" => "29";
+        DayOfYear = "dayofyear" ("moment": Moment) -> Integer, FIXED;
+            "`date_part('doy', moment)`.", "dayofyear(DATE '2024-02-29')" => "60";
+        DayOfWeek = "dayofweek" | "weekday" ("moment": Moment) -> Integer, FIXED;
+            "`date_part('dow', moment)`.", "dayofweek(DATE '2024-02-29')" => "4";
+        Isodow = "isodow" ("moment": Moment) -> Integer, FIXED;
+            "`date_part('isodow', moment)`.", "isodow(DATE '2024-02-29')" => "4";
+        Isoyear = "isoyear" ("moment": Moment) -> Integer, FIXED;
+            "`date_part('isoyear', moment)`.", "isoyear(DATE '2024-02-29')" => "2024";
+        Hour = "hour" ("moment": MomentOrTime) -> Integer, FIXED;
+            "`date_part('hour', moment)`.", "hour(TIME '13:14:15.678')" => "13";
+        Minute = "minute" ("moment": MomentOrTime) -> Integer, FIXED;
+            "`date_part('minute', moment)`.", "minute(TIME '13:14:15.678')" => "14";
+        Second = "second" ("moment": MomentOrTime) -> Integer, FIXED;
+            "`date_part('second', moment)`.", "second(TIME '13:14:15.678')" => "15";
+        Millisecond = "millisecond" ("moment": MomentOrTime) -> Integer, FIXED;
+            "`date_part('millisecond', moment)`.", "millisecond(TIME '13:14:15.678')" => "15678";
+        Microsecond = "microsecond" ("moment": MomentOrTime) -> Integer, FIXED;
+            "`date_part('microsecond', moment)`.", "microsecond(TIME '13:14:15.678')" => "15678000";
+        Epoch = "epoch" ("moment": MomentOrTime) -> Integer, FIXED;
+            "`date_part('epoch', moment)`.", "epoch(TIME '13:14:15.678')" => "47655";
+        DateDiff = "date_diff" | "datediff" ("unit, from, to": Unit Moment Moment)
+            -> Integer, FIXED;
+            "How many starts of the unit lie between two moments.",
+            "date_diff('month', DATE '2024-01-31', DATE '2024-03-01')" => "2";
+        DateSub = "date_sub" | "datesub" ("unit, from, to": Unit Moment Moment)
+            -> Integer, FIXED;
+            "How many whole units lie between two moments. With a moment and an interval, \
+             `moment - INTERVAL …`.",
+            "date_sub('month', DATE '2024-01-31', DATE '2024-03-01')" => "1";
+        LastDay = "last_day" ("moment": Moment) -> Date, FIXED, .failing();
+            "The last day of the month.", "last_day(DATE '2024-02-03')" => "2024-02-29";
+        DayName = "dayname" ("moment": Moment) -> Text, A_NAME;
+            "The day of the week in English.", "dayname(DATE '2024-02-29')" => "Thursday";
+        MonthName = "monthname" ("moment": Moment) -> Text, A_NAME;
+            "The month in English.", "monthname(DATE '2024-02-29')" => "February";
+        MakeDate = "make_date" ("year, month, day": Integer Integer Integer)
+            -> Date, FIXED, .failing();
+            "The date of these numbers.", "make_date(2024, 2, 29)" => "2024-02-29";
+        MakeTime = "make_time" ("hour, minute, second": Integer Integer Float)
+            -> Time, FIXED, .failing();
+            "The time of these numbers.", "make_time(13, 14, 15.5)" => "13:14:15.500000";
+        MakeTimestamp = "make_timestamp" ("year, month, day, hour, minute, second":
+            Integer Integer Integer Integer Integer Float) -> Timestamp, FIXED, .failing();
+            "The timestamp of these numbers.",
+            "make_timestamp(2024, 2, 29, 13, 14, 15.5)" => "2024-02-29 13:14:15.500000";
+        ToTimestamp = "to_timestamp" ("seconds, or text, template": TextOrNumber Text)
+            -> Timestamp, FIXED, .at_least(1).failing();
+            "So many seconds after 1970, or the timestamp that a text is by a template of \
+             `to_char`.", "to_timestamp(1709210055.5)" => "2024-02-29 12:34:15.500000";
+        ToDate = "to_date" ("text, template": Text Text) -> Date, FIXED, .failing();
+            "The date that a text is by a template of `to_char`.",
+            "to_date('29 Feb 2024', 'DD Mon YYYY')" => "2024-02-29";
+        ToChar = "to_char" ("moment, template": MomentOrTime Text)
+            -> Text, Makes::Templated, .failing();
+            "The moment as text. In the template `YYYY`, `YYY`, `YY`, `Y`, `IYYY`, `IY`, `Q`, \
+             `MM`, `MONTH`, `Mon`, `WW`, `IW`, `W`, `DDD`, `DD`, `DAY`, `Dy`, `D`, `ID`, `J`, \
+             `CC`, `HH24`, `HH12`, `MI`, `SS`, `SSSS`, `MS`, `US`, `FF1` to `FF6`, `AM`, `a.m.`, \
+             `BC`, `TZ` and `OF` stand for parts, `FM` before one leaves out zeros and spaces, \
+             `TH` behind one is its ending; the letters' case is that of names. What is in double \
+             quotes, and anything else, is as it is.",
+            "to_char(TIMESTAMP '2024-02-29 13:04:05', 'Dy, FMDDth FMMonth YYYY, HH12:MI am')"
+                => "Thu, 29th February 2024, 01:04 pm";
+        Strftime = "strftime" ("format, time, modifier, … or moment, format":
+            TimeValue TimeValue Text) -> Text, Makes::Templated, .at_least(1).or_more().failing();
+            "The time as text, by a format of C: `%Y-%m-%d %H:%M:%S` and the other letters. With \
+             the format in front it is SQLite's function: the time is as for `datetime`, `%f` is \
+             seconds with three decimals; with a moment in front DuckDB's: `%f` is microseconds, \
+             `%-d` has no zero in front.",
+            "strftime(DATE '2024-02-29', '%a %-d.%-m.%y')" => "Thu 29.2.24";
+        Strptime = "strptime" ("text, format": Text Text) -> Timestamp, FIXED, .failing();
+            "The timestamp that a text is by a format of `strftime`.",
+            "strptime('29.2.2024 7:05', '%d.%m.%Y %H:%M')" => "2024-02-29 07:05:00";
+        TryStrptime = "try_strptime" ("text, format": Text Text) -> Timestamp, FIXED;
+            "The same, and NULL where the text is none.", "try_strptime('x', '%Y')" => "null";
+        SqliteDate = "date" ("time, modifier, …": TimeValue Text)
+            -> Date, FIXED, .at_least(0).or_more();
+            "The day of a time: a date or timestamp, a text like `2024-02-29 13:04`, `'now'` (also \
+             without operands), or a Julian day. Modifiers change it, one after another, as \
+             SQLite has them: `+3 days`, `-1.5 hours`, `+01:30`, `start of month`, `weekday 0`, \
+             `unixepoch`, `ceiling`, `subsec`. NULL of anything else.",
+            "date('2024-02-29', '+1 month', 'start of month', '-1 day')" => "2024-02-29";
+        SqliteTime = "time" ("time, modifier, …": TimeValue Text)
+            -> Time, FIXED, .at_least(0).or_more();
+            "The time of day, likewise.", "time('2024-02-29 13:04', '-90 minutes')" => "11:34:00";
+        SqliteDatetime = "datetime" ("time, modifier, …": TimeValue Text)
+            -> Timestamp, FIXED, .at_least(0).or_more();
+            "The timestamp, likewise, in whole seconds unless `subsec` is a modifier.",
+            "datetime(1709210055, 'unixepoch')" => "2024-02-29 12:34:15";
+        Julianday = "julianday" ("time, modifier, …": TimeValue Text)
+            -> Float, FIXED, .at_least(0).or_more();
+            "The days since noon in Greenwich on 24 November 4714 BC, likewise.",
+            "julianday('2000-01-01 12:00')" => "2451545.0";
+        Unixepoch = "unixepoch" ("time, modifier, …": TimeValue Text)
+            -> Integer, FIXED, .at_least(0).or_more();
+            "The seconds since 1970, likewise.", "unixepoch('1970-01-02')" => "86400";
     }
     /// JSON.
     Json "JSON" {
@@ -318,6 +453,15 @@ functions! {
              those of the same name, objects are merged, `null` removes.",
             "json_merge('{\"a\": 1, \"b\": {\"c\": 2}}', '{\"a\": null, \"b\": {\"d\": 3}}')"
                 => "{\"b\":{\"c\":2,\"d\":3}}";
+    }
+    /// Random numbers.
+    Random "Random numbers" {
+        Random = "random" ("":) -> Float, FIXED, .seeing_nulls();
+            "A number from 0 up to and not including 1, another one for each row.",
+            "random() < 1" => "true";
+        RandomUuid = "gen_random_uuid" | "uuid" | "uuidv4" ("":) -> Uuid, FIXED, .seeing_nulls();
+            "A random UUID (version 4), another one for each row.",
+            "gen_random_uuid() IS NULL" => "false";
     }
     /// Named sequences.
     Sequence "Sequences" {

@@ -192,11 +192,20 @@ fn leaf(dice: &mut Dice) -> Expr {
     let compare = *dice.pick(&[O::Eq, O::Neq, O::Lt, O::Lte, O::Gt, O::Gte]);
     match dice.below(13) {
         12 => {
-            let function = *dice.pick(&[Function::Length, Function::Upper, Function::Reverse]);
+            let function = *dice.pick(&[
+                Function::Length,
+                Function::Ascii,
+                Function::BitLength,
+                Function::Upper,
+                Function::Initcap,
+                Function::Reverse,
+            ]);
             let text = field(*dice.pick(&["code", "note"]));
             let call = Expr::call(function, [text]);
             match function {
                 Function::Length => call.binary(compare, Expr::literal(dice.int(0, 5))),
+                Function::Ascii => call.binary(compare, Expr::literal(dice.int(90, 110))),
+                Function::BitLength => call.binary(compare, Expr::literal(dice.int(0, 5) * 8)),
                 _ => call.binary(compare, constant(dice, "note")),
             }
         }

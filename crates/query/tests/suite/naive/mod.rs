@@ -259,6 +259,19 @@ fn call(function: Function, operands: &[Value]) -> Value {
             operands.iter().find(|v| !v.is_null()).cloned().unwrap_or_default()
         }
         (Function::Length, Value::Text(v)) => Value::Int(i64::try_from(v.chars().count()).unwrap()),
+        (Function::Ascii, Value::Text(v)) => {
+            Value::Int(v.chars().next().map_or(0, |c| i64::from(u32::from(c))))
+        }
+        (Function::BitLength, Value::Text(v)) => Value::Int(i64::try_from(v.len() * 8).unwrap()),
+        (Function::Initcap, Value::Text(v)) => {
+            let words = v.split_inclusive(|c: char| !c.is_alphanumeric());
+            let word = |word: &str| {
+                let mut rest = word.chars();
+                let first: String = rest.next().into_iter().flat_map(char::to_uppercase).collect();
+                first + &rest.flat_map(char::to_lowercase).collect::<String>()
+            };
+            Value::Text(words.map(word).collect())
+        }
         (Function::Upper, Value::Text(v)) => Value::Text(v.to_uppercase()),
         (Function::Reverse, Value::Text(v)) => Value::Text(v.chars().rev().collect()),
         _ => Value::Null,

@@ -1,0 +1,175 @@
+//! Aggregates that are made of others: what each keeps of a row, and how.
+
+use esker_format::{DataType, Value};
+
+use super::expression::{as_text, expect};
+use super::typing::{convert, typed};
+use crate::bound::{Bound, BoundAggregate, Node, OrderKey};
+use crate::model::Aggregate;
+use crate::{Error, Limits, Result};
+
+/// Whether [`made`] is what binds it.
+pub(super) fn is_made(function: Aggregate) -> bool {
+    use Aggregate as A;
+    !matches!(
+        function,
+        A::Count
+            | A::Sum
+            | A::Avg
+            | A::Min
+            | A::Max
+            | A::StddevSamp
+            | A::StddevPop
+            | A::VarSamp
+            | A::VarPop
+            | A::Quantile { .. }
+            | A::First
+            | A::Last
+    )
+}
+
+/// An aggregate of an operand; what it takes beside that is in front of the keys of its order.
+pub(super) fn made(
+    function: Aggregate,
+    operand: Bound,
+    mut keys: Vec<OrderKey>,
+    distinct: bool,
+    limits: &Limits,
+) -> Result<BoundAggregate> {
+    use Aggregate as A;
+    let second = match function.takes_second() {
+        true if keys.is_empty() => {
+            let name = function.name();
+            return Err(Error::invalid(format!("{name} takes 2 operands, found 1")));
+        }
+        true => Some(keys.remove(0)),
+        false => None,
+    };
+    if !keys.is_empty() && function != A::StringAgg {
+        let name = function.name();
+        let message = format!("ORDER BY works in first(x), last(x), string_agg(x), not in {name}");
+        return Err(Error::invalid(message));
+    }
+    let sees_equal_ones_once = matches!(
+        function,
+        A::StringAgg
+            | A::BoolAnd
+            | A::BoolOr
+            | A::AnyValue
+            | A::ArgMin
+            | A::ArgMax
+            | A::BitAnd
+            | A::BitOr
+            | A::ApproxCountDistinct
+    );
+    if distinct && !sees_equal_ones_once {
+        let name = function.name();
+        return Err(Error::invalid(format!("DISTINCT works in count(x), not in {name}")));
+    }
+    let made = match second {
+        Some(second) => of_two(function, operand, second, keys, limits),
+        None => of_one(function, operand),
+    };
+    made.map(|made| BoundAggregate { distinct: distinct && function == A::StringAgg, ..made })
+}
+
+fn bound(function: Aggregate, operand: Bound, data_type: DataType) -> Result<BoundAggregate> {
+    Ok(BoundAggregate { function, operand: Some(operand), distinct: false, data_type })
+}
+
+fn of_one(function: Aggregate, operand: Bound) -> Result<BoundAggregate> {
+    use Aggregate as A;
+    let own_type = operand.data_type();
+    match function {
+        A::BoolAnd | A::BoolOr | A::CountIf => {
+            expect(&operand, "a bool", |t| t == DataType::Bool)?;
+            let operand = typed(operand, DataType::Bool);
+            match function {
+                A::BoolAnd => bound(A::Min, operand, DataType::Bool),
+                A::BoolOr => bound(A::Max, operand, DataType::Bool),
+                _ => bound(A::Count, where_true(operand), DataType::I64),
+            }
+        }
+        A::AnyValue => bound(A::First, ranked(Vec::new(), operand), own_type),
+        A::Mode | A::PercentileDisc { .. } => {
+            let key = OrderKey { bound: operand.clone(), descending: false, nulls_first: true };
+            bound(function, ranked(vec![key], operand), own_type)
+        }
+        A::BitAnd | A::BitOr | A::BitXor => {
+            expect(&operand, "an integer", DataType::is_integer)?;
+            let to = match own_type {
+                DataType::U64 => DataType::U64,
+                _ => DataType::I64,
+            };
+            bound(function, convert(operand, to)?, to)
+        }
+        A::Product => bound(function, number(operand)?, DataType::F64),
+        A::ApproxCountDistinct => bound(function, operand, DataType::I64),
+        _ => Err(Error::invalid(format!("{} takes another operand", function.name()))),
+    }
+}
+
+fn of_two(
+    function: Aggregate,
+    operand: Bound,
+    mut second: OrderKey,
+    keys: Vec<OrderKey>,
+    limits: &Limits,
+) -> Result<BoundAggregate> {
+    use Aggregate as A;
+    let own_type = operand.data_type();
+    match function {
+        A::ArgMin | A::ArgMax => {
+            second.descending = function == A::ArgMax;
+            let is_null = is_null(second.bound.clone());
+            let ranked = ranked(vec![second], operand);
+            bound(A::First, null_where(is_null, ranked), own_type)
+        }
+        A::StringAgg => {
+            let operand = as_text(operand, DataType::Text, limits)?;
+            second.bound = as_text(second.bound, DataType::Text, limits)?;
+            let is_null = is_null(operand.clone());
+            let beside = Node::Ranked(vec![second], Box::new(operand));
+            let beside = Bound::new(beside, DataType::Bytes);
+            let all = Bound::new(Node::Ranked(keys, Box::new(beside)), DataType::Bytes);
+            bound(function, null_where(is_null, all), DataType::Text)
+        }
+        _ => {
+            let (y, x) = (number(operand)?, number(second.bound)?);
+            let pair = Bound::new(Node::Pair(Box::new(y), Box::new(x)), DataType::Bytes);
+            let data_type = match function {
+                A::RegrCount => DataType::I64,
+                _ => DataType::F64,
+            };
+            bound(function, pair, data_type)
+        }
+    }
+}
+
+fn number(operand: Bound) -> Result<Bound> {
+    expect(&operand, "a number", DataType::is_numeric)?;
+    convert(operand, DataType::F64)
+}
+
+fn is_null(operand: Bound) -> Bound {
+    Bound::new(Node::IsNull(Box::new(operand)), DataType::Bool)
+}
+
+fn null_where(condition: Bound, otherwise: Bound) -> Bound {
+    let data_type = otherwise.data_type();
+    let null = Bound::new(Node::Literal(Value::Null), data_type);
+    Bound::new(Node::Case(vec![(condition, null)], Box::new(otherwise)), data_type)
+}
+
+/// A value with its keys; NULL where the value is.
+fn ranked(keys: Vec<OrderKey>, operand: Bound) -> Bound {
+    let is_null = is_null(operand.clone());
+    null_where(is_null, Bound::new(Node::Ranked(keys, Box::new(operand)), DataType::Bytes))
+}
+
+/// True, or NULL.
+fn where_true(condition: Bound) -> Bound {
+    let [yes, null] = [Value::Bool(true), Value::Null]
+        .map(|value| Bound::new(Node::Literal(value), DataType::Bool));
+    Bound::new(Node::Case(vec![(condition, yes)], Box::new(null)), DataType::Bool)
+}
