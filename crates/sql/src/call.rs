@@ -79,7 +79,6 @@ impl Names {
         let name = function.name.to_string();
         let extras = [
             ("OVER", function.over.is_some()),
-            ("FILTER", function.filter.is_some()),
             ("WITHIN GROUP", !function.within_group.is_empty()),
             ("NULLS", function.null_treatment.is_some()),
             ("the ODBC syntax", function.uses_odbc_syntax),
@@ -105,7 +104,12 @@ impl Names {
         let distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
         if let Some(aggregate) = Aggregate::from_name(&name) {
             let aggregate = self.aggregate(function, aggregate, &list.args, distinct)?;
-            return Ok(aggregate.in_order(order));
+            let aggregate = aggregate.in_order(order);
+            let Some(filter) = &function.filter else { return Ok(aggregate) };
+            return Ok(aggregate.filtered(self.convert(filter)?));
+        }
+        if function.filter.is_some() {
+            return Err(unsupported("FILTER here", function));
         }
         if !order.is_empty() {
             return Err(unsupported("ORDER BY here", function));

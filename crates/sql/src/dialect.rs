@@ -116,6 +116,10 @@ fn is_word(token: &Token, wanted: &str) -> bool {
         if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
 }
 
+fn is_keyword(token: &Token, wanted: K) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none() && word.keyword == wanted)
+}
+
 /// Whether a word that the grammar takes for something else is the name of a column.
 fn is_name(parser: &Parser<'_>) -> bool {
     let Token::Word(word) = &parser.peek_token_ref().token else { return false };
@@ -174,6 +178,13 @@ impl Dialect for EskerDialect {
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<ast::Expr, ParserError>> {
         if is_name(parser) {
             return Some(parser.parse_identifier().map(ast::Expr::Identifier));
+        }
+        let is_open = parser.peek_token_ref().token == Token::LParen;
+        if is_open && is_keyword(&parser.peek_nth_token_ref(1).token, K::VALUES) {
+            // The grammar takes it for a function.
+            parser.advance_token();
+            let rows = parser.parse_query().map(ast::Expr::Subquery);
+            return Some(rows.and_then(|rows| parser.expect_token(&Token::RParen).map(|_| rows)));
         }
         let token = parser.peek_token_ref();
         let is_operand = !matches!(&token.token, Token::Word(word)

@@ -15,7 +15,14 @@ use esker_query::model::{Expr, Join, JoinKind, Operator, OrderBy, Query, Relatio
 use esker_query::{Error, ErrorKind, Options, Resolved, Result, Source, Tables, TemporaryFiles};
 use esker_vfs::Environment;
 
-const KINDS: [JoinKind; 4] = [JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Anti];
+const KINDS: [JoinKind; 6] = [
+    JoinKind::Inner,
+    JoinKind::Left,
+    JoinKind::Semi,
+    JoinKind::Anti,
+    JoinKind::Right,
+    JoinKind::Full,
+];
 
 struct Two(MemorySource, MemorySource);
 
@@ -100,17 +107,33 @@ fn looped(
     matches: impl Fn(&Row, &Row) -> bool,
 ) -> Vec<Row> {
     let mut rows = Vec::new();
+    let alone = |b: &&Row| !left.iter().any(|a| matches(a, b));
+    let with_nulls = |b: &Row| vec![Value::Null, b[0].clone()];
+    if kind == JoinKind::Right {
+        // In the order of the right.
+        for b in right {
+            let found = left.iter().filter(|a| matches(a, b));
+            rows.extend(found.map(|a| vec![a[0].clone(), b[0].clone()]));
+            rows.extend(Some(b).filter(alone).map(with_nulls));
+        }
+        return rows;
+    }
     for a in left {
         let found: Vec<&Row> = right.iter().filter(|b| matches(a, b)).collect();
         match kind {
             JoinKind::Semi if !found.is_empty() => rows.push(vec![a[0].clone()]),
             JoinKind::Anti if found.is_empty() => rows.push(vec![a[0].clone()]),
             JoinKind::Semi | JoinKind::Anti => {}
-            JoinKind::Left if found.is_empty() => rows.push(vec![a[0].clone(), Value::Null]),
-            JoinKind::Inner | JoinKind::Left => {
+            JoinKind::Left | JoinKind::Full if found.is_empty() => {
+                rows.push(vec![a[0].clone(), Value::Null]);
+            }
+            _ => {
                 rows.extend(found.iter().map(|b| vec![a[0].clone(), b[0].clone()]));
             }
         }
+    }
+    if kind == JoinKind::Full {
+        rows.extend(right.iter().filter(alone).map(with_nulls));
     }
     rows
 }
