@@ -236,7 +236,7 @@ pub(crate) fn with_queries(query: ast::Query, parameters: &ParameterNames) -> Re
         _ => return Err(unsupported("this WITH", text)),
     };
     let Some(with) = with else { return Err(unsupported("this WITH", text)) };
-    let with = select::named(with, parameters)?;
+    let with = select::named(&with, parameters)?;
     Ok(knowing(change, &with))
 }
 

@@ -105,7 +105,7 @@ fn relation(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Re
             )))
         }
         ast::TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
-            let query = select::convert_within((**subquery).clone(), parameters)?;
+            let query = select::convert_within(subquery, parameters)?;
             let relation = Relation { query: Some(Box::new(query)), ..Relation::default() };
             called(relation, alias.as_ref())
         }
@@ -192,7 +192,7 @@ fn join(join: &ast::Join, names: &Names, parameters: &ParameterNames) -> Result<
 /// A query in an expression.
 pub(crate) fn subquery(expr: &ast::Expr, names: &Names) -> Result<Expr> {
     let parameters = names.parameters();
-    let within = |query: &ast::Query| select::convert_within(query.clone(), parameters);
+    let within = |query: &ast::Query| select::convert_within(query, parameters);
     let negated = |expr: Expr, negated: bool| if negated { expr.negated() } else { expr };
     match expr {
         ast::Expr::Subquery(query) => Ok(Expr::value_of(within(query)?)),

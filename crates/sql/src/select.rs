@@ -10,7 +10,7 @@ use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{Statement, shorten, unsupported};
-use crate::{Error, Result, relation};
+use crate::{Error, Result, dialect, relation};
 
 /// A query as a statement of its own, which may hold the rows that it finds.
 pub(crate) fn statement(mut query: ast::Query, parameters: &ParameterNames) -> Result<Statement> {
@@ -41,7 +41,7 @@ fn for_update(lock: &ast::LockClause) -> Result<()> {
 
 /// Turns a parsed query into the model.
 pub(crate) fn convert(query: ast::Query, parameters: &ParameterNames) -> Result<Query> {
-    let mut query = convert_at(query, true, parameters)?;
+    let mut query = convert_at(&query, true, parameters)?;
     // Its fields go by their own names, and no query within needs another.
     let is_alone = query.joins.is_empty() && query.derived.is_none() && query.columns.is_empty();
     if is_alone && !query.exprs().any(Expr::has_subquery) {
@@ -51,14 +51,19 @@ pub(crate) fn convert(query: ast::Query, parameters: &ParameterNames) -> Result<
 }
 
 /// The same for a query within another.
-pub(crate) fn convert_within(query: ast::Query, parameters: &ParameterNames) -> Result<Query> {
+pub(crate) fn convert_within(query: &ast::Query, parameters: &ParameterNames) -> Result<Query> {
     convert_at(query, false, parameters)
 }
 
-fn convert_at(query: ast::Query, is_outermost: bool, parameters: &ParameterNames) -> Result<Query> {
-    refuse_around(&query)?;
-    let with = query.with.map(|with| named(with, parameters)).transpose()?.unwrap_or_default();
-    let (mut result, names) = body(*query.body, is_outermost, parameters)?;
+fn convert_at(
+    query: &ast::Query,
+    is_outermost: bool,
+    parameters: &ParameterNames,
+) -> Result<Query> {
+    refuse_around(query)?;
+    let with = query.with.as_ref().map(|with| named(with, parameters)).transpose()?;
+    let with = with.unwrap_or_default();
+    let (mut result, names) = body(&query.body, is_outermost, parameters)?;
     let is_cut = query.limit_clause.is_some() || query.fetch.is_some();
     let adds = query.order_by.is_some() || is_cut;
     let has_own = !result.order_by.is_empty()
@@ -80,19 +85,19 @@ fn convert_at(query: ast::Query, is_outermost: bool, parameters: &ParameterNames
 
 /// A query up to its order, and what its fields may be called there.
 fn body(
-    body: ast::SetExpr,
+    body: &ast::SetExpr,
     is_outermost: bool,
     parameters: &ParameterNames,
 ) -> Result<(Query, Names)> {
     let names = Names::new(Vec::new(), parameters);
     match body {
-        ast::SetExpr::Select(select) => self::select(*select, is_outermost, parameters),
-        ast::SetExpr::Query(query) => Ok((convert_at(*query, is_outermost, parameters)?, names)),
+        ast::SetExpr::Select(select) => self::select(select, is_outermost, parameters),
+        ast::SetExpr::Query(query) => Ok((convert_at(query, is_outermost, parameters)?, names)),
         ast::SetExpr::Values(values) if !values.value_keyword && !values.explicit_row => {
-            let row = |row: ast::Parens<Vec<ast::Expr>>| {
+            let row = |row: &ast::Parens<Vec<ast::Expr>>| {
                 row.content.iter().map(|expr| names.convert(expr)).collect::<Result<Vec<_>>>()
             };
-            let rows = values.rows.into_iter().map(row).collect::<Result<_>>()?;
+            let rows = values.rows.iter().map(row).collect::<Result<_>>()?;
             Ok((Query::values(rows), names))
         }
         set @ ast::SetExpr::SetOperation { .. } => Ok((combined(set, parameters)?, names)),
@@ -102,7 +107,7 @@ fn body(
 
 /// Queries with UNION, INTERSECT and EXCEPT between them. The grammar has them to the left of each
 /// other, but for INTERSECT, which comes first.
-fn combined(set: ast::SetExpr, parameters: &ParameterNames) -> Result<Query> {
+fn combined(set: &ast::SetExpr, parameters: &ParameterNames) -> Result<Query> {
     use ast::SetQuantifier as Q;
     let (mut rest, mut left) = (Vec::new(), set);
     while let ast::SetExpr::SetOperation { op, set_quantifier, left: before, right } = left {
@@ -118,8 +123,8 @@ fn combined(set: ast::SetExpr, parameters: &ParameterNames) -> Result<Query> {
                 return Err(unsupported("BY NAME", format!("{op} {set_quantifier}")));
             }
         };
-        rest.push((operator, all, *right));
-        left = *before;
+        rest.push((operator, all, &**right));
+        left = &**before;
     }
     let (first, _) = body(left, false, parameters)?;
     let branch = |(operator, all, right)| {
@@ -131,30 +136,28 @@ fn combined(set: ast::SetExpr, parameters: &ParameterNames) -> Result<Query> {
 }
 
 /// The queries that WITH names.
-pub(crate) fn named(with: ast::With, parameters: &ParameterNames) -> Result<Vec<With>> {
-    let one = |cte: ast::Cte| {
+pub(crate) fn named(with: &ast::With, parameters: &ParameterNames) -> Result<Vec<With>> {
+    let one = |cte: &ast::Cte| {
         if let Some(from) = &cte.from {
             return Err(unsupported("FROM behind a query of WITH", from));
         }
         let (name, columns) = relation::alias(&cte.alias)?;
-        let query = convert_within(*cte.query, parameters)?;
-        let materialized = cte.materialized.map(|hint| match hint {
-            ast::CteAsMaterialized::Materialized => true,
-            ast::CteAsMaterialized::NotMaterialized => false,
-        });
+        let query = convert_within(&cte.query, parameters)?;
+        let is_kept = cte.alias.name.quote_style == Some(dialect::MATERIALIZED);
+        let materialized = is_kept.then_some(true);
         let named = With { columns, materialized, ..With::new(name, query) };
         let recursive = with.recursive && named.reads_itself();
         Ok(With { recursive, ..named })
     };
-    with.cte_tables.into_iter().map(one).collect()
+    with.cte_tables.iter().map(one).collect()
 }
 
 fn select(
-    select: ast::Select,
+    select: &ast::Select,
     is_outermost: bool,
     parameters: &ParameterNames,
 ) -> Result<(Query, Names)> {
-    refuse_within(&select)?;
+    refuse_within(select)?;
     let (first, joins, names) = relation::from(&select.from, is_outermost, parameters)?;
     let mut result = Query { joins, ..Query::from(first) };
     if select.projection.is_empty() && !Bug::NothingSelectsAll.is_planted() {

@@ -271,6 +271,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
     let tokens = dialect::tokenize(text).map_err(|e| Error::invalid(e.to_string()))?;
     let mut tokens = number::read_all(text, tokens)?;
     dialect::quote_names(&mut tokens);
+    dialect::take_hints(&mut tokens);
     let nests = |t: &&TokenWithSpan| {
         !matches!(
             t.token,

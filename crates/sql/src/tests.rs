@@ -52,7 +52,7 @@ fn relational_forms_keep_their_meaning() {
         "SELECT * FROM t WHERE a IN (VALUES (1), (2))",
         "SELECT * FROM t WHERE a IN (SELECT b FROM u UNION SELECT c FROM v)",
         "WITH x AS (SELECT a FROM t), y (b) AS MATERIALIZED (SELECT * FROM x) SELECT * FROM y",
-        "WITH x AS NOT MATERIALIZED (SELECT 1 AS a) SELECT * FROM x AS p JOIN x AS q ON p.a = q.a",
+        "WITH x AS (SELECT 1 AS a) SELECT * FROM x AS p JOIN x AS q ON p.a = q.a",
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT n.i + 1 FROM n WHERE n.i < 5) \
          SELECT i FROM n",
         "SELECT a FROM (SELECT 1 AS a)",
@@ -68,6 +68,10 @@ fn relational_forms_keep_their_meaning() {
     }
     let pairs = [
         ("SELECT a FROM t LIMIT ALL", "SELECT a FROM t"),
+        (
+            "WITH x AS NOT MATERIALIZED (SELECT 1 AS a) SELECT * FROM x",
+            "WITH x AS (SELECT 1 AS a) SELECT * FROM x",
+        ),
         (
             "SELECT a FROM t OFFSET 2 ROWS FETCH FIRST 3 ROWS ONLY",
             "SELECT a FROM t LIMIT 3 OFFSET 2",

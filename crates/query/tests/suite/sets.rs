@@ -142,8 +142,9 @@ fn set_operations_are_what_counting_finds() {
             }
         }
         for memory in [1 << 30, 1] {
-            // What lies in memory as a part of another has to fit.
-            let is_flat = query.set.iter().flat_map(|set| set.queries()).all(|q| q.set.is_none());
+            // What lies in memory as a part of another has to fit, and so has a few rows' order.
+            let is_small = |q: &Query| q.set.is_none() && q.limit.is_none();
+            let is_flat = query.set.iter().flat_map(|set| set.queries()).all(is_small);
             if memory == 1 && !is_flat {
                 continue;
             }
