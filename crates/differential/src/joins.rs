@@ -10,6 +10,17 @@ use crate::value::Kind;
 /// Kinds whose values meet now and then.
 const KEYS: [Kind; 4] = [Kind::Int, Kind::Text, Kind::Date, Kind::Bool];
 
+const JOINS: [&str; 8] = [
+    " JOIN ",
+    " JOIN ",
+    " LEFT JOIN ",
+    " LEFT JOIN ",
+    " RIGHT JOIN ",
+    " FULL JOIN ",
+    ", ",
+    " CROSS JOIN ",
+];
+
 /// Part of FROM: how it is joined, what is read, and the condition.
 struct Part {
     text: &'static str,
@@ -43,7 +54,7 @@ pub(crate) fn joined(dice: &mut Dice, tables: &[Table]) -> Statement {
     })
 }
 
-type Text = Box<dyn Fn(&mut Writer) -> String>;
+pub(crate) type Text = Box<dyn Fn(&mut Writer) -> String>;
 
 fn grouped(dice: &mut Dice, parts: Vec<Part>, scope: &Table, filter: Text) -> Statement {
     let key = dice.chance(70).then(|| {
@@ -73,7 +84,12 @@ fn parts(dice: &mut Dice, tables: &[Table]) -> (Vec<Part>, Table) {
         let text = match i {
             0 => "",
             _ => {
-                dice.pick(&[" JOIN ", " JOIN ", " LEFT JOIN ", " LEFT JOIN ", ", ", " CROSS JOIN "])
+                let is_list = parts.iter().any(|part: &Part| part.text == ", ");
+                match dice.pick(&JOINS) {
+                    // SQLite has a comma bind as tightly as a join.
+                    " RIGHT JOIN " | " FULL JOIN " if is_list => " LEFT JOIN ",
+                    text => text,
+                }
             }
         };
         let mut on = Vec::new();
@@ -81,7 +97,8 @@ fn parts(dice: &mut Dice, tables: &[Table]) -> (Vec<Part>, Table) {
             on.extend(equality(dice, &scope, &own));
         }
         scope.columns.extend(own.columns);
-        if !on.is_empty() && dice.chance(40) || i > 0 && on.is_empty() && text.starts_with(" L") {
+        let is_outer = [" L", " R", " F"].iter().any(|start| text.starts_with(start));
+        if !on.is_empty() && dice.chance(40) || i > 0 && on.is_empty() && is_outer {
             on.push(condition(dice, &scope, 1));
         }
         let is_or = dice.chance(8);

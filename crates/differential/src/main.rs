@@ -23,6 +23,7 @@ mod planted;
 mod query;
 mod rule;
 mod session;
+mod sets;
 mod shrink;
 mod sqlite;
 mod statement;

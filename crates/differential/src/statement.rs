@@ -6,7 +6,7 @@ use crate::dice::Dice;
 use crate::expression::{Expression, Spelling, Writer, order_key, random};
 use crate::table::{Column, Table};
 use crate::value::Kind;
-use crate::{columns, joins, query};
+use crate::{columns, joins, query, sets};
 
 /// A statement, as each of the two reads it.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub(crate) fn statement(
         parameters: esker.parameters,
         sqlite: text(&mut Writer::new(Spelling::Sqlite, false)),
         strict: text(&mut Writer::new(Spelling::Strict, false)),
-        is_change: !esker_text.starts_with("SELECT"),
+        is_change: !["SELECT", "VALUES", "WITH"].iter().any(|w| esker_text.starts_with(w)),
         esker: esker_text,
         rows,
     }
@@ -81,8 +81,9 @@ pub(crate) fn any(dice: &mut Dice, tables: &[Table]) -> Statement {
         26..41 => update(dice, table),
         41..50 => delete(dice, table),
         50..57 => get(dice, table),
-        57..84 => query::any(dice, table, 3),
-        84..97 => joins::joined(dice, tables),
+        57..80 => query::any(dice, table, 3),
+        80..85 => sets::combined(dice, tables),
+        85..97 => joins::joined(dice, tables),
         97..99 => joins::changed(dice, table, tables),
         _ => truncate(dice, table),
     }

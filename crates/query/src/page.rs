@@ -58,6 +58,11 @@ pub fn page(
     if query.offset != RowCount::Number(0) {
         return Err(Error::invalid("OFFSET: a page begins at its cursor, not after some rows"));
     }
+    if !query.distinct_on.is_empty() {
+        return Err(Error::invalid(
+            "DISTINCT ON: a page is of rows or groups; use LIMIT and OFFSET",
+        ));
+    }
     let identity = Identity::new(query, source.schema(), paging.table, &options.inputs)?;
     if let Some(cursor) = &paging.cursor {
         cursor.expect(identity)?;
@@ -132,15 +137,7 @@ fn count(program: &Program, source: &dyn Source, options: &Options) -> Result<u6
     };
     let filter = projection.filter.clone();
     stages.push(Stage { filter, keys: Vec::new(), aggregates: vec![rows] });
-    let projection = Projection {
-        filter: None,
-        outputs: vec![Bound::field(0, DataType::I64)],
-        names: Vec::new(),
-        order: Vec::new(),
-        limit: None,
-        offset: 0,
-        after: None,
-    };
+    let projection = Projection::of_fields(&[DataType::I64], None);
     let program = Program { stages, projection };
     let (batches, _) = collected(options, |sink| exec::run(&program, source, options, sink))?;
     let counted = batches.first().and_then(|batch| batch.columns.first());

@@ -4,6 +4,7 @@
 //! file.
 
 pub(crate) mod one_row;
+pub(crate) mod renamed;
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};

@@ -78,7 +78,6 @@ impl Names {
         let aggregate = Aggregate::from_name(&name);
         let extras = [
             ("OVER", function.over.is_some()),
-            ("FILTER", function.filter.is_some()),
             ("WITHIN GROUP", !function.within_group.is_empty() && aggregate.is_none()),
             ("NULLS", function.null_treatment.is_some()),
             ("the ODBC syntax", function.uses_odbc_syntax),
@@ -97,7 +96,12 @@ impl Names {
             ast::FunctionArguments::Subquery(_) => return Err(unsupported("this call", function)),
         };
         if let Some(aggregate) = aggregate {
-            return self.aggregate(function, aggregate, list);
+            let aggregate = self.aggregate(function, aggregate, list)?;
+            let Some(filter) = &function.filter else { return Ok(aggregate) };
+            return Ok(aggregate.filtered(self.convert(filter)?));
+        }
+        if function.filter.is_some() {
+            return Err(unsupported("FILTER here", function));
         }
         match list.clauses.as_slice() {
             [] => {}

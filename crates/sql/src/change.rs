@@ -6,7 +6,7 @@
 
 use esker_query::model::{
     Change, ConflictUpdate, Delete, Expr, Insert, InsertRows, OnConflict, Relation, SelectItem,
-    Update,
+    Update, With,
 };
 use sqlparser::ast;
 
@@ -35,8 +35,8 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
     let fields = insert.columns.iter().map(plain_name).collect::<Result<_>>()?;
     let source_text = source.to_string();
     let rows = match *source.body {
-        ast::SetExpr::Values(values) => {
-            refuse_lost(&source_text, &values.to_string())?;
+        // With an order, a limit or queries beside them they are rows of a query.
+        ast::SetExpr::Values(values) if source_text == values.to_string() => {
             let names = Names::new(Vec::new(), parameters);
             let row = |row: &ast::Parens<Vec<ast::Expr>>| {
                 row.content.iter().map(|expr| value(&names, expr)).collect()
@@ -220,4 +220,64 @@ pub(crate) fn refuse_lost(text: &str, understood: &str) -> Result<()> {
     }
     let (text, understood) = (shorten(text), shorten(understood));
     Err(Error::invalid(format!("not all of `{text}` is supported yet, only `{understood}`")))
+}
+
+/// A change of rows behind queries that it names.
+pub(crate) fn with_queries(query: ast::Query, parameters: &ParameterNames) -> Result<Change> {
+    let text = shorten(&query.to_string());
+    let ast::Query { with, body, order_by: None, limit_clause: None, fetch: None, .. } = query
+    else {
+        return Err(unsupported("this WITH", text));
+    };
+    let change = match *body {
+        ast::SetExpr::Insert(ast::Statement::Insert(change)) => insert(change, parameters)?,
+        ast::SetExpr::Update(ast::Statement::Update(change)) => update(change, parameters)?,
+        ast::SetExpr::Delete(ast::Statement::Delete(change)) => delete(change, parameters)?,
+        _ => return Err(unsupported("this WITH", text)),
+    };
+    let Some(with) = with else { return Err(unsupported("this WITH", text)) };
+    let with = select::named(&with, parameters)?;
+    Ok(knowing(change, &with))
+}
+
+/// A change whose queries know those of WITH.
+fn knowing(mut change: Change, with: &[With]) -> Change {
+    let mut exprs: Vec<&mut Expr> = Vec::new();
+    let mut items: Vec<&mut SelectItem> = Vec::new();
+    match &mut change {
+        Change::Insert(insert) => {
+            match &mut insert.rows {
+                InsertRows::Values(rows) => exprs.extend(rows.iter_mut().flatten()),
+                InsertRows::Query(query) => {
+                    query.with.splice(0..0, with.iter().cloned());
+                }
+            }
+            if let OnConflict::Update(update) = &mut insert.on_conflict {
+                exprs.extend(update.set.iter_mut().map(|(_, expr)| expr));
+                exprs.extend(&mut update.filter);
+            }
+            items.extend(insert.returning.iter_mut().flatten());
+        }
+        Change::Update(update) => {
+            exprs.extend(update.set.iter_mut().map(|(_, expr)| expr));
+            exprs.extend(&mut update.filter);
+            exprs.extend(update.order_by.iter_mut().map(|key| &mut key.expr));
+            items.extend(update.returning.iter_mut().flatten());
+        }
+        Change::Delete(delete) => {
+            exprs.extend(&mut delete.filter);
+            exprs.extend(delete.order_by.iter_mut().map(|key| &mut key.expr));
+            items.extend(delete.returning.iter_mut().flatten());
+        }
+    }
+    exprs.extend(items.into_iter().map(|item| &mut item.expr));
+    exprs.into_iter().for_each(|expr| know(expr, with));
+    change
+}
+
+fn know(expr: &mut Expr, with: &[With]) {
+    if let Expr::Subquery { query, .. } = expr {
+        query.with.splice(0..0, with.iter().cloned());
+    }
+    expr.operands_mut().into_iter().for_each(|operand| know(operand, with));
 }

@@ -11,7 +11,7 @@ use sqlparser::ast;
 use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use sqlparser::keywords::{Keyword as K, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError, Word};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace, Word};
 
 macro_rules! keywords {
     ($($name:ident)*) => {
@@ -111,9 +111,68 @@ pub(crate) fn quote_names(tokens: &mut [TokenWithSpan]) {
     }
 }
 
+/// What quotes the name of a query of WITH that is to be materialized: no name is written so.
+pub(crate) const MATERIALIZED: char = '[';
+
+/// Takes MATERIALIZED and NOT MATERIALIZED out, which the grammar does not know behind the name of
+/// a query: of the first, the name tells.
+pub(crate) fn take_hints(tokens: &mut [TokenWithSpan]) {
+    if !tokens.iter().any(|token| is_keyword(&token.token, K::MATERIALIZED)) {
+        return;
+    }
+    let is_blank = |token: &TokenWithSpan| matches!(token.token, Token::Whitespace(_));
+    let words: Vec<usize> =
+        (0..tokens.len()).filter(|at| tokens.get(*at).is_some_and(|t| !is_blank(t))).collect();
+    let mut hints: Vec<(usize, Option<usize>, Option<usize>)> = Vec::new();
+    for (i, at) in words.iter().enumerate() {
+        let token = |i: Option<usize>| {
+            let at = i.and_then(|i| words.get(i))?;
+            tokens.get(*at).map(|token| &token.token)
+        };
+        let is = |i: Option<usize>, word: &str| token(i).is_some_and(|token| is_word(token, word));
+        let is_open = token(Some(i + 1)) == Some(&Token::LParen);
+        if !is(Some(i), "MATERIALIZED") || !is_open {
+            continue;
+        }
+        let not = i.checked_sub(1).filter(|before| is(Some(*before), "NOT"));
+        let behind = not.unwrap_or(i).checked_sub(1);
+        if !is(behind, "AS") {
+            continue;
+        }
+        // Names of columns may stand between.
+        let mut name = behind.and_then(|behind| behind.checked_sub(1));
+        if token(name) == Some(&Token::RParen) {
+            while let Some(before) = name.filter(|_| token(name) != Some(&Token::LParen)) {
+                name = before.checked_sub(1);
+            }
+            name = name.and_then(|open| open.checked_sub(1));
+        }
+        let place = |i: Option<usize>| i.and_then(|i| words.get(i)).copied();
+        hints.push((*at, place(not), place(name)));
+    }
+    for (hint, not, name) in hints {
+        let named = match (not, name) {
+            (None, Some(name)) => tokens.get_mut(name),
+            _ => None,
+        };
+        if let Some(TokenWithSpan { token: Token::Word(word), .. }) = named {
+            word.quote_style = Some(MATERIALIZED);
+        }
+        for at in [Some(hint), not].into_iter().flatten() {
+            if let Some(token) = tokens.get_mut(at) {
+                token.token = Token::Whitespace(Whitespace::Space);
+            }
+        }
+    }
+}
+
 fn is_word(token: &Token, wanted: &str) -> bool {
     matches!(token, Token::Word(word)
         if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
+}
+
+fn is_keyword(token: &Token, wanted: K) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none() && word.keyword == wanted)
 }
 
 /// Whether a word that the grammar takes for something else is the name of a column.
@@ -174,6 +233,13 @@ impl Dialect for EskerDialect {
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<ast::Expr, ParserError>> {
         if is_name(parser) {
             return Some(parser.parse_identifier().map(ast::Expr::Identifier));
+        }
+        let is_open = parser.peek_token_ref().token == Token::LParen;
+        if is_open && is_keyword(&parser.peek_nth_token_ref(1).token, K::VALUES) {
+            // The grammar takes it for a function.
+            parser.advance_token();
+            let rows = parser.parse_query().map(ast::Expr::Subquery);
+            return Some(rows.and_then(|rows| parser.expect_token(&Token::RParen).map(|_| rows)));
         }
         let token = parser.peek_token_ref();
         let is_operand = !matches!(&token.token, Token::Word(word)

@@ -77,6 +77,9 @@ impl Names {
                 let operands: Vec<_> = std::iter::once(&**operand).chain(list).collect();
                 self.apply(operator, &operands)
             }
+            E::Tuple(values) => {
+                values.iter().map(|e| self.convert(e)).collect::<Result<_>>().map(Expr::Row)
+            }
             E::Between { expr: operand, negated, low, high } => {
                 let operator = if *negated { Operator::NotBetween } else { Operator::Between };
                 self.apply(operator, &[operand, low, high])
@@ -168,7 +171,10 @@ impl Names {
     }
 
     fn apply(&self, operator: Operator, operands: &[&ast::Expr]) -> Result<Expr> {
-        let operands = operands.iter().map(|e| self.convert(e)).collect::<Result<_>>()?;
+        let operands = operands.iter().map(|e| self.convert(e)).collect::<Result<Vec<_>>>()?;
+        if operands.iter().any(|operand| matches!(operand, Expr::Row(_))) {
+            return rows(operator, operands);
+        }
         Ok(Expr::Apply(operator, operands))
     }
 
@@ -305,4 +311,33 @@ impl Names {
 
 fn not(operand: Expr) -> Expr {
     Expr::Apply(Operator::Not, vec![operand])
+}
+
+/// A comparison of rows as one of their values.
+fn rows(operator: Operator, operands: Vec<Expr>) -> Result<Expr> {
+    use Operator::{Between, Eq, Gte, In, Lte, NotBetween, NotIn};
+    let mut rows = operands.into_iter().map(Expr::into_row);
+    let mut next = || rows.next().ok_or_else(|| Error::invalid("expected a row, found nothing"));
+    let first = next()?;
+    match operator {
+        In | NotIn => {
+            let same = rows.map(|row| Expr::compare_rows(Eq, first.clone(), row));
+            let mut same = same.collect::<Result<Vec<_>>>()?;
+            let any = match same.len() {
+                1 => same.remove(0),
+                _ => Expr::Apply(Operator::Or, same),
+            };
+            Ok(if operator == In { any } else { not(any) })
+        }
+        Between | NotBetween => {
+            let (low, high) = (next()?, next()?);
+            let low = Expr::compare_rows(Gte, first.clone(), low)?;
+            let within = low.and(Expr::compare_rows(Lte, first, high)?);
+            Ok(if operator == Between { within } else { not(within) })
+        }
+        _ => {
+            let other = next()?;
+            Expr::compare_rows(operator, first, other)
+        }
+    }
 }

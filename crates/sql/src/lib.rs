@@ -2,7 +2,7 @@
 //!
 //! `SELECT` over a table, joined tables or subqueries: columns, expressions, aliases, `DISTINCT`,
 //! `WHERE`, `GROUP BY`, `HAVING`, `ORDER BY` (expressions, aliases, positions, `NULLS FIRST`),
-//! `LIMIT`, `OFFSET`.
+//! `LIMIT`, `OFFSET`; `WITH`, `VALUES`, `UNION`, `INTERSECT` and `EXCEPT`.
 //! And `INSERT` (rows or a query, `OR REPLACE`, `ON CONFLICT DO NOTHING` or `DO UPDATE`), `UPDATE`
 //! and `DELETE` (with `ORDER BY`, `LIMIT` and `RETURNING`), `CREATE TABLE`, `DROP TABLE` and
 //! `TRUNCATE TABLE`: see [`Statement`]. [`Sql`] runs and prepares statements on a database,
@@ -12,8 +12,8 @@
 //! ```
 //! let query = esker_sql::parse("SELECT origin, count(*) FROM flights GROUP BY 1 LIMIT 3")?;
 //! assert_eq!(query.table, "flights");
-//! let error = esker_sql::parse("SELECT * FROM a UNION SELECT * FROM b").unwrap_err();
-//! assert!(error.to_string().starts_with("UNION is not supported yet"));
+//! let error = esker_sql::parse("SELECT a, sum(b) OVER (PARTITION BY a) FROM t").unwrap_err();
+//! assert!(error.to_string().starts_with("OVER is not supported yet"));
 //! # Ok::<(), esker_sql::Error>(())
 //! ```
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
 //! What stands behind FROM.
 
-use esker_query::model::{Expr, Join, JoinKind, Relation};
+use esker_query::model::{Expr, Join, JoinKind, Query, Relation};
 use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
@@ -8,7 +8,8 @@ use crate::statement::{shorten, unsupported};
 use crate::{Error, Result, select};
 
 /// The joins there are, for the errors about others.
-const JOINS: &str = "supported are JOIN, LEFT JOIN, SEMI JOIN, ANTI JOIN and CROSS JOIN";
+const JOINS: &str = "supported are JOIN, LEFT, RIGHT and FULL JOIN, SEMI JOIN, ANTI JOIN and CROSS \
+                     JOIN";
 
 /// What a query reads: the first table, what is joined to it, and what fields may be called by.
 ///
@@ -23,18 +24,27 @@ pub(crate) fn from(
     let Some((first, others)) = tables.split_first() else {
         return Ok((Relation::default(), Vec::new(), Names::new(Vec::new(), parameters)));
     };
-    let relation = relation(&first.relation, parameters)?;
+    let mut relation = relation(&first.relation, parameters)?;
     let names = Names::new(Vec::new(), parameters);
-    let mut joins = Vec::new();
+    // What comes first needs no parentheses.
+    let mut joins = std::mem::take(&mut relation.joins);
     first.joins.iter().try_for_each(|one| join(one, &names, parameters).map(|j| joins.push(j)))?;
     for other in others {
-        joins.push(Join::cross(self::relation(&other.relation, parameters)?));
-        for one in &other.joins {
-            joins.push(join(one, &names, parameters)?);
+        let mut next = self::relation(&other.relation, parameters)?;
+        let own = other.joins.iter().map(|one| join(one, &names, parameters));
+        let own = own.collect::<Result<Vec<_>>>()?;
+        let is_outer = |join: &Join| matches!(join.kind, JoinKind::Right | JoinKind::Full);
+        // A comma binds less tightly: rows before it are none of those that have no match.
+        if own.iter().any(is_outer) {
+            next.joins.extend(own);
+            joins.push(Join::cross(next));
+        } else {
+            joins.push(Join::cross(next));
+            joins.extend(own);
         }
     }
     let is_short = is_outermost && joins.is_empty();
-    let known = is_short.then(|| relation.name().to_owned());
+    let known = is_short.then(|| relation.name().to_owned()).filter(|name| !name.is_empty());
     Ok((relation, joins, Names::new(known.into_iter().collect(), parameters)))
 }
 
@@ -46,7 +56,8 @@ pub(crate) fn table(
     match tables {
         [one] if one.joins.is_empty() => {
             let relation = relation(&one.relation, parameters)?;
-            if relation.query.is_some() {
+            let is_table = relation.query.is_none() && relation.joins.is_empty();
+            if !is_table || !relation.columns.is_empty() {
                 return Err(unsupported("this kind of table", &one.relation));
             }
             let names = Names::new(vec![relation.name().to_owned()], parameters);
@@ -84,8 +95,7 @@ fn relation(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Re
             if table.value.is_empty() {
                 return Err(Error::invalid("a table name has at least one character"));
             }
-            let alias = plain_alias(alias.as_ref())?;
-            Ok(Relation { alias, ..Relation::table(&table.value) })
+            called(Relation::table(&table.value), alias.as_ref())
         }
         ast::TableFactor::Derived { lateral: true, .. } => {
             let text = shorten(&factor.to_string());
@@ -95,26 +105,47 @@ fn relation(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Re
             )))
         }
         ast::TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
-            let Some(alias) = plain_alias(alias.as_ref())? else {
-                let text = shorten(&factor.to_string());
-                return Err(Error::invalid(format!(
-                    "a subquery in FROM needs a name, as in (SELECT …) AS name: `{text}`"
-                )));
-            };
-            Ok(Relation::query(select::convert_within((**subquery).clone(), parameters)?, alias))
+            let query = select::convert_within(subquery, parameters)?;
+            let relation = Relation { query: Some(Box::new(query)), ..Relation::default() };
+            called(relation, alias.as_ref())
+        }
+        ast::TableFactor::NestedJoin { table_with_joins, alias } => {
+            let within = std::slice::from_ref(&**table_with_joins);
+            let (first, joins, _) = from(within, false, parameters)?;
+            match alias {
+                None => Ok(Relation { joins, ..first }),
+                Some(_) if joins.is_empty() => called(first, alias.as_ref()),
+                // By a name for the whole, the tables in it have none.
+                Some(_) => {
+                    let query = Query { joins, ..Query::from(first) };
+                    let relation = Relation { query: Some(Box::new(query)), ..Relation::default() };
+                    called(relation, alias.as_ref())
+                }
+            }
         }
         other => Err(unsupported("this kind of table", other)),
     }
 }
 
-fn plain_alias(alias: Option<&ast::TableAlias>) -> Result<Option<String>> {
-    match alias {
-        Some(alias) if !alias.columns.is_empty() || alias.at.is_some() => {
-            Err(unsupported("an alias with columns", alias))
-        }
-        Some(alias) => select::expect_name(&alias.name).map(|()| Some(alias.name.value.clone())),
-        None => Ok(None),
+/// A relation by the name, and with the columns, that stand behind it.
+fn called(relation: Relation, alias: Option<&ast::TableAlias>) -> Result<Relation> {
+    let Some(alias) = alias else { return Ok(relation) };
+    let (name, columns) = self::alias(alias)?;
+    Ok(Relation { alias: Some(name), columns, ..relation })
+}
+
+/// A name, and those of columns behind it.
+pub(crate) fn alias(alias: &ast::TableAlias) -> Result<(String, Vec<String>)> {
+    if alias.at.is_some() {
+        return Err(unsupported("AT behind a name", alias));
     }
+    select::expect_name(&alias.name)?;
+    let column = |column: &ast::TableAliasColumnDef| match &column.data_type {
+        None => select::expect_name(&column.name).map(|()| column.name.value.clone()),
+        Some(_) => Err(unsupported("the type of a column here", alias)),
+    };
+    let columns = alias.columns.iter().map(column).collect::<Result<_>>()?;
+    Ok((alias.name.value.clone(), columns))
 }
 
 fn join(join: &ast::Join, names: &Names, parameters: &ParameterNames) -> Result<Join> {
@@ -131,19 +162,8 @@ fn join(join: &ast::Join, names: &Names, parameters: &ParameterNames) -> Result<
         O::CrossJoin(ast::JoinConstraint::None) => {
             return Ok(Join::cross(relation(&join.relation, parameters)?));
         }
-        O::Right(_) | O::RightOuter(_) => {
-            return Err(Error::invalid(format!(
-                "RIGHT JOIN is not supported; {JOINS}: write the tables the other way around and \
-                 LEFT JOIN: `{}`",
-                text()
-            )));
-        }
-        O::FullOuter(_) => {
-            return Err(Error::invalid(format!(
-                "FULL JOIN is not supported; {JOINS}: `{}`",
-                text()
-            )));
-        }
+        O::Right(constraint) | O::RightOuter(constraint) => (JoinKind::Right, constraint),
+        O::FullOuter(constraint) => (JoinKind::Full, constraint),
         _ => {
             return Err(Error::invalid(format!(
                 "this JOIN is not supported; {JOINS}: `{}`",
@@ -161,10 +181,7 @@ fn join(join: &ast::Join, names: &Names, parameters: &ParameterNames) -> Result<
                 fields.iter().map(crate::change::plain_name).collect::<Result<Vec<_>>>()?;
             Ok(Join::using(kind, relation, fields))
         }
-        ast::JoinConstraint::Natural => Err(Error::invalid(format!(
-            "NATURAL JOIN is not supported; name the fields with USING: `{}`",
-            text()
-        ))),
+        ast::JoinConstraint::Natural => Ok(Join::natural(kind, relation)),
         ast::JoinConstraint::None => Err(Error::invalid(format!(
             "expected ON or USING behind a join (CROSS JOIN has none): `{}`",
             text()
@@ -175,7 +192,7 @@ fn join(join: &ast::Join, names: &Names, parameters: &ParameterNames) -> Result<
 /// A query in an expression.
 pub(crate) fn subquery(expr: &ast::Expr, names: &Names) -> Result<Expr> {
     let parameters = names.parameters();
-    let within = |query: &ast::Query| select::convert_within(query.clone(), parameters);
+    let within = |query: &ast::Query| select::convert_within(query, parameters);
     let negated = |expr: Expr, negated: bool| if negated { expr.negated() } else { expr };
     match expr {
         ast::Expr::Subquery(query) => Ok(Expr::value_of(within(query)?)),

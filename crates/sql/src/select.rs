@@ -1,13 +1,16 @@
 //! The clauses of a SELECT.
 
 use esker_format::Value;
-use esker_query::model::{Expr, OrderBy, Query, RowCount, SelectItem};
+use esker_query::model::{
+    Expr, OrderBy, Query, Relation, RowCount, SelectItem, SetBranch, SetOperation, SetOperator,
+    With,
+};
 use esker_vfs::sabotage::Bug;
 use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{Statement, shorten, unsupported};
-use crate::{Error, Result, relation};
+use crate::{Error, Result, dialect, relation};
 
 /// A query as a statement of its own, which may hold the rows that it finds.
 pub(crate) fn statement(mut query: ast::Query, parameters: &ParameterNames) -> Result<Statement> {
@@ -38,9 +41,9 @@ fn for_update(lock: &ast::LockClause) -> Result<()> {
 
 /// Turns a parsed query into the model.
 pub(crate) fn convert(query: ast::Query, parameters: &ParameterNames) -> Result<Query> {
-    let mut query = convert_at(query, true, parameters)?;
+    let mut query = convert_at(&query, true, parameters)?;
     // Its fields go by their own names, and no query within needs another.
-    let is_alone = query.joins.is_empty() && query.derived.is_none();
+    let is_alone = query.joins.is_empty() && query.derived.is_none() && query.columns.is_empty();
     if is_alone && !query.exprs().any(Expr::has_subquery) {
         query.alias = None;
     }
@@ -48,23 +51,113 @@ pub(crate) fn convert(query: ast::Query, parameters: &ParameterNames) -> Result<
 }
 
 /// The same for a query within another.
-pub(crate) fn convert_within(query: ast::Query, parameters: &ParameterNames) -> Result<Query> {
+pub(crate) fn convert_within(query: &ast::Query, parameters: &ParameterNames) -> Result<Query> {
     convert_at(query, false, parameters)
 }
 
-fn convert_at(query: ast::Query, is_outermost: bool, parameters: &ParameterNames) -> Result<Query> {
-    refuse_around(&query)?;
-    let select = match *query.body {
-        ast::SetExpr::Select(select) => *select,
-        ast::SetExpr::SetOperation { op, left, right, .. } => {
-            let text = shorten(&format!("{left} {op} {right}"));
-            return Err(Error::invalid(format!(
-                "{op} is not supported yet; one SELECT only: `{text}`"
-            )));
+fn convert_at(
+    query: &ast::Query,
+    is_outermost: bool,
+    parameters: &ParameterNames,
+) -> Result<Query> {
+    refuse_around(query)?;
+    let with = query.with.as_ref().map(|with| named(with, parameters)).transpose()?;
+    let with = with.unwrap_or_default();
+    let (mut result, names) = body(&query.body, is_outermost, parameters)?;
+    let is_cut = query.limit_clause.is_some() || query.fetch.is_some();
+    let adds = query.order_by.is_some() || is_cut;
+    let has_own = !result.order_by.is_empty()
+        || result.limit.is_some()
+        || result.offset != RowCount::default();
+    // In parentheses it ends with an order or a limit of its own, or begins with WITH.
+    if adds && has_own || !(with.is_empty() || result.with.is_empty()) {
+        result = Query::from(Relation { query: Some(Box::new(result)), ..Relation::default() });
+    }
+    if !with.is_empty() {
+        result.with = with;
+    }
+    if let Some(order_by) = &query.order_by {
+        result.order_by = order(order_by, &result.select, &names)?;
+    }
+    limit((query.limit_clause.as_ref(), query.fetch.as_ref()), parameters, &mut result)?;
+    Ok(result)
+}
+
+/// A query up to its order, and what its fields may be called there.
+fn body(
+    body: &ast::SetExpr,
+    is_outermost: bool,
+    parameters: &ParameterNames,
+) -> Result<(Query, Names)> {
+    let names = Names::new(Vec::new(), parameters);
+    match body {
+        ast::SetExpr::Select(select) => self::select(select, is_outermost, parameters),
+        ast::SetExpr::Query(query) => Ok((convert_at(query, is_outermost, parameters)?, names)),
+        ast::SetExpr::Values(values) if !values.value_keyword && !values.explicit_row => {
+            let row = |row: &ast::Parens<Vec<ast::Expr>>| {
+                row.content.iter().map(|expr| names.convert(expr)).collect::<Result<Vec<_>>>()
+            };
+            let rows = values.rows.iter().map(row).collect::<Result<_>>()?;
+            Ok((Query::values(rows), names))
         }
-        other => return Err(unsupported("this kind of query", other)),
+        set @ ast::SetExpr::SetOperation { .. } => Ok((combined(set, parameters)?, names)),
+        other => Err(unsupported("this kind of query", other)),
+    }
+}
+
+/// Queries with UNION, INTERSECT and EXCEPT between them. The grammar has them to the left of each
+/// other, but for INTERSECT, which comes first.
+fn combined(set: &ast::SetExpr, parameters: &ParameterNames) -> Result<Query> {
+    use ast::SetQuantifier as Q;
+    let (mut rest, mut left) = (Vec::new(), set);
+    while let ast::SetExpr::SetOperation { op, set_quantifier, left: before, right } = left {
+        let operator = match op {
+            ast::SetOperator::Union => SetOperator::Union,
+            ast::SetOperator::Intersect => SetOperator::Intersect,
+            ast::SetOperator::Except | ast::SetOperator::Minus => SetOperator::Except,
+        };
+        let all = match set_quantifier {
+            Q::All => true,
+            Q::Distinct | Q::None => false,
+            Q::ByName | Q::AllByName | Q::DistinctByName => {
+                return Err(unsupported("BY NAME", format!("{op} {set_quantifier}")));
+            }
+        };
+        rest.push((operator, all, &**right));
+        left = &**before;
+    }
+    let (first, _) = body(left, false, parameters)?;
+    let branch = |(operator, all, right)| {
+        let (query, _) = body(right, false, parameters)?;
+        Ok(SetBranch { operator, all, query })
     };
-    refuse_within(&select)?;
+    let rest = rest.into_iter().rev().map(branch).collect::<Result<_>>()?;
+    Ok(Query { set: Some(Box::new(SetOperation { first, rest })), ..Query::default() })
+}
+
+/// The queries that WITH names.
+pub(crate) fn named(with: &ast::With, parameters: &ParameterNames) -> Result<Vec<With>> {
+    let one = |cte: &ast::Cte| {
+        if let Some(from) = &cte.from {
+            return Err(unsupported("FROM behind a query of WITH", from));
+        }
+        let (name, columns) = relation::alias(&cte.alias)?;
+        let query = convert_within(&cte.query, parameters)?;
+        let is_kept = cte.alias.name.quote_style == Some(dialect::MATERIALIZED);
+        let materialized = is_kept.then_some(true);
+        let named = With { columns, materialized, ..With::new(name, query) };
+        let recursive = with.recursive && named.reads_itself();
+        Ok(With { recursive, ..named })
+    };
+    with.cte_tables.iter().map(one).collect()
+}
+
+fn select(
+    select: &ast::Select,
+    is_outermost: bool,
+    parameters: &ParameterNames,
+) -> Result<(Query, Names)> {
+    refuse_within(select)?;
     let (first, joins, names) = relation::from(&select.from, is_outermost, parameters)?;
     let mut result = Query { joins, ..Query::from(first) };
     if select.projection.is_empty() && !Bug::NothingSelectsAll.is_planted() {
@@ -76,13 +169,16 @@ fn convert_at(query: ast::Query, is_outermost: bool, parameters: &ParameterNames
     if result.select.is_empty() && select.from.is_empty() {
         return Err(Error::invalid("SELECT * without a table: expected FROM"));
     }
-    result.distinct = match &select.distinct {
-        None | Some(ast::Distinct::All) => false,
-        Some(ast::Distinct::Distinct) => true,
-        Some(other) => return Err(unsupported("DISTINCT ON", other)),
-    };
     result.filter = select.selection.as_ref().map(|e| names.convert(e)).transpose()?;
     let names = names.beside(&result.select);
+    match &select.distinct {
+        None | Some(ast::Distinct::All) => {}
+        Some(ast::Distinct::Distinct) => result.distinct = true,
+        Some(ast::Distinct::On(keys)) => {
+            let key = |e| position_or("DISTINCT ON", e, Some(&result.select), &names);
+            result.distinct_on = keys.iter().map(key).collect::<Result<_>>()?;
+        }
+    }
     result.group_by = match &select.group_by {
         ast::GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
             let key = |e| position_or("GROUP BY", e, Some(&result.select), &names);
@@ -91,24 +187,11 @@ fn convert_at(query: ast::Query, is_outermost: bool, parameters: &ParameterNames
         other => return Err(unsupported("this GROUP BY", other)),
     };
     result.having = select.having.as_ref().map(|e| names.convert(e)).transpose()?;
-    if let Some(order_by) = &query.order_by {
-        result.order_by = order(order_by, &result.select, &names)?;
-    }
-    limit(query.limit_clause.as_ref(), parameters, &mut result)?;
-    Ok(result)
+    Ok((result, names))
 }
 
 /// Refuses clauses outside of the SELECT proper.
 fn refuse_around(query: &ast::Query) -> Result<()> {
-    if let Some(with) = &query.with {
-        let with = shorten(&with.to_string());
-        return Err(Error::invalid(format!(
-            "WITH is not supported yet; a subquery in FROM, (SELECT …) AS name, is: `{with}`"
-        )));
-    }
-    if let Some(fetch) = &query.fetch {
-        return Err(unsupported("FETCH", fetch));
-    }
     if let Some(lock) = query.locks.first() {
         return Err(Error::invalid(format!(
             "expected FOR UPDATE in a SELECT that stands alone, not in another statement: `{lock}`"
@@ -156,7 +239,7 @@ fn refuse_within(select: &ast::Select) -> Result<()> {
 fn name_as_written(written: &ast::Expr, converted: &Expr) -> Option<String> {
     let ast::Expr::Function(call) = written else { return None };
     let name = call.name.to_string().to_lowercase();
-    let is_same = converted.to_string().to_lowercase().starts_with(&name);
+    let is_same = call.filter.is_none() && converted.to_string().to_lowercase().starts_with(&name);
     (!is_same).then(|| written.to_string().replacen(&call.name.to_string(), &name, 1))
 }
 
@@ -264,12 +347,12 @@ fn position_or(
 }
 
 fn limit(
-    clause: Option<&ast::LimitClause>,
+    (clause, fetch): (Option<&ast::LimitClause>, Option<&ast::Fetch>),
     parameters: &ParameterNames,
     query: &mut Query,
 ) -> Result<()> {
     let (limit, offset) = match clause {
-        None => return Ok(()),
+        None => (None, None),
         Some(ast::LimitClause::LimitOffset { limit, offset, limit_by }) => {
             if !limit_by.is_empty() {
                 let keys: Vec<_> = limit_by.iter().map(ToString::to_string).collect();
@@ -279,9 +362,24 @@ fn limit(
         }
         Some(ast::LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
     };
-    query.limit = limit.map(|e| count("LIMIT", e, parameters)).transpose()?;
-    query.offset = offset.map(|e| count("OFFSET", e, parameters)).transpose()?.unwrap_or_default();
-    Ok(())
+    if clause.is_some() {
+        query.limit = limit.map(|e| count("LIMIT", e, parameters)).transpose()?;
+        let offset = offset.map(|e| count("OFFSET", e, parameters)).transpose()?;
+        query.offset = offset.unwrap_or_default();
+    }
+    let Some(fetch) = fetch else { return Ok(()) };
+    match fetch {
+        _ if query.limit.is_some() => {
+            Err(Error::invalid(format!("expected LIMIT or FETCH, found both: `{fetch}`")))
+        }
+        ast::Fetch { with_ties: true, .. } => Err(unsupported("WITH TIES", fetch)),
+        ast::Fetch { percent: true, .. } => Err(unsupported("PERCENT", fetch)),
+        ast::Fetch { quantity, .. } => {
+            let rows = quantity.as_ref().map(|rows| count("FETCH", rows, parameters));
+            query.limit = Some(rows.transpose()?.unwrap_or(RowCount::Number(1)));
+            Ok(())
+        }
+    }
 }
 
 pub(crate) fn count(

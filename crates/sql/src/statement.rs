@@ -235,6 +235,9 @@ fn parse_one(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement> {
 fn convert(statement: ast::Statement, parameters: &ParameterNames) -> Result<Statement> {
     let query = |query: Box<ast::Query>| select::convert(*query, parameters);
     match statement {
+        ast::Statement::Query(query) if is_change(&query.body) => {
+            change::with_queries(*query, parameters).map(Statement::Change)
+        }
         ast::Statement::Query(select) => select::statement(*select, parameters),
         ast::Statement::Explain {
             describe_alias: ast::DescribeAlias::Explain,
@@ -265,6 +268,11 @@ fn convert(statement: ast::Statement, parameters: &ParameterNames) -> Result<Sta
     }
 }
 
+/// Whether a change of rows stands behind WITH.
+fn is_change(body: &ast::SetExpr) -> bool {
+    matches!(body, ast::SetExpr::Insert(_) | ast::SetExpr::Update(_) | ast::SetExpr::Delete(_))
+}
+
 pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
     if text.len() > TEXT_BYTES_MAX {
         let len = text.len();
@@ -275,6 +283,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
     let tokens = dialect::tokenize(text).map_err(|e| Error::invalid(e.to_string()))?;
     let mut tokens = number::read_all(text, tokens)?;
     dialect::quote_names(&mut tokens);
+    dialect::take_hints(&mut tokens);
     let nests = |t: &&TokenWithSpan| {
         !matches!(
             t.token,
@@ -299,19 +308,67 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
     Ok(tokens)
 }
 
-/// How many queries lie in each other: the words that begin one, within the parentheses of others.
+/// How many queries lie in each other. A query begins with its first word; one in parentheses of
+/// its own is another where something follows them that ends or orders it.
 fn query_depth(tokens: &[TokenWithSpan]) -> usize {
-    let (mut depth, mut deepest, mut outer) = (0usize, 0, Vec::new());
-    for token in tokens {
+    /// What is open: whether a query has begun in it, and how deep those within it go.
+    #[derive(Default)]
+    struct Open {
+        is_query: bool,
+        within: usize,
+        /// Whether parentheses with a query in them have closed last, with nothing else before.
+        closed: bool,
+        is_empty: bool,
+    }
+    let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
+    let mut outer: Vec<Open> = Vec::new();
+    let mut open = Open { is_empty: true, ..Open::default() };
+    for token in tokens.iter().filter(|token| !is_blank(token)) {
+        let has_closed = std::mem::take(&mut open.closed);
+        open.is_query |= has_closed && is_behind_query(&token.token);
         match &token.token {
-            Token::LParen => outer.push(depth),
-            Token::RParen => depth = outer.pop().unwrap_or(0),
-            Token::Word(word) if word.keyword == Keyword::SELECT => depth += 1,
+            Token::LParen => {
+                outer.push(std::mem::take(&mut open));
+                open.is_empty = true;
+                continue;
+            }
+            Token::RParen => {
+                // Parentheses around those of a query are one more pair.
+                let is_query = open.is_query || has_closed;
+                let within = open.within + usize::from(is_query);
+                open = outer.pop().unwrap_or_default();
+                open.closed = open.is_empty && is_query;
+                open.within = open.within.max(within);
+            }
+            Token::Word(word) if word.quote_style.is_none() && begins_query(word.keyword) => {
+                open.is_query = true;
+            }
             _ => {}
         }
-        deepest = deepest.max(depth);
+        open.is_empty = false;
+    }
+    // What is not closed is counted, too: the grammar goes as deep before it finds the end.
+    let mut deepest = open.within + usize::from(open.is_query);
+    for other in outer.into_iter().rev() {
+        deepest = other.within.max(deepest) + usize::from(other.is_query);
     }
     deepest
+}
+
+fn begins_query(word: Keyword) -> bool {
+    matches!(word, Keyword::SELECT | Keyword::VALUES | Keyword::WITH | Keyword::TABLE)
+}
+
+/// Whether a token goes on with the query in the parentheses before it, or ends another one.
+fn is_behind_query(token: &Token) -> bool {
+    use Keyword::{EXCEPT, FETCH, INTERSECT, LIMIT, MINUS, OFFSET, ORDER, UNION};
+    match token {
+        Token::Word(word) => matches!(
+            word.keyword,
+            UNION | INTERSECT | EXCEPT | MINUS | ORDER | LIMIT | OFFSET | FETCH
+        ),
+        _ => false,
+    }
 }
 
 pub(crate) fn syntax(error: sqlparser::parser::ParserError) -> Error {

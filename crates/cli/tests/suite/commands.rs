@@ -97,7 +97,7 @@ fn what_is_asked_wrongly_is_named() {
         error.starts_with("error: ") && error.contains("nme") && error.contains("name"),
         "{error}"
     );
-    let (code, error) = sandbox.fails(&["sql", "db", "SELECT 1 FROM people NATURAL JOIN people"]);
+    let (code, error) = sandbox.fails(&["sql", "db", "SELECT 1 FROM people JOIN people"]);
     assert_eq!(code, 2);
     assert!(error.to_uppercase().contains("JOIN"), "{error}");
     let (code, error) = sandbox.fails(&["sql", "db", "SELECT * FROM pets"]);

@@ -321,7 +321,10 @@ impl Snapshot {
         mut options: esker_query::Options,
         read: impl FnOnce(&dyn Tables, esker_query::Options) -> esker_query::Result<R>,
     ) -> Result<R> {
-        if query.table.is_empty() && query.derived.is_none() && query.joins.is_empty() {
+        let reads_rows = query.set.is_some() || !query.values.is_empty() || !query.with.is_empty();
+        let reads_tables =
+            !query.table.is_empty() || query.derived.is_some() || !query.joins.is_empty();
+        if !reads_tables && !reads_rows {
             options.inputs.sequences = Some(self.engine().as_sequences());
         }
         let tables = OpenTables::new(self, query)?;

@@ -99,11 +99,19 @@ impl Transaction {
 fn expect_rows_of_one_table(query: &Query) -> Result<()> {
     let found = if query.derived.is_some() {
         "a subquery in FROM"
+    } else if query.set.is_some() {
+        "several queries"
+    } else if !query.values.is_empty() {
+        "VALUES"
+    } else if !query.with.is_empty() {
+        "WITH"
+    } else if !query.columns.is_empty() {
+        "other names for columns"
     } else if !query.joins.is_empty() {
         "a join"
     } else if query.is_grouped() {
         "groups or aggregates"
-    } else if query.distinct {
+    } else if query.distinct || !query.distinct_on.is_empty() {
         "DISTINCT"
     } else if query.table.is_empty() {
         "no table"

@@ -52,8 +52,7 @@ pub(super) fn made(
     }
     let sees_equal_ones_once = matches!(
         function,
-        A::StringAgg
-            | A::BoolAnd
+        A::BoolAnd
             | A::BoolOr
             | A::AnyValue
             | A::ArgMin
@@ -62,15 +61,11 @@ pub(super) fn made(
             | A::BitOr
             | A::ApproxCountDistinct
     );
-    if distinct && !sees_equal_ones_once {
-        let name = function.name();
-        return Err(Error::invalid(format!("DISTINCT works in count(x), not in {name}")));
-    }
     let made = match second {
         Some(second) => of_two(function, operand, second, keys, limits),
         None => of_one(function, operand),
     };
-    made.map(|made| BoundAggregate { distinct: distinct && function == A::StringAgg, ..made })
+    made.map(|made| BoundAggregate { distinct: distinct && !sees_equal_ones_once, ..made })
 }
 
 fn bound(function: Aggregate, operand: Bound, data_type: DataType) -> Result<BoundAggregate> {

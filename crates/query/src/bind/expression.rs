@@ -50,6 +50,11 @@ fn bind_as(expr: &Expr, scope: &mut dyn Scope, is_optional: bool) -> Result<Boun
         Expr::Subquery { .. } => {
             return Err(Error::invalid(format!("a subquery has no place here: {expr}")));
         }
+        Expr::Row(_) => {
+            return Err(Error::invalid(format!(
+                "{expr}: expected one value; rows stand only beside others in comparisons and IN"
+            )));
+        }
         Expr::Aggregate { .. } => {
             let text = expr.to_string();
             return Err(Error::invalid(format!(

@@ -5,11 +5,13 @@
 //! query without groups has no stage; `SELECT DISTINCT` is grouping by everything shown.
 
 mod aggregate;
+pub(crate) mod columns;
 mod decimal;
+mod distinct_on;
 mod expression;
 mod function;
 pub(crate) mod keyset;
-mod parameter;
+pub(crate) mod parameter;
 pub(crate) mod scope;
 pub(crate) mod sort_key;
 #[cfg(test)]
@@ -77,6 +79,22 @@ impl Projection {
     }
 }
 
+impl Projection {
+    /// The fields of rows, as they are, of those that pass a filter.
+    pub(crate) fn of_fields(types: &[DataType], filter: Option<Bound>) -> Self {
+        let outputs = types.iter().enumerate().map(|(i, data_type)| Bound::field(i, *data_type));
+        Self {
+            filter,
+            outputs: outputs.collect(),
+            names: Vec::new(),
+            order: Vec::new(),
+            limit: None,
+            offset: 0,
+            after: None,
+        }
+    }
+}
+
 impl Stage {
     /// True when it asks for nothing but the number of rows.
     pub(crate) fn counts_rows(&self) -> bool {
@@ -133,6 +151,9 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
     let mut row = RowScope { schema, inputs };
     query.exprs().try_for_each(refuse_deep)?;
     let mut query = expand(query, schema);
+    if !query.distinct_on.is_empty() {
+        query = distinct_on::as_groups(query, schema)?;
+    }
     let filter = query.filter.as_ref().map(|f| condition("WHERE", f, &mut row));
     let filter = filter.transpose()?;
     let mut distinct = query.distinct;

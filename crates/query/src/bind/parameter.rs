@@ -15,7 +15,7 @@ pub(super) fn value_of<'a>(parameter: &Parameter, inputs: &'a Inputs) -> Result<
 }
 
 /// The number of rows of a clause.
-pub(super) fn row_count(clause: &str, count: &RowCount, inputs: &Inputs) -> Result<u64> {
+pub(crate) fn row_count(clause: &str, count: &RowCount, inputs: &Inputs) -> Result<u64> {
     let parameter = match count {
         RowCount::Number(number) => return Ok(*number),
         RowCount::Parameter(parameter) => parameter,

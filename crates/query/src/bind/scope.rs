@@ -194,12 +194,12 @@ impl GroupScope<'_> {
             return self.made(function, operand, distinct, order);
         }
         let data_type = aggregate_type(function, operand.as_ref())?;
-        // An equal value more or less changes neither the least nor the greatest.
-        let distinct = distinct && !matches!(function, Aggregate::Min | Aggregate::Max);
-        if distinct && (function != Aggregate::Count || operand.is_none()) {
-            let name = function.name();
-            return Err(Error::invalid(format!("DISTINCT works in count(x), not in {name}")));
-        }
+        // An equal value more or less changes neither of the ends.
+        let has_ends = {
+            use Aggregate::{First, Last, Max, Min};
+            matches!(function, Min | Max | First | Last)
+        };
+        let distinct = distinct && !has_ends && operand.is_some();
         let labels = match (data_type, &operand) {
             (DataType::Enum, Some(operand)) => operand.labels.clone(),
             _ => None,

@@ -5,13 +5,15 @@
 //!    zones filter       └─ projection: sorted keys, then columns of the rows shown
 //! ```
 //!
-//! One stage of groups for GROUP BY, one for DISTINCT.
+//! One stage of groups for GROUP BY, one for DISTINCT. UNION, INTERSECT and EXCEPT are groups of
+//! the rows of several sources ([`set`]).
 
 pub(crate) mod aggregate;
 pub(crate) mod join;
 pub(crate) mod output;
 pub(crate) mod profile;
 pub(crate) mod scan;
+pub(crate) mod set;
 pub(crate) mod sort;
 pub(crate) mod spill;
 
@@ -70,22 +72,29 @@ pub(crate) fn run(
         rows_out += batch.len() as u64;
         sink(batch)
     };
-    let counts = match input {
-        Input::Source(source) => project_from(source, projection, &tables, options, &mut sink),
-        Input::Memory(groups, _charge) if projection.shows_fields_only() => {
-            groups.show_fields(projection, options, &mut sink)
-        }
-        Input::Memory(groups, _charge) => {
-            project_from(&groups, projection, &tables, options, &mut sink)
-        }
-        Input::Spilled(groups, files) => {
-            spill::project(groups, projection, options, files, &mut sink)
-        }
-    }?;
+    let counts = show(input, projection, &tables, options, &mut sink)?;
     let elapsed_ns = clock.monotonic_ns() - started;
     profile.push(Step { counts, rows_out, elapsed_ns });
     profile.finish(clock);
     Ok(profile)
+}
+
+/// The last step.
+fn show(
+    input: Input<'_>,
+    projection: &Projection,
+    tables: &CodeTables,
+    options: &Options,
+    sink: Sink<'_>,
+) -> Result<ScanCounts> {
+    match input {
+        Input::Source(source) => project_from(source, projection, tables, options, sink),
+        Input::Memory(groups, _charge) if projection.shows_fields_only() => {
+            groups.show_fields(projection, options, sink)
+        }
+        Input::Memory(groups, _charge) => project_from(&groups, projection, tables, options, sink),
+        Input::Spilled(groups, files) => spill::project(groups, projection, options, files, sink),
+    }
 }
 
 /// What a step reads.

@@ -10,7 +10,9 @@ use crate::model::JoinKind;
 /// A table, a query in place of one, or a join of two of these.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ExplainedInput {
-    /// `table`, `query`, `inner join`, `left join`, `semi join` or `anti join`.
+    /// `table`, `query`, `inner join`, `left join`, `semi join`, `anti join` or `full join`;
+    /// `values`, `union`, `union all`, `intersect`, `except` and several of these; `recursive
+    /// union`.
     pub kind: String,
     /// What the table or query is called; for a join, the equalities that pairs are found by.
     pub what: String,
@@ -60,6 +62,23 @@ impl ExplainedInput {
         }
     }
 
+    /// What is made of several inputs: rows of queries as one, rows that are written out.
+    pub(crate) fn combined(kind: &str, inputs: Vec<Self>, rows: u64, elapsed_ns: u64) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            rows_estimated: rows,
+            rows: Some(rows),
+            elapsed_ms: Some(elapsed_ns as f64 / 1e6),
+            inputs,
+            ..Self::default()
+        }
+    }
+
+    /// The same where its rows, which are there, are read once more.
+    pub(crate) fn again(self) -> Self {
+        Self { elapsed_ms: None, inputs: Vec::new(), ..self }
+    }
+
     /// The same where it has not run.
     pub(crate) fn not_run(self) -> Self {
         Self { rows: None, elapsed_ms: None, ..self }
@@ -80,6 +99,8 @@ impl ExplainedInput {
         let rows_estimated = match join.kind {
             JoinKind::Inner => pairs,
             JoinKind::Left => pairs.max(left),
+            JoinKind::Right => pairs.max(right),
+            JoinKind::Full => pairs.max(left).max(right),
             JoinKind::Semi | JoinKind::Anti => left.div_ceil(2),
         };
         Self {

@@ -52,7 +52,8 @@ impl JsonRelation {
     pub(super) fn bind(&self, scope: &Scope<'_>) -> Result<Relation> {
         let query = self.query.as_ref().map(|query| query.bind_within(scope, None));
         let query = query.transpose()?.map(Box::new);
-        Ok(Relation { table: self.table.clone(), query, alias: self.alias.clone() })
+        let (table, alias) = (self.table.clone(), self.alias.clone());
+        Ok(Relation { table, query, alias, ..Relation::default() })
     }
 
     /// True for a table by its own name.
@@ -81,10 +82,13 @@ impl JsonJoin {
         let kind = match kind_name.as_deref() {
             None | Some("inner" | "cross") => JoinKind::Inner,
             Some("left") => JoinKind::Left,
+            Some("right") => JoinKind::Right,
+            Some("full") => JoinKind::Full,
             Some("semi") => JoinKind::Semi,
             Some("anti") => JoinKind::Anti,
             Some(_) => {
-                let kinds = "\"inner\", \"left\", \"semi\", \"anti\" or \"cross\"";
+                let kinds =
+                    "\"inner\", \"left\", \"right\", \"full\", \"semi\", \"anti\" or \"cross\"";
                 let found = members.get("kind").unwrap_or(json);
                 return Err(place.member("kind").expected(kinds, found));
             }
@@ -112,7 +116,7 @@ impl JsonJoin {
     /// The join, before its condition is read.
     pub(super) fn bind(&self, scope: &Scope<'_>) -> Result<Join> {
         let relation = self.relation.bind(scope)?;
-        Ok(Join { kind: self.kind, relation, on: None, using: self.using.clone() })
+        Ok(Join { kind: self.kind, relation, using: self.using.clone(), ..Join::default() })
     }
 
     /// Its condition, as of join number `i`, of table number `member`.

@@ -3,20 +3,24 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use esker_format::{Batch, Column, Schema};
+use esker_format::{Batch, Column, Field, Schema};
 
-use super::names::{Names, without_twins};
+use super::names::{Names, TableNames, without_twins};
+use super::reading::Reading;
 use super::{Answered, Context};
 use crate::exec::output::materialised::slice;
-use crate::model::{Expr, Join, JoinKind};
+use crate::model::{Expr, Join, JoinKind, Relation};
 use crate::source::SourceRef;
+use crate::source::renamed::Renamed;
 use crate::{Error, ExplainedInput, Query, Result, Source, ZONE_ROWS};
 
 /// One of them.
+#[derive(Clone)]
 pub(super) struct Member<'a> {
     name: String,
-    /// Its fields as they are called.
-    schema: Schema,
+    /// Its tables, each with its fields as they are called: several for a join in parentheses.
+    pub(super) tables: Vec<TableNames>,
+    /// The fields of all of them, in order.
     pub(super) source: SourceRef<'a>,
     /// How an answer in place of a table came about.
     pub(super) input: Option<ExplainedInput>,
@@ -33,41 +37,107 @@ impl<'a> Context<'a, '_> {
     /// Opens what a query reads; `first` in place of the first table.
     pub(super) fn members(
         &self,
-        query: &Query,
+        relations: &[Relation],
         first: Option<&'a dyn Source>,
+        reading: &Reading,
     ) -> Result<Vec<Member<'a>>> {
-        let mut members = Vec::new();
-        for (i, relation) in query.relations().into_iter().enumerate() {
-            let name = relation.name().to_owned();
-            let member = match (&relation.query, first) {
-                (None, Some(first)) if i == 0 => Member::table(name, first),
-                (None, _) => Member::table(name, self.tables.table(&relation.table)?),
-                (Some(_), _) if name.is_empty() => {
-                    return Err(Error::invalid(format!(
-                        "FROM: a subquery needs a name, as in (SELECT …) AS name: {relation}"
-                    )));
+        let mut members = Vec::with_capacity(relations.len());
+        for (i, relation) in relations.iter().enumerate() {
+            members.push(match first {
+                Some(first) if i == 0 && relation.query.is_none() && relation.joins.is_empty() => {
+                    Member::table(relation.name().to_owned(), first).renamed(&relation.columns)?
                 }
-                (Some(query), _) => {
-                    let Answered { rows, input, elapsed_ns, .. } =
-                        self.answer(query).map_err(|e| e.at(&name))?;
-                    let count = rows.row_count() as u64;
-                    let input = ExplainedInput::query(&name, input, count, elapsed_ns);
-                    let input = Some(if self.runs { input } else { input.not_run() });
-                    let schema = rows.schema().clone();
-                    let rows = rows.with_schema(without_twins(schema.clone()));
-                    Member { name, schema, source: SourceRef::Shared(Arc::new(rows)), input }
-                }
-            };
-            members.push(member);
+                _ => self.member(relation, i, reading)?,
+            });
         }
         Ok(members)
+    }
+
+    /// Opens one relation, number `i` of those that are joined.
+    pub(super) fn member(
+        &self,
+        relation: &Relation,
+        i: usize,
+        reading: &Reading,
+    ) -> Result<Member<'a>> {
+        if !relation.joins.is_empty() {
+            return self.grouped(relation, reading);
+        }
+        let name = match relation.name() {
+            "" => format!("(subquery {})", i + 1),
+            name => name.to_owned(),
+        };
+        let member = match (&relation.query, self.named(&relation.table)) {
+            (None, Some(named)) => {
+                let kept = self.named_rows(&named, reading.most)?;
+                let source = SourceRef::Shared(Arc::clone(&kept.rows) as Arc<_>);
+                let what = match kept.input.what.eq_ignore_ascii_case(&name) {
+                    true => name.clone(),
+                    false => format!("{} AS {name}", kept.input.what),
+                };
+                let input = ExplainedInput { what, ..kept.input };
+                Member::new(name, kept.schema, source, Some(input))
+            }
+            (None, None) => Member::table(name, self.tables.table(&relation.table)?),
+            (Some(query), _) => {
+                let Answered { rows, input, elapsed_ns, .. } =
+                    self.answer(query).map_err(|e| e.at(&name))?;
+                let count = rows.row_count() as u64;
+                let input = ExplainedInput::query(&name, input, count, elapsed_ns);
+                let input = Some(if self.runs { input } else { input.not_run() });
+                let schema = rows.schema().clone();
+                let rows = rows.with_schema(without_twins(schema.clone()));
+                Member::new(name, schema, SourceRef::Shared(Arc::new(rows)), input)
+            }
+        };
+        member.renamed(&relation.columns)
     }
 }
 
 impl<'a> Member<'a> {
+    fn new(
+        name: String,
+        schema: Schema,
+        source: SourceRef<'a>,
+        input: Option<ExplainedInput>,
+    ) -> Self {
+        let hidden = Vec::new();
+        let tables = vec![TableNames { name: name.clone(), schema, is_shown: true, hidden }];
+        Self { name, tables, source, input }
+    }
+
     fn table(name: String, source: &'a dyn Source) -> Self {
-        let schema = source.schema().clone();
-        Self { name, schema, source: SourceRef::Borrowed(source), input: None }
+        Self::new(name, source.schema().clone(), SourceRef::Borrowed(source), None)
+    }
+
+    /// Several tables that have been joined.
+    pub(super) fn of_tables(
+        name: String,
+        tables: Vec<TableNames>,
+        source: SourceRef<'a>,
+        input: ExplainedInput,
+    ) -> Self {
+        Self { name, tables, source, input: Some(input) }
+    }
+
+    /// The same with other names for its first columns.
+    fn renamed(mut self, columns: &[String]) -> Result<Self> {
+        if columns.is_empty() {
+            return Ok(self);
+        }
+        for table in &mut self.tables {
+            let schema = std::mem::replace(&mut table.schema, Schema::of_fields(Vec::new()));
+            table.schema = called(schema, columns, &self.name)?;
+            let schema = without_twins(table.schema.clone());
+            self.source = SourceRef::Shared(Arc::new(Renamed::new(schema, self.source.clone())));
+        }
+        Ok(self)
+    }
+
+    /// The same where its rows are read once more.
+    pub(super) fn again(&self) -> Self {
+        let input = self.input.clone().map(ExplainedInput::again);
+        Self { input, ..self.clone() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -75,22 +145,44 @@ impl<'a> Member<'a> {
     }
 }
 
-/// The names of members.
-pub(super) fn names(members: &[Member<'_>], query: &Query) -> Result<Names> {
+/// Fields, of which the first are called otherwise.
+///
+/// # Errors
+/// `InvalidQuery` when there are fewer.
+pub(super) fn called(schema: Schema, names: &[String], table: &str) -> Result<Schema> {
+    let (count, wanted) = (schema.fields().len(), names.len());
+    if wanted > count {
+        return Err(Error::invalid(format!(
+            "{table}: names for {wanted} columns, of which there are {count}"
+        )));
+    }
+    let mut names = names.iter();
+    let field = |field: &Field| match names.next() {
+        Some(name) => Field { name: name.clone(), ..field.clone() },
+        None => field.clone(),
+    };
+    Ok(Schema::of_fields(schema.fields().iter().map(field).collect()))
+}
+
+/// The names of members, of which all but the first are joined.
+pub(super) fn names(members: &[Member<'_>], joins: &[Join]) -> Result<Names> {
     let shows = |i: usize| {
-        let join = i.checked_sub(1).and_then(|i| query.joins.get(i));
+        let join = i.checked_sub(1).and_then(|i| joins.get(i));
         join.is_none_or(|join| join.kind.shows_right())
     };
-    let named = members.iter().enumerate();
-    let named = named.map(|(i, m)| (m.name.clone(), m.schema.clone(), shows(i)));
-    Names::new(named.collect())
+    let tables = |(i, member): (usize, &Member<'_>)| -> Vec<TableNames> {
+        let tables = member.tables.iter();
+        tables.map(|table| TableNames { is_shown: shows(i), ..table.clone() }).collect()
+    };
+    Names::of(members.iter().enumerate().map(tables).collect())
 }
 
 /// What `USING` says, as conditions of each join.
-pub(super) fn merge(query: &Query, names: &mut Names) -> Result<Vec<Vec<Expr>>> {
-    let mut all = Vec::with_capacity(query.joins.len());
-    for (i, join) in query.joins.iter().enumerate() {
-        let fields = join.using.iter().map(|name| names.merge(name, i + 1));
+pub(super) fn merge(joins: &[Join], names: &mut Names) -> Result<Vec<Vec<Expr>>> {
+    let mut all = Vec::with_capacity(joins.len());
+    for (i, join) in joins.iter().enumerate() {
+        let common = if join.natural { names.common(i + 1)? } else { Vec::new() };
+        let fields = join.using.iter().chain(&common).map(|name| names.merge(name, i + 1));
         all.push(fields.collect::<Result<Vec<_>>>()?);
     }
     Ok(all)
@@ -102,17 +194,23 @@ pub(super) fn on_clauses(
     using: Vec<Vec<Expr>>,
     names: &Names,
 ) -> Result<Vec<OnClause>> {
-    let mut clauses = Vec::with_capacity(query.joins.len());
-    for ((i, join), mut on) in std::mem::take(&mut query.joins).into_iter().enumerate().zip(using) {
-        let Join { kind, on: condition, .. } = join;
-        if let Some(mut condition) = condition {
-            let also = Some(i + 1);
-            names.qualify(&mut condition, also, &mut BTreeSet::new()).map_err(|e| e.at("ON"))?;
-            super::condition::flatten(condition, &mut on);
-        }
-        clauses.push(OnClause { kind, on });
+    let joins = std::mem::take(&mut query.joins).into_iter().enumerate().zip(using);
+    joins.map(|((i, join), on)| on_clause(join.kind, join.on, on, (i + 1, names))).collect()
+}
+
+/// How member number `i` is joined.
+pub(super) fn on_clause(
+    kind: JoinKind,
+    condition: Option<Expr>,
+    mut on: Vec<Expr>,
+    (i, names): (usize, &Names),
+) -> Result<OnClause> {
+    if let Some(mut condition) = condition {
+        let fields = &mut BTreeSet::new();
+        names.qualify(&mut condition, Some(i), fields).map_err(|e| e.at("ON"))?;
+        super::condition::flatten(condition, &mut on);
     }
-    Ok(clauses)
+    Ok(OnClause { kind, on })
 }
 
 /// The same rows in batches of [`ZONE_ROWS`] but for the last.

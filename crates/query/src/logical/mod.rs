@@ -20,27 +20,33 @@
 //!   rows that pass all others. A key that may fail is tried; where it does fail, it becomes a
 //!   condition that is tested last.
 
+mod arrange;
 mod condition;
+mod grouped;
 mod joining;
 mod member;
+mod named;
 mod names;
 mod product;
+mod reading;
+mod recursive;
+mod set;
+mod streamed;
 mod subquery;
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use esker_format::{Batch, Field, FieldId, Schema};
+use esker_format::{Field, FieldId, Schema};
 
 use super::{Error, Result};
 use crate::bind::scope::named;
 use crate::bind::{Program, bind_query};
 use crate::bound::Bound;
 use crate::exec::output::Materialised;
-use crate::exec::output::project::Sink;
 use crate::model::{Expr, Function, QUERY_DEPTH_MAX};
 use crate::options::without_values;
 use crate::source::SourceRef;
@@ -48,7 +54,12 @@ use crate::{
     AnswerSink, ExplainedInput, ExplainedSubquery, Explanation, OneRow, Options, Query,
     QueryResult, ResultColumn, Source, Statistics,
 };
+use arrange::{Arranged, arrange};
+use named::NamedQuery;
 pub(crate) use names::Names;
+use reading::Reading;
+use set::Batches;
+use streamed::Streamed;
 
 /// The tables that a statement may read, all as of one commit.
 pub trait Tables {
@@ -69,6 +80,8 @@ pub(crate) struct Context<'a, 'o> {
     told: Option<RefCell<Vec<ExplainedSubquery>>>,
     /// In how many queries the one at hand lies, itself included.
     depth: Cell<usize>,
+    /// The queries that have names where the one at hand lies, the last one first.
+    names_known: RefCell<Option<Rc<NamedQuery>>>,
 }
 
 /// What is wanted of a query.
@@ -103,8 +116,7 @@ impl<'a> Scope<'a> {
         let Some((tables, options)) = self.tables else {
             return Err(Error::invalid("a query within another has no place here"));
         };
-        let depth = Cell::new(0);
-        Context { tables, options, runs: false, told: None, depth }.look_names(query)
+        Context::new(tables, options, false, None).look_names(query)
     }
 }
 
@@ -150,6 +162,8 @@ pub struct Resolved<'a> {
     ready_ns: u64,
     input: Option<ExplainedInput>,
     subqueries: Vec<ExplainedSubquery>,
+    /// Rows of several queries that are handed over as they are found.
+    streamed: Option<Streamed<'a>>,
 }
 
 impl<'a> Resolved<'a> {
@@ -208,14 +222,14 @@ impl<'a> Resolved<'a> {
             Self::new(query, tables, first, options, Purpose::Look)?.columns()?;
         }
         let options = options.with_memory_left();
+        let streamed = (purpose == Purpose::Execute).then(|| Streamed::of(query, tables)).flatten();
         let told = (purpose != Purpose::Execute).then(RefCell::default);
-        let (options, depth) = (&options, Cell::new(0));
-        let context = Context { tables, options, runs, told, depth };
+        let context = Context::new(tables, &options, runs && streamed.is_none(), told);
         let (query, source, input) = context.resolve(query, first)?;
         let subqueries = context.told.map(RefCell::into_inner).unwrap_or_default();
         let ready_ns = options.clock.monotonic_ns() - started_ns;
-        let (query, options) = (Cow::Owned(query), Cow::Owned(options.clone()));
-        Ok(Self { query, source, options, ready_ns, input, subqueries })
+        let (query, options) = (Cow::Owned(query), Cow::Owned(options));
+        Ok(Self { query, source, options, ready_ns, input, subqueries, streamed })
     }
 
     /// What reads one table at most: nothing has to run first.
@@ -234,7 +248,8 @@ impl<'a> Resolved<'a> {
             None => SourceRef::Shared(Arc::new(OneRow::new())),
         };
         let (query, options) = (Cow::Borrowed(query), Cow::Borrowed(options));
-        Ok(Self { query, source, options, ready_ns: 0, input: None, subqueries: Vec::new() })
+        let (input, subqueries, streamed) = (None, Vec::new(), None);
+        Ok(Self { query, source, options, ready_ns: 0, input, subqueries, streamed })
     }
 
     /// Runs the rest and returns the whole answer.
@@ -242,6 +257,12 @@ impl<'a> Resolved<'a> {
     /// # Errors
     /// As [`super::execute`].
     pub fn execute(&self) -> Result<QueryResult> {
+        if let Some(streamed) = &self.streamed {
+            let run = |sink: crate::exec::Sink<'_>| streamed.run(&self.options, sink);
+            let (batches, statistics) = crate::run::collected(&self.options, run)?;
+            let statistics = statistics.after(self.ready_ns);
+            return Ok(QueryResult { columns: self.columns()?, batches, statistics });
+        }
         let answer = super::execute(&self.query, self.source.get(), &self.options)?;
         Ok(QueryResult { statistics: answer.statistics.after(self.ready_ns), ..answer })
     }
@@ -251,6 +272,13 @@ impl<'a> Resolved<'a> {
     /// # Errors
     /// As [`super::stream`].
     pub fn stream(&self, sink: &mut dyn AnswerSink) -> Result<Statistics> {
+        if let Some(streamed) = &self.streamed {
+            if sink.columns(&self.columns()?).is_break() {
+                return Ok(Statistics::default());
+            }
+            let statistics = streamed.run(&self.options, &mut |batch| sink.rows(batch))?;
+            return Ok(statistics.after(self.ready_ns));
+        }
         let statistics = super::stream(&self.query, self.source.get(), &self.options, sink)?;
         Ok(statistics.after(self.ready_ns))
     }
@@ -301,28 +329,69 @@ struct Answered {
 }
 
 impl<'a, 'o> Context<'a, 'o> {
-    /// Makes ready what a query reads; the query that is left reads that alone, and has no
-    /// subqueries.
-    fn resolve(&self, query: &Query, first: Option<&'a dyn Source>) -> Result<Ready<'a>> {
+    fn new(
+        tables: &'a dyn Tables,
+        options: &'o Options,
+        runs: bool,
+        told: Option<RefCell<Vec<ExplainedSubquery>>>,
+    ) -> Self {
+        let (depth, names_known) = (Cell::new(0), RefCell::default());
+        Self { tables, options, runs, told, depth, names_known }
+    }
+
+    /// The same where nothing is read.
+    fn looking(&self) -> Self {
+        let look = Self::new(self.tables, self.options, false, None);
+        Self { depth: self.depth.clone(), names_known: self.names_known.clone(), ..look }
+    }
+
+    /// The same with other options, of which nothing is left behind but what is told.
+    fn with_options<'p>(&self, options: &'p Options) -> Context<'a, 'p> {
+        let told = self.told.as_ref().map(|_| RefCell::default());
+        let context = Context::new(self.tables, options, self.runs, told);
+        Context { depth: self.depth.clone(), names_known: self.names_known.clone(), ..context }
+    }
+
+    /// Takes over what is told of queries that ran with other options.
+    fn take_told(&self, other: Context<'a, '_>) {
+        if let (Some(told), Some(more)) = (&self.told, other.told) {
+            told.borrow_mut().extend(more.into_inner());
+        }
+    }
+
+    /// Does what is to be done a level deeper.
+    fn nested<R>(&self, run: impl FnOnce() -> Result<R>) -> Result<R> {
         let depth = self.depth.get() + 1;
         if depth > QUERY_DEPTH_MAX {
             let message = format!("queries nest too deep: at most {QUERY_DEPTH_MAX} levels");
             return Err(Error::invalid(message));
         }
         self.depth.set(depth);
-        let ready = self.resolve_here(query, first);
+        let done = run();
         self.depth.set(depth - 1);
-        ready
+        done
+    }
+
+    /// Makes ready what a query reads; the query that is left reads that alone, and has no
+    /// subqueries.
+    fn resolve(&self, query: &Query, first: Option<&'a dyn Source>) -> Result<Ready<'a>> {
+        self.nested(|| self.beside(query, || self.resolve_here(query, first)))
     }
 
     fn resolve_here(&self, query: &Query, first: Option<&'a dyn Source>) -> Result<Ready<'a>> {
         query.exprs().try_for_each(crate::bind::refuse_deep)?;
-        let members = self.members(query, first)?;
-        let mut names = member::names(&members, query)?;
-        let mut query = query.clone();
-        let using = member::merge(&query, &mut names)?;
+        if query.set.is_some() || !query.values.is_empty() {
+            return self.resolve_rows(query);
+        }
+        let Arranged { relations, joins, star } = arrange(query);
+        let reading = Reading::of(query, &joins, self.most_rows(query)?);
+        let members = self.members(&relations, first, &reading)?;
+        let mut names = member::names(&members, &joins)?.shown_in(star);
+        let name = query.first_relation().map(|first| first.to_string()).unwrap_or_default();
+        let with = Vec::new();
+        let mut query = Query { joins, with, columns: Vec::new(), ..query.clone() };
+        let using = member::merge(&query.joins, &mut names)?;
         let correlated = self.settle(&mut query, &names)?;
-        let name = query.relations().first().map(ToString::to_string).unwrap_or_default();
         if members.is_empty() {
             if query.select.is_empty() {
                 return Err(Error::invalid("SELECT * without a table: expected FROM"));
@@ -356,6 +425,13 @@ impl<'a, 'o> Context<'a, 'o> {
     fn answer(&self, query: &Query) -> Result<Answered> {
         let before = self.told.as_ref().map(RefCell::take);
         let started_ns = self.options.clock.monotonic_ns();
+        let are_rows = query.set.is_some() || !query.values.is_empty();
+        if are_rows && self.told.is_none() && query.order_by.is_empty() && !query.is_cut() {
+            let rows = || self.beside(query, || self.rows(query));
+            let (rows, input) = self.nested(rows)?;
+            let elapsed_ns = self.options.clock.monotonic_ns() - started_ns;
+            return Ok(Answered { rows, input: Some(input), elapsed_ns, plan: None });
+        }
         let (rest, source, input) = self.resolve(query, None)?;
         let (options, is_told) = (self.options, self.told.is_some());
         let inputs =
@@ -364,20 +440,12 @@ impl<'a, 'o> Context<'a, 'o> {
         let schema = schema_of(&program);
         let parts =
             is_told.then(|| crate::explain::description::describe(&program, source.get(), options));
-        let (mut batches, mut profile) = (Vec::new(), None);
+        let (mut batches, mut profile) = (Batches::new(options), None);
         if self.runs {
-            let mut charge = self.options.memory().charge();
-            let mut bytes = 0;
-            let sink: Sink<'_> = &mut |batch: Batch| {
-                bytes += crate::result::batch_bytes(&batch);
-                charge.set(bytes)?;
-                batches.push(batch);
-                Ok(ControlFlow::Continue(()))
-            };
+            let sink: crate::exec::Sink<'_> = &mut |batch| batches.push(batch);
             profile = Some(crate::exec::run(&program, source.get(), options, sink)?);
-            charge.keep();
         }
-        let rows = Materialised::of(schema, member::even(batches)?);
+        let rows = Materialised::of(schema, batches.finish()?);
         let elapsed_ns = self.options.clock.monotonic_ns() - started_ns;
         let ready_ns = elapsed_ns - profile.as_ref().map_or(0, |profile| profile.elapsed_ns);
         let subqueries = match (&self.told, before) {
@@ -404,7 +472,7 @@ impl<'a, 'o> Context<'a, 'o> {
 fn qualify(query: &mut Query, names: &Names, needed: &mut BTreeSet<usize>) -> Result<Option<Expr>> {
     let mut filter = query.filter.take();
     // What the filter reads is noted when it is known where it is tested.
-    let is_alone = names.len() == 1 && !names.has_twins();
+    let is_alone = names.is_of_one_table() && !names.has_twins();
     if let Some(filter) = &mut filter {
         names.qualify(filter, None, &mut BTreeSet::new()).map_err(|e| e.at("WHERE"))?;
     }
@@ -436,6 +504,9 @@ fn qualify(query: &mut Query, names: &Names, needed: &mut BTreeSet<usize>) -> Re
             outcome => outcome.map_err(|e| e.at(clause)),
         }
     };
+    for key in &mut query.distinct_on {
+        each("DISTINCT ON", key, true)?;
+    }
     for key in &mut query.group_by {
         each("GROUP BY", key, false)?;
     }

@@ -12,11 +12,13 @@ use crate::{Error, Result};
 /// The tables of a query, with their fields numbered one after another.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
-    members: Vec<Named>,
-    /// Fields of `USING`: the name, and the member whose field is not shown by it.
+    tables: Vec<Named>,
+    /// Fields of `USING`: the name, and the table whose field is not shown by it.
     merged: Vec<(String, usize)>,
-    /// From this member on, names are looked for first: those before are of the outer query.
+    /// From this table on, names are looked for first: those before are of the outer query.
     inner: usize,
+    /// In which order `*` shows the tables, behind merged fields, where that is not theirs.
+    star: Option<Vec<usize>>,
     /// Whether fields go by `table.field` even where there is one table.
     is_full: bool,
 }
@@ -33,12 +35,25 @@ struct Named {
     first: usize,
     /// False for the right side of a semi or anti join, but for its own condition.
     is_shown: bool,
+    /// Which of what is joined it is in: several of a join in parentheses are in one.
+    member: usize,
+}
+
+/// A table, with what its fields are called.
+#[derive(Clone, Debug)]
+pub(crate) struct TableNames {
+    pub(crate) name: String,
+    pub(crate) schema: Schema,
+    /// False where its fields are not shown.
+    pub(crate) is_shown: bool,
+    /// Fields that go by their names with the table's only: others show them, too.
+    pub(crate) hidden: Vec<String>,
 }
 
 /// What a name leads to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'n> {
-    pub(crate) member: usize,
+    table: usize,
     /// The field's position in its table.
     position: usize,
     /// The path into a field of JSON, with its point; or nothing.
@@ -49,38 +64,121 @@ impl Names {
     /// # Errors
     /// `InvalidQuery` when two tables have one name.
     pub(crate) fn new(members: Vec<(String, Schema, bool)>) -> Result<Self> {
-        let mut named: Vec<Named> = Vec::with_capacity(members.len());
+        let one = |(name, schema, is_shown)| {
+            vec![TableNames { name, schema, is_shown, hidden: Vec::new() }]
+        };
+        Self::of(members.into_iter().map(one).collect())
+    }
+
+    /// The same where a member may be of several tables.
+    ///
+    /// # Errors
+    /// As [`Names::new`].
+    pub(crate) fn of(members: Vec<Vec<TableNames>>) -> Result<Self> {
+        let (mut tables, mut merged): (Vec<Named>, Vec<_>) = (Vec::new(), Vec::new());
         let mut first = 0;
-        for (name, schema, is_shown) in members {
-            if named.iter().any(|known| known.name.eq_ignore_ascii_case(&name)) {
-                return Err(Error::invalid(format!(
-                    "FROM: two tables are called {name:?}; give one another name with AS"
-                )));
+        for (member, names) in members.into_iter().enumerate() {
+            for TableNames { name, schema, is_shown, hidden } in names {
+                if tables.iter().any(|known| known.name.eq_ignore_ascii_case(&name)) {
+                    return Err(Error::invalid(format!(
+                        "FROM: two tables are called {name:?}; give one another name with AS"
+                    )));
+                }
+                let written: Vec<_> = schema.fields().iter().map(|f| f.name.clone()).collect();
+                let (fields, schema) = (written.len(), without_twins(schema));
+                merged.extend(hidden.into_iter().map(|name| (name, tables.len())));
+                tables.push(Named { name, written, schema, first, is_shown, member });
+                first += fields;
             }
-            let written: Vec<_> = schema.fields().iter().map(|f| f.name.clone()).collect();
-            let (fields, schema) = (written.len(), without_twins(schema));
-            named.push(Named { name, written, schema, first, is_shown });
-            first += fields;
         }
-        Ok(Self { members: named, merged: Vec::new(), inner: 0, is_full: false })
+        Ok(Self { tables, merged, inner: 0, star: None, is_full: false })
+    }
+
+    /// The same where `*` shows members in another order.
+    pub(super) fn shown_in(mut self, members: Option<Vec<usize>>) -> Self {
+        let of = |member: usize| {
+            let tables = self.tables.iter().enumerate();
+            tables.filter(move |(_, named)| named.member == member).map(|(at, _)| at)
+        };
+        let star = members.map(|members| members.into_iter().flat_map(of).collect());
+        self.star = star;
+        self
+    }
+
+    /// The tables whose fields are shown, in the order of `*`, with those that are read, and those
+    /// that go by their full names only.
+    pub(super) fn tables_shown(&self, reads: &dyn Fn(&str) -> bool) -> Vec<TableNames> {
+        let fields = self.fields_shown(reads);
+        let table = |at: usize| {
+            let named = self.tables.get(at).filter(|named| named.is_shown)?;
+            let own = named.schema.fields().iter().zip(&named.written).zip(named.first..);
+            let own = own
+                .filter(|(_, number)| fields.contains(number))
+                .map(|((field, written), _)| Field { name: written.clone(), ..field.clone() });
+            let hidden = self.merged.iter().filter(|(_, table)| *table == at);
+            Some(TableNames {
+                name: named.name.clone(),
+                schema: Schema::of_fields(own.collect()),
+                is_shown: true,
+                hidden: hidden.map(|(name, _)| name.clone()).collect(),
+            })
+        };
+        self.in_star_order().into_iter().filter_map(table).collect()
+    }
+
+    /// The numbers of the fields of these tables that are read, in their order: of all, the first
+    /// where none is.
+    pub(super) fn fields_shown(&self, reads: &dyn Fn(&str) -> bool) -> Vec<usize> {
+        let tables = self.in_star_order().into_iter().filter_map(|at| self.tables.get(at));
+        let shown = tables.filter(|named| named.is_shown);
+        let all: Vec<(usize, &String)> =
+            shown.flat_map(|named| (named.first..).zip(&named.written)).collect();
+        let read = all.iter().filter(|(_, name)| reads(name)).map(|(number, _)| *number);
+        let read: Vec<usize> = read.collect();
+        match read.is_empty() {
+            true => all.first().map(|(number, _)| *number).into_iter().collect(),
+            false => read,
+        }
+    }
+
+    /// The names of the fields that were merged last.
+    pub(super) fn merged_last(&self, count: usize) -> Vec<String> {
+        let rest = self.merged.len().saturating_sub(count);
+        self.merged.iter().skip(rest).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The table of the field that a name means.
+    ///
+    /// # Errors
+    /// As [`Names::find`].
+    pub(super) fn table_with(&self, name: &str) -> Result<Option<usize>> {
+        Ok(self.find(name, None)?.map(|target| target.table))
+    }
+
+    fn in_star_order(&self) -> Vec<usize> {
+        self.star.clone().unwrap_or_else(|| (self.inner..self.tables.len()).collect())
     }
 
     /// The names of a query within another: its own come first.
     pub(crate) fn within(&self, outer: &Self) -> Self {
-        let mut members = outer.members.clone();
+        let mut tables = outer.tables.clone();
         let start = outer.field_count();
-        for member in &mut members {
-            let is_hidden = self.members.iter().any(|m| m.name.eq_ignore_ascii_case(&member.name));
+        for table in &mut tables {
+            let is_hidden = self.tables.iter().any(|t| t.name.eq_ignore_ascii_case(&table.name));
             if is_hidden {
-                member.name = format!("outer {}", member.name);
+                table.name = format!("outer {}", table.name);
             }
         }
-        let inner = members.len();
-        members.extend(self.members.iter().cloned());
-        members.iter_mut().skip(inner).for_each(|member| member.first += start);
+        let (inner, members) = (tables.len(), outer.len());
+        tables.extend(self.tables.iter().cloned());
+        for table in tables.iter_mut().skip(inner) {
+            table.first += start;
+            table.member += members;
+        }
         let merged = outer.merged.iter().cloned();
-        let own = self.merged.iter().map(|(name, member)| (name.clone(), member + inner));
-        Self { members, merged: merged.chain(own).collect(), inner, is_full: true }
+        let own = self.merged.iter().map(|(name, table)| (name.clone(), table + inner));
+        let star = self.star.as_ref().map(|star| star.iter().map(|table| table + inner).collect());
+        Self { tables, merged: merged.chain(own).collect(), inner, star, is_full: true }
     }
 
     /// Makes fields go by `table.field`, even where there is one table.
@@ -93,30 +191,50 @@ impl Names {
         let is_twin = |(written, field): (&String, &Field)| *written != field.name;
         let has_twins =
             |named: &Named| named.written.iter().zip(named.schema.fields()).any(is_twin);
-        self.members.iter().any(has_twins)
+        self.tables.iter().any(has_twins)
     }
 
-    /// How many tables there are.
+    /// Whether there is one table.
+    pub(crate) fn is_of_one_table(&self) -> bool {
+        self.tables.len() == 1
+    }
+
+    /// How many members there are.
     pub(crate) fn len(&self) -> usize {
-        self.members.len()
+        self.tables.last().map_or(0, |last| last.member + 1)
     }
 
     pub(crate) fn field_count(&self) -> usize {
-        self.members.iter().map(|member| member.schema.fields().len()).sum()
+        self.tables.iter().map(|table| table.schema.fields().len()).sum()
     }
 
     /// The table of a field by its number.
+    fn table_of(&self, field: usize) -> usize {
+        self.tables.partition_point(|table| table.first <= field).saturating_sub(1)
+    }
+
+    /// The member of a field by its number.
     pub(crate) fn member_of(&self, field: usize) -> usize {
-        self.members.partition_point(|member| member.first <= field).saturating_sub(1)
+        self.tables.get(self.table_of(field)).map_or(0, |table| table.member)
     }
 
-    /// The number of a table's first field.
+    /// The first table of a member.
+    fn first_table(&self, member: usize) -> usize {
+        self.tables.partition_point(|table| table.member < member)
+    }
+
+    /// The number of a member's first field.
     pub(crate) fn first_of(&self, member: usize) -> usize {
-        self.members.get(member).map_or(0, |member| member.first)
+        self.tables.get(self.first_table(member)).map_or(0, |table| table.first)
     }
 
+    /// What a member, or the first table of it, is called.
     pub(crate) fn name_of(&self, member: usize) -> &str {
-        self.members.get(member).map_or("", |member| &member.name)
+        self.name_at(self.first_table(member))
+    }
+
+    fn name_at(&self, table: usize) -> &str {
+        self.tables.get(table).map_or("", |table| &table.name)
     }
 
     /// All fields, by the names that qualified expressions have.
@@ -126,11 +244,11 @@ impl Names {
 
     /// A field by its number, with its name in qualified expressions.
     pub(crate) fn field(&self, number: usize) -> Option<Field> {
-        let member = self.member_of(number);
-        let named = self.members.get(member)?;
+        let table = self.table_of(number);
+        let named = self.tables.get(table)?;
         let position = number.checked_sub(named.first)?;
         let field = named.schema.fields().get(position)?;
-        let name = self.qualified(Target { member, position, path: "" });
+        let name = self.qualified(Target { table, position, path: "" });
         Some(Field { name, ..field.clone() })
     }
 
@@ -140,17 +258,17 @@ impl Names {
     /// As [`Names::find`].
     pub(crate) fn shown(&self, name: &str) -> Result<String> {
         let Some(target) = self.find(name, None)? else { return Ok(name.to_owned()) };
-        let named = self.members.get(target.member);
+        let named = self.tables.get(target.table);
         let written = named.and_then(|named| named.written.get(target.position));
         Ok(format!("{}{}", written.map_or("", String::as_str), target.path))
     }
 
     fn is_single(&self) -> bool {
-        self.members.len() == 1 && !self.is_full
+        self.tables.len() == 1 && !self.is_full
     }
 
     fn qualified(&self, target: Target<'_>) -> String {
-        let Some(named) = self.members.get(target.member) else { return String::new() };
+        let Some(named) = self.tables.get(target.table) else { return String::new() };
         let field = named.schema.fields().get(target.position).map_or("", |f| f.name.as_str());
         match self.is_single() {
             true => format!("{field}{}", target.path),
@@ -160,7 +278,7 @@ impl Names {
 
     /// The number of a field.
     fn number(&self, target: Target<'_>) -> usize {
-        self.first_of(target.member) + target.position
+        self.tables.get(target.table).map_or(0, |table| table.first) + target.position
     }
 
     /// What a name means. `also` is a table whose fields can be read here though they are not
@@ -173,7 +291,7 @@ impl Names {
         name: &'n str,
         also: Option<usize>,
     ) -> Result<Option<Target<'n>>> {
-        let all = 0..self.members.len();
+        let all = 0..self.tables.len();
         match self.find_in(name, self.inner..all.end, also)? {
             None if self.inner > 0 => self.find_in(name, 0..self.inner, also),
             found => Ok(found),
@@ -188,22 +306,21 @@ impl Names {
     fn find_in<'n>(
         &self,
         name: &'n str,
-        members: std::ops::Range<usize>,
+        tables: std::ops::Range<usize>,
         also: Option<usize>,
     ) -> Result<Option<Target<'n>>> {
-        let of_level = |(i, _): &(usize, &Named)| members.contains(i);
-        let level: Vec<(usize, &Named)> =
-            self.members.iter().enumerate().filter(of_level).collect();
-        for (member, named) in &level {
+        let of_level = |(i, _): &(usize, &Named)| tables.contains(i);
+        let level: Vec<(usize, &Named)> = self.tables.iter().enumerate().filter(of_level).collect();
+        for (table, named) in &level {
             let Some(rest) = below(name, &named.name) else { continue };
-            if !named.is_shown && also != Some(*member) {
+            if !named.is_shown && also != Some(named.member) {
                 return Err(Error::invalid(format!(
                     "{name}: fields of {:?} are not shown after a semi or anti join",
                     named.name
                 )));
             }
             if let Some((position, path)) = named.field(rest)? {
-                return Ok(Some(Target { member: *member, position, path }));
+                return Ok(Some(Target { table: *table, position, path }));
             }
             // A field of JSON may have the table's name.
             let is_field = level.iter().any(|(_, n)| matches!(n.field(name), Ok(Some(_))));
@@ -212,16 +329,13 @@ impl Names {
             }
         }
         let mut found: Vec<Target<'n>> = Vec::new();
-        for (member, named) in &level {
-            let is_merged = self
-                .merged
-                .iter()
-                .any(|(merged, right)| right == member && merged.eq_ignore_ascii_case(name));
-            if is_merged || (!named.is_shown && also != Some(*member)) {
+        for (table, named) in &level {
+            let is_merged = self.is_merged(name, *table);
+            if is_merged || (!named.is_shown && also != Some(named.member)) {
                 continue;
             }
             if let Some((position, path)) = named.field(name)? {
-                found.push(Target { member: *member, position, path });
+                found.push(Target { table: *table, position, path });
             }
         }
         match found.as_slice() {
@@ -229,11 +343,18 @@ impl Names {
             [only] => Ok(Some(*only)),
             several => {
                 let names: Vec<String> =
-                    several.iter().map(|t| format!("{}.{name}", self.name_of(t.member))).collect();
+                    several.iter().map(|t| format!("{}.{name}", self.name_at(t.table))).collect();
                 let names = names.join(", ");
                 Err(Error::invalid(format!("field {name:?} is ambiguous: it may be {names}")))
             }
         }
+    }
+
+    /// Whether another field is shown by the name of a table's.
+    fn is_merged(&self, name: &str, table: usize) -> bool {
+        let is_it =
+            |(merged, of): &(String, usize)| *of == table && merged.eq_ignore_ascii_case(name);
+        self.merged.iter().any(is_it)
     }
 
     /// The type of what a name means, `None` where it is a part of JSON; `None` for a name that is
@@ -293,35 +414,54 @@ impl Names {
     /// `InvalidQuery` when there is no such table.
     pub(crate) fn items(&self, table: &str) -> Result<Vec<SelectItem>> {
         let is_wanted = |named: &&Named| table.is_empty() || named.name.eq_ignore_ascii_case(table);
-        if !self.members.iter().any(|named| is_wanted(&named) && named.is_shown) {
-            let names: Vec<_> = self.members.iter().map(|m| m.name.as_str()).collect();
+        if !self.tables.iter().any(|named| is_wanted(&named) && named.is_shown) {
+            let names: Vec<_> = self.tables.iter().map(|t| t.name.as_str()).collect();
             let near = esker_format::suggest::near_or_all(table, "tables", names);
             return Err(Error::invalid(format!("{table}.*: no table {table:?} here{near}")));
         }
-        let mut items = Vec::new();
-        for (member, named) in self.members.iter().enumerate() {
+        let (mut items, mut first) = (Vec::new(), Vec::new());
+        if table.is_empty() && self.star.is_some() {
+            for (name, _) in self.merged.iter().filter(|(_, table)| *table >= self.inner) {
+                let Some(target) = self.find(name, None)? else { continue };
+                if !first.contains(&(target.table, target.position)) {
+                    first.push((target.table, target.position));
+                    items.push(self.item(target));
+                }
+            }
+        }
+        // Of one level, or, where a table is named, of any.
+        let order = match table.is_empty() {
+            true => self.in_star_order(),
+            false => (0..self.tables.len()).collect(),
+        };
+        for at in order {
+            let Some(named) = self.tables.get(at) else { continue };
             if !is_wanted(&named) || !named.is_shown {
                 continue;
             }
             for (position, written) in named.written.iter().enumerate() {
-                let first = named.written.iter().position(|other| other == written);
-                let position = match Bug::EqualNamesRepeatTheFirst.is_planted() {
-                    true => first.unwrap_or(position),
-                    false => position,
-                };
-                let is_merged = |(name, right): &(String, usize)| {
-                    *right == member && name.eq_ignore_ascii_case(written)
-                };
-                if table.is_empty() && self.merged.iter().any(is_merged) {
+                let is_elsewhere = self.is_merged(written, at) || first.contains(&(at, position));
+                if table.is_empty() && is_elsewhere {
                     continue;
                 }
-                let name = self.qualified(Target { member, position, path: "" });
-                let alias = (name != *written).then(|| written.clone());
-                let expr = Expr::Field(name);
-                items.push(SelectItem { expr, alias });
+                let twin = named.written.iter().position(|other| other == written);
+                let position = match Bug::EqualNamesRepeatTheFirst.is_planted() {
+                    true => twin.unwrap_or(position),
+                    false => position,
+                };
+                items.push(self.item(Target { table: at, position, path: "" }));
             }
         }
         Ok(items)
+    }
+
+    /// A field as a select item, by its own name.
+    fn item(&self, target: Target<'_>) -> SelectItem {
+        let name = self.qualified(target);
+        let named = self.tables.get(target.table);
+        let written = named.and_then(|named| named.written.get(target.position));
+        let alias = written.filter(|written| **written != name).cloned();
+        SelectItem { expr: Expr::Field(name), alias }
     }
 
     /// Items with the fields in place of `*` and `table.*`; every field where there are none.
@@ -352,14 +492,34 @@ impl Names {
             let table = names.name_of(member);
             Error::invalid(format!("USING ({name}): no field {name:?} in {table:?}"))
         };
-        let left = self.find_in(name, self.inner..right, None).map_err(at)?;
+        let (start, end) = (self.first_table(right), self.first_table(right + 1));
+        let left = self.find_in(name, self.inner..start, None).map_err(at)?;
         let left = left.ok_or_else(|| missing(self, right.saturating_sub(1)))?;
-        let own = self.members.get(right).map(|named| named.field(name)).transpose();
-        let (position, path) = own.map_err(at)?.flatten().ok_or_else(|| missing(self, right))?;
-        let own = Target { member: right, position, path };
-        let (left, own) = (self.qualified(left), self.qualified(own));
-        self.merged.push((name.to_owned(), right));
-        Ok(Expr::Field(left).binary(crate::model::Operator::Eq, Expr::Field(own)))
+        let own = self.find_in(name, start..end, Some(right)).map_err(at)?;
+        let own = own.ok_or_else(|| missing(self, right))?;
+        let (left, field) = (self.qualified(left), self.qualified(own));
+        self.merged.push((name.to_owned(), own.table));
+        Ok(Expr::Field(left).binary(crate::model::Operator::Eq, Expr::Field(field)))
+    }
+
+    /// The names that fields of member number `right` and of those before it have in common.
+    ///
+    /// # Errors
+    /// `InvalidQuery` when several fields on one side have such a name.
+    pub(crate) fn common(&self, right: usize) -> Result<Vec<String>> {
+        let (start, end) = (self.first_table(right), self.first_table(right + 1));
+        let mut common: Vec<String> = Vec::new();
+        for at in start..end {
+            let Some(named) = self.tables.get(at) else { continue };
+            for name in named.written.iter().filter(|name| !self.is_merged(name, at)) {
+                let is_known = common.iter().any(|known| known.eq_ignore_ascii_case(name));
+                let left = self.find_in(name, self.inner..start, None);
+                if !is_known && left.map_err(|e| e.at("NATURAL JOIN"))?.is_some() {
+                    common.push(name.clone());
+                }
+            }
+        }
+        Ok(common)
     }
 }
 

@@ -5,14 +5,21 @@ use std::sync::Arc;
 
 use esker_format::{DataType, Field, Labels, Value};
 
+use super::arrange::{Arranged, arrange};
 use super::condition::{self, Condition};
 use super::joining::{SideState, Wanted};
 use super::member;
 use super::names::Names;
+use super::reading::Reading;
 use super::{Answered, Context};
 use crate::bind::bind_row;
-use crate::model::{Answer, Expr, JoinKind, Operator, OrderBy, RowCount, SelectItem, SubqueryForm};
+use crate::model::{
+    Answer, Expr, JoinKind, Operator, OrderBy, Relation, RowCount, SelectItem, SubqueryForm,
+};
 use crate::{Error, Query, Result, Source, bind};
+
+/// As many rows are compared with one after another.
+const ROWS_MAX: usize = 1_000;
 
 /// A condition of WHERE on a query that names fields of the query around it.
 #[derive(Clone, Debug)]
@@ -55,6 +62,7 @@ impl<'a, 'o> Context<'a, 'o> {
         let items = query.select.iter_mut().map(|item| &mut item.expr);
         let keys = query.order_by.iter_mut().map(|key| &mut key.expr);
         let clauses = query.filter.iter_mut().chain(&mut query.having).chain(&mut query.group_by);
+        let clauses = clauses.chain(&mut query.distinct_on);
         for expr in clauses.chain(on).chain(items).chain(keys) {
             self.replace(expr, names)?;
         }
@@ -74,12 +82,15 @@ impl<'a, 'o> Context<'a, 'o> {
                 if operand.as_ref().is_some_and(|operand| operand.has_subquery()) {
                     return Ok(None);
                 }
-                let is_correlated = self.outer_name(query, names)?.is_some();
-                Ok(is_correlated.then(|| Correlated {
-                    is_negated: false,
-                    operand: operand.as_deref().cloned(),
-                    query: (**query).clone(),
-                }))
+                // The rows of several columns are no list of values.
+                let is_row = matches!(operand.as_deref(), Some(Expr::Row(_)));
+                let query = match self.outer_name(query, names)? {
+                    Some(_) => (**query).clone(),
+                    None if is_row => Query::from(Relation::query((**query).clone(), "rows")),
+                    None => return Ok(None),
+                };
+                let operand = operand.as_deref().cloned();
+                Ok(Some(Correlated { is_negated: false, operand, query }))
             }
             _ => Ok(None),
         }
@@ -87,6 +98,12 @@ impl<'a, 'o> Context<'a, 'o> {
 
     /// A name in a subquery that only the query around it knows.
     fn outer_name(&self, query: &Query, outer: &Names) -> Result<Option<String>> {
+        if let Some(set) = &query.set {
+            return self.beside(query, || {
+                let mut queries = set.queries().map(|query| self.outer_name(query, outer));
+                queries.find_map(Result::transpose).transpose()
+            });
+        }
         let own = self.look_names(query)?;
         let (mut all, mut behind) = (Vec::new(), Vec::new());
         query.exprs().for_each(|expr| expr.collect_names(&mut all));
@@ -109,30 +126,18 @@ impl<'a, 'o> Context<'a, 'o> {
 
     /// The names of a query, without running what it reads.
     pub(super) fn look_names(&self, query: &Query) -> Result<Names> {
-        let look = Context {
-            tables: self.tables,
-            options: self.options,
-            runs: false,
-            told: None,
-            depth: self.depth.clone(),
-        };
-        let mut members = Vec::new();
-        for (i, relation) in query.relations().into_iter().enumerate() {
-            let schema = match &relation.query {
-                Some(query) => look.answer(query)?.rows.schema().clone(),
-                None => self.tables.table(&relation.table)?.schema().clone(),
-            };
-            let join = i.checked_sub(1).and_then(|i| query.joins.get(i));
-            let is_shown = join.is_none_or(|join| join.kind.shows_right());
-            members.push((relation.name().to_owned(), schema, is_shown));
-        }
-        let mut names = Names::new(members)?;
-        member::merge(query, &mut names)?;
-        Ok(names)
+        let look = self.looking();
+        look.beside(query, || {
+            let Arranged { relations, joins, star } = arrange(query);
+            let members = look.members(&relations, None, &Reading::default())?;
+            let mut names = member::names(&members, &joins)?.shown_in(star);
+            member::merge(&joins, &mut names)?;
+            Ok(names)
+        })
     }
 
     /// Puts what subqueries answer in their places.
-    fn replace(&self, expr: &mut Expr, names: &Names) -> Result<()> {
+    pub(super) fn replace(&self, expr: &mut Expr, names: &Names) -> Result<()> {
         for operand in expr.operands_mut() {
             self.replace(operand, names)?;
         }
@@ -186,8 +191,54 @@ impl<'a, 'o> Context<'a, 'o> {
         Ok(Expr::Answer(Arc::new(Answer::new(vec![value], column.data_type, labels))))
     }
 
+    /// Whether a row is among those of a query, as a list.
+    fn among_rows(&self, operands: Vec<Expr>, query: &Query) -> Result<Expr> {
+        let Answered { rows, plan, .. } = self.answer(query)?;
+        self.note(query, plan);
+        let fields = rows.schema().fields();
+        if fields.len() != operands.len() {
+            return Err(several_columns(operands.len(), fields.len(), query));
+        }
+        let equal = |values: Vec<Expr>| {
+            let pairs = operands.iter().cloned().zip(values);
+            let same = pairs.map(|(operand, value)| operand.binary(Operator::Eq, value));
+            Expr::Apply(Operator::And, same.collect())
+        };
+        if !self.runs {
+            let value = |field: &Field| {
+                unanswered(query.to_string(), field.data_type, field.labels.clone())
+            };
+            return Ok(equal(fields.iter().map(value).collect()));
+        }
+        let columns: Vec<Vec<Value>> = (0..fields.len()).map(|at| rows.values(at)).collect();
+        let row = |at: usize| columns.iter().filter_map(|c| c.get(at)).cloned().collect();
+        let mut all: Vec<Vec<Value>> = (0..rows.row_count()).map(row).collect();
+        all.sort();
+        all.dedup();
+        if all.len() > ROWS_MAX {
+            let count = all.len();
+            return Err(Error::invalid(format!(
+                "a row among those of a subquery: expected at most {ROWS_MAX} of them, found \
+                 {count}, unless it is one of the conditions of WHERE that AND joins: {query}"
+            )));
+        }
+        let any = all.into_iter().map(|row| {
+            let value = |(value, field): (Value, &Field)| {
+                let (data_type, labels) = (field.data_type, field.labels.clone());
+                Expr::Answer(Arc::new(Answer::new(vec![value], data_type, labels)))
+            };
+            equal(row.into_iter().zip(fields).map(value).collect())
+        });
+        let any: Vec<Expr> = any.collect();
+        Ok(if any.is_empty() { Expr::literal(false) } else { Expr::Apply(Operator::Or, any) })
+    }
+
     /// Whether an operand is among the values of a query, as a list.
     fn among(&self, operand: Expr, query: &Query) -> Result<Expr> {
+        let operand = match operand {
+            Expr::Row(operands) => return self.among_rows(operands, query),
+            operand => operand,
+        };
         let Answered { rows, plan, .. } = self.answer(query)?;
         self.note(query, plan);
         let column = only_column(&rows, query)?;
@@ -215,12 +266,24 @@ impl<'a, 'o> Context<'a, 'o> {
         outer: &Names,
         needed: &mut BTreeSet<usize>,
     ) -> Result<SemiJoin<'a, 'o>> {
+        let with = Query { with: one.query.with.clone(), ..Query::default() };
+        self.beside(&with, || self.prepare_here(one, outer, needed))
+    }
+
+    fn prepare_here(
+        &self,
+        one: Correlated,
+        outer: &Names,
+        needed: &mut BTreeSet<usize>,
+    ) -> Result<SemiJoin<'a, 'o>> {
         refuse_groups(&one.query, one.operand.is_some())?;
         let mut query = one.query;
-        let members = self.members(&query, None)?;
-        let mut own = member::names(&members, &query)?;
+        let Arranged { relations, joins, star } = arrange(&query);
+        let members = self.members(&relations, None, &Reading::default())?;
+        let mut own = member::names(&members, &joins)?.shown_in(star);
         own.make_full();
-        let using = member::merge(&query, &mut own)?;
+        query.joins = joins;
+        let using = member::merge(&query.joins, &mut own)?;
         let nested = self.settle(&mut query, &own)?;
         if !nested.is_empty() {
             let message = "a correlated subquery within a correlated one is not supported yet";
@@ -232,13 +295,16 @@ impl<'a, 'o> Context<'a, 'o> {
         self.check_shown(&query, &own, &names)?;
         if let Some(mut operand) = one.operand {
             names.qualify_outer(&mut operand)?;
-            let mut item = only_item(&query, &own)?;
-            names.qualify(&mut item, None, &mut BTreeSet::new()).map_err(|e| e.at("SELECT"))?;
-            let is_null = |e: &Expr| Expr::Apply(Operator::IsNull, vec![e.clone()]);
-            let either_null = is_null(&operand).or(is_null(&item));
-            let same = operand.binary(Operator::Eq, item);
-            // NOT IN keeps a row only where every comparison is false.
-            across.push(if one.is_negated { same.or(either_null) } else { same });
+            let operands = operand.into_row();
+            let items = items(&query, &own, operands.len())?;
+            for (operand, mut item) in operands.into_iter().zip(items) {
+                names.qualify(&mut item, None, &mut BTreeSet::new()).map_err(|e| e.at("SELECT"))?;
+                let is_null = |e: &Expr| Expr::Apply(Operator::IsNull, vec![e.clone()]);
+                let either_null = is_null(&operand).or(is_null(&item));
+                let same = operand.binary(Operator::Eq, item);
+                // NOT IN keeps a row only where every comparison is false.
+                across.push(if one.is_negated { same.or(either_null) } else { same });
+            }
         }
         let (schema, inputs) = (names.schema(), &self.options.inputs);
         let bind = |expr| Condition::new("WHERE", expr, &schema, &names, inputs);
@@ -344,20 +410,25 @@ fn unanswered(text: String, data_type: DataType, labels: Option<Arc<Labels>>) ->
 fn only_column<'r>(rows: &'r dyn Source, query: &Query) -> Result<&'r Field> {
     match rows.schema().fields() {
         [only] => Ok(only),
-        fields => Err(several_columns(fields.len(), query)),
+        fields => Err(several_columns(1, fields.len(), query)),
     }
 }
 
-/// The one select item.
-fn only_item(query: &Query, names: &Names) -> Result<Expr> {
-    match <[_; 1]>::try_from(names.expanded(&query.select)?) {
-        Ok([only]) => Ok(only.expr),
-        Err(items) => Err(several_columns(items.len(), query)),
+/// So many select items.
+fn items(query: &Query, names: &Names, count: usize) -> Result<Vec<Expr>> {
+    let items = names.expanded(&query.select)?;
+    match items.len() == count {
+        true => Ok(items.into_iter().map(|item| item.expr).collect()),
+        false => Err(several_columns(count, items.len(), query)),
     }
 }
 
-fn several_columns(count: usize, query: &Query) -> Error {
-    Error::invalid(format!("expected one column of the subquery, found {count}: ({query})"))
+fn several_columns(wanted: usize, found: usize, query: &Query) -> Error {
+    let wanted = match wanted {
+        1 => "one column".to_owned(),
+        wanted => format!("{wanted} columns"),
+    };
+    Error::invalid(format!("expected {wanted} of the subquery, found {found}: ({query})"))
 }
 
 /// Refuses a correlated subquery that is not a plain selection of rows.
@@ -369,7 +440,13 @@ fn refuse_groups(query: &Query, is_list: bool) -> Result<()> {
         Some(RowCount::Number(count)) => *count == 0,
         Some(RowCount::Parameter(_)) => true,
     };
-    if query.is_grouped() || has_limit || query.offset != RowCount::Number(0) {
+    if !query.values.is_empty() || query.set.is_some() {
+        return Err(Error::invalid(format!(
+            "a subquery that names fields of the query around it is one SELECT: {query}"
+        )));
+    }
+    let is_cut = has_limit || query.offset != RowCount::Number(0);
+    if query.is_grouped() || is_cut || !query.distinct_on.is_empty() && is_list {
         return Err(Error::invalid(format!(
             "a subquery that names fields of the query around it has no groups, aggregates, LIMIT \
              or OFFSET; join with (SELECT … GROUP BY …) AS name instead: {query}"

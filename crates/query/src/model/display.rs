@@ -6,7 +6,7 @@ use esker_format::Value;
 
 use super::{
     Aggregate, Expr, Form, Function, Join, JoinKind, Operator, OrderBy, Query, Relation, RowCount,
-    SelectItem, SubqueryForm,
+    SelectItem, SetBranch, SetOperation, SetOperator, SubqueryForm, With,
 };
 
 /// Values of a subquery that are shown.
@@ -19,25 +19,16 @@ const PREDICATE: u8 = 4;
 
 impl Display for Query {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.distinct { "SELECT DISTINCT " } else { "SELECT " })?;
-        if self.select.is_empty() {
-            f.write_str("*")?;
+        if !self.with.is_empty() {
+            let is_recursive = self.with.iter().any(|with| with.recursive);
+            f.write_str(if is_recursive { "WITH RECURSIVE " } else { "WITH " })?;
+            list(f, &self.with)?;
+            f.write_str(" ")?;
         }
-        list(f, &self.select)?;
-        if let Some(first) = self.relations().first() {
-            write!(f, " FROM {first}")?;
-        }
-        self.joins.iter().try_for_each(|join| write!(f, " {join}"))?;
-        if let Some(filter) = &self.filter {
-            write!(f, " WHERE {filter}")?;
-        }
-        if !self.group_by.is_empty() {
-            f.write_str(" GROUP BY ")?;
-            let keys: Vec<_> = self.group_by.iter().map(Key).collect();
-            list(f, &keys)?;
-        }
-        if let Some(having) = &self.having {
-            write!(f, " HAVING {having}")?;
+        match &self.set {
+            Some(set) => set.fmt(f)?,
+            None if !self.values.is_empty() => rows(f, &self.values)?,
+            None => self.show_select(f)?,
         }
         if !self.order_by.is_empty() {
             f.write_str(" ORDER BY ")?;
@@ -56,29 +47,135 @@ impl Display for Query {
     }
 }
 
+impl Query {
+    /// SELECT, up to its order.
+    fn show_select(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.distinct { "SELECT DISTINCT " } else { "SELECT " })?;
+        if !self.distinct_on.is_empty() {
+            f.write_str("DISTINCT ON (")?;
+            keys(f, &self.distinct_on)?;
+            f.write_str(") ")?;
+        }
+        if self.select.is_empty() {
+            f.write_str("*")?;
+        }
+        list(f, &self.select)?;
+        if let Some(first) = self.first_relation() {
+            write!(f, " FROM {first}")?;
+        }
+        self.joins.iter().try_for_each(|join| write!(f, " {join}"))?;
+        if let Some(filter) = &self.filter {
+            write!(f, " WHERE {filter}")?;
+        }
+        if !self.group_by.is_empty() {
+            f.write_str(" GROUP BY ")?;
+            keys(f, &self.group_by)?;
+        }
+        self.having.iter().try_for_each(|having| write!(f, " HAVING {having}"))
+    }
+}
+
+impl Display for SetOperation {
+    /// From left to right; INTERSECT would come before what is not in parentheses.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let is_late = |(i, branch): &(usize, &SetBranch)| {
+            let before = self.rest.iter().take(*i);
+            let is_other = |other: &SetBranch| other.operator != SetOperator::Intersect;
+            branch.operator == SetOperator::Intersect && before.clone().any(is_other)
+        };
+        let late: Vec<usize> =
+            self.rest.iter().enumerate().filter(is_late).map(|(i, _)| i).collect();
+        f.write_str(&"(".repeat(late.len()))?;
+        branch(f, &self.first)?;
+        for (i, SetBranch { query, .. }) in self.rest.iter().enumerate() {
+            if late.contains(&i) {
+                f.write_str(")")?;
+            }
+            let title = self.rest.get(i).map(SetBranch::title).unwrap_or_default();
+            write!(f, " {title} ")?;
+            branch(f, query)?;
+        }
+        Ok(())
+    }
+}
+
+/// A query beside others, in parentheses where it would end elsewhere without.
+fn branch(f: &mut Formatter<'_>, query: &Query) -> fmt::Result {
+    match query.set.is_none() && query.is_only_rows() {
+        true => query.fmt(f),
+        false => write!(f, "({query})"),
+    }
+}
+
+impl Display for With {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Name(&self.name).fmt(f)?;
+        columns(f, &self.columns)?;
+        f.write_str(match self.materialized {
+            None => " AS (",
+            Some(true) => " AS MATERIALIZED (",
+            Some(false) => " AS NOT MATERIALIZED (",
+        })?;
+        write!(f, "{})", self.query)
+    }
+}
+
+fn rows(f: &mut Formatter<'_>, rows: &[Vec<Expr>]) -> fmt::Result {
+    for (i, row) in rows.iter().enumerate() {
+        f.write_str(if i > 0 { ", (" } else { "VALUES (" })?;
+        list(f, row)?;
+        f.write_str(")")?;
+    }
+    Ok(())
+}
+
+fn keys(f: &mut Formatter<'_>, exprs: &[Expr]) -> fmt::Result {
+    let keys: Vec<_> = exprs.iter().map(Key).collect();
+    list(f, &keys)
+}
+
+/// What columns are called, behind the name of a table.
+fn columns(f: &mut Formatter<'_>, names: &[String]) -> fmt::Result {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = names.iter().map(|name| Name(name).to_string()).collect();
+    write!(f, " ({})", names.join(", "))
+}
+
 impl Display for Relation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.joins.is_empty() { "" } else { "(" })?;
         match &self.query {
             Some(query) => write!(f, "({query})")?,
             None => Name(&self.table).fmt(f)?,
         }
-        self.alias.iter().try_for_each(|alias| write!(f, " AS {}", Name(alias)))
+        match &self.alias {
+            Some(alias) => write!(f, " AS {}", Name(alias))?,
+            // Columns stand behind a name.
+            None if !self.columns.is_empty() => write!(f, " AS {}", Name(&self.table))?,
+            None => {}
+        }
+        columns(f, &self.columns)?;
+        self.joins.iter().try_for_each(|join| write!(f, " {join}"))?;
+        f.write_str(if self.joins.is_empty() { "" } else { ")" })
     }
 }
 
 impl Display for Join {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let is_cross = self.on.is_none() && self.using.is_empty();
+        let natural = if self.natural { "NATURAL " } else { "" };
         match self.kind {
-            JoinKind::Inner if is_cross => f.write_str("CROSS JOIN ")?,
-            JoinKind::Inner => f.write_str("JOIN ")?,
-            kind => write!(f, "{} JOIN ", kind.name())?,
+            JoinKind::Inner if self.is_cross() => f.write_str("CROSS JOIN ")?,
+            JoinKind::Inner => write!(f, "{natural}JOIN ")?,
+            kind => write!(f, "{natural}{} JOIN ", kind.name())?,
         }
         self.relation.fmt(f)?;
         match &self.on {
             Some(on) => write!(f, " ON {on}"),
-            None if is_cross && self.kind != JoinKind::Inner => f.write_str(" ON true"),
-            None if is_cross => Ok(()),
+            None if self.natural => Ok(()),
+            None if self.is_cross() && self.kind != JoinKind::Inner => f.write_str(" ON true"),
+            None if self.is_cross() => Ok(()),
             None => {
                 let names: Vec<_> = self.using.iter().map(|name| Name(name).to_string()).collect();
                 write!(f, " USING ({})", names.join(", "))
@@ -145,6 +242,11 @@ impl Display for Expr {
                     SubqueryForm::Exists => write!(f, "EXISTS ({query})"),
                     SubqueryForm::In => write!(f, " IN ({query})"),
                 }
+            }
+            Self::Row(values) => {
+                f.write_str("(")?;
+                list(f, values)?;
+                f.write_str(")")
             }
             Self::Literal(value) => literal(f, value),
             Self::Cast(operand, data_type) => write!(f, "CAST({operand} AS {data_type})"),

@@ -3,7 +3,6 @@
 use esker_format::{DataType, Labels, Value};
 use serde::{Deserialize, Serialize};
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Aggregate, Function, Operator, OrderBy, Query, SubqueryForm, serial};
@@ -44,6 +43,8 @@ pub enum Expr {
     },
     /// A value converted to a type.
     Cast(Box<Self>, #[serde(with = "serial::text")] DataType),
+    /// Several values side by side; only as what may be among the rows of a subquery.
+    Row(Vec<Self>),
     /// Every field of a table, by what the query calls it; of all tables where the name is empty.
     /// Only as a whole select item.
     AllFields(String),
@@ -132,7 +133,9 @@ macro_rules! operands_of {
             Expr::Subquery { operand, .. } => {
                 operand.$iter().map(|o| &$($mutable)? **o).collect()
             }
-            Expr::Apply(_, operands) | Expr::Call(_, operands) => operands.$iter().collect(),
+            Expr::Apply(_, operands) | Expr::Call(_, operands) | Expr::Row(operands) => {
+                operands.$iter().collect()
+            }
             Expr::Cast(operand, _) => vec![&$($mutable)? **operand],
             Expr::Field(_)
             | Expr::Item(_)
@@ -326,14 +329,6 @@ impl Expr {
     #[must_use]
     pub fn has_subquery(&self) -> bool {
         matches!(self, Self::Subquery { .. }) || self.operands().into_iter().any(Self::has_subquery)
-    }
-
-    /// Adds the names of the tables that queries within it read.
-    pub fn collect_tables(&self, names: &mut BTreeSet<String>) {
-        if let Self::Subquery { query, .. } = self {
-            query.collect_tables(names);
-        }
-        self.operands().into_iter().for_each(|operand| operand.collect_tables(names));
     }
 
     /// True when an aggregate occurs anywhere within.

@@ -13,6 +13,10 @@ pub enum JoinKind {
     Inner,
     /// Every pair that matches, and each row on the left without a match, with NULLs beside it.
     Left,
+    /// The same the other way around: each row on the right without a match stays.
+    Right,
+    /// Both.
+    Full,
     /// Each row on the left that has a match, once; nothing of the right is shown.
     Semi,
     /// Each row on the left that has no match; nothing of the right is shown.
@@ -39,6 +43,13 @@ pub struct Relation {
     /// What it is called in the statement; the table's name without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
+    /// What its first columns are called in the statement.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
+    /// What is joined to it before it is joined to others: a join in parentheses, of which each
+    /// table keeps its name. It has no alias for the whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joins: Vec<Join>,
 }
 
 /// One more input of a query, joined with all before it.
@@ -55,6 +66,9 @@ pub struct Join {
     /// Fields of both sides that have to be equal, and are shown once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub using: Vec<String>,
+    /// Whether all fields that both sides have by one name have to be equal, and are shown once.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub natural: bool,
 }
 
 /// What is wanted of a query inside an expression.
@@ -73,7 +87,7 @@ impl JoinKind {
     /// Whether fields of the right side can be read after the join.
     #[must_use]
     pub fn shows_right(self) -> bool {
-        matches!(self, Self::Inner | Self::Left)
+        !matches!(self, Self::Semi | Self::Anti)
     }
 
     /// As SQL writes it before `JOIN`.
@@ -82,6 +96,8 @@ impl JoinKind {
         match self {
             Self::Inner => "INNER",
             Self::Left => "LEFT",
+            Self::Right => "RIGHT",
+            Self::Full => "FULL",
             Self::Semi => "SEMI",
             Self::Anti => "ANTI",
         }
@@ -98,7 +114,8 @@ impl Relation {
     /// The answer of a query, under a name.
     #[must_use]
     pub fn query(query: Query, alias: impl Into<String>) -> Self {
-        Self { table: String::new(), query: Some(Box::new(query)), alias: Some(alias.into()) }
+        let query = Some(Box::new(query));
+        Self { query, alias: Some(alias.into()), ..Self::default() }
     }
 
     /// The same under another name.
@@ -131,7 +148,7 @@ impl Join {
     /// ```
     #[must_use]
     pub fn on(kind: JoinKind, relation: Relation, condition: Expr) -> Self {
-        Self { kind, relation, on: Some(condition), using: Vec::new() }
+        Self { kind, relation, on: Some(condition), ..Self::default() }
     }
 
     /// A join on the equality of fields that both sides have.
@@ -142,12 +159,23 @@ impl Join {
         fields: impl IntoIterator<Item = N>,
     ) -> Self {
         let using = fields.into_iter().map(Into::into).collect();
-        Self { kind, relation, on: None, using }
+        Self { kind, relation, using, ..Self::default() }
     }
 
     /// Every pair.
     #[must_use]
     pub fn cross(relation: Relation) -> Self {
         Self { relation, ..Self::default() }
+    }
+
+    /// The same join on the equality of all fields that both sides have by one name.
+    #[must_use]
+    pub fn natural(kind: JoinKind, relation: Relation) -> Self {
+        Self { kind, relation, natural: true, ..Self::default() }
+    }
+
+    /// Whether every pair matches.
+    pub(crate) fn is_cross(&self) -> bool {
+        self.on.is_none() && self.using.is_empty() && !self.natural
     }
 }

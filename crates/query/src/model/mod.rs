@@ -10,8 +10,10 @@ mod expression;
 mod function;
 mod join;
 mod operator;
+mod row;
 mod row_count;
 mod serial;
+mod set;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,7 @@ pub use function::{FUNCTIONS, Family, Function, FunctionEntry, Makes, OperandKin
 pub use join::{Join, JoinKind, Relation, SubqueryForm};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
 pub use row_count::RowCount;
+pub use set::{SetBranch, SetOperation, SetOperator, With};
 
 /// How many queries may lie in each other: each is taken apart on the stack.
 pub const QUERY_DEPTH_MAX: usize = 32;
@@ -72,14 +75,28 @@ pub struct OrderBy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Query {
-    /// The table's name; empty for one row without fields, and where `derived` is.
+    /// Queries that it names, each of which may read those before it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<With>,
+    /// The table's name; empty for one row without fields, and where `derived`, `set` or `values`
+    /// is.
     pub table: String,
+    /// The rows of several queries, of which all columns are shown: beside it there are only
+    /// `with`, `order_by`, `limit` and `offset`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<Box<SetOperation>>,
+    /// Rows that are written out, in the same way: as many expressions in each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<Vec<Expr>>,
     /// A query whose answer is read in place of a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived: Option<Box<Self>>,
     /// What the table, or the answer read in its place, is called within the query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
+    /// What its first columns are called within the query.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
     /// What is joined to it, one after another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub joins: Vec<Join>,
@@ -87,6 +104,9 @@ pub struct Query {
     pub select: Vec<SelectItem>,
     /// Whether equal output rows count once.
     pub distinct: bool,
+    /// Where there are any: of the rows that have these in common, the first in the order is shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub distinct_on: Vec<Expr>,
     /// Which rows are looked at.
     pub filter: Option<Expr>,
     /// What the rows of a group have in common.
@@ -117,8 +137,8 @@ impl Query {
     /// Every field of a table, or of the answer of a query.
     #[must_use]
     pub fn from(relation: Relation) -> Self {
-        let Relation { table, query: derived, alias } = relation;
-        Self { table, derived, alias, ..Self::default() }
+        let Relation { table, query: derived, alias, columns, joins } = relation;
+        Self { table, derived, alias, columns, joins, ..Self::default() }
     }
 
     /// The same with another name for what it reads first.
@@ -127,17 +147,24 @@ impl Query {
         Self { alias: Some(alias.into()), ..self }
     }
 
-    /// What it reads, in order; nothing for one row without fields.
+    /// What it reads, in order; nothing for one row without fields, and for rows that are written
+    /// out or those of several queries.
     #[must_use]
     pub fn relations(&self) -> Vec<Relation> {
-        let first = Relation {
+        let joined = self.joins.iter().map(|join| join.relation.clone());
+        self.first_relation().into_iter().chain(joined).collect()
+    }
+
+    /// What it reads first.
+    pub(crate) fn first_relation(&self) -> Option<Relation> {
+        let has_first = !self.table.is_empty() || self.derived.is_some();
+        has_first.then(|| Relation {
             table: self.table.clone(),
             query: self.derived.clone(),
             alias: self.alias.clone(),
-        };
-        let has_first = !first.table.is_empty() || first.query.is_some();
-        let joined = self.joins.iter().map(|join| join.relation.clone());
-        has_first.then_some(first).into_iter().chain(joined).collect()
+            columns: self.columns.clone(),
+            joins: Vec::new(),
+        })
     }
 
     /// True when it reads one table at most, by its name, and no query lies in it.
@@ -146,26 +173,25 @@ impl Query {
         self.derived.is_none()
             && self.alias.is_none()
             && self.joins.is_empty()
+            && self.with.is_empty()
+            && self.set.is_none()
+            && self.values.is_empty()
+            && self.columns.is_empty()
             && !self.exprs().any(Expr::has_subquery)
     }
 
     /// True when queries within it run before the rest of it does.
     pub(crate) fn runs_queries_first(&self) -> bool {
-        let is_derived = self.joins.iter().any(|join| join.relation.query.is_some());
-        is_derived || self.derived.is_some() || self.exprs().any(Expr::has_subquery)
+        self.derived.is_some()
+            || self.set.is_some()
+            || !self.with.is_empty()
+            || self.joins.iter().any(|join| join.relation.runs_queries())
+            || self.exprs().any(Expr::has_subquery)
     }
 
     /// Adds the names of all tables that it reads, those of queries within included.
     pub fn collect_tables(&self, names: &mut std::collections::BTreeSet<String>) {
-        for relation in self.relations() {
-            match &relation.query {
-                Some(query) => query.collect_tables(names),
-                None => {
-                    names.insert(relation.table);
-                }
-            }
-        }
-        self.exprs().for_each(|expr| expr.collect_tables(names));
+        self.collect_tables_beside(&mut Vec::new(), names);
     }
 
     /// Adds an output column.
@@ -185,7 +211,9 @@ impl Query {
         let items = self.select.iter().map(|item| &item.expr);
         let keys = self.order_by.iter().map(|key| &key.expr);
         let on = self.joins.iter().filter_map(|join| join.on.as_ref());
-        items.chain(&self.filter).chain(&self.group_by).chain(&self.having).chain(keys).chain(on)
+        let behind = self.group_by.iter().chain(&self.having).chain(keys).chain(on);
+        let written = self.values.iter().flatten().chain(&self.distinct_on);
+        items.chain(&self.filter).chain(behind).chain(written)
     }
 
     /// The select item at a place, counted from 1, once `*` is written out.
@@ -203,9 +231,9 @@ impl Query {
     /// True when it takes values of sequences, queries within included.
     #[must_use]
     pub fn takes_values(&self) -> bool {
-        let joined = self.joins.iter().filter_map(|join| join.relation.query.as_ref());
-        let mut within = self.derived.iter().chain(joined);
-        within.any(|query| query.takes_values()) || self.exprs().any(Expr::takes_values)
+        let mut takes_values = self.with.iter().any(|with| with.query.takes_values());
+        self.each_query_read(&mut |query| takes_values |= query.takes_values());
+        takes_values || self.exprs().any(Expr::takes_values)
     }
 
     /// True when the answer has one row per group rather than one per row.

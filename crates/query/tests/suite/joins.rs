@@ -15,7 +15,17 @@ use esker_query::model::{Expr, Join, JoinKind, Operator, OrderBy, Query, Relatio
 use esker_query::{Error, ErrorKind, Options, Resolved, Result, Source, Tables, TemporaryFiles};
 use esker_vfs::Environment;
 
-const KINDS: [JoinKind; 4] = [JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Anti];
+const KINDS: [JoinKind; 6] = [
+    JoinKind::Inner,
+    JoinKind::Left,
+    JoinKind::Semi,
+    JoinKind::Anti,
+    JoinKind::Right,
+    JoinKind::Full,
+];
+
+/// Those that run by themselves.
+const BY_FILES: [JoinKind; 4] = [JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Anti];
 
 struct Two(MemorySource, MemorySource);
 
@@ -100,17 +110,33 @@ fn looped(
     matches: impl Fn(&Row, &Row) -> bool,
 ) -> Vec<Row> {
     let mut rows = Vec::new();
+    let alone = |b: &&Row| !left.iter().any(|a| matches(a, b));
+    let with_nulls = |b: &Row| vec![Value::Null, b[0].clone()];
+    if kind == JoinKind::Right {
+        // In the order of the right.
+        for b in right {
+            let found = left.iter().filter(|a| matches(a, b));
+            rows.extend(found.map(|a| vec![a[0].clone(), b[0].clone()]));
+            rows.extend(Some(b).filter(alone).map(with_nulls));
+        }
+        return rows;
+    }
     for a in left {
         let found: Vec<&Row> = right.iter().filter(|b| matches(a, b)).collect();
         match kind {
             JoinKind::Semi if !found.is_empty() => rows.push(vec![a[0].clone()]),
             JoinKind::Anti if found.is_empty() => rows.push(vec![a[0].clone()]),
             JoinKind::Semi | JoinKind::Anti => {}
-            JoinKind::Left if found.is_empty() => rows.push(vec![a[0].clone(), Value::Null]),
-            JoinKind::Inner | JoinKind::Left => {
+            JoinKind::Left | JoinKind::Full if found.is_empty() => {
+                rows.push(vec![a[0].clone(), Value::Null]);
+            }
+            _ => {
                 rows.extend(found.iter().map(|b| vec![a[0].clone(), b[0].clone()]));
             }
         }
+    }
+    if kind == JoinKind::Full {
+        rows.extend(right.iter().filter(alone).map(with_nulls));
     }
     rows
 }
@@ -436,7 +462,7 @@ fn joins_by_files_are_those_of_memory_in_the_same_order() {
             let bounds = [Expr::literal(-400i64), Expr::literal(400i64)];
             let near = [near].into_iter().chain(bounds).collect();
             let near = Expr::Apply(Operator::Between, near);
-            for kind in KINDS {
+            for kind in BY_FILES {
                 for on in [equal.clone(), equal.clone().and(near.clone())] {
                     let asked = query(kind, on);
                     for bytes in [150 << 10, 350 << 10, 550 << 10] {
@@ -450,7 +476,8 @@ fn joins_by_files_are_those_of_memory_in_the_same_order() {
                             // What comes out has to fit.
                             continue;
                         };
-                        by_files[kind as usize] += 1;
+                        let place = BY_FILES.iter().position(|other| *other == kind).unwrap();
+                        by_files[place] += 1;
                         let wanted = rows_of(&asked, &tables, &options());
                         let mut rows = Vec::new();
                         let stream = found.stream(&mut |batch: Batch| {
@@ -476,7 +503,7 @@ fn a_join_by_files_needs_little_memory_and_ends_with_one_key() {
     let tables = Two(first, second);
     let equal = field("a.k").binary(Operator::Eq, field("b.k"));
     // What comes out of a left join lies in memory, and does not fit here.
-    for kind in KINDS.into_iter().filter(|kind| *kind != JoinKind::Left) {
+    for kind in BY_FILES.into_iter().filter(|kind| *kind != JoinKind::Left) {
         let mut asked = query(kind, equal.clone());
         asked.select.clear();
         asked.select(Expr::count());

@@ -22,6 +22,7 @@ mod many_groups;
 #[path = "../memory_source/mod.rs"]
 mod memory_source;
 mod naive;
+mod sets;
 mod sorted_rows;
 mod spilling;
 mod timeouts;

@@ -34,6 +34,7 @@ mod nesting;
 mod offsets;
 mod operators;
 mod places;
+mod relational;
 mod returning;
 mod sequences;
 mod subqueries;

@@ -20,13 +20,17 @@ mod update;
 use esker_format::decimal::{DIGITS_MAX, limit};
 use esker_format::{Column, DataType, Decimal, Value, Values};
 
-use crate::bound::BoundAggregate;
+use crate::bound::{Bound, BoundAggregate};
+use crate::evaluate::Selection;
+use crate::evaluate::gather::gather;
+use crate::evaluate::key_codec::decode_into;
+use crate::exec::output::materialised::slice;
 use crate::model::Aggregate;
-use crate::{Error, Result};
+use crate::{Error, Result, ZONE_ROWS};
 use bits::Bits;
 use extremes::Extremes;
 use float_sum::{FloatLanes, FloatSum};
-use group::KeyTable;
+use group::{GroupIds, KeyTable};
 use listed::Listed;
 use mean::mean;
 use pairs::Pairs;
@@ -39,6 +43,8 @@ use taken::Taken;
 pub(crate) struct Accumulator {
     function: Aggregate,
     data_type: DataType,
+    /// What it aggregates.
+    operand: Option<DataType>,
     /// How many of what is summed make 1: more than one where that is mantissas.
     unit: u128,
     state: State,
@@ -90,9 +96,12 @@ enum State {
 
 impl Accumulator {
     pub(crate) fn new(aggregate: &BoundAggregate) -> Self {
-        let operand = aggregate.operand.as_ref().map(crate::bound::Bound::data_type);
+        let operand = aggregate.operand.as_ref().map(Bound::data_type);
         let state = match (aggregate.function, operand) {
-            (Aggregate::Count, _) if aggregate.distinct => State::Distinct(KeyTable::default()),
+            // It keeps its rows, whose order counts.
+            _ if aggregate.distinct && aggregate.function != Aggregate::StringAgg => {
+                State::Distinct(KeyTable::default())
+            }
             (_, None) => State::Rows(Vec::new()),
             (Aggregate::Count, _) => State::Values(Vec::new()),
             (Aggregate::Sum | Aggregate::Avg, Some(t)) if t.is_float() => {
@@ -115,7 +124,8 @@ impl Accumulator {
             Some(DataType::Decimal { scale, .. }) => limit(scale).unsigned_abs(),
             _ => 1,
         };
-        Self { function: aggregate.function, data_type: aggregate.data_type, unit, state }
+        let BoundAggregate { function, data_type, .. } = *aggregate;
+        Self { function, data_type, operand, unit, state }
     }
 
     fn later_state(function: Aggregate, is_distinct: bool) -> State {
@@ -213,10 +223,18 @@ impl Accumulator {
         }
     }
 
-    /// Nothing is added any more: what is counted is counted.
-    pub(crate) fn settle(&mut self, groups: usize) {
+    /// Nothing is added any more: what is counted is counted, and of distinct values the aggregate
+    /// is made.
+    ///
+    /// # Errors
+    /// `OutOfRange` when the texts of a batch would pass 4 GiB.
+    pub(crate) fn settle(&mut self, groups: usize) -> Result<()> {
         self.resize(groups);
-        let State::Distinct(table) = &self.state else { return };
+        let State::Distinct(table) = &self.state else { return Ok(()) };
+        if let (true, Some(operand)) = (self.function != Aggregate::Count, self.operand) {
+            self.state = self.of_distinct(table, operand, groups)?;
+            return Ok(());
+        }
         let mut counts = vec![0u64; groups];
         for i in 0..table.len() {
             let group = table.key(i).first_chunk::<4>().map(|g| u32::from_le_bytes(*g));
@@ -224,6 +242,37 @@ impl Accumulator {
             count.into_iter().for_each(|count| *count += 1);
         }
         self.state = State::Values(counts);
+        Ok(())
+    }
+
+    /// The same aggregate of distinct values, each once, in the order in which they were met.
+    fn of_distinct(&self, table: &KeyTable, operand: DataType, groups: usize) -> Result<State> {
+        let aggregate = BoundAggregate {
+            function: self.function,
+            operand: Some(Bound::field(0, operand)),
+            distinct: false,
+            data_type: self.data_type,
+        };
+        let mut all = Self::new(&aggregate);
+        all.resize(groups);
+        for start in (0..table.len()).step_by(ZONE_ROWS) {
+            let keys = start..table.len().min(start + ZONE_ROWS);
+            let (mut values, mut numbers) =
+                (Column::empty(operand), Vec::with_capacity(keys.len()));
+            for i in keys {
+                let Some((group, mut value)) = table.key(i).split_first_chunk::<4>() else {
+                    return Err(Error::invalid("a distinct value without its group"));
+                };
+                numbers.push(u32::from_le_bytes(*group));
+                decode_into(&mut values, &mut value)?;
+            }
+            let count = numbers.len();
+            let column = slice(&values, 0..count)
+                .ok_or_else(|| Error::invalid("fewer distinct values than groups of them"))?;
+            let vector = gather(&column, Selection::All(count));
+            all.update(&GroupIds::from_numbers(numbers, groups), Some(&vector));
+        }
+        Ok(all.state)
     }
 
     /// The result of a group, once it has settled.

@@ -83,6 +83,19 @@ pub(crate) fn run<'a>(
     options: &Options,
 ) -> Result<(Materialised, ScanCounts)> {
     let mut merging = Merging::new(stage, options);
+    let counts = add(&mut merging, stage, (scan, stage), options)?;
+    let batches = merging.finish(options)?;
+    Ok((Materialised::new(&stage.types(), batches)?, counts))
+}
+
+/// Adds the rows of a scan, by a grouping step of their own, to the groups of another one: with
+/// keys and aggregates of the same types.
+pub(crate) fn add<'a, 't, 'b>(
+    merging: &mut Merging<'t, 'b>,
+    to: &'t Stage,
+    (scan, stage): (&Scan<'a>, &'a Stage),
+    options: &'b Options,
+) -> Result<ScanCounts> {
     let mut counts = ScanCounts::default();
     let counts_rows = stage.counts_rows();
     // Parts that need no scan.
@@ -130,16 +143,15 @@ pub(crate) fn run<'a>(
         let (part, other, more, charge) = outcome;
         while let Some((_, earlier)) = known.next_if(|(index, _)| *index < part) {
             if let Some(earlier) = earlier {
-                merging.add(earlier, options.memory().charge(), options)?;
+                merging.add(earlier.of(to), options.memory().charge(), options)?;
             }
         }
         counts += more;
-        merging.add(other, charge, options)?;
+        merging.add(other.of(to), charge, options)?;
         Ok(ControlFlow::Continue(()))
     })?;
     for later in known.filter_map(|(_, later)| later) {
-        merging.add(later, options.memory().charge(), options)?;
+        merging.add(later.of(to), options.memory().charge(), options)?;
     }
-    let batches = merging.finish(options)?;
-    Ok((Materialised::new(&stage.types(), batches)?, counts))
+    Ok(counts)
 }

@@ -50,7 +50,7 @@ use crate::exec::output::Materialised;
 use crate::exec::sort::Location;
 use crate::model::JoinKind;
 use crate::predicate::Predicate;
-use crate::{ErrorKind, IndexUse, Options, Result};
+use crate::{Error, ErrorKind, IndexUse, Options, Result};
 use build::Built;
 use esker_format::DataType;
 use pairs::Pairs;
@@ -76,6 +76,10 @@ pub(crate) fn run<'b>(
     schema: Schema,
     options: &'b Options,
 ) -> Result<(Rows<'b>, JoinCounts)> {
+    if matches!(plan.kind, JoinKind::Right | JoinKind::Full) {
+        let kind = plan.kind.name();
+        return Err(Error::invalid(format!("a {kind} join runs as other joins, not by itself")));
+    }
     let floats = key::floats(&plan.left.keys, &plan.right.keys);
     let pair = Predicate::compile(plan.pair.as_ref());
     let (outcome, counts) =

@@ -157,7 +157,8 @@ impl Probe<'_> {
     ) {
         let is_kept = |has_match: bool| match (self.side, self.kind) {
             (Side::Left, _) | (_, JoinKind::Inner | JoinKind::Semi) => has_match,
-            (Side::Right, JoinKind::Left) => true,
+            // The last two never come here: see `super::run`.
+            (Side::Right, JoinKind::Left | JoinKind::Right | JoinKind::Full) => true,
             (Side::Right, JoinKind::Anti) => !has_match,
         };
         let mut kept: Vec<u32> = Vec::new();

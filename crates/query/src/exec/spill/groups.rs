@@ -117,6 +117,11 @@ impl<'a> Grouping<'a> {
         Ok(Self { options, files, types: stage.types(), layout, partitions })
     }
 
+    /// The first place behind those of a source.
+    pub(crate) fn place_behind(first_place: u64, source: &dyn Source) -> u64 {
+        first_place + ((source.part_count() as u64) << PART_SHIFT)
+    }
+
     /// Adds the rows of a scan. Those of later scans have greater places: `first_place` and up.
     pub(crate) fn add(
         &mut self,

@@ -122,6 +122,7 @@ fn eval(expr: &Expr, context: &Context<'_>) -> Result<Value> {
         | Expr::Answer(_)
         | Expr::Parameter(_)
         | Expr::Default
+        | Expr::Row(_)
         | Expr::Item(_)
         | Expr::AllFields(_)
         | Expr::Subquery { .. } => {

@@ -73,6 +73,12 @@ impl<'s> Groups<'s> {
         }
     }
 
+    /// The same as groups of another step, whose keys and aggregates have the same types.
+    pub(crate) fn of<'t>(self, stage: &'t Stage) -> Groups<'t> {
+        let Self { table, accumulators, codes, tuples, ints, .. } = self;
+        Groups { stage, table, accumulators, codes, tuples, ints }
+    }
+
     /// The number of groups; without keys there is always one.
     pub(crate) fn len(&self) -> usize {
         if self.stage.keys.is_empty() { 1 } else { self.table.len() }
@@ -190,7 +196,7 @@ impl<'s> Groups<'s> {
     /// `OutOfRange` when a sum does not fit its type; when the query is to end.
     pub(crate) fn finish(mut self, options: &Options) -> Result<Vec<Batch>> {
         let groups = self.len();
-        self.accumulators.iter_mut().for_each(|accumulator| accumulator.settle(groups));
+        self.accumulators.iter_mut().try_for_each(|accumulator| accumulator.settle(groups))?;
         in_batches(groups, options, |range| {
             let key = |i| self.table.key(range.start + i);
             batch(self.stage, range.len(), key, |number, i| {
