@@ -109,6 +109,8 @@ pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Labels, Moment, PrimaryKey, Schema, Value,
     ValueRef,
 };
+#[doc(hidden)]
+pub use esker_query::JoinOrder;
 pub use esker_query::{AnswerSink, Explanation, IndexUse, Page, Query, QueryResult};
 /// The most values that a field may have in one segment for a bitmap index to hold them; with more,
 /// the segment is scanned.

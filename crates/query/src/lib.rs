@@ -84,6 +84,8 @@ pub use explain::{
 pub use limits::{Deadline, Limits};
 pub use logical::{Resolved, Tables};
 pub use model::Query;
+#[doc(hidden)]
+pub use options::JoinOrder;
 pub use options::{IndexUse, Inputs, Options, Sequences};
 pub use page::{Page, Paging, page};
 pub use result::{AnswerSink, QueryResult, ResultColumn, Statistics};

@@ -21,6 +21,22 @@ pub struct Options {
     pub inputs: Inputs,
     /// Whether sorted runs are used. The answer is the same.
     pub indexes: IndexUse,
+    /// In which order tables are joined. The answer is the same.
+    #[doc(hidden)]
+    pub join_order: JoinOrder,
+}
+
+/// In which order the tables of inner joins are joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
+pub enum JoinOrder {
+    /// In that which is thought to take the least time.
+    #[default]
+    Cheapest,
+    /// In that in which they are written, each condition as it is written: to test the others.
+    AsWritten,
+    /// In any, drawn from a seed: to test it.
+    Random(u64),
 }
 
 /// When a query reads the sorted runs of indexes.
@@ -118,6 +134,7 @@ impl Options {
             temporary: None,
             inputs: Inputs { now_us: environment.clock.wall_us(), limits, ..Inputs::default() },
             indexes: IndexUse::default(),
+            join_order: JoinOrder::default(),
         }
         .with_memory(Self::MEMORY_BUDGET_BYTES)
     }

@@ -286,6 +286,8 @@ bugs! {
             "a row that operators make is not tested by the checks",
         ValueReferenceNotRepointed "value_reference_not_repointed"
             "a value is moved, and its row still names the old place",
+        ImpliedFilterBelowOuterJoin "implied_filter_below_outer_join"
+            "what an OR of WHERE implies of the right of a left join is tested below the join",
     }
     Invariants {
         FrameNumberSkipped "frame_number_skipped" "a frame has the number after its own",

@@ -17,6 +17,7 @@
 
 mod bitmaps;
 mod candidates;
+pub(crate) mod cardinality;
 mod cost;
 mod grams;
 mod indexable;

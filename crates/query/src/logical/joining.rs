@@ -1,22 +1,28 @@
-//! Joining the tables of a query, one after another.
+//! Joining the tables of a query: where conditions are tested, and the joins themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_format::{DataType, Field, Schema};
+use esker_vfs::sabotage::Bug;
 
 use super::Context;
+use super::block::Block;
 use super::condition::{self, Condition};
+use super::equality::Classes;
+use super::factor::{self, Binding};
+use super::join_order::RELATIONS_MAX;
 use super::member::{Member, OnClause};
 use super::names::Names;
 use super::product::Joined;
 use crate::bound::{Bound, Node};
 use crate::budget::Charge;
 use crate::exec::join;
-use crate::exec::join::{Input, JoinPlan, Rows, SemiJoinSource, Side};
+use crate::exec::join::{Input, JoinPlan, PairOrder, Ranks, Rows, SemiJoinSource, Side};
 use crate::exec::output::Materialised;
 use crate::explain::ExplainedJoin;
 use crate::model::{Expr, JoinKind};
+use crate::options::JoinOrder;
 use crate::source::SourceRef;
 use crate::{ErrorKind, ExplainedInput, Result};
 
@@ -30,7 +36,18 @@ pub(super) struct SideState<'a, 'o> {
     pub(super) input: ExplainedInput,
     /// About how many rows there are, where the source does not tell: in a look.
     pub(super) rows_estimated: Option<u64>,
+    /// Which rows its rows are made of, where their order is to be put back.
+    pub(super) ranks: Option<Ranks>,
     pub(super) charge: Vec<Charge<'o>>,
+}
+
+/// What is planned of a join.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Planned {
+    /// Whether the order of the rows is put back, or noted; `None` where it is as it is written.
+    pub(super) restores: Option<bool>,
+    /// About how many rows come out.
+    pub(super) rows: Option<u64>,
 }
 
 /// What comes of a join.
@@ -45,7 +62,7 @@ pub(super) struct Wanted<'w> {
 }
 
 impl<'a, 'o> Context<'a, 'o> {
-    /// Joins members in order. Also returns the conditions that are left to be tested.
+    /// Joins members. Also returns the conditions that are left to be tested.
     pub(super) fn join(
         &self,
         members: Vec<Member<'a>>,
@@ -59,28 +76,52 @@ impl<'a, 'o> Context<'a, 'o> {
         sorted.rest.iter().for_each(|c| needed.extend(&c.fields));
         let risky = sorted.at_join.iter().flatten().filter(|c| c.is_fallible);
         risky.for_each(|c| needed.extend(&c.fields));
-        let mut members = members.into_iter().enumerate();
-        let mut side = None;
-        for (i, member) in members.by_ref() {
+        let mut sides = Vec::with_capacity(members.len());
+        for (i, member) in members.into_iter().enumerate() {
             let pushed = sorted.pushed.get_mut(i).map(std::mem::take).unwrap_or_default();
-            let next = self.side(member, names.first_of(i), pushed);
-            let Some(left) = side.take() else {
-                side = Some(next);
-                continue;
-            };
-            let conditions = sorted.at_join.get_mut(i).map(std::mem::take).unwrap_or_default();
-            let mut fields = needed.clone();
-            let later = sorted.at_join.iter().skip(i + 1).flatten();
-            later.for_each(|c| fields.extend(&c.fields));
-            let kind = clauses.get(i - 1).map(|clause| clause.kind).unwrap_or_default();
-            let field = |number| names.field(number);
-            let wanted = Wanted { kind, fields: &fields, field: &field, renames: true };
-            let (joined, failed) = self.join_sides(left, next, conditions, &wanted)?;
-            sorted.rest.extend(failed);
-            side = Some(joined);
+            sides.push(self.side(member, names.first_of(i), pushed));
         }
-        let side = side.ok_or_else(|| crate::Error::invalid("expected FROM"))?;
+        let kind = |i: usize| clauses.get(i - 1).map(|clause| clause.kind).unwrap_or_default();
+        let count = sides.len();
+        let mut sides = sides.into_iter();
+        let mut side = sides.next().ok_or_else(|| crate::Error::invalid("expected FROM"))?;
+        let field = |number| names.field(number);
+        let mut start = 1;
+        while start < count {
+            // Inner joins, one after another, are joined in any order; any other by itself.
+            let is_inner = |i: usize| kind(i) == JoinKind::Inner;
+            let most = RELATIONS_MAX - 1;
+            let inner = (start..count).take(most).take_while(|i| is_inner(*i)).count();
+            let end = start + inner.max(1);
+            let here = sorted.at_join.get_mut(start..end).into_iter().flatten();
+            let conditions: Vec<_> = here.flat_map(std::mem::take).collect();
+            let mut fields = needed.clone();
+            let later = sorted.at_join.iter().skip(end).flatten();
+            later.for_each(|c| fields.extend(&c.fields));
+            let wanted =
+                Wanted { kind: kind(start), fields: &fields, field: &field, renames: true };
+            let next: Vec<_> =
+                std::iter::once(side).chain(sides.by_ref().take(end - start)).collect();
+            let (joined, failed) = match inner {
+                0 => self.join_one(next, conditions, &wanted)?,
+                _ => Block::new(next, start, conditions, names).join(self, &wanted)?,
+            };
+            sorted.rest.extend(failed);
+            (side, start) = (joined, end);
+        }
         Ok((side, sorted.rest.into_iter().map(|condition| condition.expr).collect()))
+    }
+
+    /// Joins two sides.
+    fn join_one(
+        &self,
+        sides: Vec<SideState<'a, 'o>>,
+        conditions: Vec<Condition>,
+        wanted: &Wanted<'_>,
+    ) -> Result<Joined<'a, 'o>> {
+        let sides = <[_; 2]>::try_from(sides);
+        let [left, right] = sides.map_err(|_| crate::Error::invalid("a join of two sides"))?;
+        self.join_sides(left, right, conditions, wanted)
     }
 
     /// A member as a side.
@@ -89,49 +130,42 @@ impl<'a, 'o> Context<'a, 'o> {
         let places = (0..fields).map(|position| (first + position, position)).collect();
         let name = member.name().to_owned();
         let input = member.input.unwrap_or_else(|| ExplainedInput::table(&name));
-        let (source, rows_estimated, charge) = (member.source, None, Vec::new());
-        SideState { source, places, filter: pushed, input, rows_estimated, charge }
+        let (source, rows_estimated, ranks, charge) = (member.source, None, None, Vec::new());
+        SideState { source, places, filter: pushed, input, rows_estimated, ranks, charge }
     }
 
     /// Sorts conditions by where they are tested.
     fn sort(&self, names: &Names, clauses: &[OnClause], filter: Option<Expr>) -> Result<Sorted> {
         let (schema, inputs) = (names.schema(), &self.options.inputs);
+        let rewrites = self.options.join_order != JoinOrder::AsWritten;
+        let binding = |clause| Binding { clause, schema: &schema, names, inputs, rewrites };
         let mut sorted = Sorted::new(names.len());
-        let kind = |i: usize| i.checked_sub(1).and_then(|i| clauses.get(i)).map(|c| c.kind);
         let mut any: Vec<Condition> = Vec::new();
         for (i, clause) in (1..).zip(clauses) {
             for expr in &clause.on {
-                let condition = Condition::new("ON", expr.clone(), &schema, names, inputs)?;
-                refuse_later(&condition, i, names)?;
-                // What reads nothing holds of every row of the right, or of none.
-                let is_of_right = condition.members.iter().all(|member| *member == i);
-                match clause.kind {
-                    JoinKind::Inner => any.push(condition),
-                    _ if is_of_right && !condition.is_fallible => sorted.push(i, condition),
-                    _ => sorted.test_at(i, condition),
+                for condition in factor::factored(expr.clone(), binding("ON"))? {
+                    refuse_later(&condition, i, names)?;
+                    match clause.kind {
+                        JoinKind::Inner => any.push(condition),
+                        _ => sorted.place_on(condition, i, binding("ON"))?,
+                    }
                 }
             }
         }
         let mut conjuncts = Vec::new();
         filter.into_iter().for_each(|filter| condition::flatten(filter, &mut conjuncts));
         for expr in conjuncts {
-            any.push(Condition::new("WHERE", expr, &schema, names, inputs)?);
+            any.extend(factor::factored(expr, binding("WHERE"))?);
         }
+        let is_inner = |i: usize| {
+            let clause = i.checked_sub(1).and_then(|i| clauses.get(i));
+            clause.is_none_or(|clause| clause.kind == JoinKind::Inner)
+        };
         for condition in any {
-            let last = condition.members.last().copied();
-            let is_inner = |i: usize| matches!(kind(i), None | Some(JoinKind::Inner));
-            let is_key = |i: usize| {
-                let is_left = |field| names.member_of(field) < i;
-                condition.as_key(&is_left).is_some()
-            };
-            match (last, condition.members.len()) {
-                (None, _) if !condition.is_fallible => sorted.push(0, condition),
-                (Some(i), 1) if is_inner(i) && !condition.is_fallible => sorted.push(i, condition),
-                (Some(i), 2..) if is_inner(i) && (!condition.is_fallible || is_key(i)) => {
-                    sorted.test_at(i, condition);
-                }
-                _ => sorted.rest.push(condition),
-            }
+            sorted.place(condition, &is_inner, binding("WHERE"))?;
+        }
+        if rewrites && clauses.iter().any(|clause| clause.kind == JoinKind::Inner) {
+            sorted.push_implied_tests(&is_inner, binding("WHERE"))?;
         }
         Ok(sorted)
     }
@@ -140,10 +174,21 @@ impl<'a, 'o> Context<'a, 'o> {
     /// because computing a key has failed.
     pub(super) fn join_sides(
         &self,
-        mut left: SideState<'a, 'o>,
+        left: SideState<'a, 'o>,
         right: SideState<'a, 'o>,
         conditions: Vec<Condition>,
         wanted: &Wanted<'_>,
+    ) -> Result<Joined<'a, 'o>> {
+        self.join_planned((left, right), conditions, wanted, Planned::default())
+    }
+
+    /// The same as it is planned.
+    pub(super) fn join_planned(
+        &self,
+        (mut left, right): (SideState<'a, 'o>, SideState<'a, 'o>),
+        conditions: Vec<Condition>,
+        wanted: &Wanted<'_>,
+        planned: Planned,
     ) -> Result<Joined<'a, 'o>> {
         let (mut keys, mut pair): (Vec<_>, Vec<_>) = conditions
             .into_iter()
@@ -151,9 +196,11 @@ impl<'a, 'o> Context<'a, 'o> {
         let mut failed = Vec::new();
         loop {
             let has_no_key = wanted.kind.shows_right() && keys.is_empty();
+            // Pairs that stream have no ranks.
+            let may_stream = has_no_key && planned.restores.is_none();
             let all = [pair.as_slice(), failed.as_slice()].concat();
             // A left join first leaves out the rows of the left that its own tests keep from any.
-            if has_no_key
+            if may_stream
                 && wanted.kind == JoinKind::Inner
                 && let Some(done) = self.product(&mut left, &right, &all, wanted, false)?
             {
@@ -161,8 +208,8 @@ impl<'a, 'o> Context<'a, 'o> {
             }
             let is_left = |field: usize| left.places.contains_key(&field);
             condition::move_tests_of_left(&mut keys, &mut pair, &is_left);
-            match self.attempt(&left, &right, &keys, &pair, wanted) {
-                Err(e) if e.kind() == ErrorKind::OverBudget && has_no_key => {
+            match self.attempt((&left, &right), &keys, &pair, wanted, planned) {
+                Err(e) if e.kind() == ErrorKind::OverBudget && may_stream => {
                     let done = self.product(&mut left, &right, &all, wanted, true)?;
                     return done.ok_or(e);
                 }
@@ -190,13 +237,18 @@ impl<'a, 'o> Context<'a, 'o> {
 
     fn attempt(
         &self,
-        left: &SideState<'a, 'o>,
-        right: &SideState<'a, 'o>,
+        (left, right): (&SideState<'a, 'o>, &SideState<'a, 'o>),
         keys: &[Condition],
         pair: &[Condition],
         wanted: &Wanted<'_>,
+        planned: Planned,
     ) -> Result<SideState<'a, 'o>> {
-        let plan = plan(left, right, keys, pair, wanted);
+        let mut plan = plan(left, right, keys, pair, wanted);
+        if let (Some(is_restored), Some(left), Some(right)) =
+            (planned.restores, &left.ranks, &right.ranks)
+        {
+            plan.order = Some(PairOrder { left, right, is_restored });
+        }
         let estimates = [left.estimate(&plan.left, self)?, right.estimate(&plan.right, self)?];
         let side = Side::to_build(estimates[0], estimates[1]);
         let shown = shown([left, right], wanted);
@@ -210,7 +262,8 @@ impl<'a, 'o> Context<'a, 'o> {
             builds_left: side == Side::Left,
         };
         let inputs = [left.explained(estimates[0]), right.explained(estimates[1])];
-        let input = ExplainedInput::join(&explained, estimates, inputs);
+        let mut input = ExplainedInput::join(&explained, estimates, inputs);
+        input.rows_estimated = planned.rows.unwrap_or(input.rows_estimated);
         let fields = shown.iter().filter_map(|number| (wanted.field)(*number)).collect();
         let joined = SideState {
             source: left.source.clone(),
@@ -220,6 +273,7 @@ impl<'a, 'o> Context<'a, 'o> {
             },
             filter: Vec::new(),
             rows_estimated: Some(input.rows_estimated),
+            ranks: None,
             input,
             charge: Vec::new(),
         };
@@ -249,9 +303,10 @@ impl<'a, 'o> Context<'a, 'o> {
         joined.input.ran(&counts, side == Side::Left, clock.monotonic_ns() - started);
         joined.rows_estimated = None;
         match rows {
-            Rows::Pairs(rows, charge) => {
+            Rows::Pairs(rows, charges, ranks) => {
                 joined.source = SourceRef::Shared(Arc::new(rows));
-                joined.charge.push(charge);
+                joined.charge.extend(charges);
+                joined.ranks = ranks;
             }
             Rows::SemiJoinSource(locations) => {
                 let mut charge = self.options.memory().charge();
@@ -316,6 +371,7 @@ pub(super) fn plan<'s>(
         left: left.input(left_keys, wanted.fields, &read, shows_right),
         right: right.input(right_keys, wanted.fields, &read, shows_right),
         pair: filter,
+        order: None,
     }
 }
 
@@ -330,7 +386,21 @@ pub(super) fn shown(sides: [&SideState<'_, '_>; 2], wanted: &Wanted<'_>) -> Vec<
     sides.into_iter().flat_map(of).collect()
 }
 
-impl<'o> SideState<'_, 'o> {
+impl<'a, 'o> SideState<'a, 'o> {
+    /// The same, that of number `number` of those that are written; what it takes of the budget
+    /// stays with this one.
+    pub(super) fn ranked(&self, number: usize) -> Self {
+        Self {
+            source: self.source.clone(),
+            places: self.places.clone(),
+            filter: self.filter.clone(),
+            input: self.input.clone(),
+            rows_estimated: self.rows_estimated,
+            ranks: Some(Ranks::Table(number)),
+            charge: Vec::new(),
+        }
+    }
+
     /// Its fields, where none is added to them.
     fn schema(&self, wanted: &Wanted<'_>) -> Schema {
         if !wanted.renames {
@@ -404,6 +474,70 @@ impl Sorted {
 
     fn test_at(&mut self, member: usize, condition: Condition) {
         self.at_join.get_mut(member).into_iter().for_each(|all| all.push(condition.clone()));
+    }
+
+    /// Places what ON of an outer, semi or anti join says.
+    fn place_on(&mut self, condition: Condition, i: usize, binding: Binding<'_>) -> Result<()> {
+        for (member, implied) in factor::implied(&condition, binding)? {
+            if member == i {
+                self.push(i, implied);
+            }
+        }
+        // What reads nothing holds of every row of the right, or of none.
+        let is_of_right = condition.members.iter().all(|member| *member == i);
+        match is_of_right && !condition.is_fallible {
+            true => self.push(i, condition),
+            false => self.test_at(i, condition),
+        }
+        Ok(())
+    }
+
+    /// Places what all joined rows have to pass.
+    fn place(
+        &mut self,
+        condition: Condition,
+        is_inner: &dyn Fn(usize) -> bool,
+        binding: Binding<'_>,
+    ) -> Result<()> {
+        for (member, implied) in factor::implied(&condition, binding)? {
+            if is_inner(member) || Bug::ImpliedFilterBelowOuterJoin.is_planted() {
+                self.push(member, implied);
+            }
+        }
+        let last = condition.members.last().copied();
+        let is_key = |i: usize| {
+            let is_left = |field| binding.names.member_of(field) < i;
+            condition.as_key(&is_left).is_some()
+        };
+        match (last, condition.members.len()) {
+            (None, _) if !condition.is_fallible => self.push(0, condition),
+            (Some(i), 1) if is_inner(i) && !condition.is_fallible => self.push(i, condition),
+            (Some(i), 2..) if is_inner(i) && (!condition.is_fallible || is_key(i)) => {
+                self.test_at(i, condition);
+            }
+            _ => self.rest.push(condition),
+        }
+        Ok(())
+    }
+
+    /// Adds what equalities and tests of single tables imply of others.
+    fn push_implied_tests(
+        &mut self,
+        is_inner: &dyn Fn(usize) -> bool,
+        binding: Binding<'_>,
+    ) -> Result<()> {
+        let inner = |all: &[Vec<Condition>]| -> Vec<Condition> {
+            let of_inner = all.iter().enumerate().filter(|(i, _)| is_inner(*i));
+            of_inner.flat_map(|(_, conditions)| conditions.iter().cloned()).collect()
+        };
+        let (tests, joins) = (inner(&self.pushed), inner(&self.at_join));
+        let is_of_inner = |c: &&Condition| c.members.iter().all(|member| is_inner(*member));
+        let classes = Classes::of(joins.iter().chain(&tests).filter(is_of_inner));
+        for condition in classes.implied_tests(&tests, binding)? {
+            let member = condition.members.first().copied().filter(|member| is_inner(*member));
+            member.into_iter().for_each(|member| self.push(member, condition.clone()));
+        }
+        Ok(())
     }
 }
 

@@ -15,14 +15,20 @@
 //! * A subquery that names nothing of the query around it runs first, and what it answers stands in
 //!   its place: a value, a truth, or a list. One that does, as a condition of WHERE, is a semi join
 //!   or an anti join.
+//! * Inner joins, one after another, run in the order that is thought to be the cheapest, and give the
+//!   rows in the order that is written: see [`block`].
 //! * A condition is tested as early as its fields are there, unless that changes the answer: on the
 //!   right of a LEFT JOIN only ON is tested early, and a condition that may fail is tested last, on
 //!   rows that pass all others. A key that may fail is tried; where it does fail, it becomes a
 //!   condition that is tested last.
 
 mod arrange;
+mod block;
 mod condition;
+mod equality;
+mod factor;
 mod grouped;
+mod join_order;
 mod joining;
 mod member;
 mod named;

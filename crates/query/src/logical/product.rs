@@ -84,7 +84,10 @@ impl<'a, 'o> Context<'a, 'o> {
             None => conditions.iter().cloned().partition(|condition| condition.is_fallible),
         };
         let places = pairs.places;
-        Ok(Some((SideState { source, places, filter, input, rows_estimated, charge }, risky)))
+        Ok(Some((
+            SideState { source, places, filter, input, rows_estimated, ranks: None, charge },
+            risky,
+        )))
     }
 
     /// The pairs, and what they take of the budget; `None` as [`Context::product`].

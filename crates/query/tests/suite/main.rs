@@ -16,6 +16,7 @@
 mod against_naive;
 mod function_limits;
 mod generate;
+mod join_order;
 mod joins;
 mod looks;
 mod many_groups;

@@ -45,7 +45,7 @@ pub(super) enum Step {
 /// A case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    seed: u64,
+    pub(super) seed: u64,
     /// How many times more rows it has than the smallest: with few, no look-up is worth it.
     pub(super) scale: usize,
     /// The names of the key fields; none where the key is generated.
@@ -92,7 +92,9 @@ impl Case {
         let predicates = if scale < 100 { 6 } else { 3 };
         let keyed = fields.iter().filter(|field| key.contains(&field.name)).cloned().collect();
         let asked = Asked { fields: asked, key: keyed };
-        let questions = (0..predicates).flat_map(|_| question::draw(&asked, generator)).collect();
+        let joins = &mut Generator::new(seed, 31);
+        let questions = (0..predicates).flat_map(|_| question::draw(&asked, generator, joins));
+        let questions = questions.collect();
         Self { seed, scale, key, is_clustered, fields, indexes, steps, questions }
     }
 

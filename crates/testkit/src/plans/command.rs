@@ -20,12 +20,13 @@ pub fn run(arguments: &[String]) -> ExitCode {
         println!("seed {seed}: answers differ: {why}");
         return ExitCode::FAILURE;
     }
-    let Counts { cases, answers, rows, refused, indexed, by_key, by_zone } = counts;
+    let Counts { cases, answers, rows, refused, indexed, by_key, by_zone, joined } = counts;
     println!("{cases} cases, seed {seed}: no difference");
     println!("  {answers} answers of {rows} rows compared, {refused} of them refusals");
     let share = indexed * 100 / answers.max(1);
     println!("  {indexed} answers ({share} %) had a plan with an index, {by_key} one by key");
     println!("  {by_zone} answers read zones in the order asked for");
+    println!("  {joined} answers were of two to eight tables");
     ExitCode::SUCCESS
 }
 

@@ -1,6 +1,6 @@
 //! Where the rows of a case lie when it is asked about them.
 
-use esker::{ChangeOptions, Database, IndexUse, Limits, Options, Snapshot};
+use esker::{ChangeOptions, Database, IndexUse, JoinOrder, Limits, Options, Snapshot};
 use esker_vfs::sim::{Generator, Options as SimOptions, Simulation};
 
 use super::Case;
@@ -51,10 +51,19 @@ impl Layout {
         matches!(self, Self::Scanned | Self::Open)
     }
 
+    /// Tables are joined as they are written, then in any other orders.
+    fn join_order(self, case: &Case) -> JoinOrder {
+        match (self, case.seed.wrapping_add(self as u64) % 3) {
+            (Self::Scanned, _) => JoinOrder::AsWritten,
+            (_, 0) => JoinOrder::Cheapest,
+            _ => JoinOrder::Random(case.seed),
+        }
+    }
+
     fn options(self, case: &Case, index_use: IndexUse, machine: &Simulation) -> Options {
         let rows = 16 * case.scale;
         let options = Options::new().background(false).environment(machine.environment());
-        let options = options.index_use(index_use);
+        let options = options.index_use(index_use).join_order(self.join_order(case));
         match self {
             Self::Scanned | Self::Open => options,
             _ => options.group_limit(rows, 1 << 30).small_group_limit(0).segment_limit(rows),

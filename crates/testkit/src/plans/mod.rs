@@ -7,7 +7,8 @@
 //! * of the rows of now, and of the snapshot, which knows the indexes of its time;
 //! * without an index, with most indexes alone, and with all of them, in an order that is drawn;
 //!   in most of the layouts the indexes are there before the rows, and they are read
-//!   wherever they say anything, however much cheaper a scan were.
+//!   wherever they say anything, however much cheaper a scan were;
+//! * with the tables of joins in the order written, in that which is thought cheapest, and in others.
 //!
 //! The first answers, of open rows that are read from first to last, are those that all others must
 //! equal. Beside that, each predicate parts the rows in three: those for which it is true, false
@@ -15,6 +16,7 @@
 
 mod case;
 pub mod command;
+mod joined;
 mod layout;
 mod question;
 mod value;
@@ -51,6 +53,8 @@ pub struct Counts {
     pub by_key: u64,
     /// Answers whose plan read zones in the order asked for.
     pub by_zone: u64,
+    /// Answers about several tables, none of them refused.
+    pub joined: u64,
 }
 
 impl Counts {
@@ -62,6 +66,7 @@ impl Counts {
         self.indexed += other.indexed;
         self.by_key += other.by_key;
         self.by_zone += other.by_zone;
+        self.joined += other.joined;
     }
 }
 
@@ -210,6 +215,7 @@ fn ask(snapshot: &Snapshot, question: &Question, counts: &mut Counts) -> Answer 
     counts.by_zone += u64::from(parts.iter().any(|part| part.reading == Reading::Zones));
     counts.answers += 1;
     counts.refused += u64::from(answer.is_err());
+    counts.joined += u64::from(answer.is_ok() && !question.query.joins.is_empty());
     let mut rows = answer?.to_rows();
     counts.rows += rows.len() as u64;
     if !question.is_ordered {
@@ -284,6 +290,8 @@ mod tests {
         for seed in [0, 1, 5, 8] {
             run_case(seed, &mut counts).unwrap();
         }
+        assert!(counts.joined * 10 > counts.answers, "{counts:?}");
+        counts.answers -= counts.joined;
         assert!(counts.rows > 1_000 && counts.refused * 5 < counts.answers, "{counts:?}");
         let planned = counts.indexed + counts.by_key;
         assert!(planned * 5 > counts.answers && counts.by_key > 0, "{counts:?}");

@@ -5,10 +5,10 @@ use esker_query::model::{Aggregate, Expr, Operator, OrderBy, Query, RowCount};
 use esker_vfs::sim::Generator;
 
 use super::case::{Field, ID, TABLE};
-use super::value;
+use super::{joined, value};
 
 /// How many questions a predicate makes.
-pub(super) const ASKED: usize = 11;
+pub(super) const ASKED: usize = 13;
 
 /// A question.
 #[derive(Clone, Debug)]
@@ -28,8 +28,12 @@ pub(super) struct Asked {
 
 /// The questions about a predicate: where it is true, false and NULL, how many rows there are, the
 /// first of them in two orders and by the key, the extremes of a field, groups by it, the extremes
-/// of the key; the last counts the rows of the table.
-pub(super) fn draw(about: &Asked, generator: &mut Generator) -> [Question; ASKED] {
+/// of the key, two joins; the last counts the rows of the table.
+pub(super) fn draw(
+    about: &Asked,
+    generator: &mut Generator,
+    joins: &mut Generator,
+) -> [Question; ASKED] {
     let fields = about.fields.as_slice();
     let predicate = draw_predicate(about, generator);
     let field = any(fields, generator);
@@ -65,6 +69,8 @@ pub(super) fn draw(about: &Asked, generator: &mut Generator) -> [Question; ASKED
         unordered(extremes),
         unordered(groups),
         unordered(extremes_of_key(about)),
+        joined::draw(about, joins),
+        joined::draw(about, joins),
         unordered(all),
     ]
 }
@@ -177,7 +183,7 @@ fn draw_keys(key: &[Field], generator: &mut Generator) -> Expr {
     all
 }
 
-fn draw_leaf(fields: &[Field], generator: &mut Generator) -> Expr {
+pub(super) fn draw_leaf(fields: &[Field], generator: &mut Generator) -> Expr {
     use Operator as O;
     let field = any(fields, generator);
     let operand = Expr::field(&field.name);

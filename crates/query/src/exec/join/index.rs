@@ -280,6 +280,20 @@ impl Index {
         Some(values)
     }
 
+    /// No key is less than the first, nor greater than the second; `None` where that is not known.
+    pub(super) fn bounds(&self, key: &Bound) -> Option<[Value; 2]> {
+        let [least, greatest] = match &self.places {
+            Places::Near { least } => {
+                let last = i64::try_from(self.first.len()).ok()?.checked_sub(1)?;
+                [*least, least.checked_add(last)?]
+            }
+            Places::Hashed { keys, .. } => [*keys.iter().min()?, *keys.iter().max()?],
+            Places::One | Places::Numbered { .. } => return None,
+        };
+        let word = |word: i64| ValueRef::from_word(key.data_type(), word).to_owned();
+        Some([least, greatest].map(word))
+    }
+
     /// Bytes of memory in use.
     pub(super) fn bytes(&self) -> usize {
         let places = match &self.places {

@@ -22,45 +22,47 @@
 //! * Where no key tells which rows belong together, all pairs are a source that what comes next
 //!   tests ([`Product`]), unless one side has so few rows that pairs are better gathered.
 //! * Where few keys are built, the probe side is first read for these alone: by its index on the
-//!   key, if it has one.
+//!   key, if it has one. Of more, the range leaves out rows by zone maps ([`narrow`]).
 
 mod build;
 mod chunk;
 mod index;
 mod key;
 mod matched;
+mod narrow;
 mod pairs;
 mod partitioned;
 mod plan;
 mod probe;
 mod product;
+mod rank;
 mod semi_join;
 mod take;
 
 pub(crate) use key::is_exact;
 pub(crate) use plan::{Input, JoinCounts, JoinPlan, NONE, Side};
 pub(crate) use product::{Product, Rights};
+pub(crate) use rank::{PairOrder, Ranks};
 pub(crate) use semi_join::SemiJoinSource;
 
 use esker_format::Schema;
 
-use crate::bound::{Bound, Node};
 use crate::budget::Charge;
 use crate::exec::output::Materialised;
 use crate::exec::sort::Location;
 use crate::model::JoinKind;
 use crate::predicate::Predicate;
-use crate::{Error, ErrorKind, IndexUse, Options, Result};
+use crate::{Error, ErrorKind, Options, Result};
 use build::Built;
-use esker_format::DataType;
 use pairs::Pairs;
 use partitioned::Outcome;
 use probe::Probe;
 
 /// Rows that came out of a join.
 pub(crate) enum Rows<'b> {
-    /// Pairs, with the wanted columns of the left and then of the right.
-    Pairs(Materialised, Charge<'b>),
+    /// Pairs, with the wanted columns of the left and then of the right, and the ranks of the rows
+    /// that they are made of, where these are noted.
+    Pairs(Materialised, Vec<Charge<'b>>, Option<Ranks>),
     /// Which rows of the left are left.
     SemiJoinSource(Vec<Location>),
 }
@@ -91,9 +93,13 @@ pub(crate) fn run<'b>(
         };
     match outcome {
         Outcome::SemiJoinSource(rows) => Ok((Rows::SemiJoinSource(rows), counts)),
-        Outcome::Pairs(pairs) => {
+        Outcome::Pairs(mut pairs) => {
+            let order = plan.order.as_ref();
+            let ranked = order.map(|order| order.apply(&mut pairs, options)).transpose()?;
             let (rows, charge) = take::rows(plan, pairs, schema, options)?;
-            Ok((Rows::Pairs(rows, charge), counts))
+            let (ranks, ranks_charge) = ranked.unzip();
+            let charges = ranks_charge.into_iter().chain([charge]).collect();
+            Ok((Rows::Pairs(rows, charges, ranks), counts))
         }
     }
 }
@@ -107,7 +113,7 @@ fn in_memory<'b>(
 ) -> Result<(Outcome<'b>, JoinCounts)> {
     let (build, probe) = plan.inputs(side);
     let built = Built::new(build, floats, options)?;
-    let narrowed = narrowed(plan, side, probe, &built, floats, options);
+    let narrowed = narrow::narrowed(plan, side, probe, &built, floats, options);
     let filter = narrowed.as_ref().or(probe.filter.as_ref());
     let probe = Probe { kind: plan.kind, side, input: probe, filter, floats, built: &built, pair };
     let found = probe.run(options)?;
@@ -128,37 +134,4 @@ fn in_memory<'b>(
     let pairs = Pairs::new(found, built, side, is_left, options)?;
     counts.rows_out = pairs.len() as u64;
     Ok((Outcome::Pairs(pairs), counts))
-}
-
-/// The filter of the probe side with the few keys that were built, where asking for them first is
-/// worth it, and no other row of the probe side is wanted.
-fn narrowed(
-    plan: &JoinPlan<'_>,
-    side: Side,
-    probe: &Input<'_>,
-    built: &Built<'_>,
-    floats: &[bool],
-    options: &Options,
-) -> Option<Bound> {
-    /// As many keys as an index is searched for, or a scan tests each row for.
-    const INDEXED_MAX: usize = 2_048;
-    const TESTED_MAX: usize = 64;
-    let [key] = probe.keys.as_slice() else { return None };
-    let Node::Field(position) = key.node else { return None };
-    let wants_others = side == Side::Right && matches!(plan.kind, JoinKind::Left | JoinKind::Anti);
-    if wants_others || floats != [false] || options.indexes == IndexUse::Never {
-        return None;
-    }
-    let leads = |part: usize| {
-        let part = probe.source.part(part);
-        let mut runs = part.sorted_runs();
-        runs.any(|run| run.fields().first().is_some_and(|(field, _)| *field == position))
-    };
-    let is_indexed = (0..probe.source.part_count()).any(leads);
-    let values = built.index.values(if is_indexed { INDEXED_MAX } else { TESTED_MAX }, key)?;
-    let among = Bound::new(Node::In(Box::new(key.clone()), values), DataType::Bool);
-    Some(match &probe.filter {
-        None => among,
-        Some(filter) => Bound::new(Node::And(vec![among, filter.clone()]), DataType::Bool),
-    })
 }

@@ -115,6 +115,13 @@ impl Half {
         self.locations.shrink_to_fit();
     }
 
+    /// Puts the pairs in another order.
+    pub(super) fn permute(&mut self, order: &[u32]) {
+        let numbers = &self.numbers;
+        let number = |pair: &u32| numbers.get(*pair as usize).copied().unwrap_or(NONE);
+        self.numbers = order.iter().map(number).collect();
+    }
+
     /// True when each row has one pair, and they come in order.
     pub(super) fn is_whole(&self) -> bool {
         self.numbers.len() == self.locations.len()

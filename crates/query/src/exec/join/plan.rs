@@ -1,6 +1,7 @@
 //! What is joined, and which side is built.
 
-use crate::access_path::{Access, Goal, ScanPlan};
+use super::rank::PairOrder;
+use crate::access_path::{Access, Goal, ScanPlan, cardinality};
 use crate::bound::Bound;
 use crate::model::JoinKind;
 use crate::predicate::Predicate;
@@ -29,6 +30,8 @@ pub(crate) struct JoinPlan<'a> {
     pub(crate) right: Input<'a>,
     /// What pairs have to pass: over the pair columns of the left, then those of the right.
     pub(crate) pair: Option<Bound>,
+    /// What becomes of the order of the rows, where that is to be put back.
+    pub(crate) order: Option<PairOrder<'a>>,
 }
 
 /// Which side the index is made of.
@@ -62,10 +65,13 @@ impl Input<'_> {
     /// # Errors
     /// When an index cannot be read.
     pub(crate) fn estimate(&self, options: &Options) -> Result<u64> {
-        /// What passes a filter of which nothing is known.
-        const SHARE: f64 = 1.0 / 3.0;
         let predicate = Predicate::compile(self.filter.as_ref());
         let plan = ScanPlan::new(&predicate, self.source, Goal::ALL, options)?;
+        let is_scanned = |part| matches!(plan.part(part).access, Access::Scan);
+        let share = match (0..self.source.part_count()).any(is_scanned) {
+            true => cardinality::selectivity(&predicate, self.source)?,
+            false => 1.0,
+        };
         let mut rows = 0.0;
         for index in 0..self.source.part_count() {
             let part = self.source.part(index);
@@ -73,12 +79,11 @@ impl Input<'_> {
             rows += match &plan.part(index).access {
                 Access::Nothing => 0.0,
                 Access::Lookup(candidates) => candidates.estimate(part.row_count()),
-                Access::Scan if predicate == Predicate::Constant(true) => visible(),
-                Access::Scan => visible() * SHARE,
+                Access::Scan => visible() * share,
             };
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
-        Ok(rows as u64)
+        Ok(rows.ceil() as u64)
     }
 }
 

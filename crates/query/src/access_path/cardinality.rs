@@ -1,0 +1,253 @@
+//! About how many rows pass a filter, and how many different values a field has: what joins are
+//! ordered by. An estimate decides how long a query takes, never its answer.
+//!
+//! What is known of a field is what lies there: bounds and NULLs by zone, dictionaries, bitmaps,
+//! unique keys and indexes; else a sample of rows, from which the number of values is extrapolated
+//! (the estimator GEE of Charikar et al., 2000). Shares of what nothing is known of are those of
+//! System R. Conditions are taken to have nothing to do with each other.
+
+use std::collections::BTreeMap;
+use std::ops::Bound as End;
+
+use esker_format::{ColumnSlice, Data, DataType};
+
+use crate::bound::{Bound, Comparison, Node};
+use crate::predicate::{Condition, Key, Predicate, Test, float_of};
+use crate::source::{Fragment, IndexRun, Source};
+use crate::{Result, ZONE_ROWS};
+use esker_format::order_key::{bounds, key};
+
+/// The share of rows that pass an equality, a range, a pattern, anything else.
+const EQUAL_SHARE: f64 = 0.1;
+const RANGE_SHARE: f64 = 1.0 / 3.0;
+const PATTERN_SHARE: f64 = 0.1;
+const OTHER_SHARE: f64 = 1.0 / 3.0;
+
+/// As many zones are looked at, and rows sampled, whatever the size of the table.
+const ZONES_MAX: usize = 128;
+const SAMPLE_ROWS: usize = 512;
+
+/// About how many values a field has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Distinct {
+    pub(crate) count: f64,
+    /// True where no two rows have the same.
+    pub(crate) is_unique: bool,
+}
+
+/// What is known of the values of a field.
+#[derive(Debug)]
+struct FieldValues {
+    data_type: DataType,
+    least: Option<Key>,
+    greatest: Option<Key>,
+    null_share: f64,
+}
+
+/// About how many rows there are.
+pub(crate) fn row_count(source: &dyn Source) -> f64 {
+    let rows = |part: &dyn Fragment| part.visible_count().unwrap_or_else(|| part.row_count());
+    (0..source.part_count()).map(|part| rows(source.part(part)) as f64).sum()
+}
+
+/// About which share of the rows passes.
+///
+/// # Errors
+/// When a column cannot be read.
+pub(crate) fn selectivity(predicate: &Predicate, source: &dyn Source) -> Result<f64> {
+    Ok(match predicate {
+        Predicate::Constant(passes) => f64::from(u8::from(*passes)),
+        Predicate::Test(test) => share_of_test(test, source)?,
+        Predicate::Value(bound, wanted) => {
+            let share = share_of_value(bound);
+            if *wanted { share } else { 1.0 - share }
+        }
+        Predicate::All(members) => {
+            let shares = members.iter().map(|member| selectivity(member, source));
+            shares.product::<Result<f64>>()?
+        }
+        Predicate::Any(members) => {
+            let others = members.iter().map(|member| Ok(1.0 - selectivity(member, source)?));
+            1.0 - others.product::<Result<f64>>()?
+        }
+    })
+}
+
+/// The share of pairs, or of rows, that pass a condition of which nothing else is known.
+pub(crate) fn share_of_value(bound: &Bound) -> f64 {
+    match &bound.node {
+        Node::Compare(Comparison::Eq, ..) | Node::In(..) => EQUAL_SHARE,
+        Node::Compare(Comparison::Neq, ..) => 1.0 - EQUAL_SHARE,
+        Node::Compare(..) => RANGE_SHARE,
+        Node::Match(..) => PATTERN_SHARE,
+        Node::Not(operand) => 1.0 - share_of_value(operand),
+        Node::And(members) => members.iter().map(share_of_value).product(),
+        Node::Or(members) => {
+            1.0 - members.iter().map(|member| 1.0 - share_of_value(member)).product::<f64>()
+        }
+        _ => OTHER_SHARE,
+    }
+}
+
+fn share_of_test(test: &Test, source: &dyn Source) -> Result<f64> {
+    let values = FieldValues::of(source, test.field, test.data_type);
+    let of_equal = |count: usize| -> Result<f64> {
+        let distinct = distinct(source, test.field)?.count.max(1.0);
+        Ok((count as f64 / distinct).min(1.0))
+    };
+    let (share, is_negated) = match &test.condition {
+        Condition::Null { negated: true } => return Ok(1.0 - values.null_share),
+        Condition::Null { negated: false } => return Ok(values.null_share),
+        Condition::Range { least, greatest, negated } if least > greatest => (0.0, *negated),
+        Condition::Range { least, greatest, negated } if least == greatest => {
+            let is_beyond = values.least.is_some_and(|first| *least < first)
+                || values.greatest.is_some_and(|last| *greatest > last);
+            (if is_beyond { 0.0 } else { of_equal(1)? }, *negated)
+        }
+        Condition::Range { least, greatest, negated } => {
+            (values.share_between(*least, *greatest), *negated)
+        }
+        Condition::Set { keys, negated } => (of_equal(keys.len())?, *negated),
+        Condition::TextSet { values, negated } => (of_equal(values.len())?, *negated),
+        Condition::TextRange { least: End::Included(a), greatest: End::Included(b), negated }
+            if a == b =>
+        {
+            (of_equal(1)?, *negated)
+        }
+        Condition::TextRange { negated, .. } => (RANGE_SHARE, *negated),
+        Condition::Match { negated, .. } => (PATTERN_SHARE, *negated),
+        Condition::Length { negated, .. } => (RANGE_SHARE, *negated),
+    };
+    let share = if is_negated { 1.0 - share } else { share };
+    Ok(share * (1.0 - values.null_share))
+}
+
+impl FieldValues {
+    fn of(source: &dyn Source, position: usize, data_type: DataType) -> Self {
+        let mut known = Self { data_type, least: None, greatest: None, null_share: 0.0 };
+        let zones_of = |part: &dyn Fragment| part.row_count().div_ceil(ZONE_ROWS);
+        let all: usize = (0..source.part_count()).map(|part| zones_of(source.part(part))).sum();
+        let step = all.div_ceil(ZONES_MAX).max(1);
+        let (mut rows, mut nulls, mut number, mut is_whole) = (0usize, 0usize, 0usize, true);
+        for part in (0..source.part_count()).map(|part| source.part(part)) {
+            for zone in 0..zones_of(part) {
+                number += 1;
+                // The last ones are often those with the greatest values.
+                if !(number - 1).is_multiple_of(step) && number != all {
+                    continue;
+                }
+                let Some(bounds) = part.zone(position, zone) else {
+                    is_whole = false;
+                    continue;
+                };
+                let rows_here = part.row_count().saturating_sub(zone * ZONE_ROWS).min(ZONE_ROWS);
+                (rows, nulls) = (rows + rows_here, nulls + bounds.null_count.min(rows_here));
+                if bounds.least.is_null() {
+                    continue;
+                }
+                let least = key(bounds.least);
+                known.least = Some(known.least.map_or(least, |first| first.min(least)));
+                let greatest = bounds.greatest.map(key);
+                let greatest = greatest.map(|g| known.greatest.map_or(g, |last| last.max(g)));
+                known.greatest = greatest.or(known.greatest);
+            }
+        }
+        if rows > 0 {
+            known.null_share = nulls as f64 / rows as f64;
+        }
+        let (first, last) = bounds(data_type);
+        // Texts have no keys.
+        if !is_whole || first == last {
+            (known.least, known.greatest) = (None, None);
+        }
+        known
+    }
+
+    /// The share of values in a range of keys, if they lie evenly between the bounds.
+    fn share_between(&self, least: Key, greatest: Key) -> f64 {
+        let (Some(first), Some(last)) = (self.least, self.greatest) else { return RANGE_SHARE };
+        if greatest < first || least > last {
+            return 0.0;
+        }
+        let (from, until) = (least.max(first), greatest.min(last));
+        if self.data_type.is_float() {
+            let width = float_of(last) - float_of(first);
+            let within = float_of(until) - float_of(from);
+            let share = within / width;
+            return if share.is_finite() { share.clamp(0.0, 1.0) } else { RANGE_SHARE };
+        }
+        let count = |from: Key, until: Key| (until - from) as f64 + 1.0;
+        (count(from, until) / count(first, last)).clamp(0.0, 1.0)
+    }
+
+    /// The most values that there can be, where their bounds tell.
+    fn span(&self) -> Option<f64> {
+        let (first, last) = (self.least?, self.greatest?);
+        (!self.data_type.is_float()).then_some((last - first) as f64 + 1.0)
+    }
+}
+
+/// About how many different values a field has.
+///
+/// # Errors
+/// When a column cannot be read.
+pub(crate) fn distinct(source: &dyn Source, position: usize) -> Result<Distinct> {
+    let rows = row_count(source).max(1.0);
+    let of = |count: f64| Distinct { count: count.clamp(1.0, rows), is_unique: false };
+    let schema = source.schema();
+    let Some(field) = schema.fields().get(position) else { return Ok(of(rows)) };
+    let by_index = schema.indexes().iter().any(|index| {
+        let [only] = index.fields.as_slice() else { return false };
+        index.unique && only.path.is_empty() && only.field == field.id
+    });
+    if by_index || schema.key_positions() == [position] {
+        return Ok(Distinct { count: rows, is_unique: true });
+    }
+    if field.data_type == DataType::Bool {
+        return Ok(of(2.0));
+    }
+    let parts = || (0..source.part_count()).map(|part| source.part(part));
+    for part in parts() {
+        for run in part.runs() {
+            if let IndexRun::Bitmaps(run) = run
+                && run.field() == position
+            {
+                return Ok(of(run.values()?.len as f64));
+            }
+        }
+    }
+    if let Some(span) = FieldValues::of(source, position, field.data_type).span() {
+        return Ok(of(span));
+    }
+    let Some(largest) = parts().max_by_key(|part| part.row_count()) else { return Ok(of(rows)) };
+    if largest.row_count() == 0 {
+        return Ok(of(rows));
+    }
+    let column = largest.column(position, 0..largest.batch_end(0, SAMPLE_ROWS))?;
+    if let Data::Dictionary { dictionary, .. } = column.data {
+        return Ok(of(dictionary.len() as f64));
+    }
+    Ok(of(extrapolated(&column, rows)))
+}
+
+/// About how many values `rows` rows have, given some of them.
+fn extrapolated(sample: &ColumnSlice<'_>, rows: f64) -> f64 {
+    let mut counts: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+    let mut taken = 0usize;
+    for i in 0..sample.len {
+        let value = sample.value(i);
+        if value.is_null() {
+            continue;
+        }
+        taken += 1;
+        // default: a value of fixed width is as good as its key
+        let bytes = match value.as_bytes() {
+            Some(bytes) => bytes.to_vec(),
+            None => key(value).to_le_bytes().to_vec(),
+        };
+        *counts.entry(bytes).or_default() += 1;
+    }
+    let once = counts.values().filter(|count| **count == 1).count() as f64;
+    let scale = (rows / (taken.max(1) as f64)).max(1.0).sqrt();
+    scale * once + (counts.len() as f64 - once)
+}

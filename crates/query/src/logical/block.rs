@@ -1,0 +1,374 @@
+//! Inner joins, one after another, which may run in any order.
+//!
+//! ```text
+//! a JOIN b JOIN c LEFT JOIN d JOIN e JOIN f       blocks: {a, b, c}, then {a b c d, e, f}
+//! ```
+//!
+//! The conditions become edges of a graph, the order is chosen ([`super::join_order`]), and the joins
+//! run. A condition is tested by the first join that has all it reads; of fields that are all
+//! equal, one pair is. Rows come out in the order that joining as it is written gives: where the
+//! joins run in another, it is put back by the last of them. What then does not fit in memory is
+//! joined as it is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Context;
+use super::condition::Condition;
+use super::equality::Classes;
+use super::factor::Binding;
+use super::join_order::{Edge, JoinGraph, JoinTree, RelationEstimate, Set, bit};
+use super::joining::{Planned, SideState, Wanted};
+use super::names::Names;
+use super::product::Joined;
+use crate::access_path::cardinality;
+use crate::access_path::cardinality::Distinct;
+use crate::bound::{Bound, Comparison, Node};
+use crate::model::JoinKind;
+use crate::options::JoinOrder;
+use crate::{Error, ErrorKind, IndexUse, Result};
+
+/// A plan that puts the order back has to take so much less time than the one that is written.
+const WORTH_IT: f64 = 0.9;
+
+/// What a row costs whose order is put back.
+const ORDER_COST: f64 = 1.5;
+
+/// Relations and the conditions on them.
+pub(super) struct Block<'a, 'o, 'n> {
+    /// Taken out when they are joined.
+    sides: Vec<Option<SideState<'a, 'o>>>,
+    /// The number of the first member that is a relation of its own; those before are the first.
+    start: usize,
+    names: &'n Names,
+    /// Those that are written, then those that follow from them.
+    conditions: Vec<Condition>,
+    /// How many are written.
+    written: usize,
+    graph: JoinGraph,
+    /// The fields of each class.
+    classes: Vec<BTreeSet<usize>>,
+    /// Those that no join has tested.
+    rest: Vec<Condition>,
+}
+
+impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
+    pub(super) fn new(
+        sides: Vec<SideState<'a, 'o>>,
+        start: usize,
+        conditions: Vec<Condition>,
+        names: &'n Names,
+    ) -> Self {
+        let sides = sides.into_iter().map(Some).collect();
+        let (graph, classes, rest) = (JoinGraph::default(), Vec::new(), Vec::new());
+        let written = conditions.len();
+        Self { sides, start, names, conditions, written, graph, classes, rest }
+    }
+
+    /// Joins them. Also returns the conditions that are left to be tested.
+    pub(super) fn join(
+        mut self,
+        context: &Context<'a, 'o>,
+        wanted: &Wanted<'_>,
+    ) -> Result<Joined<'a, 'o>> {
+        if self.sides.len() == 2 && context.told.is_none() {
+            let [left, right] = [0, 1].map(|side| self.taken(side));
+            return context.join_sides(left?, right?, self.conditions, wanted);
+        }
+        if context.options.join_order != JoinOrder::AsWritten {
+            self.find_classes(context)?;
+        }
+        self.estimate(context)?;
+        let tree = self.chosen(context.options.join_order);
+        let is_as_written = tree.is_as_written();
+        let mut joined = self.run(&tree, context, wanted, (!is_as_written).then_some(true));
+        if !is_as_written && matches!(&joined, Err(e) if e.kind() == ErrorKind::OverBudget) {
+            self.rest.clear();
+            joined = self.run(&self.graph.as_written(), context, wanted, None);
+        }
+        Ok((joined?, self.rest))
+    }
+
+    fn taken(&mut self, side: usize) -> Result<SideState<'a, 'o>> {
+        let side = self.sides.get_mut(side).and_then(Option::take);
+        side.ok_or_else(|| Error::invalid("a relation is joined twice"))
+    }
+
+    fn relation_of(&self, field: usize) -> usize {
+        let member = self.names.member_of(field);
+        if member < self.start { 0 } else { member - self.start + 1 }
+    }
+
+    fn relations_of(&self, fields: &BTreeSet<usize>) -> Set {
+        fields.iter().fold(0, |set, field| set | bit(self.relation_of(*field)))
+    }
+
+    /// Finds the fields that are all equal, and adds the equalities that follow. A class with two
+    /// fields of one relation is left out: these may differ until all its conditions are tested.
+    fn find_classes(&mut self, context: &Context<'a, 'o>) -> Result<()> {
+        let classes = Classes::of(self.conditions.iter());
+        let is_simple = |class: &&BTreeSet<usize>| {
+            let relations: BTreeSet<_> = class.iter().map(|f| self.relation_of(*f)).collect();
+            relations.len() == class.len()
+        };
+        let simple: Vec<BTreeSet<usize>> = classes.iter().filter(is_simple).cloned().collect();
+        let schema = self.names.schema();
+        let (clause, inputs, names) = ("WHERE", &context.options.inputs, self.names);
+        let binding = Binding { clause, schema: &schema, names, inputs, rewrites: true };
+        let implied = classes.implied_equalities(self.conditions.iter(), binding)?;
+        let of_class = |condition: &Condition| {
+            let mut fields = condition.fields.iter();
+            fields.all(|field| simple.iter().any(|class| class.contains(field)))
+        };
+        self.conditions.extend(implied.into_iter().filter(of_class));
+        self.classes = simple;
+        Ok(())
+    }
+
+    /// The class of an equality of two of its fields.
+    fn class_of(&self, condition: &Condition) -> Option<usize> {
+        let Node::Compare(Comparison::Eq, a, b) = &condition.bound.node else { return None };
+        let (Node::Field(a), Node::Field(b)) = (&a.node, &b.node) else { return None };
+        self.classes.iter().position(|class| class.contains(a) && class.contains(b))
+    }
+
+    /// Makes the graph.
+    fn estimate(&mut self, context: &Context<'a, 'o>) -> Result<()> {
+        let mut relations = Vec::with_capacity(self.sides.len());
+        for side in self.sides.iter().flatten() {
+            let none = BTreeSet::new();
+            let input = side.input(Vec::new(), &none, &none, false);
+            let passing = side.estimate(&input, context)? as f64;
+            let rows = match side.rows_estimated {
+                Some(rows) => rows as f64,
+                None => cardinality::row_count(side.source.get()),
+            };
+            relations.push(RelationEstimate { rows: rows.max(passing), passing });
+        }
+        let mut values = Values { block: self, relations: &relations, known: BTreeMap::new() };
+        let mut classes = Vec::with_capacity(self.classes.len());
+        for class in &self.classes {
+            classes.push(values.of_class(class)?);
+        }
+        let mut edges = Vec::with_capacity(self.conditions.len());
+        for condition in &self.conditions {
+            let class = self.class_of(condition);
+            let share = if class.is_some() { 1.0 } else { values.share(&condition.bound)? };
+            let (sides, sought) = self.sides_of(&condition.bound, context.options.indexes);
+            let relations = self.relations_of(&condition.fields);
+            edges.push(Edge { relations, sides, class, share, sought });
+        }
+        self.graph = JoinGraph { relations, edges, classes };
+        Ok(())
+    }
+
+    /// The relations of both sides of an equality, and those with an index on their side.
+    fn sides_of(&self, bound: &Bound, indexes: IndexUse) -> (Option<(Set, Set)>, Set) {
+        let Node::Compare(Comparison::Eq, a, b) = &bound.node else { return (None, 0) };
+        let [(a_set, a_sought), (b_set, b_sought)] = [a, b].map(|side| {
+            let mut fields = BTreeSet::new();
+            side.collect_fields(&mut fields);
+            let set = self.relations_of(&fields);
+            let is_sought = match side.node {
+                Node::Field(field) => indexes != IndexUse::Never && self.is_indexed(field),
+                _ => false,
+            };
+            (set, if is_sought { set } else { 0 })
+        });
+        let is_key = a_set != 0 && b_set != 0 && a_set & b_set == 0;
+        (is_key.then_some((a_set, b_set)), a_sought | b_sought)
+    }
+
+    fn side_of(&self, field: usize) -> Option<(&SideState<'a, 'o>, usize)> {
+        let side = self.sides.get(self.relation_of(field))?.as_ref()?;
+        Some((side, *side.places.get(&field)?))
+    }
+
+    /// Whether an index, or the key, finds rows by a field.
+    fn is_indexed(&self, field: usize) -> bool {
+        let Some((side, position)) = self.side_of(field) else { return false };
+        let source = side.source.get();
+        let leads = |part: usize| {
+            let mut runs = source.part(part).sorted_runs();
+            runs.any(|run| run.fields().first().is_some_and(|(field, _)| *field == position))
+        };
+        source.schema().key_positions() == [position] || (0..source.part_count()).any(leads)
+    }
+
+    fn chosen(&self, order: JoinOrder) -> JoinTree {
+        let written = self.graph.as_written();
+        match order {
+            _ if self.sides.len() <= 2 && !matches!(order, JoinOrder::Random(_)) => written,
+            JoinOrder::AsWritten => written,
+            JoinOrder::Random(seed) => self.graph.random(seed),
+            JoinOrder::Cheapest => {
+                let best = self.graph.cheapest();
+                if best.is_as_written() {
+                    return best;
+                }
+                let order = self.graph.rows(best.set()) * ORDER_COST;
+                let saves =
+                    self.graph.cost_of(&best) + order < self.graph.cost_of(&written) * WORTH_IT;
+                if saves { best } else { written }
+            }
+        }
+    }
+
+    /// Runs the joins of a tree. `restores` says whether the order of rows is put back by the last
+    /// one, or noted; `None` where it is as it is written.
+    fn run(
+        &mut self,
+        tree: &JoinTree,
+        context: &Context<'a, 'o>,
+        wanted: &Wanted<'_>,
+        restores: Option<bool>,
+    ) -> Result<SideState<'a, 'o>> {
+        let (left, right, rows) = match tree {
+            JoinTree::Relation(number) if restores.is_none() => return self.taken(*number),
+            JoinTree::Relation(number) => {
+                let side = self.sides.get(*number).and_then(Option::as_ref);
+                let side = side.map(|side| side.ranked(*number));
+                return side.ok_or_else(|| Error::invalid("a relation is joined twice"));
+            }
+            JoinTree::Join(left, right, rows) => (left, right, rows),
+        };
+        let (below, sets) = (restores.map(|_| false), (left.set(), right.set()));
+        let left = self.run(left, context, wanted, below)?;
+        let right = self.run(right, context, wanted, below)?;
+        let here = self.tested(sets, (&left, &right));
+        let fields = self.read_later(sets.0 | sets.1, (&left, &right), wanted.fields);
+        let wanted = Wanted { kind: JoinKind::Inner, fields: &fields, ..*wanted };
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        let planned = Planned { restores, rows: Some(rows.ceil() as u64) };
+        let (joined, failed) = context.join_planned((left, right), here, &wanted, planned)?;
+        self.rest.extend(failed);
+        Ok(joined)
+    }
+
+    /// The conditions that a join of two sets tests.
+    fn tested(
+        &mut self,
+        (left_set, right_set): (Set, Set),
+        (left, right): (&SideState<'a, 'o>, &SideState<'a, 'o>),
+    ) -> Vec<Condition> {
+        let (mut here, mut classes) = (Vec::new(), BTreeSet::new());
+        for (edge, condition) in self.graph.edges.iter().zip(&self.conditions) {
+            if !edge.is_tested(left_set, right_set) {
+                continue;
+            }
+            let is_there =
+                |field: &usize| left.places.contains_key(field) || right.places.contains_key(field);
+            match edge.class {
+                Some(class) => {
+                    if condition.fields.iter().all(is_there) && classes.insert(class) {
+                        here.push(condition.clone());
+                    }
+                }
+                None if condition.is_fallible && !edge.is_key(left_set, right_set) => {
+                    self.rest.push(condition.clone());
+                }
+                None => here.push(condition.clone()),
+            }
+        }
+        here
+    }
+
+    /// The fields of a set of relations that are read behind it: of each class one, of those that
+    /// conditions name if there is one.
+    fn read_later(
+        &self,
+        set: Set,
+        (left, right): (&SideState<'a, 'o>, &SideState<'a, 'o>),
+        wanted: &BTreeSet<usize>,
+    ) -> BTreeSet<usize> {
+        let mut fields = wanted.clone();
+        let edges = || self.graph.edges.iter().zip(&self.conditions);
+        let leads_out = |edge: &Edge| edge.relations & set != 0 && edge.relations & !set != 0;
+        for (edge, condition) in edges() {
+            if edge.class.is_none() && edge.relations & !set != 0 {
+                fields.extend(&condition.fields);
+            }
+        }
+        let is_there =
+            |field: &usize| left.places.contains_key(field) || right.places.contains_key(field);
+        for (number, class) in self.classes.iter().enumerate() {
+            let here = class.iter().filter(|field| set & bit(self.relation_of(**field)) != 0);
+            if here.clone().count() == class.len() {
+                continue;
+            }
+            let is_named = |field: &&usize| {
+                let mut named = edges().take(self.written).filter(|(edge, _)| leads_out(edge));
+                named.any(|(e, c)| e.class == Some(number) && c.fields.contains(field))
+            };
+            let mut here = here.filter(|field| is_there(field));
+            let first = here.clone().next();
+            fields.extend(here.find(is_named).or(first));
+        }
+        fields
+    }
+}
+
+/// How many values fields have, each looked up once.
+struct Values<'v, 'a, 'o, 'n> {
+    block: &'v Block<'a, 'o, 'n>,
+    relations: &'v [RelationEstimate],
+    known: BTreeMap<usize, Distinct>,
+}
+
+impl Values<'_, '_, '_, '_> {
+    fn of(&mut self, field: usize) -> Result<Distinct> {
+        if let Some(known) = self.known.get(&field) {
+            return Ok(*known);
+        }
+        let found = match self.block.side_of(field) {
+            Some((side, position)) => cardinality::distinct(side.source.get(), position)?,
+            None => Distinct { count: 1.0, is_unique: false },
+        };
+        self.known.insert(field, found);
+        Ok(found)
+    }
+
+    /// How many of the values of a field are left where only some rows are.
+    fn passing(&self, field: usize, count: f64) -> f64 {
+        let relation = self.relations.get(self.block.relation_of(field));
+        let Some(RelationEstimate { rows, passing }) = relation else { return count };
+        if *rows <= 0.0 || passing >= rows {
+            return count;
+        }
+        // A value stays unless all of its rows go (Yao, 1977, with replacement).
+        let gone = (1.0 - passing / rows).powf((rows / count.max(1.0)).max(1.0));
+        (count * (1.0 - gone)).max(1.0)
+    }
+
+    /// The relations of the fields of a class, and how many values each has. Where one of them is
+    /// unique, the others refer to it, mostly.
+    fn of_class(&mut self, class: &BTreeSet<usize>) -> Result<Vec<(usize, f64)>> {
+        let mut most = f64::INFINITY;
+        for field in class {
+            let Distinct { count, is_unique } = self.of(*field)?;
+            most = if is_unique { most.min(count) } else { most };
+        }
+        let mut values = Vec::with_capacity(class.len());
+        for field in class {
+            let count = self.of(*field)?.count.min(most);
+            values.push((self.block.relation_of(*field), self.passing(*field, count)));
+        }
+        Ok(values)
+    }
+
+    /// The share of pairs that pass a condition.
+    fn share(&mut self, bound: &Bound) -> Result<f64> {
+        let Node::Compare(Comparison::Eq, a, b) = &bound.node else {
+            return Ok(cardinality::share_of_value(bound));
+        };
+        let mut most: f64 = 0.0;
+        for side in [a, b] {
+            let mut fields = BTreeSet::new();
+            side.collect_fields(&mut fields);
+            if let (Some(field), 1) = (fields.first(), fields.len()) {
+                let count = self.of(*field)?.count;
+                most = most.max(self.passing(*field, count));
+            }
+        }
+        Ok(if most > 0.0 { 1.0 / most } else { cardinality::share_of_value(bound) })
+    }
+}

@@ -1,0 +1,372 @@
+//! In which order inner joins run: the tree that is thought to take the least time.
+//!
+//! ```text
+//! relations 0 1 2 3, edges 0–3 1–3 2–3         ((0 ⋈ 3) ⋈ 1) ⋈ 2
+//! sets of relations, the smaller first:        best of {0, 3}, {1, 3}, {2, 3}, {0, 1, 3}, …
+//! ```
+//!
+//! Up to [`EXHAUSTIVE_MAX`] relations every tree without a cross product is looked at, by dynamic
+//! programming over the connected sets of relations (DPsub: Moerkotte and Neumann, 2006). Beyond,
+//! the two relations that have the smallest join are joined first, again and again (GOO: Fegaras,
+//! 1998). Where no key connects what is left, a condition does, and where none does, a cross product.
+//!
+//! A join takes what it reads of both sides, building the smaller one, and what it makes. The
+//! rows of a set of relations are as many whatever tree makes it: the product of the rows of each,
+//! and of the share of them that pass each condition. Of fields that are all equal the one with the
+//! fewest values counts once.
+
+use esker_vfs::sim::Generator;
+
+/// As many relations are ordered by looking at all trees.
+const EXHAUSTIVE_MAX: usize = 10;
+
+/// A set of relations by their numbers.
+pub(super) type Set = u64;
+
+/// The most relations of a block: there are no sets of more.
+pub(super) const RELATIONS_MAX: usize = 64;
+
+/// What a row of a side costs that an index is made of, and one that is looked up.
+const BUILD_COST: f64 = 2.0;
+const PROBE_COST: f64 = 1.0;
+/// What a row costs that comes out.
+const OUTPUT_COST: f64 = 2.0;
+/// What a row of a table costs that is read, and one that is found by an index.
+const SCAN_COST: f64 = 0.3;
+const SEEK_COST: f64 = 8.0;
+/// With as many keys at most the other side is searched for these alone, by an index or without.
+const SOUGHT_MAX: f64 = 2_048.0;
+
+/// What is joined.
+#[derive(Debug, Default)]
+pub(super) struct JoinGraph {
+    pub(super) relations: Vec<RelationEstimate>,
+    pub(super) edges: Vec<Edge>,
+    /// Fields that are all equal: the relation of each, and about how many values it has.
+    pub(super) classes: Vec<Vec<(usize, f64)>>,
+}
+
+/// A relation, before it is joined.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RelationEstimate {
+    /// About how many rows there are, and pass its own conditions.
+    pub(super) rows: f64,
+    pub(super) passing: f64,
+}
+
+/// A condition on several relations.
+#[derive(Clone, Debug)]
+pub(super) struct Edge {
+    pub(super) relations: Set,
+    /// Of an equality: the relations of both sides, where no relation is on both.
+    pub(super) sides: Option<(Set, Set)>,
+    /// The class of an equality of two fields, whose share is told by the class.
+    pub(super) class: Option<usize>,
+    /// The share of rows that pass.
+    pub(super) share: f64,
+    /// Of an equality: the relations whose rows an index finds by it.
+    pub(super) sought: Set,
+}
+
+/// An order of joins.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum JoinTree {
+    Relation(usize),
+    /// Left, right, and about how many rows come out.
+    Join(Box<Self>, Box<Self>, f64),
+}
+
+/// The best tree of a set.
+#[derive(Clone, Debug)]
+struct Best {
+    cost: f64,
+    rows: f64,
+    /// The two sets that are joined; 0 for one relation.
+    sides: (Set, Set),
+}
+
+impl JoinTree {
+    /// The relations from left to right: rows come in the order of the first, then of the next.
+    pub(super) fn leaves(&self) -> Vec<usize> {
+        match self {
+            Self::Relation(number) => vec![*number],
+            Self::Join(left, right, _) => [left.leaves(), right.leaves()].concat(),
+        }
+    }
+
+    /// Whether rows come in the order of the relations as they are written.
+    pub(super) fn is_as_written(&self) -> bool {
+        self.leaves().is_sorted()
+    }
+
+    pub(super) fn set(&self) -> Set {
+        self.leaves().into_iter().map(bit).sum()
+    }
+}
+
+pub(super) fn bit(relation: usize) -> Set {
+    1 << relation
+}
+
+fn is_within(part: Set, whole: Set) -> bool {
+    part & !whole == 0
+}
+
+fn relations_of(set: Set) -> impl Iterator<Item = usize> {
+    (0..RELATIONS_MAX).filter(move |relation| set & bit(*relation) != 0)
+}
+
+impl Edge {
+    /// Whether rows of two sets that belong together are found by it.
+    pub(super) fn is_key(&self, left: Set, right: Set) -> bool {
+        self.sides.is_some_and(|(a, b)| {
+            is_within(a, left) && is_within(b, right) || is_within(b, left) && is_within(a, right)
+        })
+    }
+
+    /// Whether it is tested when two sets are joined.
+    pub(super) fn is_tested(&self, left: Set, right: Set) -> bool {
+        is_within(self.relations, left | right)
+            && !is_within(self.relations, left)
+            && !is_within(self.relations, right)
+    }
+}
+
+impl JoinGraph {
+    fn all(&self) -> Set {
+        (0..self.relations.len()).map(bit).sum()
+    }
+
+    /// As it is written, from the left.
+    pub(super) fn as_written(&self) -> JoinTree {
+        let mut tree = JoinTree::Relation(0);
+        for relation in 1..self.relations.len() {
+            tree = self.joined(tree, JoinTree::Relation(relation));
+        }
+        tree
+    }
+
+    /// The tree that is thought to be the cheapest.
+    pub(super) fn cheapest(&self) -> JoinTree {
+        let mut forest = match self.relations.len() <= EXHAUSTIVE_MAX {
+            true => self.by_component(),
+            false => (0..self.relations.len()).map(JoinTree::Relation).collect(),
+        };
+        while forest.len() > 1 {
+            let sets: Vec<Set> = forest.iter().map(JoinTree::set).collect();
+            let mut next: Option<((u8, f64), usize, usize)> = None;
+            for (i, left) in sets.iter().enumerate() {
+                for (j, right) in sets.iter().enumerate().skip(i + 1) {
+                    let rank = (self.connection(*left, *right), self.rows(left | right));
+                    if next.is_none_or(|(known, ..)| rank < known) {
+                        next = Some((rank, i, j));
+                    }
+                }
+            }
+            let Some((_, i, j)) = next else { break };
+            let (right, left) = (forest.swap_remove(j), forest.swap_remove(i));
+            forest.push(self.joined(left, right));
+        }
+        // default: there is one relation at least
+        forest.pop().unwrap_or(JoinTree::Relation(0))
+    }
+
+    /// Any tree, for tests.
+    pub(super) fn random(&self, seed: u64) -> JoinTree {
+        let generator = &mut Generator::new(seed, 71);
+        let mut forest: Vec<_> = (0..self.relations.len()).map(JoinTree::Relation).collect();
+        while forest.len() > 1 {
+            let left = forest.swap_remove(generator.index(forest.len()));
+            let is_near = |right: &JoinTree| self.connection(left.set(), right.set()) == 0;
+            let near: Vec<usize> =
+                (0..forest.len()).filter(|at| forest.get(*at).is_some_and(is_near)).collect();
+            let any = generator.index(forest.len());
+            let at = near.get(generator.index(near.len().max(1))).copied().unwrap_or(any);
+            let right = forest.swap_remove(at);
+            let rows = self.rows(left.set() | right.set());
+            forest.push(JoinTree::Join(Box::new(left), Box::new(right), rows));
+        }
+        // default: there is one relation at least
+        forest.pop().unwrap_or(JoinTree::Relation(0))
+    }
+
+    /// What connects two sets: a key (0), another condition (1), nothing (2).
+    fn connection(&self, left: Set, right: Set) -> u8 {
+        if self.edges.iter().any(|edge| edge.is_key(left, right)) {
+            return 0;
+        }
+        u8::from(!self.edges.iter().any(|edge| edge.is_tested(left, right))) + 1
+    }
+
+    /// A join of two trees, that with the first relation on the left.
+    fn joined(&self, a: JoinTree, b: JoinTree) -> JoinTree {
+        let (a_set, b_set) = (a.set(), b.set());
+        let is_first = a_set.trailing_zeros() < b_set.trailing_zeros();
+        let (left, right) = if is_first { (a, b) } else { (b, a) };
+        JoinTree::Join(Box::new(left), Box::new(right), self.rows(a_set | b_set))
+    }
+
+    /// About how many rows a set of relations has, joined.
+    pub(super) fn rows(&self, set: Set) -> f64 {
+        let mut rows = 1.0;
+        for relation in relations_of(set) {
+            rows *= self.relations.get(relation).map_or(1.0, |r| r.passing.max(1.0));
+        }
+        for class in &self.classes {
+            let (mut product, mut least) = (1.0, f64::INFINITY);
+            for (relation, values) in class {
+                if set & bit(*relation) != 0 {
+                    let values = values.max(1.0);
+                    (product, least) = (product * values, values.min(least));
+                }
+            }
+            if least.is_finite() {
+                rows *= least / product;
+            }
+        }
+        let tested = |edge: &&Edge| edge.class.is_none() && is_within(edge.relations, set);
+        rows *= self.edges.iter().filter(tested).map(|edge| edge.share).product::<f64>();
+        rows.max(1.0)
+    }
+
+    /// What joining two sets takes, beside what making them takes.
+    fn cost(
+        &self,
+        (left, left_rows): (Set, f64),
+        (right, right_rows): (Set, f64),
+        out: f64,
+    ) -> f64 {
+        let is_left_built = left_rows * 2.0 < right_rows;
+        let (build, probe) = match is_left_built {
+            true => ((left, left_rows), (right, right_rows)),
+            false => ((right, right_rows), (left, left_rows)),
+        };
+        self.reading(build.0, None)
+            + self.reading(probe.0, Some(build))
+            + BUILD_COST * build.1
+            + PROBE_COST * probe.1
+            + OUTPUT_COST * out
+    }
+
+    /// What reading a relation takes; what has been joined lies in memory. Few rows that are sought
+    /// are found by an index.
+    fn reading(&self, set: Set, sought: Option<(Set, f64)>) -> f64 {
+        let (true, Some(relation)) =
+            (set.count_ones() == 1, self.relations.get(set.trailing_zeros() as usize))
+        else {
+            return 0.0;
+        };
+        let scan = relation.rows * SCAN_COST;
+        let Some((by, rows)) = sought.filter(|(_, rows)| *rows <= SOUGHT_MAX) else { return scan };
+        let is_found = |edge: &Edge| edge.is_key(by, set) && edge.sought & set != 0;
+        match self.edges.iter().any(is_found) {
+            true => scan.min(rows * SEEK_COST),
+            false => scan,
+        }
+    }
+
+    /// The best tree of each set of relations that keys connect, of those that no other holds.
+    fn by_component(&self) -> Vec<JoinTree> {
+        let all = self.all();
+        let mut best: Vec<Option<Best>> = Vec::new();
+        best.resize_with(usize::try_from(all).unwrap_or_default() + 1, || None);
+        for relation in 0..self.relations.len() {
+            let rows = self.rows(bit(relation));
+            if let Some(slot) = best.get_mut(1 << relation) {
+                *slot = Some(Best { cost: 0.0, rows, sides: (0, 0) });
+            }
+        }
+        let near = self.neighbours(best.len());
+        for set in 1..=all {
+            if set.count_ones() > 1 {
+                let found = self.best_of(set, &best, &near);
+                best.get_mut(usize::try_from(set).unwrap_or_default())
+                    .into_iter()
+                    .for_each(|slot| slot.clone_from(&found));
+            }
+        }
+        let (mut forest, mut left) = (Vec::new(), all);
+        let mut sets: Vec<Set> =
+            (1..=all).filter(|set| matches!(at(&best, *set), Some(Some(_)))).collect();
+        sets.sort_by_key(|set| std::cmp::Reverse(set.count_ones()));
+        for set in sets {
+            if is_within(set, left) {
+                left &= !set;
+                forest.push(self.tree(set, &best));
+            }
+        }
+        forest
+    }
+
+    /// For each set of relations, those that a key of two relations leads to.
+    fn neighbours(&self, sets: usize) -> Vec<Set> {
+        let keys = self.edges.iter().filter_map(|edge| edge.sides);
+        let pairs: Vec<_> =
+            keys.filter(|(a, b)| a.count_ones() == 1 && b.count_ones() == 1).collect();
+        let mut near: Vec<Set> = vec![0; sets];
+        for set in 1..sets {
+            let first = set & set.wrapping_neg();
+            let of_first = |(a, b): &(Set, Set)| match first as Set {
+                relation if relation == *a => *b,
+                relation if relation == *b => *a,
+                _ => 0,
+            };
+            let own = pairs.iter().map(of_first).fold(0, |all, next| all | next);
+            let others = near.get(set & !first).copied().unwrap_or_default();
+            near.get_mut(set).into_iter().for_each(|near| *near = own | others);
+        }
+        near
+    }
+
+    /// The best way to split a set into two that a key connects.
+    fn best_of(&self, set: Set, best: &[Option<Best>], near: &[Set]) -> Option<Best> {
+        let wide = || self.edges.iter().filter(|edge| edge.relations.count_ones() > 2);
+        let first = set & set.wrapping_neg();
+        let (mut found, mut rows): (Option<Best>, Option<f64>) = (None, None);
+        // Every part with the first relation in it, the others being its rest.
+        let mut part = (set - 1) & set;
+        while part > 0 {
+            let (left, right) = (part, set & !part);
+            part = (part - 1) & set;
+            if left & first == 0 {
+                continue;
+            }
+            let (Some(Some(l)), Some(Some(r))) = (at(best, left), at(best, right)) else {
+                continue;
+            };
+            let is_near = at(near, left).is_some_and(|near| near & right != 0);
+            if !is_near && !wide().any(|edge| edge.is_key(left, right)) {
+                continue;
+            }
+            let out = *rows.get_or_insert_with(|| self.rows(set));
+            let cost = l.cost + r.cost + self.cost((left, l.rows), (right, r.rows), out);
+            if found.as_ref().is_none_or(|known| cost < known.cost) {
+                found = Some(Best { cost, rows: out, sides: (left, right) });
+            }
+        }
+        found
+    }
+
+    fn tree(&self, set: Set, best: &[Option<Best>]) -> JoinTree {
+        match at(best, set) {
+            Some(Some(Best { sides: (left, right), .. })) if *left != 0 => {
+                self.joined(self.tree(*left, best), self.tree(*right, best))
+            }
+            _ => JoinTree::Relation(set.trailing_zeros() as usize),
+        }
+    }
+
+    /// What a tree takes.
+    pub(super) fn cost_of(&self, tree: &JoinTree) -> f64 {
+        let JoinTree::Join(left, right, rows) = tree else { return 0.0 };
+        let side = |tree: &JoinTree| (tree.set(), self.rows(tree.set()));
+        let is_key = self.connection(left.set(), right.set()) == 0;
+        let (l, r) = (side(left), side(right));
+        let pairs = if is_key { 0.0 } else { l.1 * r.1 };
+        self.cost_of(left) + self.cost_of(right) + self.cost(l, r, *rows) + pairs
+    }
+}
+
+fn at<T>(of_sets: &[T], set: Set) -> Option<&T> {
+    of_sets.get(usize::try_from(set).ok()?)
+}
