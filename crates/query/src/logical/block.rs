@@ -7,8 +7,8 @@
 //! The conditions become edges of a graph, the order is chosen ([`super::join_order`]), and the joins
 //! run. A condition is tested by the first join that has all it reads; of fields that are all
 //! equal, one pair is. Rows come out in the order that joining as it is written gives: where the
-//! joins run in another, it is put back by the last of them. What then does not fit in memory is
-//! joined as it is written.
+//! joins run in another, it is put back by the last of them, unless nothing depends on it. What then
+//! does not fit in memory is joined as it is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,13 @@ use super::condition::Condition;
 use super::equality::Classes;
 use super::factor::Binding;
 use super::join_order::{Edge, JoinGraph, JoinTree, RelationEstimate, Set, bit};
-use super::joining::{Planned, SideState, Wanted};
+use super::joining::{Planned, RowOrder, SideState, Wanted};
 use super::names::Names;
 use super::product::Joined;
 use crate::access_path::cardinality;
 use crate::access_path::cardinality::Distinct;
 use crate::bound::{Bound, Comparison, Node};
+use crate::exec::join::Ranks;
 use crate::model::JoinKind;
 use crate::options::JoinOrder;
 use crate::{Error, ErrorKind, IndexUse, Result};
@@ -49,19 +50,21 @@ pub(super) struct Block<'a, 'o, 'n> {
     classes: Vec<BTreeSet<usize>>,
     /// Those that no join has tested.
     rest: Vec<Condition>,
+    /// In which order rows are wanted.
+    order: RowOrder,
 }
 
 impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
     pub(super) fn new(
         sides: Vec<SideState<'a, 'o>>,
-        start: usize,
+        (start, names): (usize, &'n Names),
         conditions: Vec<Condition>,
-        names: &'n Names,
+        order: RowOrder,
     ) -> Self {
         let sides = sides.into_iter().map(Some).collect();
         let (graph, classes, rest) = (JoinGraph::default(), Vec::new(), Vec::new());
         let written = conditions.len();
-        Self { sides, start, names, conditions, written, graph, classes, rest }
+        Self { sides, start, names, conditions, written, graph, classes, rest, order }
     }
 
     /// Joins them. Also returns the conditions that are left to be tested.
@@ -72,20 +75,31 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
     ) -> Result<Joined<'a, 'o>> {
         if self.sides.len() == 2 && context.told.is_none() {
             let [left, right] = [0, 1].map(|side| self.taken(side));
-            return context.join_sides(left?, right?, self.conditions, wanted);
+            let planned = Planned { order: self.order, rows: None };
+            return context.join_planned((left?, right?), self.conditions, wanted, planned);
         }
         if context.options.join_order != JoinOrder::AsWritten {
             self.find_classes(context)?;
         }
         self.estimate(context)?;
         let tree = self.chosen(context.options.join_order);
-        let is_as_written = tree.is_as_written();
-        let mut joined = self.run(&tree, context, wanted, (!is_as_written).then_some(true));
-        if !is_as_written && matches!(&joined, Err(e) if e.kind() == ErrorKind::OverBudget) {
+        let order = match self.order {
+            RowOrder::Any => RowOrder::Any,
+            _ if tree.is_as_written() => RowOrder::Written,
+            _ => RowOrder::Restored,
+        };
+        let mut joined = self.run(&tree, context, wanted, order);
+        if !tree.is_as_written() && matches!(&joined, Err(e) if e.kind() == ErrorKind::OverBudget) {
             self.rest.clear();
-            joined = self.run(&self.graph.as_written(), context, wanted, None);
+            joined = self.run(&self.graph.as_written(), context, wanted, RowOrder::Written);
         }
-        Ok((joined?, self.rest))
+        let mut joined = joined?;
+        if order == RowOrder::Any {
+            // Pairs that stream read them later.
+            let left = self.sides.iter_mut().flatten();
+            left.for_each(|side| joined.charge.append(&mut side.charge));
+        }
+        Ok((joined, self.rest))
     }
 
     fn taken(&mut self, side: usize) -> Result<SideState<'a, 'o>> {
@@ -202,43 +216,46 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
             JoinOrder::Random(seed) => self.graph.random(seed),
             JoinOrder::Cheapest => {
                 let best = self.graph.cheapest();
-                if best.is_as_written() {
-                    return best;
-                }
-                let order = self.graph.rows(best.set()) * ORDER_COST;
-                let saves =
-                    self.graph.cost_of(&best) + order < self.graph.cost_of(&written) * WORTH_IT;
-                if saves { best } else { written }
+                let is_moved = self.order != RowOrder::Any && !best.is_as_written();
+                let (restoring, most) = match is_moved {
+                    true => (self.graph.rows(best.set()) * ORDER_COST, WORTH_IT),
+                    false => (0.0, 1.0),
+                };
+                let [cost, known] = [&best, &written].map(|tree| self.graph.cost_of(tree));
+                let has_products =
+                    self.graph.products(&written) > self.graph.products(&best);
+                if has_products || cost + restoring < known * most { best } else { written }
             }
         }
     }
 
-    /// Runs the joins of a tree. `restores` says whether the order of rows is put back by the last
-    /// one, or noted; `None` where it is as it is written.
+    /// Runs the joins of a tree, whose rows come in some order.
     fn run(
         &mut self,
         tree: &JoinTree,
         context: &Context<'a, 'o>,
         wanted: &Wanted<'_>,
-        restores: Option<bool>,
+        order: RowOrder,
     ) -> Result<SideState<'a, 'o>> {
         let (left, right, rows) = match tree {
-            JoinTree::Relation(number) if restores.is_none() => return self.taken(*number),
+            JoinTree::Relation(number) if order == RowOrder::Written => return self.taken(*number),
             JoinTree::Relation(number) => {
                 let side = self.sides.get(*number).and_then(Option::as_ref);
-                let side = side.map(|side| side.ranked(*number));
+                let ranks = (order != RowOrder::Any).then_some(Ranks::Table(*number));
+                let side = side.map(|side| side.ranked(ranks));
                 return side.ok_or_else(|| Error::invalid("a relation is joined twice"));
             }
             JoinTree::Join(left, right, rows) => (left, right, rows),
         };
-        let (below, sets) = (restores.map(|_| false), (left.set(), right.set()));
+        let below = if order == RowOrder::Restored { RowOrder::Noted } else { order };
+        let sets = (left.set(), right.set());
         let left = self.run(left, context, wanted, below)?;
         let right = self.run(right, context, wanted, below)?;
         let here = self.tested(sets, (&left, &right));
         let fields = self.read_later(sets.0 | sets.1, (&left, &right), wanted.fields);
         let wanted = Wanted { kind: JoinKind::Inner, fields: &fields, ..*wanted };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
-        let planned = Planned { restores, rows: Some(rows.ceil() as u64) };
+        let planned = Planned { order, rows: Some(rows.ceil() as u64) };
         let (joined, failed) = context.join_planned((left, right), here, &wanted, planned)?;
         self.rest.extend(failed);
         Ok(joined)

@@ -37,6 +37,11 @@ const SEEK_COST: f64 = 8.0;
 /// With as many keys at most the other side is searched for these alone, by an index or without.
 const SOUGHT_MAX: f64 = 2_048.0;
 
+/// What connects two sets of relations, the best first.
+const KEY: u8 = 0;
+const CONDITION: u8 = 1;
+const NOTHING: u8 = 2;
+
 /// What is joined.
 #[derive(Debug, Default)]
 pub(super) struct JoinGraph {
@@ -177,7 +182,7 @@ impl JoinGraph {
         let mut forest: Vec<_> = (0..self.relations.len()).map(JoinTree::Relation).collect();
         while forest.len() > 1 {
             let left = forest.swap_remove(generator.index(forest.len()));
-            let is_near = |right: &JoinTree| self.connection(left.set(), right.set()) == 0;
+            let is_near = |right: &JoinTree| self.connection(left.set(), right.set()) == KEY;
             let near: Vec<usize> =
                 (0..forest.len()).filter(|at| forest.get(*at).is_some_and(is_near)).collect();
             let any = generator.index(forest.len());
@@ -190,12 +195,20 @@ impl JoinGraph {
         forest.pop().unwrap_or(JoinTree::Relation(0))
     }
 
-    /// What connects two sets: a key (0), another condition (1), nothing (2).
+    /// What connects two sets: [`KEY`], [`CONDITION`] or [`NOTHING`].
     fn connection(&self, left: Set, right: Set) -> u8 {
         if self.edges.iter().any(|edge| edge.is_key(left, right)) {
-            return 0;
+            return KEY;
         }
-        u8::from(!self.edges.iter().any(|edge| edge.is_tested(left, right))) + 1
+        let is_tested = self.edges.iter().any(|edge| edge.is_tested(left, right));
+        if is_tested { CONDITION } else { NOTHING }
+    }
+
+    /// How many joins of a tree have no condition.
+    pub(super) fn products(&self, tree: &JoinTree) -> usize {
+        let JoinTree::Join(left, right, _) = tree else { return 0 };
+        let own = usize::from(self.connection(left.set(), right.set()) == NOTHING);
+        own + self.products(left) + self.products(right)
     }
 
     /// A join of two trees, that with the first relation on the left.
@@ -360,7 +373,7 @@ impl JoinGraph {
     pub(super) fn cost_of(&self, tree: &JoinTree) -> f64 {
         let JoinTree::Join(left, right, rows) = tree else { return 0.0 };
         let side = |tree: &JoinTree| (tree.set(), self.rows(tree.set()));
-        let is_key = self.connection(left.set(), right.set()) == 0;
+        let is_key = self.connection(left.set(), right.set()) == KEY;
         let (l, r) = (side(left), side(right));
         let pairs = if is_key { 0.0 } else { l.1 * r.1 };
         self.cost_of(left) + self.cost_of(right) + self.cost(l, r, *rows) + pairs

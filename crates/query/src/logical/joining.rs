@@ -24,7 +24,7 @@ use crate::explain::ExplainedJoin;
 use crate::model::{Expr, JoinKind};
 use crate::options::JoinOrder;
 use crate::source::SourceRef;
-use crate::{ErrorKind, ExplainedInput, Result};
+use crate::{Error, ErrorKind, ExplainedInput, Result};
 
 /// What is joined so far, or is to be joined to it.
 pub(super) struct SideState<'a, 'o> {
@@ -44,10 +44,32 @@ pub(super) struct SideState<'a, 'o> {
 /// What is planned of a join.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Planned {
-    /// Whether the order of the rows is put back, or noted; `None` where it is as it is written.
-    pub(super) restores: Option<bool>,
+    pub(super) order: RowOrder,
     /// About how many rows come out.
     pub(super) rows: Option<u64>,
+}
+
+/// In which order the rows of a join come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum RowOrder {
+    /// That of the left, then of the right: as it is written.
+    #[default]
+    Written,
+    /// That which is written, put back by the ranks of both sides.
+    Restored,
+    /// Any; ranks are noted for a join above.
+    Noted,
+    /// Any.
+    Any,
+}
+
+/// What is read of joined rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Needed<'n> {
+    /// The fields, by their numbers.
+    pub(super) fields: &'n BTreeSet<usize>,
+    /// Whether they may come in any order.
+    pub(super) in_any_order: bool,
 }
 
 /// What comes of a join.
@@ -62,7 +84,8 @@ pub(super) struct Wanted<'w> {
 }
 
 impl<'a, 'o> Context<'a, 'o> {
-    /// Joins members. Also returns the conditions that are left to be tested.
+    /// Joins members; their rows come in the order that is written. Also returns the conditions
+    /// that are left to be tested.
     pub(super) fn join(
         &self,
         members: Vec<Member<'a>>,
@@ -71,8 +94,22 @@ impl<'a, 'o> Context<'a, 'o> {
         filter: Option<Expr>,
         needed: &BTreeSet<usize>,
     ) -> Result<(SideState<'a, 'o>, Vec<Expr>)> {
+        let needed = Needed { fields: needed, in_any_order: false };
+        self.join_needed(members, names, clauses, filter, needed)
+    }
+
+    /// The same, of which what is read is known.
+    pub(super) fn join_needed(
+        &self,
+        members: Vec<Member<'a>>,
+        names: &Names,
+        clauses: Vec<OnClause>,
+        filter: Option<Expr>,
+        Needed { fields, in_any_order }: Needed<'_>,
+    ) -> Result<(SideState<'a, 'o>, Vec<Expr>)> {
+        let order = if in_any_order { RowOrder::Any } else { RowOrder::Written };
         let mut sorted = self.sort(names, &clauses, filter)?;
-        let mut needed = needed.clone();
+        let mut needed = fields.clone();
         sorted.rest.iter().for_each(|c| needed.extend(&c.fields));
         let risky = sorted.at_join.iter().flatten().filter(|c| c.is_fallible);
         risky.for_each(|c| needed.extend(&c.fields));
@@ -84,7 +121,7 @@ impl<'a, 'o> Context<'a, 'o> {
         let kind = |i: usize| clauses.get(i - 1).map(|clause| clause.kind).unwrap_or_default();
         let count = sides.len();
         let mut sides = sides.into_iter();
-        let mut side = sides.next().ok_or_else(|| crate::Error::invalid("expected FROM"))?;
+        let mut side = sides.next().ok_or_else(|| Error::invalid("expected FROM"))?;
         let field = |number| names.field(number);
         let mut start = 1;
         while start < count {
@@ -104,7 +141,7 @@ impl<'a, 'o> Context<'a, 'o> {
                 std::iter::once(side).chain(sides.by_ref().take(end - start)).collect();
             let (joined, failed) = match inner {
                 0 => self.join_one(next, conditions, &wanted)?,
-                _ => Block::new(next, start, conditions, names).join(self, &wanted)?,
+                _ => Block::new(next, (start, names), conditions, order).join(self, &wanted)?,
             };
             sorted.rest.extend(failed);
             (side, start) = (joined, end);
@@ -120,7 +157,7 @@ impl<'a, 'o> Context<'a, 'o> {
         wanted: &Wanted<'_>,
     ) -> Result<Joined<'a, 'o>> {
         let sides = <[_; 2]>::try_from(sides);
-        let [left, right] = sides.map_err(|_| crate::Error::invalid("a join of two sides"))?;
+        let [left, right] = sides.map_err(|_| Error::invalid("a join of two sides"))?;
         self.join_sides(left, right, conditions, wanted)
     }
 
@@ -185,7 +222,7 @@ impl<'a, 'o> Context<'a, 'o> {
     /// The same as it is planned.
     pub(super) fn join_planned(
         &self,
-        (mut left, right): (SideState<'a, 'o>, SideState<'a, 'o>),
+        (mut left, mut right): (SideState<'a, 'o>, SideState<'a, 'o>),
         conditions: Vec<Condition>,
         wanted: &Wanted<'_>,
         planned: Planned,
@@ -193,11 +230,16 @@ impl<'a, 'o> Context<'a, 'o> {
         let (mut keys, mut pair): (Vec<_>, Vec<_>) = conditions
             .into_iter()
             .partition(|c| c.as_key(&|field| left.places.contains_key(&field)).is_some());
+        let is_product = keys.is_empty() && planned.order == RowOrder::Any;
+        if is_product && wanted.kind == JoinKind::Inner && self.has_few_rights(&left, &right)? {
+            std::mem::swap(&mut left, &mut right);
+        }
         let mut failed = Vec::new();
         loop {
             let has_no_key = wanted.kind.shows_right() && keys.is_empty();
             // Pairs that stream have no ranks.
-            let may_stream = has_no_key && planned.restores.is_none();
+            let may_stream =
+                has_no_key && matches!(planned.order, RowOrder::Written | RowOrder::Any);
             let all = [pair.as_slice(), failed.as_slice()].concat();
             // A left join first leaves out the rows of the left that its own tests keep from any.
             if may_stream
@@ -244,9 +286,11 @@ impl<'a, 'o> Context<'a, 'o> {
         planned: Planned,
     ) -> Result<SideState<'a, 'o>> {
         let mut plan = plan(left, right, keys, pair, wanted);
-        if let (Some(is_restored), Some(left), Some(right)) =
-            (planned.restores, &left.ranks, &right.ranks)
-        {
+        if matches!(planned.order, RowOrder::Restored | RowOrder::Noted) {
+            let is_restored = planned.order == RowOrder::Restored;
+            let (Some(left), Some(right)) = (&left.ranks, &right.ranks) else {
+                return Err(Error::invalid("rows whose order is to be put back have no ranks"));
+            };
             plan.order = Some(PairOrder { left, right, is_restored });
         }
         let estimates = [left.estimate(&plan.left, self)?, right.estimate(&plan.right, self)?];
@@ -387,16 +431,15 @@ pub(super) fn shown(sides: [&SideState<'_, '_>; 2], wanted: &Wanted<'_>) -> Vec<
 }
 
 impl<'a, 'o> SideState<'a, 'o> {
-    /// The same, that of number `number` of those that are written; what it takes of the budget
-    /// stays with this one.
-    pub(super) fn ranked(&self, number: usize) -> Self {
+    /// The same with ranks; what it takes of the budget stays with this one.
+    pub(super) fn ranked(&self, ranks: Option<Ranks>) -> Self {
         Self {
             source: self.source.clone(),
             places: self.places.clone(),
             filter: self.filter.clone(),
             input: self.input.clone(),
             rows_estimated: self.rows_estimated,
-            ranks: Some(Ranks::Table(number)),
+            ranks,
             charge: Vec::new(),
         }
     }
@@ -546,7 +589,7 @@ fn refuse_later(condition: &Condition, member: usize, names: &Names) -> Result<(
     match condition.members.last() {
         Some(last) if *last > member => {
             let (expr, later) = (&condition.expr, names.name_of(*last));
-            Err(crate::Error::invalid(format!("ON: {expr}: {later:?} is joined later")))
+            Err(Error::invalid(format!("ON: {expr}: {later:?} is joined later")))
         }
         _ => Ok(()),
     }

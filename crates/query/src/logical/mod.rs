@@ -15,8 +15,9 @@
 //! * A subquery that names nothing of the query around it runs first, and what it answers stands in
 //!   its place: a value, a truth, or a list. One that does, as a condition of WHERE, is a semi join
 //!   or an anti join.
-//! * Inner joins, one after another, run in the order that is thought to be the cheapest, and give the
-//!   rows in the order that is written: see [`block`].
+//! * Inner joins, one after another, run in the order that is thought to be the cheapest: see
+//!   [`block`]. Rows come in the order that is written, where the rest depends on it
+//!   ([`row_order`]).
 //! * A condition is tested as early as its fields are there, unless that changes the answer: on the
 //!   right of a LEFT JOIN only ON is tested early, and a condition that may fail is tested last, on
 //!   rows that pass all others. A key that may fail is tried; where it does fail, it becomes a
@@ -36,6 +37,7 @@ mod names;
 mod product;
 mod reading;
 mod recursive;
+mod row_order;
 mod set;
 mod streamed;
 mod subquery;
@@ -61,9 +63,11 @@ use crate::{
     QueryResult, ResultColumn, Source, Statistics,
 };
 use arrange::{Arranged, arrange};
+use joining::Needed;
 use named::NamedQuery;
 pub(crate) use names::Names;
 use reading::Reading;
+use row_order::RowsRead;
 use set::Batches;
 use streamed::Streamed;
 
@@ -417,7 +421,10 @@ impl<'a, 'o> Context<'a, 'o> {
         }
         let semis = correlated.into_iter().map(|one| self.prepare(one, &names, &mut needed));
         let semis = semis.collect::<Result<Vec<_>>>()?;
-        let (mut side, rest) = self.join(members, &names, on, filter, &needed)?;
+        let (schema, inputs) = (&names.schema(), &self.options.inputs);
+        let in_any_order = RowsRead { schema, inputs }.in_any_order(&query);
+        let wanted = Needed { fields: &needed, in_any_order };
+        let (mut side, rest) = self.join_needed(members, &names, on, filter, wanted)?;
         for semi in semis {
             side = self.semi_join(side, semi)?;
         }

@@ -41,9 +41,23 @@ struct Pairs {
 }
 
 impl<'a, 'o> Context<'a, 'o> {
+    /// Whether the right has too few rows for batches of pairs, and the left has enough.
+    pub(super) fn has_few_rights(
+        &self,
+        left: &SideState<'a, 'o>,
+        right: &SideState<'a, 'o>,
+    ) -> Result<bool> {
+        let none = BTreeSet::new();
+        let rows = |side: &SideState<'a, 'o>| {
+            side.estimate(&side.input(Vec::new(), &none, &none, false), self)
+        };
+        let many = MANY_ROWS as u64;
+        Ok(rows(right)? < many && rows(left)? >= many)
+    }
+
     /// All pairs of two sides, as a source; conditions that cannot fail are those of its rows, and
     /// the others are returned. `None` where the right has so few rows that pairs are better
-    /// gathered, unless they `must` be streamed.
+    /// gathered, unless they `must` be streamed, or nothing of them is read.
     pub(super) fn product(
         &self,
         left: &mut SideState<'a, 'o>,
@@ -54,6 +68,8 @@ impl<'a, 'o> Context<'a, 'o> {
     ) -> Result<Option<Joined<'a, 'o>>> {
         let mut fields = wanted.fields.clone();
         conditions.iter().for_each(|condition| fields.extend(&condition.fields));
+        // Where nothing is read, there is nothing to gather.
+        let must = must || fields.is_empty();
         let wanted = Wanted { fields: &fields, ..*wanted };
         let plan = plan(left, right, &[], &[], &wanted);
         let mut input = explained(left, right, &plan, wanted.kind, self)?;
@@ -66,7 +82,7 @@ impl<'a, 'o> Context<'a, 'o> {
             SourceRef::Shared(Arc::new(product) as Arc<_>)
         } else {
             let rights = input.inputs.last().map_or(0, |right| right.rows_estimated);
-            if rights < MANY_ROWS as u64 {
+            if rights < MANY_ROWS as u64 && !must {
                 return Ok(None);
             }
             rows_estimated = Some(input.rows_estimated);

@@ -87,8 +87,16 @@ impl<'b> Rights<'b> {
     /// # Errors
     /// `OverBudget` when it does not fit in memory, and what reading fails with.
     pub(crate) fn new(plan: &JoinPlan<'_>, options: &'b Options) -> Result<Self> {
+        let right = &plan.right;
+        let parts = || (0..right.source.part_count()).map(|part| right.source.part(part));
+        let visible: Option<usize> = parts().map(|part| part.visible_count()).sum();
+        if let (true, None, Some(row_count)) = (right.columns.is_empty(), &right.filter, visible) {
+            // How many there are is all that matters.
+            let charge = options.memory().charge();
+            return Ok(Self { batches: Vec::new(), row_count, charge });
+        }
         let Built { locations, pair_columns, mut charge, .. } =
-            Built::new(&alone(&plan.right, &plan.right.columns), &[], options)?;
+            Built::new(&alone(right, &right.columns), &[], options)?;
         charge.set(pair_columns.bytes())?;
         Ok(Self { batches: pair_columns.into_batches(), row_count: locations.len(), charge })
     }
