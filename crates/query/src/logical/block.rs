@@ -14,9 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Context;
 use super::condition::Condition;
+use super::equality;
 use super::equality::Classes;
 use super::factor::Binding;
-use super::join_order::{Edge, JoinGraph, JoinTree, RelationEstimate, Set, bit};
+use super::join_order::{Class, Edge, JoinGraph, JoinTree, RelationEstimate, Set, bit};
 use super::joining::{Planned, RowOrder, SideState, Wanted};
 use super::names::Names;
 use super::product::Joined;
@@ -41,17 +42,21 @@ pub(super) struct Block<'a, 'o, 'n> {
     /// The number of the first member that is a relation of its own; those before are the first.
     start: usize,
     names: &'n Names,
-    /// Those that are written, then those that follow from them.
+    /// The edges of the graph, in order.
     conditions: Vec<Condition>,
-    /// How many are written.
-    written: usize,
     graph: JoinGraph,
-    /// The fields of each class.
-    classes: Vec<BTreeSet<usize>>,
+    classes: Vec<EqualFields>,
     /// Those that no join has tested.
     rest: Vec<Condition>,
     /// In which order rows are wanted.
     order: RowOrder,
+}
+
+/// Fields that are all equal, each of another relation.
+struct EqualFields {
+    fields: BTreeSet<usize>,
+    /// The equalities of two of them that are written.
+    written: Vec<Condition>,
 }
 
 impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
@@ -63,8 +68,7 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
     ) -> Self {
         let sides = sides.into_iter().map(Some).collect();
         let (graph, classes, rest) = (JoinGraph::default(), Vec::new(), Vec::new());
-        let written = conditions.len();
-        Self { sides, start, names, conditions, written, graph, classes, rest, order }
+        Self { sides, start, names, conditions, graph, classes, rest, order }
     }
 
     /// Joins them. Also returns the conditions that are left to be tested.
@@ -79,7 +83,7 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
             return context.join_planned((left?, right?), self.conditions, wanted, planned);
         }
         if context.options.join_order != JoinOrder::AsWritten {
-            self.find_classes(context)?;
+            self.find_classes();
         }
         self.estimate(context)?;
         let tree = self.chosen(context.options.join_order);
@@ -116,33 +120,20 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
         fields.iter().fold(0, |set, field| set | bit(self.relation_of(*field)))
     }
 
-    /// Finds the fields that are all equal, and adds the equalities that follow. A class with two
-    /// fields of one relation is left out: these may differ until all its conditions are tested.
-    fn find_classes(&mut self, context: &Context<'a, 'o>) -> Result<()> {
+    /// Finds the fields that are all equal. A class with two fields of one relation is left out:
+    /// these may differ until all its conditions are tested.
+    fn find_classes(&mut self) {
         let classes = Classes::of(self.conditions.iter());
-        let is_simple = |class: &&BTreeSet<usize>| {
-            let relations: BTreeSet<_> = class.iter().map(|f| self.relation_of(*f)).collect();
-            relations.len() == class.len()
-        };
-        let simple: Vec<BTreeSet<usize>> = classes.iter().filter(is_simple).cloned().collect();
-        let schema = self.names.schema();
-        let (clause, inputs, names) = ("WHERE", &context.options.inputs, self.names);
-        let binding = Binding { clause, schema: &schema, names, inputs, rewrites: true };
-        let implied = classes.implied_equalities(self.conditions.iter(), binding)?;
-        let of_class = |condition: &Condition| {
-            let mut fields = condition.fields.iter();
-            fields.all(|field| simple.iter().any(|class| class.contains(field)))
-        };
-        self.conditions.extend(implied.into_iter().filter(of_class));
-        self.classes = simple;
-        Ok(())
-    }
-
-    /// The class of an equality of two of its fields.
-    fn class_of(&self, condition: &Condition) -> Option<usize> {
-        let Node::Compare(Comparison::Eq, a, b) = &condition.bound.node else { return None };
-        let (Node::Field(a), Node::Field(b)) = (&a.node, &b.node) else { return None };
-        self.classes.iter().position(|class| class.contains(a) && class.contains(b))
+        for fields in classes.iter() {
+            let relations: BTreeSet<_> = fields.iter().map(|f| self.relation_of(*f)).collect();
+            if relations.len() == fields.len() {
+                let is_of_class = |condition: &mut Condition| {
+                    equality::fields_of(condition).is_some_and(|both| fields.contains(&both[0]))
+                };
+                let written = self.conditions.extract_if(.., is_of_class).collect();
+                self.classes.push(EqualFields { fields: fields.clone(), written });
+            }
+        }
     }
 
     /// Makes the graph.
@@ -160,16 +151,22 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
         }
         let mut values = Values { block: self, relations: &relations, known: BTreeMap::new() };
         let mut classes = Vec::with_capacity(self.classes.len());
-        for class in &self.classes {
-            classes.push(values.of_class(class)?);
+        let indexes = context.options.indexes;
+        for EqualFields { fields, .. } in &self.classes {
+            let is_sought = |field: &&usize| self.is_sought(**field, indexes);
+            let sought = fields.iter().filter(is_sought).copied().collect();
+            classes.push(Class {
+                relations: self.relations_of(fields),
+                values: values.of_class(fields)?,
+                sought: self.relations_of(&sought),
+            });
         }
         let mut edges = Vec::with_capacity(self.conditions.len());
         for condition in &self.conditions {
-            let class = self.class_of(condition);
-            let share = if class.is_some() { 1.0 } else { values.share(&condition.bound)? };
-            let (sides, sought) = self.sides_of(&condition.bound, context.options.indexes);
+            let share = values.share(&condition.bound)?;
+            let (sides, sought) = self.sides_of(&condition.bound, indexes);
             let relations = self.relations_of(&condition.fields);
-            edges.push(Edge { relations, sides, class, share, sought });
+            edges.push(Edge { relations, sides, share, sought });
         }
         self.graph = JoinGraph { relations, edges, classes };
         Ok(())
@@ -182,10 +179,8 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
             let mut fields = BTreeSet::new();
             side.collect_fields(&mut fields);
             let set = self.relations_of(&fields);
-            let is_sought = match side.node {
-                Node::Field(field) => indexes != IndexUse::Never && self.is_indexed(field),
-                _ => false,
-            };
+            let is_sought =
+                matches!(side.node, Node::Field(field) if self.is_sought(field, indexes));
             (set, if is_sought { set } else { 0 })
         });
         let is_key = a_set != 0 && b_set != 0 && a_set & b_set == 0;
@@ -198,8 +193,11 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
     }
 
     /// Whether an index, or the key, finds rows by a field.
-    fn is_indexed(&self, field: usize) -> bool {
+    fn is_sought(&self, field: usize, indexes: IndexUse) -> bool {
         let Some((side, position)) = self.side_of(field) else { return false };
+        if indexes == IndexUse::Never {
+            return false;
+        }
         let source = side.source.get();
         let leads = |part: usize| {
             let mut runs = source.part(part).sorted_runs();
@@ -251,7 +249,7 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
         let sets = (left.set(), right.set());
         let left = self.run(left, context, wanted, below)?;
         let right = self.run(right, context, wanted, below)?;
-        let here = self.tested(sets, (&left, &right));
+        let here = self.tested(sets, (&left, &right), context)?;
         let fields = self.read_later(sets.0 | sets.1, (&left, &right), wanted.fields);
         let wanted = Wanted { kind: JoinKind::Inner, fields: &fields, ..*wanted };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
@@ -266,27 +264,29 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
         &mut self,
         (left_set, right_set): (Set, Set),
         (left, right): (&SideState<'a, 'o>, &SideState<'a, 'o>),
-    ) -> Vec<Condition> {
-        let (mut here, mut classes) = (Vec::new(), BTreeSet::new());
+        context: &Context<'a, 'o>,
+    ) -> Result<Vec<Condition>> {
+        let mut here = Vec::new();
         for (edge, condition) in self.graph.edges.iter().zip(&self.conditions) {
             if !edge.is_tested(left_set, right_set) {
                 continue;
             }
-            let is_there =
-                |field: &usize| left.places.contains_key(field) || right.places.contains_key(field);
-            match edge.class {
-                Some(class) => {
-                    if condition.fields.iter().all(is_there) && classes.insert(class) {
-                        here.push(condition.clone());
-                    }
-                }
-                None if condition.is_fallible && !edge.is_key(left_set, right_set) => {
-                    self.rest.push(condition.clone());
-                }
-                None => here.push(condition.clone()),
+            match condition.is_fallible && !edge.is_key(left_set, right_set) {
+                true => self.rest.push(condition.clone()),
+                false => here.push(condition.clone()),
             }
         }
-        here
+        let schema = self.names.schema();
+        let (clause, inputs, names) = ("WHERE", &context.options.inputs, self.names);
+        let binding = Binding { clause, schema: &schema, names, inputs, rewrites: true };
+        for (class, fields) in self.graph.classes.iter().zip(&self.classes) {
+            if class.is_key(left_set, right_set) {
+                let is_left = |field: &usize| left.places.contains_key(field);
+                let is_right = |field: &usize| right.places.contains_key(field);
+                here.push(fields.equality(&is_left, &is_right, binding)?);
+            }
+        }
+        Ok(here)
     }
 
     /// The fields of a set of relations that are read behind it: of each class one, of those that
@@ -298,29 +298,51 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
         wanted: &BTreeSet<usize>,
     ) -> BTreeSet<usize> {
         let mut fields = wanted.clone();
-        let edges = || self.graph.edges.iter().zip(&self.conditions);
-        let leads_out = |edge: &Edge| edge.relations & set != 0 && edge.relations & !set != 0;
-        for (edge, condition) in edges() {
-            if edge.class.is_none() && edge.relations & !set != 0 {
+        for (edge, condition) in self.graph.edges.iter().zip(&self.conditions) {
+            if edge.relations & !set != 0 {
                 fields.extend(&condition.fields);
             }
         }
         let is_there =
             |field: &usize| left.places.contains_key(field) || right.places.contains_key(field);
-        for (number, class) in self.classes.iter().enumerate() {
-            let here = class.iter().filter(|field| set & bit(self.relation_of(**field)) != 0);
-            if here.clone().count() == class.len() {
+        for (class, equal) in self.graph.classes.iter().zip(&self.classes) {
+            if class.relations & !set == 0 {
                 continue;
             }
+            let leads_out = |c: &&Condition| self.relations_of(&c.fields) & !set != 0;
             let is_named = |field: &&usize| {
-                let mut named = edges().take(self.written).filter(|(edge, _)| leads_out(edge));
-                named.any(|(e, c)| e.class == Some(number) && c.fields.contains(field))
+                equal.written.iter().filter(leads_out).any(|c| c.fields.contains(field))
             };
-            let mut here = here.filter(|field| is_there(field));
+            let mut here = equal.fields.iter().filter(|field| is_there(field));
             let first = here.clone().next();
             fields.extend(here.find(is_named).or(first));
         }
         fields
+    }
+}
+
+impl EqualFields {
+    /// The equality of a field of the left and one of the right: one that is written, if there is.
+    ///
+    /// # Errors
+    /// As [`Condition::new`], and when a side has no field.
+    fn equality(
+        &self,
+        is_left: &dyn Fn(&usize) -> bool,
+        is_right: &dyn Fn(&usize) -> bool,
+        binding: Binding<'_>,
+    ) -> Result<Condition> {
+        let is_across = |c: &&Condition| {
+            c.fields.iter().any(is_left) && c.fields.iter().any(is_right)
+        };
+        if let Some(written) = self.written.iter().find(is_across) {
+            return Ok(written.clone());
+        }
+        let find = |is_there: &dyn Fn(&usize) -> bool| self.fields.iter().find(|f| is_there(f));
+        match (find(is_left), find(is_right)) {
+            (Some(left), Some(right)) => equality::of_fields([*left, *right], binding),
+            _ => Err(Error::invalid("two sides that have no equal fields")),
+        }
     }
 }
 

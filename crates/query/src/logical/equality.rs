@@ -45,31 +45,6 @@ impl Classes {
         self.classes.iter()
     }
 
-    /// The equalities that follow from others, `known`.
-    ///
-    /// # Errors
-    /// As [`Condition::new`].
-    pub(super) fn implied_equalities<'c>(
-        &self,
-        known: impl Iterator<Item = &'c Condition>,
-        binding: Binding<'_>,
-    ) -> Result<Vec<Condition>> {
-        let known: BTreeSet<[usize; 2]> = known.filter_map(fields_of).map(ordered).collect();
-        let mut implied = Vec::new();
-        for class in &self.classes {
-            for (i, a) in class.iter().enumerate() {
-                for b in class.iter().skip(i + 1) {
-                    if !known.contains(&[*a, *b]) {
-                        let sides = [a, b].map(|field| name_of(*field, binding));
-                        let expr = Expr::Apply(Operator::Eq, sides.into());
-                        implied.push(binding.bind(expr)?);
-                    }
-                }
-            }
-        }
-        Ok(implied)
-    }
-
     /// What tests of one field, `tests`, imply of others; they are not among these yet.
     ///
     /// # Errors
@@ -101,8 +76,17 @@ impl Classes {
     }
 }
 
+/// The equality of two fields.
+///
+/// # Errors
+/// As [`Condition::new`].
+pub(super) fn of_fields(both: [usize; 2], binding: Binding<'_>) -> Result<Condition> {
+    let sides = both.map(|field| Expr::Field(name(field, binding)));
+    binding.bind(Expr::Apply(Operator::Eq, sides.into()))
+}
+
 /// The fields that a condition makes equal.
-fn fields_of(condition: &Condition) -> Option<[usize; 2]> {
+pub(super) fn fields_of(condition: &Condition) -> Option<[usize; 2]> {
     let Node::Compare(Comparison::Eq, a, b) = &condition.bound.node else { return None };
     let (Node::Field(left), Node::Field(right)) = (&a.node, &b.node) else { return None };
     (left != right && compares_exactly(a, b)).then_some([*left, *right])
@@ -129,17 +113,9 @@ fn tested_field(condition: &Condition) -> Option<usize> {
     (compares && !condition.is_fallible).then_some(*field)
 }
 
-fn ordered([a, b]: [usize; 2]) -> [usize; 2] {
-    [a.min(b), a.max(b)]
-}
-
 fn name(field: usize, binding: Binding<'_>) -> String {
     // default: every field of a class has a name
     binding.names.field(field).map(|field| field.name).unwrap_or_default()
-}
-
-fn name_of(field: usize, binding: Binding<'_>) -> Expr {
-    Expr::Field(name(field, binding))
 }
 
 fn type_of(field: usize, binding: Binding<'_>) -> Option<DataType> {

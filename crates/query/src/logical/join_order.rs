@@ -15,16 +15,18 @@
 //! and of the share of them that pass each condition. Of fields that are all equal the one with the
 //! fewest values counts once.
 
+use std::collections::BTreeMap;
+
 use esker_vfs::sim::Generator;
 
 /// As many relations are ordered by looking at all trees.
 const EXHAUSTIVE_MAX: usize = 10;
 
 /// A set of relations by their numbers.
-pub(super) type Set = u64;
+pub(super) type Set = u128;
 
 /// The most relations of a block: there are no sets of more.
-pub(super) const RELATIONS_MAX: usize = 64;
+pub(super) const RELATIONS_MAX: usize = 128;
 
 /// What a row of a side costs that an index is made of, and one that is looked up.
 const BUILD_COST: f64 = 2.0;
@@ -47,8 +49,17 @@ const NOTHING: u8 = 2;
 pub(super) struct JoinGraph {
     pub(super) relations: Vec<RelationEstimate>,
     pub(super) edges: Vec<Edge>,
-    /// Fields that are all equal: the relation of each, and about how many values it has.
-    pub(super) classes: Vec<Vec<(usize, f64)>>,
+    pub(super) classes: Vec<Class>,
+}
+
+/// Fields that are all equal, each of another relation: two sets with one each have a key.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Class {
+    pub(super) relations: Set,
+    /// The relation of each, and about how many values it has.
+    pub(super) values: Vec<(usize, f64)>,
+    /// The relations whose rows an index finds by it.
+    pub(super) sought: Set,
 }
 
 /// A relation, before it is joined.
@@ -59,14 +70,12 @@ pub(super) struct RelationEstimate {
     pub(super) passing: f64,
 }
 
-/// A condition on several relations.
+/// Any other condition on several relations.
 #[derive(Clone, Debug)]
 pub(super) struct Edge {
     pub(super) relations: Set,
     /// Of an equality: the relations of both sides, where no relation is on both.
     pub(super) sides: Option<(Set, Set)>,
-    /// The class of an equality of two fields, whose share is told by the class.
-    pub(super) class: Option<usize>,
     /// The share of rows that pass.
     pub(super) share: f64,
     /// Of an equality: the relations whose rows an index finds by it.
@@ -86,8 +95,8 @@ pub(super) enum JoinTree {
 struct Best {
     cost: f64,
     rows: f64,
-    /// The two sets that are joined; 0 for one relation.
-    sides: (Set, Set),
+    /// The two sets that are joined, of the first relations; 0 for one relation.
+    sides: (usize, usize),
 }
 
 impl JoinTree {
@@ -118,7 +127,19 @@ fn is_within(part: Set, whole: Set) -> bool {
 }
 
 fn relations_of(set: Set) -> impl Iterator<Item = usize> {
-    (0..RELATIONS_MAX).filter(move |relation| set & bit(*relation) != 0)
+    let mut left = set;
+    std::iter::from_fn(move || {
+        let relation = (left != 0).then(|| left.trailing_zeros() as usize)?;
+        left &= left - 1;
+        Some(relation)
+    })
+}
+
+impl Class {
+    /// Whether two sets have a field each.
+    pub(super) fn is_key(&self, left: Set, right: Set) -> bool {
+        self.relations & left != 0 && self.relations & right != 0
+    }
 }
 
 impl Edge {
@@ -138,10 +159,6 @@ impl Edge {
 }
 
 impl JoinGraph {
-    fn all(&self) -> Set {
-        (0..self.relations.len()).map(bit).sum()
-    }
-
     /// As it is written, from the left.
     pub(super) fn as_written(&self) -> JoinTree {
         let mut tree = JoinTree::Relation(0);
@@ -157,23 +174,40 @@ impl JoinGraph {
             true => self.by_component(),
             false => (0..self.relations.len()).map(JoinTree::Relation).collect(),
         };
-        while forest.len() > 1 {
-            let sets: Vec<Set> = forest.iter().map(JoinTree::set).collect();
-            let mut next: Option<((u8, f64), usize, usize)> = None;
-            for (i, left) in sets.iter().enumerate() {
-                for (j, right) in sets.iter().enumerate().skip(i + 1) {
-                    let rank = (self.connection(*left, *right), self.rows(left | right));
-                    if next.is_none_or(|(known, ..)| rank < known) {
-                        next = Some((rank, i, j));
-                    }
-                }
+        // What connects two of them, by their places in `forest`, and how many rows that makes.
+        let mut pairs: BTreeMap<(usize, usize), (u8, f64)> = BTreeMap::new();
+        let mut alive: Vec<Option<(JoinTree, Set)>> = Vec::new();
+        for tree in forest.drain(..) {
+            self.add_tree(tree, &mut alive, &mut pairs);
+        }
+        loop {
+            let ranked = pairs.iter().min_by(|a, b| a.1.0.cmp(&b.1.0).then(a.1.1.total_cmp(&b.1.1)));
+            let Some(((i, j), _)) = ranked.map(|(pair, rank)| (*pair, *rank)) else { break };
+            pairs.retain(|(a, b), _| ![i, j].contains(a) && ![i, j].contains(b));
+            let taken = [i, j].map(|at| alive.get_mut(at).and_then(Option::take));
+            if let [Some((left, _)), Some((right, _))] = taken {
+                self.add_tree(self.joined(left, right), &mut alive, &mut pairs);
             }
-            let Some((_, i, j)) = next else { break };
-            let (right, left) = (forest.swap_remove(j), forest.swap_remove(i));
-            forest.push(self.joined(left, right));
         }
         // default: there is one relation at least
-        forest.pop().unwrap_or(JoinTree::Relation(0))
+        let last = alive.into_iter().flatten().next();
+        last.map_or(JoinTree::Relation(0), |(tree, _)| tree)
+    }
+
+    /// Adds a tree, and what connects it to each other one.
+    fn add_tree(
+        &self,
+        tree: JoinTree,
+        alive: &mut Vec<Option<(JoinTree, Set)>>,
+        pairs: &mut BTreeMap<(usize, usize), (u8, f64)>,
+    ) {
+        let (set, own) = (tree.set(), alive.len());
+        for (at, other) in alive.iter().enumerate() {
+            if let Some((_, other)) = other {
+                pairs.insert((at, own), (self.connection(*other, set), self.rows(other | set)));
+            }
+        }
+        alive.push(Some((tree, set)));
     }
 
     /// Any tree, for tests.
@@ -197,11 +231,16 @@ impl JoinGraph {
 
     /// What connects two sets: [`KEY`], [`CONDITION`] or [`NOTHING`].
     fn connection(&self, left: Set, right: Set) -> u8 {
-        if self.edges.iter().any(|edge| edge.is_key(left, right)) {
+        if self.has_key(left, right) {
             return KEY;
         }
         let is_tested = self.edges.iter().any(|edge| edge.is_tested(left, right));
         if is_tested { CONDITION } else { NOTHING }
+    }
+
+    fn has_key(&self, left: Set, right: Set) -> bool {
+        self.classes.iter().any(|class| class.is_key(left, right))
+            || self.edges.iter().any(|edge| edge.is_key(left, right))
     }
 
     /// How many joins of a tree have no condition.
@@ -227,7 +266,7 @@ impl JoinGraph {
         }
         for class in &self.classes {
             let (mut product, mut least) = (1.0, f64::INFINITY);
-            for (relation, values) in class {
+            for (relation, values) in &class.values {
                 if set & bit(*relation) != 0 {
                     let values = values.max(1.0);
                     (product, least) = (product * values, values.min(least));
@@ -237,7 +276,7 @@ impl JoinGraph {
                 rows *= least / product;
             }
         }
-        let tested = |edge: &&Edge| edge.class.is_none() && is_within(edge.relations, set);
+        let tested = |edge: &&Edge| is_within(edge.relations, set);
         rows *= self.edges.iter().filter(tested).map(|edge| edge.share).product::<f64>();
         rows.max(1.0)
     }
@@ -271,8 +310,9 @@ impl JoinGraph {
         };
         let scan = relation.rows * SCAN_COST;
         let Some((by, rows)) = sought.filter(|(_, rows)| *rows <= SOUGHT_MAX) else { return scan };
-        let is_found = |edge: &Edge| edge.is_key(by, set) && edge.sought & set != 0;
-        match self.edges.iter().any(is_found) {
+        let is_found = |edge: &Edge| edge.sought & set != 0 && edge.is_key(by, set);
+        let is_class = |class: &Class| class.sought & set != 0 && class.relations & by != 0;
+        match self.edges.iter().any(is_found) || self.classes.iter().any(is_class) {
             true => scan.min(rows * SEEK_COST),
             false => scan,
         }
@@ -280,30 +320,25 @@ impl JoinGraph {
 
     /// The best tree of each set of relations that keys connect, of those that no other holds.
     fn by_component(&self) -> Vec<JoinTree> {
-        let all = self.all();
+        let all = (1usize << self.relations.len()) - 1;
         let mut best: Vec<Option<Best>> = Vec::new();
-        best.resize_with(usize::try_from(all).unwrap_or_default() + 1, || None);
-        for relation in 0..self.relations.len() {
-            let rows = self.rows(bit(relation));
-            if let Some(slot) = best.get_mut(1 << relation) {
-                *slot = Some(Best { cost: 0.0, rows, sides: (0, 0) });
-            }
-        }
-        let near = self.neighbours(best.len());
+        best.resize_with(all + 1, || None);
+        let near = self.neighbours();
+        let key = |edge: &&Edge| edge.sides.is_some() && edge.relations.count_ones() > 2;
+        let wide: Vec<&Edge> = self.edges.iter().filter(key).collect();
         for set in 1..=all {
-            if set.count_ones() > 1 {
-                let found = self.best_of(set, &best, &near);
-                best.get_mut(usize::try_from(set).unwrap_or_default())
-                    .into_iter()
-                    .for_each(|slot| slot.clone_from(&found));
-            }
+            let found = match set.count_ones() {
+                1 => Some(Best { cost: 0.0, rows: self.rows(set as Set), sides: (0, 0) }),
+                _ => self.best_of(set, &best, (&near, &wide)),
+            };
+            best.get_mut(set).into_iter().for_each(|slot| slot.clone_from(&found));
         }
         let (mut forest, mut left) = (Vec::new(), all);
-        let mut sets: Vec<Set> =
-            (1..=all).filter(|set| matches!(at(&best, *set), Some(Some(_)))).collect();
+        let mut sets: Vec<usize> =
+            (1..=all).filter(|set| matches!(best.get(*set), Some(Some(_)))).collect();
         sets.sort_by_key(|set| std::cmp::Reverse(set.count_ones()));
         for set in sets {
-            if is_within(set, left) {
+            if set & !left == 0 {
                 left &= !set;
                 forest.push(self.tree(set, &best));
             }
@@ -311,20 +346,22 @@ impl JoinGraph {
         forest
     }
 
-    /// For each set of relations, those that a key of two relations leads to.
-    fn neighbours(&self, sets: usize) -> Vec<Set> {
+    /// For each set of few relations, those that a key of two relations leads to.
+    fn neighbours(&self) -> Vec<Set> {
         let keys = self.edges.iter().filter_map(|edge| edge.sides);
         let pairs: Vec<_> =
             keys.filter(|(a, b)| a.count_ones() == 1 && b.count_ones() == 1).collect();
-        let mut near: Vec<Set> = vec![0; sets];
-        for set in 1..sets {
+        let mut near: Vec<Set> = vec![0; 1 << self.relations.len()];
+        for set in 1..near.len() {
             let first = set & set.wrapping_neg();
-            let of_first = |(a, b): &(Set, Set)| match first as Set {
-                relation if relation == *a => *b,
-                relation if relation == *b => *a,
-                _ => 0,
-            };
-            let own = pairs.iter().map(of_first).fold(0, |all, next| all | next);
+            let relation = first as Set;
+            let mut own = 0;
+            for (a, b) in &pairs {
+                own |= if *a == relation { *b } else { 0 } | if *b == relation { *a } else { 0 };
+            }
+            for class in self.classes.iter().filter(|class| class.relations & relation != 0) {
+                own |= class.relations;
+            }
             let others = near.get(set & !first).copied().unwrap_or_default();
             near.get_mut(set).into_iter().for_each(|near| *near = own | others);
         }
@@ -332,8 +369,12 @@ impl JoinGraph {
     }
 
     /// The best way to split a set into two that a key connects.
-    fn best_of(&self, set: Set, best: &[Option<Best>], near: &[Set]) -> Option<Best> {
-        let wide = || self.edges.iter().filter(|edge| edge.relations.count_ones() > 2);
+    fn best_of(
+        &self,
+        set: usize,
+        best: &[Option<Best>],
+        (near, wide): (&[Set], &[&Edge]),
+    ) -> Option<Best> {
         let first = set & set.wrapping_neg();
         let (mut found, mut rows): (Option<Best>, Option<f64>) = (None, None);
         // Every part with the first relation in it, the others being its rest.
@@ -344,15 +385,16 @@ impl JoinGraph {
             if left & first == 0 {
                 continue;
             }
-            let (Some(Some(l)), Some(Some(r))) = (at(best, left), at(best, right)) else {
+            let (Some(Some(l)), Some(Some(r))) = (best.get(left), best.get(right)) else {
                 continue;
             };
-            let is_near = at(near, left).is_some_and(|near| near & right != 0);
-            if !is_near && !wide().any(|edge| edge.is_key(left, right)) {
+            let (left_set, right_set) = (left as Set, right as Set);
+            let is_near = near.get(left).is_some_and(|near| near & right_set != 0);
+            if !is_near && !wide.iter().any(|edge| edge.is_key(left_set, right_set)) {
                 continue;
             }
-            let out = *rows.get_or_insert_with(|| self.rows(set));
-            let cost = l.cost + r.cost + self.cost((left, l.rows), (right, r.rows), out);
+            let out = *rows.get_or_insert_with(|| self.rows(set as Set));
+            let cost = l.cost + r.cost + self.cost((left_set, l.rows), (right_set, r.rows), out);
             if found.as_ref().is_none_or(|known| cost < known.cost) {
                 found = Some(Best { cost, rows: out, sides: (left, right) });
             }
@@ -360,8 +402,8 @@ impl JoinGraph {
         found
     }
 
-    fn tree(&self, set: Set, best: &[Option<Best>]) -> JoinTree {
-        match at(best, set) {
+    fn tree(&self, set: usize, best: &[Option<Best>]) -> JoinTree {
+        match best.get(set) {
             Some(Some(Best { sides: (left, right), .. })) if *left != 0 => {
                 self.joined(self.tree(*left, best), self.tree(*right, best))
             }
@@ -380,6 +422,5 @@ impl JoinGraph {
     }
 }
 
-fn at<T>(of_sets: &[T], set: Set) -> Option<&T> {
-    of_sets.get(usize::try_from(set).ok()?)
-}
+#[cfg(test)]
+mod tests;

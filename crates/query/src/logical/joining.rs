@@ -288,10 +288,13 @@ impl<'a, 'o> Context<'a, 'o> {
         let mut plan = plan(left, right, keys, pair, wanted);
         if matches!(planned.order, RowOrder::Restored | RowOrder::Noted) {
             let is_restored = planned.order == RowOrder::Restored;
-            let (Some(left), Some(right)) = (&left.ranks, &right.ranks) else {
-                return Err(Error::invalid("rows whose order is to be put back have no ranks"));
-            };
-            plan.order = Some(PairOrder { left, right, is_restored });
+            match (&left.ranks, &right.ranks) {
+                (Some(left), Some(right)) => {
+                    plan.order = Some(PairOrder { left, right, is_restored });
+                }
+                _ if !self.runs => {}
+                _ => return Err(Error::invalid("rows whose order is to be put back have no ranks")),
+            }
         }
         let estimates = [left.estimate(&plan.left, self)?, right.estimate(&plan.right, self)?];
         let side = Side::to_build(estimates[0], estimates[1]);
