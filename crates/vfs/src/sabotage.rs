@@ -288,6 +288,12 @@ bugs! {
             "a value is moved, and its row still names the old place",
         ImpliedFilterBelowOuterJoin "implied_filter_below_outer_join"
             "what an OR of WHERE implies of the right of a left join is tested below the join",
+        ConditionBelowOuterJoin "condition_below_outer_join"
+            "a query on the right of a left join tests conditions of WHERE itself",
+        RuntimeFilterLosesLastKey "runtime_filter_loses_last_key"
+            "the side of a join that is read last is not read for the greatest key of the other",
+        OneBranchTakenForAll "one_branch_taken_for_all"
+            "what the first branch of an OR asks for is taken for what all of them ask for",
     }
     Invariants {
         FrameNumberSkipped "frame_number_skipped" "a frame has the number after its own",

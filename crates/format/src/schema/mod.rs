@@ -230,6 +230,14 @@ impl Schema {
         schema
     }
 
+    /// The same with other names for its first fields, for rows that are read by these.
+    #[must_use]
+    pub fn with_field_names(&self, names: impl IntoIterator<Item = String>) -> Self {
+        let mut schema = self.clone();
+        schema.fields.iter_mut().zip(names).for_each(|(field, name)| field.name = name);
+        schema
+    }
+
     /// The same with each field once more, as `excluded.field`, all nullable: what the update of a
     /// row that is in the way of a new one reads.
     ///

@@ -164,11 +164,16 @@ impl<'a, 'o> Context<'a, 'o> {
     /// A member as a side.
     fn side(&self, member: Member<'a>, first: usize, pushed: Vec<Condition>) -> SideState<'a, 'o> {
         let fields = member.source.get().schema().fields().len();
-        let places = (0..fields).map(|position| (first + position, position)).collect();
+        let (places, mut filter) = match &member.flat {
+            Some(rows) => (rows.places(first, fields), rows.conditions(first)),
+            None => ((first..).zip(0..fields).collect(), Vec::new()),
+        };
+        filter.extend(pushed);
         let name = member.name().to_owned();
         let input = member.input.unwrap_or_else(|| ExplainedInput::table(&name));
-        let (source, rows_estimated, ranks, charge) = (member.source, None, None, Vec::new());
-        SideState { source, places, filter: pushed, input, rows_estimated, ranks, charge }
+        let (source, places) = (member.source, places.into_iter().collect());
+        let (rows_estimated, ranks, charge) = (None, None, Vec::new());
+        SideState { source, places, filter, input, rows_estimated, ranks, charge }
     }
 
     /// Sorts conditions by where they are tested.
@@ -452,11 +457,12 @@ impl<'a, 'o> SideState<'a, 'o> {
         if !wanted.renames {
             return self.source.get().schema().clone();
         }
-        let mut places: Vec<_> =
-            self.places.iter().map(|(number, place)| (*place, *number)).collect();
-        places.sort_unstable();
-        let fields = places.into_iter().filter_map(|(_, number)| (wanted.field)(number));
-        Schema::of_fields(fields.collect())
+        let mut fields = self.source.get().schema().fields().to_vec();
+        for (number, place) in &self.places {
+            let renamed = (wanted.field)(*number).zip(fields.get_mut(*place));
+            renamed.into_iter().for_each(|(field, own)| *own = field);
+        }
+        Schema::of_fields(fields)
     }
 
     /// The side as an input of a join.

@@ -1,10 +1,14 @@
 //! What a query reads: each table, or answer in place of one.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use esker_format::{Batch, Column, Field, Schema};
 
+use super::flat::{FlatQuery, FlatRows};
+use super::named::NamedQuery;
 use super::names::{Names, TableNames, without_twins};
 use super::reading::Reading;
 use super::{Answered, Context};
@@ -24,6 +28,8 @@ pub(super) struct Member<'a> {
     pub(super) source: SourceRef<'a>,
     /// How an answer in place of a table came about.
     pub(super) input: Option<ExplainedInput>,
+    /// Where a table is read in place of a query: what of it.
+    pub(super) flat: Option<FlatRows>,
 }
 
 /// How a member is joined with those before it.
@@ -69,6 +75,14 @@ impl<'a> Context<'a, '_> {
         };
         let member = match (&relation.query, self.named(&relation.table)) {
             (None, Some(named)) => {
+                if let Some(with) = named.inlined() {
+                    let columns = [with.columns.as_slice(), relation.columns.as_slice()];
+                    let flat = || self.flat(&with.query, &name, &columns);
+                    if let Some(flat) = self.where_named(&named, flat) {
+                        return Ok(Member::flat(name, flat));
+                    }
+                }
+                let named = self.pushed_down(named, i, relation, reading);
                 let kept = self.named_rows(&named, reading.most)?;
                 let source = SourceRef::Shared(Arc::clone(&kept.rows) as Arc<_>);
                 let what = match kept.input.what.eq_ignore_ascii_case(&name) {
@@ -80,8 +94,15 @@ impl<'a> Context<'a, '_> {
             }
             (None, None) => Member::table(name, self.tables.table(&relation.table)?),
             (Some(query), _) => {
+                if let Some(flat) = self.flat(query, &name, &[&relation.columns]) {
+                    return Ok(Member::flat(name, flat));
+                }
+                let columns: [&[String]; 1] = [&relation.columns];
+                let query = reading.pushdown.into_query(query, i, relation, &columns, self);
+                let is_outermost = self.depth.get() == 1 && self.any_order.outermost;
+                self.any_order.next.set(is_outermost);
                 let Answered { rows, input, elapsed_ns, .. } =
-                    self.answer(query).map_err(|e| e.at(&name))?;
+                    self.answer(&query).map_err(|e| e.at(&name))?;
                 let count = rows.row_count() as u64;
                 let input = ExplainedInput::query(&name, input, count, elapsed_ns);
                 let input = Some(if self.runs { input } else { input.not_run() });
@@ -94,6 +115,25 @@ impl<'a> Context<'a, '_> {
     }
 }
 
+impl Context<'_, '_> {
+    /// A named query that runs wherever it is named, with the conditions that it may test here.
+    fn pushed_down(
+        &self,
+        named: Rc<NamedQuery>,
+        i: usize,
+        relation: &Relation,
+        reading: &Reading,
+    ) -> Rc<NamedQuery> {
+        let Some(with) = named.inlined() else { return named };
+        let columns = [with.columns.as_slice(), relation.columns.as_slice()];
+        let push = || reading.pushdown.into_query(&with.query, i, relation, &columns, self);
+        match self.where_named(&named, push) {
+            Cow::Borrowed(_) => named,
+            Cow::Owned(query) => Rc::new(named.with_query(query)),
+        }
+    }
+}
+
 impl<'a> Member<'a> {
     fn new(
         name: String,
@@ -103,7 +143,12 @@ impl<'a> Member<'a> {
     ) -> Self {
         let hidden = Vec::new();
         let tables = vec![TableNames { name: name.clone(), schema, is_shown: true, hidden }];
-        Self { name, tables, source, input }
+        Self { name, tables, source, input, flat: None }
+    }
+
+    fn flat(name: String, query: FlatQuery<'a>) -> Self {
+        let FlatQuery { source, schema, rows, input } = query;
+        Self { flat: Some(rows), ..Self::new(name, schema, source, Some(input)) }
     }
 
     fn table(name: String, source: &'a dyn Source) -> Self {
@@ -117,7 +162,7 @@ impl<'a> Member<'a> {
         source: SourceRef<'a>,
         input: ExplainedInput,
     ) -> Self {
-        Self { name, tables, source, input: Some(input) }
+        Self { name, tables, source, input: Some(input), flat: None }
     }
 
     /// The same with other names for its first columns.

@@ -28,6 +28,7 @@ mod block;
 mod condition;
 mod equality;
 mod factor;
+mod flat;
 mod grouped;
 mod join_order;
 mod joining;
@@ -35,6 +36,7 @@ mod member;
 mod named;
 mod names;
 mod product;
+mod pushdown;
 mod reading;
 mod recursive;
 mod row_order;
@@ -92,6 +94,18 @@ pub(crate) struct Context<'a, 'o> {
     depth: Cell<usize>,
     /// The queries that have names where the one at hand lies, the last one first.
     names_known: RefCell<Option<Rc<NamedQuery>>>,
+    any_order: AnyOrder,
+}
+
+/// Which queries may read and show rows in any order.
+#[derive(Default)]
+struct AnyOrder {
+    /// Whether the outermost query may read them so, where that was found before it runs.
+    outermost: bool,
+    /// The same, once it is found.
+    found: Cell<bool>,
+    /// Whether the query that is resolved next may show them so.
+    next: Cell<bool>,
 }
 
 /// What is wanted of a query.
@@ -174,6 +188,8 @@ pub struct Resolved<'a> {
     subqueries: Vec<ExplainedSubquery>,
     /// Rows of several queries that are handed over as they are found.
     streamed: Option<Streamed<'a>>,
+    /// Whether it may read rows in any order.
+    in_any_order: bool,
 }
 
 impl<'a> Resolved<'a> {
@@ -227,19 +243,24 @@ impl<'a> Resolved<'a> {
         }
         let runs = purpose != Purpose::Look;
         let started_ns = options.clock.monotonic_ns();
+        let mut in_any_order = false;
         if runs && query.runs_queries_first() {
             // What cannot be answered is refused before any of it runs.
-            Self::new(query, tables, first, options, Purpose::Look)?.columns()?;
+            let look = Self::new(query, tables, first, options, Purpose::Look)?;
+            look.columns()?;
+            in_any_order = look.in_any_order;
         }
         let options = options.with_memory_left();
         let streamed = (purpose == Purpose::Execute).then(|| Streamed::of(query, tables)).flatten();
         let told = (purpose != Purpose::Execute).then(RefCell::default);
-        let context = Context::new(tables, &options, runs && streamed.is_none(), told);
+        let mut context = Context::new(tables, &options, runs && streamed.is_none(), told);
+        context.any_order.outermost = in_any_order;
         let (query, source, input) = context.resolve(query, first)?;
+        let in_any_order = context.any_order.found.get();
         let subqueries = context.told.map(RefCell::into_inner).unwrap_or_default();
         let ready_ns = options.clock.monotonic_ns() - started_ns;
         let (query, options) = (Cow::Owned(query), Cow::Owned(options));
-        Ok(Self { query, source, options, ready_ns, input, subqueries, streamed })
+        Ok(Self { query, source, options, ready_ns, input, subqueries, streamed, in_any_order })
     }
 
     /// What reads one table at most: nothing has to run first.
@@ -259,7 +280,8 @@ impl<'a> Resolved<'a> {
         };
         let (query, options) = (Cow::Borrowed(query), Cow::Borrowed(options));
         let (input, subqueries, streamed) = (None, Vec::new(), None);
-        Ok(Self { query, source, options, ready_ns: 0, input, subqueries, streamed })
+        let in_any_order = false;
+        Ok(Self { query, source, options, ready_ns: 0, input, subqueries, streamed, in_any_order })
     }
 
     /// Runs the rest and returns the whole answer.
@@ -346,7 +368,8 @@ impl<'a, 'o> Context<'a, 'o> {
         told: Option<RefCell<Vec<ExplainedSubquery>>>,
     ) -> Self {
         let (depth, names_known) = (Cell::new(0), RefCell::default());
-        Self { tables, options, runs, told, depth, names_known }
+        let any_order = AnyOrder::default();
+        Self { tables, options, runs, told, depth, names_known, any_order }
     }
 
     /// The same where nothing is read.
@@ -389,6 +412,7 @@ impl<'a, 'o> Context<'a, 'o> {
     }
 
     fn resolve_here(&self, query: &Query, first: Option<&'a dyn Source>) -> Result<Ready<'a>> {
+        let shows_any_order = self.any_order.next.take();
         query.exprs().try_for_each(crate::bind::refuse_deep)?;
         if query.set.is_some() || !query.values.is_empty() {
             return self.resolve_rows(query);
@@ -410,19 +434,23 @@ impl<'a, 'o> Context<'a, 'o> {
         }
         let mut needed = BTreeSet::new();
         let on = member::on_clauses(&mut query, using, &names)?;
-        let filter = qualify(&mut query, &names, &mut needed)?;
+        let is_flat = members.iter().any(|member| member.flat.is_some());
+        let filter = qualify(&mut query, (&names, is_flat), &mut needed)?;
         query = Query { table: name, derived: None, alias: None, ..query };
+        let (schema, inputs) = (&names.schema(), &self.options.inputs);
+        let in_any_order = RowsRead { schema, inputs }.in_any_order(&query, shows_any_order);
+        if self.depth.get() == 1 {
+            self.any_order.found.set(in_any_order);
+        }
         if members.len() == 1 && correlated.is_empty() {
-            query.filter = filter;
             let member = members.into_iter().next();
-            return member
-                .map(|member| (query, member.source, member.input))
-                .ok_or_else(|| Error::invalid("expected FROM"));
+            let member = member.ok_or_else(|| Error::invalid("expected FROM"))?;
+            let own = member.flat.into_iter().flat_map(|rows| rows.filter);
+            query.filter = condition::all(own.map(|c| c.expr).chain(filter).collect());
+            return Ok((query, member.source, member.input));
         }
         let semis = correlated.into_iter().map(|one| self.prepare(one, &names, &mut needed));
         let semis = semis.collect::<Result<Vec<_>>>()?;
-        let (schema, inputs) = (&names.schema(), &self.options.inputs);
-        let in_any_order = RowsRead { schema, inputs }.in_any_order(&query);
         let wanted = Needed { fields: &needed, in_any_order };
         let (mut side, rest) = self.join_needed(members, &names, on, filter, wanted)?;
         for semi in semis {
@@ -482,14 +510,19 @@ impl<'a, 'o> Context<'a, 'o> {
 
 /// Makes all expressions of a query but its conditions of joins name fields in full, and takes its
 /// filter out.
-fn qualify(query: &mut Query, names: &Names, needed: &mut BTreeSet<usize>) -> Result<Option<Expr>> {
+fn qualify(
+    query: &mut Query,
+    (names, is_flat): (&Names, bool),
+    needed: &mut BTreeSet<usize>,
+) -> Result<Option<Expr>> {
     let mut filter = query.filter.take();
     // What the filter reads is noted when it is known where it is tested.
     let is_alone = names.is_of_one_table() && !names.has_twins();
     if let Some(filter) = &mut filter {
         names.qualify(filter, None, &mut BTreeSet::new()).map_err(|e| e.at("WHERE"))?;
     }
-    if !(query.select.is_empty() && is_alone) {
+    // Where a table is read in place of a query, it has fields that are not shown.
+    if !(query.select.is_empty() && is_alone && !is_flat) {
         query.select = names.expanded(&query.select)?;
     }
     for item in &mut query.select {

@@ -50,7 +50,33 @@ impl NamedQuery {
     }
 }
 
+impl NamedQuery {
+    /// The query, where it runs wherever it is named.
+    pub(super) fn inlined(&self) -> Option<&With> {
+        (!self.is_kept && !self.with.recursive).then_some(&self.with)
+    }
+
+    /// Another query in its place, which runs where it is named.
+    pub(super) fn with_query(&self, query: Query) -> Self {
+        Self {
+            with: With { query, ..self.with.clone() },
+            outer: self.outer.clone(),
+            is_kept: false,
+            answer: RefCell::default(),
+            look: RefCell::default(),
+        }
+    }
+}
+
 impl Context<'_, '_> {
+    /// Does what is to be done where the queries are known that a named query may read.
+    pub(super) fn where_named<R>(&self, named: &NamedQuery, run: impl FnOnce() -> R) -> R {
+        let before = self.names_known.replace(named.outer.clone());
+        let done = run();
+        self.names_known.replace(before);
+        done
+    }
+
     /// Does what is to be done where the queries are known that a query names.
     pub(super) fn beside<R>(&self, query: &Query, run: impl FnOnce() -> Result<R>) -> Result<R> {
         if query.with.is_empty() {
@@ -106,13 +132,11 @@ impl Context<'_, '_> {
             return Ok(Kept { input: kept.input.clone().again(), ..kept.clone() });
         }
         let With { name, columns, query, recursive, .. } = &named.with;
-        let before = self.names_known.replace(named.outer.clone());
         let most = most.filter(|_| !named.is_kept);
-        let answered = match recursive {
+        let answered = self.where_named(named, || match recursive {
             true => self.recursive(&named.with, most),
             false => self.answer(query).map_err(|e| e.at(name)),
-        };
-        self.names_known.replace(before);
+        });
         let Answered { rows, input, elapsed_ns, .. } = answered?;
         let schema = called(rows.schema().clone(), columns, name)?;
         let input = ExplainedInput::query(name, input, rows.row_count() as u64, elapsed_ns);

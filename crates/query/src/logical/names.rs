@@ -298,6 +298,15 @@ impl Names {
         }
     }
 
+    /// The number of the field that a name means, and the path into it, with its point.
+    ///
+    /// # Errors
+    /// As [`Names::find`].
+    pub(crate) fn place_of<'n>(&self, name: &'n str) -> Result<Option<(usize, &'n str)>> {
+        let found = self.find(name, None)?;
+        Ok(found.map(|target| (self.number(target), target.path)))
+    }
+
     /// What a name means in the query around.
     pub(crate) fn find_outer<'n>(&self, name: &'n str) -> Result<Option<Target<'n>>> {
         self.find_in(name, 0..self.inner, None)

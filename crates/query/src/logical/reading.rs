@@ -1,5 +1,6 @@
 //! How much is read of what a query reads, as far as its text tells.
 
+use super::pushdown::Pushdown;
 use crate::Query;
 use crate::model::{Expr, Join};
 
@@ -10,6 +11,8 @@ pub(super) struct Reading {
     pub(super) most: Option<u64>,
     /// All names that occur, in lower case; `None` where every field is shown.
     mentioned: Option<Vec<String>>,
+    /// What its members may test.
+    pub(super) pushdown: Pushdown,
 }
 
 impl Reading {
@@ -20,7 +23,9 @@ impl Reading {
         let mut mentioned = Vec::new();
         mention(query, &mut mentioned);
         let mentioned = (!is_any).then_some(mentioned);
-        Self { most, ..Self { most, mentioned }.beside(joins) }
+        let none = Pushdown::default();
+        let reading = Self { most, mentioned, pushdown: none }.beside(joins);
+        Self { most, pushdown: Pushdown::of(query, joins), ..reading }
     }
 
     /// The same where conditions of joins read fields, too.
@@ -33,7 +38,7 @@ impl Reading {
             }
             mentioned
         });
-        Self { most: None, mentioned }
+        Self { most: None, mentioned, pushdown: Pushdown::default() }
     }
 
     /// Whether a field may be read.

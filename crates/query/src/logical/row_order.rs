@@ -27,14 +27,15 @@ pub(super) struct RowsRead<'r> {
 
 impl RowsRead<'_> {
     /// True where the rest of a query, whose names are full, shows the same rows in whatever order
-    /// it reads them.
-    pub(super) fn in_any_order(self, query: &Query) -> bool {
+    /// it reads them; `shows_any`: they need not come in the order in which they are read.
+    pub(super) fn in_any_order(self, query: &Query, shows_any: bool) -> bool {
         let is_grouped = query.is_grouped();
         if !query.distinct_on.is_empty() || !query.exprs().all(|expr| self.is_same(expr)) {
             return false;
         }
         if !is_grouped {
-            return !query.order_by.is_empty() && !query.distinct && !query.is_cut();
+            let is_shown = shows_any || !query.order_by.is_empty();
+            return is_shown && !query.distinct && !query.is_cut();
         }
         let keys = || query.group_by.iter().map(|key| self.group_key(key, query));
         if !keys().all(|key| key.is_some_and(|key| self.is_exact(key))) {
@@ -120,5 +121,86 @@ fn resolved<'q>(key: &'q Expr, query: &'q Query) -> Option<&'q Expr> {
             Err(_) => None,
         },
         other => Some(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{OrderBy, Operator};
+
+    fn field(name: &str) -> Expr {
+        Expr::field(name)
+    }
+
+    fn select(items: &[Expr]) -> Query {
+        let mut query = Query::table("t");
+        items.iter().for_each(|item| {
+            query.select(item.clone());
+        });
+        query
+    }
+
+    fn ordered(query: Query, by: &[&str]) -> Query {
+        let key = |name: &&str| OrderBy {
+            expr: field(name),
+            descending: false,
+            nulls_first: None,
+        };
+        Query { order_by: by.iter().map(key).collect(), ..query }
+    }
+
+    fn grouped(query: Query, by: &[&str]) -> Query {
+        Query { group_by: by.iter().map(|name| field(name)).collect(), ..query }
+    }
+
+    fn cut(query: Query) -> Query {
+        Query { limit: Some(3u64.into()), ..query }
+    }
+
+    #[test]
+    fn what_depends_on_the_order_of_rows_is_known() {
+        let schema = Schema::builder()
+            .field("k", DataType::I64)
+            .field("t", DataType::Text)
+            .field("x", DataType::F64)
+            .build()
+            .unwrap_or_else(|e| panic!("{e}"));
+        let inputs = Inputs::default();
+        let of = |function, name: &str| Expr::aggregate(function, field(name));
+        let keyed = || grouped(select(&[field("k"), field("t"), Expr::count()]), &["k", "t"]);
+        let free = [
+            select(&[Expr::count(), of(Aggregate::Sum, "k"), of(Aggregate::Max, "t")]),
+            cut(select(&[of(Aggregate::Count, "x").binary(Operator::Add, Expr::literal(1i64))])),
+            keyed(),
+            ordered(keyed(), &["t"]),
+            cut(ordered(keyed(), &["t", "k"])),
+            ordered(select(&[field("x"), field("t")]), &["k"]),
+        ];
+        let read = RowsRead { schema: &schema, inputs: &inputs };
+        for query in free {
+            assert!(read.in_any_order(&query, false), "{query}");
+        }
+        // Within a query that takes rows in any order.
+        assert!(read.in_any_order(&select(&[field("k")]), true));
+        assert!(!read.in_any_order(&cut(select(&[field("k")])), true));
+        let by_time = [OrderBy { expr: field("k"), descending: false, nulls_first: None }];
+        let bound = [
+            select(&[field("k")]),
+            cut(ordered(select(&[field("k")]), &["k"])),
+            Query { distinct: true, ..ordered(select(&[field("k")]), &["k"]) },
+            Query { distinct_on: vec![field("k")], ..ordered(select(&[field("t")]), &["k"]) },
+            select(&[of(Aggregate::Sum, "x")]),
+            select(&[of(Aggregate::Max, "x")]),
+            select(&[of(Aggregate::First, "k")]),
+            select(&[of(Aggregate::StringAgg, "t")]),
+            select(&[of(Aggregate::Last, "t").in_order(by_time)]),
+            cut(keyed()),
+            cut(ordered(keyed(), &["t"])),
+            grouped(select(&[field("x"), Expr::count()]), &["x"]),
+        ];
+        for query in bound {
+            assert!(!read.in_any_order(&query, false), "{query}");
+        }
     }
 }

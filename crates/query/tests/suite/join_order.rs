@@ -12,7 +12,7 @@ use esker_vfs::Environment;
 use esker_vfs::sim::Generator;
 
 #[derive(Default)]
-struct Many(BTreeMap<String, MemorySource>);
+pub(crate) struct Many(pub(crate) BTreeMap<String, MemorySource>);
 
 impl Tables for Many {
     fn table(&self, name: &str) -> Result<&dyn Source> {
@@ -23,7 +23,7 @@ impl Tables for Many {
 
 impl Many {
     /// A table of `id`, which rises from 0, and `x`, `y`, `s`, of few values, NULL among them.
-    fn with(mut self, name: &str, rows: usize, generator: &mut Generator) -> Self {
+    pub(crate) fn with(mut self, name: &str, rows: usize, generator: &mut Generator) -> Self {
         let schema = Schema::builder()
             .field("id", DataType::I64)
             .nullable("x", DataType::I64)
@@ -60,20 +60,20 @@ impl Many {
     }
 }
 
-fn field(name: &str) -> Expr {
+pub(crate) fn field(name: &str) -> Expr {
     Expr::field(name)
 }
 
-fn equal(a: &str, b: &str) -> Expr {
+pub(crate) fn equal(a: &str, b: &str) -> Expr {
     field(a).binary(Operator::Eq, field(b))
 }
 
-fn is(a: &str, n: i64) -> Expr {
+pub(crate) fn is(a: &str, n: i64) -> Expr {
     field(a).binary(Operator::Eq, Expr::literal(n))
 }
 
 /// `FROM` a comma list, with a condition.
-fn from(tables: &[(&str, &str)], filter: Expr) -> Query {
+pub(crate) fn from(tables: &[(&str, &str)], filter: Expr) -> Query {
     let mut tables = tables.iter();
     let (table, name) = tables.next().unwrap();
     let mut query = Query::table(*table).aliased(*name);
@@ -84,27 +84,27 @@ fn from(tables: &[(&str, &str)], filter: Expr) -> Query {
     query
 }
 
-fn all(conditions: Vec<Expr>) -> Expr {
+pub(crate) fn all(conditions: Vec<Expr>) -> Expr {
     Expr::Apply(Operator::And, conditions)
 }
 
-fn options(join_order: JoinOrder) -> Options {
+pub(crate) fn options(join_order: JoinOrder) -> Options {
     Options { join_order, ..Options::new(&Environment::os()) }
 }
 
-fn rows(query: &Query, tables: &Many, order: JoinOrder) -> Vec<Vec<Value>> {
+pub(crate) fn rows(query: &Query, tables: &Many, order: JoinOrder) -> Vec<Vec<Value>> {
     let options = options(order);
     let found = Resolved::run(query, tables, &options).and_then(|found| found.execute());
     found.unwrap_or_else(|e| panic!("{query}: {e}")).to_rows()
 }
 
-fn plan(query: &Query, tables: &Many, order: JoinOrder) -> ExplainedInput {
+pub(crate) fn plan(query: &Query, tables: &Many, order: JoinOrder) -> ExplainedInput {
     let plan = Resolved::look(query, tables, &options(order)).unwrap().plan().unwrap();
     plan.input.unwrap()
 }
 
 /// The tables of a plan, from left to right.
-fn order(input: &ExplainedInput) -> String {
+pub(crate) fn order(input: &ExplainedInput) -> String {
     match input.inputs.as_slice() {
         [] => input.what.clone(),
         inputs => inputs.iter().map(order).collect::<Vec<_>>().join(" "),
@@ -112,7 +112,7 @@ fn order(input: &ExplainedInput) -> String {
 }
 
 /// The conditions on tables, the joins' left out.
-fn filters(input: &ExplainedInput) -> Vec<String> {
+pub(crate) fn filters(input: &ExplainedInput) -> Vec<String> {
     let own = match (input.inputs.as_slice(), &input.filter) {
         ([], Some(filter)) => vec![format!("{}: {filter}", input.what)],
         _ => Vec::new(),
@@ -121,7 +121,7 @@ fn filters(input: &ExplainedInput) -> Vec<String> {
 }
 
 /// How many joins of a plan have no key.
-fn products(input: &ExplainedInput) -> usize {
+pub(crate) fn products(input: &ExplainedInput) -> usize {
     let own = usize::from(input.kind.ends_with("join") && input.what.is_empty());
     own + input.inputs.iter().map(products).sum::<usize>()
 }

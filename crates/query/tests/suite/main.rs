@@ -23,6 +23,7 @@ mod many_groups;
 #[path = "../memory_source/mod.rs"]
 mod memory_source;
 mod naive;
+mod rewrites;
 mod sets;
 mod sorted_rows;
 mod spilling;

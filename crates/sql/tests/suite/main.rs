@@ -22,6 +22,7 @@ mod functions;
 mod guide;
 mod in_rust;
 mod indexes;
+mod join_order;
 mod joins;
 mod json_updates;
 mod key_lookups;

@@ -1,7 +1,9 @@
-//! Questions about two to eight tables, all of them the one that a case has: the rows of a few ids,
-//! which most conditions connect, so that an answer is small.
+//! Questions about two to eight tables, all of them the one that a case has, or queries of it: the
+//! rows of a few ids, which most conditions connect, so that an answer is small.
 
-use esker_query::model::{Expr, Join, JoinKind, Operator, Query, Relation};
+use esker_query::model::{
+    Expr, Join, JoinKind, Operator, Query, Relation, SetBranch, SetOperation, SetOperator,
+};
 use esker_vfs::sim::Generator;
 
 use super::case::{Field, ID, TABLE};
@@ -59,7 +61,7 @@ pub(super) fn draw(about: &Asked, generator: &mut Generator) -> Question {
     }
     let mut query = Query::table(TABLE).aliased("r0");
     for ((name, kind), on) in tables.names.iter().zip(&tables.kinds).zip(on).skip(1) {
-        let relation = Relation::table(TABLE).aliased(name);
+        let relation = draw_relation(about, name, generator);
         query.joins.push(Join { kind: *kind, relation, on: all(on), ..Join::default() });
     }
     query.filter = all(filter);
@@ -74,6 +76,32 @@ pub(super) fn draw(about: &Asked, generator: &mut Generator) -> Question {
         }
     }
     Question { query, is_ordered: false }
+}
+
+/// The table, or a query that shows its rows: all of them, some, each once, or each twice.
+fn draw_relation(about: &Asked, name: &str, generator: &mut Generator) -> Relation {
+    let rows = |generator: &mut Generator| {
+        let mut query = Query::table(TABLE);
+        let fields = about.fields.iter().map(|field| field.name.as_str());
+        let others = fields.filter(|field| *field != ID);
+        std::iter::once(ID).chain(others).for_each(|field| {
+            query.select(Expr::field(field));
+        });
+        query.filter = generator.chance(500_000).then(|| draw_leaf(&about.fields, generator));
+        query
+    };
+    let query = match generator.below(8) {
+        0 => rows(generator),
+        1 => Query { distinct: true, ..rows(generator) },
+        2 => {
+            let (operator, all) = (SetOperator::Union, true);
+            let second = SetBranch { operator, all, query: rows(generator) };
+            let set = SetOperation { first: rows(generator), rest: vec![second] };
+            Query { set: Some(Box::new(set)), ..Query::default() }
+        }
+        _ => return Relation::table(TABLE).aliased(name),
+    };
+    Relation::query(query, name)
 }
 
 impl Tables {
@@ -107,8 +135,9 @@ impl Tables {
     /// A condition on one or two tables.
     fn draw_condition(&self, about: &Asked, generator: &mut Generator) -> Expr {
         let (a, b) = (self.any(generator), self.any(generator));
-        match generator.below(4) {
+        match generator.below(5) {
             0 => of(a, ID).binary(Operator::Lte, of(b, ID)),
+            1 => Expr::Apply(Operator::IsNull, vec![of(a, ID)]),
             _ => draw_leaf(&fields_of(about, a), generator),
         }
     }

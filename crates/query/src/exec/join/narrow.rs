@@ -9,6 +9,7 @@ use crate::model::JoinKind;
 use crate::predicate::{Predicate, Verdict};
 use crate::{IndexUse, Options, ZONE_ROWS};
 use esker_format::DataType;
+use esker_vfs::sabotage::Bug;
 
 /// As many keys as an index is searched for, or a scan tests each row for.
 const INDEXED_MAX: usize = 2_048;
@@ -49,7 +50,12 @@ pub(super) fn narrowed(
         false => TESTED_MAX,
     };
     let narrow = match built.index.values(most, key) {
-        Some(values) => Bound::new(Node::In(Box::new(key.clone()), values), DataType::Bool),
+        Some(mut values) => {
+            if Bug::RuntimeFilterLosesLastKey.is_planted() {
+                values.pop();
+            }
+            Bound::new(Node::In(Box::new(key.clone()), values), DataType::Bool)
+        }
         None => range(probe, built, key)?,
     };
     Some(match &probe.filter {
@@ -66,7 +72,11 @@ fn range(probe: &Input<'_>, built: &Built<'_>, key: &Bound) -> Option<Bound> {
         let node = Node::Compare(comparison, Box::new(key.clone()), Box::new(end));
         Bound::new(node, DataType::Bool)
     };
-    let both = vec![compare(Comparison::Gte, least), compare(Comparison::Lte, greatest)];
+    let last = match Bug::RuntimeFilterLosesLastKey.is_planted() {
+        true => Comparison::Lt,
+        false => Comparison::Lte,
+    };
+    let both = vec![compare(Comparison::Gte, least), compare(last, greatest)];
     let range = Bound::new(Node::And(both), DataType::Bool);
     let predicate = Predicate::compile(Some(&range));
     let (mut zones, mut left_out) = (0usize, 0usize);
