@@ -220,9 +220,8 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
                     false => (0.0, 1.0),
                 };
                 let [cost, known] = [&best, &written].map(|tree| self.graph.cost_of(tree));
-                let has_products =
-                    self.graph.products(&written) > self.graph.products(&best);
-                if has_products || cost + restoring < known * most { best } else { written }
+                let early = |tree| self.graph.early_products(tree, best.set());
+                if early(&written) > early(&best) || cost + restoring < known * most { best } else { written }
             }
         }
     }

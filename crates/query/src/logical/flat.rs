@@ -18,7 +18,7 @@ use crate::model::{Expr, SelectItem};
 use crate::options::JoinOrder;
 use crate::source::SourceRef;
 use crate::source::renamed::Renamed;
-use crate::{ExplainedInput, Query, Source};
+use crate::{ExplainedInput, Query};
 
 /// Fields of a table that a query does not show, but may test, have numbers from here on.
 const UNSHOWN: usize = usize::MAX / 2;

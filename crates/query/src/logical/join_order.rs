@@ -243,11 +243,14 @@ impl JoinGraph {
             || self.edges.iter().any(|edge| edge.is_key(left, right))
     }
 
-    /// How many joins of a tree have no condition.
-    pub(super) fn products(&self, tree: &JoinTree) -> usize {
+    /// How many joins of a tree have no condition though a key leads on from one of their sides.
+    pub(super) fn early_products(&self, tree: &JoinTree, all: Set) -> usize {
         let JoinTree::Join(left, right, _) = tree else { return 0 };
-        let own = usize::from(self.connection(left.set(), right.set()) == NOTHING);
-        own + self.products(left) + self.products(right)
+        let (left_set, right_set) = (left.set(), right.set());
+        let both = left_set | right_set;
+        let is_early = self.connection(left_set, right_set) == NOTHING
+            && self.has_key(both, all & !both);
+        usize::from(is_early) + self.early_products(left, all) + self.early_products(right, all)
     }
 
     /// A join of two trees, that with the first relation on the left.

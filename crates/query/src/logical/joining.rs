@@ -7,6 +7,7 @@ use esker_format::{DataType, Field, Schema};
 use esker_vfs::sabotage::Bug;
 
 use super::Context;
+use super::band;
 use super::block::Block;
 use super::condition::{self, Condition};
 use super::equality::Classes;
@@ -14,7 +15,7 @@ use super::factor::{self, Binding};
 use super::join_order::RELATIONS_MAX;
 use super::member::{Member, OnClause};
 use super::names::Names;
-use super::product::Joined;
+use super::product::{Joined, StreamOptions};
 use crate::bound::{Bound, Node};
 use crate::budget::Charge;
 use crate::exec::join;
@@ -235,10 +236,15 @@ impl<'a, 'o> Context<'a, 'o> {
         let (mut keys, mut pair): (Vec<_>, Vec<_>) = conditions
             .into_iter()
             .partition(|c| c.as_key(&|field| left.places.contains_key(&field)).is_some());
-        let is_product = keys.is_empty() && planned.order == RowOrder::Any;
-        if is_product && wanted.kind == JoinKind::Inner && self.has_few_rights(&left, &right)? {
-            std::mem::swap(&mut left, &mut right);
+        let is_product = keys.is_empty() && wanted.kind == JoinKind::Inner;
+        let streams_any = is_product && planned.order == RowOrder::Any;
+        if streams_any && band::of(&pair, &left, &right).is_none() {
+            let has_band = band::of(&pair, &right, &left).is_some();
+            if has_band || self.has_few_rights(&left, &right)? {
+                std::mem::swap(&mut left, &mut right);
+            }
         }
+        let stream = StreamOptions { must: false, in_any_order: streams_any };
         let mut failed = Vec::new();
         loop {
             let has_no_key = wanted.kind.shows_right() && keys.is_empty();
@@ -249,7 +255,7 @@ impl<'a, 'o> Context<'a, 'o> {
             // A left join first leaves out the rows of the left that its own tests keep from any.
             if may_stream
                 && wanted.kind == JoinKind::Inner
-                && let Some(done) = self.product(&mut left, &right, &all, wanted, false)?
+                && let Some(done) = self.product(&mut left, &right, &all, wanted, stream)?
             {
                 return Ok(done);
             }
@@ -257,7 +263,8 @@ impl<'a, 'o> Context<'a, 'o> {
             condition::move_tests_of_left(&mut keys, &mut pair, &is_left);
             match self.attempt((&left, &right), &keys, &pair, wanted, planned) {
                 Err(e) if e.kind() == ErrorKind::OverBudget && may_stream => {
-                    let done = self.product(&mut left, &right, &all, wanted, true)?;
+                    let stream = StreamOptions { must: true, ..stream };
+                    let done = self.product(&mut left, &right, &all, wanted, stream)?;
                     return done.ok_or(e);
                 }
                 Err(e)
@@ -423,6 +430,7 @@ pub(super) fn plan<'s>(
         left: left.input(left_keys, wanted.fields, &read, shows_right),
         right: right.input(right_keys, wanted.fields, &read, shows_right),
         pair: filter,
+        band: None,
         order: None,
     }
 }

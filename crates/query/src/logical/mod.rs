@@ -24,6 +24,7 @@
 //!   condition that is tested last.
 
 mod arrange;
+mod band;
 mod block;
 mod condition;
 mod equality;

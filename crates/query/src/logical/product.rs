@@ -10,6 +10,7 @@ use std::sync::Arc;
 use esker_format::{DataType, Field, FieldId, Schema};
 
 use super::Context;
+use super::band;
 use super::condition::Condition;
 use super::joining::{SideState, Wanted, conjunction, plan, shown};
 use crate::bound::{Bound, Node};
@@ -26,6 +27,15 @@ const MANY_ROWS: usize = 128;
 
 /// The number of the field that is true of a row without a match: it is read before the next join.
 const UNMATCHED: usize = usize::MAX;
+
+/// How pairs are streamed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StreamOptions {
+    /// Whether they may not be gathered, however few they are.
+    pub(super) must: bool,
+    /// Whether they may come in any order.
+    pub(super) in_any_order: bool,
+}
 
 /// What a join makes of two sides, and the conditions that are left to be tested.
 pub(super) type Joined<'a, 'o> = (SideState<'a, 'o>, Vec<Condition>);
@@ -57,22 +67,25 @@ impl<'a, 'o> Context<'a, 'o> {
 
     /// All pairs of two sides, as a source; conditions that cannot fail are those of its rows, and
     /// the others are returned. `None` where the right has so few rows that pairs are better
-    /// gathered, unless they `must` be streamed, or nothing of them is read.
+    /// gathered, unless they must be streamed, or nothing of them is read.
     pub(super) fn product(
         &self,
         left: &mut SideState<'a, 'o>,
         right: &SideState<'a, 'o>,
         conditions: &[Condition],
         wanted: &Wanted<'_>,
-        must: bool,
+        stream: StreamOptions,
     ) -> Result<Option<Joined<'a, 'o>>> {
         let mut fields = wanted.fields.clone();
         conditions.iter().for_each(|condition| fields.extend(&condition.fields));
         // Where nothing is read, there is nothing to gather.
-        let must = must || fields.is_empty();
+        let must = stream.must || fields.is_empty();
         let wanted = Wanted { fields: &fields, ..*wanted };
-        let plan = plan(left, right, &[], &[], &wanted);
-        let mut input = explained(left, right, &plan, wanted.kind, self)?;
+        let mut plan = plan(left, right, &[], &[], &wanted);
+        if stream.in_any_order {
+            plan.band = band::of(conditions, left, right);
+        }
+        let mut input = explained((left, right), &plan, &wanted, self)?;
         let mut pairs = Pairs::new(left, right, &wanted);
         let (mut charge, mut rows_estimated) = (Vec::new(), None);
         let source = if self.runs {
@@ -178,15 +191,21 @@ impl SideState<'_, '_> {
 
 /// What EXPLAIN shows of the join.
 fn explained<'a, 'o>(
-    left: &SideState<'a, 'o>,
-    right: &SideState<'a, 'o>,
+    (left, right): (&SideState<'a, 'o>, &SideState<'a, 'o>),
     plan: &JoinPlan<'_>,
-    kind: JoinKind,
+    wanted: &Wanted<'_>,
     context: &Context<'a, 'o>,
 ) -> Result<ExplainedInput> {
+    let kind = wanted.kind;
+    let field_name = |field: usize| (wanted.field)(field).map(|field| field.name);
     let estimates = [left.estimate(&plan.left, context)?, right.estimate(&plan.right, context)?];
-    let (keys, pair) = (Vec::new(), Vec::new());
-    let join = ExplainedJoin { kind, keys, pair, builds_left: false };
+    let name = |(field, position): (&usize, &usize)| {
+        let is_it = plan.band.as_ref().is_some_and(|band| band.number.node == Node::Field(*position));
+        is_it.then(|| field_name(*field)).flatten()
+    };
+    let band = right.places.iter().find_map(name);
+    let keys = band.map(|name| format!("a band of {name}")).into_iter().collect();
+    let join = ExplainedJoin { kind, keys, pair: Vec::new(), builds_left: false };
     let inputs = [left.explained(estimates[0]), right.explained(estimates[1])];
     Ok(ExplainedInput::join(&join, estimates, inputs))
 }

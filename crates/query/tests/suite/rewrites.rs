@@ -284,3 +284,75 @@ fn answers_are_the_same_in_whatever_order_tables_are_joined() {
         }
     }
 }
+
+/// Intervals of one side, and numbers of the other, NULLs among them: of whole numbers and floats.
+fn intervals(generator: &mut Generator) -> Many {
+    let mut tables = Many::default();
+    for (name, rows) in [("spans", 300), ("points", 500)] {
+        let schema = Schema::builder()
+            .nullable("i", DataType::I64)
+            .nullable("j", DataType::I32)
+            .nullable("x", DataType::F64)
+            .nullable("y", DataType::F64)
+            .build()
+            .unwrap();
+        let mut batch = Batch::empty(&schema);
+        for _ in 0..rows {
+            let least = generator.index(2_000) as i64 - 1_000;
+            let greatest = least + generator.index(30) as i64 - 3;
+            let mut or_null = |value| if generator.index(12) == 0 { Value::Null } else { value };
+            let row = [
+                or_null(Value::Int(least)),
+                or_null(Value::Int(greatest)),
+                or_null(Value::Float(least as f64 / 8.0)),
+                or_null(Value::Float(greatest as f64 / 8.0)),
+            ];
+            batch.push_row(&schema, &row).unwrap();
+        }
+        let visible = (0..rows).map(|_| generator.index(10) > 0).collect();
+        let layout = Layout { visible: Some(visible), ..Layout::default() };
+        let source = MemorySource::new(schema).with_part(&batch, &layout);
+        tables.0.insert(name.to_owned(), source);
+    }
+    tables
+}
+
+/// The pairs that are looked at are about those that match.
+#[test]
+fn a_number_between_two_of_another_table_is_searched_for() {
+    let generator = &mut Generator::new(29, 1);
+    let tables = intervals(generator);
+    let between = |number: &str, least: &str, greatest: &str| {
+        Expr::Apply(Operator::Between, vec![field(number), field(least), field(greatest)])
+    };
+    let conditions = [
+        between("p.i", "s.i", "s.j"),
+        between("s.x", "p.x", "p.y"),
+        field("s.i").binary(Operator::Lt, field("p.j")).and(
+            field("s.j").binary(Operator::Gt, field("p.j")),
+        ),
+        between("p.i", "s.i", "s.j").and(field("p.y").binary(Operator::Lt, field("s.y"))),
+    ];
+    for condition in conditions {
+        for list in [[("spans", "s"), ("points", "p")], [("points", "p"), ("spans", "s")]] {
+            let mut query = from(&list, condition.clone());
+            for name in ["p.j", "s.j"] {
+                query.select(Expr::aggregate(Aggregate::Sum, field(name)));
+            }
+            query.select(Expr::count());
+            let found = answer(&query, &tables);
+            let Value::Int(count) = found[0][2] else { panic!("{found:?}") };
+            assert!(count > 300, "{query}: {count}");
+            let options = options(JoinOrder::Cheapest);
+            let run = Resolved::run(&query, &tables, &options).unwrap().execute().unwrap();
+            let looked_at = i64::try_from(run.statistics.rows_scanned).unwrap();
+            assert!(looked_at < 20_000, "{query}: {looked_at} pairs");
+            let input = ran(&query, &tables);
+            assert!(input.what.starts_with("a band of "), "{input:?}");
+        }
+    }
+    // Rows that come in the order of both tables are all pairs that pass.
+    let mut query = from(&[("spans", "s"), ("points", "p")], between("p.i", "s.i", "s.j"));
+    query.select(field("s.i")).select(field("p.i"));
+    assert!(answer(&query, &tables).len() > 300);
+}

@@ -20,10 +20,12 @@
 //! * Where memory does not hold the side that is built, both sides are joined by files of equal
 //!   keys ([`partitioned`]).
 //! * Where no key tells which rows belong together, all pairs are a source that what comes next
-//!   tests ([`Product`]), unless one side has so few rows that pairs are better gathered.
+//!   tests ([`Product`]), unless one side has so few rows that pairs are better gathered. Where a
+//!   number of one side lies between two of the other, these pairs alone ([`band`]).
 //! * Where few keys are built, the probe side is first read for these alone: by its index on the
 //!   key, if it has one. Of more, the range leaves out rows by zone maps ([`narrow`]).
 
+mod band;
 mod build;
 mod chunk;
 mod index;
@@ -39,6 +41,7 @@ mod rank;
 mod semi_join;
 mod take;
 
+pub(crate) use band::Band;
 pub(crate) use key::is_exact;
 pub(crate) use plan::{Input, JoinCounts, JoinPlan, NONE, Side};
 pub(crate) use product::{Product, Rights};

@@ -1,5 +1,6 @@
 //! What is joined, and which side is built.
 
+use super::band::Band;
 use super::rank::PairOrder;
 use crate::access_path::{Access, Goal, ScanPlan, cardinality};
 use crate::bound::Bound;
@@ -30,6 +31,8 @@ pub(crate) struct JoinPlan<'a> {
     pub(crate) right: Input<'a>,
     /// What pairs have to pass: over the pair columns of the left, then those of the right.
     pub(crate) pair: Option<Bound>,
+    /// Of a product: what tells which pairs are worth testing, where rows may come in any order.
+    pub(crate) band: Option<Band>,
     /// What becomes of the order of the rows, where that is to be put back.
     pub(crate) order: Option<PairOrder<'a>>,
 }

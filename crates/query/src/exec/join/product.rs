@@ -11,6 +11,9 @@
 //! and nothing is copied; a limit, a group and a count see batches as those of a table. Pairs come
 //! in the order of the left rows, then of the right ones.
 //!
+//! Where a number of the right lies between two of the left ([`band`](super::band)), each row of the
+//! left has those pairs alone, and the right lies in the order of that number.
+//!
 //! In a left join each row of the left has one pair more, with NULLs on the right. It is visible
 //! where no other of that row passes the condition, and else the others are; which rows that are
 //! is found by going through all pairs once before.
@@ -20,7 +23,9 @@ use std::sync::Arc;
 
 use esker_format::{Batch, ColumnSlice, Data, Schema, Validity, ValueRef};
 
+use super::band::Bands;
 use super::build::Built;
+use super::take::Fetched;
 use super::{Input, JoinCounts, JoinPlan};
 use crate::access_path::{Goal, ScanPlan};
 use crate::bound::Bound;
@@ -65,6 +70,8 @@ struct Sides<'a> {
     right_rows: usize,
     /// In a left join: the rows of the left that have a match.
     matched: Option<Vec<bool>>,
+    /// Which rows of the right belong to each of the left, where that is not all of them.
+    bands: Option<Bands>,
 }
 
 /// Which rows of the left there are, by their numbers.
@@ -76,7 +83,7 @@ enum LeftRows {
 
 /// The rows of the right, in memory.
 pub(crate) struct Rights<'b> {
-    batches: Vec<Batch>,
+    columns: Fetched,
     row_count: usize,
     charge: Charge<'b>,
 }
@@ -90,15 +97,16 @@ impl<'b> Rights<'b> {
         let right = &plan.right;
         let parts = || (0..right.source.part_count()).map(|part| right.source.part(part));
         let visible: Option<usize> = parts().map(|part| part.visible_count()).sum();
-        if let (true, None, Some(row_count)) = (right.columns.is_empty(), &right.filter, visible) {
+        let is_counted = right.columns.is_empty() && right.filter.is_none() && plan.band.is_none();
+        if let (true, Some(row_count)) = (is_counted, visible) {
             // How many there are is all that matters.
             let charge = options.memory().charge();
-            return Ok(Self { batches: Vec::new(), row_count, charge });
+            return Ok(Self { columns: Fetched::default(), row_count, charge });
         }
         let Built { locations, pair_columns, mut charge, .. } =
             Built::new(&alone(right, &right.columns), &[], options)?;
         charge.set(pair_columns.bytes())?;
-        Ok(Self { batches: pair_columns.into_batches(), row_count: locations.len(), charge })
+        Ok(Self { columns: pair_columns, row_count: locations.len(), charge })
     }
 
     pub(crate) fn row_count(&self) -> usize {
@@ -119,39 +127,51 @@ impl<'a> Product<'a> {
         schema: Schema,
         options: &'b Options,
     ) -> Result<(Self, [Charge<'b>; 2], JoinCounts)> {
-        let (left_rows, left_charge) = LeftRows::new(&plan.left, options)?;
-        let (left_count, right_rows) = (left_rows.len(), rights.row_count);
-        let pairs = left_count.checked_mul(right_rows).filter(|pairs| *pairs <= PAIRS_MAX);
-        let Some(rows_out) = pairs else {
+        let Rights { columns, row_count: right_rows, charge: right_charge } = rights;
+        let (left_rows, mut left_charge, right, bands) = match &plan.band {
+            None => {
+                let (rows, charge) = LeftRows::new(&plan.left, options)?;
+                (rows, charge, columns.into_batches(), None)
+            }
+            Some(band) => {
+                let sides = (&plan.left, &plan.right);
+                let (lefts, right, bands) = Bands::new(band, sides, &columns, options)?;
+                (LeftRows::Some(lefts), options.memory().charge(), right, Some(bands))
+            }
+        };
+        if let (LeftRows::Some(lefts), Some(bands)) = (&left_rows, &bands) {
+            left_charge.set(lefts.capacity() * size_of::<Location>() + bands.bytes())?;
+        }
+        let left_count = left_rows.len();
+        let pairs = match &bands {
+            Some(bands) => Some(bands.pair_count()),
+            None => left_count.checked_mul(right_rows),
+        };
+        let Some(rows_out) = pairs.filter(|pairs| *pairs <= PAIRS_MAX) else {
             let message =
                 format!("a join of {left_count} rows with {right_rows}: at most {PAIRS_MAX} pairs");
             return Err(Error::new(ErrorKind::OverBudget, message));
         };
-        let product = Self::of(Sides {
-            schema,
-            left: left.clone(),
-            left_rows,
-            left_columns: plan.left.columns.clone(),
-            right: rights.batches,
-            right_rows,
-            matched: None,
-        });
+        let (left, left_columns) = (left.clone(), plan.left.columns.clone());
+        let matched = None;
+        let product =
+            Self::of(Sides { schema, left, left_rows, left_columns, right, right_rows, matched, bands });
         let counts = JoinCounts {
             rows_built: right_rows as u64,
             rows_probed: left_count as u64,
             rows_out: rows_out as u64,
         };
-        Ok((product, [left_charge, rights.charge], counts))
+        Ok((product, [left_charge, right_charge], counts))
     }
 
     fn of(sides: Sides<'a>) -> Self {
-        let (lefts, step) = (sides.left_rows.len(), (PART_ROWS / sides.pairs_each().max(1)).max(1));
-        let sides = Arc::new(sides);
-        let part = |start: usize| {
-            let lefts = start..lefts.min(start + step);
-            ProductPart { sides: Arc::clone(&sides), lefts }
-        };
-        let parts = (0..lefts).step_by(step).map(part).collect();
+        let (lefts, sides) = (sides.left_rows.len(), Arc::new(sides));
+        let (mut parts, mut start) = (Vec::new(), 0);
+        while start < lefts {
+            let end = sides.part_end(start).clamp(start + 1, lefts);
+            parts.push(ProductPart { sides: Arc::clone(&sides), lefts: start..end });
+            start = end;
+        }
         Self { sides, parts }
     }
 
@@ -258,9 +278,29 @@ impl LeftRows {
 }
 
 impl Sides<'_> {
-    /// How many pairs each row of the left has.
+    /// How many pairs each row of the left has, where all have as many.
     fn pairs_each(&self) -> usize {
         self.right_rows + usize::from(self.matched.is_some())
+    }
+
+    /// The number of the first pair of a row of the left.
+    fn start(&self, left: usize) -> usize {
+        match &self.bands {
+            // default: what would come after the last row has a number, too
+            Some(bands) => bands.starts.get(left).copied().unwrap_or_default(),
+            None => left * self.pairs_each(),
+        }
+    }
+
+    /// Where a part ends that begins with a row of the left.
+    fn part_end(&self, left: usize) -> usize {
+        match &self.bands {
+            Some(bands) => {
+                let most = self.start(left) + PART_ROWS;
+                bands.starts.partition_point(|start| *start <= most).saturating_sub(1)
+            }
+            None => left + (PART_ROWS / self.pairs_each().max(1)).max(1),
+        }
     }
 }
 
@@ -282,14 +322,21 @@ impl Source for Product<'_> {
 impl ProductPart<'_> {
     /// The number of a row's left row, and that of its right one, which there may not be.
     fn pair(&self, row: usize) -> (usize, usize) {
-        let count = self.sides.pairs_each().max(1);
-        (self.lefts.start + row / count, row % count)
+        let Some(bands) = &self.sides.bands else {
+            let count = self.sides.pairs_each().max(1);
+            return (self.lefts.start + row / count, row % count);
+        };
+        let pair = self.sides.start(self.lefts.start) + row;
+        let left = bands.starts.partition_point(|start| *start <= pair).saturating_sub(1);
+        // default: every row of the left has a first row of the right
+        let first = bands.firsts.get(left).copied().unwrap_or_default() as usize;
+        (left, first + pair - self.sides.start(left))
     }
 }
 
 impl Fragment for ProductPart<'_> {
     fn row_count(&self) -> usize {
-        self.lefts.len() * self.sides.pairs_each()
+        self.sides.start(self.lefts.end) - self.sides.start(self.lefts.start)
     }
 
     fn visible_count(&self) -> Option<usize> {
@@ -299,11 +346,17 @@ impl Fragment for ProductPart<'_> {
     }
 
     fn batch_end(&self, start: usize, rows_max: usize) -> usize {
-        let (_, right) = self.pair(start);
+        let (left, right) = self.pair(start);
         let zone_left = ZONE_ROWS - start % ZONE_ROWS;
         let batch_left = ZONE_ROWS - right % ZONE_ROWS;
         // The pair without a right row is a batch.
-        let rights_left = self.sides.right_rows.saturating_sub(right).max(1);
+        let rights_left = match &self.sides.bands {
+            Some(_) => {
+                let pair = self.sides.start(self.lefts.start) + start;
+                self.sides.start(left + 1).saturating_sub(pair)
+            }
+            None => self.sides.right_rows.saturating_sub(right).max(1),
+        };
         start + rows_max.min(zone_left).min(batch_left).min(rights_left)
     }
 

@@ -22,6 +22,13 @@ fn all(graph: &JoinGraph) -> Set {
     (0..graph.relations.len()).map(bit).sum()
 }
 
+/// How many joins of a tree have no condition.
+fn products(graph: &JoinGraph, tree: &JoinTree) -> usize {
+    let JoinTree::Join(left, right, _) = tree else { return 0 };
+    let own = usize::from(graph.connection(left.set(), right.set()) == NOTHING);
+    own + products(graph, left) + products(graph, right)
+}
+
 fn chain(count: usize) -> Vec<(usize, usize)> {
     (1..count).map(|n| (n - 1, n)).collect()
 }
@@ -116,7 +123,7 @@ fn no_tree_has_a_product_that_a_key_avoids() {
             let mut leaves = tree.leaves();
             leaves.sort_unstable();
             assert!(leaves.into_iter().eq(0..count), "{tree:?}");
-            assert_eq!(graph.products(&tree), 0, "{tree:?}");
+            assert_eq!(products(&graph, &tree), 0, "{tree:?}");
         }
     }
     // Two chains, and a relation that only an inequality leads to.
@@ -130,9 +137,9 @@ fn no_tree_has_a_product_that_a_key_avoids() {
         sought: 0,
     });
     let tree = graph.cheapest();
-    assert_eq!(graph.products(&tree), 1, "{tree:?}");
+    assert_eq!(products(&graph, &tree), 1, "{tree:?}");
     let JoinTree::Join(left, right, _) = &tree else { panic!("{tree:?}") };
-    assert_eq!(graph.products(left) + graph.products(right), 0, "{tree:?}");
+    assert_eq!(products(&graph, left) + products(&graph, right), 0, "{tree:?}");
 }
 
 /// A row that passes all conditions of all relations is counted, in whatever order they are joined.
