@@ -4,11 +4,11 @@
 //! a JOIN b JOIN c LEFT JOIN d JOIN e JOIN f       blocks: {a, b, c}, then {a b c d, e, f}
 //! ```
 //!
-//! The conditions become edges of a graph, the order is chosen ([`super::join_order`]), and the joins
-//! run. A condition is tested by the first join that has all it reads; of fields that are all
+//! The conditions become edges of a graph, the order is chosen ([`super::join_order`]), and the
+//! joins run. A condition is tested by the first join that has all it reads; of fields that are all
 //! equal, one pair is. Rows come out in the order that joining as it is written gives: where the
-//! joins run in another, it is put back by the last of them, unless nothing depends on it. What then
-//! does not fit in memory is joined as it is written.
+//! joins run in another, it is put back by the last of them, unless nothing depends on it. What
+//! then does not fit in memory is joined as it is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -221,7 +221,9 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
                 };
                 let [cost, known] = [&best, &written].map(|tree| self.graph.cost_of(tree));
                 let early = |tree| self.graph.early_products(tree, best.set());
-                if early(&written) > early(&best) || cost + restoring < known * most { best } else { written }
+                let is_better =
+                    early(&written) > early(&best) || cost + restoring < known * most;
+                if is_better { best } else { written }
             }
         }
     }

@@ -6,9 +6,10 @@
 //!      implied       l.x = 1 OR l.x = 2, of l alone
 //! ```
 //!
-//! Both hold in three-valued logic: AND distributes over OR there, too, and an OR is true only where
-//! one of its branches is. What may fail is never moved. A branch tests what cannot fail first, so
-//! that rows which an implied condition leaves out would not have reached the rest of any branch.
+//! Both hold in three-valued logic: AND distributes over OR there, too, and an OR is true only
+//! where one of its branches is. What may fail is never moved. A branch tests what cannot fail
+//! first, so that rows which an implied condition leaves out would not have reached the rest of any
+//! branch.
 
 use esker_format::Schema;
 use esker_vfs::sabotage::Bug;

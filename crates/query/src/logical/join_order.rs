@@ -8,7 +8,7 @@
 //! Up to [`EXHAUSTIVE_MAX`] relations every tree without a cross product is looked at, by dynamic
 //! programming over the connected sets of relations (DPsub: Moerkotte and Neumann, 2006). Beyond,
 //! the two relations that have the smallest join are joined first, again and again (GOO: Fegaras,
-//! 1998). Where no key connects what is left, a condition does, and where none does, a cross product.
+//! 1998). Where no key connects what is left, a condition does, and where none does, a product.
 //!
 //! A join takes what it reads of both sides, building the smaller one, and what it makes. The
 //! rows of a set of relations are as many whatever tree makes it: the product of the rows of each,
@@ -181,8 +181,9 @@ impl JoinGraph {
             self.add_tree(tree, &mut alive, &mut pairs);
         }
         loop {
-            let ranked = pairs.iter().min_by(|a, b| a.1.0.cmp(&b.1.0).then(a.1.1.total_cmp(&b.1.1)));
-            let Some(((i, j), _)) = ranked.map(|(pair, rank)| (*pair, *rank)) else { break };
+            let by_rank = |a: &(u8, f64), b: &(u8, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
+            let best = pairs.iter().min_by(|(_, a), (_, b)| by_rank(a, b));
+            let Some((i, j)) = best.map(|(pair, _)| *pair) else { break };
             pairs.retain(|(a, b), _| ![i, j].contains(a) && ![i, j].contains(b));
             let taken = [i, j].map(|at| alive.get_mut(at).and_then(Option::take));
             if let [Some((left, _)), Some((right, _))] = taken {

@@ -1,5 +1,5 @@
-//! Conditions of WHERE on the answer of a query in place of a table: the query tests them itself, so
-//! that it reads, joins and groups fewer rows. Above it they are tested as well.
+//! Conditions of WHERE on the answer of a query in place of a table: the query tests them itself,
+//! so that it reads, joins and groups fewer rows. Above it they are tested as well.
 //!
 //! ```text
 //! FROM (SELECT k, count(*) AS n FROM t GROUP BY k) AS q WHERE q.k = 5 AND q.n > 1
@@ -8,9 +8,9 @@
 //!       SELECT k FROM t WHERE k = 5 UNION SELECT j FROM u WHERE j = 5
 //! ```
 //!
-//! Only comparisons with constants go down, and only on columns that are fields: these cannot fail, and
-//! mean below what they mean above. Groups are left out as a whole, by what all their rows have in
-//! common. Not so rows of the right of a left join, which would get NULLs instead, nor those of a
+//! Only comparisons with constants go down, and only on columns that are fields: these cannot fail,
+//! and mean below what they mean above. Groups are left out as a whole, by what all their rows have
+//! in common. Not so rows of the right of a left join, which would get NULLs instead, nor those of a
 //! query that shows some of its rows: it would show others.
 
 use std::borrow::Cow;

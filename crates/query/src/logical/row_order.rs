@@ -8,8 +8,8 @@
 //! SELECT a …; SELECT first(a) …; SELECT sum(float) …   yes
 //! ```
 //!
-//! What does not depend on it saves putting joined rows in the order that is written. The rows of an
-//! answer are the same, and those that `ORDER BY` tells apart come in its order.
+//! What does not depend on it saves putting joined rows in the order that is written. The rows of
+//! an answer are the same, and those that `ORDER BY` tells apart come in its order.
 
 use esker_format::{DataType, Schema, Value};
 

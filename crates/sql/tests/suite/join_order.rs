@@ -1,4 +1,4 @@
-//! Joins of many tables as SQL writes them: in which order they run, and what conditions say of each.
+//! Joins of many tables as SQL writes them: in which order they run, and what conditions say.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use esker::Database;
@@ -131,7 +131,7 @@ const SHARE: &str = "SELECT o_year, sum(CASE WHEN nation = 'NATION 4' THEN volum
      FROM part, supplier, lineitem, orders, customer, nation n1, nation n2, region \
      WHERE p_partkey = l_partkey AND s_suppkey = l_suppkey AND l_orderkey = o_orderkey \
      AND o_custkey = c_custkey AND c_nationkey = n1.n_nationkey AND n1.n_regionkey = r_regionkey \
-     AND r_name = 'REGION 1' AND s_nationkey = n2.n_nationkey AND p_type = 'TYPE 3') AS all_nations \
+     AND r_name = 'REGION 1' AND s_nationkey = n2.n_nationkey AND p_type = 'TYPE 3') AS nations \
      GROUP BY o_year ORDER BY o_year";
 
 const PROFIT: &str = "SELECT nation, o_year, sum(amount) AS sum_profit \

@@ -39,7 +39,12 @@ pub(super) fn draw(about: &Asked, generator: &mut Generator) -> Question {
         let operands = std::iter::once(of(name, ID)).chain(ends).collect();
         let few = Expr::Apply(Operator::Between, operands);
         match (tables.kinds.get(i), on.get_mut(i)) {
-            (Some(JoinKind::Left), Some(on)) => on.push(few),
+            (Some(JoinKind::Left), Some(on)) => {
+                on.push(few);
+                // Rows without a match.
+                let is_null = Expr::Apply(Operator::IsNull, vec![of(name, ID)]);
+                filter.extend(generator.chance(200_000).then_some(is_null));
+            }
             _ => filter.push(few),
         }
     }

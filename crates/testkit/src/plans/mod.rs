@@ -8,7 +8,7 @@
 //! * without an index, with most indexes alone, and with all of them, in an order that is drawn;
 //!   in most of the layouts the indexes are there before the rows, and they are read
 //!   wherever they say anything, however much cheaper a scan were;
-//! * with the tables of joins in the order written, in that which is thought cheapest, and in others.
+//! * with the tables of joins in the order written, in the one thought cheapest, and in others.
 //!
 //! The first answers, of open rows that are read from first to last, are those that all others must
 //! equal. Beside that, each predicate parts the rows in three: those for which it is true, false

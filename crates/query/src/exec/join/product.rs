@@ -11,8 +11,8 @@
 //! and nothing is copied; a limit, a group and a count see batches as those of a table. Pairs come
 //! in the order of the left rows, then of the right ones.
 //!
-//! Where a number of the right lies between two of the left ([`band`](super::band)), each row of the
-//! left has those pairs alone, and the right lies in the order of that number.
+//! Where a number of the right lies between two of the left ([`band`](super::band)), each row of
+//! the left has those pairs alone, and the right lies in the order of that number.
 //!
 //! In a left join each row of the left has one pair more, with NULLs on the right. It is visible
 //! where no other of that row passes the condition, and else the others are; which rows that are
