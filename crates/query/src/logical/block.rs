@@ -221,8 +221,7 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
                 };
                 let [cost, known] = [&best, &written].map(|tree| self.graph.cost_of(tree));
                 let early = |tree| self.graph.early_products(tree, best.set());
-                let is_better =
-                    early(&written) > early(&best) || cost + restoring < known * most;
+                let is_better = early(&written) > early(&best) || cost + restoring < known * most;
                 if is_better { best } else { written }
             }
         }
@@ -333,9 +332,8 @@ impl EqualFields {
         is_right: &dyn Fn(&usize) -> bool,
         binding: Binding<'_>,
     ) -> Result<Condition> {
-        let is_across = |c: &&Condition| {
-            c.fields.iter().any(is_left) && c.fields.iter().any(is_right)
-        };
+        let is_across =
+            |c: &&Condition| c.fields.iter().any(is_left) && c.fields.iter().any(is_right);
         if let Some(written) = self.written.iter().find(is_across) {
             return Ok(written.clone());
         }

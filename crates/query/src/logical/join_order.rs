@@ -249,8 +249,8 @@ impl JoinGraph {
         let JoinTree::Join(left, right, _) = tree else { return 0 };
         let (left_set, right_set) = (left.set(), right.set());
         let both = left_set | right_set;
-        let is_early = self.connection(left_set, right_set) == NOTHING
-            && self.has_key(both, all & !both);
+        let is_early =
+            self.connection(left_set, right_set) == NOTHING && self.has_key(both, all & !both);
         usize::from(is_early) + self.early_products(left, all) + self.early_products(right, all)
     }
 

@@ -305,7 +305,9 @@ impl<'a, 'o> Context<'a, 'o> {
                     plan.order = Some(PairOrder { left, right, is_restored });
                 }
                 _ if !self.runs => {}
-                _ => return Err(Error::invalid("rows whose order is to be put back have no ranks")),
+                _ => {
+                    return Err(Error::invalid("rows whose order is to be put back have no ranks"));
+                }
             }
         }
         let estimates = [left.estimate(&plan.left, self)?, right.estimate(&plan.right, self)?];

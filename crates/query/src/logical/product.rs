@@ -200,7 +200,8 @@ fn explained<'a, 'o>(
     let field_name = |field: usize| (wanted.field)(field).map(|field| field.name);
     let estimates = [left.estimate(&plan.left, context)?, right.estimate(&plan.right, context)?];
     let name = |(field, position): (&usize, &usize)| {
-        let is_it = plan.band.as_ref().is_some_and(|band| band.number.node == Node::Field(*position));
+        let is_it =
+            plan.band.as_ref().is_some_and(|band| band.number.node == Node::Field(*position));
         is_it.then(|| field_name(*field)).flatten()
     };
     let band = right.places.iter().find_map(name);

@@ -37,9 +37,8 @@ impl Pushdown {
         let mut all = Vec::new();
         query.filter.iter().for_each(|filter| condition::flatten(filter.clone(), &mut all));
         let conditions = all.into_iter().filter(is_comparison).collect();
-        let is_inner = |join: &Join| {
-            join.kind == JoinKind::Inner || Bug::ConditionBelowOuterJoin.is_planted()
-        };
+        let is_inner =
+            |join: &Join| join.kind == JoinKind::Inner || Bug::ConditionBelowOuterJoin.is_planted();
         let may_test = std::iter::once(true).chain(joins.iter().map(is_inner)).collect();
         Self { conditions, may_test }
     }

@@ -104,7 +104,8 @@ impl RowsRead<'_> {
     /// Whether equal values are the same, and adding them up is exact.
     fn is_exact(self, expr: &Expr) -> bool {
         let Ok(bound) = bind_row(expr, self.schema, self.inputs) else { return false };
-        !bound.is_random() && !matches!(bound.data_type(), DataType::Json)
+        !bound.is_random()
+            && !matches!(bound.data_type(), DataType::Json)
             && !bound.data_type().is_float()
     }
 }
@@ -127,7 +128,7 @@ fn resolved<'q>(key: &'q Expr, query: &'q Query) -> Option<&'q Expr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{OrderBy, Operator};
+    use crate::model::{Operator, OrderBy};
 
     fn field(name: &str) -> Expr {
         Expr::field(name)
@@ -142,11 +143,7 @@ mod tests {
     }
 
     fn ordered(query: Query, by: &[&str]) -> Query {
-        let key = |name: &&str| OrderBy {
-            expr: field(name),
-            descending: false,
-            nulls_first: None,
-        };
+        let key = |name: &&str| OrderBy { expr: field(name), descending: false, nulls_first: None };
         Query { order_by: by.iter().map(key).collect(), ..query }
     }
 

@@ -157,12 +157,12 @@ fn draw(generator: &mut Generator) -> Query {
         let of = |table: &str, field: &str| Expr::field(format!("{table}.{field}"));
         match generator.index(10) {
             0 => of(a, "s").binary(Operator::Eq, of(b, "s")),
-            1 => of(a, "x").binary(Operator::Eq, of(b, "x")),
-            2 => {
+            1..=4 => of(a, "x").binary(Operator::Eq, of(b, "x")),
+            5 => {
                 let next = of(a, "id").binary(Operator::Add, Expr::literal(1i64));
                 next.binary(Operator::Eq, of(b, "id"))
             }
-            3 | 4 => of(a, "id").binary(Operator::Eq, of(b, "y")),
+            6 | 7 => of(a, "id").binary(Operator::Eq, of(b, "y")),
             _ => of(a, "id").binary(Operator::Eq, of(b, "id")),
         }
     };
@@ -210,7 +210,7 @@ fn draw(generator: &mut Generator) -> Query {
 fn rows_come_in_the_order_written_whatever_order_joins_run_in() {
     let generator = &mut Generator::new(3, 1);
     let mut found = 0;
-    let mut kinds = BTreeMap::new();
+    let mut refused = 0u32;
     for case in 0..300u64 {
         let sizes = [generator.index(25), 1 + generator.index(8), generator.index(15)];
         let mut tables = Many::default();
@@ -225,7 +225,7 @@ fn rows_come_in_the_order_written_whatever_order_joins_run_in() {
         };
         let wanted = answer(JoinOrder::AsWritten);
         found += wanted.as_ref().map_or(0, Vec::len);
-        *kinds.entry(format!("{:?}", wanted.as_ref().err())).or_insert(0) += 1;
+        refused += u32::from(wanted.is_err());
         let random = (0..4).map(|seed| JoinOrder::Random(case * 4 + seed));
         for order in random.chain([JoinOrder::Cheapest]) {
             let got = answer(order);
@@ -238,7 +238,7 @@ fn rows_come_in_the_order_written_whatever_order_joins_run_in() {
             assert!(got == wanted, "case {case} {order:?}: {query}\n{got:?}\n{wanted:?}");
         }
     }
-    assert!(found > 10_000, "{found} rows, {kinds:?}");
+    assert!(found > 2_000 && refused * 10 < 300, "{found} rows, {refused} refused");
 }
 
 #[test]

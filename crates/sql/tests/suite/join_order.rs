@@ -90,15 +90,21 @@ fn trade() -> Database {
         ("customer", numbers(60, "i, i % 25")),
         (
             "part",
-            numbers(80, "i, concat('part ', i % 7), concat('TYPE ', i % 6), \
-             concat('Brand#', i % 5), i % 50"),
+            numbers(
+                80,
+                "i, concat('part ', i % 7), concat('TYPE ', i % 6), \
+             concat('Brand#', i % 5), i % 50",
+            ),
         ),
         ("partsupp", numbers(320, "i % 80 + 1, (i * 7 + i / 80) % 40 + 1, i % 100")),
         ("orders", numbers(300, "i, i % 60 + 1, date '1995-01-01' + i % 700")),
         (
             "lineitem",
-            numbers(1_200, "i % 300 + 1, i % 80 + 1, (i * 7 + i / 80) % 40 + 1, i % 50, \
-             i % 900 + 1, cast(i % 10 as decimal(4,2)) / 100, date '1995-01-01' + i % 730"),
+            numbers(
+                1_200,
+                "i % 300 + 1, i % 80 + 1, (i * 7 + i / 80) % 40 + 1, i % 50, \
+             i % 900 + 1, cast(concat('0.0', i % 10) AS decimal(4,2)), date '1995-01-01' + i % 730",
+            ),
         ),
     ];
     for (table, select) in rows {

@@ -154,8 +154,16 @@ impl<'a> Product<'a> {
         };
         let (left, left_columns) = (left.clone(), plan.left.columns.clone());
         let matched = None;
-        let product =
-            Self::of(Sides { schema, left, left_rows, left_columns, right, right_rows, matched, bands });
+        let product = Self::of(Sides {
+            schema,
+            left,
+            left_rows,
+            left_columns,
+            right,
+            right_rows,
+            matched,
+            bands,
+        });
         let counts = JoinCounts {
             rows_built: right_rows as u64,
             rows_probed: left_count as u64,

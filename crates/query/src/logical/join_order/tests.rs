@@ -130,12 +130,7 @@ fn no_tree_has_a_product_that_a_key_avoids() {
     let mut pairs = chain(4);
     pairs.extend([(4, 5), (5, 6)]);
     let mut graph = graph(8, &pairs, generator);
-    graph.edges.push(Edge {
-        relations: bit(7) | bit(1),
-        sides: None,
-        share: 0.3,
-        sought: 0,
-    });
+    graph.edges.push(Edge { relations: bit(7) | bit(1), sides: None, share: 0.3, sought: 0 });
     let tree = graph.cheapest();
     assert_eq!(products(&graph, &tree), 1, "{tree:?}");
     let JoinTree::Join(left, right, _) = &tree else { panic!("{tree:?}") };
