@@ -12,6 +12,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use esker_format::Schema;
+
 use super::Context;
 use super::condition::Condition;
 use super::equality;
@@ -42,6 +44,8 @@ pub(super) struct Block<'a, 'o, 'n> {
     /// The number of the first member that is a relation of its own; those before are the first.
     start: usize,
     names: &'n Names,
+    /// All fields by their names.
+    schema: Schema,
     /// The edges of the graph, in order.
     conditions: Vec<Condition>,
     graph: JoinGraph,
@@ -68,7 +72,17 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
     ) -> Self {
         let sides = sides.into_iter().map(Some).collect();
         let (graph, classes, rest) = (JoinGraph::default(), Vec::new(), Vec::new());
-        Self { sides, start, names, conditions, graph, classes, rest, order }
+        Self {
+            sides,
+            start,
+            names,
+            schema: names.schema(),
+            conditions,
+            graph,
+            classes,
+            rest,
+            order,
+        }
     }
 
     /// Joins them. Also returns the conditions that are left to be tested.
@@ -276,9 +290,8 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
                 false => here.push(condition.clone()),
             }
         }
-        let schema = self.names.schema();
-        let (clause, inputs, names) = ("WHERE", &context.options.inputs, self.names);
-        let binding = Binding { clause, schema: &schema, names, inputs, rewrites: true };
+        let (schema, names, inputs) = (&self.schema, self.names, &context.options.inputs);
+        let binding = Binding { clause: "WHERE", schema, names, inputs, rewrites: true };
         for (class, fields) in self.graph.classes.iter().zip(&self.classes) {
             if class.is_key(left_set, right_set) {
                 let is_left = |field: &usize| left.places.contains_key(field);

@@ -108,7 +108,10 @@ impl<'a, 'o> Context<'a, 'o> {
         filter: Option<Expr>,
         Needed { fields, in_any_order }: Needed<'_>,
     ) -> Result<(SideState<'a, 'o>, Vec<Expr>)> {
-        let order = if in_any_order { RowOrder::Any } else { RowOrder::Written };
+        let order = match in_any_order && self.options.join_order != JoinOrder::AsWritten {
+            true => RowOrder::Any,
+            false => RowOrder::Written,
+        };
         let mut sorted = self.sort(names, &clauses, filter)?;
         let mut needed = fields.clone();
         sorted.rest.iter().for_each(|c| needed.extend(&c.fields));
