@@ -46,8 +46,13 @@ struct FieldValues {
 
 /// About how many rows there are.
 pub(crate) fn row_count(source: &dyn Source) -> f64 {
+    estimated_rows(source) as f64
+}
+
+/// The same as a whole number.
+pub(crate) fn estimated_rows(source: &dyn Source) -> u64 {
     let rows = |part: &dyn Fragment| part.visible_count().unwrap_or_else(|| part.row_count());
-    (0..source.part_count()).map(|part| rows(source.part(part)) as f64).sum()
+    (0..source.part_count()).map(|part| rows(source.part(part)) as u64).sum()
 }
 
 /// About which share of the rows passes.

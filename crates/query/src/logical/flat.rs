@@ -14,6 +14,7 @@ use super::Context;
 use super::condition::{self, Condition};
 use super::member::called;
 use super::names::Names;
+use crate::access_path::cardinality;
 use crate::model::{Expr, SelectItem};
 use crate::options::JoinOrder;
 use crate::source::SourceRef;
@@ -109,7 +110,9 @@ impl<'a> Context<'a, '_> {
         };
         let source = Renamed::new(source_schema, SourceRef::Borrowed(table));
         let source = SourceRef::Shared(std::sync::Arc::new(source) as std::sync::Arc<_>);
-        let (rows, input) = (FlatRows { positions, filter }, ExplainedInput::table(&what));
+        let rows = FlatRows { positions, filter };
+        let rows_estimated = cardinality::estimated_rows(table);
+        let input = ExplainedInput { rows_estimated, ..ExplainedInput::table(&what) };
         Some(FlatQuery { source, schema, rows, input })
     }
 

@@ -178,7 +178,9 @@ fn plans_show_the_new_forms() {
         ("SELECT id FROM a UNION SELECT id FROM b", &["union", "query SELECT id FROM a"][..]),
         ("SELECT id FROM a INTERSECT ALL SELECT id FROM b ORDER BY 1", &["sort", "intersect all"]),
         ("VALUES (1), (2)", &["values"]),
-        ("WITH x AS (SELECT id FROM a) SELECT * FROM x", &["query x"]),
+        ("WITH x AS (SELECT DISTINCT id FROM a) SELECT * FROM x", &["query x"]),
+        ("WITH x AS MATERIALIZED (SELECT id FROM a) SELECT * FROM x", &["query x"]),
+        ("WITH x AS (SELECT id FROM a) SELECT * FROM x", &["table a AS x  (about 3 rows)"]),
         (
             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) \
              SELECT i FROM n",
