@@ -151,8 +151,8 @@ fn is_simple(query: &Query) -> bool {
         && !query.filter.as_ref().is_some_and(Expr::has_subquery)
 }
 
-/// What the fields of a table are called: those that are shown as their columns, the others by names
-/// that no column has.
+/// What the fields of a table are called: those that are shown as their columns, the others by
+/// names that no column has.
 fn names(own: &Schema, positions: &[usize], shown: &Schema) -> Option<Vec<String>> {
     let mut names: Vec<Option<String>> = vec![None; own.fields().len()];
     let is_taken = |name: &str, names: &[Option<String>]| {

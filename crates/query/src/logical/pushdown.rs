@@ -10,8 +10,8 @@
 //!
 //! Only comparisons with constants go down, and only on columns that are fields: these cannot fail,
 //! and mean below what they mean above. Groups are left out as a whole, by what all their rows have
-//! in common. Not so rows of the right of a left join, which would get NULLs instead, nor those of a
-//! query that shows some of its rows: it would show others.
+//! in common. Not so rows of the right of a left join, which would get NULLs instead, nor those of
+//! a query that shows some of its rows: it would show others.
 
 use std::borrow::Cow;
 
