@@ -278,12 +278,7 @@ impl Display for Expr {
                 }
             }
             Self::Apply(operator, operands) => apply(f, *operator, operands),
-            Self::Call(Function::TryCast, operands) => match operands.as_slice() {
-                [operand, Self::Literal(Value::Text(name))] => {
-                    write!(f, "TRY_CAST({operand} AS {name})")
-                }
-                _ => f.write_str("TRY_CAST()"),
-            },
+            Self::Call(Function::TryCast, operands) => try_cast(f, operands),
             Self::Call(function, operands) => {
                 write!(f, "{}(", function.entry().name)?;
                 list(f, operands)?;
@@ -297,6 +292,13 @@ impl Display for Expr {
             Self::Parameter(parameter) => f.write_str(&parameter.name),
             Self::Default => f.write_str("DEFAULT"),
         }
+    }
+}
+
+fn try_cast(f: &mut Formatter<'_>, operands: &[Expr]) -> fmt::Result {
+    match operands {
+        [operand, Expr::Literal(Value::Text(name))] => write!(f, "TRY_CAST({operand} AS {name})"),
+        _ => f.write_str("TRY_CAST()"),
     }
 }
 
