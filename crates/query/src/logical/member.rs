@@ -98,7 +98,7 @@ impl<'a> Context<'a, '_> {
                     return Ok(Member::flat(name, flat));
                 }
                 let columns: [&[String]; 1] = [&relation.columns];
-                let query = reading.pushdown.into_query(query, i, relation, &columns, self);
+                let query = reading.pushdown.tested_by(query, i, relation, &columns, self);
                 let is_outermost = self.depth.get() == 1 && self.any_order.outermost;
                 self.any_order.next.set(is_outermost);
                 let Answered { rows, input, elapsed_ns, .. } =
@@ -126,7 +126,7 @@ impl Context<'_, '_> {
     ) -> Rc<NamedQuery> {
         let Some(with) = named.inlined() else { return named };
         let columns = [with.columns.as_slice(), relation.columns.as_slice()];
-        let push = || reading.pushdown.into_query(&with.query, i, relation, &columns, self);
+        let push = || reading.pushdown.tested_by(&with.query, i, relation, &columns, self);
         match self.where_named(&named, push) {
             Cow::Borrowed(_) => named,
             Cow::Owned(query) => Rc::new(named.with_query(query)),

@@ -45,7 +45,7 @@ impl Pushdown {
 
     /// The query in place of relation number `number`, with the conditions on its columns, of which
     /// the first have other names.
-    pub(super) fn into_query<'q>(
+    pub(super) fn tested_by<'q>(
         &self,
         query: &'q Query,
         number: usize,
