@@ -79,8 +79,7 @@ impl Dependents {
                 names.qualify(expr, None, needed)?;
             }
             if one.is_of_group {
-                one.expect_grouped(names, query)?;
-                query.group_by.push(Expr::field(&one.column));
+                one.make_key(names, query)?;
             }
         }
         Ok(())
@@ -88,19 +87,27 @@ impl Dependents {
 }
 
 impl Dependent {
-    /// Refuses one beside groups that reads a field which has no one value in a group.
-    fn expect_grouped(&self, names: &Names, query: &Query) -> Result<()> {
+    /// Makes one beside groups a key of these, as all that it reads is.
+    ///
+    /// # Errors
+    /// `InvalidQuery` for one that reads a field which has no one value in a group.
+    fn make_key(&self, names: &Names, query: &mut Query) -> Result<()> {
         let key = |key: &Expr| match key {
             Expr::Item(place) => query.item("GROUP BY", *place).ok().map(|item| item.expr.clone()),
             Expr::Field(name) => {
                 let item = named(name, &query.select).ok().flatten();
                 let item = item.and_then(|at| query.select.get(at)).map(|item| item.expr.clone());
                 let is_field = matches!(names.find(name, None), Ok(Some(_)));
-                if is_field { Some(key.clone()) } else { item }
+                if is_field { Some(key.clone()) } else { item.or_else(|| Some(key.clone())) }
             }
-            _ => None,
+            key => Some(key.clone()),
         };
         let keys: Vec<Expr> = query.group_by.iter().filter_map(key).collect();
+        let mut is_key = false;
+        keys.iter().for_each(|key| key.each_field(&mut |name| is_key |= name == self.column));
+        if is_key {
+            return Ok(());
+        }
         for (number, full) in &self.outer.fields {
             let field = names.field(*number).map(|field| Expr::Field(field.name));
             if !field.is_some_and(|field| keys.contains(&field)) {
@@ -110,6 +117,7 @@ impl Dependent {
                 )));
             }
         }
+        query.group_by.push(Expr::field(&self.column));
         Ok(())
     }
 }
