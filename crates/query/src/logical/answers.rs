@@ -50,7 +50,12 @@ pub(super) struct Answers {
 
 impl Answers {
     /// How it came about.
-    pub(super) fn explained(&self, name: &str, query: Option<&Query>, runs: bool) -> ExplainedInput {
+    pub(super) fn explained(
+        &self,
+        name: &str,
+        query: Option<&Query>,
+        runs: bool,
+    ) -> ExplainedInput {
         let kind = if self.is_loop { "memoised loop" } else { "unnested query" };
         let inputs = self.input.clone().into_iter().collect();
         let count = self.rows.row_count() as u64;
@@ -308,7 +313,8 @@ impl Combinations<'_> {
         let mut fields: Vec<Field> = own.to_vec();
         batches.iter_mut().for_each(|batch| drop(batch.columns.drain(..1)));
         let types: Vec<DataType> = fields.iter().map(|field| field.data_type).collect();
-        let number_field = |name: &str| Field::new(FieldId(1), name, DataType::I64, false);
+        let number_field =
+            |name: &str| Field::new(FieldId(1), name.to_owned(), DataType::I64, false);
         fields.extend(beside.map(|_| number_field("outer")));
         fields.push(number_field("number"));
         let firsts = match beside {

@@ -57,7 +57,9 @@ impl<'a> Context<'a, '_> {
         let mut rows: Option<Materialised> = None;
         for (i, one) in all.iter().enumerate() {
             if i == of_filter {
-                filter = condition::all(filter.into_iter().chain(late.take().into_iter().flatten()).collect());
+                filter = condition::all(
+                    filter.into_iter().chain(late.take().into_iter().flatten()).collect(),
+                );
             }
             let before = match (rows.take(), &filter) {
                 (Some(rows), None) => rows,
@@ -122,15 +124,13 @@ impl<'a> Context<'a, '_> {
                 self.all_of(&rows, one, answers.again(), &domain.numbers, operator)?
             }
         };
-        let field = Field {
-            labels,
-            ..Field::new(FieldId(1), one.column.clone(), column.data_type, true)
-        };
+        let field =
+            Field { labels, ..Field::new(FieldId(1), one.column.clone(), column.data_type, true) };
         let mut charge = self.options.memory().charge();
         charge.set(crate::result::batch_bytes(&Batch { columns: vec![column.clone()] }))?;
         charge.keep();
         let columns = in_batches(&column, rows.batches())?;
-        let right = answers.explained(&one.column, Some(&one.query), self.runs);
+        let right = answers.explained(&one.column, Some(&one.written), self.runs);
         let count = rows.row_count() as u64;
         let told = ExplainedInput::combined("subquery join", vec![left, right], count, 0);
         let told = ExplainedInput { what: one.column.clone(), elapsed_ms: None, ..told };
@@ -142,7 +142,7 @@ impl<'a> Context<'a, '_> {
     fn only_values(&self, one: &Dependent, answers: &Answers, numbers: &[u32]) -> Result<Values> {
         let fields = answers.rows.schema().fields();
         let [field, _] = fields else {
-            return Err(several_columns(1, fields.len().saturating_sub(1), &one.query));
+            return Err(several_columns(1, fields.len().saturating_sub(1), &one.written));
         };
         let mut counts = Counts::default();
         answers.rows().for_each(|(place, number)| counts.add(place, number));
@@ -150,7 +150,7 @@ impl<'a> Context<'a, '_> {
         if let Some((_, count)) = several {
             return Err(Error::invalid(format!(
                 "expected one row at most of the subquery, found {count}: ({})",
-                one.query
+                one.written
             )));
         }
         let sources = answers.rows.batches().iter().map(|batch| batch.columns.first());
@@ -201,10 +201,10 @@ impl<'a> Context<'a, '_> {
         let operands = one.operand.clone().map(Expr::into_row).unwrap_or_default();
         let width = answers.schema().fields().len().saturating_sub(1);
         if operands.len() != width {
-            return Err(several_columns(operands.len(), width, &one.query));
+            return Err(several_columns(operands.len(), width, &one.written));
         }
         if operands.len() > 1 && one.form != SubqueryForm::In {
-            return Err(one_value(operator, &one.query));
+            return Err(one_value(operator, &one.written));
         }
         // Constants compare as they are written.
         let is_constant = |operand: &Expr| {
@@ -228,14 +228,14 @@ impl<'a> Context<'a, '_> {
         let count = pairs.row_count();
         let answers = Arc::new(called_answers(answers));
         let verdicts = self.with_named_rows(PAIRS, &Arc::new(pairs), || {
-            self.with_named_rows(ANSWERS, &answers, || {
-                self.answer(&comparison(holds, is_any))
-            })
+            self.with_named_rows(ANSWERS, &answers, || self.answer(&comparison(holds, is_any)))
         })?;
         let mut known = vec![(!is_any, false); count];
         let truths = [0, 1].map(|at| verdicts.rows.values(at));
         let [decided, unknown] = &truths;
-        for (number, (decided, unknown)) in numbers_of(&verdicts.rows).zip(decided.iter().zip(unknown)) {
+        for (number, (decided, unknown)) in
+            numbers_of(&verdicts.rows).zip(decided.iter().zip(unknown))
+        {
             if let Some(slot) = known.get_mut(number as usize) {
                 let is_decided = decided.as_ref() == ValueRef::Bool(is_any);
                 let has_unknown = unknown.as_ref() != ValueRef::Int(0);

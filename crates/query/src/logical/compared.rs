@@ -8,7 +8,7 @@ use esker_format::{DataType, Value};
 use super::subquery::{only_column, unanswered};
 use super::{Answered, Context};
 use crate::model::{Answer, Expr, Operator};
-use crate::{Error, Query, Result, Source};
+use crate::{Error, Query, Result};
 
 impl Context<'_, '_> {
     /// Whether a comparison of an operand with any value of a query holds, or with all of them.

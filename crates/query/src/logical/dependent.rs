@@ -21,13 +21,15 @@ pub(super) struct Dependent {
     pub(super) form: SubqueryForm,
     /// What its values are compared with.
     pub(super) operand: Option<Expr>,
+    /// As it was written.
+    pub(super) written: Query,
     /// With names of `outer` for those of the query around.
     pub(super) query: Query,
     pub(super) outer: Outer,
     /// Which rows ask it; `None` for all.
     guard: Option<Expr>,
-    /// As it was written.
-    written: Expr,
+    /// All of it, as it was written.
+    whole: Expr,
     /// Whether it stands beside groups, outside of their aggregates.
     is_of_group: bool,
 }
@@ -113,7 +115,7 @@ impl Dependent {
             if !field.is_some_and(|field| keys.contains(&field)) {
                 return Err(Error::invalid(format!(
                     "a subquery beside groups reads {}, which is not in GROUP BY: {}",
-                    full.name, self.written
+                    full.name, self.whole
                 )));
             }
         }
@@ -210,7 +212,7 @@ impl Context<'_, '_> {
                 fields.join(", ")
             )));
         };
-        let is_same = |known: &&mut Dependent| known.written == *expr && known.guard == place.guard;
+        let is_same = |known: &&mut Dependent| known.whole == *expr && known.guard == place.guard;
         if let Some(known) = dependents.all.iter_mut().find(is_same) {
             known.is_of_group |= place.is_of_group;
             *expr = Expr::field(&known.column);
@@ -221,10 +223,11 @@ impl Context<'_, '_> {
             column: column.clone(),
             form: *form,
             operand: operand.as_deref().cloned(),
+            written: (**query).clone(),
             query: within,
             outer,
             guard: place.guard.clone(),
-            written: expr.clone(),
+            whole: expr.clone(),
             is_of_group: place.is_of_group,
         };
         dependents.all.push(new);

@@ -132,7 +132,12 @@ impl Context<'_, '_> {
         Ok(())
     }
 
-    fn in_exprs(&self, query: &mut Query, aliases: &[String], around: &mut Around<'_>) -> Result<()> {
+    fn in_exprs(
+        &self,
+        query: &mut Query,
+        aliases: &[String],
+        around: &mut Around<'_>,
+    ) -> Result<()> {
         let items = query.select.iter_mut().map(|item| &mut item.expr);
         let on = query.joins.iter_mut().filter_map(|join| join.on.as_mut());
         let written = query.values.iter_mut().flatten();

@@ -70,7 +70,8 @@ impl<'a> Context<'a, '_> {
     ) -> Result<Opened<'a>> {
         let Arranged { relations, joins, star } = arranged;
         let is_lateral = |relation: &Relation| relation.lateral && relation.query.is_some();
-        let before = relations.iter().skip(1).position(is_lateral).map_or(relations.len(), |at| at + 1);
+        let before =
+            relations.iter().skip(1).position(is_lateral).map_or(relations.len(), |at| at + 1);
         let (now, later) = relations.split_at_checked(before).unwrap_or((&relations, &[]));
         let members = self.members(now, first, reading)?;
         let mut joins = joins.into_iter();

@@ -95,9 +95,7 @@ impl Outer {
 
     /// The same query with values that are not known yet: it can be looked at.
     pub(super) fn looked_at(&self, query: &Query) -> Query {
-        self.replaced(query, &|at, path| {
-            self.fields.get(at).map(|(_, field)| unknown(field, path))
-        })
+        self.replaced(query, &|at, path| self.fields.get(at).map(|(_, field)| unknown(field, path)))
     }
 
     /// The same query with the values of a row.

@@ -164,8 +164,7 @@ impl<'a, 'o> Context<'a, 'o> {
         look.beside(query, || {
             let arranged = arrange(query);
             let opened = look.opened(arranged, None, &Reading::default(), None)?;
-            let mut names =
-                member::names(&opened.members, &opened.joins)?.shown_in(opened.star);
+            let mut names = member::names(&opened.members, &opened.joins)?.shown_in(opened.star);
             member::merge(&opened.joins, &mut names)?;
             Ok(names)
         })
@@ -179,8 +178,7 @@ impl<'a, 'o> Context<'a, 'o> {
     /// Puts what a subquery that stands alone answers in its place.
     pub(super) fn replace_known(&self, expr: &mut Expr) -> Result<()> {
         let Expr::Subquery { form, operand, query } = expr else { return Ok(()) };
-        let mut operand =
-            || operand.take().map_or(Expr::literal(Value::Null), |operand| *operand);
+        let mut operand = || operand.take().map_or(Expr::literal(Value::Null), |operand| *operand);
         let new = match form {
             SubqueryForm::Exists => self.exists(query)?,
             SubqueryForm::Scalar => self.scalar(query)?,
@@ -266,7 +264,7 @@ impl<'a, 'o> Context<'a, 'o> {
     }
 
     /// Whether an operand is among the values of a query, as a list.
-    fn among(&self, operand: Expr, query: &Query) -> Result<Expr> {
+    pub(super) fn among(&self, operand: Expr, query: &Query) -> Result<Expr> {
         let operand = match operand {
             Expr::Row(operands) => return self.among_rows(operands, query),
             operand => operand,

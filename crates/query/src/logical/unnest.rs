@@ -222,7 +222,9 @@ impl Cut {
         match (&query.limit, &query.offset) {
             (None, RowCount::Number(0)) => Self::All,
             (Some(RowCount::Number(1)), RowCount::Number(0)) => Self::First,
-            (Some(RowCount::Number(1..)), RowCount::Number(0)) if is_one_group(query) => Self::First,
+            (Some(RowCount::Number(1..)), RowCount::Number(0)) if is_one_group(query) => {
+                Self::First
+            }
             _ => Self::Other,
         }
     }

@@ -61,10 +61,7 @@ fn a_scalar_subquery_stands_anywhere() {
             "1|11;2|20;3|NULL;4|11;5|NULL",
         ),
         ("SELECT id FROM o WHERE x = (SELECT min(y) FROM t WHERE t.k = o.k) ORDER BY id", "1;2"),
-        (
-            "SELECT id FROM o ORDER BY (SELECT max(y) FROM t WHERE t.k = o.k) DESC, id",
-            "2;1;4;3;5",
-        ),
+        ("SELECT id FROM o ORDER BY (SELECT max(y) FROM t WHERE t.k = o.k) DESC, id", "2;1;4;3;5"),
         (
             "SELECT id, 1 + (SELECT y FROM t WHERE n = o.id) * 2 FROM o WHERE id <> 4 ORDER BY 1",
             "1|21;2|23;3|41;5|15",
@@ -98,7 +95,10 @@ fn a_scalar_subquery_stands_anywhere() {
         ("SELECT count(*) FROM o WHERE x > (SELECT min(y) FROM t WHERE t.n <= o.id)", "2"),
         ("SELECT id FROM o WHERE (SELECT max(y) FROM t WHERE t.k = o.k) > 5 LIMIT 1", "1"),
         ("SELECT id, (SELECT o.x + o.k) FROM o WHERE id < 3 ORDER BY id", "1|13;2|22"),
-        ("SELECT a.id FROM o AS a WHERE a.x = (SELECT max(b.x) FROM o AS b WHERE b.k = a.k)", "1;2;3"),
+        (
+            "SELECT a.id FROM o AS a WHERE a.x = (SELECT max(b.x) FROM o AS b WHERE b.k = a.k)",
+            "1;2;3",
+        ),
     ]);
 }
 
@@ -128,10 +128,7 @@ fn counts_of_no_rows_are_0_and_other_aggregates_null() {
              ORDER BY id",
             "1|2;2|2;3|NULL;4|2;5|NULL",
         ),
-        (
-            "SELECT id, (SELECT count(*) + o.id FROM t) FROM o ORDER BY id LIMIT 2",
-            "1|7;2|8",
-        ),
+        ("SELECT id, (SELECT count(*) + o.id FROM t) FROM o ORDER BY id LIMIT 2", "1|7;2|8"),
         (
             "SELECT id, (SELECT count(*) FILTER (WHERE y > o.x) FROM t) FROM o ORDER BY id",
             "1|3;2|1;3|1;4|0;5|1",
@@ -198,7 +195,10 @@ fn truths_with_nulls_are_exact() {
             "SELECT id, (x, k) IN (SELECT y, t.k FROM t WHERE t.n <= o.id) FROM o ORDER BY id",
             "1|true;2|false;3|false;4|NULL;5|NULL",
         ),
-        ("SELECT id, 20 IN (SELECT y FROM t WHERE t.k = o.k) FROM o ORDER BY id LIMIT 2", "1|false;2|true"),
+        (
+            "SELECT id, 20 IN (SELECT y FROM t WHERE t.k = o.k) FROM o ORDER BY id LIMIT 2",
+            "1|false;2|true",
+        ),
     ]);
 }
 
@@ -238,7 +238,10 @@ fn any_and_all_of_a_subquery_that_stands_alone() {
         &[
             ("SELECT id FROM o WHERE x > ALL (SELECT y, n FROM t)", "expected one column"),
             ("SELECT id FROM o WHERE x > ALL (SELECT 'a' FROM t)", "cannot compare"),
-            ("SELECT id FROM o WHERE x > ALL (SELECT 'a' FROM t WHERE t.k = o.k)", "cannot compare"),
+            (
+                "SELECT id FROM o WHERE x > ALL (SELECT 'a' FROM t WHERE t.k = o.k)",
+                "cannot compare",
+            ),
             ("SELECT id FROM o WHERE (x, k) > ALL (SELECT y, k FROM t)", "one value"),
             ("SELECT id FROM o WHERE x > ANY (1, 2)", "ANY"),
         ],
@@ -261,7 +264,10 @@ fn more_than_one_row_is_an_error_where_it_is_asked_for() {
     check_both(
         &dbs,
         &[
-            ("SELECT id, (SELECT y FROM t WHERE t.k = o.k) FROM o WHERE id IN (3, 5)", "3|NULL;5|NULL"),
+            (
+                "SELECT id, (SELECT y FROM t WHERE t.k = o.k) FROM o WHERE id IN (3, 5)",
+                "3|NULL;5|NULL",
+            ),
             (
                 "SELECT id, CASE WHEN id = 3 THEN (SELECT y FROM t WHERE t.k = o.k) WHEN id < 3 \
                  THEN 0 ELSE (SELECT y FROM t WHERE t.n = o.id) END FROM o ORDER BY id",
@@ -294,10 +300,7 @@ fn limits_groups_and_several_queries_within() {
              ORDER BY id",
             "1|11;2|20;3|NULL;4|11;5|NULL",
         ),
-        (
-            "SELECT id FROM o WHERE x IN (SELECT y FROM t WHERE t.k = o.k ORDER BY y LIMIT 1)",
-            "1",
-        ),
+        ("SELECT id FROM o WHERE x IN (SELECT y FROM t WHERE t.k = o.k ORDER BY y LIMIT 1)", "1"),
         (
             "SELECT id FROM o WHERE 2 IN (SELECT count(*) FROM t WHERE t.k = o.k GROUP BY t.k \
              HAVING max(y) > 15)",
@@ -461,10 +464,7 @@ fn names_are_looked_for_from_inside_out() {
         &[
             // `k` is that of t, `x` that of o.
             ("SELECT id FROM o WHERE 2 = (SELECT count(*) FROM t WHERE k = 3 AND y >= x)", "1"),
-            (
-                "SELECT id FROM o WHERE EXISTS (SELECT 1 FROM t AS o WHERE o.y = x AND o.k = 2)",
-                "2",
-            ),
+            ("SELECT id FROM o WHERE EXISTS (SELECT 1 FROM t AS o WHERE o.y = x AND o.k = 2)", "2"),
             ("SELECT id, (SELECT count(*) FROM t WHERE y < x) FROM o WHERE id < 3", "1|1;2|3"),
         ],
     );
@@ -509,17 +509,35 @@ fn fields_of_every_type_are_named_within() {
                 "SELECT id, (SELECT count(*) FROM a AS i WHERE i.word = a.doc.b.c) FROM a ORDER BY 1",
                 "1|1;2|0",
             ),
-            ("SELECT id, (SELECT max(i.id) FROM a AS i WHERE i.day = a.day) FROM a ORDER BY 1", "1|1;2|NULL"),
-            ("SELECT id, (SELECT i.word FROM a AS i WHERE i.size = a.size) FROM a ORDER BY 1", "1|x;2|z"),
-            ("SELECT id, (SELECT max(i.size) FROM a AS i WHERE i.id >= a.id) FROM a ORDER BY 1", "1|large;2|large"),
+            (
+                "SELECT id, (SELECT max(i.id) FROM a AS i WHERE i.day = a.day) FROM a ORDER BY 1",
+                "1|1;2|NULL",
+            ),
+            (
+                "SELECT id, (SELECT i.word FROM a AS i WHERE i.size = a.size) FROM a ORDER BY 1",
+                "1|x;2|z",
+            ),
+            (
+                "SELECT id, (SELECT max(i.size) FROM a AS i WHERE i.id >= a.id) FROM a ORDER BY 1",
+                "1|large;2|large",
+            ),
             (
                 "SELECT id, (SELECT sum(i.price) + a.price FROM a AS i WHERE i.id <> a.id) FROM a \
                  ORDER BY 1",
                 "1|4.00;2|4.00",
             ),
-            ("SELECT id, (SELECT max(i.f) / a.f FROM a AS i WHERE i.id <= a.id) FROM a ORDER BY 1", "1|1.0;2|1.0"),
-            ("SELECT id FROM a WHERE 'small' = ALL (SELECT i.size FROM a AS i WHERE i.id = a.id)", "1"),
-            ("SELECT id FROM a WHERE '2020-01-01' IN (SELECT i.day FROM a AS i WHERE i.id = a.id)", "1"),
+            (
+                "SELECT id, (SELECT max(i.f) / a.f FROM a AS i WHERE i.id <= a.id) FROM a ORDER BY 1",
+                "1|1.0;2|1.0",
+            ),
+            (
+                "SELECT id FROM a WHERE 'small' = ALL (SELECT i.size FROM a AS i WHERE i.id = a.id)",
+                "1",
+            ),
+            (
+                "SELECT id FROM a WHERE '2020-01-01' IN (SELECT i.day FROM a AS i WHERE i.id = a.id)",
+                "1",
+            ),
         ],
     );
 }

@@ -48,7 +48,10 @@ fn rows_of_a_query_stand_beside_those_that_it_names() {
              ORDER BY 1",
             "3|1|10|10",
         ),
-        ("SELECT o.id, d.* FROM o, LATERAL (SELECT o.x AS a, o.k + 1 AS b) AS d WHERE id < 3", "1|10|4;2|20|3"),
+        (
+            "SELECT o.id, d.* FROM o, LATERAL (SELECT o.x AS a, o.k + 1 AS b) AS d WHERE id < 3",
+            "1|10|4;2|20|3",
+        ),
         (
             "SELECT o.id, v.a FROM o, LATERAL (VALUES (o.x), (o.k)) AS v (a) WHERE o.id < 3 \
              ORDER BY 1, 2",
