@@ -254,15 +254,25 @@ impl Context<'_, '_> {
     /// that all joins have made.
     pub(super) fn take_dependent_on(&self, joins: &mut [Join], names: &Names) -> Result<Vec<Expr>> {
         let mut taken = Vec::new();
-        for join in joins.iter_mut().filter(|join| join.kind == JoinKind::Inner) {
+        let inner = joins.iter_mut().enumerate().filter(|(_, join)| join.kind == JoinKind::Inner);
+        for (i, join) in inner {
             let Some(on) = join.on.take_if(|on| on.has_subquery()) else { continue };
             let (mut all, mut kept) = (Vec::new(), Vec::new());
             condition::flatten(on, &mut all);
             for condition in all {
-                match self.is_dependent(&condition, names)? {
-                    true => taken.push(condition),
-                    false => kept.push(condition),
+                if !self.is_dependent(&condition, names)? {
+                    kept.push(condition);
+                    continue;
                 }
+                let mut alone = Query { filter: Some(condition.clone()), ..Query::default() };
+                let read = self.outer_of(&mut alone, names).map_err(|e| e.at("ON"))?;
+                let members = read.fields.iter().map(|(number, _)| names.member_of(*number));
+                if let Some(later) = members.max().filter(|last| *last > i + 1) {
+                    let later = names.name_of(later);
+                    let message = format!("ON: {condition}: {later:?} is joined later");
+                    return Err(Error::invalid(message));
+                }
+                taken.push(condition);
             }
             // Without a condition it is a join of all rows.
             join.on = condition::all(kept).or(Some(Expr::literal(true)));

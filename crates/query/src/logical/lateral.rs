@@ -185,7 +185,7 @@ impl<'a> Context<'a, '_> {
         let mut needed: BTreeSet<usize> = fields.iter().copied().collect();
         dependents.qualify(&names, &mut query, &mut needed)?;
         let mut filter = query.filter.take();
-        for filter in &mut filter {
+        if let Some(filter) = &mut filter {
             names.qualify(filter, None, &mut BTreeSet::new())?;
         }
         let semis = semis.into_iter().map(|one| self.prepare(one, &names, &mut needed));

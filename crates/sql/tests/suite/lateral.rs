@@ -46,7 +46,7 @@ fn rows_of_a_query_stand_beside_those_that_it_names() {
         (
             "SELECT * FROM o JOIN LATERAL (SELECT t.k, y FROM t WHERE t.n = o.id) AS d USING (k) \
              ORDER BY 1",
-            "3|1|10|10",
+            "1|10|3|10",
         ),
         (
             "SELECT o.id, d.* FROM o, LATERAL (SELECT o.x AS a, o.k + 1 AS b) AS d WHERE id < 3",
@@ -85,7 +85,7 @@ fn one_after_another_and_within_each_other() {
             "SELECT o.id, d.n FROM o, LATERAL (SELECT t.n, e.c FROM t, LATERAL (SELECT count(*) AS \
              c FROM t AS u WHERE u.y > t.y AND u.n > o.id) AS e WHERE t.k = o.k) AS d WHERE d.c \
              = 2 ORDER BY 1, 2",
-            "",
+            "1|2",
         ),
         (
             "SELECT o.id FROM o WHERE EXISTS (SELECT 1 FROM t, LATERAL (SELECT t.y - o.x AS d) AS \
