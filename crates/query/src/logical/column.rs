@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use esker_format::{Batch, Column, DataType, Field, FieldId, Labels, Schema, ValueRef};
 
-use super::answers::{Answers, NONE, numbers_of};
+use super::answers::{Answers, Domain, NONE, numbers_of};
 use super::compared::one_value;
 use super::condition;
 use super::dependent::{Dependent, Dependents};
@@ -114,14 +114,9 @@ impl<'a> Context<'a, '_> {
         let Values { column, labels } = match one.form {
             SubqueryForm::Scalar => self.only_values(one, &answers, &domain.numbers)?,
             SubqueryForm::Exists => has_rows(&answers, &domain.numbers)?,
-            SubqueryForm::In => {
-                self.among_answers(&rows, one, answers.again(), &domain.numbers, Operator::Eq)?
-            }
-            SubqueryForm::Any(operator) => {
-                self.among_answers(&rows, one, answers.again(), &domain.numbers, operator)?
-            }
-            SubqueryForm::All(operator) => {
-                self.all_of(&rows, one, answers.again(), &domain.numbers, operator)?
+            SubqueryForm::In => self.decided(&rows, one, (&answers, &domain), Operator::Eq)?,
+            SubqueryForm::Any(operator) | SubqueryForm::All(operator) => {
+                self.decided(&rows, one, (&answers, &domain), operator)?
             }
         };
         let field =
@@ -164,42 +159,18 @@ impl<'a> Context<'a, '_> {
         Ok(Values { column, labels })
     }
 
-    /// Whether a comparison holds with any row that was answered.
-    fn among_answers(
-        &self,
-        rows: &Materialised,
-        one: &Dependent,
-        answers: Materialised,
-        numbers: &[u32],
-        operator: Operator,
-    ) -> Result<Values> {
-        self.decided(rows, one, (answers, numbers), operator, true)
-    }
-
-    /// Whether a comparison holds with each row that was answered.
-    fn all_of(
-        &self,
-        rows: &Materialised,
-        one: &Dependent,
-        answers: Materialised,
-        numbers: &[u32],
-        operator: Operator,
-    ) -> Result<Values> {
-        self.decided(rows, one, (answers, numbers), operator, false)
-    }
-
     /// Whether a comparison of each row's operand holds with any row that was answered for it, or
     /// with all of them.
     fn decided(
         &self,
         rows: &Materialised,
         one: &Dependent,
-        (answers, numbers): (Materialised, &[u32]),
+        (answers, domain): (&Answers, &Domain),
         operator: Operator,
-        is_any: bool,
     ) -> Result<Values> {
+        let is_any = !matches!(one.form, SubqueryForm::All(_));
         let operands = one.operand.clone().map(Expr::into_row).unwrap_or_default();
-        let width = answers.schema().fields().len().saturating_sub(1);
+        let width = answers.rows.schema().fields().len().saturating_sub(1);
         if operands.len() != width {
             return Err(several_columns(operands.len(), width, &one.written));
         }
@@ -213,7 +184,8 @@ impl<'a> Context<'a, '_> {
             fields.is_empty()
         };
         let exprs: Vec<Expr> = operands.iter().filter(|o| !is_constant(o)).cloned().collect();
-        let (pairs, pair_numbers) = self.combinations(rows, exprs, None, Some(numbers))?;
+        let beside = Some(domain.numbers.as_slice());
+        let (pairs, pair_numbers) = self.combinations(rows, exprs, None, beside)?;
         let mut next = 0;
         let left = operands.into_iter().map(|operand| {
             if is_constant(&operand) {
@@ -226,7 +198,7 @@ impl<'a> Context<'a, '_> {
         let right = (0..width).map(|at| Expr::Field(format!("{ANSWERS}.a{at}"))).collect();
         let holds = Expr::compare_rows(operator, left, right)?;
         let count = pairs.row_count();
-        let answers = Arc::new(called_answers(answers));
+        let answers = Arc::new(called_answers(answers.again()));
         let verdicts = self.with_named_rows(PAIRS, &Arc::new(pairs), || {
             self.with_named_rows(ANSWERS, &answers, || self.answer(&comparison(holds, is_any)))
         })?;
