@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker_format::segment::SEGMENT_ROWS_MAX;
-use esker_query::{IndexUse, JoinOrder};
+use esker_query::{IndexUse, JoinOrder, Unnesting};
 use esker_table::segment::SegmentFiles;
 use esker_table::value_file::ValueLimits;
 use esker_vfs::Environment;
@@ -66,6 +66,7 @@ pub struct Options {
     pub(crate) cursor_hold: Duration,
     pub(crate) index_use: IndexUse,
     pub(crate) join_order: JoinOrder,
+    pub(crate) unnesting: Unnesting,
 }
 
 impl Default for Options {
@@ -102,6 +103,7 @@ impl Default for Options {
             cursor_hold: Duration::from_secs(60),
             index_use: IndexUse::default(),
             join_order: JoinOrder::default(),
+            unnesting: Unnesting::default(),
         }
     }
 }
@@ -256,6 +258,17 @@ setters! {
     /// In which order the tables of a query are joined. The answers are the same; for tests.
     #[doc(hidden)]
     join_order(order: JoinOrder) => join_order = order;
+
+    /// Whether subqueries that name fields of the query around them become joins, which they do
+    /// unless this says otherwise. The answers are the same; for tests.
+    ///
+    /// ```
+    /// use esker::{Options, Unnesting};
+    ///
+    /// let db = Options::new().unnesting(Unnesting::Never).memory()?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    unnesting(unnesting: Unnesting) => unnesting = unnesting;
 }
 
 impl Options {

@@ -24,6 +24,8 @@ pub struct Options {
     /// In which order tables are joined. The answer is the same.
     #[doc(hidden)]
     pub join_order: JoinOrder,
+    /// Whether subqueries become joins. The answer is the same.
+    pub unnesting: Unnesting,
 }
 
 /// In which order the tables of inner joins are joined.
@@ -37,6 +39,16 @@ pub enum JoinOrder {
     AsWritten,
     /// In any, drawn from a seed: to test it.
     Random(u64),
+}
+
+/// Whether a subquery that names fields of the query around it becomes a join.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unnesting {
+    /// Wherever that is possible.
+    #[default]
+    WherePossible,
+    /// Nowhere: it runs for each combination of these fields' values. For tests.
+    Never,
 }
 
 /// When a query reads the sorted runs of indexes.
@@ -135,6 +147,7 @@ impl Options {
             inputs: Inputs { now_us: environment.clock.wall_us(), limits, ..Inputs::default() },
             indexes: IndexUse::default(),
             join_order: JoinOrder::default(),
+            unnesting: Unnesting::default(),
         }
         .with_memory(Self::MEMORY_BUDGET_BYTES)
     }

@@ -194,9 +194,9 @@ fn joins_that_are_not_supported_are_named() {
             "expected ON or USING behind a join (CROSS JOIN has none): `JOIN b`",
         ),
         (
-            "SELECT 1 FROM a, LATERAL (SELECT 1) x",
-            "LATERAL is not supported; a subquery in FROM reads nothing of the tables beside it: \
-             `LATERAL (SELECT 1) x`",
+            "SELECT 1 FROM a LEFT JOIN LATERAL (SELECT 1) x",
+            "expected ON or USING behind a join (CROSS JOIN has none): `LEFT JOIN LATERAL \
+             (SELECT 1) x`",
         ),
     ];
     for (text, message) in pairs {

@@ -147,6 +147,7 @@ impl Display for Relation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(if self.joins.is_empty() { "" } else { "(" })?;
         match &self.query {
+            Some(query) if self.lateral => write!(f, "LATERAL ({query})")?,
             Some(query) => write!(f, "({query})")?,
             None => Name(&self.table).fmt(f)?,
         }
@@ -241,6 +242,12 @@ impl Display for Expr {
                     SubqueryForm::Scalar => write!(f, "({query})"),
                     SubqueryForm::Exists => write!(f, "EXISTS ({query})"),
                     SubqueryForm::In => write!(f, " IN ({query})"),
+                    SubqueryForm::Any(operator) => {
+                        write!(f, " {} ANY ({query})", operator.entry().symbol)
+                    }
+                    SubqueryForm::All(operator) => {
+                        write!(f, " {} ALL ({query})", operator.entry().symbol)
+                    }
                 }
             }
             Self::Row(values) => {
@@ -401,7 +408,7 @@ impl Display for Shown<'_> {
 /// Writes an operand, in parentheses when it binds less tightly than `least`.
 fn within(f: &mut Formatter<'_>, operand: &Expr, least: u8) -> fmt::Result {
     let binds = match operand {
-        Expr::Subquery { form: SubqueryForm::In, .. } => PREDICATE,
+        Expr::Subquery { operand: Some(_), .. } => PREDICATE,
         Expr::Apply(operator, _) => match operator.entry().form {
             Form::Infix(binds) | Form::Prefix(binds) => binds,
             Form::Predicate => PREDICATE,

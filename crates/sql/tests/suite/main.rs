@@ -16,6 +16,7 @@
 mod answers;
 #[cfg(feature = "async")]
 mod asynchronous;
+mod correlated;
 mod fixture;
 mod function_values;
 mod functions;
@@ -27,6 +28,7 @@ mod joins;
 mod json_updates;
 mod key_lookups;
 mod key_order;
+mod lateral;
 mod lengths;
 mod limits;
 #[path = "../../../query/tests/memory_source/mod.rs"]
@@ -40,6 +42,7 @@ mod returning;
 mod sequences;
 mod subqueries;
 mod tables;
+mod tpch_subqueries;
 mod transaction_tables;
 mod transactions;
 mod types;
