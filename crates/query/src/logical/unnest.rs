@@ -7,10 +7,12 @@
 //! |---|---|
 //! | rows of tables | the values beside the tables |
 //! | `GROUP BY`, `DISTINCT` | the same by the number, too |
-//! | aggregates without `GROUP BY` | groups by the number, left-joined to the values: 0 for counts of no rows |
+//! | aggregates without `GROUP BY` | groups by the number, left-joined to the values |
 //! | `UNION`, `INTERSECT`, `EXCEPT`, `VALUES` | the same of what its queries become |
 //! | a query in `FROM` that names them | what that becomes, equal in the number |
 //! | `ORDER BY … LIMIT 1` | the first row by the number |
+//!
+//! Of values without a row, counts are 0 and other aggregates NULL.
 //!
 //! What has another LIMIT, names them in WITH, or below a join in parentheses, stays as it is.
 
