@@ -118,11 +118,7 @@ impl Names {
             E::IsNotDistinctFrom(left, right) => self.is_same(left, right),
             E::Function(function) => self.function(function),
             E::Interval(_) => Err(unsupported("an interval apart from + and -", expr)),
-            E::Subquery(_)
-            | E::Exists { .. }
-            | E::InSubquery { .. }
-            | E::AnyOp { .. }
-            | E::AllOp { .. } => crate::relation::subquery(expr, self),
+            _ if asks(expr) => crate::relation::subquery(expr, self),
             other => self.special(other),
         }
     }
@@ -309,6 +305,13 @@ impl Names {
         operands.extend(otherwise.map(|e| self.convert(e)).transpose()?);
         Ok(Expr::Apply(Operator::Case, operands))
     }
+}
+
+/// Whether a query stands in it, one level down.
+fn asks(expr: &ast::Expr) -> bool {
+    use ast::Expr as E;
+    let is_query = matches!(expr, E::Subquery(_) | E::Exists { .. } | E::InSubquery { .. });
+    is_query || matches!(expr, E::AnyOp { .. } | E::AllOp { .. })
 }
 
 fn not(operand: Expr) -> Expr {

@@ -46,6 +46,11 @@ impl Context<'_, '_> {
         outer: &Names,
         replace: Replace<'_>,
     ) -> Result<()> {
+        let mut may_name = false;
+        query.each_field(&mut |name| may_name |= !matches!(outer.find(name, None), Ok(None)));
+        if !may_name {
+            return Ok(());
+        }
         self.in_query(query, &mut Around { scopes: vec![outer.clone()], base: 1, replace })
     }
 

@@ -389,6 +389,7 @@ impl<'a, 'o> Context<'a, 'o> {
             let message = format!("queries nest too deep: at most {QUERY_DEPTH_MAX} levels");
             return Err(Error::invalid(message));
         }
+        self.options.expect_time_left()?;
         self.depth.set(depth);
         let done = run();
         self.depth.set(depth - 1);

@@ -7,10 +7,12 @@
 //! |---|---|
 //! | rows of tables | the values beside the tables |
 //! | `GROUP BY`, `DISTINCT` | the same by the number, too |
-//! | aggregates without `GROUP BY` | groups by the number, left-joined to the values: 0 for counts of no rows |
+//! | aggregates without `GROUP BY` | groups by the number, left-joined to the values |
 //! | `UNION`, `INTERSECT`, `EXCEPT`, `VALUES` | the same of what its queries become |
 //! | a query in `FROM` that names them | what that becomes, equal in the number |
 //! | `ORDER BY … LIMIT 1` | the first row by the number |
+//!
+//! Of values without a row, counts are 0 and other aggregates NULL.
 //!
 //! What has another LIMIT, names them in WITH, or below a join in parentheses, stays as it is.
 
@@ -100,7 +102,7 @@ impl Context<'_, '_> {
 
     /// A query that reads the values beside what it reads, and shows their number last.
     fn beside_values(&self, query: Query, outer: &Outer) -> Result<Option<Query>> {
-        let Some(mut query) = self.from_values(query, outer)? else { return Ok(None) };
+        let Some(mut query) = self.over_values(query, outer)? else { return Ok(None) };
         query.select.push(SelectItem { expr: outer.number(), alias: Some(outer.relation.clone()) });
         if !query.group_by.is_empty() {
             query.group_by.push(outer.number());
@@ -114,7 +116,7 @@ impl Context<'_, '_> {
     }
 
     /// A query with the values before all that it reads.
-    fn from_values(&self, query: Query, outer: &Outer) -> Result<Option<Query>> {
+    fn over_values(&self, query: Query, outer: &Outer) -> Result<Option<Query>> {
         let mut relations: Vec<(Join, bool)> = Vec::with_capacity(query.joins.len() + 1);
         if let Some(first) = query.first_relation() {
             relations.push((Join::cross(first), true));
@@ -204,7 +206,7 @@ impl Context<'_, '_> {
             }
         } else {
             // Without groups of its own it is by the number alone.
-            let Some(mut of_rows) = self.from_values(of_rows, outer)? else { return Ok(None) };
+            let Some(mut of_rows) = self.over_values(of_rows, outer)? else { return Ok(None) };
             let number = SelectItem { expr: outer.number(), alias: Some(outer.relation.clone()) };
             of_rows.select.push(number);
             of_rows.group_by = vec![outer.number()];

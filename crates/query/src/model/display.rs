@@ -235,20 +235,7 @@ impl Display for Expr {
             Self::AllFields(table) if table.is_empty() => f.write_str("*"),
             Self::AllFields(table) => write!(f, "{}.*", Name(table)),
             Self::Subquery { form, operand, query } => {
-                if let Some(operand) = operand {
-                    within(f, operand, PREDICATE + 1)?;
-                }
-                match form {
-                    SubqueryForm::Scalar => write!(f, "({query})"),
-                    SubqueryForm::Exists => write!(f, "EXISTS ({query})"),
-                    SubqueryForm::In => write!(f, " IN ({query})"),
-                    SubqueryForm::Any(operator) => {
-                        write!(f, " {} ANY ({query})", operator.entry().symbol)
-                    }
-                    SubqueryForm::All(operator) => {
-                        write!(f, " {} ALL ({query})", operator.entry().symbol)
-                    }
-                }
+                subquery(f, *form, operand.as_deref(), query)
             }
             Self::Row(values) => {
                 f.write_str("(")?;
@@ -306,6 +293,22 @@ fn try_cast(f: &mut Formatter<'_>, operands: &[Expr]) -> fmt::Result {
     match operands {
         [operand, Expr::Literal(Value::Text(name))] => write!(f, "TRY_CAST({operand} AS {name})"),
         _ => f.write_str("TRY_CAST()"),
+    }
+}
+
+fn subquery(
+    f: &mut Formatter<'_>,
+    form: SubqueryForm,
+    operand: Option<&Expr>,
+    query: &Query,
+) -> fmt::Result {
+    operand.map_or(Ok(()), |operand| within(f, operand, PREDICATE + 1))?;
+    match form {
+        SubqueryForm::Scalar => write!(f, "({query})"),
+        SubqueryForm::Exists => write!(f, "EXISTS ({query})"),
+        SubqueryForm::In => write!(f, " IN ({query})"),
+        SubqueryForm::Any(operator) => write!(f, " {} ANY ({query})", operator.entry().symbol),
+        SubqueryForm::All(operator) => write!(f, " {} ALL ({query})", operator.entry().symbol),
     }
 }
 
