@@ -90,7 +90,8 @@ impl Cell {
     pub fn is_same(&self, other: &Self) -> bool {
         if let (Self::Exact(a, a_scale), Self::Exact(b, b_scale)) = (self, other) {
             let scale = *a_scale.max(b_scale);
-            let scaled = |digits: i128, own: u32| digits.checked_mul(10i128.checked_pow(scale - own)?);
+            let scaled =
+                |digits: i128, own: u32| digits.checked_mul(10i128.checked_pow(scale - own)?);
             return scaled(*a, *a_scale) == scaled(*b, *b_scale);
         }
         let (Some(a), Some(b)) = (self.number(), other.number()) else { return self == other };
@@ -150,13 +151,15 @@ pub fn difference(mut first: Rows, mut second: Rows, is_ordered: bool) -> Option
         let (floats, others): (Vec<usize>, Vec<usize>) = (0..columns).partition(|c| is_float(*c));
         let order: Vec<usize> = others.into_iter().chain(floats).collect();
         let by_cells = |a: &Vec<Cell>, b: &Vec<Cell>| {
-            let cells = order.iter().filter_map(|column| Some(a.get(*column)?.order(b.get(*column)?)));
+            let cells =
+                order.iter().filter_map(|column| Some(a.get(*column)?.order(b.get(*column)?)));
             cells.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
         };
         first.sort_by(by_cells);
         second.sort_by(by_cells);
     }
-    let same = |a: &[Cell], b: &[Cell]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b));
+    let same =
+        |a: &[Cell], b: &[Cell]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b));
     let mut pairs = (1..).zip(first.iter().zip(&second));
     let (row, (a, b)) = pairs.find(|(_, (a, b))| !same(a, b))?;
     let shown = |row: &[Cell]| row.iter().map(Cell::shown).collect::<Vec<_>>().join(" | ");

@@ -73,7 +73,8 @@ impl Arguments {
                 this.explain = true;
                 continue;
             }
-            let value = words.next().ok_or_else(|| format!("{word}: a value is missing\n{USAGE}"))?;
+            let value =
+                words.next().ok_or_else(|| format!("{word}: a value is missing\n{USAGE}"))?;
             this.set(&word, &value).map_err(|e| format!("{word} {value}: {e}"))?;
         }
         Ok(this)

@@ -132,7 +132,8 @@ impl<'a> Comparison<'a> {
         let ours = self.open_ours(self.arguments.threads.first().copied().unwrap_or(1))?;
         for question in self.questions() {
             // The second shows what no file has to be read for.
-            let explained = ours.explain(&question.esker).and_then(|_| ours.explain(&question.esker));
+            let explained =
+                ours.explain(&question.esker).and_then(|_| ours.explain(&question.esker));
             let text = explained.unwrap_or_else(|e| format!("refused: {e}"));
             println!("## {}\n\n{text}\n", question.name);
         }

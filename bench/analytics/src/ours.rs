@@ -17,7 +17,12 @@ pub struct Ours(Database);
 
 impl Ours {
     /// Opens a directory, with so many threads for a query.
-    pub fn open(directory: &Path, threads: usize, memory_bytes: usize, seconds: f64) -> Result<Self> {
+    pub fn open(
+        directory: &Path,
+        threads: usize,
+        memory_bytes: usize,
+        seconds: f64,
+    ) -> Result<Self> {
         let options = Options::new()
             .environment(cores(threads))
             .memory_limit(u64::try_from(memory_bytes)?)

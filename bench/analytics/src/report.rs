@@ -6,7 +6,8 @@ use crate::plot::Group;
 use crate::workload::{Engine, Workload};
 
 /// The columns of the table.
-const HEADER: &str = "| question | Esker, ms | DuckDB, ms | Esker by DuckDB | SQLite, ms | answer |";
+const HEADER: &str =
+    "| question | Esker, ms | DuckDB, ms | Esker by DuckDB | SQLite, ms | answer |";
 
 /// What a question came to.
 #[derive(Clone, Debug)]
@@ -71,7 +72,8 @@ impl Line {
 
     /// Its line of the table.
     pub fn shown(&self) -> String {
-        let time = |seconds: Option<f64>| seconds.map_or("—".into(), |s| format!("{:.1}", s * 1e3));
+        let time =
+            |seconds: Option<f64>| seconds.map_or("—".into(), |s| format!("{:.1}", s * 1e3));
         let [ours, duckdb, sqlite] = self.seconds.map(time);
         let ratio = self.ratio().map_or("—".into(), |ratio| format!("{ratio:.2}"));
         let [our_fault, other, _] = &self.faults;
@@ -116,7 +118,8 @@ impl Report {
             let is_reached = line.is_right() && within;
             reached += usize::from(is_reached);
             short += usize::from(!is_reached);
-            for (engine, fault) in [Engine::Esker, Engine::DuckDb, Engine::Sqlite].iter().zip(&line.faults)
+            for (engine, fault) in
+                [Engine::Esker, Engine::DuckDb, Engine::Sqlite].iter().zip(&line.faults)
             {
                 if let Some(fault) = fault {
                     println!("{}, {}: {fault}", line.name, engine.name());

@@ -6,9 +6,9 @@ use esker::{ErrorKind, Value};
 
 use crate::dice::{Beside, Dice};
 use crate::difference::{Design, has_nan, nearly_same};
+use crate::duckdb;
 use crate::esker_side::{Eskers, Outcome};
 use crate::query;
-use crate::duckdb;
 use crate::sqlite::Sqlite;
 use crate::statement::{Rows, Statement, any, insert, question, whole};
 use crate::table::Table;
@@ -162,7 +162,10 @@ impl Session {
 }
 
 /// Whether all of them answer alike, or refuse it alike.
-pub(crate) fn alike(outcomes: &[(&'static str, esker::Result<Outcome>)], rows: Rows) -> Result<(), String> {
+pub(crate) fn alike(
+    outcomes: &[(&'static str, esker::Result<Outcome>)],
+    rows: Rows,
+) -> Result<(), String> {
     let Some((first, expected)) = outcomes.first() else { return Ok(()) };
     for (name, outcome) in outcomes {
         let is_same = match (expected, outcome) {

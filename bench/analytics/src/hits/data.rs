@@ -15,7 +15,8 @@ const WORDS: [&str; 48] = [
     "market", "painting", "letter", "kitchen", "guitar", "football", "planet", "forest", "bridge",
     "castle", "lantern", "ladder", "button", "garten", "über", "café", "été", "мир", "лес",
 ];
-const COUNTRIES: [&str; 12] = ["DE", "US", "FR", "IN", "BR", "JP", "GB", "PL", "IT", "ES", "NL", "SE"];
+const COUNTRIES: [&str; 12] =
+    ["DE", "US", "FR", "IN", "BR", "JP", "GB", "PL", "IT", "ES", "NL", "SE"];
 const SCREENS: [(u32, u32); 8] = [
     (1920, 1080),
     (1366, 768),
@@ -141,7 +142,8 @@ fn write_row(out: &mut impl Write, row: u64, rows: u64) -> Result<()> {
     let source = i64::try_from(draws.skewed(11, 2))? - 1;
     let adv = if draws.chance(4) { 1 + draws.skewed(18, 2) } else { 0 };
     let flags = [8, 12, 2].map(|percent| u8::from(draws.chance(percent)));
-    let (shown_width, shown_height) = (draws.below(u64::from(width)), draws.below(u64::from(height)));
+    let (shown_width, shown_height) =
+        (draws.below(u64::from(width)), draws.below(u64::from(height)));
     let duration = draws.skewed(600_000, 4);
     let load = draws.share().powi(3) * 12.0;
     let cents = if draws.chance(10) { draws.skewed(10_000_000, 4) } else { 0 };

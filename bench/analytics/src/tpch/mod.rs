@@ -104,7 +104,12 @@ const TABLES: &[Table] = &[
     },
     Table {
         name: "nation",
-        columns: &[("n_nationkey", Big), ("n_name", Text), ("n_regionkey", Big), ("n_comment", Text)],
+        columns: &[
+            ("n_nationkey", Big),
+            ("n_name", Text),
+            ("n_regionkey", Big),
+            ("n_comment", Text),
+        ],
         key: &["n_nationkey"],
     },
     Table {

@@ -3,12 +3,12 @@
 //! A rule that is not listed is written for DuckDB as for Esker, with DuckDB's names of types.
 
 use super::Rule;
-use crate::value::Kind::{self, Bool, Decimal, Float, Int, Json, JsonColumn};
+use crate::value::Kind::{self, Bool, Bytes, Decimal, Float, Int, Json, JsonColumn};
 
 /// Where DuckDB is another.
 struct Dialect {
-    /// What the rule gives, where rules of several kinds have one text.
-    outcome: Option<Kind>,
+    /// The kind of the first operand, where rules of several kinds have one text.
+    of: Option<Kind>,
     esker: &'static str,
     /// DuckDB's text; none where it cannot say it, or means something else by it.
     duckdb: Option<&'static str>,
@@ -16,11 +16,11 @@ struct Dialect {
 }
 
 const fn other(esker: &'static str, duckdb: &'static str, why: &'static str) -> Dialect {
-    Dialect { outcome: None, esker, duckdb: Some(duckdb), why }
+    Dialect { of: None, esker, duckdb: Some(duckdb), why }
 }
 
 const fn none(esker: &'static str, why: &'static str) -> Dialect {
-    Dialect { outcome: None, esker, duckdb: None, why }
+    Dialect { of: None, esker, duckdb: None, why }
 }
 
 const SIGN: &str = "sign() gives eight bits there, in which sums overflow";
@@ -38,14 +38,14 @@ const ESCAPE: &str = "ESCAPE NULL is an error there";
 /// Every rule that DuckDB reads otherwise, or not.
 const DIALECT: &[Dialect] = &[
     Dialect {
-        outcome: Some(Int),
+        of: Some(Int),
         esker: "({0} / {1})",
         duckdb: Some("({0} // {1})"),
         why: "integers divide to an integer here, as in PostgreSQL and SQLite; there to a float",
     },
     other("sign({0})", "CAST(sign({0}) AS BIGINT)", SIGN),
-    Dialect { outcome: Some(Int), esker: "round({0})", duckdb: Some("({0})"), why: WHOLE },
-    Dialect { outcome: Some(Int), esker: "floor({0})", duckdb: Some("({0})"), why: WHOLE },
+    Dialect { of: Some(Int), esker: "round({0})", duckdb: Some("({0})"), why: WHOLE },
+    Dialect { of: Some(Int), esker: "floor({0})", duckdb: Some("({0})"), why: WHOLE },
     other("octet_length({0})", "strlen({0})", "octet_length() is for bytes alone there"),
     other("ascii({0})", "CASE WHEN {0} = '' THEN 0 ELSE unicode({0}) END", "of '' it is -1 there"),
     other("iif({0}, {1}, {2})", "CASE WHEN {0} THEN {1} ELSE {2} END", "there is no iif()"),
@@ -57,7 +57,19 @@ const DIALECT: &[Dialect] = &[
     ),
     other("date_part('epoch', {0})", "CAST(date_part('epoch', {0}) AS BIGINT)", SECONDS),
     Dialect {
-        outcome: Some(Int),
+        of: Some(Bytes),
+        esker: "length({0})",
+        duckdb: Some("octet_length({0})"),
+        why: "length() is for texts alone there",
+    },
+    Dialect {
+        of: Some(Float),
+        esker: "CAST({0} AS i64)",
+        duckdb: Some("CAST(trunc({0}) AS BIGINT)"),
+        why: CUT,
+    },
+    Dialect {
+        of: Some(Decimal),
         esker: "CAST({0} AS i64)",
         duckdb: Some("CAST(trunc({0}) AS BIGINT)"),
         why: CUT,
@@ -104,7 +116,7 @@ const DIALECT: &[Dialect] = &[
     other("datetime({0}, '+01:30')", "(CAST({0} AS TIMESTAMP) + INTERVAL '90 minutes')", MODIFIERS),
     other("contains({0}, {1})", "contains(CAST({0} AS VARCHAR), {1})", LABELS),
     Dialect {
-        outcome: Some(Decimal),
+        of: Some(Decimal),
         esker: "CAST(({0} * {1}) AS decimal(38,2))",
         duckdb: None,
         why: "a product of wide decimals has no room for its digits there",
@@ -119,7 +131,8 @@ pub(crate) fn template(rule: &Rule) -> Option<String> {
         return None;
     }
     let is_listed = |entry: &&Dialect| {
-        entry.esker == rule.esker && entry.outcome.is_none_or(|outcome| outcome == rule.outcome)
+        entry.esker == rule.esker
+            && entry.of.is_none_or(|kind| rule.operands.first() == Some(&kind))
     };
     if let Some(entry) = DIALECT.iter().find(is_listed) {
         return entry.duckdb.map(str::to_owned);
@@ -133,7 +146,8 @@ pub(crate) fn template(rule: &Rule) -> Option<String> {
 }
 
 /// What is left out or written otherwise, each with its reason.
-pub(crate) fn reasons() -> impl Iterator<Item = (&'static str, Option<&'static str>, &'static str)> {
+pub(crate) fn reasons() -> impl Iterator<Item = (&'static str, Option<&'static str>, &'static str)>
+{
     DIALECT.iter().map(|entry| (entry.esker, entry.duckdb, entry.why))
 }
 
