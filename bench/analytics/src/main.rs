@@ -36,7 +36,8 @@ use arguments::{Arguments, Which};
 use comparison::Comparison;
 
 /// Whatever goes wrong ends the program with a message.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+type Result<T> = std::result::Result<T, Failure>;
 
 fn main() -> ExitCode {
     match run() {

@@ -7,7 +7,7 @@ use esker::{Database, Options};
 use esker_import::{ImportOptions, ImportReader};
 use esker_sql::{Outcome, Sql};
 
-use crate::Result;
+use crate::{Failure, Result};
 use crate::answer::{Cell, Rows};
 use crate::environment::cores;
 use crate::workload::{Engine, Table};
@@ -39,7 +39,7 @@ impl Ours {
         let reader = ImportReader::open(&cores(usize::MAX), &table.file(directory), options)?;
         let mut load = into.load()?;
         load.reserve_input(reader.memory_bytes())?;
-        reader.read(|batch, _| load.push(batch).map_err(|e| Box::new(e) as _))?;
+        reader.read(|batch, _| load.push(batch).map_err(Failure::from))?;
         load.finish()?;
         Ok(())
     }

@@ -34,15 +34,12 @@ class DuckDB:
         cursor = self.connection.execute(text, values) if values else self.connection.execute(text)
         return cursor.fetchall() if cursor.description is not None else []
 
-    def types(self):
-        return [str(column[1]) for column in self.connection.description or []]
-
     def interrupt(self):
         self.connection.interrupt()
 
     def load(self, request):
         path = request["path"].replace("'", "''")
-        options = "HEADER, DELIMITER ',', QUOTE '\"', ESCAPE '\"'"
+        options = "HEADER, DELIMITER ',', QUOTE '\"', ESCAPE '\"', ALLOW_QUOTED_NULLS false"
         self.connection.execute(f"COPY {request['table']} FROM '{path}' ({options})")
         self.connection.execute("CHECKPOINT")
 
@@ -58,11 +55,7 @@ class SQLite:
         return sqlite3.sqlite_version
 
     def execute(self, text, values):
-        self.cursor = self.connection.execute(text, values or [])
-        return self.cursor.fetchall()
-
-    def types(self):
-        return ["" for _ in self.cursor.description or []]
+        return self.connection.execute(text, values or []).fetchall()
 
     def interrupt(self):
         self.connection.interrupt()
@@ -116,7 +109,7 @@ def answer(request):
             if not request.get("rows", True):
                 return {"seconds": seconds}
             rows = [[cell(value) for value in row] for row in rows]
-            return {"seconds": seconds, "rows": rows, "types": engine.types()}
+            return {"seconds": seconds, "rows": rows}
     raise ValueError(f"unknown request {request['do']!r}")
 
 

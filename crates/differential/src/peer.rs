@@ -30,8 +30,6 @@ pub(crate) struct Answered {
     pub(crate) seconds: f64,
     /// Its rows, as `peer.py` writes values.
     pub(crate) rows: Vec<Vec<Json>>,
-    /// The engine's names of the types of the columns; empty where it has none.
-    pub(crate) types: Vec<String>,
 }
 
 impl Peer {
@@ -68,15 +66,9 @@ impl Peer {
             Some(Json::Array(values)) => values,
             _ => Vec::new(),
         };
-        let member = |answer: &mut Json, name| answer.get_mut(name).map(Json::take);
-        let rows = lists(member(&mut answer, "rows"));
-        let types = lists(member(&mut answer, "types"));
-        let name = |name: &Json| name.as_str().unwrap_or_default().to_owned();
-        Ok(Answered {
-            seconds: seconds_of(&answer)?,
-            rows: rows.into_iter().map(|row| lists(Some(row))).collect(),
-            types: types.iter().map(name).collect(),
-        })
+        let rows = lists(answer.get_mut("rows").map(Json::take));
+        let rows = rows.into_iter().map(|row| lists(Some(row))).collect();
+        Ok(Answered { seconds: seconds_of(&answer)?, rows })
     }
 
     /// Sends a request and waits for its answer.
