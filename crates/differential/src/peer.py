@@ -9,6 +9,7 @@ import csv
 import datetime
 import decimal
 import json
+import os
 import sys
 import threading
 import time
@@ -26,6 +27,7 @@ class DuckDB:
     def open(self, request):
         duckdb = duckdb_module()
         self.connection = duckdb.connect(request.get("path", ":memory:"))
+        self.connection.execute("SET enable_progress_bar = false")
         for name, value in request.get("settings", {}).items():
             self.connection.execute(f"SET {name} = '{value}'")
         return duckdb.__version__
@@ -114,12 +116,15 @@ def answer(request):
 
 
 def main():
+    # What a library prints is no answer.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     for line in sys.stdin:
         try:
             answered = answer(json.loads(line))
         except Exception as error:
             answered = {"error": " ".join(str(error).split()) or type(error).__name__}
-        print(json.dumps(answered), flush=True)
+        print(json.dumps(answered), file=answers, flush=True)
 
 
 main()
