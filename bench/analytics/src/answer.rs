@@ -4,6 +4,7 @@
 //! numbers is a float, as averages are in DuckDB and decimals in SQLite, they may differ by
 //! [`TOLERANCE`] of the greater, and by half of the last digit of the other where that is a
 //! decimal. Rows are compared in their order where `ORDER BY` leaves no choice, else as a set.
+//! What a specification prints has two digits behind the point.
 
 use std::cmp::Ordering;
 
@@ -12,6 +13,9 @@ use serde_json::Value as Json;
 
 /// By how much two floats may differ, as a share of the greater.
 pub const TOLERANCE: f64 = 1e-9;
+
+/// Half of the last digit that a specification prints, and a little for its rounding.
+const PRINTED: f64 = 0.0051;
 
 /// A value of an answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,6 +133,28 @@ impl Cell {
     }
 }
 
+/// How an answer differs from what a specification prints of it: names, then a row a line.
+pub fn difference_to_printed(rows: &[Vec<Cell>], printed: &str) -> Option<String> {
+    let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).skip(1).collect();
+    if rows.len() != lines.len() {
+        return Some(format!("{} rows, not {}", rows.len(), lines.len()));
+    }
+    let is_printed = |cell: &Cell, text: &str| match cell.number() {
+        Some(number) => text.parse().is_ok_and(|printed: f64| {
+            (number - printed).abs() <= TOLERANCE.mul_add(printed.abs(), PRINTED)
+        }),
+        None => cell.shown().trim() == text,
+    };
+    let is_same = |row: &Vec<Cell>, line: &str| {
+        let texts: Vec<&str> = line.split('|').map(str::trim).collect();
+        row.len() == texts.len() && row.iter().zip(texts).all(|(cell, text)| is_printed(cell, text))
+    };
+    let mut pairs = (1..).zip(rows.iter().zip(lines));
+    let (row, (ours, printed)) = pairs.find(|(_, (row, line))| !is_same(row, line))?;
+    let ours: Vec<String> = ours.iter().map(Cell::shown).collect();
+    Some(format!("row {row}: {}, not {printed}", ours.join(" | ")))
+}
+
 /// A decimal written out.
 fn exact(text: &str) -> Option<Cell> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -180,6 +206,16 @@ mod tests {
         assert!(!decimal("0.333333").is_same(&Cell::Float(0.333_34)));
         assert!(!Cell::Float(1.0).is_same(&Cell::Float(1.000_001)));
         assert!(!Cell::Null.is_same(&Cell::Exact(0, 0)));
+    }
+
+    #[test]
+    fn what_is_printed_has_two_digits() {
+        let rows = vec![vec![Cell::Text("a".into()), Cell::Float(0.034)]];
+        let printed = |text: &str| format!("\nname|share\n{text}\n");
+        assert_eq!(difference_to_printed(&rows, &printed("a  |0.03")), None);
+        assert!(difference_to_printed(&rows, &printed("a|0.02")).is_some());
+        assert!(difference_to_printed(&rows, &printed("b|0.03")).is_some());
+        assert!(difference_to_printed(&rows, "name|share\n").is_some());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value as Json, json};
 
 use crate::Result;
-use crate::answer::{Cell, Rows, difference};
+use crate::answer::{Cell, Rows, difference, difference_to_printed};
 use crate::arguments::Arguments;
 use crate::ours::Ours;
 use crate::peer::{Peer, seconds_of};
@@ -196,6 +196,10 @@ impl<'a> Comparison<'a> {
                 Err(e) => line.fail(*engine, first_line(&e.to_string())),
                 Ok((seconds, rows)) => {
                     if *engine == Engine::Esker {
+                        let printed = question.printed;
+                        line.compare_to_printed(
+                            printed.and_then(|printed| difference_to_printed(&rows, printed)),
+                        );
                         ours_rows = Some(rows);
                     } else if let Some(ours) = &ours_rows {
                         line.compare(*engine, difference(ours.clone(), rows, question.is_ordered));

@@ -7,10 +7,10 @@ use esker::{Database, Options};
 use esker_import::{ImportOptions, ImportReader};
 use esker_sql::{Outcome, Sql};
 
-use crate::{Failure, Result};
 use crate::answer::{Cell, Rows};
 use crate::environment::cores;
 use crate::workload::{Engine, Table};
+use crate::{Failure, Result};
 
 /// A database.
 pub struct Ours(Database);

@@ -99,6 +99,8 @@ pub struct Question {
     pub sqlite: Option<String>,
     /// Whether its `ORDER BY` leaves no choice.
     pub is_ordered: bool,
+    /// The answer as the specification prints it: names first, then a row a line, `|` between values.
+    pub printed: Option<&'static str>,
 }
 
 impl Question {
@@ -111,6 +113,7 @@ impl Question {
             duckdb: text.clone(),
             sqlite: Some(text),
             is_ordered: true,
+            printed: None,
         }
     }
 

@@ -61,7 +61,8 @@ pub(crate) const DUCKDB_DESIGNS: [(Design, &str, &str); 2] = [
     (
         Design::Operand,
         "an operand that cannot be computed, in one of the two",
-        "which operands are computed is not said; sums of integers end at 2^63 here, at 2^127          there, and short decimals end sooner there",
+        "which operands are computed is not said; sums of integers end at 2^63 here, at 2^127 \
+         there, and short decimals end sooner there",
     ),
 ];
 

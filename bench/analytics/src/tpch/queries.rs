@@ -1,6 +1,7 @@
 //! The 22 queries of the specification: its texts come with the `tpchgen` crate, what is put into
 //! them for validation is here, and so is where an engine needs another text.
 
+use tpchgen::q_and_a::answers_sf1::answer;
 use tpchgen::q_and_a::queries::query;
 
 use crate::workload::Question;
@@ -116,6 +117,9 @@ fn question(number: usize, parameters: &[&str], scale: f64) -> Question {
     }
     let mut question = Question::new(format!("q{number}"), text);
     question.is_ordered = !UNORDERED.contains(&number);
+    if scale == 1.0 {
+        question.printed = i32::try_from(number).ok().and_then(answer);
+    }
     let in_sqlite = |text: String, (from, to): &(&str, &str)| text.replace(from, to);
     question.sqlite = question.sqlite.map(|text| IN_SQLITE.iter().fold(text, in_sqlite));
     question
