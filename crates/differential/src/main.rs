@@ -64,6 +64,10 @@ fn main() -> ExitCode {
     }
     let Asked { statements, queries, seed, .. } = asked;
     let same = if matches!(asked.other, Some(Other::DuckDb)) {
+        if let Some(entry) = rule::duckdb::stale() {
+            eprintln!("differential: rule/duckdb.rs is about {entry}, which is no rule any more");
+            return ExitCode::FAILURE;
+        }
         // A change is a statement of Esker's alone there: all that are asked for are questions.
         let questions = statements.saturating_add(queries);
         let draw = Session::of_questions;
