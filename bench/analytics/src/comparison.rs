@@ -171,9 +171,9 @@ impl<'a> Comparison<'a> {
             return ours.ask(text);
         }
         let seconds = self.arguments.seconds;
-        let answered = self.peer.borrow_mut().run(peer_name(engine), text, seconds)?;
+        let (seconds, rows) = self.peer.borrow_mut().run(peer_name(engine), text, seconds)?;
         let row = |row: &Vec<Json>| row.iter().map(Cell::of_peer).collect();
-        Ok((answered.seconds, answered.rows.iter().map(row).collect()))
+        Ok((seconds, rows.iter().map(row).collect()))
     }
 
     /// How long an engine takes.

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::difference::Design;
 use crate::esker_side::{Eskers, Outcome};
-use crate::peer::{Answered, Peer};
+use crate::peer::{Peer, Rows};
 use crate::session::{Counts, Finding, Session, alike, in_order, is_shown_as_itself, same, shown};
 use crate::statement::{Statement, whole};
 use crate::table::Table;
@@ -38,8 +38,8 @@ fn with_peer<T>(run: impl FnOnce(&mut Peer) -> Result<T, String>) -> Result<T, S
     })
 }
 
-fn execute(sql: &str) -> Result<Answered, String> {
-    with_peer(|peer| peer.run(DUCKDB, sql, SECONDS))
+fn execute(sql: &str) -> Result<Rows, String> {
+    with_peer(|peer| Ok(peer.run(DUCKDB, sql, SECONDS)?.1))
 }
 
 /// Opens an empty database with the settings that Esker has.
@@ -148,13 +148,13 @@ fn is_computed(error: &str) -> bool {
 fn answered(
     statement: &Statement,
     ours: &Outcome,
-    theirs: &Answered,
+    theirs: &Rows,
     counts: &mut Counts,
 ) -> Result<(), String> {
     let row = |row: &Vec<serde_json::Value>| {
         row.iter().zip(&ours.types).map(|(value, t)| from_duckdb(value, *t)).collect()
     };
-    let rows = theirs.rows.iter().map(row).collect();
+    let rows = theirs.iter().map(row).collect();
     let theirs = Outcome { changed: ours.changed, types: ours.types.clone(), rows };
     if same(ours, &theirs, statement.rows) {
         counts.rows += ours.rows.len() as u64;

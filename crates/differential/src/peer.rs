@@ -23,14 +23,8 @@ pub(crate) struct Peer {
     answers: BufReader<ChildStdout>,
 }
 
-/// What a statement came to.
-#[derive(Debug)]
-pub(crate) struct Answered {
-    /// How long it took within the process.
-    pub(crate) seconds: f64,
-    /// Its rows, as `peer.py` writes values.
-    pub(crate) rows: Vec<Vec<Json>>,
-}
+/// Rows, as `peer.py` writes values.
+pub(crate) type Rows = Vec<Vec<Json>>;
 
 impl Peer {
     /// Starts the process.
@@ -58,8 +52,8 @@ impl Peer {
         Ok(answer.get("version").and_then(Json::as_str).unwrap_or("?").to_owned())
     }
 
-    /// Runs a statement and takes its rows.
-    pub(crate) fn run(&mut self, engine: &str, sql: &str, seconds: f64) -> Result<Answered> {
+    /// Runs a statement; how many seconds it took within the process, and its rows.
+    pub(crate) fn run(&mut self, engine: &str, sql: &str, seconds: f64) -> Result<(f64, Rows)> {
         let request = json!({"do": "run", "engine": engine, "sql": sql, "seconds": seconds});
         let mut answer = self.ask(&request)?;
         let lists = |value: Option<Json>| match value {
@@ -68,7 +62,7 @@ impl Peer {
         };
         let rows = lists(answer.get_mut("rows").map(Json::take));
         let rows = rows.into_iter().map(|row| lists(Some(row))).collect();
-        Ok(Answered { seconds: seconds_of(&answer)?, rows })
+        Ok((seconds_of(&answer)?, rows))
     }
 
     /// Sends a request and waits for its answer.

@@ -84,7 +84,7 @@ const DIALECT: &[Dialect] = &[
         "CASE WHEN {0} >= 0 THEN sqrt({0}) END",
         "NULL of a negative number here, as in SQLite; there an error",
     ),
-    other("upper({0})", "replace(upper({0}), 'ß', 'SS')", "ß has no capital there"),
+    other("upper({0})", "replace(upper({0}), 'ẞ', 'SS')", "ß becomes ẞ there"),
     none("substr({0}, {1}, {2})", PLACES),
     none("substr({0}, {1})", PLACES),
     none("printf('%s|%5d', {0}, {1})", FORMATS),
