@@ -2,7 +2,7 @@
 
 use crate::columns;
 use crate::dice::Dice;
-use crate::expression::{Expression, Writer, order_key, random};
+use crate::expression::{Expression, Spelling, Writer, order_key, random};
 use crate::statement::{Rows, Statement, condition, statement};
 use crate::table::Table;
 use crate::value::Kind;
@@ -202,8 +202,8 @@ impl Aggregate {
 
     pub(crate) fn text(&self, w: &mut Writer) -> String {
         let template = match w.spelling {
-            crate::expression::Spelling::Esker => self.esker,
-            _ => self.sqlite,
+            Spelling::Esker | Spelling::DuckDb => self.esker,
+            Spelling::Sqlite | Spelling::Strict => self.sqlite,
         };
         match &self.operand {
             Some(operand) => template.replace("{}", &w.expression(operand)),
