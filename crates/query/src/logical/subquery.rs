@@ -62,7 +62,7 @@ impl<'a, 'o> Context<'a, 'o> {
         let items = query.select.iter_mut().map(|item| &mut item.expr);
         let keys = query.order_by.iter_mut().map(|key| &mut key.expr);
         let clauses = query.filter.iter_mut().chain(&mut query.having).chain(&mut query.group_by);
-        let clauses = clauses.chain(&mut query.distinct_on);
+        let clauses = clauses.chain(&mut query.distinct_on).chain(&mut query.qualify);
         for expr in clauses.chain(on).chain(items).chain(keys) {
             self.replace(expr, names)?;
         }
@@ -109,7 +109,8 @@ impl<'a, 'o> Context<'a, 'o> {
         query.exprs().for_each(|expr| expr.collect_names(&mut all));
         // Names of select items are known behind the groups only.
         let keys = query.order_by.iter().map(|key| &key.expr);
-        let clauses = query.group_by.iter().chain(&query.having).chain(keys);
+        let groups = query.group_by.iter().chain(&query.having);
+        let clauses = groups.chain(&query.qualify).chain(keys);
         clauses.for_each(|expr| expr.collect_names(&mut behind));
         let may_be_alias = |name: &str| behind.iter().any(|known| std::ptr::eq(*known, name));
         for name in all {
@@ -445,11 +446,11 @@ fn refuse_groups(query: &Query, is_list: bool) -> Result<()> {
             "a subquery that names fields of the query around it is one SELECT: {query}"
         )));
     }
-    let is_cut = has_limit || query.offset != RowCount::Number(0);
+    let is_cut = has_limit || query.offset != RowCount::Number(0) || query.has_windows();
     if query.is_grouped() || is_cut || !query.distinct_on.is_empty() && is_list {
         return Err(Error::invalid(format!(
-            "a subquery that names fields of the query around it has no groups, aggregates, LIMIT \
-             or OFFSET; join with (SELECT … GROUP BY …) AS name instead: {query}"
+            "a subquery that names fields of the query around it has no groups, aggregates, window \
+             functions, LIMIT or OFFSET; join with (SELECT … GROUP BY …) AS name instead: {query}"
         )));
     }
     Ok(())

@@ -71,7 +71,8 @@ impl Query {
             f.write_str(" GROUP BY ")?;
             keys(f, &self.group_by)?;
         }
-        self.having.iter().try_for_each(|having| write!(f, " HAVING {having}"))
+        self.having.iter().try_for_each(|having| write!(f, " HAVING {having}"))?;
+        self.qualify.iter().try_for_each(|qualify| write!(f, " QUALIFY {qualify}"))
     }
 }
 
@@ -277,6 +278,7 @@ impl Display for Expr {
                     }
                 }
             }
+            Self::Window(call) => call.fmt(f),
             Self::Apply(operator, operands) => apply(f, *operator, operands),
             Self::Call(Function::TryCast, operands) => match operands.as_slice() {
                 [operand, Self::Literal(Value::Text(name))] => {
@@ -443,7 +445,7 @@ fn exponent(number: &str) -> &'static str {
     if number.contains('e') { "" } else { "e0" }
 }
 
-fn list<T: Display>(f: &mut Formatter<'_>, items: &[T]) -> fmt::Result {
+pub(super) fn list<T: Display>(f: &mut Formatter<'_>, items: &[T]) -> fmt::Result {
     for (i, item) in items.iter().enumerate() {
         f.write_str(if i > 0 { ", " } else { "" })?;
         item.fmt(f)?;
