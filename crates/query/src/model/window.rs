@@ -146,15 +146,15 @@ macro_rules! exprs_of {
     ($call:expr, $iter:ident $(, $mutable:tt)?) => {{
         let WindowCall { operands, over, .. } = $call;
         let Window { partition_by, order_by, frame } = over;
-        let offset = |bound: &$($mutable)? FrameBound| match bound {
+        let bounds = frame.$iter().flat_map(|Frame { start, end, .. }| [start, end]);
+        let offsets = bounds.filter_map(|bound| match bound {
             FrameBound::Preceding(FrameOffset::Value(value))
             | FrameBound::Following(FrameOffset::Value(value)) => Some(value),
             _ => None,
-        };
-        let bounds = frame.$iter().flat_map(|Frame { start, end, .. }| [start, end]);
+        });
         let keys = order_by.$iter().map(|key| &$($mutable)? key.expr);
         let all = operands.$iter().chain(partition_by.$iter()).chain(keys);
-        all.chain(bounds.filter_map(offset)).collect()
+        all.chain(offsets).collect()
     }};
 }
 

@@ -42,4 +42,6 @@ mod tables;
 mod transaction_tables;
 mod transactions;
 mod types;
+mod window_model;
+mod windows;
 mod writes;

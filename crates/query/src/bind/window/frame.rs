@@ -199,7 +199,8 @@ fn difference(
 fn number<C>(offset: &Bound, data_type: DataType) -> Result<Distance<C>> {
     let found = offset.data_type();
     let is_number = data_type.is_numeric() && found.is_numeric();
-    if !is_number && !(data_type == DataType::Date && found.is_integer()) {
+    let are_days = data_type == DataType::Date && found.is_integer();
+    if !(is_number || are_days) {
         let expected = match data_type {
             DataType::Date => "an INTERVAL or a number of days",
             DataType::Timestamp => "an INTERVAL",

@@ -263,9 +263,9 @@ fn partition_numbers(
 /// # Errors
 /// `OverBudget` when there are more.
 pub(super) fn expect_numbers(rows: usize) -> Result<()> {
-    match u32::try_from(rows) {
-        Ok(0..u32::MAX) => Ok(()),
-        _ => Err(Error::new(
+    match u32::try_from(rows).is_ok_and(|rows| rows < u32::MAX) {
+        true => Ok(()),
+        false => Err(Error::new(
             ErrorKind::OverBudget,
             format!("window functions work on less than 2^32 rows, found {rows}"),
         )),
