@@ -207,7 +207,6 @@ fn joins_that_are_not_supported_are_named() {
 #[test]
 fn what_is_not_supported_is_named() {
     let pairs = [
-        ("SELECT a FROM t FETCH FIRST 2 ROWS WITH TIES", "WITH TIES is not supported yet"),
         (
             "SELECT CAST(a AS varchar(10)) FROM t",
             "a length in CAST is not supported yet: `CAST(a AS VARCHAR(10))`",

@@ -172,6 +172,8 @@ impl Scope for WindowScope<'_> {
     fn resolve(&mut self, expr: &Expr) -> Result<Option<Bound>> {
         match expr {
             Expr::Window(call) => self.call(call).map(Some).map_err(|e| e.at(expr)),
+            // Within an aggregate there are no windows.
+            Expr::Aggregate { .. } => self.over.resolve(expr),
             _ if expr.has_window() => Ok(None),
             _ => self.over.resolve(expr),
         }
