@@ -1,7 +1,7 @@
 //! Random statements of several queries: set operations, VALUES, WITH.
 
 use crate::dice::Dice;
-use crate::expression::{Expression, Writer, random};
+use crate::expression::{Expression, Spelling, Writer, random};
 use crate::joins::Text;
 use crate::query::nulls;
 use crate::statement::{Rows, Statement, condition, statement};
@@ -76,7 +76,12 @@ fn branch(dice: &mut Dice, tables: &[Table], kinds: &[Kind]) -> Text {
                 format!("({})", values.join(", "))
             };
             let rows: Vec<_> = rows.iter().map(|r| row(r, w)).collect();
-            format!("VALUES {}", rows.join(", "))
+            let values = format!("VALUES {}", rows.join(", "));
+            // SQLite takes no ORDER BY behind VALUES.
+            match w.spelling {
+                Spelling::Esker => values,
+                _ => format!("SELECT * FROM ({values})"),
+            }
         });
     }
     let items: Vec<_> = kinds.iter().map(|kind| random(dice, *kind, Some(table), 1)).collect();

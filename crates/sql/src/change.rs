@@ -5,8 +5,8 @@
 //! and the statement is refused.
 
 use esker_query::model::{
-    Change, ConflictUpdate, Delete, Expr, Insert, InsertRows, OnConflict, Relation, SelectItem,
-    Update, With,
+    Change, ConflictUpdate, Delete, Expr, Insert, InsertRows, OnConflict, Query, Relation,
+    SelectItem, Update, With,
 };
 use sqlparser::ast;
 
@@ -41,7 +41,7 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
             let row = |row: &ast::Parens<Vec<ast::Expr>>| {
                 row.content.iter().map(|expr| value(&names, expr)).collect()
             };
-            InsertRows::Values(values.rows.iter().map(row).collect::<Result<_>>()?)
+            written(values.rows.iter().map(row).collect::<Result<_>>()?)
         }
         body => {
             let body = Box::new(body);
@@ -50,6 +50,15 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
         }
     };
     Ok(Change::Insert(Insert { table, fields, rows, on_conflict, conflict_key, returning }))
+}
+
+/// Rows that are written out; those that ask other queries are rows of a query themselves.
+fn written(rows: Vec<Vec<Expr>>) -> InsertRows {
+    let mut all = rows.iter().flatten();
+    if all.any(Expr::has_subquery) && !rows.iter().flatten().any(|expr| *expr == Expr::Default) {
+        return InsertRows::Query(Box::new(Query::values(rows)));
+    }
+    InsertRows::Values(rows)
 }
 
 /// A value of a field, or DEFAULT.

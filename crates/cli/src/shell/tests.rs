@@ -100,9 +100,12 @@ fn errors_show_the_place() {
 fn words_are_completed() {
     let mut words = Words::default();
     ["flights", "from_city", "dep delay"].into_iter().for_each(|name| words.add(name));
-    assert_eq!(words.complete("select * fr", 11), (9, vec!["from_city".into(), "from".into()]));
-    let (start, found) = words.complete("SELECT * FR", 11);
-    assert_eq!((start, found), (9, vec!["from_city".to_owned(), "FROM".to_owned()]));
+    let functions = ["from_hex(", "from_base64("];
+    for (line, keyword) in [("select * fr", "from"), ("SELECT * FR", "FROM")] {
+        let (start, found) = words.complete(line, 11);
+        assert_eq!(start, 9);
+        assert_eq!(found, [["from_city", keyword], functions].concat());
+    }
     assert_eq!(words.complete("SELECT dep", 10).1, ["\"dep delay\""]);
     assert!(words.complete("SELECT cou", 10).1.contains(&"count(".to_owned()));
     assert_eq!(words.complete("SELECT ", 7), (7, Vec::new()));

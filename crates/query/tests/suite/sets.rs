@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::generate::Dice;
 use crate::memory_source::{Layout, MemorySource};
 use esker_format::{Batch, DataType, Schema, Value};
-use esker_query::model::{Expr, OrderBy, Query, SetOperator};
+use esker_query::model::{Expr, OrderBy, Query, SetBranch, SetOperator};
 use esker_query::{Error, Options, Resolved, Result, Source, Tables, TemporaryFiles};
 use esker_vfs::Environment;
 
@@ -145,6 +145,10 @@ fn set_operations_are_what_counting_finds() {
             // What lies in memory as a part of another has to fit, and so has a few rows' order.
             let is_small = |q: &Query| q.set.is_none() && q.limit.is_none();
             let is_flat = query.set.iter().flat_map(|set| set.queries()).all(is_small);
+            // Rows that are not grouped are found in parts that have to fit, as in any query.
+            let last = query.set.as_ref().and_then(|set| set.rest.last());
+            let is_stream = |last: &SetBranch| last.all && last.operator == SetOperator::Union;
+            let is_flat = is_flat && !last.is_some_and(is_stream);
             if memory == 1 && !is_flat {
                 continue;
             }

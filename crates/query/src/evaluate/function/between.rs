@@ -43,7 +43,7 @@ pub(super) fn day_name(day: i64) -> &'static str {
 
 /// The number of the name that a text begins with, in full or its first three letters, in any case,
 /// from 0, and what stands behind it.
-pub(super) fn name_at<'t>(text: &'t str, is_month: bool) -> Option<(i64, &'t str)> {
+pub(super) fn name_at(text: &str, is_month: bool) -> Option<(i64, &str)> {
     let names: &[&str] = if is_month { &MONTHS } else { &DAYS };
     let find = |len: fn(&str) -> usize| {
         names.iter().zip(0i64..).find_map(|(name, i)| {

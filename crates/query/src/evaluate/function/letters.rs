@@ -84,7 +84,7 @@ fn split_part<'a>(call: &Call<'_, 'a>, row: usize) -> Result<Bytes<'a>> {
         return Ok(if wanted == 1 { whole.part(0..bytes.len()) } else { Cow::default() });
     }
     let (mut start, mut at) = (0, 1);
-    while wanted > 0 {
+    while at <= wanted {
         let rest = bytes.get(start..).unwrap_or_default();
         let found = pieces::find(rest, &finder, call.meter)?;
         if at == wanted {
