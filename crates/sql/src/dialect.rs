@@ -111,7 +111,7 @@ pub(crate) fn quote_names(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// What quotes a name that tells of words which the grammar does not know: no name is written so.
+/// What quotes a name that has words in it which the grammar does not know: no name is written so.
 pub(crate) const MADE_NAME: char = '[';
 
 /// Takes MATERIALIZED and NOT MATERIALIZED out, which the grammar does not know behind the name of

@@ -22,7 +22,7 @@ const EXCLUSIONS: [(&[&str], FrameExclusion); 4] = [
     (&["TIES"], FrameExclusion::Ties),
 ];
 
-/// Takes `EXCLUDE …` out of frames: the name of the window, or an empty one, tells of it.
+/// Takes `EXCLUDE …` out of frames, and notes it in the name of the window, or in an empty one.
 pub(crate) fn take_exclusions(tokens: &mut Vec<TokenWithSpan>) {
     let is_blank = |token: &TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     for at in (0..tokens.len()).rev() {

@@ -5,8 +5,8 @@
 //!    zones filter       └─ projection: sorted keys, then columns of the rows shown
 //! ```
 //!
-//! One stage of groups for GROUP BY, one for DISTINCT; between them windows ([`window`]). UNION, INTERSECT and EXCEPT are groups of
-//! the rows of several sources ([`set`]).
+//! One stage of groups for GROUP BY, one for DISTINCT; between them windows ([`window`]). UNION,
+//! INTERSECT and EXCEPT are groups of the rows of several sources ([`set`]).
 
 pub(crate) mod aggregate;
 pub(crate) mod join;

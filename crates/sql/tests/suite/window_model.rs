@@ -258,14 +258,7 @@ fn expected(
     let all: Vec<Option<i64>> = frame.iter().map(|row| rows[*row].value).collect();
     let known: Vec<i64> = all.iter().copied().flatten().collect();
     let sum = (!known.is_empty()).then(|| known.iter().sum::<i64>());
-    let first_peer = groups.iter().position(|group| *group == groups[at]).unwrap();
     let count = |n: usize| n.to_string();
-    let moved = |by: i64| {
-        let to = usize::try_from(i64::try_from(at).unwrap() + by).ok()?;
-        rows.get(to)
-    };
-    let known_before: Vec<i64> = rows[..at].iter().rev().filter_map(|row| row.value).collect();
-    let known_after: Vec<i64> = rows[at + 1..].iter().filter_map(|row| row.value).collect();
     match function {
         "count(*)" => count(frame.len()),
         "count(value)" => count(known.len()),
@@ -292,31 +285,55 @@ fn expected(
             false => known.iter().map(i64::to_string).collect::<Vec<_>>().join(","),
         },
         "count(*) FILTER (WHERE value > 5)" => count(known.iter().filter(|v| **v > 5).count()),
-        "row_number()" => count(at + 1),
-        "rank()" => count(first_peer + 1),
+        _ => expected_of_rows(function, (rows, groups), at)
+            .unwrap_or_else(|| shown(expected_value(function, rows, frame, at))),
+    }
+}
+
+/// The same for what counts rows.
+fn expected_of_rows(function: &str, (rows, groups): (&[Row], &[i64]), at: usize) -> Option<String> {
+    let first_peer = groups.iter().position(|group| *group == groups[at]).unwrap();
+    Some(match function {
+        "row_number()" => (at + 1).to_string(),
+        "rank()" => (first_peer + 1).to_string(),
         "dense_rank()" => (groups[at] + 1).to_string(),
         "ntile(4)" => {
             let (size, longer) = (rows.len() / 4, rows.len() % 4);
             let parts = (0..4).flat_map(|part| {
                 std::iter::repeat_n(part + 1, size + usize::from(part < longer))
             });
-            count(parts.collect::<Vec<_>>()[at])
+            parts.collect::<Vec<i64>>()[at].to_string()
         }
-        "lag(value)" => shown(moved(-1).and_then(|row| row.value)),
-        "lead(value, 2, -1)" => shown(moved(2).map_or(Some(-1), |row| row.value)),
+        _ => return None,
+    })
+}
+
+/// The same for what is the value of a row.
+fn expected_value(function: &str, rows: &[Row], frame: &[usize], at: usize) -> Option<i64> {
+    let moved = |by: i64| {
+        let to = usize::try_from(i64::try_from(at).unwrap() + by).ok()?;
+        rows.get(to)
+    };
+    let mut known_before = rows[..at].iter().rev().filter_map(|row| row.value);
+    let mut known_after = rows[at + 1..].iter().filter_map(|row| row.value);
+    let value = |row: Option<&usize>| row.and_then(|row| rows[*row].value);
+    let known: Vec<usize> =
+        frame.iter().copied().filter(|row| rows[*row].value.is_some()).collect();
+    match function {
+        "lag(value)" => moved(-1).and_then(|row| row.value),
+        "lead(value, 2, -1)" => moved(2).map_or(Some(-1), |row| row.value),
         "lag(value, value)" => {
-            let by = rows[at].value;
-            shown(by.and_then(|by| moved(-by)).and_then(|row| row.value))
+            rows[at].value.and_then(|by| moved(-by)).and_then(|row| row.value)
         }
-        "lag(value, 2) IGNORE NULLS" => shown(known_before.get(1).copied()),
-        "lead(value) IGNORE NULLS" => shown(known_after.first().copied()),
-        "first_value(value)" => shown(all.first().copied().flatten()),
-        "last_value(value)" => shown(all.last().copied().flatten()),
-        "nth_value(value, 3)" => shown(all.get(2).copied().flatten()),
-        "first_value(value) IGNORE NULLS" => shown(known.first().copied()),
-        "last_value(value) IGNORE NULLS" => shown(known.last().copied()),
-        "nth_value(value, 2) IGNORE NULLS" => shown(known.get(1).copied()),
-        "last_value(id)" => shown(frame.last().map(|row| rows[*row].id)),
+        "lag(value, 2) IGNORE NULLS" => known_before.nth(1),
+        "lead(value) IGNORE NULLS" => known_after.next(),
+        "first_value(value)" => value(frame.first()),
+        "last_value(value)" => value(frame.last()),
+        "nth_value(value, 3)" => value(frame.get(2)),
+        "first_value(value) IGNORE NULLS" => value(known.first()),
+        "last_value(value) IGNORE NULLS" => value(known.last()),
+        "nth_value(value, 2) IGNORE NULLS" => value(known.get(1)),
+        "last_value(id)" => frame.last().map(|row| rows[*row].id),
         other => panic!("{other}"),
     }
 }

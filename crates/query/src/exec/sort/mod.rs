@@ -2,7 +2,8 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`sorter`], [`packed_keys`], [`runs`] | ordering by keys written as bytes, or packed in integers |
+//! | [`sorter`], [`packed_keys`] | ordering by keys written as bytes, or packed in integers |
+//! | [`runs`] | the same by integers alone, in runs that all threads put together |
 //! | [`index_order_scan`], [`index_order_merge`] | the first rows of an order out of indexes |
 //! | [`zone_order`], [`row_order`], [`ordered_parts`] | the same by zone maps, row ids, and parts |
 //! | [`late_materialization`] | reading the columns of the rows that are shown, and of no others |

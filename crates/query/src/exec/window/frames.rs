@@ -135,6 +135,18 @@ fn edges(
     };
     // default: more than there are rows
     let count = usize::try_from(*count).unwrap_or(usize::MAX);
+    by_count(chunk, (units, count), is_back, is_start)
+}
+
+/// Bounds by so many rows, or groups of peers.
+fn by_count(
+    chunk: &Chunk<'_>,
+    (units, count): (FrameUnits, usize),
+    is_back: bool,
+    is_start: bool,
+) -> Result<Vec<usize>> {
+    let mut edges = Vec::with_capacity(chunk.len());
+    let side = |range: &Range<usize>| if is_start { range.start } else { range.end };
     let mut groups: Vec<Range<usize>> = Vec::new();
     for partition in chunk.partitions() {
         chunk.meter.work(partition.len())?;

@@ -3,8 +3,8 @@
 //! ```text
 //! rows ─ what is read later, and what the calls read ─► batches
 //!   for each window: keys ─ sort ─► rows by partition and order ([`arrangement`])
-//!     for each call: chunks of partitions, in parallel ─► a column in that order ─► a column of the
-//!                    batches, in the order of the rows
+//!     for each call: chunks of partitions, in parallel ─► a column in that order
+//!       ─► a column of the batches, in the order of the rows
 //! ```
 //!
 //! | module | what it does |
