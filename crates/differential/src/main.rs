@@ -30,6 +30,7 @@ mod statement;
 mod table;
 mod times;
 mod value;
+mod windows;
 
 use std::process::ExitCode;
 

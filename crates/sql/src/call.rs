@@ -75,8 +75,8 @@ impl Names {
     pub(crate) fn function(&self, function: &ast::Function) -> Result<Expr> {
         let name = function.name.to_string();
         let aggregate = Aggregate::from_name(&name);
-        let is_plain = !function.uses_odbc_syntax
-            && function.parameters == ast::FunctionArguments::None;
+        let is_plain =
+            !function.uses_odbc_syntax && function.parameters == ast::FunctionArguments::None;
         if let (Some(over), true) = (&function.over, is_plain) {
             return self.windowed(function, over);
         }

@@ -150,11 +150,7 @@ impl Names {
         Ok(window)
     }
 
-    fn frame(
-        &self,
-        frame: &ast::WindowFrame,
-        exclude: Option<FrameExclusion>,
-    ) -> Result<Frame> {
+    fn frame(&self, frame: &ast::WindowFrame, exclude: Option<FrameExclusion>) -> Result<Frame> {
         let units = match frame.units {
             ast::WindowFrameUnits::Rows => FrameUnits::Rows,
             ast::WindowFrameUnits::Range => FrameUnits::Range,
@@ -186,11 +182,7 @@ impl Names {
     }
 
     /// A call over a window.
-    pub(crate) fn windowed(
-        &self,
-        call: &ast::Function,
-        over: &ast::WindowType,
-    ) -> Result<Expr> {
+    pub(crate) fn windowed(&self, call: &ast::Function, over: &ast::WindowType) -> Result<Expr> {
         let over = match over {
             ast::WindowType::NamedWindow(name) => self.known_window(&name.value)?,
             ast::WindowType::WindowSpec(spec) => self.window_of(spec)?,

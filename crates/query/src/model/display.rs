@@ -288,7 +288,8 @@ fn aggregate(
     let Some(operand) = operand else { return write!(f, "{}(*)", function.name()) };
     let distinct = if distinct { "DISTINCT " } else { "" };
     write!(f, "{}({distinct}{operand}", function.name())?;
-    if let Aggregate::Quantile { millionths } | Aggregate::PercentileDisc { millionths } = function {
+    if let Aggregate::Quantile { millionths } | Aggregate::PercentileDisc { millionths } = function
+    {
         write!(f, ", {}", f64::from(millionths) / 1e6)?;
     }
     let (second, order) = match order.split_first() {

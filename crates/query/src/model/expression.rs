@@ -5,9 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use std::sync::Arc;
 
-use super::{
-    Aggregate, Function, Operator, OrderBy, Query, SubqueryForm, WindowCall, serial,
-};
+use super::{Aggregate, Function, Operator, OrderBy, Query, SubqueryForm, WindowCall, serial};
 
 /// The most levels of an expression: what is deeper is refused, since computing it goes as deep.
 pub const EXPR_DEPTH_MAX: usize = 128;

@@ -197,11 +197,9 @@ impl WindowFunction {
     #[must_use]
     pub fn operand_counts(self) -> (usize, usize) {
         match self {
-            Self::RowNumber
-            | Self::Rank
-            | Self::DenseRank
-            | Self::PercentRank
-            | Self::CumeDist => (0, 0),
+            Self::RowNumber | Self::Rank | Self::DenseRank | Self::PercentRank | Self::CumeDist => {
+                (0, 0)
+            }
             Self::Lag | Self::Lead => (1, 3),
             Self::NthValue => (2, 2),
             Self::Ntile | Self::FirstValue | Self::LastValue | Self::Aggregate => (1, 1),
@@ -211,10 +209,7 @@ impl WindowFunction {
     /// Whether it can leave out rows whose value is NULL.
     #[must_use]
     pub fn may_ignore_nulls(self) -> bool {
-        matches!(
-            self,
-            Self::Lag | Self::Lead | Self::FirstValue | Self::LastValue | Self::NthValue
-        )
+        matches!(self, Self::Lag | Self::Lead | Self::FirstValue | Self::LastValue | Self::NthValue)
     }
 }
 
@@ -250,11 +245,7 @@ impl Expr {
     /// assert_eq!(number.to_string(), "row_number() OVER (PARTITION BY a)");
     /// ```
     #[must_use]
-    pub fn window(
-        function: WindowFunction,
-        operands: impl Into<Vec<Self>>,
-        over: Window,
-    ) -> Self {
+    pub fn window(function: WindowFunction, operands: impl Into<Vec<Self>>, over: Window) -> Self {
         let (operands, ignores_nulls) = (operands.into(), false);
         Self::Window(Box::new(WindowCall { function, operands, ignores_nulls, over }))
     }

@@ -120,18 +120,24 @@ impl Window {
             Bound::After(_) => 3,
             Bound::Last => 4,
         };
-        let frame = (chance.below(6) > 0).then(|| loop {
-            let units = chance.pick(&[Units::Rows, Units::Range, Units::Groups]);
-            let (start, end) = (bound(chance), bound(chance));
-            let exclude =
-                chance.pick(&[Exclude::Nothing, Exclude::Nothing, Exclude::Row, Exclude::Group,
-                    Exclude::Ties]);
-            let has_offset = [start, end].iter().any(|b| !matches!(place(*b), 0 | 2 | 4));
-            let needs_order = units == Units::Groups || units == Units::Range && has_offset;
-            let is_rising = place(start) <= place(end) && start != Bound::Last
-                && end != Bound::First;
-            if is_rising && (order.is_some() || !needs_order) {
-                return (units, start, end, exclude);
+        let frame = (chance.below(6) > 0).then(|| {
+            loop {
+                let units = chance.pick(&[Units::Rows, Units::Range, Units::Groups]);
+                let (start, end) = (bound(chance), bound(chance));
+                let exclude = chance.pick(&[
+                    Exclude::Nothing,
+                    Exclude::Nothing,
+                    Exclude::Row,
+                    Exclude::Group,
+                    Exclude::Ties,
+                ]);
+                let has_offset = [start, end].iter().any(|b| !matches!(place(*b), 0 | 2 | 4));
+                let needs_order = units == Units::Groups || units == Units::Range && has_offset;
+                let is_rising =
+                    place(start) <= place(end) && start != Bound::Last && end != Bound::First;
+                if is_rising && (order.is_some() || !needs_order) {
+                    return (units, start, end, exclude);
+                }
             }
         });
         Self { is_divided, order, frame }
@@ -207,7 +213,8 @@ impl Window {
             Units::Rows => i64::try_from(other).unwrap().cmp(&(place + by.unwrap_or(0))),
             Units::Groups => groups[other].cmp(&(group + by.unwrap_or(0))),
             Units::Range => {
-                let sign = if self.order.is_some_and(|(descending, _)| descending) { -1 } else { 1 };
+                let sign =
+                    if self.order.is_some_and(|(descending, _)| descending) { -1 } else { 1 };
                 let target = key.map(|key| key + sign * by.unwrap_or(0));
                 self.compare(rows[other].key, target)
             }
@@ -299,9 +306,8 @@ fn expected_of_rows(function: &str, (rows, groups): (&[Row], &[i64]), at: usize)
         "dense_rank()" => (groups[at] + 1).to_string(),
         "ntile(4)" => {
             let (size, longer) = (rows.len() / 4, rows.len() % 4);
-            let parts = (0..4).flat_map(|part| {
-                std::iter::repeat_n(part + 1, size + usize::from(part < longer))
-            });
+            let parts = (0..4)
+                .flat_map(|part| std::iter::repeat_n(part + 1, size + usize::from(part < longer)));
             parts.collect::<Vec<i64>>()[at].to_string()
         }
         _ => return None,
@@ -322,9 +328,7 @@ fn expected_value(function: &str, rows: &[Row], frame: &[usize], at: usize) -> O
     match function {
         "lag(value)" => moved(-1).and_then(|row| row.value),
         "lead(value, 2, -1)" => moved(2).map_or(Some(-1), |row| row.value),
-        "lag(value, value)" => {
-            rows[at].value.and_then(|by| moved(-by)).and_then(|row| row.value)
-        }
+        "lag(value, value)" => rows[at].value.and_then(|by| moved(-by)).and_then(|row| row.value),
         "lag(value, 2) IGNORE NULLS" => known_before.nth(1),
         "lead(value) IGNORE NULLS" => known_after.next(),
         "first_value(value)" => value(frame.first()),

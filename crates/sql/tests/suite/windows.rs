@@ -1,8 +1,8 @@
 //! Window functions: what they answer, by the standard's rules, and what is refused.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-use esker::Database;
-use esker_sql::{Outcome, Sql};
+use esker::{ChangeOptions, Database, ErrorKind, Limits};
+use esker_sql::{Outcome, Sql, parse_statement, run};
 
 use crate::fixture::{answer, check_on, memory};
 
@@ -96,8 +96,11 @@ fn aggregates_look_at_the_rows_up_to_the_peers() {
         ("count(*) OVER (PARTITION BY g)", "4;4;4;4;2;2;1"),
         ("count(v) OVER ()", "6;6;6;6;6;6;6"),
         ("sum(v) OVER (ORDER BY id)", "10;30;50;50;55;70;77"),
-        ("avg(v) OVER (PARTITION BY g ORDER BY id)", "10.0;15.0;16.666666666666668;\
-          16.666666666666668;5.0;10.0;7.0"),
+        (
+            "avg(v) OVER (PARTITION BY g ORDER BY id)",
+            "10.0;15.0;16.666666666666668;\
+          16.666666666666668;5.0;10.0;7.0",
+        ),
         ("min(v) OVER (PARTITION BY g ORDER BY id)", "10;10;10;10;5;5;7"),
         ("max(f) OVER (ORDER BY id)", "0.5;0.5;2.5;2.5;2.5;4.0;4.0"),
         ("sum(f) OVER (ORDER BY id)", "0.5;-1.0;1.5;1.5;2.5;6.5;7.5"),
@@ -107,8 +110,10 @@ fn aggregates_look_at_the_rows_up_to_the_peers() {
         ("bool_or(v > 15) OVER (ORDER BY id)", "false;true;true;true;true;true;true"),
         ("count_if(v > 9) OVER (ORDER BY id)", "1;2;3;3;3;4;4"),
         ("median(v) OVER (PARTITION BY g)", "20.0;20.0;20.0;20.0;10.0;10.0;7.0"),
-        ("var_pop(v) OVER (PARTITION BY g ORDER BY id ROWS 1 PRECEDING)",
-         "0.0;25.0;0.0;0.0;0.0;25.0;0.0"),
+        (
+            "var_pop(v) OVER (PARTITION BY g ORDER BY id ROWS 1 PRECEDING)",
+            "0.0;25.0;0.0;0.0;0.0;25.0;0.0",
+        ),
         ("first(v ORDER BY id DESC) OVER (PARTITION BY g)", "null;null;null;null;15;15;7"),
         ("arg_max(id, v) OVER (PARTITION BY g)", "2;2;2;2;6;6;7"),
         ("count(*) FILTER (WHERE v > 9) OVER (PARTITION BY g)", "3;3;3;3;1;1;0"),
@@ -121,41 +126,55 @@ fn aggregates_look_at_the_rows_up_to_the_peers() {
 fn frames_count_rows() {
     check_calls(&[
         ("sum(v) OVER (ORDER BY id ROWS 1 PRECEDING)", "10;30;40;20;5;20;22"),
-        ("sum(v) OVER (ORDER BY id ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING)",
-         "40;20;5;20;22;7;null"),
-        ("sum(v) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)",
-         "null;10;30;40;20;5;20"),
+        (
+            "sum(v) OVER (ORDER BY id ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING)",
+            "40;20;5;20;22;7;null",
+        ),
+        (
+            "sum(v) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)",
+            "null;10;30;40;20;5;20",
+        ),
         ("count(*) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)", "2;3;3;3;3;3;2"),
-        ("count(*) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
-         "7;6;5;4;3;2;1"),
-        ("count(*) OVER (PARTITION BY g ORDER BY id ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING)",
-         "0;0;0;0;0;0;0"),
-        ("max(v) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
-         "10;20;20;20;5;15;15"),
-        ("min(v) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING)",
-         "10;20;20;5;5;7;7"),
-        ("sum(f) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
-         "-1.0;1.5;1.0;3.5;5.0;6.0;5.0"),
-        ("string_agg(g, '') OVER (ORDER BY id DESC ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
-         "aa;aaa;aaa;baa;bba;cbb;cb"),
-        ("count(*) OVER (ORDER BY id ROWS BETWEEN 9223372036854775807 PRECEDING AND \
-          18446744073709551615 FOLLOWING)", "7;7;7;7;7;7;7"),
-        ("count(*) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
-         "7;7;7;7;7;7;7"),
+        (
+            "count(*) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+            "7;6;5;4;3;2;1",
+        ),
+        (
+            "count(*) OVER (PARTITION BY g ORDER BY id ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING)",
+            "0;0;0;0;0;0;0",
+        ),
+        (
+            "max(v) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+            "10;20;20;20;5;15;15",
+        ),
+        ("min(v) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING)", "10;20;20;5;5;7;7"),
+        (
+            "sum(f) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
+            "-1.0;1.5;1.0;3.5;5.0;6.0;5.0",
+        ),
+        (
+            "string_agg(g, '') OVER (ORDER BY id DESC ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
+            "aa;aaa;aaa;baa;bba;cbb;cb",
+        ),
+        (
+            "count(*) OVER (ORDER BY id ROWS BETWEEN 9223372036854775807 PRECEDING AND \
+          18446744073709551615 FOLLOWING)",
+            "7;7;7;7;7;7;7",
+        ),
+        (
+            "count(*) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+            "7;7;7;7;7;7;7",
+        ),
     ]);
 }
 
 #[test]
 fn frames_count_groups_of_peers() {
     check_calls(&[
-        ("count(*) OVER (ORDER BY v GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW)",
-         "2;3;3;1;2;2;2"),
-        ("count(*) OVER (ORDER BY v GROUPS BETWEEN CURRENT ROW AND 1 FOLLOWING)",
-         "2;2;2;2;2;3;2"),
-        ("count(*) OVER (ORDER BY v GROUPS BETWEEN 1 FOLLOWING AND 1 FOLLOWING)",
-         "1;0;0;1;1;2;1"),
-        ("count(*) OVER (ORDER BY v GROUPS BETWEEN 2 PRECEDING AND 1 PRECEDING)",
-         "2;2;2;0;1;2;2"),
+        ("count(*) OVER (ORDER BY v GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW)", "2;3;3;1;2;2;2"),
+        ("count(*) OVER (ORDER BY v GROUPS BETWEEN CURRENT ROW AND 1 FOLLOWING)", "2;2;2;2;2;3;2"),
+        ("count(*) OVER (ORDER BY v GROUPS BETWEEN 1 FOLLOWING AND 1 FOLLOWING)", "1;0;0;1;1;2;1"),
+        ("count(*) OVER (ORDER BY v GROUPS BETWEEN 2 PRECEDING AND 1 PRECEDING)", "2;2;2;0;1;2;2"),
         ("count(*) OVER (ORDER BY g GROUPS 0 PRECEDING)", "4;4;4;4;2;2;1"),
         ("count(*) OVER (ORDER BY g GROUPS UNBOUNDED PRECEDING)", "4;4;4;4;6;6;7"),
     ]);
@@ -164,28 +183,41 @@ fn frames_count_groups_of_peers() {
 #[test]
 fn frames_measure_distances_of_keys() {
     check_calls(&[
-        ("count(*) OVER (ORDER BY v RANGE BETWEEN 5 PRECEDING AND 5 FOLLOWING)",
-         "4;3;3;1;3;4;3"),
+        ("count(*) OVER (ORDER BY v RANGE BETWEEN 5 PRECEDING AND 5 FOLLOWING)", "4;3;3;1;3;4;3"),
         ("count(*) OVER (ORDER BY v DESC RANGE 5 PRECEDING)", "2;2;2;1;3;3;2"),
-        ("count(*) OVER (ORDER BY v RANGE BETWEEN 1 FOLLOWING AND 5 FOLLOWING)",
-         "1;0;0;1;2;2;1"),
-        ("count(*) OVER (ORDER BY v RANGE BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING)",
-         "3;5;5;1;1;4;2"),
-        ("count(*) OVER (ORDER BY v NULLS LAST RANGE BETWEEN 3 PRECEDING AND UNBOUNDED \
-          FOLLOWING)", "6;3;3;1;7;4;7"),
-        ("count(*) OVER (ORDER BY v RANGE BETWEEN 2.5 PRECEDING AND 3.5 FOLLOWING)",
-         "1;2;2;1;2;1;3"),
-        ("count(*) OVER (ORDER BY n RANGE BETWEEN 0.75 PRECEDING AND 1 FOLLOWING)",
-         "2;3;1;1;2;1;1"),
+        ("count(*) OVER (ORDER BY v RANGE BETWEEN 1 FOLLOWING AND 5 FOLLOWING)", "1;0;0;1;2;2;1"),
+        (
+            "count(*) OVER (ORDER BY v RANGE BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING)",
+            "3;5;5;1;1;4;2",
+        ),
+        (
+            "count(*) OVER (ORDER BY v NULLS LAST RANGE BETWEEN 3 PRECEDING AND UNBOUNDED \
+          FOLLOWING)",
+            "6;3;3;1;7;4;7",
+        ),
+        (
+            "count(*) OVER (ORDER BY v RANGE BETWEEN 2.5 PRECEDING AND 3.5 FOLLOWING)",
+            "1;2;2;1;2;1;3",
+        ),
+        (
+            "count(*) OVER (ORDER BY n RANGE BETWEEN 0.75 PRECEDING AND 1 FOLLOWING)",
+            "2;3;1;1;2;1;1",
+        ),
         ("count(*) OVER (ORDER BY n RANGE 1.5 PRECEDING)", "2;2;1;2;2;1;1"),
-        ("count(*) OVER (ORDER BY f RANGE BETWEEN 0.5 PRECEDING AND 1.5 FOLLOWING)",
-         "3;1;2;1;4;1;4"),
+        (
+            "count(*) OVER (ORDER BY f RANGE BETWEEN 0.5 PRECEDING AND 1.5 FOLLOWING)",
+            "3;1;2;1;4;1;4",
+        ),
         ("count(*) OVER (ORDER BY d RANGE INTERVAL '1 month' PRECEDING)", "1;2;2;1;2;2;2"),
-        ("count(*) OVER (ORDER BY d RANGE BETWEEN '1 day' PRECEDING AND '1 day' FOLLOWING)",
-         "1;2;2;1;1;2;2"),
+        (
+            "count(*) OVER (ORDER BY d RANGE BETWEEN '1 day' PRECEDING AND '1 day' FOLLOWING)",
+            "1;2;2;1;1;2;2",
+        ),
         ("count(*) OVER (ORDER BY d RANGE 30 PRECEDING)", "1;2;3;1;2;2;2"),
-        ("count(*) OVER (ORDER BY CAST(d AS timestamp) DESC RANGE INTERVAL '1 month' PRECEDING)",
-         "2;2;2;1;2;2;1"),
+        (
+            "count(*) OVER (ORDER BY CAST(d AS timestamp) DESC RANGE INTERVAL '1 month' PRECEDING)",
+            "2;2;2;1;2;2;1",
+        ),
         ("first_value(id) OVER (ORDER BY d RANGE INTERVAL '3 hours' PRECEDING)", "1;2;3;4;5;6;7"),
         // Keys at the ends of their type.
         ("count(*) OVER (ORDER BY -v RANGE 9223372036854775807 PRECEDING)", "4;2;2;1;6;3;5"),
@@ -213,15 +245,24 @@ fn rows_are_left_out_of_frames() {
     let cases: Vec<_> = cases.iter().map(|(call, wanted)| (call.as_str(), *wanted)).collect();
     check_calls(&cases);
     check_calls(&[
-        ("string_agg(CAST(id AS text), '') OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 \
-          FOLLOWING EXCLUDE CURRENT ROW)", "2;13;24;35;46;57;6"),
-        ("count(*) OVER (PARTITION BY g ORDER BY v ROWS 1 PRECEDING EXCLUDE GROUP)",
-         "1;1;0;0;0;1;0"),
-        ("count(*) OVER (PARTITION BY g ORDER BY v ROWS 1 PRECEDING EXCLUDE TIES)",
-         "2;2;1;1;1;2;1"),
+        (
+            "string_agg(CAST(id AS text), '') OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 \
+          FOLLOWING EXCLUDE CURRENT ROW)",
+            "2;13;24;35;46;57;6",
+        ),
+        (
+            "count(*) OVER (PARTITION BY g ORDER BY v ROWS 1 PRECEDING EXCLUDE GROUP)",
+            "1;1;0;0;0;1;0",
+        ),
+        (
+            "count(*) OVER (PARTITION BY g ORDER BY v ROWS 1 PRECEDING EXCLUDE TIES)",
+            "2;2;1;1;1;2;1",
+        ),
         // The row is no row of the frame, and is not put into it.
-        ("count(*) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING EXCLUDE TIES)",
-         "0;1;2;2;2;2;2"),
+        (
+            "count(*) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING EXCLUDE TIES)",
+            "0;1;2;2;2;2;2",
+        ),
     ]);
 }
 
@@ -243,17 +284,20 @@ fn values_of_other_rows() {
         ("lead(v, 2) IGNORE NULLS OVER (ORDER BY id)", "20;5;15;15;7;null;null"),
         ("lag(v, 0) IGNORE NULLS OVER (ORDER BY id)", "10;20;20;null;5;15;7"),
         ("first_value(v) OVER (PARTITION BY g ORDER BY v)", "null;null;null;null;5;5;7"),
-        ("first_value(v) IGNORE NULLS OVER (PARTITION BY g ORDER BY v)",
-         "10;10;10;null;5;5;7"),
+        ("first_value(v) IGNORE NULLS OVER (PARTITION BY g ORDER BY v)", "10;10;10;null;5;5;7"),
         ("last_value(id) OVER (ORDER BY v)", "1;3;3;4;5;6;7"),
         ("last_value(v) IGNORE NULLS OVER (ORDER BY id)", "10;20;20;20;5;15;7"),
         ("nth_value(v, 2) OVER (PARTITION BY g ORDER BY id)", "null;20;20;20;null;15;null"),
         ("nth_value(v, 3) IGNORE NULLS OVER (ORDER BY v)", "10;10;10;null;null;10;null"),
         ("nth_value(g, NULL) OVER (ORDER BY id)", "null;null;null;null;null;null;null"),
-        ("first_value(g) OVER (ORDER BY id ROWS BETWEEN 2 FOLLOWING AND 3 FOLLOWING)",
-         "a;a;b;b;c;null;null"),
-        ("last_value(g) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
-         "c;c;c;c;c;c;c"),
+        (
+            "first_value(g) OVER (ORDER BY id ROWS BETWEEN 2 FOLLOWING AND 3 FOLLOWING)",
+            "a;a;b;b;c;null;null",
+        ),
+        (
+            "last_value(g) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+            "c;c;c;c;c;c;c",
+        ),
     ]);
 }
 
@@ -280,8 +324,11 @@ fn qualify_chooses_rows_by_windows() {
             "2;3",
         ),
         ("SELECT id, count(*) OVER () FROM s QUALIFY id = 3", "3|7"),
-        ("SELECT id FROM s QUALIFY id = 3", "error: QUALIFY: expected a window function in it or \
-          in SELECT; rows are chosen by WHERE, groups by HAVING"),
+        (
+            "SELECT id FROM s QUALIFY id = 3",
+            "error: QUALIFY: expected a window function in it or \
+          in SELECT; rows are chosen by WHERE, groups by HAVING",
+        ),
     ]);
 }
 
@@ -306,30 +353,23 @@ fn windows_run_between_groups_and_distinct() {
             "SELECT v > 9, lag(count(*)) OVER (ORDER BY v > 9) FROM s GROUP BY v > 9 ORDER BY 1",
             "null|null;false|1;true|2",
         ),
-        (
-            "SELECT DISTINCT g, count(*) OVER (PARTITION BY g) FROM s ORDER BY g",
-            "a|4;b|2;c|1",
-        ),
+        ("SELECT DISTINCT g, count(*) OVER (PARTITION BY g) FROM s ORDER BY g", "a|4;b|2;c|1"),
         (
             "SELECT DISTINCT count(*) OVER (PARTITION BY g) AS m FROM s QUALIFY m > 1 ORDER BY m",
             "2;4",
         ),
-        (
-            "SELECT DISTINCT rank() OVER (ORDER BY sum(v) > 10) FROM s GROUP BY g ORDER BY 1",
-            "1;2",
-        ),
-        (
-            "SELECT id FROM s ORDER BY row_number() OVER (ORDER BY v DESC, id DESC) LIMIT 3",
-            "3;2;6",
-        ),
+        ("SELECT DISTINCT rank() OVER (ORDER BY sum(v) > 10) FROM s GROUP BY g ORDER BY 1", "1;2"),
+        ("SELECT id FROM s ORDER BY row_number() OVER (ORDER BY v DESC, id DESC) LIMIT 3", "3;2;6"),
     ]);
 }
 
 #[test]
 fn windows_stand_in_queries_of_all_kinds() {
     check(&[
-        ("SELECT id, row_number() OVER (ORDER BY v) FROM s ORDER BY id LIMIT 2 OFFSET 1",
-         "2|6;3|7"),
+        (
+            "SELECT id, row_number() OVER (ORDER BY v) FROM s ORDER BY id LIMIT 2 OFFSET 1",
+            "2|6;3|7",
+        ),
         ("SELECT id, row_number() OVER (ORDER BY id) FROM s LIMIT 0", ""),
         ("SELECT *, count(*) OVER () FROM (SELECT g FROM s WHERE id > 5)", "b|2;c|2"),
         (
@@ -476,12 +516,19 @@ fn a_sum_that_does_not_fit_is_an_error() {
     let cases = [
         ("SELECT sum(v) OVER (ORDER BY id) FROM t", "does not fit i64"),
         // No frame has both: what was added before is taken away again without a trace.
-        ("SELECT sum(v) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND CURRENT ROW) FROM t",
-         "9223372036854775807;1;-2"),
-        ("SELECT max(v) OVER (ORDER BY id RANGE 9223372036854775807 PRECEDING) FROM t",
-         "9223372036854775807;9223372036854775807;9223372036854775807"),
-        ("SELECT count(*) OVER (ORDER BY v RANGE BETWEEN 9223372036854775807 PRECEDING AND \
-          9223372036854775807 FOLLOWING) FROM t ORDER BY id", "2;3;2"),
+        (
+            "SELECT sum(v) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND CURRENT ROW) FROM t",
+            "9223372036854775807;1;-2",
+        ),
+        (
+            "SELECT max(v) OVER (ORDER BY id RANGE 9223372036854775807 PRECEDING) FROM t",
+            "9223372036854775807;9223372036854775807;9223372036854775807",
+        ),
+        (
+            "SELECT count(*) OVER (ORDER BY v RANGE BETWEEN 9223372036854775807 PRECEDING AND \
+          9223372036854775807 FOLLOWING) FROM t ORDER BY id",
+            "2;3;2",
+        ),
     ];
     for (text, wanted) in cases {
         assert!(answer(&db, text).contains(wanted), "{text}: {}", answer(&db, text));
@@ -518,8 +565,10 @@ fn texts_of_windows_are_read_again() {
     for text in same {
         assert_eq!(esker_sql::parse(text).unwrap().to_string(), text);
     }
-    let short = esker_sql::parse("SELECT sum(a) OVER (w ROWS 1 PRECEDING) FROM t WINDOW w AS \
-                                  (ORDER BY b)");
+    let short = esker_sql::parse(
+        "SELECT sum(a) OVER (w ROWS 1 PRECEDING) FROM t WINDOW w AS \
+                                  (ORDER BY b)",
+    );
     let long = "SELECT sum(a) OVER (ORDER BY b ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t";
     assert_eq!(short.unwrap().to_string(), long);
 }
@@ -569,5 +618,29 @@ fn many_rows_are_numbered() {
     ];
     for (text, wanted) in &cases {
         assert_eq!(answer(&db, text), *wanted, "{text}");
+    }
+}
+
+/// Rows that memory does not hold are refused with what they need, and hold nothing afterwards.
+#[test]
+fn windows_keep_to_the_memory_of_the_query() {
+    let db = memory(&["CREATE TABLE m (i i64 PRIMARY KEY, t text)"]);
+    let rows: Vec<String> = (0..2_000).map(|i| format!("({i}, 't{}')", i % 7)).collect();
+    db.sql(&format!("INSERT INTO m VALUES {}", rows.join(",")), ()).unwrap();
+    let run_with = |text: &str, bytes| {
+        let limits = Limits { memory_bytes: Some(bytes), ..Limits::default() };
+        let options = ChangeOptions { limits, ..ChangeOptions::default() };
+        run(&db, &parse_statement(text).unwrap(), &options)
+    };
+    for text in [
+        "SELECT i, row_number() OVER (ORDER BY i) FROM m",
+        "SELECT i, sum(i) OVER (PARTITION BY t ORDER BY t, i) FROM m",
+        "SELECT i, min(t) OVER (ORDER BY i ROWS 3 PRECEDING) FROM m",
+    ] {
+        let error = run_with(text, 40_000).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OverBudget, "{text}: {error}");
+        assert!(error.to_string().contains("needs more than"), "{text}: {error}");
+        let rows = run_with(text, 4 << 20).unwrap().into_rows().unwrap();
+        assert_eq!(rows.to_rows().len(), 2_000);
     }
 }

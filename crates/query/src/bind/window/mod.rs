@@ -207,8 +207,10 @@ impl<'s> WindowScope<'s> {
         let frame = frame::bind(call.over.frame.as_ref(), &order, self.over.inputs())?;
         let (function, value) = self.function(call)?;
         let (data_type, labels) = (value.data_type(), value.labels);
-        let key = |OrderKey { bound, descending, nulls_first }| {
-            Key { value: bound, descending, nulls_first }
+        let key = |OrderKey { bound, descending, nulls_first }| Key {
+            value: bound,
+            descending,
+            nulls_first,
         };
         let order = order.into_iter().map(key).collect();
         let wanted = Call { function, partition, order, frame, data_type };

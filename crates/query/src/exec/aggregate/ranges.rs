@@ -94,10 +94,7 @@ impl Accumulator {
 }
 
 /// The sums of the values before each, and of all.
-fn added_up(
-    values: impl ExactSizeIterator<Item = i128>,
-    nulls: Option<&[bool]>,
-) -> Vec<i128> {
+fn added_up(values: impl ExactSizeIterator<Item = i128>, nulls: Option<&[bool]>) -> Vec<i128> {
     let mut sums = Vec::with_capacity(values.len() + 1);
     let mut sum = 0i128;
     sums.push(sum);
@@ -126,12 +123,11 @@ impl Prefixes<'_> {
         let count: u64 = match &self.counts {
             None => ranges.iter().map(|range| range.len() as u64).sum(),
             Some(counts) => {
-                let of_range = |range: &Range<usize>| {
-                    match (counts.get(range.start), counts.get(range.end)) {
+                let of_range =
+                    |range: &Range<usize>| match (counts.get(range.start), counts.get(range.end)) {
                         (Some(before), Some(count)) => u64::from(count - before),
                         _ => 0,
-                    }
-                };
+                    };
                 ranges.iter().map(of_range).sum()
             }
         };

@@ -78,14 +78,10 @@ impl Frames {
             FrameExclusion::CurrentRow => {
                 [clipped(whole.start..row), clipped(row + 1..whole.end), 0..0]
             }
-            FrameExclusion::Group => {
-                [clipped(whole.start..first), clipped(end..whole.end), 0..0]
+            FrameExclusion::Group => [clipped(whole.start..first), clipped(end..whole.end), 0..0],
+            FrameExclusion::Ties => {
+                [clipped(whole.start..first), clipped(row..row + 1), clipped(end..whole.end)]
             }
-            FrameExclusion::Ties => [
-                clipped(whole.start..first),
-                clipped(row..row + 1),
-                clipped(end..whole.end),
-            ],
         }
     }
 }

@@ -71,8 +71,8 @@ pub(super) fn run<'o>(
         };
         let arrangement = Arrangement::of(&batches, &first.partition, order, options)?;
         for (call, column) in stage.calls.iter().zip(&mut columns) {
-            let is_here = call.partition == first.partition
-                && (call.order.is_empty() || call.order == order);
+            let is_here =
+                call.partition == first.partition && (call.order.is_empty() || call.order == order);
             if !is_here || column.is_some() {
                 continue;
             }
