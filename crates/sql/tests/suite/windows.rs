@@ -324,6 +324,7 @@ fn qualify_chooses_rows_by_windows() {
             "2;3",
         ),
         ("SELECT id, count(*) OVER () FROM s QUALIFY id = 3", "3|7"),
+        ("SELECT * FROM (SELECT id FROM s) QUALIFY row_number() OVER (ORDER BY id DESC) = 2", "6"),
         (
             "SELECT id FROM s QUALIFY id = 3",
             "error: QUALIFY: expected a window function in it or \
