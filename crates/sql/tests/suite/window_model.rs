@@ -308,7 +308,7 @@ fn expected_of_rows(function: &str, (rows, groups): (&[Row], &[i64]), at: usize)
             let (size, longer) = (rows.len() / 4, rows.len() % 4);
             let parts = (0..4)
                 .flat_map(|part| std::iter::repeat_n(part + 1, size + usize::from(part < longer)));
-            parts.collect::<Vec<i64>>()[at].to_string()
+            parts.collect::<Vec<usize>>()[at].to_string()
         }
         _ => return None,
     })
