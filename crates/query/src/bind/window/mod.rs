@@ -108,6 +108,21 @@ pub(crate) enum Argument<C> {
     Column(C),
 }
 
+impl WindowStage {
+    /// The types of the rows it makes.
+    pub(crate) fn types(&self) -> Vec<DataType> {
+        let kept = self.rows.outputs.iter().take(self.kept).map(Bound::data_type);
+        kept.chain(self.calls.iter().map(|call| call.data_type)).collect()
+    }
+
+    /// The keys of the partitions, where those of all calls are the same and there are any.
+    pub(crate) fn partition(&self) -> Option<&[usize]> {
+        let first = self.calls.first()?.partition.as_slice();
+        let is_only = self.calls.iter().all(|call| call.partition == first);
+        (is_only && !first.is_empty()).then_some(first)
+    }
+}
+
 impl Call<Bound> {
     /// The same with a place for each expression.
     fn placed(self, place: &mut dyn FnMut(Bound) -> usize) -> Call<usize> {

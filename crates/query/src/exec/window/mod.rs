@@ -1,4 +1,5 @@
-//! Window functions, over rows or groups that are held in memory.
+//! Window functions, over rows or groups that are held in memory; what it does not hold is cut at
+//! partitions ([`spill`]).
 //!
 //! ```text
 //! rows ─ what is read later, and what the calls read ─► batches
@@ -26,28 +27,52 @@ mod rank;
 mod tree;
 mod values;
 
-use esker_format::{Batch, Column, DataType};
+use esker_format::{Batch, Column};
 use esker_vfs::parallel_map;
 
 use crate::bind::window::{Call, Computes, Key, WindowStage};
-use crate::bound::Bound;
+use crate::budget::Charge;
 use crate::exec::output::{Materialised, RowBatches};
 use crate::exec::scan::ScanCounts;
-use crate::exec::{Input, show};
+use crate::exec::{Input, show, spill};
 use crate::filter::CodeTables;
-use crate::{Options, Result};
+use crate::{ErrorKind, Options, Result};
 use arrangement::{Arrangement, Chunk};
+pub(super) use columns::vector;
 use frames::Frames;
 
 /// What a call takes for each row of a chunk: frames, sums, places.
 const CALL_BYTES: usize = 64;
 
-/// Computes the window functions of a stage.
+/// Computes the window functions of a stage: in memory, or, where the budget does not allow that
+/// and all of them have the same partitions, in temporary files.
 ///
 /// # Errors
-/// `OverBudget` with the number of bytes needed where memory does not hold the rows, `OutOfRange`
-/// when a value does not fit its type; when the query is to end.
+/// `OverBudget` with the number of bytes needed where neither holds the rows, `OutOfRange` when a
+/// value does not fit its type; when the query is to end.
 pub(super) fn run<'o>(
+    input: Input<'_>,
+    stage: &WindowStage,
+    options: &'o Options,
+) -> Result<(Input<'o>, ScanCounts)> {
+    let source = match &input {
+        Input::Source(source) => Some(*source),
+        // Groups go with what they hold.
+        Input::Memory(..) | Input::Spilled(..) => None,
+    };
+    let spilled = (source, stage.partition(), &options.temporary);
+    match (in_memory(input, stage, options), spilled) {
+        (Err(e), (Some(source), Some(partition), Some(files)))
+            if e.kind() == ErrorKind::OverBudget =>
+        {
+            let (rows, counts) = spill::windows(source, stage, partition, options, files)?;
+            Ok((Input::Spilled(rows, files), counts))
+        }
+        (done, _) => done,
+    }
+}
+
+fn in_memory<'o>(
     input: Input<'_>,
     stage: &WindowStage,
     options: &'o Options,
@@ -55,7 +80,18 @@ pub(super) fn run<'o>(
     let mut rows = RowBatches::new(options);
     let tables = CodeTables::default();
     let counts = show(input, &stage.rows, &tables, options, &mut |batch| rows.push(batch))?;
-    let (mut batches, mut charge) = rows.finish_charged()?;
+    let (batches, charge) = rows.finish_charged()?;
+    let (batches, charge) = with_calls(batches, charge, stage, options)?;
+    Ok((Input::Memory(Materialised::new(&stage.types(), batches)?, charge), counts))
+}
+
+/// The rows of full batches with the values of the calls behind what is kept of them.
+pub(super) fn with_calls<'o>(
+    mut batches: Vec<Batch>,
+    mut charge: Charge<'o>,
+    stage: &WindowStage,
+    options: &Options,
+) -> Result<(Vec<Batch>, Charge<'o>)> {
     key_codes::expect_numbers(batches.iter().map(Batch::len).sum())?;
     let mut columns: Vec<Option<Vec<Column>>> = vec![None; stage.calls.len()];
     let mut bytes = charge.bytes();
@@ -88,9 +124,7 @@ pub(super) fn run<'o>(
     for column in columns.into_iter().flatten() {
         batches.iter_mut().zip(column).for_each(|(batch, part)| batch.columns.push(part));
     }
-    let kept = stage.rows.outputs.iter().take(stage.kept).map(Bound::data_type);
-    let types: Vec<DataType> = kept.chain(stage.calls.iter().map(|call| call.data_type)).collect();
-    Ok((Input::Memory(Materialised::new(&types, batches)?, charge), counts))
+    Ok((batches, charge))
 }
 
 /// The values of a call, in the order of the rows: a column for each batch.
