@@ -208,7 +208,7 @@ fn frames_measure_distances_of_keys() {
             "count(*) OVER (ORDER BY f RANGE BETWEEN 0.5 PRECEDING AND 1.5 FOLLOWING)",
             "3;1;2;1;4;1;4",
         ),
-        ("count(*) OVER (ORDER BY d RANGE INTERVAL '1 month' PRECEDING)", "1;2;2;1;2;2;2"),
+        ("count(*) OVER (ORDER BY d RANGE INTERVAL '1 month' PRECEDING)", "1;2;2;1;3;2;2"),
         (
             "count(*) OVER (ORDER BY d RANGE BETWEEN '1 day' PRECEDING AND '1 day' FOLLOWING)",
             "1;2;2;1;1;2;2",
@@ -668,7 +668,7 @@ fn what_memory_does_not_hold_of_windows_goes_to_files() {
         let options = ChangeOptions { limits, ..ChangeOptions::default() };
         let rows = db.statement_rows(&parse_statement(&text).unwrap(), &options).unwrap();
         let found: Vec<Vec<esker::Value>> = rows.map(|row| row.unwrap().into_values()).collect();
-        assert!(found.iter().eq(wanted.iter().skip(skip).take(50_000).take(found.len())));
+        assert!(found.iter().eq(wanted.iter().skip(skip).take(found.len())), "{text}");
         assert!(found.len() >= 50_000, "{text}: {} rows", found.len());
     }
     // One partition has to fit.

@@ -4,7 +4,7 @@
 //! sort    keys and locations ─► sorted runs in files ─► merge ─► rows fetched some at a time
 //! group   keys and operands ─► files by hash of the key ─► groups of one file after another
 //!           ─► sorted by where each group was first met ─► the next step, some at a time
-//! window  rows ─► files by hash of the keys of the partition ─► partitions of one file after another
+//! window  rows ─► files by hash of the partition's keys ─► partitions of one file after another
 //!           ─► sorted by where their rows stand
 //! join    keys and locations of both sides ─► files by hash of the key ─► pairs of one file after
 //!           another ─► sorted by where their rows lie
