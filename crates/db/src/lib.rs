@@ -109,7 +109,7 @@ pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Labels, Moment, PrimaryKey, Schema, Value,
     ValueRef,
 };
-pub use esker_query::{AnswerSink, Explanation, IndexUse, Page, Query, QueryResult};
+pub use esker_query::{AnswerSink, Explanation, IndexUse, Page, Query, QueryResult, Unnesting};
 /// The most values that a field may have in one segment for a bitmap index to hold them; with more,
 /// the segment is scanned.
 pub use esker_table::index_run::VALUES_MAX as BITMAP_VALUES_MAX;

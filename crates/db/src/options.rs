@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker_format::segment::SEGMENT_ROWS_MAX;
-use esker_query::IndexUse;
+use esker_query::{IndexUse, Unnesting};
 use esker_table::segment::SegmentFiles;
 use esker_table::value_file::ValueLimits;
 use esker_vfs::Environment;
@@ -65,6 +65,7 @@ pub struct Options {
     pub(crate) query_memory_limit_bytes: usize,
     pub(crate) cursor_hold: Duration,
     pub(crate) index_use: IndexUse,
+    pub(crate) unnesting: Unnesting,
 }
 
 impl Default for Options {
@@ -100,6 +101,7 @@ impl Default for Options {
             query_memory_limit_bytes: esker_query::Options::MEMORY_BUDGET_BYTES,
             cursor_hold: Duration::from_secs(60),
             index_use: IndexUse::default(),
+            unnesting: Unnesting::default(),
         }
     }
 }
@@ -250,6 +252,17 @@ setters! {
     /// # Ok::<(), esker::Error>(())
     /// ```
     index_use(index_use: IndexUse) => index_use = index_use;
+
+    /// Whether subqueries that name fields of the query around them become joins, which they do
+    /// unless this says otherwise. The answers are the same; for tests.
+    ///
+    /// ```
+    /// use esker::{Options, Unnesting};
+    ///
+    /// let db = Options::new().unnesting(Unnesting::Never).memory()?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    unnesting(unnesting: Unnesting) => unnesting = unnesting;
 }
 
 impl Options {

@@ -84,7 +84,7 @@ pub use explain::{
 pub use limits::{Deadline, Limits};
 pub use logical::{Resolved, Tables};
 pub use model::Query;
-pub use options::{IndexUse, Inputs, Options, Sequences};
+pub use options::{IndexUse, Inputs, Options, Sequences, Unnesting};
 pub use page::{Page, Paging, page};
 pub use result::{AnswerSink, QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};

@@ -21,6 +21,18 @@ pub struct Options {
     pub inputs: Inputs,
     /// Whether sorted runs are used. The answer is the same.
     pub indexes: IndexUse,
+    /// Whether subqueries become joins. The answer is the same.
+    pub unnesting: Unnesting,
+}
+
+/// Whether a subquery that names fields of the query around it becomes a join.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unnesting {
+    /// Wherever that is possible.
+    #[default]
+    WherePossible,
+    /// Nowhere: it runs for each combination of these fields' values. For tests.
+    Never,
 }
 
 /// When a query reads the sorted runs of indexes.
@@ -118,6 +130,7 @@ impl Options {
             temporary: None,
             inputs: Inputs { now_us: environment.clock.wall_us(), limits, ..Inputs::default() },
             indexes: IndexUse::default(),
+            unnesting: Unnesting::default(),
         }
         .with_memory(Self::MEMORY_BUDGET_BYTES)
     }

@@ -120,9 +120,11 @@ impl Names {
             E::IsNotDistinctFrom(left, right) => self.is_same(left, right),
             E::Function(function) => self.function(function),
             E::Interval(_) => Err(unsupported("an interval apart from + and -", expr)),
-            E::Subquery(_) | E::Exists { .. } | E::InSubquery { .. } => {
-                crate::relation::subquery(expr, self)
-            }
+            E::Subquery(_)
+            | E::Exists { .. }
+            | E::InSubquery { .. }
+            | E::AnyOp { .. }
+            | E::AllOp { .. } => crate::relation::subquery(expr, self),
             other => self.special(other),
         }
     }

@@ -1,6 +1,6 @@
 //! What stands behind FROM.
 
-use esker_query::model::{Expr, Join, JoinKind, Query, Relation};
+use esker_query::model::{Expr, Join, JoinKind, Operator, Query, Relation};
 use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
@@ -97,16 +97,9 @@ fn relation(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Re
             }
             called(Relation::table(&table.value), alias.as_ref())
         }
-        ast::TableFactor::Derived { lateral: true, .. } => {
-            let text = shorten(&factor.to_string());
-            Err(Error::invalid(format!(
-                "LATERAL is not supported; a subquery in FROM reads nothing of the tables beside \
-                 it: `{text}`"
-            )))
-        }
-        ast::TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
-            let query = select::convert_within(subquery, parameters)?;
-            let relation = Relation { query: Some(Box::new(query)), ..Relation::default() };
+        ast::TableFactor::Derived { lateral, subquery, alias, sample: None } => {
+            let query = Some(Box::new(select::convert_within(subquery, parameters)?));
+            let relation = Relation { query, lateral: *lateral, ..Relation::default() };
             called(relation, alias.as_ref())
         }
         ast::TableFactor::NestedJoin { table_with_joins, alias } => {
@@ -172,6 +165,13 @@ fn join(join: &ast::Join, names: &Names, parameters: &ParameterNames) -> Result<
         }
     };
     let relation = relation(&join.relation, parameters)?;
+    if relation.lateral && matches!(kind, JoinKind::Right | JoinKind::Full) {
+        return Err(Error::invalid(format!(
+            "LATERAL stands behind JOIN, LEFT JOIN and CROSS JOIN, whose left side is there \
+             first: `{}`",
+            text()
+        )));
+    }
     match constraint {
         ast::JoinConstraint::On(condition) => {
             Ok(Join::on(kind, relation, names.convert(condition)?))
@@ -203,6 +203,36 @@ pub(crate) fn subquery(expr: &ast::Expr, names: &Names) -> Result<Expr> {
             let among = names.convert(operand)?.among(within(subquery)?);
             Ok(negated(among, *is_negated))
         }
+        ast::Expr::AnyOp { left, compare_op, right, is_some: _ } => {
+            let (operator, query) = (comparison(compare_op, expr)?, queried(right, expr)?);
+            Ok(names.convert(left)?.compared_with_any(operator, within(query)?))
+        }
+        ast::Expr::AllOp { left, compare_op, right } => {
+            let (operator, query) = (comparison(compare_op, expr)?, queried(right, expr)?);
+            Ok(names.convert(left)?.compared_with_all(operator, within(query)?))
+        }
         other => Err(unsupported("a subquery here", other)),
+    }
+}
+
+/// The operator before ANY or ALL.
+fn comparison(operator: &ast::BinaryOperator, whole: &ast::Expr) -> Result<Operator> {
+    use ast::BinaryOperator as B;
+    match operator {
+        B::Eq => Ok(Operator::Eq),
+        B::NotEq => Ok(Operator::Neq),
+        B::Lt => Ok(Operator::Lt),
+        B::LtEq => Ok(Operator::Lte),
+        B::Gt => Ok(Operator::Gt),
+        B::GtEq => Ok(Operator::Gte),
+        other => Err(unsupported(&format!("{other} before ANY and ALL"), whole)),
+    }
+}
+
+/// The query behind ANY or ALL.
+fn queried<'e>(expr: &'e ast::Expr, whole: &ast::Expr) -> Result<&'e ast::Query> {
+    match expr {
+        ast::Expr::Subquery(query) => Ok(query),
+        _ => Err(unsupported("what is no subquery behind ANY and ALL", whole)),
     }
 }

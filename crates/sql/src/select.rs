@@ -234,16 +234,31 @@ fn refuse_within(select: &ast::Select) -> Result<()> {
     }
 }
 
-/// The name of a column with a function that is called otherwise here: as it was written, such as
-/// `median(x)` for `quantile(x, 0.5)`.
+/// The name of a column that reads otherwise once it is converted, as it was written:
+/// `median(x)` for `quantile(x, 0.5)`, `(a, b) = (1, 2)` for `a = 1 AND b = 2`.
 fn name_as_written(written: &ast::Expr, converted: &Expr) -> Option<String> {
-    let ast::Expr::Function(call) = written else { return None };
+    let ast::Expr::Function(call) = written else {
+        return reads_otherwise(written).then(|| written.to_string());
+    };
     if !crate::window::is_as_written(call) {
         return None;
     }
     let name = call.name.to_string().to_lowercase();
-    let is_same = call.filter.is_none() && converted.to_string().to_lowercase().starts_with(&name);
+    let is_same = call.filter.is_none()
+        && call.within_group.is_empty()
+        && converted.to_string().to_lowercase().starts_with(&name);
     (!is_same).then(|| written.to_string().replacen(&call.name.to_string(), &name, 1))
+}
+
+/// True for what has rows of values or intervals as operands.
+fn reads_otherwise(written: &ast::Expr) -> bool {
+    use ast::Expr as E;
+    match written {
+        E::Interval(_) | E::Tuple(_) => true,
+        E::BinaryOp { left, right, .. } => reads_otherwise(left) || reads_otherwise(right),
+        E::UnaryOp { expr, .. } | E::Nested(expr) | E::InList { expr, .. } => reads_otherwise(expr),
+        _ => false,
+    }
 }
 
 /// Refuses a text in the place of a name: one with `AS` before it has become a name.

@@ -84,6 +84,7 @@ impl Engine {
         // default: what a statement does not say the database does
         options.inputs.limits.cancel = Arc::clone(cancel.as_ref().unwrap_or(&self.options.cancel));
         options.indexes = self.options.index_use;
+        options.unnesting = self.options.unnesting;
         options =
             // default: what a statement does not say the database does
             options.with_memory(memory_bytes.unwrap_or(self.options.query_memory_limit_bytes));

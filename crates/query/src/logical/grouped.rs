@@ -6,7 +6,8 @@ use std::sync::Arc;
 use esker_format::{Field, Schema, Value};
 
 use super::Context;
-use super::arrange::{Arranged, arrange};
+use super::arrange::arrange;
+use super::lateral::{Rows, shown};
 use super::member::{self, Member, OnClause};
 use super::names::{Names, TableNames};
 use super::reading::Reading;
@@ -26,30 +27,23 @@ impl<'a> Context<'a, '_> {
     }
 
     fn joined(&self, relation: &Relation, reading: &Reading) -> Result<Member<'a>> {
-        let mut query = Query::from(relation.clone());
+        let query = Query::from(relation.clone());
         query.exprs().try_for_each(refuse_deep)?;
-        let Arranged { relations, joins, star } = arrange(&query);
-        let members = self.members(&relations, None, &reading.beside(&joins))?;
-        let mut names = member::names(&members, &joins)?.shown_in(star);
-        query.joins = joins;
-        let using = member::merge(&query.joins, &mut names)?;
-        self.settle(&mut query, &names)?;
-        let clauses = member::on_clauses(&mut query, using, &names)?;
+        let arranged = arrange(&query);
+        let reading = reading.beside(&arranged.joins);
+        let opened = self.opened(arranged, None, &reading, None)?;
+        let Rows { names, fields, source, input, filter } =
+            self.rows_joined(opened, &reading, None)?;
         let reads = |field: &str| reading.reads(field);
-        let fields = names.fields_shown(&reads);
-        let needed = fields.iter().copied().collect();
-        let (side, rest) = self.join(members, &names, clauses, None, &needed)?;
-        let (source, input, mut filter) = self.finish(side);
-        filter.extend(rest);
         let tables = names.tables_shown(&reads);
         // default: there is a first table
         let name = tables.first().map(|table| table.name.clone()).unwrap_or_default();
         let select = fields.iter().filter_map(|number| names.field(*number)).map(shown);
         let select: Vec<SelectItem> = select.collect();
-        if filter.is_empty() && has_fields(source.get().schema(), &select) {
+        if filter.is_none() && has_fields(source.get().schema(), &select) {
             return Ok(Member::of_tables(name, tables, source, input));
         }
-        let query = Query { select, filter: super::condition::all(filter), ..Query::default() };
+        let query = Query { select, filter, ..Query::default() };
         let rows = self.rows_of(&[(query, source)], "JOIN")?;
         let source = SourceRef::Shared(Arc::new(rows));
         Ok(Member::of_tables(name, tables, source, input))
@@ -190,10 +184,6 @@ fn tables(
         tables.insert(0, TableNames { name, schema, is_shown: true, hidden });
     }
     Ok(tables)
-}
-
-fn shown(field: Field) -> SelectItem {
-    SelectItem { expr: Expr::Field(field.name), alias: None }
 }
 
 /// Whether the fields of a source are those that are to be shown.

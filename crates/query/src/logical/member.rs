@@ -171,7 +171,11 @@ pub(super) fn names(members: &[Member<'_>], joins: &[Join]) -> Result<Names> {
     };
     let tables = |(i, member): (usize, &Member<'_>)| -> Vec<TableNames> {
         let tables = member.tables.iter();
-        tables.map(|table| TableNames { is_shown: shows(i), ..table.clone() }).collect()
+        let shown = tables.map(|table| {
+            let is_shown = table.is_shown && shows(i);
+            TableNames { is_shown, ..table.clone() }
+        });
+        shown.collect()
     };
     Names::of(members.iter().enumerate().map(tables).collect())
 }

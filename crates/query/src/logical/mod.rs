@@ -14,25 +14,35 @@
 //!   the source, indexes included.
 //! * A subquery that names nothing of the query around it runs first, and what it answers stands in
 //!   its place: a value, a truth, or a list. One that does, as a condition of WHERE, is a semi join
-//!   or an anti join.
+//!   or an anti join where it is a plain selection of rows; anything else becomes a column of the
+//!   joined rows ([`column`]), answered once for all combinations of the values that it names
+//!   ([`unnest`]), or for each of them ([`answers`]).
 //! * A condition is tested as early as its fields are there, unless that changes the answer: on the
 //!   right of a LEFT JOIN only ON is tested early, and a condition that may fail is tested last, on
 //!   rows that pass all others. A key that may fail is tried; where it does fail, it becomes a
 //!   condition that is tested last.
 
+mod answers;
 mod arrange;
+mod column;
+mod compared;
 mod condition;
+mod dependent;
+mod free_names;
 mod grouped;
 mod joining;
+mod lateral;
 mod member;
 mod named;
 mod names;
+mod outer;
 mod product;
 mod reading;
 mod recursive;
 mod set;
 mod streamed;
 mod subquery;
+mod unnest;
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -54,11 +64,13 @@ use crate::{
     AnswerSink, ExplainedInput, ExplainedSubquery, Explanation, OneRow, Options, Query,
     QueryResult, ResultColumn, Source, Statistics,
 };
-use arrange::{Arranged, arrange};
+use arrange::arrange;
+use lateral::Opened;
 use named::NamedQuery;
 pub(crate) use names::Names;
 use reading::Reading;
 use streamed::Streamed;
+use subquery::Settled;
 
 /// The tables that a statement may read, all as of one commit.
 pub trait Tables {
@@ -79,6 +91,8 @@ pub(crate) struct Context<'a, 'o> {
     told: Option<RefCell<Vec<ExplainedSubquery>>>,
     /// In how many queries the one at hand lies, itself included.
     depth: Cell<usize>,
+    /// How many relations have been made of the values that queries within others name.
+    outer_count: Cell<usize>,
     /// The queries that have names where the one at hand lies, the last one first.
     names_known: RefCell<Option<Rc<NamedQuery>>>,
 }
@@ -334,21 +348,30 @@ impl<'a, 'o> Context<'a, 'o> {
         runs: bool,
         told: Option<RefCell<Vec<ExplainedSubquery>>>,
     ) -> Self {
-        let (depth, names_known) = (Cell::new(0), RefCell::default());
-        Self { tables, options, runs, told, depth, names_known }
+        let (depth, outer_count) = (Cell::new(0), Cell::new(0));
+        Self { tables, options, runs, told, depth, outer_count, names_known: RefCell::default() }
+    }
+
+    /// The same where another is.
+    fn within<'b, 'p>(self, other: &Context<'b, 'p>) -> Self {
+        let (depth, outer_count) = (other.depth.clone(), other.outer_count.clone());
+        Self { depth, outer_count, names_known: other.names_known.clone(), ..self }
     }
 
     /// The same where nothing is read.
     fn looking(&self) -> Self {
-        let look = Self::new(self.tables, self.options, false, None);
-        Self { depth: self.depth.clone(), names_known: self.names_known.clone(), ..look }
+        Self::new(self.tables, self.options, false, None).within(self)
+    }
+
+    /// The same with other options, of which nothing is told.
+    fn silent<'p>(&self, options: &'p Options) -> Context<'a, 'p> {
+        Context::new(self.tables, options, self.runs, None).within(self)
     }
 
     /// The same with other options, of which nothing is left behind but what is told.
     fn with_options<'p>(&self, options: &'p Options) -> Context<'a, 'p> {
         let told = self.told.as_ref().map(|_| RefCell::default());
-        let context = Context::new(self.tables, options, self.runs, told);
-        Context { depth: self.depth.clone(), names_known: self.names_known.clone(), ..context }
+        Context::new(self.tables, options, self.runs, told).within(self)
     }
 
     /// Takes over what is told of queries that ran with other options.
@@ -382,33 +405,38 @@ impl<'a, 'o> Context<'a, 'o> {
         if query.set.is_some() || !query.values.is_empty() {
             return self.resolve_rows(query);
         }
-        let Arranged { relations, joins, star } = arrange(query);
-        let reading = Reading::of(query, &joins, self.most_rows(query)?);
-        let members = self.members(&relations, first, &reading)?;
-        let mut names = member::names(&members, &joins)?.shown_in(star);
+        let mut arranged = arrange(query);
+        self.with_lateral_on(query, &mut arranged)?;
+        let reading = Reading::of(query, &arranged.joins, self.most_rows(query)?);
+        let mut opened = self.opened(arranged, first, &reading, query.filter.as_ref())?;
+        let (names, using) = opened.names()?;
+        let Opened { members, joins, .. } = opened;
         let name = query.first_relation().map(|first| first.to_string()).unwrap_or_default();
         let with = Vec::new();
         let mut query = Query { joins, with, columns: Vec::new(), ..query.clone() };
-        let using = member::merge(&query.joins, &mut names)?;
-        let correlated = self.settle(&mut query, &names)?;
+        let Settled { semis, mut dependents } = self.settle(&mut query, &names)?;
         if members.is_empty() {
             if query.select.is_empty() {
                 return Err(Error::invalid("SELECT * without a table: expected FROM"));
             }
             return Ok((query, SourceRef::Shared(Arc::new(OneRow::new())), None));
         }
+        if !dependents.is_empty() {
+            query.select = names.expanded(&query.select)?;
+        }
         let mut needed = BTreeSet::new();
         let on = member::on_clauses(&mut query, using, &names)?;
         let filter = qualify(&mut query, &names, &mut needed)?;
+        dependents.qualify(&names, &mut query, &mut needed)?;
         query = Query { table: name, derived: None, alias: None, ..query };
-        if members.len() == 1 && correlated.is_empty() {
+        if members.len() == 1 && semis.is_empty() {
             query.filter = filter;
             let member = members.into_iter().next();
-            return member
-                .map(|member| (query, member.source, member.input))
-                .ok_or_else(|| Error::invalid("expected FROM"));
+            let member = member.ok_or_else(|| Error::invalid("expected FROM"))?;
+            let ready = (query, member.source, member.input);
+            return self.with_columns(ready, dependents, &names, &needed);
         }
-        let semis = correlated.into_iter().map(|one| self.prepare(one, &names, &mut needed));
+        let semis = semis.into_iter().map(|one| self.prepare(one, &names, &mut needed));
         let semis = semis.collect::<Result<Vec<_>>>()?;
         let (mut side, rest) = self.join(members, &names, on, filter, &needed)?;
         for semi in semis {
@@ -417,7 +445,7 @@ impl<'a, 'o> Context<'a, 'o> {
         let (source, input, mut filter) = self.finish(side);
         filter.extend(rest);
         query.filter = condition::all(filter);
-        Ok((query, source, Some(input)))
+        self.with_columns((query, source, Some(input)), dependents, &names, &needed)
     }
 
     /// The answer of a query within another, as a source, and how it came about.

@@ -41,9 +41,23 @@ impl NamedQuery {
     /// Rows that are at hand, by a name.
     pub(super) fn of_rows(name: &str, rows: Materialised, outer: Option<Rc<Self>>) -> Self {
         let schema = rows.schema().clone();
-        let count = rows.row_count() as u64;
-        let input = ExplainedInput::query(name, None, count, 0);
         let rows = Arc::new(rows.with_schema(without_twins(schema.clone())));
+        Self::of_kept(name, rows, schema, outer)
+    }
+
+    /// The same of rows that others hold, too, with each column by a name of its own.
+    pub(super) fn of_shared(name: &str, rows: Arc<Materialised>, outer: Option<Rc<Self>>) -> Self {
+        let schema = rows.schema().clone();
+        Self::of_kept(name, rows, schema, outer)
+    }
+
+    fn of_kept(
+        name: &str,
+        rows: Arc<Materialised>,
+        schema: Schema,
+        outer: Option<Rc<Self>>,
+    ) -> Self {
+        let input = ExplainedInput::query(name, None, rows.row_count() as u64, 0);
         let kept = RefCell::new(Some(Kept { rows, schema, input }));
         let with = With::new(name, Query::default());
         Self { with, outer, is_kept: true, answer: kept.clone(), look: kept }

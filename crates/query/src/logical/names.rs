@@ -373,6 +373,25 @@ impl Names {
         Ok(Some(field.filter(|_| target.path.is_empty()).map(|field| field.data_type)))
     }
 
+    /// The number of the field that a name means, and the name in full with a path behind it.
+    ///
+    /// # Errors
+    /// As [`Names::find`].
+    pub(super) fn in_full(&self, name: &str) -> Result<Option<(usize, String)>> {
+        let found = self.find(name, None)?;
+        Ok(found.map(|target| (self.number(target), self.qualified(target))))
+    }
+
+    /// A value that is not known yet, of the type of what a name means.
+    ///
+    /// # Errors
+    /// As [`Names::find`].
+    pub(super) fn typed(&self, name: &str) -> Result<Option<Expr>> {
+        let Some(target) = self.find(name, None)? else { return Ok(None) };
+        let Some(field) = self.field(self.number(target)) else { return Ok(None) };
+        Ok(Some(super::outer::unknown(&field, target.path)))
+    }
+
     /// Makes an expression name fields in full, and notes their numbers. Names that no field has
     /// are left: they may be those of select items.
     ///

@@ -29,7 +29,9 @@ impl Reading {
         let mentioned = self.mentioned.clone().filter(|_| !is_natural).map(|mut mentioned| {
             for join in joins {
                 mentioned.extend(join.using.iter().map(|name| name.to_ascii_lowercase()));
-                join.on.iter().for_each(|on| mention_in(on, &mut mentioned));
+                let mut note = |name: &str| mentioned.push(name.to_ascii_lowercase());
+                join.on.iter().for_each(|on| on.each_field(&mut note));
+                join.relation.each_field(&mut note);
             }
             mentioned
         });
@@ -44,16 +46,7 @@ impl Reading {
     }
 }
 
+/// The names of a query, and of those within it, which may name fields of what is around.
 fn mention(query: &Query, into: &mut Vec<String>) {
-    query.exprs().for_each(|expr| mention_in(expr, into));
-    query.set.iter().flat_map(|set| set.queries()).for_each(|query| mention(query, into));
-}
-
-fn mention_in(expr: &Expr, into: &mut Vec<String>) {
-    match expr {
-        Expr::Field(name) => into.push(name.to_ascii_lowercase()),
-        Expr::Subquery { query, .. } => mention(query, into),
-        _ => {}
-    }
-    expr.operands().into_iter().for_each(|operand| mention_in(operand, into));
+    query.each_field(&mut |name| into.push(name.to_ascii_lowercase()));
 }

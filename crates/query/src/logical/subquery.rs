@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use esker_format::{DataType, Field, Labels, Value};
 
-use super::arrange::{Arranged, arrange};
+use super::arrange::arrange;
 use super::condition::{self, Condition};
+use super::dependent::{Dependents, Place};
 use super::joining::{SideState, Wanted};
 use super::member;
 use super::names::Names;
@@ -16,7 +17,7 @@ use crate::bind::bind_row;
 use crate::model::{
     Answer, Expr, JoinKind, Operator, OrderBy, Relation, RowCount, SelectItem, SubqueryForm,
 };
-use crate::{Error, Query, Result, Source, bind};
+use crate::{Error, Query, Result, Source, Unnesting, bind};
 
 /// As many rows are compared with one after another.
 const ROWS_MAX: usize = 1_000;
@@ -38,35 +39,58 @@ pub(super) struct SemiJoin<'a, 'o> {
     conditions: Vec<Condition>,
 }
 
+/// What is left to do for the subqueries of a query once those that stand alone are answered.
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    /// Conditions that are joins.
+    pub(super) semis: Vec<Correlated>,
+    pub(super) dependents: Dependents,
+}
+
 impl<'a, 'o> Context<'a, 'o> {
-    /// Runs the subqueries of a query and puts what they answer in their places. Those that name
-    /// fields of the query are taken out of its filter and returned.
-    pub(super) fn settle(&self, query: &mut Query, names: &Names) -> Result<Vec<Correlated>> {
-        let mut correlated = Vec::new();
+    /// Runs the subqueries of a query and puts what they answer in their places. What is asked for
+    /// each row is taken out and returned.
+    pub(super) fn settle(&self, query: &mut Query, names: &Names) -> Result<Settled> {
+        let mut settled = Settled::default();
         // A column is named after what was written, whatever that answers.
         for item in query.select.iter_mut().filter(|item| item.expr.has_subquery()) {
             item.alias = Some(item.name());
         }
-        if let Some(filter) = query.filter.take_if(|filter| filter.has_subquery()) {
-            let (mut conjuncts, mut kept) = (Vec::new(), Vec::new());
-            condition::flatten(filter, &mut conjuncts);
-            for conjunct in conjuncts {
-                match self.as_correlated(&conjunct, names)? {
-                    Some(one) => correlated.push(one),
-                    None => kept.push(conjunct),
-                }
+        let (mut conjuncts, mut kept) = (Vec::new(), Vec::new());
+        let filter = query.filter.take_if(|filter| filter.has_subquery());
+        filter.into_iter().for_each(|filter| condition::flatten(filter, &mut conjuncts));
+        let has_filter = !conjuncts.is_empty();
+        conjuncts.extend(self.take_dependent_on(&mut query.joins, names)?);
+        for mut conjunct in conjuncts {
+            if let Some(one) = self.as_correlated(&conjunct, names)? {
+                settled.semis.push(one);
+                continue;
             }
+            let (before, place) = (settled.dependents.all.len(), Place::default());
+            self.replace_in(&mut conjunct, names, &place, &mut Some(&mut settled.dependents))?;
+            match settled.dependents.all.len() > before || reads_any(&conjunct, &settled) {
+                true => settled.dependents.filter.push(conjunct),
+                false => kept.push(conjunct),
+            }
+        }
+        if has_filter {
             query.filter = condition::all(kept);
         }
-        let on = query.joins.iter_mut().filter_map(|join| join.on.as_mut());
+        settled.dependents.of_filter = settled.dependents.all.len();
+        for on in query.joins.iter_mut().filter_map(|join| join.on.as_mut()) {
+            self.replace_in(on, names, &Place::default(), &mut None).map_err(|e| e.at("ON"))?;
+        }
+        let of_groups = Place::of_groups_of(query);
+        let dependents = &mut Some(&mut settled.dependents);
+        for expr in query.group_by.iter_mut().chain(&mut query.distinct_on) {
+            self.replace_in(expr, names, &Place::default(), dependents)?;
+        }
         let items = query.select.iter_mut().map(|item| &mut item.expr);
         let keys = query.order_by.iter_mut().map(|key| &mut key.expr);
-        let clauses = query.filter.iter_mut().chain(&mut query.having).chain(&mut query.group_by);
-        let clauses = clauses.chain(&mut query.distinct_on).chain(&mut query.qualify);
-        for expr in clauses.chain(on).chain(items).chain(keys) {
-            self.replace(expr, names)?;
+        for expr in items.chain(&mut query.having).chain(&mut query.qualify).chain(keys) {
+            self.replace_in(expr, names, &of_groups, dependents)?;
         }
-        Ok(correlated)
+        Ok(settled)
     }
 
     /// The condition as one that a semi join or an anti join answers.
@@ -78,14 +102,19 @@ impl<'a, 'o> Context<'a, 'o> {
                 let inner = inner.transpose()?.flatten();
                 Ok(inner.map(|one| Correlated { is_negated: !one.is_negated, ..one }))
             }
-            Expr::Subquery { form, operand, query } if *form != SubqueryForm::Scalar => {
+            Expr::Subquery {
+                form: form @ (SubqueryForm::Exists | SubqueryForm::In),
+                operand,
+                query,
+            } => {
                 if operand.as_ref().is_some_and(|operand| operand.has_subquery()) {
                     return Ok(None);
                 }
                 // The rows of several columns are no list of values.
                 let is_row = matches!(operand.as_deref(), Some(Expr::Row(_)));
                 let query = match self.outer_name(query, names)? {
-                    Some(_) => (**query).clone(),
+                    Some(_) if self.is_joined(query, *form, names)? => (**query).clone(),
+                    Some(_) => return Ok(None),
                     None if is_row => Query::from(Relation::query((**query).clone(), "rows")),
                     None => return Ok(None),
                 };
@@ -96,66 +125,66 @@ impl<'a, 'o> Context<'a, 'o> {
         }
     }
 
-    /// A name in a subquery that only the query around it knows.
-    fn outer_name(&self, query: &Query, outer: &Names) -> Result<Option<String>> {
-        if let Some(set) = &query.set {
-            return self.beside(query, || {
-                let mut queries = set.queries().map(|query| self.outer_name(query, outer));
-                queries.find_map(Result::transpose).transpose()
-            });
+    /// Whether the rows of a query, which names fields of the one around it, are as they are the
+    /// right side of a join with that.
+    fn is_joined(&self, query: &Query, form: SubqueryForm, names: &Names) -> Result<bool> {
+        let is_list = form == SubqueryForm::In;
+        let is_rewritten = self.options.unnesting == Unnesting::WherePossible;
+        if !is_rewritten || has_groups(query, is_list) || !query.with.is_empty() {
+            return Ok(false);
         }
-        let own = self.look_names(query)?;
-        let (mut all, mut behind) = (Vec::new(), Vec::new());
-        query.exprs().for_each(|expr| expr.collect_names(&mut all));
-        // Names of select items are known behind the groups only.
-        let keys = query.order_by.iter().map(|key| &key.expr);
-        let groups = query.group_by.iter().chain(&query.having);
-        let clauses = groups.chain(&query.qualify).chain(keys);
-        clauses.for_each(|expr| expr.collect_names(&mut behind));
-        let may_be_alias = |name: &str| behind.iter().any(|known| std::ptr::eq(*known, name));
-        for name in all {
-            // What may mean several fields is reported when the subquery is resolved.
-            let is_own = own.find(name, None).map_or(true, |found| found.is_some());
-            let is_item = |item: &SelectItem| item.alias.as_deref() == Some(name);
-            let is_alias = may_be_alias(name) && query.select.iter().any(is_item);
-            if !is_own && !is_alias && matches!(outer.find(name, None), Ok(Some(_)) | Err(_)) {
-                return Ok(Some(name.to_owned()));
+        // Of the query around it, what is read in FROM names nothing.
+        let bare = Query { select: vec![item(Expr::literal(1i64))], ..Query::default() };
+        let from = Query {
+            table: query.table.clone(),
+            derived: query.derived.clone(),
+            alias: query.alias.clone(),
+            columns: query.columns.clone(),
+            joins: query.joins.clone(),
+            ..bare
+        };
+        if query.joins.iter().any(|join| join.relation.lateral)
+            || self.outer_name(&from, names)?.is_some()
+        {
+            return Ok(false);
+        }
+        // Nor do the queries that it asks itself, and they name none of its own fields.
+        let own = self.look_names(query)?.within(names);
+        for expr in query.exprs() {
+            if self.is_dependent(expr, &own)? {
+                return Ok(false);
             }
         }
-        Ok(None)
+        Ok(true)
     }
 
     /// The names of a query, without running what it reads.
     pub(super) fn look_names(&self, query: &Query) -> Result<Names> {
         let look = self.looking();
         look.beside(query, || {
-            let Arranged { relations, joins, star } = arrange(query);
-            let members = look.members(&relations, None, &Reading::default())?;
-            let mut names = member::names(&members, &joins)?.shown_in(star);
-            member::merge(&joins, &mut names)?;
+            let arranged = arrange(query);
+            let opened = look.opened(arranged, None, &Reading::default(), None)?;
+            let mut names = member::names(&opened.members, &opened.joins)?.shown_in(opened.star);
+            member::merge(&opened.joins, &mut names)?;
             Ok(names)
         })
     }
 
-    /// Puts what subqueries answer in their places.
+    /// Puts what subqueries answer in their places, where no row is at hand to ask for.
     pub(super) fn replace(&self, expr: &mut Expr, names: &Names) -> Result<()> {
-        for operand in expr.operands_mut() {
-            self.replace(operand, names)?;
-        }
+        self.replace_in(expr, names, &Place::default(), &mut None)
+    }
+
+    /// Puts what a subquery that stands alone answers in its place.
+    pub(super) fn replace_known(&self, expr: &mut Expr) -> Result<()> {
         let Expr::Subquery { form, operand, query } = expr else { return Ok(()) };
-        if let Some(name) = self.outer_name(query, names)? {
-            return Err(Error::invalid(format!(
-                "a subquery that names a field of the query around it ({name}) is supported as one \
-                 of the conditions of WHERE that AND joins, with EXISTS or IN: {query}"
-            )));
-        }
+        let mut operand = || operand.take().map_or(Expr::literal(Value::Null), |operand| *operand);
         let new = match form {
             SubqueryForm::Exists => self.exists(query)?,
             SubqueryForm::Scalar => self.scalar(query)?,
-            SubqueryForm::In => {
-                let operand = operand.take().map_or(Expr::literal(Value::Null), |operand| *operand);
-                self.among(operand, query)?
-            }
+            SubqueryForm::In => self.among(operand(), query)?,
+            SubqueryForm::Any(operator) => self.compared(operand(), *operator, query, true)?,
+            SubqueryForm::All(operator) => self.compared(operand(), *operator, query, false)?,
         };
         *expr = new;
         Ok(())
@@ -235,7 +264,7 @@ impl<'a, 'o> Context<'a, 'o> {
     }
 
     /// Whether an operand is among the values of a query, as a list.
-    fn among(&self, operand: Expr, query: &Query) -> Result<Expr> {
+    pub(super) fn among(&self, operand: Expr, query: &Query) -> Result<Expr> {
         let operand = match operand {
             Expr::Row(operands) => return self.among_rows(operands, query),
             operand => operand,
@@ -277,18 +306,16 @@ impl<'a, 'o> Context<'a, 'o> {
         outer: &Names,
         needed: &mut BTreeSet<usize>,
     ) -> Result<SemiJoin<'a, 'o>> {
-        refuse_groups(&one.query, one.operand.is_some())?;
         let mut query = one.query;
-        let Arranged { relations, joins, star } = arrange(&query);
-        let members = self.members(&relations, None, &Reading::default())?;
-        let mut own = member::names(&members, &joins)?.shown_in(star);
+        let opened = self.opened(arrange(&query), None, &Reading::default(), None)?;
+        let members = opened.members;
+        let mut own = member::names(&members, &opened.joins)?.shown_in(opened.star);
         own.make_full();
-        query.joins = joins;
+        query.joins = opened.joins;
         let using = member::merge(&query.joins, &mut own)?;
         let nested = self.settle(&mut query, &own)?;
-        if !nested.is_empty() {
-            let message = "a correlated subquery within a correlated one is not supported yet";
-            return Err(Error::invalid(format!("{message}: {query}")));
+        if !nested.semis.is_empty() || !nested.dependents.is_empty() {
+            return Err(Error::invalid(format!("a semi join with a query that is none: {query}")));
         }
         let clauses = member::on_clauses(&mut query, using, &own)?;
         let names = own.within(outer);
@@ -403,12 +430,12 @@ fn split(filter: Option<Expr>, own: &Names, names: &Names) -> Result<[Vec<Expr>;
 }
 
 /// What stands for a subquery that has not run.
-fn unanswered(text: String, data_type: DataType, labels: Option<Arc<Labels>>) -> Expr {
+pub(super) fn unanswered(text: String, data_type: DataType, labels: Option<Arc<Labels>>) -> Expr {
     Expr::Answer(Arc::new(Answer::unanswered(text, data_type, labels)))
 }
 
 /// The one column.
-fn only_column<'r>(rows: &'r dyn Source, query: &Query) -> Result<&'r Field> {
+pub(super) fn only_column<'r>(rows: &'r dyn Source, query: &Query) -> Result<&'r Field> {
     match rows.schema().fields() {
         [only] => Ok(only),
         fields => Err(several_columns(1, fields.len(), query)),
@@ -424,7 +451,7 @@ fn items(query: &Query, names: &Names, count: usize) -> Result<Vec<Expr>> {
     }
 }
 
-fn several_columns(wanted: usize, found: usize, query: &Query) -> Error {
+pub(super) fn several_columns(wanted: usize, found: usize, query: &Query) -> Error {
     let wanted = match wanted {
         1 => "one column".to_owned(),
         wanted => format!("{wanted} columns"),
@@ -432,8 +459,8 @@ fn several_columns(wanted: usize, found: usize, query: &Query) -> Error {
     Error::invalid(format!("expected {wanted} of the subquery, found {found}: ({query})"))
 }
 
-/// Refuses a correlated subquery that is not a plain selection of rows.
-fn refuse_groups(query: &Query, is_list: bool) -> Result<()> {
+/// Whether a query is more than a selection of rows.
+fn has_groups(query: &Query, is_list: bool) -> bool {
     let has_limit = match &query.limit {
         None => false,
         // Which values are left of each row's list is not worked out.
@@ -441,17 +468,24 @@ fn refuse_groups(query: &Query, is_list: bool) -> Result<()> {
         Some(RowCount::Number(count)) => *count == 0,
         Some(RowCount::Parameter(_)) => true,
     };
-    if !query.values.is_empty() || query.set.is_some() {
-        return Err(Error::invalid(format!(
-            "a subquery that names fields of the query around it is one SELECT: {query}"
-        )));
-    }
-    let is_cut = has_limit || query.offset != RowCount::Number(0) || query.has_windows();
-    if query.is_grouped() || is_cut || !query.distinct_on.is_empty() && is_list {
-        return Err(Error::invalid(format!(
-            "a subquery that names fields of the query around it has no groups, aggregates, window \
-             functions, LIMIT or OFFSET; join with (SELECT … GROUP BY …) AS name instead: {query}"
-        )));
-    }
-    Ok(())
+    !query.values.is_empty()
+        || query.set.is_some()
+        || query.is_grouped()
+        || query.has_windows()
+        || has_limit
+        || query.offset != RowCount::Number(0)
+        || !query.distinct_on.is_empty() && is_list
+}
+
+fn item(expr: Expr) -> SelectItem {
+    SelectItem { expr, alias: None }
+}
+
+/// Whether a condition reads a column that a subquery has become.
+fn reads_any(condition: &Expr, settled: &Settled) -> bool {
+    let mut reads = false;
+    condition.each_field(&mut |name| {
+        reads |= settled.dependents.all.iter().any(|one| one.column == name);
+    });
+    reads
 }

@@ -148,6 +148,7 @@ impl Display for Relation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(if self.joins.is_empty() { "" } else { "(" })?;
         match &self.query {
+            Some(query) if self.lateral => write!(f, "LATERAL ({query})")?,
             Some(query) => write!(f, "({query})")?,
             None => Name(&self.table).fmt(f)?,
         }
@@ -242,6 +243,12 @@ impl Display for Expr {
                     SubqueryForm::Scalar => write!(f, "({query})"),
                     SubqueryForm::Exists => write!(f, "EXISTS ({query})"),
                     SubqueryForm::In => write!(f, " IN ({query})"),
+                    SubqueryForm::Any(operator) => {
+                        write!(f, " {} ANY ({query})", operator.entry().symbol)
+                    }
+                    SubqueryForm::All(operator) => {
+                        write!(f, " {} ALL ({query})", operator.entry().symbol)
+                    }
                 }
             }
             Self::Row(values) => {
@@ -256,12 +263,7 @@ impl Display for Expr {
             }
             Self::Window(call) => call.fmt(f),
             Self::Apply(operator, operands) => apply(f, *operator, operands),
-            Self::Call(Function::TryCast, operands) => match operands.as_slice() {
-                [operand, Self::Literal(Value::Text(name))] => {
-                    write!(f, "TRY_CAST({operand} AS {name})")
-                }
-                _ => f.write_str("TRY_CAST()"),
-            },
+            Self::Call(Function::TryCast, operands) => try_cast(f, operands),
             Self::Call(function, operands) => {
                 write!(f, "{}(", function.entry().name)?;
                 list(f, operands)?;
@@ -302,6 +304,13 @@ fn aggregate(
         list(f, order)?;
     }
     f.write_str(")")
+}
+
+fn try_cast(f: &mut Formatter<'_>, operands: &[Expr]) -> fmt::Result {
+    match operands {
+        [operand, Expr::Literal(Value::Text(name))] => write!(f, "TRY_CAST({operand} AS {name})"),
+        _ => f.write_str("TRY_CAST()"),
+    }
 }
 
 /// The values of a subquery, which no one has written: a few of many.
@@ -403,7 +412,7 @@ impl Display for Shown<'_> {
 /// Writes an operand, in parentheses when it binds less tightly than `least`.
 fn within(f: &mut Formatter<'_>, operand: &Expr, least: u8) -> fmt::Result {
     let binds = match operand {
-        Expr::Subquery { form: SubqueryForm::In, .. } => PREDICATE,
+        Expr::Subquery { operand: Some(_), .. } => PREDICATE,
         Expr::Apply(operator, _) => match operator.entry().form {
             Form::Infix(binds) | Form::Prefix(binds) => binds,
             Form::Predicate => PREDICATE,

@@ -54,7 +54,8 @@ pub enum Expr {
     Subquery {
         /// What is wanted of it.
         form: SubqueryForm,
-        /// What may be among its values, for [`SubqueryForm::In`].
+        /// What its values are compared with, but for [`SubqueryForm::Scalar`] and
+        /// [`SubqueryForm::Exists`].
         operand: Option<Box<Self>>,
         /// The query.
         query: Box<Query>,
@@ -232,6 +233,20 @@ impl Expr {
     #[must_use]
     pub fn among(self, query: Query) -> Self {
         let (form, operand) = (SubqueryForm::In, Some(Box::new(self)));
+        Self::Subquery { form, operand, query: Box::new(query) }
+    }
+
+    /// Whether a comparison of it with a value of a query's one column holds.
+    #[must_use]
+    pub fn compared_with_any(self, operator: Operator, query: Query) -> Self {
+        let (form, operand) = (SubqueryForm::Any(operator), Some(Box::new(self)));
+        Self::Subquery { form, operand, query: Box::new(query) }
+    }
+
+    /// Whether a comparison of it with each value of a query's one column holds.
+    #[must_use]
+    pub fn compared_with_all(self, operator: Operator, query: Query) -> Self {
+        let (form, operand) = (SubqueryForm::All(operator), Some(Box::new(self)));
         Self::Subquery { form, operand, query: Box::new(query) }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Expr, Query};
+use super::{Expr, Operator, Query};
 
 /// How the rows of two inputs come together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +50,9 @@ pub struct Relation {
     /// table keeps its name. It has no alias for the whole.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub joins: Vec<Join>,
+    /// Whether `query` may name fields of what stands before it: it is asked for each row of that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lateral: bool,
 }
 
 /// One more input of a query, joined with all before it.
@@ -81,6 +84,10 @@ pub enum SubqueryForm {
     Exists,
     /// Whether the operand is among the values of its one column.
     In,
+    /// Whether a comparison of the operand with a value of its one column holds.
+    Any(Operator),
+    /// Whether a comparison of the operand with each value of its one column holds.
+    All(Operator),
 }
 
 impl JoinKind {

@@ -14,6 +14,7 @@ mod row;
 mod row_count;
 mod serial;
 mod set;
+mod walk;
 mod window;
 
 use serde::{Deserialize, Serialize};
@@ -144,7 +145,7 @@ impl Query {
     /// Every field of a table, or of the answer of a query.
     #[must_use]
     pub fn from(relation: Relation) -> Self {
-        let Relation { table, query: derived, alias, columns, joins } = relation;
+        let Relation { table, query: derived, alias, columns, joins, lateral: _ } = relation;
         Self { table, derived, alias, columns, joins, ..Self::default() }
     }
 
@@ -170,7 +171,7 @@ impl Query {
             query: self.derived.clone(),
             alias: self.alias.clone(),
             columns: self.columns.clone(),
-            joins: Vec::new(),
+            ..Relation::default()
         })
     }
 

@@ -16,6 +16,7 @@
 mod answers;
 #[cfg(feature = "async")]
 mod asynchronous;
+mod correlated;
 mod fixture;
 mod function_values;
 mod functions;
@@ -26,6 +27,7 @@ mod joins;
 mod json_updates;
 mod key_lookups;
 mod key_order;
+mod lateral;
 mod lengths;
 mod limits;
 #[path = "../../../query/tests/memory_source/mod.rs"]
@@ -39,6 +41,7 @@ mod returning;
 mod sequences;
 mod subqueries;
 mod tables;
+mod tpch_subqueries;
 mod transaction_tables;
 mod transactions;
 mod types;

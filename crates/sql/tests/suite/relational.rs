@@ -95,6 +95,21 @@ fn a_long_chain_of_unions_is_answered() {
 }
 
 #[test]
+fn columns_of_rows_and_intervals_are_called_as_written() {
+    let db = database();
+    for (text, name) in [
+        ("(1, 2) = (3, 4)", "(1, 2) = (3, 4)"),
+        ("NOT (id, k) IN ((1, 2))", "NOT (id, k) IN ((1, 2))"),
+        ("DATE '2024-01-31' + INTERVAL '1 day'", "DATE '2024-01-31' + INTERVAL '1 day'"),
+        ("mode() WITHIN GROUP (ORDER BY k)", "mode() WITHIN GROUP (ORDER BY k)"),
+        ("median(k)", "median(k)"),
+    ] {
+        let answer = db.sql(&format!("SELECT {text} FROM a"), ()).unwrap().answer().unwrap();
+        assert_eq!(answer.columns[0].name, name);
+    }
+}
+
+#[test]
 fn rows_of_union_all_stream_in_little_memory() {
     let db = many(200_000);
     let text = "SELECT id, n FROM a UNION ALL SELECT n, id FROM a WHERE n < 3";

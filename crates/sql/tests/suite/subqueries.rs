@@ -166,17 +166,15 @@ fn a_name_with_a_table_that_is_not_there_is_no_alias() {
 }
 
 #[test]
-fn a_limit_within_a_correlated_in_is_refused() {
-    let message = "LIMIT or OFFSET";
-    check_refused(&[
-        (
-            "SELECT id FROM o WHERE x IN (SELECT y FROM t WHERE t.k = o.k ORDER BY y LIMIT 1)",
-            message,
-        ),
-        ("DELETE FROM o WHERE x NOT IN (SELECT y FROM t WHERE t.k = o.k LIMIT 9)", message),
-        ("SELECT id FROM o WHERE x IN (SELECT y FROM t WHERE t.k = o.k OFFSET 1)", message),
-    ]);
+fn a_limit_within_a_correlated_in_counts_for_each_row() {
     check(&[
+        ("SELECT id FROM o WHERE x IN (SELECT y FROM t WHERE t.k = o.k ORDER BY y LIMIT 1)", "1;2"),
+        (
+            "SELECT id FROM o WHERE x NOT IN (SELECT y FROM t WHERE t.k = o.k ORDER BY y DESC \
+             LIMIT 1)",
+            "1;3",
+        ),
+        ("SELECT id FROM o WHERE x IN (SELECT y FROM t WHERE t.k = o.k ORDER BY y OFFSET 1)", ""),
         ("SELECT id FROM o WHERE EXISTS (SELECT 1 FROM t WHERE t.k = o.k LIMIT 1)", "1;2"),
         ("SELECT id FROM o WHERE x IN (SELECT y FROM t ORDER BY y DESC LIMIT 1)", "2"),
     ]);

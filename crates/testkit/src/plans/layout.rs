@@ -1,6 +1,6 @@
 //! Where the rows of a case lie when it is asked about them.
 
-use esker::{ChangeOptions, Database, IndexUse, Limits, Options, Snapshot};
+use esker::{ChangeOptions, Database, IndexUse, Limits, Options, Snapshot, Unnesting};
 use esker_vfs::sim::{Generator, Options as SimOptions, Simulation};
 
 use super::Case;
@@ -9,7 +9,8 @@ use super::case::{Step, TABLE};
 /// How the rows lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// In the open group, read from first to last: neither an index nor the key is used.
+    /// In the open group, read from first to last: neither an index nor the key is used, and no
+    /// subquery becomes a join.
     Scanned,
     /// In the open group.
     Open,
@@ -56,7 +57,8 @@ impl Layout {
         let options = Options::new().background(false).environment(machine.environment());
         let options = options.index_use(index_use);
         match self {
-            Self::Scanned | Self::Open => options,
+            Self::Scanned => options.unnesting(Unnesting::Never),
+            Self::Open => options,
             _ => options.group_limit(rows, 1 << 30).small_group_limit(0).segment_limit(rows),
         }
     }

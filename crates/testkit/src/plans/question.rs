@@ -8,7 +8,7 @@ use super::case::{Field, ID, TABLE};
 use super::value;
 
 /// How many questions a predicate makes.
-pub(super) const ASKED: usize = 11;
+pub(super) const ASKED: usize = 12;
 
 /// A question.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Asked {
 
 /// The questions about a predicate: where it is true, false and NULL, how many rows there are, the
 /// first of them in two orders and by the key, the extremes of a field, groups by it, the extremes
-/// of the key; the last counts the rows of the table.
+/// of the key, what a subquery answers for some rows; the last counts the rows of the table.
 pub(super) fn draw(about: &Asked, generator: &mut Generator) -> [Question; ASKED] {
     let fields = about.fields.as_slice();
     let predicate = draw_predicate(about, generator);
@@ -65,6 +65,7 @@ pub(super) fn draw(about: &Asked, generator: &mut Generator) -> [Question; ASKED
         unordered(extremes),
         unordered(groups),
         unordered(extremes_of_key(about)),
+        unordered(for_each(fields, generator)),
         unordered(all),
     ]
 }
@@ -126,6 +127,56 @@ fn extremes_of_key(about: &Asked) -> Query {
             query.select(Expr::aggregate(aggregate, Expr::field(&field.name)));
         }
     }
+    query
+}
+
+/// What a query that names fields of the one around it answers for a few rows.
+fn for_each(fields: &[Field], generator: &mut Generator) -> Query {
+    let of = |table: &str, field: &Field| Expr::field(format!("{table}.{}", field.name));
+    let (by, about) = (any(fields, generator), any(fields, generator));
+    let same = generator.pick([Operator::Eq, Operator::Eq, Operator::Lte, Operator::Neq]);
+    let mut within = Query::table(TABLE).aliased("u");
+    within.filter = Some(of("u", by).binary(same, of(TABLE, by)));
+    let value = of("u", about);
+    let answer = match generator.below(7) {
+        0 => {
+            within.select(Expr::count());
+            Expr::value_of(within)
+        }
+        1 => {
+            within.select(Expr::aggregate(Aggregate::Max, value));
+            Expr::value_of(within)
+        }
+        2 => {
+            within.select(value);
+            let (expr, descending) = (Expr::field("u.id"), generator.chance(500_000));
+            within.order_by.push(OrderBy { expr, descending, nulls_first: None });
+            within.limit = Some(RowCount::Number(1));
+            within.offset = RowCount::Number(generator.below(3));
+            Expr::value_of(within)
+        }
+        3 => {
+            within.select(value);
+            Expr::has_rows(within).or(Expr::field("t.id").binary(Operator::Eq, Expr::literal(3i64)))
+        }
+        4 => {
+            within.select(value);
+            of(TABLE, about).among(within)
+        }
+        5 => {
+            within.select(value);
+            of(TABLE, about)
+                .compared_with_all(generator.pick([Operator::Gte, Operator::Eq]), within)
+        }
+        _ => {
+            within.select(value);
+            within.group_by = vec![of("u", about)];
+            of(TABLE, about).compared_with_any(Operator::Lt, within)
+        }
+    };
+    let few = Expr::field("t.id").binary(Operator::Lt, Expr::literal(30i64));
+    let mut query = asked(Some(few));
+    query.select(Expr::field("t.id")).select(answer);
     query
 }
 

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use esker_format::{Batch, Column, ColumnSlice, Data, DataType, Schema, Validity, Value, Values};
+use esker_format::{
+    Batch, Column, ColumnSlice, Data, DataType, Field, Schema, Validity, Value, Values,
+};
 
 use crate::bind::Projection;
 use crate::bound::Node;
@@ -41,6 +43,25 @@ impl Materialised {
     /// The same rows, their columns by other names.
     pub(crate) fn with_schema(self, schema: Schema) -> Self {
         Self { schema, ..self }
+    }
+
+    /// The same rows with one more column, of which there are values for each batch.
+    pub(crate) fn with_column(self, field: Field, columns: Vec<Column>) -> Result<Self> {
+        let Self { schema, part: Batches { mut batches, row_count } } = self;
+        for (batch, column) in batches.iter_mut().zip(columns) {
+            if column.len() != batch.len() {
+                let name = &field.name;
+                return Err(Error::invalid(format!("column {name}: another number of rows")));
+            }
+            batch.columns.push(column);
+        }
+        let fields = schema.fields().iter().cloned().chain([field]).collect();
+        Ok(Self { schema: Schema::of_fields(fields), part: Batches { batches, row_count } })
+    }
+
+    /// The rows, in batches that are full but for the last.
+    pub(crate) fn batches(&self) -> &[Batch] {
+        &self.part.batches
     }
 
     pub(crate) fn row_count(&self) -> usize {

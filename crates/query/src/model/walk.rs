@@ -1,0 +1,77 @@
+//! The fields that a query names, those of queries within it included.
+
+use super::{Expr, Join, Query, Relation};
+
+impl Query {
+    /// Every expression in it, those of queries within it left out.
+    pub(crate) fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let items = self.select.iter_mut().map(|item| &mut item.expr);
+        let keys = self.order_by.iter_mut().map(|key| &mut key.expr);
+        let on = self.joins.iter_mut().filter_map(|join| join.on.as_mut());
+        let behind = self.group_by.iter_mut().chain(&mut self.having).chain(keys).chain(on);
+        let written = self.values.iter_mut().flatten().chain(&mut self.distinct_on);
+        let written = written.chain(&mut self.qualify);
+        items.chain(&mut self.filter).chain(behind).chain(written)
+    }
+
+    /// Calls `visit` for each [`Expr::Field`].
+    pub(crate) fn each_field_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        self.with.iter_mut().for_each(|with| with.query.each_field_mut(visit));
+        let within = self.set.iter_mut().flat_map(|set| set.queries_mut());
+        within.for_each(|query| query.each_field_mut(visit));
+        self.derived.iter_mut().for_each(|query| query.each_field_mut(visit));
+        self.joins.iter_mut().for_each(|join| join.relation.each_field_mut(visit));
+        self.exprs_mut().for_each(|expr| expr.each_field_mut(visit));
+    }
+
+    /// Calls `visit` for the name of each [`Expr::Field`].
+    pub(crate) fn each_field<'q>(&'q self, visit: &mut dyn FnMut(&'q str)) {
+        self.with.iter().for_each(|with| with.query.each_field(visit));
+        let within = self.set.iter().flat_map(|set| set.queries());
+        within.for_each(|query| query.each_field(visit));
+        self.derived.iter().for_each(|query| query.each_field(visit));
+        self.joins.iter().for_each(|join| join.relation.each_field(visit));
+        self.exprs().for_each(|expr| expr.each_field(visit));
+    }
+}
+
+impl Relation {
+    fn each_field_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        self.query.iter_mut().for_each(|query| query.each_field_mut(visit));
+        for Join { relation, on, .. } in &mut self.joins {
+            relation.each_field_mut(visit);
+            on.iter_mut().for_each(|on| on.each_field_mut(visit));
+        }
+    }
+
+    /// As [`Query::each_field`].
+    pub(crate) fn each_field<'q>(&'q self, visit: &mut dyn FnMut(&'q str)) {
+        self.query.iter().for_each(|query| query.each_field(visit));
+        for Join { relation, on, .. } in &self.joins {
+            relation.each_field(visit);
+            on.iter().for_each(|on| on.each_field(visit));
+        }
+    }
+}
+
+impl Expr {
+    /// As [`Query::each_field_mut`].
+    pub(crate) fn each_field_mut(&mut self, visit: &mut dyn FnMut(&mut Self)) {
+        match self {
+            Self::Field(_) => return visit(self),
+            Self::Subquery { query, .. } => query.each_field_mut(visit),
+            _ => {}
+        }
+        self.operands_mut().into_iter().for_each(|operand| operand.each_field_mut(visit));
+    }
+
+    /// As [`Query::each_field`].
+    pub(crate) fn each_field<'q>(&'q self, visit: &mut dyn FnMut(&'q str)) {
+        match self {
+            Self::Field(name) => visit(name),
+            Self::Subquery { query, .. } => query.each_field(visit),
+            _ => {}
+        }
+        self.operands().into_iter().for_each(|operand| operand.each_field(visit));
+    }
+}
