@@ -35,6 +35,7 @@ mod statement;
 mod table;
 mod times;
 mod value;
+mod windows;
 
 use std::process::ExitCode;
 

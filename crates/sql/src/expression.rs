@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use esker_query::model::{
-    EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Function, Operator, Parameter, SelectItem,
+    EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Function, Operator, Parameter, SelectItem, Window,
 };
 use sqlparser::ast;
 
@@ -21,6 +21,8 @@ pub(crate) struct Names {
     parameters: ParameterNames,
     /// The names of select items, where they may stand for these.
     aliases: Vec<String>,
+    /// The windows of the clause WINDOW.
+    pub(crate) windows: Vec<(String, Window)>,
     /// How deep the expression at hand lies in others.
     depth: Cell<usize>,
 }
@@ -28,7 +30,7 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new(tables: Vec<String>, parameters: &ParameterNames) -> Self {
         let (parameters, aliases) = (Arc::clone(parameters), Vec::new());
-        Self { tables, parameters, aliases, depth: Cell::new(0) }
+        Self { tables, parameters, aliases, windows: Vec::new(), depth: Cell::new(0) }
     }
 
     /// For clauses in which the name of a select item stands for it.

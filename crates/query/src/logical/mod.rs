@@ -56,7 +56,7 @@ use super::{Error, Result};
 use crate::bind::scope::named;
 use crate::bind::{Program, bind_query};
 use crate::bound::Bound;
-use crate::exec::output::Materialised;
+use crate::exec::output::{Materialised, RowBatches};
 use crate::model::{Expr, Function, QUERY_DEPTH_MAX};
 use crate::options::without_values;
 use crate::source::SourceRef;
@@ -69,7 +69,6 @@ use lateral::Opened;
 use named::NamedQuery;
 pub(crate) use names::Names;
 use reading::Reading;
-use set::Batches;
 use streamed::Streamed;
 use subquery::Settled;
 
@@ -469,7 +468,7 @@ impl<'a, 'o> Context<'a, 'o> {
         let schema = schema_of(&program);
         let parts =
             is_told.then(|| crate::explain::description::describe(&program, source.get(), options));
-        let (mut batches, mut profile) = (Batches::new(options), None);
+        let (mut batches, mut profile) = (RowBatches::new(options), None);
         if self.runs {
             let sink: crate::exec::Sink<'_> = &mut |batch| batches.push(batch);
             profile = Some(crate::exec::run(&program, source.get(), options, sink)?);
@@ -541,6 +540,9 @@ fn qualify(query: &mut Query, names: &Names, needed: &mut BTreeSet<usize>) -> Re
     }
     if let Some(having) = &mut query.having {
         each("HAVING", having, false)?;
+    }
+    if let Some(qualify) = &mut query.qualify {
+        each("QUALIFY", qualify, false)?;
     }
     for key in &mut query.order_by {
         let is_item = matches!(item(&key.expr), Ok(Some(_)));

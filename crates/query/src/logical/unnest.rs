@@ -14,7 +14,8 @@
 //!
 //! Of values without a row, counts are 0 and other aggregates NULL.
 //!
-//! What has another LIMIT, names them in WITH, or below a join in parentheses, stays as it is.
+//! What has another LIMIT or window functions, names them in WITH, or below a join in parentheses,
+//! stays as it is.
 
 use super::Context;
 use super::outer::Outer;
@@ -222,6 +223,8 @@ impl Context<'_, '_> {
 impl Cut {
     fn of(query: &Query) -> Self {
         match (&query.limit, &query.offset) {
+            // Partitions are of the rows for one combination of values.
+            _ if query.has_windows() => Self::Other,
             (None, RowCount::Number(0)) => Self::All,
             (Some(RowCount::Number(1)), RowCount::Number(0)) => Self::First,
             (Some(RowCount::Number(1..)), RowCount::Number(0)) if is_one_group(query) => {

@@ -45,4 +45,6 @@ mod tpch_subqueries;
 mod transaction_tables;
 mod transactions;
 mod types;
+mod window_model;
+mod windows;
 mod writes;
