@@ -1,47 +1,54 @@
-//! The real machine, and the same machine with one core for queries.
+//! The real machine, and the same machine with some of its cores for queries.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use esker_vfs::{Environment, Event, Task, TaskHandle, Tasks};
 
-/// Runs parallel parts one after another on the thread that asks; all else as before.
+/// Parallel parts are for so many cores; for one they run one after another on the thread that
+/// asks. All else as before.
 #[derive(Debug)]
-struct OneCore(Arc<dyn Tasks>);
+struct Cores {
+    tasks: Arc<dyn Tasks>,
+    count: usize,
+}
 
-impl Tasks for OneCore {
+impl Tasks for Cores {
     fn spawn(&self, name: &str, task: Box<dyn Task>) -> Arc<dyn TaskHandle> {
-        self.0.spawn(name, task)
+        self.tasks.spawn(name, task)
     }
 
     fn wait(&self, event: &Event, seen: u32) {
-        self.0.wait(event, seen);
+        self.tasks.wait(event, seen);
     }
 
     fn wait_timeout(&self, event: &Event, seen: u32, timeout: Duration) {
-        self.0.wait_timeout(event, seen, timeout);
+        self.tasks.wait_timeout(event, seen, timeout);
     }
 
     fn signal(&self, event: &Event, count: usize) {
-        self.0.signal(event, count);
+        self.tasks.signal(event, count);
     }
 
     fn pause(&self) {
-        self.0.pause();
+        self.tasks.pause();
     }
 
     fn parallel(&self, count: usize, job: &(dyn Fn(usize) + Sync)) {
-        (0..count).for_each(job);
+        match self.parallelism() {
+            1 => (0..count).for_each(job),
+            _ => self.tasks.parallel(count, job),
+        }
     }
 
     fn parallelism(&self) -> usize {
-        1
+        self.tasks.parallelism().min(self.count)
     }
 }
 
-/// The real machine, where a query runs on one core.
-pub(crate) fn one_core() -> Environment {
+/// The real machine, where a query runs on so many cores at the most.
+pub(crate) fn cores(count: usize) -> Environment {
     let environment = Environment::os();
-    let tasks = Arc::new(OneCore(Arc::clone(&environment.tasks)));
+    let tasks = Arc::new(Cores { tasks: Arc::clone(&environment.tasks), count });
     Environment { tasks, ..environment }
 }

@@ -9,7 +9,7 @@ use esker_format::{Batch, Column, Values};
 use crate::Result;
 use crate::bench::{Bench, schema, segments};
 use crate::data::mix;
-use crate::environment::one_core;
+use crate::environment::cores;
 use crate::outcome::Goal::AtMost;
 use crate::outcome::Outcome;
 use crate::outcome::Unit::{Microseconds, Seconds};
@@ -45,7 +45,7 @@ fn database(bench: &mut Bench) -> Result<Database> {
     if let Some(database) = bench.kept.get("whitedb") {
         return Ok(database.clone());
     }
-    let database = Options::new().environment(one_core()).memory()?;
+    let database = Options::new().environment(cores(1)).memory()?;
     let fields = FIELDS.map(|name| (name, DataType::I64));
     let table = database.create_table("records", schema(&fields, &[])?)?;
     let mut load = table.load()?;

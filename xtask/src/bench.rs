@@ -14,6 +14,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         Some(("kv", rest)) => return run_kv(&[], rest),
         Some(("txn-peers", rest)) => return run_kv(&["txn"], rest),
+        Some(("tpch" | "hits", _)) => return run_analytics(arguments),
         _ => {}
     }
     Program::cargo(&["run", "--release", "--package", "esker-bench", "--"])
@@ -29,5 +30,13 @@ fn run_kv(command: &[&str], arguments: &[String]) -> Result<()> {
         vec!["run", "--release", "--manifest-path", manifest, "--target-dir", "target/kv"];
     build.extend(["--no-default-features", "--features", features.as_str(), "--"]);
     build.extend(command);
+    Program::cargo(&build).arguments(arguments).run()
+}
+
+/// Questions over many rows beside DuckDB and SQLite, whose data is made by what this alone needs.
+fn run_analytics(arguments: &[String]) -> Result<()> {
+    let manifest = "bench/analytics/Cargo.toml";
+    let build =
+        ["run", "--release", "--manifest-path", manifest, "--target-dir", "target/analytics", "--"];
     Program::cargo(&build).arguments(arguments).run()
 }

@@ -7,7 +7,7 @@ use esker_format::ValueRef;
 
 use crate::Result;
 use crate::bench::{Bench, schema, segments};
-use crate::environment::one_core;
+use crate::environment::cores;
 use crate::outcome::Outcome;
 use crate::process::CpuTime;
 
@@ -23,7 +23,7 @@ pub(crate) fn run(bench: &mut Bench) -> Result<Outcome> {
 
 fn append(bench: &Bench) -> Result<Outcome> {
     let fields = ["a", "b", "c", "d", "e"].map(|name| (name, DataType::I64));
-    let options = Options::new().environment(one_core()).memory_limit(16 << 30);
+    let options = Options::new().environment(cores(1)).memory_limit(16 << 30);
     let database = options.memory()?;
     let table = database.create_table("numbers", schema(&fields, &[])?)?;
     let rows = i64::try_from(bench.rows)?;

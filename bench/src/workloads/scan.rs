@@ -9,7 +9,7 @@ use esker_format::{Batch, Column, DataType, Values};
 use crate::Result;
 use crate::bench::{Bench, schema, segments};
 use crate::data::mix;
-use crate::environment::one_core;
+use crate::environment::cores;
 use crate::outcome::{Outcome, median};
 use crate::process::CpuTime;
 
@@ -49,7 +49,7 @@ impl Flat {
     fn make(bench: &Bench) -> Result<Self> {
         let fields = [("value", DataType::I64), ("amount", DataType::I64), ("kind", DataType::U8)];
         let dir = bench.place("flat")?;
-        let database = Options::new().environment(one_core()).open(dir)?;
+        let database = Options::new().environment(cores(1)).open(dir)?;
         let table = database.create_table("flat", schema(&fields, &[])?)?;
         let mut load = table.load()?;
         let (mut wanted, mut amounts) = (0, (0, i64::MAX, i64::MIN));

@@ -6,8 +6,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::dice::Dice;
-use crate::difference::{DESIGNS, LEFT_OUT};
+use crate::dice::{Beside, Dice};
+use crate::difference::{DESIGNS, DUCKDB_DESIGNS, LEFT_OUT};
+use crate::rule::duckdb;
 use crate::session::{Counts, Finding, Session};
 use crate::shrink;
 
@@ -22,6 +23,7 @@ pub(crate) struct Comparison {
     per_session: usize,
     seed: u64,
     draw: Draw,
+    beside: Beside,
 }
 
 /// A session whose answers differ.
@@ -40,7 +42,12 @@ impl Comparison {
         seed: u64,
         draw: Draw,
     ) -> Self {
-        Self { what, statements, per_session, seed, draw }
+        Self { what, statements, per_session, seed, draw, beside: Beside::default() }
+    }
+
+    /// The same with another one beside Esker.
+    pub(crate) fn beside(self, beside: Beside) -> Self {
+        Self { beside, ..self }
     }
 
     /// Runs the sessions and prints what they came to; false where answers differ.
@@ -96,7 +103,7 @@ impl Comparison {
             }
             let seed = self.seed.wrapping_add(number as u64);
             let statements = self.length(number);
-            let session = (self.draw)(&mut Dice::new(seed), statements);
+            let session = (self.draw)(&mut Dice::new(seed, self.beside), statements);
             if let Err(finding) = session.run(&mut counts) {
                 next.store(self.sessions(), Ordering::Relaxed);
                 return (counts, Some(Difference { seed, statements, session, finding }));
@@ -118,12 +125,23 @@ impl Comparison {
         let sessions = self.sessions();
         println!("{statements} {what} in {sessions} sessions, seed {seed}: no difference");
         println!("  {} rows compared, {} statements refused by both", counts.rows, counts.refused);
-        for (design, what, why) in DESIGNS {
-            let times = counts.designs.get(&design).copied().unwrap_or_default();
+        let (designs, left_out) = match self.beside {
+            Beside::Sqlite => (&DESIGNS[..], &LEFT_OUT[..]),
+            Beside::DuckDb => (&DUCKDB_DESIGNS[..], &[][..]),
+        };
+        for (design, what, why) in designs {
+            let times = counts.designs.get(design).copied().unwrap_or_default();
             println!("  by design {times} times: {what}: {why}");
         }
-        for (what, why) in LEFT_OUT {
+        for (error, times) in &counts.unknown {
+            println!("  refused by DuckDB alone {times} times: {error}");
+        }
+        for (what, why) in left_out {
             println!("  not compared: {what}: {why}");
+        }
+        let otherwise = duckdb::reasons().filter(|_| self.beside == Beside::DuckDb);
+        for (esker, theirs, why) in otherwise {
+            println!("  {esker} is {}: {why}", theirs.unwrap_or("left out"));
         }
     }
 }

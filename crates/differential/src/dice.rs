@@ -1,17 +1,28 @@
 //! Random numbers from a seed.
 
+/// Who is asked beside Esker: what is drawn is what both have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Beside {
+    #[default]
+    Sqlite,
+    DuckDb,
+}
+
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Dice(u64);
+pub(crate) struct Dice {
+    state: u64,
+    pub(crate) beside: Beside,
+}
 
 impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+    pub(crate) fn new(seed: u64, beside: Beside) -> Self {
+        Self { state: seed, beside }
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)

@@ -11,6 +11,7 @@ pub(crate) enum Design {
     Constant,
     Nothing,
     Sum,
+    Operand,
 }
 
 /// Every difference that is meant, and why.
@@ -46,6 +47,22 @@ pub(crate) const DESIGNS: [(Design, &str, &str); 6] = [
         Design::Sum,
         "a sum of integers that passes 2^63 on the way, or of unsigned ones that ends there",
         "exact here, where only the outcome has to fit; an overflow in SQLite",
+    ),
+];
+
+/// Every difference to DuckDB that is meant, and why; what its dialect says otherwise is listed in
+/// [`crate::rule::duckdb`].
+pub(crate) const DUCKDB_DESIGNS: [(Design, &str, &str); 2] = [
+    (
+        Design::Average,
+        "the last digits of means, quotients and powers",
+        "the exact sum rounded once here; there sums and quotients of floats",
+    ),
+    (
+        Design::Operand,
+        "an operand that cannot be computed, in one of the two",
+        "which operands are computed is not said; sums of integers end at 2^63 here, at 2^127 \
+         there, and short decimals end sooner there",
     ),
 ];
 

@@ -2,10 +2,10 @@
 
 use esker::Value;
 
-use crate::dice::Dice;
+use crate::dice::{Beside, Dice};
 use crate::rule::{self, Rule};
 use crate::table::Table;
-use crate::value::{Kind, in_esker, in_sqlite};
+use crate::value::{Kind, in_duckdb, in_esker, in_sqlite};
 
 /// An expression.
 #[derive(Clone, Debug)]
@@ -38,6 +38,7 @@ pub(crate) enum Spelling {
     Sqlite,
     /// SQLite, failing where a number does not fit.
     Strict,
+    DuckDb,
 }
 
 /// A text under way, and the values that are given apart from it.
@@ -61,10 +62,15 @@ impl Writer {
             Expression::Column(name) => name.clone(),
             Expression::Constant(value) => self.constant(value),
             Expression::Apply(rule, operands) => {
+                let in_duckdb;
                 let template = match self.spelling {
                     Spelling::Esker => rule.esker,
                     Spelling::Sqlite => rule.sqlite,
                     Spelling::Strict => rule.strict,
+                    Spelling::DuckDb => {
+                        in_duckdb = rule::duckdb::template(rule).unwrap_or_default();
+                        &in_duckdb
+                    }
                 };
                 let text = self.fill(rule, template, operands);
                 if self.spelling != Spelling::Strict || !rule.may_leave_out() {
@@ -106,6 +112,10 @@ impl Writer {
             });
             return "?".into();
         }
+        if let (Spelling::DuckDb, Value::Int(v)) = (self.spelling, value) {
+            // Short constants are of 32 bits there, in which sums overflow.
+            return format!("CAST({v} AS BIGINT)");
+        }
         self.plain(value)
     }
 
@@ -113,6 +123,7 @@ impl Writer {
         match self.spelling {
             Spelling::Esker => in_esker(value),
             Spelling::Sqlite | Spelling::Strict => in_sqlite(value),
+            Spelling::DuckDb => in_duckdb(value),
         }
     }
 }
@@ -139,7 +150,11 @@ pub(crate) fn random(
     if depth == 0 || kind.column().is_some() || dice.chance(30) {
         return leaf(dice, kind, table);
     }
-    let fits = |rule: &&Rule| rule.outcome == kind && rule.fits(table);
+    let beside = dice.beside;
+    let fits = |rule: &&Rule| {
+        let is_known = beside == Beside::Sqlite || rule::duckdb::template(rule).is_some();
+        rule.outcome == kind && rule.fits(table) && is_known
+    };
     let rules: Vec<&'static Rule> = rule::all().iter().filter(fits).collect();
     let Some(rule) = rules.get(dice.below(rules.len())) else {
         return leaf(dice, kind, table);

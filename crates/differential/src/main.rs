@@ -9,6 +9,9 @@
 //! [`difference`] with its reason; the first other difference is printed with its seed and a short
 //! script.
 //!
+//! `--duckdb` asks DuckDB in place of SQLite, by its Python package: what DuckDB says otherwise, or
+//! cannot say, is listed in [`rule::duckdb`].
+//!
 //! `--planted` plants wrong answers by name, each in a process of its own, and shows what finds it.
 #![forbid(unsafe_code)]
 
@@ -16,9 +19,11 @@ mod columns;
 mod comparison;
 mod dice;
 mod difference;
+mod duckdb;
 mod esker_side;
 mod expression;
 mod joins;
+mod peer;
 mod planted;
 mod query;
 mod rule;
@@ -30,10 +35,12 @@ mod statement;
 mod table;
 mod times;
 mod value;
+mod windows;
 
 use std::process::ExitCode;
 
 use comparison::Comparison;
+use dice::Beside;
 use session::Session;
 
 /// Statements of a session.
@@ -54,13 +61,25 @@ fn main() -> ExitCode {
     match &asked.other {
         Some(Other::Planted) => return planted::run_all(asked.seed),
         Some(Other::Script(name)) => return planted::run_script(name),
-        None => {}
+        Some(Other::DuckDb) | None => {}
     }
-    let seed = asked.seed;
-    let statements =
-        Comparison::new("statements", asked.statements, SESSION, seed, Session::random);
-    let queries = Comparison::new("queries", asked.queries, QUERIES, seed, Session::of_queries);
-    let same = [statements, queries].into_iter().all(|comparison| comparison.run());
+    let Asked { statements, queries, seed, .. } = asked;
+    let same = if matches!(asked.other, Some(Other::DuckDb)) {
+        if let Some(entry) = rule::duckdb::stale() {
+            eprintln!("differential: rule/duckdb.rs is about {entry}, which is no rule any more");
+            return ExitCode::FAILURE;
+        }
+        // A change is a statement of Esker's alone there: all that are asked for are questions.
+        let questions = statements.saturating_add(queries);
+        let draw = Session::of_questions;
+        Comparison::new("duckdb --queries", questions, QUERIES, seed, draw)
+            .beside(Beside::DuckDb)
+            .run()
+    } else {
+        let statements = Comparison::new("statements", statements, SESSION, seed, Session::random);
+        let queries = Comparison::new("queries", queries, QUERIES, seed, Session::of_queries);
+        [statements, queries].into_iter().all(|comparison| comparison.run())
+    };
     if same { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -78,6 +97,8 @@ enum Other {
     Planted,
     /// One of the scripts that find them.
     Script(String),
+    /// Questions, with DuckDB in place of SQLite.
+    DuckDb,
 }
 
 fn read(arguments: &[String]) -> Result<Asked, String> {
@@ -87,6 +108,10 @@ fn read(arguments: &[String]) -> Result<Asked, String> {
         match name.as_str() {
             "--planted" => {
                 asked.other = Some(Other::Planted);
+                continue;
+            }
+            "--duckdb" => {
+                asked.other = Some(Other::DuckDb);
                 continue;
             }
             "--script" => {
@@ -104,7 +129,7 @@ fn read(arguments: &[String]) -> Result<Asked, String> {
             "--queries" => asked.queries = count,
             "--seed" => asked.seed = number,
             other => {
-                let known = "--statements, --queries, --seed, --planted";
+                let known = "--statements, --queries, --seed, --duckdb, --planted";
                 return Err(format!("unknown argument {other}; known: {known}"));
             }
         }

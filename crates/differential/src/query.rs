@@ -2,10 +2,11 @@
 
 use crate::columns;
 use crate::dice::Dice;
-use crate::expression::{Expression, Writer, order_key, random};
+use crate::expression::{Expression, Spelling, Writer, order_key, random};
 use crate::statement::{Rows, Statement, condition, statement};
 use crate::table::Table;
 use crate::value::Kind;
+use crate::windows;
 
 /// Kinds of what is compared and ordered alike in both.
 const ORDERED: [Kind; 9] = [
@@ -31,6 +32,7 @@ pub(crate) fn any(dice: &mut Dice, table: &Table, depth: usize) -> Statement {
         33..45 => columns::any(dice, table),
         45..53 => distinct(dice, table, depth),
         53..58 => limited(dice, table, depth),
+        58..68 => windows::windowed(dice, table),
         _ => grouped(dice, table, depth),
     }
 }
@@ -202,8 +204,8 @@ impl Aggregate {
 
     pub(crate) fn text(&self, w: &mut Writer) -> String {
         let template = match w.spelling {
-            crate::expression::Spelling::Esker => self.esker,
-            _ => self.sqlite,
+            Spelling::Esker | Spelling::DuckDb => self.esker,
+            Spelling::Sqlite | Spelling::Strict => self.sqlite,
         };
         match &self.operand {
             Some(operand) => template.replace("{}", &w.expression(operand)),

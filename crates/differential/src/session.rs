@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use esker::{ErrorKind, Value};
 
-use crate::dice::Dice;
+use crate::dice::{Beside, Dice};
 use crate::difference::{Design, has_nan, nearly_same};
+use crate::duckdb;
 use crate::esker_side::{Eskers, Outcome};
 use crate::query;
 use crate::sqlite::Sqlite;
-use crate::statement::{Rows, Statement, any, insert, whole};
+use crate::statement::{Rows, Statement, any, insert, question, whole};
 use crate::table::Table;
 
 /// Statements between two looks at the whole tables.
@@ -20,6 +21,7 @@ const LOOK_EVERY: usize = 8;
 pub(crate) struct Session {
     pub(crate) tables: Vec<Table>,
     pub(crate) statements: Vec<Statement>,
+    beside: Beside,
 }
 
 /// Where the two differ.
@@ -39,10 +41,12 @@ pub(crate) struct Counts {
     pub(crate) refused: u64,
     /// Rows that were compared.
     pub(crate) rows: u64,
+    /// Statements that only DuckDB does not know, by the kind of its error.
+    pub(crate) unknown: BTreeMap<String, u64>,
 }
 
 impl Counts {
-    fn note(&mut self, design: Design) {
+    pub(crate) fn note(&mut self, design: Design) {
         *self.designs.entry(design).or_default() += 1;
     }
 
@@ -50,6 +54,9 @@ impl Counts {
     pub(crate) fn add(&mut self, other: Self) {
         for (design, times) in other.designs {
             *self.designs.entry(design).or_default() += times;
+        }
+        for (error, times) in other.unknown {
+            *self.unknown.entry(error).or_default() += times;
         }
         self.refused += other.refused;
         self.rows += other.rows;
@@ -71,7 +78,7 @@ impl Session {
             statements.push(any(dice, &tables));
         }
         statements.truncate(count);
-        Self { tables, statements }
+        Self { tables, statements, beside: dice.beside }
     }
 
     /// Fresh tables with rows that have been changed, and then so many queries.
@@ -86,8 +93,19 @@ impl Session {
         session
     }
 
+    /// Fresh tables with rows that have been changed, and then so many questions to all of them.
+    pub(crate) fn of_questions(dice: &mut Dice, count: usize) -> Self {
+        let mut session = Self::of_queries(dice, 0);
+        let questions = (0..count).map(|_| question(dice, &session.tables));
+        session.statements.extend(questions.collect::<Vec<_>>());
+        session
+    }
+
     /// Runs it on all; the first difference ends it.
     pub(crate) fn run(&self, counts: &mut Counts) -> Result<(), Finding> {
+        if self.beside == Beside::DuckDb {
+            return duckdb::run(self, counts);
+        }
         let failed = |at: usize| {
             move |e: &dyn std::fmt::Display| Finding { at, what: format!("not started: {e}") }
         };
@@ -144,7 +162,10 @@ impl Session {
 }
 
 /// Whether all of them answer alike, or refuse it alike.
-fn alike(outcomes: &[(&'static str, esker::Result<Outcome>)], rows: Rows) -> Result<(), String> {
+pub(crate) fn alike(
+    outcomes: &[(&'static str, esker::Result<Outcome>)],
+    rows: Rows,
+) -> Result<(), String> {
     let Some((first, expected)) = outcomes.first() else { return Ok(()) };
     for (name, outcome) in outcomes {
         let is_same = match (expected, outcome) {
@@ -165,7 +186,7 @@ fn alike(outcomes: &[(&'static str, esker::Result<Outcome>)], rows: Rows) -> Res
 }
 
 /// Whether a query is the same once it has been written out and read again.
-fn is_shown_as_itself(text: &str) -> bool {
+pub(crate) fn is_shown_as_itself(text: &str) -> bool {
     let Ok(query) = esker_sql::parse(text) else { return true };
     esker_sql::parse(&query.to_string()).is_ok_and(|again| again == query)
 }
@@ -243,7 +264,7 @@ fn answered(
     Err(format!("Esker:  {}\nSQLite: {}", shown(outcome), shown(&theirs)))
 }
 
-fn same(a: &Outcome, b: &Outcome, rows: Rows) -> bool {
+pub(crate) fn same(a: &Outcome, b: &Outcome, rows: Rows) -> bool {
     if a.changed != b.changed {
         return false;
     }
@@ -256,7 +277,7 @@ fn same(a: &Outcome, b: &Outcome, rows: Rows) -> bool {
 }
 
 /// The rows in an order that two answers have in common.
-fn in_order(outcome: &Outcome, rows: Rows) -> Vec<Vec<Value>> {
+pub(crate) fn in_order(outcome: &Outcome, rows: Rows) -> Vec<Vec<Value>> {
     let mut found = outcome.rows.clone();
     if rows == Rows::Any {
         found.sort();
@@ -264,7 +285,7 @@ fn in_order(outcome: &Outcome, rows: Rows) -> Vec<Vec<Value>> {
     found
 }
 
-fn shown(outcome: &Outcome) -> String {
+pub(crate) fn shown(outcome: &Outcome) -> String {
     let row = |row: &Vec<Value>| row.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
     let rows: Vec<_> = outcome.rows.iter().take(40).map(row).collect();
     format!("changed {}, rows {}: {}", outcome.changed, outcome.rows.len(), rows.join(" ; "))

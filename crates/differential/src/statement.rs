@@ -2,7 +2,7 @@
 
 use esker::Value;
 
-use crate::dice::Dice;
+use crate::dice::{Beside, Dice};
 use crate::expression::{Expression, Spelling, Writer, order_key, random};
 use crate::table::{Column, Table};
 use crate::value::Kind;
@@ -17,6 +17,8 @@ pub(crate) struct Statement {
     pub(crate) sqlite: String,
     /// For SQLite, failing where a number does not fit; the same as `sqlite` where nothing can.
     pub(crate) strict: String,
+    /// Empty where DuckDB is not asked.
+    pub(crate) duckdb: String,
     /// Whether it answers rows, and whether their order counts.
     pub(crate) rows: Rows,
     /// Whether it may change rows.
@@ -48,6 +50,10 @@ pub(crate) fn statement(
         parameters: esker.parameters,
         sqlite: text(&mut Writer::new(Spelling::Sqlite, false)),
         strict: text(&mut Writer::new(Spelling::Strict, false)),
+        duckdb: match dice.beside {
+            Beside::Sqlite => String::new(),
+            Beside::DuckDb => text(&mut Writer::new(Spelling::DuckDb, false)),
+        },
         is_change: !["SELECT", "VALUES", "WITH"].iter().any(|w| esker_text.starts_with(w)),
         esker: esker_text,
         rows,
@@ -61,6 +67,7 @@ pub(crate) fn whole(table: &Table) -> Statement {
         esker: text.clone(),
         parameters: Vec::new(),
         sqlite: text.clone(),
+        duckdb: text.clone(),
         strict: text,
         rows: Rows::Ordered,
         is_change: false,
@@ -89,12 +96,24 @@ pub(crate) fn any(dice: &mut Dice, tables: &[Table]) -> Statement {
     }
 }
 
+/// Any question to the tables.
+pub(crate) fn question(dice: &mut Dice, tables: &[Table]) -> Statement {
+    let Some(table) = tables.get(dice.below(tables.len())) else { return empty() };
+    match dice.below(100) {
+        0..5 => get(dice, table),
+        5..55 => query::any(dice, table, 4),
+        55..70 => sets::combined(dice, tables),
+        _ => joins::joined(dice, tables),
+    }
+}
+
 fn empty() -> Statement {
     Statement {
         esker: String::new(),
         parameters: Vec::new(),
         sqlite: String::new(),
         strict: String::new(),
+        duckdb: String::new(),
         rows: Rows::None,
         is_change: false,
     }

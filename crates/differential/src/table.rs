@@ -1,6 +1,6 @@
 //! Random tables.
 
-use crate::dice::Dice;
+use crate::dice::{Beside, Dice};
 use crate::value::Kind;
 
 /// A table that both have.
@@ -53,7 +53,9 @@ impl Table {
             key.iter().enumerate().map(|(i, t)| column(&format!("k{i}"), *t, false)).collect();
         for i in 0..dice.int(3, 8) {
             let nullable = dice.chance(80);
-            columns.push(column(&format!("c{i}"), dice.below(TYPES.len()), nullable));
+            // JSON is last.
+            let types = TYPES.len() - usize::from(dice.beside == Beside::DuckDb);
+            columns.push(column(&format!("c{i}"), dice.below(types), nullable));
         }
         let name = format!("t{number}");
         let count = dice.below(5);
@@ -105,6 +107,28 @@ impl Table {
         let strict = if in_esker { "" } else { " STRICT" };
         let (columns, key) = (parts.join(", "), self.key_names().join(", "));
         format!("CREATE TABLE {} ({columns}, PRIMARY KEY ({key})){strict}", self.name)
+    }
+}
+
+impl Table {
+    /// The statement that creates it in DuckDB: without what keeps rows out, which come from Esker.
+    pub(crate) fn create_in_duckdb(&self) -> String {
+        let column = |column: &Column| {
+            let type_name = match column.kind {
+                Kind::Int => "BIGINT",
+                Kind::Float => "DOUBLE",
+                Kind::Bool => "BOOLEAN",
+                Kind::Bytes => "BLOB",
+                Kind::Date => "DATE",
+                Kind::Stamp => "TIMESTAMP",
+                Kind::Decimal => column.type_name,
+                Kind::Label => "label",
+                _ => "VARCHAR",
+            };
+            format!("{} {type_name}", column.name)
+        };
+        let columns: Vec<_> = self.columns.iter().map(column).collect();
+        format!("CREATE TABLE {} ({})", self.name, columns.join(", "))
     }
 }
 

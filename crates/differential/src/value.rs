@@ -186,6 +186,44 @@ pub(crate) fn in_sqlite(value: &Value) -> String {
     }
 }
 
+/// A constant as DuckDB reads it.
+pub(crate) fn in_duckdb(value: &Value) -> String {
+    match value {
+        Value::Int(v) if *v >= 0 => v.to_string(),
+        Value::Float(v) if !v.is_finite() => format!("CAST('{v}' AS DOUBLE)"),
+        Value::Bytes(_) => format!("unhex('{value}')"),
+        Value::Enum(_) => format!("CAST('{value}' AS label)"),
+        other => in_esker(other),
+    }
+}
+
+/// A value of DuckDB, as `peer.py` writes it, as one of Esker's of a type.
+pub(crate) fn from_duckdb(value: &serde_json::Value, data_type: DataType) -> Value {
+    use serde_json::Value as Json;
+    let parsed = |text: &str| {
+        let value = parse_value(text, data_type);
+        value.unwrap_or_else(|_| Value::Text(text.to_owned()))
+    };
+    match value {
+        Json::Null => Value::Null,
+        Json::Bool(v) => Value::Bool(*v),
+        Json::Number(v) => parsed(&v.to_string()),
+        Json::String(v) if data_type == DataType::Enum => {
+            let place = LABELS.iter().position(|label| label == v);
+            place.and_then(|place| i64::try_from(place).ok()).map_or(Value::Text(v.clone()), label)
+        }
+        Json::String(v) => Value::Text(v.clone()),
+        Json::Object(members) => match members.iter().next() {
+            Some((kind, Json::String(text))) => match kind.as_str() {
+                "f" => text.parse().map_or_else(|_| parsed(text), Value::Float),
+                _ => parsed(text),
+            },
+            _ => Value::Text(value.to_string()),
+        },
+        Json::Array(_) => Value::Text(value.to_string()),
+    }
+}
+
 /// A value of SQLite as one of Esker's of a type. Booleans, decimals and labels are numbers there,
 /// dates and documents texts.
 pub(crate) fn from_sqlite(value: rusqlite::types::Value, data_type: DataType) -> Value {

@@ -66,6 +66,9 @@ pub fn select<'r>(
     if query.is_grouped() {
         return Err(Error::invalid("an aggregate has no place here"));
     }
+    if query.has_windows() {
+        return Err(Error::invalid("a window function has no place here"));
+    }
     let source = source(schema, rows)?;
     let program = crate::bind::bind_query(&query, schema, &options.inputs)?;
     let mut batches = Vec::new();

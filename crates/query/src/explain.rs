@@ -147,13 +147,18 @@ pub(crate) fn explained(
         let elapsed_ms = step.elapsed_ns as f64 / 1e6;
         Some(Ran { rows_in: step.counts.rows_passed, rows_out: step.rows_out, elapsed_ms })
     };
-    let mut steps = Vec::with_capacity(program.stages.len() + 1);
+    let mut steps = Vec::with_capacity(program.stages.len() + 2);
+    let over = |after: usize| program.windows.as_ref().filter(|windows| windows.after == after);
+    let mut add = |name: &str, what: String| {
+        let ran = ran(steps.len());
+        steps.push(ExplainedStep { name: name.to_owned(), what, ran });
+    };
     for (i, stage) in program.stages.iter().enumerate() {
-        let (name, what) = (stage_name(stage).to_owned(), grouped(query, i, stage));
-        steps.push(ExplainedStep { name, what, ran: ran(i) });
+        over(i).into_iter().for_each(|_| add("window", list(&query.windows())));
+        add(stage_name(stage), grouped(query, i, stage));
     }
-    let (name, i) = (projection_name(&program.projection).to_owned(), steps.len());
-    steps.push(ExplainedStep { name, what: shown(query), ran: ran(i) });
+    over(program.stages.len()).into_iter().for_each(|_| add("window", list(&query.windows())));
+    add(projection_name(&program.projection), shown(query));
     let met = profile.and_then(|profile| {
         let counts = profile.steps.first()?.counts;
         Some(Met {
@@ -172,8 +177,7 @@ pub(crate) fn explained(
 
 /// Whether what rows have to pass is known only once a subquery has been answered.
 fn awaits_answer(program: &Program) -> bool {
-    let filter = program.stages.first().map_or(&program.projection.filter, |stage| &stage.filter);
-    filter.as_ref().is_some_and(Bound::is_unanswered)
+    program.first_step().filter().is_some_and(Bound::is_unanswered)
 }
 
 /// One line per step, the last step first, each indented below the step that reads its rows.
@@ -272,6 +276,9 @@ fn shown(query: &Query) -> String {
     let mut text = if query.select.is_empty() { "*".to_owned() } else { list(&query.select) };
     if let Some(having) = &query.having {
         let _ = write!(text, " having {having}");
+    }
+    if let Some(qualify) = &query.qualify {
+        let _ = write!(text, " qualify {qualify}");
     }
     if !query.order_by.is_empty() {
         let key = |key: &OrderBy| OrderBy { expr: written(&key.expr, query), ..key.clone() };

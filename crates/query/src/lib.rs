@@ -15,7 +15,7 @@
 //! | `predicate` | filters as conditions that kernels and zone maps decide |
 //! | `access_path` | which rows are looked at: all, or those that sorted runs name |
 //! | `logical` | joins and subqueries: from several tables to the one source that the rest reads |
-//! | `exec` | scanning, filtering, grouping, ordering |
+//! | `exec` | scanning, filtering, grouping, windows, ordering |
 //!
 //! A query reads a [`Source`] and runs with [`Options`]: see [`execute`], [`stream`], [`scan`] and
 //! [`explain`]; [`plan`] tells what they would do.

@@ -63,6 +63,11 @@ pub fn page(
             "DISTINCT ON: a page is of rows or groups; use LIMIT and OFFSET",
         ));
     }
+    if query.has_windows() {
+        return Err(Error::invalid(
+            "a page is of rows or groups, not of window functions over them; use LIMIT and OFFSET",
+        ));
+    }
     let identity = Identity::new(query, source.schema(), paging.table, &options.inputs)?;
     if let Some(cursor) = &paging.cursor {
         cursor.expect(identity)?;
@@ -138,7 +143,7 @@ fn count(program: &Program, source: &dyn Source, options: &Options) -> Result<u6
     let filter = projection.filter.clone();
     stages.push(Stage { filter, keys: Vec::new(), aggregates: vec![rows] });
     let projection = Projection::of_fields(&[DataType::I64], None);
-    let program = Program { stages, projection };
+    let program = Program { stages, windows: None, projection };
     let (batches, _) = collected(options, |sink| exec::run(&program, source, options, sink))?;
     let counted = batches.first().and_then(|batch| batch.columns.first());
     match counted.map(|column| column.value(0).to_owned()) {

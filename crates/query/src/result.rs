@@ -92,12 +92,14 @@ impl<F: FnMut(Batch) -> Result<ControlFlow<()>>> AnswerSink for F {
 
 /// About how many bytes of memory a batch takes.
 pub(crate) fn batch_bytes(batch: &Batch) -> usize {
-    let column = |column: &esker_format::Column| {
-        let heap = match &column.values {
-            esker_format::Values::Variable(v) => v.heap.len() + v.offsets.len() * 4,
-            values => values.len() * column.data_type.width().unwrap_or(8),
-        };
-        heap + column.nulls.as_ref().map_or(0, Vec::len)
+    batch.columns.iter().map(column_bytes).sum()
+}
+
+/// About how many bytes of memory a column takes.
+pub(crate) fn column_bytes(column: &esker_format::Column) -> usize {
+    let heap = match &column.values {
+        esker_format::Values::Variable(v) => v.heap.len() + v.offsets.len() * 4,
+        values => values.len() * column.data_type.width().unwrap_or(8),
     };
-    batch.columns.iter().map(column).sum()
+    heap + column.nulls.as_ref().map_or(0, Vec::len)
 }

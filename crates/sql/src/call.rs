@@ -4,9 +4,8 @@ use esker_query::model::{Aggregate, Expr, Function, Operator};
 use sqlparser::ast;
 
 use crate::expression::Names;
-use crate::interval;
 use crate::statement::unsupported;
-use crate::{Error, Result};
+use crate::{Error, Result, interval, window};
 
 impl Names {
     /// `EXTRACT`, `SUBSTRING … FROM`, `TRIM … FROM`, `POSITION … IN`, `CEIL` and `FLOOR`, which the
@@ -76,6 +75,11 @@ impl Names {
     pub(crate) fn function(&self, function: &ast::Function) -> Result<Expr> {
         let name = function.name.to_string();
         let aggregate = Aggregate::from_name(&name);
+        let is_plain =
+            !function.uses_odbc_syntax && function.parameters == ast::FunctionArguments::None;
+        if let (Some(over), true) = (&function.over, is_plain) {
+            return self.windowed(function, over);
+        }
         let extras = [
             ("OVER", function.over.is_some()),
             ("WITHIN GROUP", !function.within_group.is_empty() && aggregate.is_none()),
@@ -86,6 +90,7 @@ impl Names {
         if let Some((what, _)) = extras.iter().find(|(_, found)| *found) {
             return Err(unsupported(what, function));
         }
+        window::expect_over(&name)?;
         let list = match &function.args {
             ast::FunctionArguments::List(list) => list,
             // CURRENT_DATE and its like.

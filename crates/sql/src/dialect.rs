@@ -111,8 +111,8 @@ pub(crate) fn quote_names(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// What quotes the name of a query of WITH that is to be materialized: no name is written so.
-pub(crate) const MATERIALIZED: char = '[';
+/// What quotes a name that has words in it which the grammar does not know: no name is written so.
+pub(crate) const MADE_NAME: char = '[';
 
 /// Takes MATERIALIZED and NOT MATERIALIZED out, which the grammar does not know behind the name of
 /// a query: of the first, the name tells.
@@ -156,7 +156,7 @@ pub(crate) fn take_hints(tokens: &mut [TokenWithSpan]) {
             _ => None,
         };
         if let Some(TokenWithSpan { token: Token::Word(word), .. }) = named {
-            word.quote_style = Some(MATERIALIZED);
+            word.quote_style = Some(MADE_NAME);
         }
         for at in [Some(hint), not].into_iter().flatten() {
             if let Some(token) = tokens.get_mut(at) {
@@ -166,7 +166,7 @@ pub(crate) fn take_hints(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-fn is_word(token: &Token, wanted: &str) -> bool {
+pub(crate) fn is_word(token: &Token, wanted: &str) -> bool {
     matches!(token, Token::Word(word)
         if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use esker_query::model::{
-    EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Function, Operator, Parameter, SelectItem,
+    EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Function, Operator, Parameter, SelectItem, Window,
 };
 use sqlparser::ast;
 
@@ -21,6 +21,8 @@ pub(crate) struct Names {
     parameters: ParameterNames,
     /// The names of select items, where they may stand for these.
     aliases: Vec<String>,
+    /// The windows of the clause WINDOW.
+    pub(crate) windows: Vec<(String, Window)>,
     /// How deep the expression at hand lies in others.
     depth: Cell<usize>,
 }
@@ -28,7 +30,7 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new(tables: Vec<String>, parameters: &ParameterNames) -> Self {
         let (parameters, aliases) = (Arc::clone(parameters), Vec::new());
-        Self { tables, parameters, aliases, depth: Cell::new(0) }
+        Self { tables, parameters, aliases, windows: Vec::new(), depth: Cell::new(0) }
     }
 
     /// For clauses in which the name of a select item stands for it.
@@ -118,11 +120,7 @@ impl Names {
             E::IsNotDistinctFrom(left, right) => self.is_same(left, right),
             E::Function(function) => self.function(function),
             E::Interval(_) => Err(unsupported("an interval apart from + and -", expr)),
-            E::Subquery(_)
-            | E::Exists { .. }
-            | E::InSubquery { .. }
-            | E::AnyOp { .. }
-            | E::AllOp { .. } => crate::relation::subquery(expr, self),
+            _ if asks(expr) => crate::relation::subquery(expr, self),
             other => self.special(other),
         }
     }
@@ -309,6 +307,13 @@ impl Names {
         operands.extend(otherwise.map(|e| self.convert(e)).transpose()?);
         Ok(Expr::Apply(Operator::Case, operands))
     }
+}
+
+/// Whether a query stands in it, one level down.
+fn asks(expr: &ast::Expr) -> bool {
+    use ast::Expr as E;
+    let is_query = matches!(expr, E::Subquery(_) | E::Exists { .. } | E::InSubquery { .. });
+    is_query || matches!(expr, E::AnyOp { .. } | E::AllOp { .. })
 }
 
 fn not(operand: Expr) -> Expr {

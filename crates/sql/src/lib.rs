@@ -2,7 +2,8 @@
 //!
 //! `SELECT` over a table, joined tables or subqueries: columns, expressions, aliases, `DISTINCT`,
 //! `WHERE`, `GROUP BY`, `HAVING`, `ORDER BY` (expressions, aliases, positions, `NULLS FIRST`),
-//! `LIMIT`, `OFFSET`; `WITH`, `VALUES`, `UNION`, `INTERSECT` and `EXCEPT`.
+//! `LIMIT`, `OFFSET`; window functions, `WINDOW` and `QUALIFY`; `WITH`, `VALUES`, `UNION`,
+//! `INTERSECT` and `EXCEPT`.
 //! And `INSERT` (rows or a query, `OR REPLACE`, `ON CONFLICT DO NOTHING` or `DO UPDATE`), `UPDATE`
 //! and `DELETE` (with `ORDER BY`, `LIMIT` and `RETURNING`), `CREATE TABLE`, `DROP TABLE` and
 //! `TRUNCATE TABLE`: see [`Statement`]. [`Sql`] runs and prepares statements on a database,
@@ -12,8 +13,8 @@
 //! ```
 //! let query = esker_sql::parse("SELECT origin, count(*) FROM flights GROUP BY 1 LIMIT 3")?;
 //! assert_eq!(query.table, "flights");
-//! let error = esker_sql::parse("SELECT a, sum(b) OVER (PARTITION BY a) FROM t").unwrap_err();
-//! assert!(error.to_string().starts_with("OVER is not supported yet"));
+//! let error = esker_sql::parse("SELECT a FROM t FETCH FIRST 2 ROWS WITH TIES").unwrap_err();
+//! assert!(error.to_string().starts_with("WITH TIES is not supported yet"));
 //! # Ok::<(), esker_sql::Error>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -49,6 +50,7 @@ mod table;
 mod tests;
 mod transaction;
 mod type_name;
+mod window;
 
 #[cfg(feature = "async")]
 pub use asynchronous::{AsyncDatabase, AsyncPrepared, AsyncRows};

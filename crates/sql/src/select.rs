@@ -143,7 +143,7 @@ pub(crate) fn named(with: &ast::With, parameters: &ParameterNames) -> Result<Vec
         }
         let (name, columns) = relation::alias(&cte.alias)?;
         let query = convert_within(&cte.query, parameters)?;
-        let is_kept = cte.alias.name.quote_style == Some(dialect::MATERIALIZED);
+        let is_kept = cte.alias.name.quote_style == Some(dialect::MADE_NAME);
         let materialized = is_kept.then_some(true);
         let named = With { columns, materialized, ..With::new(name, query) };
         let recursive = with.recursive && named.reads_itself();
@@ -159,6 +159,7 @@ fn select(
 ) -> Result<(Query, Names)> {
     refuse_within(select)?;
     let (first, joins, names) = relation::from(&select.from, is_outermost, parameters)?;
+    let names = names.with_windows(&select.named_window)?;
     let mut result = Query { joins, ..Query::from(first) };
     if select.projection.is_empty() && !Bug::NothingSelectsAll.is_planted() {
         let what = "expected what is to be shown, like * or the name of a field (in double quotes \
@@ -187,6 +188,7 @@ fn select(
         other => return Err(unsupported("this GROUP BY", other)),
     };
     result.having = select.having.as_ref().map(|e| names.convert(e)).transpose()?;
+    result.qualify = select.qualify.as_ref().map(|e| names.convert(e)).transpose()?;
     Ok((result, names))
 }
 
@@ -223,8 +225,6 @@ fn refuse_within(select: &ast::Select) -> Result<()> {
         ("CLUSTER BY", !select.cluster_by.is_empty()),
         ("DISTRIBUTE BY", !select.distribute_by.is_empty()),
         ("SORT BY", !select.sort_by.is_empty()),
-        ("WINDOW", !select.named_window.is_empty()),
-        ("QUALIFY", select.qualify.is_some()),
         ("SELECT AS", select.value_table_mode.is_some()),
         ("a query that starts with FROM", select.flavor != ast::SelectFlavor::Standard),
     ];
@@ -240,6 +240,9 @@ fn name_as_written(written: &ast::Expr, converted: &Expr) -> Option<String> {
     let ast::Expr::Function(call) = written else {
         return reads_otherwise(written).then(|| written.to_string());
     };
+    if !crate::window::is_as_written(call) {
+        return None;
+    }
     let name = call.name.to_string().to_lowercase();
     let is_same = call.filter.is_none()
         && call.within_group.is_empty()

@@ -12,7 +12,9 @@ use crate::conflict_target::join_paths;
 use crate::dialect::{self, EskerDialect};
 use crate::expression::ParameterNames;
 use crate::transaction::{self, TransactionStatement};
-use crate::{Error, Result, alter, change, index, number, parameter, select, sequence, table};
+use crate::{
+    Error, Result, alter, change, index, number, parameter, select, sequence, table, window,
+};
 
 /// The longest text, in bytes.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -284,6 +286,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
     let mut tokens = number::read_all(text, tokens)?;
     dialect::quote_names(&mut tokens);
     dialect::take_hints(&mut tokens);
+    window::take_exclusions(&mut tokens);
     let nests = |t: &&TokenWithSpan| {
         !matches!(
             t.token,

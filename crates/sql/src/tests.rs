@@ -207,7 +207,6 @@ fn joins_that_are_not_supported_are_named() {
 #[test]
 fn what_is_not_supported_is_named() {
     let pairs = [
-        ("SELECT sum(a) OVER () FROM t", "OVER is not supported yet: `sum(a) OVER ()`"),
         (
             "SELECT CAST(a AS varchar(10)) FROM t",
             "a length in CAST is not supported yet: `CAST(a AS VARCHAR(10))`",

@@ -115,5 +115,5 @@ fn there_are_enough_cases() {
     };
     let cases: usize = files().iter().map(count).sum();
     println!("{cases} cases in {} files", files().len());
-    assert!(cases >= 900, "{cases}");
+    assert!(cases >= 5_000, "{cases}");
 }

@@ -88,6 +88,12 @@ pub(crate) fn answer_with_row_ids(
     query: &Query,
     options: &esker_query::Options,
 ) -> Result<QueryResult> {
+    if query.has_windows() {
+        return Err(Error::invalid(
+            "a window function is not allowed here: window functions stand in SELECT, ORDER BY \
+             and QUALIFY only",
+        ));
+    }
     let source = SnapshotSource::with_row_id(snapshot.rows_as_of());
     if query.is_plain() {
         return Ok(esker_query::execute(query, &source, options)?);

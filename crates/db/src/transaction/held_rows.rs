@@ -111,6 +111,8 @@ fn expect_rows_of_one_table(query: &Query) -> Result<()> {
         "a join"
     } else if query.is_grouped() {
         "groups or aggregates"
+    } else if query.has_windows() {
+        "a window function"
     } else if query.distinct || !query.distinct_on.is_empty() {
         "DISTINCT"
     } else if query.table.is_empty() {

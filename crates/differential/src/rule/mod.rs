@@ -2,6 +2,7 @@
 
 mod core;
 mod decimal;
+pub(crate) mod duckdb;
 mod json;
 mod label;
 

@@ -1,6 +1,9 @@
-//! Aggregates that are made of others: what each keeps of a row, and how.
+//! Aggregates: what each keeps of a row, and how; some are made of others.
 
-use esker_format::{DataType, Value};
+use std::sync::Arc;
+
+use esker_format::decimal::DIGITS_MAX;
+use esker_format::{DataType, Labels, Value};
 
 use super::expression::{as_text, expect};
 use super::typing::{convert, typed};
@@ -8,8 +11,87 @@ use crate::bound::{Bound, BoundAggregate, Node, OrderKey};
 use crate::model::Aggregate;
 use crate::{Error, Limits, Result};
 
+/// An aggregate of an operand, over rows in the order of some keys, and the labels of its values.
+///
+/// # Errors
+/// `InvalidQuery` with what it takes.
+pub(super) fn bound_aggregate(
+    function: Aggregate,
+    operand: Option<Bound>,
+    keys: Vec<OrderKey>,
+    distinct: bool,
+    limits: &Limits,
+) -> Result<(BoundAggregate, Option<Arc<Labels>>)> {
+    let labels = operand.as_ref().and_then(|operand| operand.labels.clone());
+    let aggregate = match operand {
+        None if is_made(function) => Err(needs_operand(function)),
+        Some(operand) if is_made(function) => made(function, operand, keys, distinct, limits),
+        operand => plain(function, operand, keys, distinct),
+    }?;
+    let labels = labels.filter(|_| aggregate.data_type == DataType::Enum);
+    Ok((aggregate, labels))
+}
+
+fn needs_operand(function: Aggregate) -> Error {
+    Error::invalid(format!("{} needs an operand", function.name()))
+}
+
+/// One that is made of no other.
+fn plain(
+    function: Aggregate,
+    operand: Option<Bound>,
+    keys: Vec<OrderKey>,
+    distinct: bool,
+) -> Result<BoundAggregate> {
+    let data_type = aggregate_type(function, operand.as_ref())?;
+    // An equal value more or less changes neither of the ends.
+    let has_ends = {
+        use Aggregate::{First, Last, Max, Min};
+        matches!(function, Min | Max | First | Last)
+    };
+    let distinct = distinct && !has_ends && operand.is_some();
+    let operand = match (function, operand) {
+        (Aggregate::First | Aggregate::Last, Some(operand)) => {
+            Some(Bound::new(Node::Ranked(keys, Box::new(operand)), DataType::Bytes))
+        }
+        (_, operand) if keys.is_empty() => operand,
+        _ => {
+            let name = function.name();
+            let message = format!("ORDER BY works in first(x) and last(x), not in {name}");
+            return Err(Error::invalid(message));
+        }
+    };
+    Ok(BoundAggregate { function, operand, distinct, data_type })
+}
+
+fn aggregate_type(function: Aggregate, operand: Option<&Bound>) -> Result<DataType> {
+    use DataType::{F64, I64, U8, U16, U32, U64};
+    let Some(operand) = operand else {
+        return match function {
+            Aggregate::Count => Ok(I64),
+            _ => Err(needs_operand(function)),
+        };
+    };
+    let data_type = operand.data_type();
+    match function {
+        Aggregate::Count => Ok(I64),
+        Aggregate::Min | Aggregate::Max | Aggregate::First | Aggregate::Last => Ok(data_type),
+        _ if !data_type.is_numeric() => {
+            let name = function.name();
+            Err(Error::invalid(format!("{name} expects numbers, found {data_type}")))
+        }
+        Aggregate::Sum => Ok(match data_type {
+            U8 | U16 | U32 | U64 => U64,
+            t if t.is_float() => F64,
+            DataType::Decimal { scale, .. } => DataType::Decimal { precision: DIGITS_MAX, scale },
+            _ => I64,
+        }),
+        _ => Ok(F64),
+    }
+}
+
 /// Whether [`made`] is what binds it.
-pub(super) fn is_made(function: Aggregate) -> bool {
+fn is_made(function: Aggregate) -> bool {
     use Aggregate as A;
     !matches!(
         function,
@@ -29,7 +111,7 @@ pub(super) fn is_made(function: Aggregate) -> bool {
 }
 
 /// An aggregate of an operand; what it takes beside that is in front of the keys of its order.
-pub(super) fn made(
+fn made(
     function: Aggregate,
     operand: Bound,
     mut keys: Vec<OrderKey>,

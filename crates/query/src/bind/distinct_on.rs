@@ -12,10 +12,10 @@ use crate::{Error, Query, Result};
 /// # Errors
 /// `InvalidQuery` for a query that has groups, or is DISTINCT, itself.
 pub(super) fn as_groups(query: Query, schema: &Schema) -> Result<Query> {
-    if query.is_grouped() || query.distinct {
+    if query.is_grouped() || query.distinct || query.has_windows() {
         return Err(Error::invalid(
-            "DISTINCT ON: expected rows as they are, found groups, aggregates or DISTINCT; select \
-             from (SELECT …) instead",
+            "DISTINCT ON: expected rows as they are, found groups, aggregates, window functions or \
+             DISTINCT; select from (SELECT …) instead",
         ));
     }
     let meant = |clause: &str, expr: &Expr| -> Result<Expr> {

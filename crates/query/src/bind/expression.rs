@@ -61,6 +61,12 @@ fn bind_as(expr: &Expr, scope: &mut dyn Scope, is_optional: bool) -> Result<Boun
                 "{text} is not allowed here: no rows to aggregate"
             )));
         }
+        Expr::Window(_) => {
+            return Err(Error::invalid(format!(
+                "{expr} is not allowed here: window functions stand in SELECT, ORDER BY and \
+                 QUALIFY only"
+            )));
+        }
         Expr::Cast(operand, to) => {
             let operand = bind_as(operand, scope, is_optional)?;
             cast(operand, *to).map_err(|e| e.at(expr))?

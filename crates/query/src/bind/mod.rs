@@ -2,7 +2,8 @@
 //!
 //! A program is a chain. Each [`Stage`] filters the rows of the one before it and turns them into
 //! groups, one row per group; the [`Projection`] at the end filters, orders, cuts and shows. A
-//! query without groups has no stage; `SELECT DISTINCT` is grouping by everything shown.
+//! query without groups has no stage; `SELECT DISTINCT` is grouping by everything shown. Window
+//! functions are computed once, of rows or of groups, and before `DISTINCT`.
 
 mod aggregate;
 pub(crate) mod columns;
@@ -17,6 +18,7 @@ pub(crate) mod sort_key;
 #[cfg(test)]
 mod tests;
 pub(crate) mod typing;
+pub(crate) mod window;
 
 use std::collections::BTreeSet;
 
@@ -32,12 +34,41 @@ pub(crate) use scope::replace_aliases;
 use scope::{GroupScope, NoScope, RowScope, Scope};
 
 use keyset::Keyset;
+use window::{WindowScope, WindowStage};
 
 /// A query ready to be planned.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) stages: Vec<Stage>,
+    pub(crate) windows: Option<WindowStage>,
     pub(crate) projection: Projection,
+}
+
+/// The step that reads the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FirstStep<'p> {
+    Groups(&'p Stage),
+    Rows(&'p Projection),
+}
+
+impl Program {
+    pub(crate) fn first_step(&self) -> FirstStep<'_> {
+        match (&self.windows, self.stages.first()) {
+            (Some(windows), _) if windows.after == 0 => FirstStep::Rows(&windows.rows),
+            (_, Some(stage)) => FirstStep::Groups(stage),
+            (_, None) => FirstStep::Rows(&self.projection),
+        }
+    }
+}
+
+impl FirstStep<'_> {
+    /// What the rows of the table have to pass.
+    pub(crate) fn filter(&self) -> Option<&Bound> {
+        match self {
+            Self::Groups(stage) => stage.filter.as_ref(),
+            Self::Rows(projection) => projection.filter.as_ref(),
+        }
+    }
 }
 
 /// Rows become groups: one row per distinct tuple of keys, with the keys and then the aggregates.
@@ -156,14 +187,25 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
     }
     let filter = query.filter.as_ref().map(|f| condition("WHERE", f, &mut row));
     let filter = filter.transpose()?;
+    let has_windows = query.has_windows();
+    if query.qualify.is_some() && !has_windows {
+        return Err(Error::invalid(
+            "QUALIFY: expected a window function in it or in SELECT; rows are chosen by WHERE, \
+             groups by HAVING",
+        ));
+    }
     let mut distinct = query.distinct;
-    if distinct && !query.is_grouped() {
+    if distinct && !has_windows && !query.is_grouped() {
         query.group_by = query.select.iter().map(|item| item.expr.clone()).collect();
         distinct = false;
     }
     if !query.is_grouped() {
-        let projection = project(&query, filter, &mut row, schema)?;
-        return Ok(Program { stages: Vec::new(), projection });
+        let (mut projection, windows) = show(&query, filter, &mut row, (schema, 0))?;
+        let stages = match distinct {
+            true => vec![distinct_stage(&mut projection)?],
+            false => Vec::new(),
+        };
+        return Ok(Program { stages, windows, projection });
     }
     let key_exprs = bind_keys(&query, row)?;
     let mut scope = GroupScope { row, key_exprs, aggregates: Vec::new() };
@@ -176,14 +218,14 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
         }
         None => None,
     };
-    let mut projection = project(&query, having, &mut scope, schema)
+    let (mut projection, windows) = show(&query, having, &mut scope, (schema, 1))
         .map_err(|e| shadowed(e, "GROUP BY", &query.group_by, &query, schema))?;
     let stage = Stage { filter, keys: scope.key_exprs, aggregates: scope.aggregates };
     let mut stages = vec![stage];
     if distinct {
         stages.push(distinct_stage(&mut projection)?);
     }
-    Ok(Program { stages, projection })
+    Ok(Program { stages, windows, projection })
 }
 
 /// The error with what to write, where a clause reads a field whose name a select item has, too.
@@ -256,6 +298,27 @@ fn condition(clause: &str, expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> 
             Err(Error::invalid(format!("{clause}: {expr}: expected a condition, found {found}")))
         }
     }
+}
+
+/// The last step over rows that pass a filter, and before it the windows over them, which run after
+/// so many grouping steps.
+fn show(
+    query: &Query,
+    filter: Option<Bound>,
+    scope: &mut dyn Scope,
+    (schema, after): (&Schema, usize),
+) -> Result<(Projection, Option<WindowStage>)> {
+    if !query.has_windows() {
+        return Ok((project(query, filter, scope, schema)?, None));
+    }
+    let mut windows = WindowScope::new(scope);
+    let qualify = query.qualify.as_ref().map(|qualify| {
+        let qualify = replace_aliases(qualify, schema, &query.select);
+        condition("QUALIFY", &qualify.map_err(|e| e.at("QUALIFY"))?, &mut windows)
+    });
+    let mut projection = project(query, qualify.transpose()?, &mut windows, schema)?;
+    let windows = windows.finish(filter, after, &mut projection);
+    Ok((projection, Some(windows)))
 }
 
 fn project(

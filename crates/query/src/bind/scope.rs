@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use esker_format::decimal::DIGITS_MAX;
 use esker_format::json::name_step;
 use esker_format::{DataType, Field, Labels, Schema, Value};
 
-use super::aggregate::{is_made, made};
+use super::aggregate::bound_aggregate;
 use super::expression::bind;
 use super::typing::typed;
 use crate::bound::{Bound, BoundAggregate, Node, OrderKey};
@@ -190,50 +189,9 @@ impl GroupScope<'_> {
             Ok(typed(bind(operand, &mut self.row)?, DataType::I64))
         });
         let operand = operand.transpose()?;
-        if is_made(function) {
-            return self.made(function, operand, distinct, order);
-        }
-        let data_type = aggregate_type(function, operand.as_ref())?;
-        // An equal value more or less changes neither of the ends.
-        let has_ends = {
-            use Aggregate::{First, Last, Max, Min};
-            matches!(function, Min | Max | First | Last)
-        };
-        let distinct = distinct && !has_ends && operand.is_some();
-        let labels = match (data_type, &operand) {
-            (DataType::Enum, Some(operand)) => operand.labels.clone(),
-            _ => None,
-        };
-        let operand = match (function, operand) {
-            (Aggregate::First | Aggregate::Last, Some(operand)) => {
-                let keys = order.iter().map(|key| self.order_key(key)).collect::<Result<_>>()?;
-                Some(Bound::new(Node::Ranked(keys, Box::new(operand)), DataType::Bytes))
-            }
-            (_, operand) if order.is_empty() => operand,
-            _ => {
-                let name = function.name();
-                let message = format!("ORDER BY works in first(x) and last(x), not in {name}");
-                return Err(Error::invalid(message));
-            }
-        };
-        let wanted = BoundAggregate { function, operand, distinct, data_type };
-        Ok(self.noted(wanted, labels.as_ref()))
-    }
-
-    /// An aggregate that is made of others.
-    fn made(
-        &mut self,
-        function: Aggregate,
-        operand: Option<Bound>,
-        distinct: bool,
-        order: &[OrderBy],
-    ) -> Result<Bound> {
-        let operand = operand
-            .ok_or_else(|| Error::invalid(format!("{} needs an operand", function.name())))?;
-        let labels = operand.labels.clone();
         let keys = order.iter().map(|key| self.order_key(key)).collect::<Result<_>>()?;
-        let wanted = made(function, operand, keys, distinct, &self.row.inputs.limits)?;
-        let labels = labels.filter(|_| wanted.data_type == DataType::Enum);
+        let limits = &self.row.inputs.limits;
+        let (wanted, labels) = bound_aggregate(function, operand, keys, distinct, limits)?;
         Ok(self.noted(wanted, labels.as_ref()))
     }
 
@@ -247,32 +205,6 @@ impl GroupScope<'_> {
         }
         let field = Bound::field(self.key_exprs.len() + index, data_type);
         field.with_labels(labels)
-    }
-}
-
-fn aggregate_type(function: Aggregate, operand: Option<&Bound>) -> Result<DataType> {
-    use DataType::{F64, I64, U8, U16, U32, U64};
-    let Some(operand) = operand else {
-        return match function {
-            Aggregate::Count => Ok(I64),
-            _ => Err(Error::invalid(format!("{} needs an operand", function.name()))),
-        };
-    };
-    let data_type = operand.data_type();
-    match function {
-        Aggregate::Count => Ok(I64),
-        Aggregate::Min | Aggregate::Max | Aggregate::First | Aggregate::Last => Ok(data_type),
-        _ if !data_type.is_numeric() => {
-            let name = function.name();
-            Err(Error::invalid(format!("{name} expects numbers, found {data_type}")))
-        }
-        Aggregate::Sum => Ok(match data_type {
-            U8 | U16 | U32 | U64 => U64,
-            t if t.is_float() => F64,
-            DataType::Decimal { scale, .. } => DataType::Decimal { precision: DIGITS_MAX, scale },
-            _ => I64,
-        }),
-        _ => Ok(F64),
     }
 }
 

@@ -192,6 +192,25 @@ impl<'a> Vector<'a> {
         self.nulls.as_ref().is_some_and(|nulls| nulls.get(i).copied().unwrap_or(true))
     }
 
+    /// Some of the rows, which there are.
+    pub(crate) fn part(&self, rows: std::ops::Range<usize>) -> Vector<'_> {
+        fn of<T>(values: &[T], rows: std::ops::Range<usize>) -> &[T] {
+            values.get(rows).unwrap_or_default()
+        }
+        let nulls = self.nulls.as_ref().map(|nulls| of(nulls, rows.clone()).to_vec());
+        let lanes = match &self.lanes {
+            Lanes::Ints(v) => Lanes::Ints(of(v, rows).into()),
+            Lanes::Wides(v) => Lanes::Wides(of(v, rows).into()),
+            Lanes::Uints(v) => Lanes::Uints(of(v, rows).into()),
+            Lanes::Floats(v) => Lanes::Floats(of(v, rows).into()),
+            Lanes::Bools(v) => Lanes::Bools(of(v, rows).to_vec()),
+            Lanes::Bytes(v) => {
+                Lanes::Bytes(of(v, rows).iter().map(|v| Cow::Borrowed(v.as_ref())).collect())
+            }
+        };
+        Vector::new(self.data_type, lanes, nulls)
+    }
+
     /// The value of row `i`; NULL past the end.
     #[allow(clippy::cast_possible_truncation, reason = "lanes hold what the type can")]
     pub(crate) fn value(&self, i: usize) -> ValueRef<'_> {

@@ -5,8 +5,8 @@
 //!    zones filter       └─ projection: sorted keys, then columns of the rows shown
 //! ```
 //!
-//! One stage of groups for GROUP BY, one for DISTINCT. UNION, INTERSECT and EXCEPT are groups of
-//! the rows of several sources ([`set`]).
+//! One stage of groups for GROUP BY, one for DISTINCT; between them windows ([`window`]). UNION,
+//! INTERSECT and EXCEPT are groups of the rows of several sources ([`set`]).
 
 pub(crate) mod aggregate;
 pub(crate) mod join;
@@ -16,6 +16,7 @@ pub(crate) mod scan;
 pub(crate) mod set;
 pub(crate) mod sort;
 pub(crate) mod spill;
+pub(crate) mod window;
 
 use esker_vfs::Clock;
 
@@ -45,7 +46,7 @@ pub(crate) fn run(
     let mut profile = Profile::start(clock);
     if program.projection.limit == Some(0) {
         // Nothing is shown, and what would fail is not computed.
-        for _ in 0..=program.stages.len() {
+        for _ in 0..=program.stages.len() + usize::from(program.windows.is_some()) {
             profile.push(Step { counts: ScanCounts::default(), rows_out: 0, elapsed_ns: 0 });
         }
         profile.finish(clock);
@@ -53,7 +54,8 @@ pub(crate) fn run(
     }
     let tables = CodeTables::default();
     let mut input = Input::Source(source);
-    for stage in &program.stages {
+    for (number, stage) in program.stages.iter().enumerate() {
+        input = windows(program, number, input, options, &mut profile)?;
         let started = clock.monotonic_ns();
         let narrowed = aggregate::limit_pushdown::narrowed(program, source, options)?;
         let stage = narrowed.as_ref().unwrap_or(stage);
@@ -65,6 +67,7 @@ pub(crate) fn run(
         tables.clear();
         input = groups;
     }
+    input = windows(program, program.stages.len(), input, options, &mut profile)?;
     let projection = &program.projection;
     let started = clock.monotonic_ns();
     let mut rows_out = 0u64;
@@ -77,6 +80,25 @@ pub(crate) fn run(
     profile.push(Step { counts, rows_out, elapsed_ns });
     profile.finish(clock);
     Ok(profile)
+}
+
+/// What comes of the rows behind so many grouping steps, with window functions where they are
+/// computed there.
+fn windows<'i>(
+    program: &Program,
+    after: usize,
+    input: Input<'i>,
+    options: &'i Options,
+    profile: &mut Profile,
+) -> Result<Input<'i>> {
+    let Some(stage) = program.windows.as_ref().filter(|stage| stage.after == after) else {
+        return Ok(input);
+    };
+    let started = options.clock.monotonic_ns();
+    let (rows, counts) = window::run(input, stage, options)?;
+    let elapsed_ns = options.clock.monotonic_ns() - started;
+    profile.push(Step { counts, rows_out: rows.row_count(), elapsed_ns });
+    Ok(rows)
 }
 
 /// The last step.

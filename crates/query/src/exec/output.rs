@@ -4,8 +4,10 @@ pub(crate) mod copy;
 pub(crate) mod fetch;
 pub(crate) mod materialised;
 pub(crate) mod project;
+mod row_batches;
 
 pub(crate) use materialised::Materialised;
+pub(crate) use row_batches::{RowBatches, even};
 
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 
 use super::{ExplainedPart, Reading};
 use crate::access_path::{Access, Candidates, Goal, ScanPlan};
-use crate::bind::Program;
+use crate::bind::{FirstStep, Program};
 use crate::exec::aggregate::index_aggregates;
 use crate::exec::scan::Scan;
 use crate::exec::sort::index_order_scan::IndexOrderScan;
@@ -20,12 +20,11 @@ pub(crate) fn describe(
     source: &dyn Source,
     options: &Options,
 ) -> Result<Vec<ExplainedPart>> {
-    let stage = program.stages.first();
-    let filter = stage.map_or(&program.projection.filter, |stage| &stage.filter);
-    let predicate = Predicate::compile(filter.as_ref());
-    let goal = match stage {
-        Some(stage) => Goal { is_count: stage.counts_rows(), ..Goal::ALL },
-        None => Goal { rows_wanted: program.projection.rows_read(), ..Goal::ALL },
+    let first = program.first_step();
+    let predicate = Predicate::compile(first.filter());
+    let goal = match first {
+        FirstStep::Groups(stage) => Goal { is_count: stage.counts_rows(), ..Goal::ALL },
+        FirstStep::Rows(rows) => Goal { rows_wanted: rows.rows_read(), ..Goal::ALL },
     };
     let plan = ScanPlan::new(&predicate, source, goal, options)?;
     let tables = CodeTables::default();
@@ -43,21 +42,21 @@ pub(crate) fn describe(
             }
         };
         let is_read = !matches!(reading, Reading::Nothing | Reading::Key);
-        if let Some(stage) = stage {
+        if let FirstStep::Groups(stage) = first {
             if goal.is_count {
                 let is_counted = plan.part(index).count(&predicate, part)?.is_some();
                 reading = if is_counted && is_read { Reading::Counted } else { reading };
             } else if index_aggregates::known(&scan, stage, index, options)?.is_some() {
                 reading = Reading::Edges;
             }
-        } else if !program.projection.order.is_empty()
-            && let Some(walk) = IndexOrderScan::choose(&scan, &program.projection, index)?
+        } else if let FirstStep::Rows(rows) = first
+            && !rows.order.is_empty()
         {
-            (reading, indexes) = (Reading::Ordered, vec![walk.run.name().to_owned()]);
-        } else if !program.projection.order.is_empty()
-            && zone_order::is_for(&scan, &program.projection, index)
-        {
-            reading = Reading::Zones;
+            if let Some(walk) = IndexOrderScan::choose(&scan, rows, index)? {
+                (reading, indexes) = (Reading::Ordered, vec![walk.run.name().to_owned()]);
+            } else if zone_order::is_for(&scan, rows, index) {
+                reading = Reading::Zones;
+            }
         }
         Ok(ExplainedPart { reading, indexes, rows, rows_estimated: whole(estimate) })
     };

@@ -309,7 +309,7 @@ fn in_batches(column: &Column, batches: &[Batch]) -> Result<Vec<Column>> {
         let rows = start..start + batch.len();
         start = rows.end;
         let places = rows.map(|row| (0, row));
-        collect_column(column.data_type, &[column], places, false).map_err(Error::from)
+        collect_column(column.data_type, &[column], places, false)
     };
     batches.iter().map(part).collect()
 }

@@ -46,6 +46,11 @@ impl Context<'_, '_> {
         outer: &Names,
         replace: Replace<'_>,
     ) -> Result<()> {
+        let mut may_name = false;
+        query.each_field(&mut |name| may_name |= !matches!(outer.find(name, None), Ok(None)));
+        if !may_name {
+            return Ok(());
+        }
         self.in_query(query, &mut Around { scopes: vec![outer.clone()], base: 1, replace })
     }
 
@@ -147,7 +152,7 @@ impl Context<'_, '_> {
         // Names of select items are known behind the groups only.
         let keys = query.order_by.iter_mut().map(|key| &mut key.expr);
         let behind = query.group_by.iter_mut().chain(&mut query.having).chain(keys);
-        for expr in behind.chain(&mut query.distinct_on) {
+        for expr in behind.chain(&mut query.qualify).chain(&mut query.distinct_on) {
             self.in_expr(expr, aliases, around)?;
         }
         Ok(())

@@ -5,18 +5,17 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use esker_format::{Batch, Column, Field, Schema};
+use esker_format::{Field, Schema};
 
 use super::flat::{FlatQuery, FlatRows};
 use super::named::NamedQuery;
 use super::names::{Names, TableNames, without_twins};
 use super::reading::Reading;
 use super::{Answered, Context};
-use crate::exec::output::materialised::slice;
 use crate::model::{Expr, Join, JoinKind, Relation};
 use crate::source::SourceRef;
 use crate::source::renamed::Renamed;
-use crate::{Error, ExplainedInput, Query, Result, Source, ZONE_ROWS};
+use crate::{Error, ExplainedInput, Query, Result, Source};
 
 /// One of them.
 #[derive(Clone)]
@@ -260,30 +259,4 @@ pub(super) fn on_clause(
         super::condition::flatten(condition, &mut on);
     }
     Ok(OnClause { kind, on })
-}
-
-/// The same rows in batches of [`ZONE_ROWS`] but for the last.
-pub(super) fn even(batches: Vec<Batch>) -> Result<Vec<Batch>> {
-    let full = batches.len().saturating_sub(1);
-    if batches.iter().take(full).all(|batch| batch.len() == ZONE_ROWS) {
-        return Ok(batches);
-    }
-    let mut even: Vec<Batch> = Vec::new();
-    for batch in &batches {
-        let mut start = 0;
-        while start < batch.len() {
-            if even.last().is_none_or(|last| last.len() == ZONE_ROWS) {
-                let empty = batch.columns.iter().map(|column| Column::empty(column.data_type));
-                even.push(Batch { columns: empty.collect() });
-            }
-            let Some(last) = even.last_mut() else { break };
-            let end = batch.len().min(start + ZONE_ROWS - last.len());
-            for (to, from) in last.columns.iter_mut().zip(&batch.columns) {
-                let rows = slice(from, start..end).ok_or_else(|| Error::invalid("no such rows"))?;
-                to.append(&rows)?;
-            }
-            start = end;
-        }
-    }
-    Ok(even)
 }

@@ -67,7 +67,7 @@ use super::{Error, Result};
 use crate::bind::scope::named;
 use crate::bind::{Program, bind_query};
 use crate::bound::Bound;
-use crate::exec::output::Materialised;
+use crate::exec::output::{Materialised, RowBatches};
 use crate::model::{Expr, Function, QUERY_DEPTH_MAX};
 use crate::options::without_values;
 use crate::source::SourceRef;
@@ -82,7 +82,6 @@ use named::NamedQuery;
 pub(crate) use names::Names;
 use reading::Reading;
 use row_order::RowsRead;
-use set::Batches;
 use streamed::Streamed;
 use subquery::Settled;
 
@@ -423,6 +422,7 @@ impl<'a, 'o> Context<'a, 'o> {
             let message = format!("queries nest too deep: at most {QUERY_DEPTH_MAX} levels");
             return Err(Error::invalid(message));
         }
+        self.options.expect_time_left()?;
         self.depth.set(depth);
         let done = run();
         self.depth.set(depth - 1);
@@ -511,7 +511,7 @@ impl<'a, 'o> Context<'a, 'o> {
         let schema = schema_of(&program);
         let parts =
             is_told.then(|| crate::explain::description::describe(&program, source.get(), options));
-        let (mut batches, mut profile) = (Batches::new(options), None);
+        let (mut batches, mut profile) = (RowBatches::new(options), None);
         if self.runs {
             let sink: crate::exec::Sink<'_> = &mut |batch| batches.push(batch);
             profile = Some(crate::exec::run(&program, source.get(), options, sink)?);
@@ -588,6 +588,9 @@ fn qualify(
     }
     if let Some(having) = &mut query.having {
         each("HAVING", having, false)?;
+    }
+    if let Some(qualify) = &mut query.qualify {
+        each("QUALIFY", qualify, false)?;
     }
     for key in &mut query.order_by {
         let is_item = matches!(item(&key.expr), Ok(Some(_)));

@@ -83,7 +83,8 @@ impl Outer {
         };
         let keys = query.order_by.iter().map(|key| &key.expr);
         let items = query.select.iter().map(|item| &item.expr);
-        items.chain(&query.having).chain(keys).for_each(|expr| expr.each_field(&mut note));
+        let behind = query.having.iter().chain(&query.qualify);
+        items.chain(behind).chain(keys).for_each(|expr| expr.each_field(&mut note));
         let fields = self.fields.iter().zip(named).filter(|(_, is_named)| *is_named);
         fields.map(|((_, field), _)| self.field(field)).collect()
     }

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use esker_format::{Batch, DataType, Field, KeyTable, Schema};
 
-use super::member::{called, even};
+use super::member::called;
 use super::named::NamedQuery;
 use super::{Answered, Context};
 use crate::bind::bind_query;
@@ -23,8 +23,8 @@ use crate::evaluate::Selection;
 use crate::evaluate::gather::gather;
 use crate::evaluate::key_codec::encode;
 use crate::exec::collect;
-use crate::exec::output::Materialised;
 use crate::exec::output::materialised::slice;
+use crate::exec::output::{Materialised, even};
 use crate::model::{SetBranch, SetOperation, SetOperator, With};
 use crate::options::without_values;
 use crate::{Error, ErrorKind, ExplainedInput, Query, Result, Source};
@@ -122,6 +122,7 @@ impl Context<'_, '_> {
             && query.order_by.is_empty()
             && !query.distinct
             && query.distinct_on.is_empty()
+            && !query.has_windows()
             && !query.is_grouped();
         if as_they_come { self.limit_of(query) } else { Ok(None) }
     }

@@ -13,15 +13,14 @@ use std::ops::ControlFlow;
 
 use esker_format::{Batch, Column, DataType, Field, FieldId, Schema, Value};
 
-use super::member::even;
 use super::names::{Names, without_twins};
 use super::{Context, Ready};
 use crate::bind::columns::{ColumnType, as_one_column, common_columns, show_as};
 use crate::bind::{Program, Stage, bind_constant, bind_query};
 use crate::bound::{Bound, Node};
 use crate::evaluate::{Rows, Selection, evaluate};
-use crate::exec::output::Materialised;
 use crate::exec::output::project::Sink;
+use crate::exec::output::{Materialised, RowBatches};
 use crate::exec::set::{Add, Combination};
 use crate::model::{Expr, SelectItem, SetOperation, SetOperator};
 use crate::options::without_values;
@@ -132,7 +131,7 @@ impl<'a, 'o> Context<'a, 'o> {
             None => (self.written_rows(&query.values)?, "values".to_owned(), Vec::new()),
             Some(set) => {
                 let (run, schema) = self.set_run(set)?;
-                let mut batches = Batches::new(self.options);
+                let mut batches = RowBatches::new(self.options);
                 if self.runs {
                     run.rows(&Plan::folded(set), &mut |batch| batches.push(batch)).map(drop)?;
                 } else {
@@ -187,7 +186,7 @@ impl<'a, 'o> Context<'a, 'o> {
         programs.iter_mut().try_for_each(|program| show_as(program, &columns))?;
         let schema = programs.first().map(super::schema_of);
         let schema = schema.ok_or_else(|| Error::invalid(format!("{what}: expected a query")))?;
-        let mut batches = Batches::new(self.options);
+        let mut batches = RowBatches::new(self.options);
         for (program, (_, source)) in programs.iter().zip(queries).filter(|_| self.runs) {
             crate::exec::run(program, source.get(), self.options, &mut |batch| {
                 batches.push(batch)
@@ -226,7 +225,7 @@ impl<'a, 'o> Context<'a, 'o> {
             fields.push(Field { labels, ..Field::new(FieldId(1), name, data_type, true) });
             values.push(column);
         }
-        let mut batches = Batches::new(self.options);
+        let mut batches = RowBatches::new(self.options);
         if self.runs {
             self.fill(&values, written.len(), &mut batches)?;
         }
@@ -234,7 +233,7 @@ impl<'a, 'o> Context<'a, 'o> {
     }
 
     /// Adds rows by the values of each column.
-    fn fill(&self, columns: &[Vec<Bound>], rows: usize, to: &mut Batches<'_>) -> Result<()> {
+    fn fill(&self, columns: &[Vec<Bound>], rows: usize, to: &mut RowBatches<'_>) -> Result<()> {
         let empty = |column: &Vec<Bound>| {
             Column::empty(column.first().map_or(DataType::Text, Bound::data_type))
         };
@@ -327,6 +326,7 @@ impl SetRun<'_, '_, '_> {
         self.branch(query, |program, source, options| {
             let projection = &program.projection;
             let is_scan = program.stages.is_empty()
+                && program.windows.is_none()
                 && projection.order.is_empty()
                 && projection.limit.is_none()
                 && projection.offset == 0;
@@ -389,32 +389,6 @@ fn add_batch(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Rows in memory, counted.
-pub(super) struct Batches<'o> {
-    batches: Vec<Batch>,
-    bytes: usize,
-    charge: crate::budget::Charge<'o>,
-}
-
-impl<'o> Batches<'o> {
-    pub(super) fn new(options: &'o Options) -> Self {
-        Self { batches: Vec::new(), bytes: 0, charge: options.memory().charge() }
-    }
-
-    pub(super) fn push(&mut self, batch: Batch) -> Result<ControlFlow<()>> {
-        self.bytes += crate::result::batch_bytes(&batch);
-        self.charge.set(self.bytes)?;
-        self.batches.push(batch);
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// The batches, which are held until the end of the statement.
-    pub(super) fn finish(self) -> Result<Vec<Batch>> {
-        self.charge.keep();
-        even(self.batches)
-    }
-}
-
 /// What is left of a query over its rows, and their fields, each by a name of its own.
 pub(super) fn over(query: &Query, columns: &Schema) -> (Query, Schema) {
     let schema = without_twins(columns.clone());
@@ -436,7 +410,8 @@ fn refuse_clauses(query: &Query) -> Result<()> {
         && !query.distinct
         && query.distinct_on.is_empty()
         && query.group_by.is_empty()
-        && query.having.is_none();
+        && query.having.is_none()
+        && query.qualify.is_none();
     if is_bare && (query.set.is_none() || query.values.is_empty()) {
         return Ok(());
     }

@@ -87,7 +87,7 @@ impl<'a, 'o> Context<'a, 'o> {
         }
         let items = query.select.iter_mut().map(|item| &mut item.expr);
         let keys = query.order_by.iter_mut().map(|key| &mut key.expr);
-        for expr in items.chain(&mut query.having).chain(keys) {
+        for expr in items.chain(&mut query.having).chain(&mut query.qualify).chain(keys) {
             self.replace_in(expr, names, &of_groups, dependents)?;
         }
         Ok(settled)
@@ -471,6 +471,7 @@ fn has_groups(query: &Query, is_list: bool) -> bool {
     !query.values.is_empty()
         || query.set.is_some()
         || query.is_grouped()
+        || query.has_windows()
         || has_limit
         || query.offset != RowCount::Number(0)
         || !query.distinct_on.is_empty() && is_list

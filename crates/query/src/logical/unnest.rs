@@ -7,12 +7,15 @@
 //! |---|---|
 //! | rows of tables | the values beside the tables |
 //! | `GROUP BY`, `DISTINCT` | the same by the number, too |
-//! | aggregates without `GROUP BY` | groups by the number, left-joined to the values: 0 for counts of no rows |
+//! | aggregates without `GROUP BY` | groups by the number, left-joined to the values |
 //! | `UNION`, `INTERSECT`, `EXCEPT`, `VALUES` | the same of what its queries become |
 //! | a query in `FROM` that names them | what that becomes, equal in the number |
 //! | `ORDER BY … LIMIT 1` | the first row by the number |
 //!
-//! What has another LIMIT, names them in WITH, or below a join in parentheses, stays as it is.
+//! Of values without a row, counts are 0 and other aggregates NULL.
+//!
+//! What has another LIMIT or window functions, names them in WITH, or below a join in parentheses,
+//! stays as it is.
 
 use super::Context;
 use super::outer::Outer;
@@ -100,7 +103,7 @@ impl Context<'_, '_> {
 
     /// A query that reads the values beside what it reads, and shows their number last.
     fn beside_values(&self, query: Query, outer: &Outer) -> Result<Option<Query>> {
-        let Some(mut query) = self.from_values(query, outer)? else { return Ok(None) };
+        let Some(mut query) = self.over_values(query, outer)? else { return Ok(None) };
         query.select.push(SelectItem { expr: outer.number(), alias: Some(outer.relation.clone()) });
         if !query.group_by.is_empty() {
             query.group_by.push(outer.number());
@@ -114,7 +117,7 @@ impl Context<'_, '_> {
     }
 
     /// A query with the values before all that it reads.
-    fn from_values(&self, query: Query, outer: &Outer) -> Result<Option<Query>> {
+    fn over_values(&self, query: Query, outer: &Outer) -> Result<Option<Query>> {
         let mut relations: Vec<(Join, bool)> = Vec::with_capacity(query.joins.len() + 1);
         if let Some(first) = query.first_relation() {
             relations.push((Join::cross(first), true));
@@ -204,7 +207,7 @@ impl Context<'_, '_> {
             }
         } else {
             // Without groups of its own it is by the number alone.
-            let Some(mut of_rows) = self.from_values(of_rows, outer)? else { return Ok(None) };
+            let Some(mut of_rows) = self.over_values(of_rows, outer)? else { return Ok(None) };
             let number = SelectItem { expr: outer.number(), alias: Some(outer.relation.clone()) };
             of_rows.select.push(number);
             of_rows.group_by = vec![outer.number()];
@@ -220,6 +223,8 @@ impl Context<'_, '_> {
 impl Cut {
     fn of(query: &Query) -> Self {
         match (&query.limit, &query.offset) {
+            // Partitions are of the rows for one combination of values.
+            _ if query.has_windows() => Self::Other,
             (None, RowCount::Number(0)) => Self::All,
             (Some(RowCount::Number(1)), RowCount::Number(0)) => Self::First,
             (Some(RowCount::Number(1..)), RowCount::Number(0)) if is_one_group(query) => {

@@ -71,7 +71,8 @@ impl Query {
             f.write_str(" GROUP BY ")?;
             keys(f, &self.group_by)?;
         }
-        self.having.iter().try_for_each(|having| write!(f, " HAVING {having}"))
+        self.having.iter().try_for_each(|having| write!(f, " HAVING {having}"))?;
+        self.qualify.iter().try_for_each(|qualify| write!(f, " QUALIFY {qualify}"))
     }
 }
 
@@ -235,20 +236,7 @@ impl Display for Expr {
             Self::AllFields(table) if table.is_empty() => f.write_str("*"),
             Self::AllFields(table) => write!(f, "{}.*", Name(table)),
             Self::Subquery { form, operand, query } => {
-                if let Some(operand) = operand {
-                    within(f, operand, PREDICATE + 1)?;
-                }
-                match form {
-                    SubqueryForm::Scalar => write!(f, "({query})"),
-                    SubqueryForm::Exists => write!(f, "EXISTS ({query})"),
-                    SubqueryForm::In => write!(f, " IN ({query})"),
-                    SubqueryForm::Any(operator) => {
-                        write!(f, " {} ANY ({query})", operator.entry().symbol)
-                    }
-                    SubqueryForm::All(operator) => {
-                        write!(f, " {} ALL ({query})", operator.entry().symbol)
-                    }
-                }
+                subquery(f, *form, operand.as_deref(), query)
             }
             Self::Row(values) => {
                 f.write_str("(")?;
@@ -258,32 +246,9 @@ impl Display for Expr {
             Self::Literal(value) => literal(f, value),
             Self::Cast(operand, data_type) => write!(f, "CAST({operand} AS {data_type})"),
             Self::Aggregate { function, operand, distinct, order } => {
-                let distinct = if *distinct { "DISTINCT " } else { "" };
-                match operand {
-                    None => write!(f, "{}(*)", function.name()),
-                    Some(operand) => {
-                        write!(f, "{}({distinct}{operand}", function.name())?;
-                        if let Aggregate::Quantile { millionths } = function {
-                            write!(f, ", {}", f64::from(*millionths) / 1e6)?;
-                        }
-                        if let Aggregate::PercentileDisc { millionths } = function {
-                            write!(f, ", {}", f64::from(*millionths) / 1e6)?;
-                        }
-                        let (second, order) = match order.split_first() {
-                            Some((second, order)) if function.takes_second() => {
-                                (Some(second), order)
-                            }
-                            _ => (None, order.as_slice()),
-                        };
-                        second.iter().try_for_each(|second| write!(f, ", {}", second.expr))?;
-                        if !order.is_empty() {
-                            f.write_str(" ORDER BY ")?;
-                            list(f, order)?;
-                        }
-                        f.write_str(")")
-                    }
-                }
+                aggregate(f, *function, operand.as_deref(), *distinct, order)
             }
+            Self::Window(call) => call.fmt(f),
             Self::Apply(operator, operands) => apply(f, *operator, operands),
             Self::Call(Function::TryCast, operands) => try_cast(f, operands),
             Self::Call(function, operands) => {
@@ -302,10 +267,52 @@ impl Display for Expr {
     }
 }
 
+fn aggregate(
+    f: &mut Formatter<'_>,
+    function: Aggregate,
+    operand: Option<&Expr>,
+    distinct: bool,
+    order: &[OrderBy],
+) -> fmt::Result {
+    let Some(operand) = operand else { return write!(f, "{}(*)", function.name()) };
+    let distinct = if distinct { "DISTINCT " } else { "" };
+    write!(f, "{}({distinct}{operand}", function.name())?;
+    if let Aggregate::Quantile { millionths } | Aggregate::PercentileDisc { millionths } = function
+    {
+        write!(f, ", {}", f64::from(millionths) / 1e6)?;
+    }
+    let (second, order) = match order.split_first() {
+        Some((second, order)) if function.takes_second() => (Some(second), order),
+        _ => (None, order),
+    };
+    second.iter().try_for_each(|second| write!(f, ", {}", second.expr))?;
+    if !order.is_empty() {
+        f.write_str(" ORDER BY ")?;
+        list(f, order)?;
+    }
+    f.write_str(")")
+}
+
 fn try_cast(f: &mut Formatter<'_>, operands: &[Expr]) -> fmt::Result {
     match operands {
         [operand, Expr::Literal(Value::Text(name))] => write!(f, "TRY_CAST({operand} AS {name})"),
         _ => f.write_str("TRY_CAST()"),
+    }
+}
+
+fn subquery(
+    f: &mut Formatter<'_>,
+    form: SubqueryForm,
+    operand: Option<&Expr>,
+    query: &Query,
+) -> fmt::Result {
+    operand.map_or(Ok(()), |operand| within(f, operand, PREDICATE + 1))?;
+    match form {
+        SubqueryForm::Scalar => write!(f, "({query})"),
+        SubqueryForm::Exists => write!(f, "EXISTS ({query})"),
+        SubqueryForm::In => write!(f, " IN ({query})"),
+        SubqueryForm::Any(operator) => write!(f, " {} ANY ({query})", operator.entry().symbol),
+        SubqueryForm::All(operator) => write!(f, " {} ALL ({query})", operator.entry().symbol),
     }
 }
 
@@ -452,7 +459,7 @@ fn exponent(number: &str) -> &'static str {
     if number.contains('e') { "" } else { "e0" }
 }
 
-fn list<T: Display>(f: &mut Formatter<'_>, items: &[T]) -> fmt::Result {
+pub(super) fn list<T: Display>(f: &mut Formatter<'_>, items: &[T]) -> fmt::Result {
     for (i, item) in items.iter().enumerate() {
         f.write_str(if i > 0 { ", " } else { "" })?;
         item.fmt(f)?;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use std::sync::Arc;
 
-use super::{Aggregate, Function, Operator, OrderBy, Query, SubqueryForm, serial};
+use super::{Aggregate, Function, Operator, OrderBy, Query, SubqueryForm, WindowCall, serial};
 
 /// The most levels of an expression: what is deeper is refused, since computing it goes as deep.
 pub const EXPR_DEPTH_MAX: usize = 128;
@@ -41,6 +41,8 @@ pub enum Expr {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         order: Vec<OrderBy>,
     },
+    /// A window function, over rows or groups.
+    Window(Box<WindowCall>),
     /// A value converted to a type.
     Cast(Box<Self>, #[serde(with = "serial::text")] DataType),
     /// Several values side by side; only as what may be among the rows of a subquery.
@@ -125,7 +127,7 @@ pub struct Parameter {
 
 /// What `operands` and `operands_mut` of an expression have in common.
 macro_rules! operands_of {
-    ($expr:expr, $iter:ident $($mutable:tt)?) => {
+    ($expr:expr, $iter:ident, $exprs:ident $(, $mutable:tt)?) => {
         match $expr {
             Expr::Aggregate { operand, order, .. } => {
                 let keys = order.$iter().map(|key| &$($mutable)? key.expr);
@@ -137,6 +139,7 @@ macro_rules! operands_of {
             Expr::Apply(_, operands) | Expr::Call(_, operands) | Expr::Row(operands) => {
                 operands.$iter().collect()
             }
+            Expr::Window(call) => call.$exprs(),
             Expr::Cast(operand, _) => vec![&$($mutable)? **operand],
             Expr::Field(_)
             | Expr::Item(_)
@@ -273,12 +276,12 @@ impl Expr {
     /// The expressions within it, one level down.
     #[must_use]
     pub fn operands(&self) -> Vec<&Self> {
-        operands_of!(self, iter)
+        operands_of!(self, iter, exprs)
     }
 
     /// The expressions within it, one level down.
     pub fn operands_mut(&mut self) -> Vec<&mut Self> {
-        operands_of!(self, iter_mut mut)
+        operands_of!(self, iter_mut, exprs_mut, mut)
     }
 
     /// Adds the names of the fields that it reads, those in queries within it left out.
@@ -346,11 +349,14 @@ impl Expr {
         matches!(self, Self::Subquery { .. }) || self.operands().into_iter().any(Self::has_subquery)
     }
 
-    /// True when an aggregate occurs anywhere within.
+    /// True when an aggregate of a group occurs anywhere within.
     #[must_use]
     pub fn has_aggregate(&self) -> bool {
-        matches!(self, Self::Aggregate { .. })
-            || self.operands().into_iter().any(Self::has_aggregate)
+        match self {
+            Self::Aggregate { .. } => true,
+            Self::Window(call) => call.has_aggregate(),
+            _ => self.operands().into_iter().any(Self::has_aggregate),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod row_count;
 mod serial;
 mod set;
 mod walk;
+mod window;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,9 @@ pub use join::{Join, JoinKind, Relation, SubqueryForm};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
 pub use row_count::RowCount;
 pub use set::{SetBranch, SetOperation, SetOperator, With};
+pub use window::{
+    Frame, FrameBound, FrameExclusion, FrameOffset, FrameUnits, Window, WindowCall, WindowFunction,
+};
 
 /// How many queries may lie in each other: each is taken apart on the stack.
 pub const QUERY_DEPTH_MAX: usize = 32;
@@ -114,6 +118,9 @@ pub struct Query {
     pub group_by: Vec<Expr>,
     /// Which groups are shown.
     pub having: Option<Expr>,
+    /// Which rows or groups are shown, by what window functions are of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qualify: Option<Expr>,
     /// The order of the output; without it, the order in which rows or groups are met.
     pub order_by: Vec<OrderBy>,
     /// The most rows to give.
@@ -213,7 +220,7 @@ impl Query {
         let keys = self.order_by.iter().map(|key| &key.expr);
         let on = self.joins.iter().filter_map(|join| join.on.as_ref());
         let behind = self.group_by.iter().chain(&self.having).chain(keys).chain(on);
-        let written = self.values.iter().flatten().chain(&self.distinct_on);
+        let written = self.values.iter().flatten().chain(&self.distinct_on).chain(&self.qualify);
         items.chain(&self.filter).chain(behind).chain(written)
     }
 
@@ -244,6 +251,7 @@ impl Query {
             || self.having.is_some()
             || self.select.iter().any(|item| item.expr.has_aggregate())
             || self.order_by.iter().any(|key| key.expr.has_aggregate())
+            || self.qualify.as_ref().is_some_and(Expr::has_aggregate)
     }
 }
 

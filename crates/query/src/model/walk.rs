@@ -10,6 +10,7 @@ impl Query {
         let on = self.joins.iter_mut().filter_map(|join| join.on.as_mut());
         let behind = self.group_by.iter_mut().chain(&mut self.having).chain(keys).chain(on);
         let written = self.values.iter_mut().flatten().chain(&mut self.distinct_on);
+        let written = written.chain(&mut self.qualify);
         items.chain(&mut self.filter).chain(behind).chain(written)
     }
 

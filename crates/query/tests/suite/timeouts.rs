@@ -8,7 +8,10 @@ use std::time::Duration;
 use crate::looks::Looks;
 use crate::memory_source::{Layout, MemorySource, RunLayout};
 use esker_format::{Batch, DataType, Schema};
-use esker_query::model::{Expr, Join, JoinKind, Operator, OrderBy, Relation, SelectItem};
+use esker_query::model::{
+    Aggregate, Expr, Join, JoinKind, Operator, OrderBy, Relation, SelectItem, Window,
+    WindowFunction,
+};
 use esker_query::{ErrorKind, IndexUse, Options, Query, Resolved, Source, Tables, execute};
 use esker_vfs::{Clock, Environment};
 
@@ -41,12 +44,18 @@ fn queries() -> Vec<(&'static str, IndexUse, Query)> {
     let scan = Query { select: count.clone(), filter, ..table.clone() };
     let group = Query { select: count, group_by: vec![Expr::field("b")], ..table.clone() };
     let sort = Query { order_by: order("b"), ..table.clone() };
+    let over = Window { order_by: order("a"), ..Window::default() };
+    let running = Expr::aggregate(Aggregate::Max, Expr::field("b")).over(over.clone());
+    let rank = Expr::window(WindowFunction::Rank, [], over);
+    let select = [running, rank].map(|expr| SelectItem { expr, alias: None });
+    let window = Query { select: select.into(), ..table.clone() };
     let walk = Query { order_by: order("b"), filter: nothing, limit, ..table.clone() };
     vec![
         ("rows", IndexUse::Never, table),
         ("scan", IndexUse::Never, scan),
         ("group", IndexUse::Never, group),
         ("sort", IndexUse::Never, sort),
+        ("window", IndexUse::Never, window),
         ("walk", IndexUse::Always, walk),
     ]
 }

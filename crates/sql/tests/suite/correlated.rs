@@ -291,7 +291,7 @@ fn more_than_one_row_is_an_error_where_it_is_asked_for() {
 }
 
 #[test]
-fn limits_groups_and_several_queries_within() {
+fn limits_and_groups_within() {
     check(&[
         (
             "SELECT id, (SELECT y FROM t WHERE t.k = o.k ORDER BY y DESC LIMIT 1) FROM o \
@@ -314,6 +314,12 @@ fn limits_groups_and_several_queries_within() {
              count(y) = o.id) ORDER BY id",
             "",
         ),
+    ]);
+}
+
+#[test]
+fn several_queries_within() {
+    check(&[
         (
             "SELECT id, (SELECT count(*) FROM (SELECT y FROM t WHERE t.k = o.k UNION SELECT o.x) \
              AS d) FROM o ORDER BY id",
@@ -325,8 +331,8 @@ fn limits_groups_and_several_queries_within() {
             "1;2;4",
         ),
         (
-            "SELECT id FROM o WHERE x IN (SELECT y FROM t WHERE t.k = o.k INTERSECT SELECT y FROM t \
-             WHERE n < 3)",
+            "SELECT id FROM o WHERE x IN (SELECT y FROM t WHERE t.k = o.k INTERSECT SELECT y FROM \
+             t WHERE n < 3)",
             "1",
         ),
         (
@@ -502,14 +508,16 @@ fn fields_of_every_type_are_named_within() {
     let dbs = both(&[
         "CREATE TABLE a (id i64 PRIMARY KEY, doc json, day date NULL, word text NULL, \
          size enum('small', 'large'), price decimal(9,2), f f64)",
-        "INSERT INTO a VALUES (1, '{\"b\": {\"c\": \"x\"}}', '2020-01-01', 'x', 'small', 1.50, 0.5), \
+        "INSERT INTO a VALUES \
+         (1, '{\"b\": {\"c\": \"x\"}}', '2020-01-01', 'x', 'small', 1.50, 0.5), \
          (2, '{\"b\": {\"c\": \"y\"}}', NULL, 'z', 'large', 2.50, 1e300)",
     ]);
     check_both(
         &dbs,
         &[
             (
-                "SELECT id, (SELECT count(*) FROM a AS i WHERE i.word = a.doc.b.c) FROM a ORDER BY 1",
+                "SELECT id, (SELECT count(*) FROM a AS i WHERE i.word = a.doc.b.c) FROM a \
+                 ORDER BY 1",
                 "1|1;2|0",
             ),
             (
@@ -530,15 +538,18 @@ fn fields_of_every_type_are_named_within() {
                 "1|4.00;2|4.00",
             ),
             (
-                "SELECT id, (SELECT max(i.f) / a.f FROM a AS i WHERE i.id <= a.id) FROM a ORDER BY 1",
+                "SELECT id, (SELECT max(i.f) / a.f FROM a AS i WHERE i.id <= a.id) FROM a \
+                 ORDER BY 1",
                 "1|1.0;2|1.0",
             ),
             (
-                "SELECT id FROM a WHERE 'small' = ALL (SELECT i.size FROM a AS i WHERE i.id = a.id)",
+                "SELECT id FROM a WHERE 'small' = ALL (SELECT i.size FROM a AS i WHERE i.id = \
+                 a.id)",
                 "1",
             ),
             (
-                "SELECT id FROM a WHERE '2020-01-01' IN (SELECT i.day FROM a AS i WHERE i.id = a.id)",
+                "SELECT id FROM a WHERE '2020-01-01' IN (SELECT i.day FROM a AS i WHERE i.id = \
+                 a.id)",
                 "1",
             ),
         ],

@@ -29,8 +29,8 @@ fn rows_of_a_query_stand_beside_those_that_it_names() {
             "1|2;2|4;3|NULL;4|2;5|NULL",
         ),
         (
-            "SELECT o.id, d.c, d.m FROM o LEFT JOIN LATERAL (SELECT count(*) AS c, max(y) AS m FROM \
-             t WHERE t.k = o.k) AS d ON d.c > 0 ORDER BY 1",
+            "SELECT o.id, d.c, d.m FROM o LEFT JOIN LATERAL (SELECT count(*) AS c, max(y) AS m \
+             FROM t WHERE t.k = o.k) AS d ON d.c > 0 ORDER BY 1",
             "1|2|11;2|2|20;3|NULL|NULL;4|2|11;5|NULL|NULL",
         ),
         (
@@ -39,8 +39,8 @@ fn rows_of_a_query_stand_beside_those_that_it_names() {
             "1|2;2|2;3|0;4|2;5|0",
         ),
         (
-            "SELECT * FROM o JOIN LATERAL (SELECT t.k, y FROM t WHERE t.n = o.id) AS d ON d.k = o.k \
-             ORDER BY 1",
+            "SELECT * FROM o JOIN LATERAL (SELECT t.k, y FROM t WHERE t.n = o.id) AS d ON d.k = \
+             o.k ORDER BY 1",
             "1|10|3|3|10",
         ),
         (
@@ -77,8 +77,8 @@ fn one_after_another_and_within_each_other() {
             "1|11|2;2|20|3;3|NULL|1;4|11|3;5|NULL|1",
         ),
         (
-            "SELECT o.id, t.n, d.s FROM o JOIN t ON t.k = o.k, LATERAL (SELECT t.y + o.x AS s) AS d \
-             WHERE o.id < 3 ORDER BY 1, 2",
+            "SELECT o.id, t.n, d.s FROM o JOIN t ON t.k = o.k, LATERAL (SELECT t.y + o.x AS s) AS \
+             d WHERE o.id < 3 ORDER BY 1, 2",
             "1|1|20;1|2|21;2|3|40;2|4|NULL",
         ),
         (

@@ -46,4 +46,6 @@ mod tpch_subqueries;
 mod transaction_tables;
 mod transactions;
 mod types;
+mod window_model;
+mod windows;
 mod writes;

@@ -35,7 +35,7 @@ pub(crate) fn narrowed(
     source: &dyn Source,
     options: &Options,
 ) -> Result<Option<Stage>> {
-    let [stage] = program.stages.as_slice() else { return Ok(None) };
+    let ([stage], None) = (program.stages.as_slice(), &program.windows) else { return Ok(None) };
     let (Some(wanted), [key]) = (wanted(&program.projection), stage.keys.as_slice()) else {
         return Ok(None);
     };

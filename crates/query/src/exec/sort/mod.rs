@@ -3,6 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`sorter`], [`packed_keys`] | ordering by keys written as bytes, or packed in integers |
+//! | [`runs`] | the same by integers alone, in runs that all threads put together |
 //! | [`index_order_scan`], [`index_order_merge`] | the first rows of an order out of indexes |
 //! | [`zone_order`], [`row_order`], [`ordered_parts`] | the same by zone maps, row ids, and parts |
 //! | [`late_materialization`] | reading the columns of the rows that are shown, and of no others |
@@ -13,6 +14,7 @@ pub(crate) mod late_materialization;
 pub(crate) mod ordered_parts;
 pub(crate) mod packed_keys;
 pub(crate) mod row_order;
+pub(crate) mod runs;
 pub(crate) mod sorter;
 pub(crate) mod zone_order;
 

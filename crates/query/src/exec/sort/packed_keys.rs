@@ -6,31 +6,25 @@
 //!
 //! No key is the beginning of another, so that the zeros decide nothing; rows are numbered as they
 //! come, so that equal keys keep their order. The caller sorts rows before they are merged:
-//! that is done by all threads. In the end the sorted runs are cut at the same keys, and the pieces
-//! between two cuts are sorted side by side, each run in them being in order already.
+//! that is done by all threads. How they are put together is in [`Runs`].
 //!
-//! Invariants: runs end where `run_ends` says, the last at the end; each is sorted once `sort_last`
-//! was called; `locations` has one location for each number.
+//! Invariant: `locations` has one location for each number.
 
 use esker_format::key::first_words;
-use esker_vfs::parallel_map;
 
 use crate::bound::OrderKey;
 use crate::exec::sort::Location;
+use crate::exec::sort::runs::Runs;
 use crate::{Options, Result};
 
 /// How many bytes a key has at most.
 const KEY_BYTES_MAX: usize = 12;
 
-/// About how many rows are sorted in one piece.
-const PIECE_ROWS: usize = 1 << 15;
-
 /// Keys with the numbers of their rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PackedKeys {
-    keys: Vec<u128>,
+    keys: Runs,
     locations: Vec<Location>,
-    run_ends: Vec<usize>,
 }
 
 /// True when every key of an order is short enough.
@@ -46,7 +40,7 @@ impl PackedKeys {
         if u32::try_from(self.locations.len()).is_err() {
             return usize::MAX;
         }
-        self.keys.capacity() * size_of::<u128>() + self.locations.capacity() * size_of::<Location>()
+        self.keys.bytes() + self.locations.capacity() * size_of::<Location>()
     }
 
     pub fn len(&self) -> usize {
@@ -63,87 +57,34 @@ impl PackedKeys {
 
     /// Sorts what was added since the last run.
     pub fn sort_last(&mut self) {
-        let start = self.run_ends.last().copied().unwrap_or_default();
-        if start < self.keys.len() {
-            self.keys.get_mut(start..).unwrap_or_default().sort_unstable();
-            self.run_ends.push(self.keys.len());
-        }
+        self.keys.sort_last();
     }
 
     /// Adds the sorted rows of another one, all of which come later.
     pub fn merge(&mut self, other: &Self) {
-        debug_assert_eq!(other.run_ends.last().copied().unwrap_or(0), other.keys.len());
-        // What was added one by one, such as what a walk has found, is a run of its own.
-        self.sort_last();
-        let (start, first) = (self.keys.len(), self.locations.len() as u128);
-        self.keys.extend(other.keys.iter().map(|key| key + first));
+        self.keys.merge(&other.keys, self.locations.len() as u128);
         self.locations.extend_from_slice(&other.locations);
-        self.run_ends.extend(other.run_ends.iter().map(|end| start + end));
     }
 
     /// The rows in order, without the first `skipped`.
     ///
     /// # Errors
     /// When the query is to end.
-    pub fn finish(mut self, skipped: usize, options: &Options) -> Result<Vec<Location>> {
-        self.sort_last();
-        let runs = self.runs();
-        let cuts = cuts(&runs, self.keys.len());
-        let pieces: Vec<(u128, Option<u128>)> = std::iter::once(0)
-            .chain(cuts.iter().copied())
-            .zip(cuts.iter().copied().map(Some).chain([None]))
-            .collect();
-        let sorted: Vec<Result<_>> = parallel_map(&*options.tasks, &pieces, |(from, to)| {
-            options.expect_time_left()?;
-            Ok(self.locations_of(piece(&runs, *from, *to)))
-        });
-        let mut locations = Vec::with_capacity(self.keys.len());
-        for piece in sorted {
-            locations.extend(piece?);
+    pub fn finish(self, skipped: usize, options: &Options) -> Result<Vec<Location>> {
+        let Self { keys, locations: all } = self;
+        let mut locations = Vec::with_capacity(all.len());
+        for piece in keys.finish(options, |keys| locations_of(&all, keys))? {
+            locations.extend(piece);
         }
         locations.drain(..skipped.min(locations.len()));
         Ok(locations)
     }
-
-    fn runs(&self) -> Vec<&[u128]> {
-        let starts = std::iter::once(0).chain(self.run_ends.iter().copied());
-        let ranges = starts.zip(self.run_ends.iter().copied());
-        ranges.map(|(start, end)| self.keys.get(start..end).unwrap_or_default()).collect()
-    }
-
-    #[allow(clippy::cast_possible_truncation, reason = "the number of a row has 32 bits")]
-    fn locations_of(&self, keys: Vec<u128>) -> Vec<Location> {
-        let location = |key: u128| self.locations.get(key as u32 as usize).copied();
-        keys.into_iter().filter_map(location).collect()
-    }
 }
 
-/// The keys from one on and below another, in order.
-fn piece(runs: &[&[u128]], from: u128, to: Option<u128>) -> Vec<u128> {
-    let mut keys = Vec::new();
-    for run in runs {
-        let start = run.partition_point(|key| *key < from);
-        let end = to.map_or(run.len(), |to| run.partition_point(|key| *key < to));
-        keys.extend_from_slice(run.get(start..end).unwrap_or_default());
-    }
-    // Runs are in order: the stable sort finds them and merges.
-    keys.sort();
-    keys
-}
-
-/// Keys at which the runs are cut into pieces of about the same size, from samples of each run.
-fn cuts(runs: &[&[u128]], count: usize) -> Vec<u128> {
-    const SAMPLES: usize = 16;
-    let pieces = count.div_ceil(PIECE_ROWS).max(1);
-    let step = (count / (pieces * SAMPLES)).max(1);
-    let mut samples: Vec<u128> =
-        runs.iter().flat_map(|run| run.iter().skip(step / 2).step_by(step)).copied().collect();
-    samples.sort_unstable();
-    let mut cuts: Vec<u128> = (1..pieces)
-        .filter_map(|piece| samples.get(piece * samples.len() / pieces).copied())
-        .collect();
-    cuts.dedup();
-    cuts
+#[allow(clippy::cast_possible_truncation, reason = "the number of a row has 32 bits")]
+fn locations_of(locations: &[Location], keys: Vec<u128>) -> Vec<Location> {
+    let location = |key: u128| locations.get(key as u32 as usize).copied();
+    keys.into_iter().filter_map(location).collect()
 }
 
 #[cfg(test)]

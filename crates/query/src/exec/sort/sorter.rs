@@ -174,6 +174,22 @@ impl Sorter {
         }
     }
 
+    /// Hands over every row with its key, in order; no keys are packed.
+    ///
+    /// # Errors
+    /// When the query is to end.
+    pub(crate) fn in_order(
+        mut self,
+        options: &Options,
+        visit: &mut dyn FnMut(&[u8], Location),
+    ) -> Result<()> {
+        debug_assert!(self.packed.is_none(), "packed keys are not kept apart");
+        let heap = &self.heap;
+        sort(&mut self.entries, |a, b| compare(heap, a, b), options)?;
+        self.entries.iter().for_each(|entry| visit(key_of(heap, entry), entry.location));
+        Ok(())
+    }
+
     /// The rows in order, without the first `skipped`.
     ///
     /// # Errors

@@ -346,7 +346,12 @@ impl MorselReader<'_> {
     }
 }
 
-impl SpilledGroups<'_> {
+impl<'a> SpilledGroups<'a> {
+    /// Rows of these types, so many, in the order of a merge.
+    pub(super) fn of(merge: Merge<'a>, types: Vec<DataType>, count: u64) -> Self {
+        Self { merge, types, taken: 0, count }
+    }
+
     /// The next groups as a source; `None` after the last.
     ///
     /// # Errors

@@ -4,6 +4,8 @@
 //! sort    keys and locations ─► sorted runs in files ─► merge ─► rows fetched some at a time
 //! group   keys and operands ─► files by hash of the key ─► groups of one file after another
 //!           ─► sorted by where each group was first met ─► the next step, some at a time
+//! window  rows ─► files by hash of the partition's keys ─► partitions of one file after another
+//!           ─► sorted by where their rows stand
 //! join    keys and locations of both sides ─► files by hash of the key ─► pairs of one file after
 //!           another ─► sorted by where their rows lie
 //! ```
@@ -16,6 +18,7 @@ mod groups;
 mod partitions;
 mod projection;
 mod sorter;
+mod windows;
 
 use esker_format::codec::Reader;
 use esker_format::row::decode_row;
@@ -28,6 +31,7 @@ pub(super) use groups::{Grouping, SpilledGroups};
 pub(super) use partitions::{LEVELS_MAX, Partitions, key_of, record_of, rest_of, split};
 pub(super) use projection::{project, sorted_locations};
 pub(super) use sorter::{ExternalSorter, Record};
+pub(super) use windows::windows;
 
 /// Adds a row as it lies in a record.
 fn push_row(batch: &mut Batch, schema: &Schema, row: &[u8]) -> Result<()> {

@@ -121,6 +121,7 @@ fn eval(expr: &Expr, context: &Context<'_>) -> Result<Value> {
         Expr::Cast(..)
         | Expr::Answer(_)
         | Expr::Parameter(_)
+        | Expr::Window(_)
         | Expr::Default
         | Expr::Row(_)
         | Expr::Item(_)
