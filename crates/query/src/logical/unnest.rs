@@ -12,7 +12,8 @@
 //! | a query in `FROM` that names them | what that becomes, equal in the number |
 //! | `ORDER BY … LIMIT 1` | the first row by the number |
 //!
-//! What has another LIMIT or window functions, names them in WITH, or below a join in parentheses, stays as it is.
+//! What has another LIMIT or window functions, names them in WITH, or below a join in parentheses,
+//! stays as it is.
 
 use super::Context;
 use super::outer::Outer;
