@@ -11,18 +11,16 @@ use std::sync::Arc;
 use esker_format::{Batch, Column, DataType, Field, FieldId, KeyTable, Schema, Values};
 
 use super::Context;
-use super::member::even;
 use super::named::NamedQuery;
 use super::names::Names;
 use super::outer::Outer;
-use super::set::Batches;
 use crate::bind::bind_query;
 use crate::bind::columns::{ColumnType, show_as};
 use crate::evaluate::Selection;
 use crate::evaluate::gather::gather;
 use crate::evaluate::key_codec::encode;
 use crate::exec::collect;
-use crate::exec::output::Materialised;
+use crate::exec::output::{Materialised, RowBatches, even};
 use crate::exec::output::materialised::slice;
 use crate::model::{Expr, RowCount, SelectItem, SubqueryForm};
 use crate::{Error, ExplainedInput, Query, Result, Source, Unnesting, ZONE_ROWS};
@@ -224,7 +222,7 @@ impl Context<'_, '_> {
         }
         let fields = schema.fields().iter().cloned().chain([outer.number_field()]);
         let schema = Schema::of_fields(fields.collect());
-        let mut batches = Batches::new(self.options);
+        let mut batches = RowBatches::new(self.options);
         let count = if self.runs { domain.rows.row_count() } else { 0 };
         let width = outer.fields.len();
         let values: Vec<_> = (0..width).map(|at| domain.rows.values(at)).collect();
