@@ -42,7 +42,7 @@ const UNORDERED: [usize; 5] = [3, 5, 10, 11, 18];
 /// The crate's text of this answer has the first four digits of each key alone.
 const MISPRINTED: usize = 11;
 
-/// The fifteenth makes a view and drops it; this is its variant A of the specification's appendix B.
+/// The fifteenth makes a view and drops it; this is its variant A of appendix B.
 const FIFTEENTH: &str = "
 with revenue (supplier_no, total_revenue) as (
 	select
