@@ -20,8 +20,8 @@ use crate::evaluate::Selection;
 use crate::evaluate::gather::gather;
 use crate::evaluate::key_codec::encode;
 use crate::exec::collect;
-use crate::exec::output::{Materialised, RowBatches, even};
 use crate::exec::output::materialised::slice;
+use crate::exec::output::{Materialised, RowBatches, even};
 use crate::model::{Expr, RowCount, SelectItem, SubqueryForm};
 use crate::{Error, ExplainedInput, Query, Result, Source, Unnesting, ZONE_ROWS};
 
