@@ -99,7 +99,7 @@ pub struct Question {
     pub sqlite: Option<String>,
     /// Whether its `ORDER BY` leaves no choice.
     pub is_ordered: bool,
-    /// The answer as the specification prints it: names first, then a row a line, `|` between values.
+    /// The answer as the specification prints it: names, then a row a line, `|` between values.
     pub printed: Option<&'static str>,
 }
 

@@ -22,6 +22,7 @@ pub const LAYERS: &[&str] = &[
     "esker-testkit",
     "esker-differential",
     "esker-bench",
+    "esker-bench-analytics",
     "esker-bench-kv",
     "esker-fuzz",
     "esker-fuzz-targets",

@@ -39,7 +39,10 @@ const LIMITS: [(usize, usize); 5] = [(2, 100), (3, 10), (10, 20), (18, 100), (21
 /// Queries whose `ORDER BY` leaves the order of equal rows open.
 const UNORDERED: [usize; 5] = [3, 5, 10, 11, 18];
 
-/// The fifteenth makes a view and drops it; this is its variant A of the specification's appendix B.
+/// The crate's text of this answer has the first four digits of each key alone.
+const MISPRINTED: usize = 11;
+
+/// The fifteenth makes a view and drops it; this is its variant A of appendix B.
 const FIFTEENTH: &str = "
 with revenue (supplier_no, total_revenue) as (
 	select
@@ -117,7 +120,7 @@ fn question(number: usize, parameters: &[&str], scale: f64) -> Question {
     }
     let mut question = Question::new(format!("q{number}"), text);
     question.is_ordered = !UNORDERED.contains(&number);
-    if scale == 1.0 {
+    if scale == 1.0 && number != MISPRINTED {
         question.printed = i32::try_from(number).ok().and_then(answer);
     }
     let in_sqlite = |text: String, (from, to): &(&str, &str)| text.replace(from, to);
