@@ -104,8 +104,11 @@ impl Call {
     }
 
     fn text(&self, w: &mut Writer, key: &str) -> String {
-        let operand = w.expression(&self.operand);
-        let function = self.function.replace("{}", &operand);
+        let function = match self.function.contains("{}") {
+            true => self.function.replace("{}", &w.expression(&self.operand)),
+            // An operand that is not shown would leave its parameter behind.
+            false => self.function.to_owned(),
+        };
         let partition = self.partition.as_ref();
         let partition =
             partition.map_or(String::new(), |p| format!("PARTITION BY {} ", w.expression(p)));
