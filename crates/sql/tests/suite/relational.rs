@@ -110,6 +110,46 @@ fn columns_of_rows_and_intervals_are_called_as_written() {
 }
 
 #[test]
+fn a_clause_of_an_aggregate_is_taken_or_refused() {
+    let db = database();
+    let values = "FROM (VALUES ('a'), ('b'), ('a')) AS v (s)";
+    check_on(
+        &db,
+        &[
+            (
+                &format!("SELECT string_agg(DISTINCT s, ',') WITHIN GROUP (ORDER BY s) {values}"),
+                "a,b",
+            ),
+            (&format!("SELECT group_concat(s SEPARATOR ';') {values}"), "a;b;a"),
+            (
+                "SELECT percentile_cont(DISTINCT 0.5) WITHIN GROUP (ORDER BY n) \
+                 FROM (VALUES (1), (1), (1), (2)) AS v (n)",
+                "1.5",
+            ),
+        ],
+    );
+    for (text, wanted) in [
+        ("sum(k SEPARATOR ',')", "SEPARATOR here is not supported yet"),
+        ("group_concat(k, ';' SEPARATOR ',')", "SEPARATOR here is not supported yet"),
+        (
+            "percentile_cont(0.5 ORDER BY id) WITHIN GROUP (ORDER BY k)",
+            "ORDER BY beside WITHIN GROUP is not supported yet",
+        ),
+    ] {
+        let error = db.sql(&format!("SELECT {text} FROM a"), ()).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_subquery_and_default_are_not_in_one_values() {
+    let db = database();
+    let text = "INSERT INTO a VALUES ((SELECT max(id) + 1 FROM a), DEFAULT, 'x')";
+    let error = db.sql(text, ()).unwrap_err().to_string();
+    assert!(error.contains("DEFAULT cannot be beside a subquery"), "{error}");
+}
+
+#[test]
 fn rows_of_union_all_stream_in_little_memory() {
     let db = many(200_000);
     let text = "SELECT id, n FROM a UNION ALL SELECT n, id FROM a WHERE n < 3";
