@@ -363,18 +363,18 @@ impl<'a, 'o> Context<'a, 'o> {
         Self::new(self.tables, self.options, false, None).within(self)
     }
 
-    /// The same with other options, of which nothing is told.
+    /// The same with other options; EXPLAIN does not show what it runs.
     fn silent<'p>(&self, options: &'p Options) -> Context<'a, 'p> {
         Context::new(self.tables, options, self.runs, None).within(self)
     }
 
-    /// The same with other options, of which nothing is left behind but what is told.
+    /// The same with other options; [`Self::take_told`] keeps what EXPLAIN shows of it.
     fn with_options<'p>(&self, options: &'p Options) -> Context<'a, 'p> {
         let told = self.told.as_ref().map(|_| RefCell::default());
         Context::new(self.tables, options, self.runs, told).within(self)
     }
 
-    /// Takes over what is told of queries that ran with other options.
+    /// Takes over what EXPLAIN shows of queries that ran with other options.
     fn take_told(&self, other: Context<'a, '_>) {
         if let (Some(told), Some(more)) = (&self.told, other.told) {
             told.borrow_mut().extend(more.into_inner());
