@@ -39,7 +39,7 @@ const OF_ROWS: [&str; 8] = [
 const EXCLUSIONS: [&str; 6] =
     ["", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES"];
 
-/// What values of other rows are compared alike.
+/// Kinds whose values are shown as SQLite shows them.
 const VALUES: [Kind; 5] = [Kind::Int, Kind::Text, Kind::Date, Kind::Bool, Kind::Decimal];
 
 /// A call, and the window behind it.
