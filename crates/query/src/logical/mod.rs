@@ -49,6 +49,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_format::{Field, FieldId, Schema};
 
@@ -379,6 +380,17 @@ impl<'a, 'o> Context<'a, 'o> {
         if let (Some(told), Some(more)) = (&self.told, other.told) {
             told.borrow_mut().extend(more.into_inner());
         }
+    }
+
+    /// How long the subqueries took that EXPLAIN shows by themselves: not a part of the time of
+    /// what asked them.
+    fn subqueries_ns(&self) -> u64 {
+        let Some(told) = &self.told else { return 0 };
+        let told = told.borrow();
+        let all = told.iter().filter_map(|one| one.plan.met).map(|met| met.elapsed_ms);
+        // default: no statement runs for more than centuries
+        let whole = Duration::try_from_secs_f64(all.sum::<f64>() / 1e3).unwrap_or_default();
+        u64::try_from(whole.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// Does what is to be done a level deeper.
