@@ -155,7 +155,8 @@ fn grouped(dice: &mut Dice, table: &Table) -> Statement {
     let group = random(dice, kind, Some(table), 1);
     let group = match group.has_column() {
         true => group,
-        false => column(dice, table, Kind::Int),
+        // A constant would be the place of a column in GROUP BY of SQLite.
+        false => Expression::Column(dice.pick(&table.key_names()).to_owned()),
     };
     let filter = dice.chance(60).then(|| condition(dice, table, 2));
     let having = if dice.chance(30) { " HAVING count(*) > 1" } else { "" };
