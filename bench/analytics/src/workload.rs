@@ -104,7 +104,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// A question that all read alike.
+    /// A question in words that all three read.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         Self {

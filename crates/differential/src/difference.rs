@@ -39,8 +39,8 @@ pub(crate) const DESIGNS: [(Design, &str, &str); 6] = [
     ),
     (
         Design::Nothing,
-        "an expression that cannot be computed for a row, where a side of a join is empty, or the \
-         limit is 0",
+        "an expression that cannot be computed for a row, where a side of a join is empty, the \
+         limit is 0, or no row asks the subquery that has it",
         "an error here, where it is computed first; told by an answer without rows in SQLite",
     ),
     (

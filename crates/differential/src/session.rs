@@ -209,7 +209,8 @@ fn refused(
         counts.note(Design::Overflow);
         return Ok(());
     }
-    let may_end_early = [" JOIN ", " LIMIT 0"].iter().any(|part| statement.esker.contains(part));
+    let may_end_early =
+        [" JOIN ", " LIMIT 0", "(SELECT "].iter().any(|part| statement.esker.contains(part));
     let is_query = statement.esker.starts_with("SELECT") && may_end_early;
     if is_number && is_query && strict.is_ok_and(|theirs| theirs.rows(&[]).is_empty()) {
         counts.note(Design::Nothing);

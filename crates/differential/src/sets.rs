@@ -8,7 +8,7 @@ use crate::statement::{Rows, Statement, condition, statement};
 use crate::table::Table;
 use crate::value::Kind;
 
-/// Kinds whose values are equal in both alike.
+/// Kinds whose values are equal in Esker where they are in SQLite.
 const KINDS: [Kind; 4] = [Kind::Int, Kind::Text, Kind::Date, Kind::Bool];
 
 const OPERATORS: [&str; 4] = ["UNION", "UNION ALL", "INTERSECT", "EXCEPT"];

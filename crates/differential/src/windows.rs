@@ -39,7 +39,7 @@ const OF_ROWS: [&str; 8] = [
 const EXCLUSIONS: [&str; 6] =
     ["", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES"];
 
-/// What values of other rows are compared alike.
+/// Kinds whose values are shown as SQLite shows them.
 const VALUES: [Kind; 5] = [Kind::Int, Kind::Text, Kind::Date, Kind::Bool, Kind::Decimal];
 
 /// A call, and the window behind it.
@@ -104,8 +104,11 @@ impl Call {
     }
 
     fn text(&self, w: &mut Writer, key: &str) -> String {
-        let operand = w.expression(&self.operand);
-        let function = self.function.replace("{}", &operand);
+        let function = match self.function.contains("{}") {
+            true => self.function.replace("{}", &w.expression(&self.operand)),
+            // An operand that is not shown would leave its parameter behind.
+            false => self.function.to_owned(),
+        };
         let partition = self.partition.as_ref();
         let partition =
             partition.map_or(String::new(), |p| format!("PARTITION BY {} ", w.expression(p)));
@@ -152,7 +155,8 @@ fn grouped(dice: &mut Dice, table: &Table) -> Statement {
     let group = random(dice, kind, Some(table), 1);
     let group = match group.has_column() {
         true => group,
-        false => column(dice, table, Kind::Int),
+        // A constant would be the place of a column in GROUP BY of SQLite.
+        false => Expression::Column(dice.pick(&table.key_names()).to_owned()),
     };
     let filter = dice.chance(60).then(|| condition(dice, table, 2));
     let having = if dice.chance(30) { " HAVING count(*) > 1" } else { "" };

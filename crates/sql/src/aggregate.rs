@@ -27,9 +27,16 @@ impl Names {
         }
         let distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
         let operands = self.operands(call, function, &list.args, distinct)?;
+        let takes_separator = function == Aggregate::StringAgg && operands.len() == 1;
+        if separator.is_some() && !(takes_separator && call.within_group.is_empty()) {
+            return Err(unsupported("SEPARATOR here", call));
+        }
         let within = order_keys(&call.within_group, None, self)?;
         if !within.is_empty() {
-            return self.within(call, function, operands, within);
+            if !order.is_empty() {
+                return Err(unsupported("ORDER BY beside WITHIN GROUP", call));
+            }
+            return self.within(call, function, (operands, distinct), within);
         }
         let mut operands = operands.into_iter();
         let operand = operands.next();
@@ -86,7 +93,7 @@ impl Names {
         &self,
         call: &ast::Function,
         function: Aggregate,
-        mut operands: Vec<Expr>,
+        (mut operands, distinct): (Vec<Expr>, bool),
         mut keys: Vec<OrderBy>,
     ) -> Result<Expr> {
         let [key] = keys.as_mut_slice() else {
@@ -115,11 +122,11 @@ impl Names {
                 let second = OrderBy { expr: separator, descending: false, nulls_first: None };
                 keys.insert(0, second);
                 let operand = Some(Box::new(text));
-                return Ok(Expr::Aggregate { function, operand, distinct: false, order: keys });
+                return Ok(Expr::Aggregate { function, operand, distinct, order: keys });
             }
             _ => return Err(unsupported("WITHIN GROUP here", call)),
         };
-        Ok(Expr::Aggregate { function, operand, distinct: false, order: Vec::new() })
+        Ok(Expr::Aggregate { function, operand, distinct, order: Vec::new() })
     }
 
     /// The quantile of a constant part, from 0 to 1.

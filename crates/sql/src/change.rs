@@ -41,7 +41,7 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
             let row = |row: &ast::Parens<Vec<ast::Expr>>| {
                 row.content.iter().map(|expr| value(&names, expr)).collect()
             };
-            written(values.rows.iter().map(row).collect::<Result<_>>()?)
+            written(values.rows.iter().map(row).collect::<Result<_>>()?)?
         }
         body => {
             let body = Box::new(body);
@@ -53,12 +53,15 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
 }
 
 /// Rows that are written out; those that ask other queries are rows of a query themselves.
-fn written(rows: Vec<Vec<Expr>>) -> InsertRows {
-    let mut all = rows.iter().flatten();
-    if all.any(Expr::has_subquery) && !rows.iter().flatten().any(|expr| *expr == Expr::Default) {
-        return InsertRows::Query(Box::new(Query::values(rows)));
+fn written(rows: Vec<Vec<Expr>>) -> Result<InsertRows> {
+    let any = |is_it: &dyn Fn(&Expr) -> bool| rows.iter().flatten().any(is_it);
+    match (any(&Expr::has_subquery), any(&|expr| *expr == Expr::Default)) {
+        (false, _) => Ok(InsertRows::Values(rows)),
+        (true, false) => Ok(InsertRows::Query(Box::new(Query::values(rows)))),
+        (true, true) => Err(Error::invalid(
+            "VALUES: DEFAULT cannot be beside a subquery; leave its field out of the list",
+        )),
     }
-    InsertRows::Values(rows)
 }
 
 /// A value of a field, or DEFAULT.

@@ -34,7 +34,7 @@ pub(crate) fn from(
         let own = other.joins.iter().map(|one| join(one, &names, parameters));
         let own = own.collect::<Result<Vec<_>>>()?;
         let is_outer = |join: &Join| matches!(join.kind, JoinKind::Right | JoinKind::Full);
-        // A comma binds less tightly: rows before it are none of those that have no match.
+        // JOIN binds before a comma: an outer join behind one has no rows of the tables before it.
         if own.iter().any(is_outer) {
             next.joins.extend(own);
             joins.push(Join::cross(next));

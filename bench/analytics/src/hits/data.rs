@@ -54,7 +54,7 @@ impl Draws {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Below a number, all alike.
+    /// Below a number, each as likely.
     fn below(&mut self, count: u64) -> u64 {
         self.next() % count.max(1)
     }

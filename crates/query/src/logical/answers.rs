@@ -179,7 +179,7 @@ impl Context<'_, '_> {
     ) -> Result<Answers> {
         let started_ns = self.options.clock.monotonic_ns();
         let clock = || self.options.clock.monotonic_ns() - started_ns;
-        // What is wrong with it is told although nothing asks it.
+        // A wrong query is an error even where no row asks it.
         let looked = self.looking().answer(&outer.looked_at(query))?.rows;
         let schema = looked.schema().clone();
         let unnested = match self.options.unnesting {

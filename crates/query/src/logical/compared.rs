@@ -55,7 +55,7 @@ impl Context<'_, '_> {
         let mut all: Vec<Expr> = ends.into_iter().chain(nulls).map(value).collect();
         let joint = if is_any { Operator::Or } else { Operator::And };
         Ok(match all.len() {
-            // Of no value at all: the operand is none the less checked.
+            // There are no values, but the types have to fit.
             0 => {
                 let typed = value(Value::Null);
                 let known = Expr::Apply(Operator::IsNull, vec![typed]);

@@ -52,6 +52,7 @@ impl<'a> Context<'a, '_> {
     /// The rows of a left join, and those of the right that have no match, with NULLs for the left.
     fn full(&self, left: &Relation, join: Join, reading: &Reading) -> Result<Member<'a>> {
         let started_ns = self.options.clock.monotonic_ns();
+        let asked_ns = self.subqueries_ns();
         let within = reading.beside(std::slice::from_ref(&join));
         let left = self.member(left, 0, &within)?;
         let right = self.member(&join.relation, 1, &within)?;
@@ -100,6 +101,7 @@ impl<'a> Context<'a, '_> {
         }
         let rows = self.rows_of(&branches, "FULL JOIN")?;
         let elapsed_ns = self.options.clock.monotonic_ns() - started_ns;
+        let elapsed_ns = elapsed_ns.saturating_sub(self.subqueries_ns().saturating_sub(asked_ns));
         let count = rows.row_count() as u64;
         let input = ExplainedInput::combined("full join", inputs, count, elapsed_ns);
         let input = if self.runs { input } else { input.not_run() };

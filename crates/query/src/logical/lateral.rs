@@ -162,7 +162,7 @@ impl<'a> Context<'a, '_> {
             if !is_known || names.qualify(&mut one, None, &mut BTreeSet::new()).is_err() {
                 continue;
             }
-            // What is wrong with it is told where it is tested.
+            // A wrong condition is an error where it is tested, not here.
             let bound = Condition::new("WHERE", one, &schema, names, &self.options.inputs);
             known.extend(bound.is_ok_and(|bound| !bound.is_fallible).then_some(written));
         }
@@ -251,7 +251,7 @@ fn lateral_member<'a>(
     Ok(Member::of_tables(name, tables, source, input))
 }
 
-/// A table of which nothing but numbers of rows is left.
+/// A table that has the numbers of rows alone.
 fn numbers(outer: &Outer, name: String) -> TableNames {
     let schema = Schema::of_fields(vec![outer.number_field()]);
     TableNames { name, schema, is_shown: false, hidden: Vec::new() }

@@ -60,6 +60,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_format::{Field, FieldId, Schema};
 
@@ -397,22 +398,33 @@ impl<'a, 'o> Context<'a, 'o> {
         Self::new(self.tables, self.options, false, None).within(self)
     }
 
-    /// The same with other options, of which nothing is told.
+    /// The same with other options; EXPLAIN does not show what it runs.
     fn silent<'p>(&self, options: &'p Options) -> Context<'a, 'p> {
         Context::new(self.tables, options, self.runs, None).within(self)
     }
 
-    /// The same with other options, of which nothing is left behind but what is told.
+    /// The same with other options; [`Self::take_told`] keeps what EXPLAIN shows of it.
     fn with_options<'p>(&self, options: &'p Options) -> Context<'a, 'p> {
         let told = self.told.as_ref().map(|_| RefCell::default());
         Context::new(self.tables, options, self.runs, told).within(self)
     }
 
-    /// Takes over what is told of queries that ran with other options.
+    /// Takes over what EXPLAIN shows of queries that ran with other options.
     fn take_told(&self, other: Context<'a, '_>) {
         if let (Some(told), Some(more)) = (&self.told, other.told) {
             told.borrow_mut().extend(more.into_inner());
         }
+    }
+
+    /// How long the subqueries took that EXPLAIN shows by themselves: not a part of the time of
+    /// what asked them.
+    fn subqueries_ns(&self) -> u64 {
+        let Some(told) = &self.told else { return 0 };
+        let told = told.borrow();
+        let all = told.iter().filter_map(|one| one.plan.met).map(|met| met.elapsed_ms);
+        // default: no statement runs for more than centuries
+        let whole = Duration::try_from_secs_f64(all.sum::<f64>() / 1e3).unwrap_or_default();
+        u64::try_from(whole.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// Does what is to be done a level deeper.

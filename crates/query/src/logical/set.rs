@@ -127,6 +127,7 @@ impl<'a, 'o> Context<'a, 'o> {
     pub(super) fn rows(&self, query: &Query) -> Result<(Materialised, ExplainedInput)> {
         refuse_clauses(query)?;
         let started_ns = self.options.clock.monotonic_ns();
+        let asked_ns = self.subqueries_ns();
         let (rows, name, inputs) = match &query.set {
             None => (self.written_rows(&query.values)?, "values".to_owned(), Vec::new()),
             Some(set) => {
@@ -142,6 +143,7 @@ impl<'a, 'o> Context<'a, 'o> {
             }
         };
         let elapsed_ns = self.options.clock.monotonic_ns() - started_ns;
+        let elapsed_ns = elapsed_ns.saturating_sub(self.subqueries_ns().saturating_sub(asked_ns));
         let count = rows.row_count() as u64;
         let input = ExplainedInput::combined(&name, inputs, count, elapsed_ns);
         Ok((rows, if self.runs { input } else { input.not_run() }))
@@ -359,6 +361,7 @@ impl SetRun<'_, '_, '_> {
         self.scanned.set(self.scanned.get() + scanned);
         if self.context.told.is_some() {
             let elapsed_ns = options.clock.monotonic_ns() - started_ns;
+            let elapsed_ns = elapsed_ns.saturating_sub(context.subqueries_ns());
             let told = ExplainedInput::query(&query.to_string(), input, count, elapsed_ns);
             self.inputs.borrow_mut().push(told);
         }

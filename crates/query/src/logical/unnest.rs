@@ -118,29 +118,24 @@ impl Context<'_, '_> {
 
     /// A query with the values before all that it reads.
     fn over_values(&self, query: Query, outer: &Outer) -> Result<Option<Query>> {
-        let mut relations: Vec<(Join, bool)> = Vec::with_capacity(query.joins.len() + 1);
-        if let Some(first) = query.first_relation() {
-            relations.push((Join::cross(first), true));
-        }
-        relations.extend(query.joins.iter().map(|join| (join.clone(), false)));
-        let names_values = |relation: &Relation| {
-            let mut is_in = false;
-            relation.query.iter().for_each(|query| is_in |= outer.is_in(query));
-            is_in
-        };
+        let mut relations: Vec<Join> =
+            query.first_relation().map(Join::cross).into_iter().collect();
+        relations.extend(query.joins.iter().cloned());
+        let names_values =
+            |relation: &Relation| relation.query.as_ref().is_some_and(|query| outer.is_in(query));
         let is_outer = |join: &Join| matches!(join.kind, JoinKind::Right | JoinKind::Full);
         if query.joins.iter().any(is_outer) {
             let on_names = |join: &Join| join.on.as_ref().is_some_and(|on| outer.is_in_expr(on));
             let mut all = relations.iter();
-            if all.any(|(join, _)| names_any(&join.relation, outer) || on_names(join)) {
+            if all.any(|join| names_any(&join.relation, outer) || on_names(join)) {
                 return Ok(None);
             }
             let Some(mut whole) = query.first_relation() else { return Ok(None) };
             whole.joins.clone_from(&query.joins);
-            relations = vec![(Join::cross(whole), true)];
+            relations = vec![Join::cross(whole)];
         }
         let mut joins = Vec::with_capacity(relations.len());
-        for (i, (mut join, _)) in relations.into_iter().enumerate() {
+        for (i, mut join) in relations.into_iter().enumerate() {
             if join.relation.joins.iter().any(|within| {
                 names_any(&within.relation, outer)
                     || within.on.as_ref().is_some_and(|on| outer.is_in_expr(on))

@@ -109,6 +109,67 @@ fn columns_of_rows_and_intervals_are_called_as_written() {
     }
 }
 
+/// EXPLAIN shows a subquery by itself: its time is not that of the branch which asks it as well.
+#[test]
+fn times_of_branches_leave_out_those_of_subqueries() {
+    let db = many(20_000);
+    let slow = "(SELECT count(*) FROM a x JOIN a y ON x.n = y.n WHERE x.id < 900)";
+    for text in [
+        format!("SELECT id FROM a WHERE id = {slow} UNION ALL SELECT 1"),
+        format!(
+            "SELECT x.id FROM (SELECT 1 AS id) x FULL JOIN (SELECT 2 AS id) y ON x.id = {slow}"
+        ),
+    ] {
+        let explained = db.explain(&esker_sql::parse(&text).unwrap()).unwrap();
+        let steps = explained.steps.iter().filter_map(|step| step.ran).map(|ran| ran.elapsed_ms);
+        let input = explained.input.iter().filter_map(|input| input.elapsed_ms);
+        let first = explained.subqueries.iter().map(|one| one.plan.met.unwrap().elapsed_ms);
+        let parts: f64 = steps.chain(input).chain(first).sum();
+        let whole = explained.met.unwrap().elapsed_ms;
+        assert!(parts <= whole + 0.001, "{text}: {parts} ms of {whole} ms\n{explained}");
+    }
+}
+
+#[test]
+fn a_clause_of_an_aggregate_is_taken_or_refused() {
+    let db = database();
+    let values = "FROM (VALUES ('a'), ('b'), ('a')) AS v (s)";
+    check_on(
+        &db,
+        &[
+            (
+                &format!("SELECT string_agg(DISTINCT s, ',') WITHIN GROUP (ORDER BY s) {values}"),
+                "a,b",
+            ),
+            (&format!("SELECT group_concat(s SEPARATOR ';') {values}"), "a;b;a"),
+            (
+                "SELECT percentile_cont(DISTINCT 0.5) WITHIN GROUP (ORDER BY n) \
+                 FROM (VALUES (1), (1), (1), (2)) AS v (n)",
+                "1.5",
+            ),
+        ],
+    );
+    for (text, wanted) in [
+        ("sum(k SEPARATOR ',')", "SEPARATOR here is not supported yet"),
+        ("group_concat(k, ';' SEPARATOR ',')", "SEPARATOR here is not supported yet"),
+        (
+            "percentile_cont(0.5 ORDER BY id) WITHIN GROUP (ORDER BY k)",
+            "ORDER BY beside WITHIN GROUP is not supported yet",
+        ),
+    ] {
+        let error = db.sql(&format!("SELECT {text} FROM a"), ()).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_subquery_and_default_are_not_in_one_values() {
+    let db = database();
+    let text = "INSERT INTO a VALUES ((SELECT max(id) + 1 FROM a), DEFAULT, 'x')";
+    let error = db.sql(text, ()).unwrap_err().to_string();
+    assert!(error.contains("DEFAULT cannot be beside a subquery"), "{error}");
+}
+
 #[test]
 fn rows_of_union_all_stream_in_little_memory() {
     let db = many(200_000);

@@ -1,5 +1,5 @@
 //! The queries of TPC-H that name fields of the query around a subquery, as its specification
-//! writes them, on a few rows of which the answers can be told by hand.
+//! writes them, on a few rows with answers worked out by hand.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use esker::Database;

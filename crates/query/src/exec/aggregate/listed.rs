@@ -84,7 +84,7 @@ impl Listed {
         }
     }
 
-    /// Texts with what stands before each but the first.
+    /// The texts, with the separator of each but the first before it.
     fn joined(&self, values: &[&[u8]]) -> String {
         let (mut out, mut met) = (Vec::new(), BTreeSet::new());
         for (i, ranked) in values.iter().enumerate() {
@@ -100,7 +100,7 @@ impl Listed {
             }
             out.extend_from_slice(text);
         }
-        // Texts one after another are one.
+        // default: texts in UTF-8, one after another, are a text in UTF-8
         String::from_utf8(out).unwrap_or_default()
     }
 
