@@ -134,14 +134,15 @@ impl Cell {
 }
 
 /// How an answer differs from what a specification prints of it: names, then a row a line.
-pub fn difference_to_printed(rows: &[Vec<Cell>], printed: &str) -> Option<String> {
+/// Its numbers may differ by `tolerance`, a share of what is printed, and by half of its last digit.
+pub fn difference_to_printed(rows: &[Vec<Cell>], printed: &str, tolerance: f64) -> Option<String> {
     let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).skip(1).collect();
     if rows.len() != lines.len() {
         return Some(format!("{} rows, not {}", rows.len(), lines.len()));
     }
     let is_printed = |cell: &Cell, text: &str| match cell.number() {
         Some(number) => text.parse().is_ok_and(|printed: f64| {
-            (number - printed).abs() <= TOLERANCE.mul_add(printed.abs(), PRINTED)
+            (number - printed).abs() <= tolerance.mul_add(printed.abs(), PRINTED)
         }),
         None => cell.shown().trim() == text,
     };
@@ -212,10 +213,11 @@ mod tests {
     fn what_is_printed_has_two_digits() {
         let rows = vec![vec![Cell::Text("a".into()), Cell::Float(0.034)]];
         let printed = |text: &str| format!("\nname|share\n{text}\n");
-        assert_eq!(difference_to_printed(&rows, &printed("a  |0.03")), None);
-        assert!(difference_to_printed(&rows, &printed("a|0.02")).is_some());
-        assert!(difference_to_printed(&rows, &printed("b|0.03")).is_some());
-        assert!(difference_to_printed(&rows, "name|share\n").is_some());
+        assert_eq!(difference_to_printed(&rows, &printed("a  |0.03"), TOLERANCE), None);
+        assert!(difference_to_printed(&rows, &printed("a|0.02"), TOLERANCE).is_some());
+        assert!(difference_to_printed(&rows, &printed("b|0.03"), TOLERANCE).is_some());
+        assert_eq!(difference_to_printed(&rows, &printed("a|0.04"), 0.5), None);
+        assert!(difference_to_printed(&rows, "name|share\n", TOLERANCE).is_some());
     }
 
     #[test]

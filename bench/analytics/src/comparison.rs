@@ -196,9 +196,11 @@ impl<'a> Comparison<'a> {
                 Err(e) => line.fail(*engine, first_line(&e.to_string())),
                 Ok((seconds, rows)) => {
                     if *engine == Engine::Esker {
-                        let printed = question.printed;
+                        let tolerance = question.printed_tolerance;
                         line.compare_to_printed(
-                            printed.and_then(|printed| difference_to_printed(&rows, printed)),
+                            question.printed.and_then(|printed| {
+                                difference_to_printed(&rows, printed, tolerance)
+                            }),
                         );
                         ours_rows = Some(rows);
                     } else if let Some(ours) = &ours_rows {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::Result;
+use crate::answer::TOLERANCE;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +102,8 @@ pub struct Question {
     pub is_ordered: bool,
     /// The answer as the specification prints it: names, then a row a line, `|` between values.
     pub printed: Option<&'static str>,
+    /// By how much its numbers may differ from what is printed, as a share of that.
+    pub printed_tolerance: f64,
 }
 
 impl Question {
@@ -114,6 +117,7 @@ impl Question {
             sqlite: Some(text),
             is_ordered: true,
             printed: None,
+            printed_tolerance: TOLERANCE,
         }
     }
 

@@ -107,9 +107,26 @@ pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound
         _ if a == b || (a.is_numeric() && b.is_numeric()) => Ok((left, right)),
         (Text, b) if constant.0 && is_written_as_text(b) => Ok((convert(left, b)?, right)),
         (a, Text) if constant.1 && is_written_as_text(a) => Ok((left, convert(right, a)?)),
-        (Date, Timestamp) => Ok((convert(left, b)?, right)),
-        (Timestamp, Date) => Ok((left, convert(right, a)?)),
+        (Date, Timestamp) => match day_of(&right) {
+            Some(day) => Ok((left, literal(day, Date))),
+            None => Ok((convert(left, b)?, right)),
+        },
+        (Timestamp, Date) => match day_of(&left) {
+            Some(day) => Ok((literal(day, Date), right)),
+            None => Ok((left, convert(right, a)?)),
+        },
         _ => Err(Error::invalid(format!("cannot compare {a} with {b}"))),
+    }
+}
+
+/// The day of a constant moment at midnight: beside it a date compares as it is, which cannot fail
+/// and finds ranges of an index and of zones.
+fn day_of(moment: &Bound) -> Option<Value> {
+    match moment.as_literal() {
+        Some(Value::Timestamp(us)) if us % DAY_US == 0 => {
+            i32::try_from(us / DAY_US).ok().map(Value::Date)
+        }
+        _ => None,
     }
 }
 

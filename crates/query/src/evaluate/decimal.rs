@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use esker_format::decimal::limit;
 use esker_format::{DataType, Decimal, ValueRef};
 
+use crate::evaluate::decimal_words::{self, Side};
 use crate::evaluate::{Lanes, Vector, either_null};
 use crate::model::Operator;
 use crate::{Error, Result};
@@ -16,6 +17,18 @@ pub(super) fn apply<'a>(
     left: &Vector<'a>,
     right: &Vector<'a>,
 ) -> Result<Vector<'a>> {
+    // Sums need one scale, products have both.
+    let (scale, most) = (scale(data_type), precision(data_type));
+    let unit = |v: &Vector<'_>| limit(scale.saturating_sub(self::scale(v.data_type)));
+    let (unit_a, unit_b) = match operator {
+        Operator::Multiply => (1, 1),
+        _ => (unit(left), unit(right)),
+    };
+    let sides = (Side { vector: left, unit: unit_a }, Side { vector: right, unit: unit_b });
+    if let Some(lanes) = decimal_words::compute(operator, (data_type, most), &sides.0, &sides.1) {
+        let nulls = either_null(left.nulls.as_ref(), right.nulls.as_ref());
+        return Ok(Vector::new(data_type, lanes, nulls));
+    }
     let symbol = operator.entry().symbol;
     let (Some(a), Some(b)) = (mantissas(left), mantissas(right)) else {
         let (a, b) = (left.data_type, right.data_type);
@@ -26,22 +39,19 @@ pub(super) fn apply<'a>(
         let nulls = nulls.get_or_insert_with(|| vec![false; b.len()]);
         nulls.iter_mut().zip(b.iter()).for_each(|(null, b)| *null |= *b == 0);
     }
-    // Sums need one scale, products have both.
-    let (scale, most) = (scale(data_type), precision(data_type));
-    let unit = |v: &Vector<'_>| limit(scale.saturating_sub(self::scale(v.data_type)));
-    let (unit_a, unit_b) = match operator {
-        Operator::Multiply => (1, 1),
-        _ => (unit(left), unit(right)),
-    };
+    let (first_refused, is_plain) = (limit(most).unsigned_abs(), unit_a == 1 && unit_b == 1);
     let compute = |a: i128, b: i128| {
-        let (a, b) = (a.checked_mul(unit_a)?, b.checked_mul(unit_b)?);
+        let (a, b) = match is_plain {
+            true => (a, b),
+            false => (a.checked_mul(unit_a)?, b.checked_mul(unit_b)?),
+        };
         let value = match operator {
             Operator::Add => a.checked_add(b),
             Operator::Subtract => a.checked_sub(b),
             Operator::Multiply => a.checked_mul(b),
             _ => a.checked_rem(b),
         };
-        value.filter(|v| v.unsigned_abs() < limit(most).unsigned_abs())
+        value.filter(|v| v.unsigned_abs() < first_refused)
     };
     let mut values = Vec::with_capacity(a.len());
     for (i, (x, y)) in a.iter().zip(b.iter()).enumerate() {

@@ -10,6 +10,7 @@ mod choose;
 mod compare;
 mod concat;
 mod decimal;
+mod decimal_words;
 mod dictionary;
 mod function;
 pub(crate) mod gather;

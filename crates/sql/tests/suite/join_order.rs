@@ -229,3 +229,50 @@ fn chains_and_stars_of_many_tables_have_no_product() {
         }
     }
 }
+
+/// What a date computed from an interval is compared with is a date: such a condition cannot fail,
+/// so it is tested as the table is read, below joins, too.
+#[test]
+fn dates_compare_with_a_midnight_as_with_a_day() {
+    let db = memory(&[
+        "CREATE TABLE o (k i64 PRIMARY KEY, day date)",
+        "CREATE TABLE l (k i64, n i64)",
+        "INSERT INTO o VALUES (1, '1993-12-31'), (2, '1994-01-01'), (3, '1994-01-02'), (4, NULL)",
+        "INSERT INTO l VALUES (1, 1), (2, 2), (3, 3), (4, 4)",
+    ]);
+    let midnight = "date '1993-10-01' + interval '3' month";
+    for (operator, same, later) in [
+        ("<", "1", "1,2"),
+        ("<=", "1,2", "1,2"),
+        ("=", "2", "null"),
+        ("<>", "1,3", "1,2,3"),
+        (">=", "2,3", "3"),
+        (">", "3", "3"),
+    ] {
+        let ask = |condition: &str| {
+            let text = format!(
+                "SELECT string_agg(l.n::text, ',' ORDER BY l.n) FROM l JOIN o ON l.k = o.k \
+                 WHERE {condition}"
+            );
+            assert!(!plan(&db, &text).contains("filter"), "{}", plan(&db, &text));
+            answer(&db, &text)
+        };
+        let flipped = |text: &str| {
+            match text {
+                "<" => ">",
+                "<=" => ">=",
+                ">=" => "<=",
+                ">" => "<",
+                other => other,
+            }
+            .to_owned()
+        };
+        let back = flipped(operator);
+        assert_eq!(ask(&format!("o.day {operator} {midnight}")), same, "{operator}");
+        assert_eq!(ask(&format!("{midnight} {back} o.day")), same, "{operator}");
+        let text =
+            format!("SELECT string_agg(k::text, ',' ORDER BY k) FROM o WHERE day {operator}");
+        let moment = format!("{text} {midnight} + interval '1 minute'");
+        assert_eq!(answer(&db, &moment), later, "{operator}");
+    }
+}

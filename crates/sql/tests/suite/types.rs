@@ -4,7 +4,7 @@
 
 use crate::memory_source::{Encoding, Layout, MemorySource};
 use esker_format::text::parse_value;
-use esker_format::{Batch, Labels, Schema, Value};
+use esker_format::{Batch, Decimal, Labels, Schema, Value};
 use esker_query::{Options, execute};
 use esker_vfs::Environment;
 
@@ -110,6 +110,28 @@ fn decimals_are_computed_exactly() {
           point would have 39, at most 38: cast one to fewer",
         ),
     ]);
+}
+
+/// Whether a batch is computed in words or in wide numbers depends on all of its values.
+#[test]
+fn sums_and_products_of_decimals_are_exact_for_words_and_wide_numbers() {
+    let most = 10i64.pow(18) - 1;
+    let mantissas = [0, 1, -1, 99, -100, 1 << 31, -(1 << 31), 10i64.pow(17), most, -most];
+    let pairs = || mantissas.iter().flat_map(|a| mantissas.iter().map(move |b| (*a, *b)));
+    let shown = |mantissa: i128, scale| Decimal::new(mantissa, scale).unwrap().to_string();
+    let rows: Vec<[String; 2]> =
+        pairs().map(|(a, b)| [shown(a.into(), 2), shown(b.into(), 4)]).collect();
+    let rows: Vec<Vec<&str>> =
+        rows.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
+    let rows: Vec<&[&str]> = rows.iter().map(Vec::as_slice).collect();
+    let table = Table::new(&[("a", "decimal(18,2)"), ("b", "decimal(18,4)")], &rows);
+    let line = |(a, b): (i64, i64)| {
+        let (a, b) = (i128::from(a), i128::from(b));
+        let sums = [a * 100 + b, a * 100 - b].map(|v| shown(v, 4)).join(" ");
+        format!("{sums} {} {}", shown(a * b, 6), shown(a * (10_000 - b), 6))
+    };
+    let expected = pairs().map(line).collect::<Vec<_>>().join("\n");
+    table.check(&[("SELECT a + b, a - b, a * b, a * (1 - b) FROM t", &expected)]);
 }
 
 #[test]
