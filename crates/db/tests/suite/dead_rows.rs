@@ -17,7 +17,7 @@ fn schema(indexes: &[&[&str]]) -> Schema {
         .field("n", DataType::I64)
         .primary_key(["id"]);
     for (number, fields) in indexes.iter().enumerate() {
-        schema = schema.index(&format!("i{number}"), fields.iter().copied());
+        schema = schema.index(format!("i{number}"), fields.iter().copied());
     }
     schema.build().unwrap()
 }
