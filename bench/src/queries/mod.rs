@@ -13,8 +13,10 @@
 //! | `question` | questions, and what their answers must be |
 //! | `unindexed`, `indexed` | what is asked |
 //! | `pages` | a page by a cursor |
+//! | `access` | rows that are passed over: dead ones, and those before an offset |
 //! | `building` | loading beside indexes, and adding them |
 
+mod access;
 mod building;
 mod indexed;
 mod pages;
@@ -49,6 +51,8 @@ macro_rules! classes {
                 |bench| measure(bench, &$class),
             ),)*
             pages::DEEP,
+            access::QUEUE,
+            access::OFFSET,
             building::LOAD,
             building::ADD,
             requests::REQUESTS,

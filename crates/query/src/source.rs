@@ -81,6 +81,12 @@ pub trait Fragment: Sync {
     /// the least significant bit of the first word; bits past the end are zero.
     fn visible(&self, rows: Range<usize>) -> Option<Vec<u64>>;
 
+    /// The first of some rows that may be visible, as far as that is known without a look at each;
+    /// their end when none is. It is the first of them, a multiple of 64, or their end.
+    fn first_shown(&self, rows: Range<usize>) -> usize {
+        rows.start
+    }
+
     /// What is known of a field within zone `zone` (rows `zone * ZONE_ROWS ..`), the dead rows
     /// included; `None` when nothing is.
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>>;
@@ -243,6 +249,15 @@ pub trait SortedRun: Sync {
     /// # Errors
     /// As for [`SortedRun::find`].
     fn rows(&self, entries: Range<usize>) -> Result<Cow<'_, [u32]>>;
+
+    /// Some entries without those at both ends of rows that are not visible, as far as that is
+    /// known; a range that has none that is stays a range within.
+    ///
+    /// # Errors
+    /// As for [`SortedRun::find`].
+    fn shown(&self, entries: Range<usize>) -> Result<Range<usize>> {
+        Ok(entries)
+    }
 
     /// How many rows of some entries are visible.
     ///

@@ -49,6 +49,35 @@ const CALLS: &[K] = keywords! {
 #[derive(Debug, Default)]
 pub(crate) struct EskerDialect;
 
+/// How tightly `^` binds: tighter than `*`, which is 40 for the grammar.
+const POWER_BINDS: u8 = 41;
+
+/// How tightly a sign binds: tighter than `^`, and less than `::`, which is 50.
+const SIGN_BINDS: u8 = 45;
+
+/// The operator before an operand that stands next, if there is one of those with a rule of their
+/// own.
+fn prefix_operator(parser: &Parser<'_>) -> Option<ast::UnaryOperator> {
+    Some(match &parser.peek_token_ref().token {
+        Token::Minus => ast::UnaryOperator::Minus,
+        Token::Plus => ast::UnaryOperator::Plus,
+        Token::PGSquareRoot => ast::UnaryOperator::PGSquareRoot,
+        Token::PGCubeRoot => ast::UnaryOperator::PGCubeRoot,
+        Token::Tilde => ast::UnaryOperator::BitwiseNot,
+        Token::DoubleExclamationMark => ast::UnaryOperator::PGPrefixFactorial,
+        Token::AtSign if !matches!(parser.peek_nth_token_ref(1).token, Token::Word(_)) => {
+            ast::UnaryOperator::PGAbs
+        }
+        _ => return None,
+    })
+}
+
+/// Whether `**` stands next, which the grammar reads as two operators.
+fn is_power_of_stars(parser: &Parser<'_>) -> bool {
+    let is_star = |number| parser.peek_nth_token_ref(number).token == Token::Mul;
+    is_star(0) && is_star(1)
+}
+
 /// The tokens of a text, blanks and comments among them.
 pub(crate) fn tokenize(text: &str) -> Result<Vec<TokenWithSpan>, TokenizerError> {
     Tokenizer::new(&EskerDialect, text).tokenize_with_location()
@@ -241,13 +270,21 @@ impl Dialect for EskerDialect {
             let rows = parser.parse_query().map(ast::Expr::Subquery);
             return Some(rows.and_then(|rows| parser.expect_token(&Token::RParen).map(|_| rows)));
         }
+        if let Some(operator) = prefix_operator(parser) {
+            parser.advance_token();
+            // As in PostgreSQL: a sign binds tighter than `^`, and the others as `||` does.
+            let is_sign = matches!(operator, ast::UnaryOperator::Minus | ast::UnaryOperator::Plus);
+            let binds = if is_sign { SIGN_BINDS } else { self.prec_value(Precedence::PgOther) };
+            let operand = parser.parse_subexpr(binds).map(Box::new);
+            return Some(operand.map(|expr| ast::Expr::UnaryOp { op: operator, expr }));
+        }
         let token = parser.peek_token_ref();
         let is_operand = !matches!(&token.token, Token::Word(word)
             if word.quote_style.is_none() && NO_OPERAND.contains(&word.keyword));
         (!is_operand).then(|| parser.expected_ref("an expression", token))
     }
 
-    /// `a ISNULL`, and `a # b`, which is refused by its name.
+    /// `a ISNULL`, `a ^ b` and `a ** b`, `a # b`, and `a !`, which is refused by its name.
     fn parse_infix(
         &self,
         parser: &mut Parser<'_>,
@@ -260,18 +297,38 @@ impl Dialect for EskerDialect {
             parser.advance_token();
             return Some(Ok(ast::Expr::IsNull(operand())));
         }
-        if token.token != Token::Sharp {
-            return None;
-        }
+        let op = match token.token {
+            Token::Sharp => ast::BinaryOperator::PGBitwiseXor,
+            Token::Caret => ast::BinaryOperator::PGExp,
+            _ if is_power_of_stars(parser) => {
+                parser.advance_token();
+                ast::BinaryOperator::PGExp
+            }
+            Token::ExclamationMark => {
+                parser.advance_token();
+                let op = ast::UnaryOperator::PGPostfixFactorial;
+                return Some(Ok(ast::Expr::UnaryOp { op, expr: operand() }));
+            }
+            _ => return None,
+        };
         parser.advance_token();
         let right = parser.parse_subexpr(precedence).map(Box::new);
-        let op = ast::BinaryOperator::PGBitwiseXor;
         Some(right.map(|right| ast::Expr::BinaryOp { left: operand(), op, right }))
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
-        let is_test = is_word(&parser.peek_token_ref().token, "ISNULL");
-        is_test.then(|| Ok(self.prec_value(Precedence::Is)))
+        match &parser.peek_token_ref().token {
+            token if is_word(token, "ISNULL") => Some(Ok(self.prec_value(Precedence::Is))),
+            Token::Caret => Some(Ok(POWER_BINDS)),
+            Token::Mul if is_power_of_stars(parser) => Some(Ok(POWER_BINDS)),
+            // As in PostgreSQL all of them bind alike.
+            Token::Ampersand
+            | Token::Pipe
+            | Token::Sharp
+            | Token::ShiftLeft
+            | Token::ShiftRight => Some(Ok(self.prec_value(Precedence::PgOther))),
+            _ => None,
+        }
     }
 
     fn supports_notnull_operator(&self) -> bool {

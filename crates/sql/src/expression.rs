@@ -219,6 +219,22 @@ impl Names {
                 let function = if *op == B::Arrow { Function::JsonGet } else { Function::JsonText };
                 return Ok(Expr::Call(function, vec![self.convert(left)?, self.convert(right)?]));
             }
+            B::PGExp
+            | B::BitwiseAnd
+            | B::BitwiseOr
+            | B::PGBitwiseXor
+            | B::PGBitwiseShiftLeft
+            | B::PGBitwiseShiftRight => {
+                let function = match op {
+                    B::PGExp => Function::Power,
+                    B::BitwiseAnd => Function::BitAnd,
+                    B::BitwiseOr => Function::BitOr,
+                    B::PGBitwiseXor => Function::BitXor,
+                    B::PGBitwiseShiftLeft => Function::BitShiftLeft,
+                    _ => Function::BitShiftRight,
+                };
+                return Ok(Expr::Call(function, vec![self.convert(left)?, self.convert(right)?]));
+            }
             B::And | B::Or => return self.chain(expr, op),
             B::PGRegexMatch => return self.regular(left, right, false),
             B::PGRegexIMatch => return self.regular(left, right, true),
@@ -273,8 +289,20 @@ impl Names {
             (ast::UnaryOperator::Minus, operand) => self.apply(Operator::Negate, &[operand]),
             (ast::UnaryOperator::Plus, operand) => self.convert(operand),
             (ast::UnaryOperator::Not, operand) => self.apply(Operator::Not, &[operand]),
+            (ast::UnaryOperator::PGSquareRoot, operand) => self.called(Function::Sqrt, operand),
+            (ast::UnaryOperator::PGCubeRoot, operand) => self.called(Function::Cbrt, operand),
+            (ast::UnaryOperator::BitwiseNot, operand) => self.called(Function::BitNot, operand),
+            (ast::UnaryOperator::PGAbs, operand) => self.called(Function::Abs, operand),
+            (ast::UnaryOperator::PGPostfixFactorial | ast::UnaryOperator::PGPrefixFactorial, _) => {
+                Err(unsupported("the factorial", expr))
+            }
             _ => Err(unsupported("this operator", expr)),
         }
+    }
+
+    /// A function of one operand.
+    fn called(&self, function: Function, operand: &ast::Expr) -> Result<Expr> {
+        Ok(Expr::Call(function, vec![self.convert(operand)?]))
     }
 
     fn like(

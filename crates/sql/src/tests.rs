@@ -40,6 +40,34 @@ fn what_is_supported_keeps_its_meaning() {
 }
 
 #[test]
+fn powers_and_roots_bind_as_in_postgresql() {
+    for (text, meaning) in [
+        ("2 ^ 3 ^ 2", "power(power(2, 3), 2)"),
+        ("-2 ^ 2", "power(-2, 2)"),
+        ("-a ^ 2", "power(-a, 2)"),
+        ("2 * a ^ 2 * 3", "2 * power(a, 2) * 3"),
+        ("2 ** 3 ** b", "power(power(2, 3), b)"),
+        ("2 ^ -1 + 1", "power(2, -1) + 1"),
+        ("|/ 9 + 16", "sqrt(9 + 16)"),
+        ("||/ a", "cbrt(a)"),
+        ("@ -5", "abs(-5)"),
+        ("1 + 2 << 3", "bitshiftleft(1 + 2, 3)"),
+        ("a | b & 3 # 1", "bitxor(bitand(bitor(a, b), 3), 1)"),
+        ("7 & a = 3", "bitand(7, a) = 3"),
+        ("~1 + 1", "bitnot(1 + 1)"),
+        ("8 >> 1 - 1", "bitshiftright(8, 1 - 1)"),
+        ("-a::text", "-CAST(a AS text)"),
+        ("a - -9 * +b", "a - -9 * b"),
+    ] {
+        let text = format!("SELECT {text} FROM t");
+        assert_eq!(shown(&text), format!("SELECT {meaning} FROM t"), "{text}");
+    }
+    for text in ["SELECT 5 !", "SELECT a! FROM t", "SELECT !! 5"] {
+        assert!(refused(text).starts_with("the factorial is not supported yet"), "{text}");
+    }
+}
+
+#[test]
 fn relational_forms_keep_their_meaning() {
     let same = [
         "SELECT a FROM t UNION SELECT b FROM u ORDER BY a DESC LIMIT 3 OFFSET 1",

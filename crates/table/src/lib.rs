@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod column_map;
+mod dead_blocks;
 mod dead_rows;
 mod delete_stamp;
 mod error;

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
 use esker_log::sabotage::Bug;
 
+use crate::dead_blocks::DeadBlocks;
 use crate::delete_stamp::DeleteStamp;
 pub use crate::forwarding::Forwarding;
 use crate::group::Group;
@@ -104,6 +105,21 @@ impl RowGroup {
         match self {
             Self::Group(group) => group.dead_count(),
             Self::Segment(segment) => segment.dead_count(),
+        }
+    }
+
+    /// The first row, from one on, that a reader at commit `at` may see; `end` where the blocks of
+    /// all of them are dead.
+    #[must_use]
+    pub fn first_shown(&self, row: usize, end: usize, at: u64) -> usize {
+        self.dead_blocks().first_shown(row, end, at)
+    }
+
+    /// Which blocks of rows are dead.
+    pub(crate) fn dead_blocks(&self) -> &DeadBlocks {
+        match self {
+            Self::Group(group) => &group.dead_blocks,
+            Self::Segment(segment) => &segment.dead_blocks,
         }
     }
 

@@ -147,6 +147,10 @@ impl Fragment for SourcePart<'_> {
         self.part.visible(rows)
     }
 
+    fn first_shown(&self, rows: Range<usize>) -> usize {
+        self.part.first_shown(rows)
+    }
+
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>> {
         let (least, greatest, null_count) = self.part.zone(position, zone)?;
         Some(Zone { least, greatest, null_count })
@@ -244,6 +248,15 @@ impl SortedRun for PartRun<'_> {
 
     fn rows(&self, entries: Range<usize>) -> Result<Cow<'_, [u32]>> {
         self.run.rows(entries).map_err(|e| query_error(&e))
+    }
+
+    fn shown(&self, entries: Range<usize>) -> Result<Range<usize>> {
+        if self.part.known_count().is_some() {
+            return Ok(entries);
+        }
+        let is_seen = |row| self.part.is_visible(row);
+        let shown = self.run.shown(self.segment, entries, self.part.at(), is_seen);
+        shown.map_err(|e| query_error(&e))
     }
 
     fn count_visible(&self, entries: Range<usize>) -> Result<usize> {

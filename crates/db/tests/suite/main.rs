@@ -28,6 +28,7 @@ mod clock;
 mod coalescing;
 mod conditional;
 mod crashes;
+mod dead_rows;
 mod derived_names;
 mod emdb_bugs;
 mod every_type;

@@ -20,6 +20,9 @@ use crate::source::{Entries, KeyRange, SortedRun};
 /// The most ranges of entries: past it, narrowing further would cost more than it saves.
 const RANGES_MAX: usize = 4_096;
 
+/// Ranges of so many entries are asked whether those at their ends are visible.
+const MANY_ENTRIES: usize = 16;
+
 /// Entries of a run: ranges that do not overlap, ascending.
 #[derive(Clone)]
 pub(crate) struct Lookup<'a> {
@@ -99,6 +102,9 @@ impl<'a> Lookup<'a> {
                 break;
             }
             equal_fields += usize::from(wanted.len() == 1 && equal_fields == level);
+        }
+        for range in ranges.iter_mut().filter(|range| range.len() >= MANY_ENTRIES) {
+            *range = run.shown(range.clone())?;
         }
         let lookup = Lookup { run, ranges: disjoint(ranges) };
         Ok(Some(Answered { lookup, exactly, equal_fields }))

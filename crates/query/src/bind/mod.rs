@@ -168,6 +168,11 @@ impl Projection {
         wanted.map_or(usize::MAX, |wanted| usize::try_from(wanted).unwrap_or(usize::MAX))
     }
 
+    /// How many rows are shown, at the most.
+    pub(crate) fn rows_shown(&self) -> usize {
+        self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+    }
+
     /// How many rows that pass the filter are read: all, unless a limit ends the scan.
     pub(crate) fn rows_read(&self) -> usize {
         if self.order.is_empty() { self.rows_wanted() } else { usize::MAX }

@@ -216,6 +216,16 @@ impl<'a> Scan<'a> {
                 let Some(first) = first else { break };
                 start = start.max(first / 64 * 64);
             }
+            let shown = part.first_shown(start..morsel.rows.end);
+            if shown > start {
+                // The zone in which it goes on is counted there.
+                let zones_end = if shown < morsel.rows.end { shown } else { shown + ZONE_ROWS - 1 };
+                let hidden = zones_end / ZONE_ROWS - start / ZONE_ROWS;
+                counts.zones += hidden as u64;
+                counts.zones_pruned += hidden as u64;
+                start = shown;
+                continue;
+            }
             let zone = start / ZONE_ROWS;
             let zone_end = ((zone + 1) * ZONE_ROWS).min(morsel.rows.end);
             counts.zones += 1;

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use esker_format::Dictionary;
 
+use super::text::outcomes;
 use crate::Result;
+use crate::meter::Meter;
 use crate::predicate::Test;
 
 /// Tables of outcomes, by the addresses of the test and the dictionary: both stay where they are
@@ -24,12 +26,12 @@ impl CodeTables {
     /// The outcome of `test` for every code.
     ///
     /// # Errors
-    /// What `passes` fails with.
+    /// When the statement is to end.
     pub(super) fn get(
         &self,
         test: &Test,
         dictionary: Dictionary<'_>,
-        passes: impl Fn(&[u8]) -> Result<bool>,
+        meter: &Meter<'_>,
     ) -> Result<Arc<Vec<bool>>> {
         let key = [
             std::ptr::from_ref(test).addr(),
@@ -41,8 +43,7 @@ impl CodeTables {
         if let Some(table) = tables.get(&key) {
             return Ok(Arc::clone(table));
         }
-        let outcomes = (0..dictionary.len()).map(|code| passes(dictionary.get(code)));
-        let table = Arc::new(outcomes.collect::<Result<_>>()?);
+        let table = Arc::new(outcomes(&test.condition, dictionary, meter)?);
         tables.insert(key, Arc::clone(&table));
         Ok(table)
     }

@@ -7,18 +7,21 @@
 //! "jones"                   ^ at 16: row 1; the search goes on at 22
 //! ```
 //!
+//! Of a regular expression, or a LIKE pattern of several pieces, the longest part is searched for
+//! that every text has that matches, and the rows that have it are tried one by one.
+//!
 //! What reaches over the end of a row is no match; the search goes on one byte further. Without
 //! regard to case, texts are folded some rows at a time into a buffer that stays in the cache; that
 //! keeps every place only in ASCII, and rows with other characters are tried one by one.
 
-use esker_format::{BytesReader, ColumnSlice, Data};
+use esker_format::{BytesReader, ColumnSlice, Data, Dictionary};
 use memchr::memmem::Finder;
 
 use super::suffix;
 use crate::Result;
 use crate::evaluate::Mask;
 use crate::meter::Meter;
-use crate::pattern::{Pattern, Shape};
+use crate::pattern::{Needle, Pattern, Shape};
 
 /// Texts of more bytes are not searched all at once.
 const TOGETHER_BYTES_MAX: usize = 8 << 20;
@@ -45,15 +48,15 @@ pub(super) fn keep(
     }
     let mut reader = BytesReader::new(column);
     let mut one_by_one = |mask: &mut Mask| {
-        mask.try_retain_rows(|row| Ok(pattern.matches_within(reader.bytes(row), meter)? != negated))
+        let mut matcher = pattern.matcher();
+        mask.try_retain_rows(|row| Ok(matcher.matches_within(reader.bytes(row), meter)? != negated))
     };
-    let (Shape::Contains(finder), Data::Variable { offsets, start, heap }) =
-        (pattern.shape(), column.data)
+    let (Some(needle), Data::Variable { offsets, start, heap }) = (pattern.needle(), column.data)
     else {
         return one_by_one(mask);
     };
     // Of few rows left, looking at those alone is cheaper.
-    if finder.needle().is_empty() || mask.count() * 8 < mask.len() {
+    if mask.count() * 8 < mask.len() {
         return one_by_one(mask);
     }
     let texts = Texts { offsets, start, heap };
@@ -62,33 +65,39 @@ pub(super) fn keep(
         return one_by_one(mask);
     }
     let mut found = Mask::none(mask.len());
-    if pattern.is_any_case() {
-        let mut buffer = Vec::new();
-        for first in (0..texts.len()).step_by(FOLDED_ROWS) {
-            let rows = texts.rows(first, first + FOLDED_ROWS);
-            let bytes = rows.bytes();
-            if bytes.is_ascii() {
-                buffer.clear();
-                buffer.extend_from_slice(bytes);
-                buffer.make_ascii_lowercase();
-                rows.search(finder, &buffer, |row| found.insert(first + row));
-            } else {
-                for row in first..first + rows.len() {
-                    if pattern.matches(column.bytes(row)) {
-                        found.insert(row);
-                    }
-                }
-            }
-        }
-    } else {
-        texts.search(finder, texts.bytes(), |row| found.insert(row));
-    }
+    let wanted = |row| mask.contains(row);
+    texts.matching((pattern, needle), meter, wanted, |row| found.insert(row))?;
     if negated {
         mask.and_not(&found);
     } else {
         mask.and(&found);
     }
     Ok(())
+}
+
+/// Whether the text of each code matches; `None` where no part of it can be searched for.
+///
+/// # Errors
+/// When the statement is to end.
+pub(super) fn outcomes(
+    pattern: &Pattern,
+    dictionary: Dictionary<'_>,
+    meter: &Meter<'_>,
+) -> Result<Option<Vec<bool>>> {
+    let Some(needle) = pattern.needle() else { return Ok(None) };
+    let mut found = vec![false; dictionary.len()];
+    let all = Texts { offsets: dictionary.offsets, start: 0, heap: dictionary.heap };
+    for first in (0..all.len()).step_by(FOLDED_ROWS) {
+        let texts = all.rows(first, first + FOLDED_ROWS);
+        meter.work(texts.bytes().len())?;
+        let insert = |row: usize| {
+            if let Some(found) = found.get_mut(first + row) {
+                *found = true;
+            }
+        };
+        texts.matching((pattern, needle), meter, |_| true, insert)?;
+    }
+    Ok(Some(found))
 }
 
 /// Texts one after another: text `i` is `heap[offsets[i] - start..offsets[i + 1] - start]`.
@@ -115,6 +124,51 @@ impl<'a> Texts<'a> {
             |offset: Option<&u32>| offset.map_or(0, |o| o.wrapping_sub(self.start) as usize);
         let range = place(self.offsets.first())..place(self.offsets.last());
         self.heap.get(range).unwrap_or_default()
+    }
+
+    /// Calls `visit` with every row that matches, and may do so with others that are not wanted.
+    fn matching(
+        &self,
+        (pattern, needle): (&Pattern, Needle<'_>),
+        meter: &Meter<'_>,
+        wanted: impl Fn(usize) -> bool,
+        mut visit: impl FnMut(usize),
+    ) -> Result<()> {
+        let Needle { finder, decides } = needle;
+        let mut having = Vec::new();
+        if pattern.is_any_case() {
+            let mut buffer = Vec::new();
+            for first in (0..self.len()).step_by(FOLDED_ROWS) {
+                let rows = self.rows(first, first + FOLDED_ROWS);
+                let bytes = rows.bytes();
+                if bytes.is_ascii() {
+                    buffer.clear();
+                    buffer.extend_from_slice(bytes);
+                    buffer.make_ascii_lowercase();
+                    rows.search(finder, &buffer, |row| match decides {
+                        true => visit(first + row),
+                        false => having.push(first + row),
+                    });
+                } else {
+                    having.extend(first..first + rows.len());
+                }
+            }
+        } else {
+            self.search(finder, self.bytes(), |row| match decides {
+                true => visit(row),
+                false => having.push(row),
+            });
+        }
+        if having.is_empty() {
+            return Ok(());
+        }
+        let mut matcher = pattern.matcher();
+        for row in having.into_iter().filter(|row| wanted(*row)) {
+            if matcher.matches_within(self.rows(row, row + 1).bytes(), meter)? {
+                visit(row);
+            }
+        }
+        Ok(())
     }
 
     /// Calls `visit` with every row that has what `finder` looks for in `bytes`, which is as long

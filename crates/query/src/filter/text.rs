@@ -6,7 +6,7 @@ use std::ops::Bound as End;
 
 use esker_format::{Codes, Dictionary};
 
-use super::{CodeTables, as_data, range, runs, set};
+use super::{CodeTables, as_data, range, runs, search, set};
 use crate::Result;
 use crate::evaluate::Mask;
 use crate::meter::Meter;
@@ -14,6 +14,8 @@ use crate::predicate::{Condition, Key, Test};
 
 /// With more distinct values than so many for each row, trying them all would not pay.
 const DICTIONARY_PER_ROW: usize = 16;
+/// The same where all of them are searched at once.
+const SEARCHED_PER_ROW: usize = 128;
 /// The most distinct values of which the runs that pass are looked for, to count by them.
 const COUNTED_CODES_MAX: usize = 1 << 12;
 
@@ -40,13 +42,18 @@ pub(super) fn keep_codes(
             keys.dedup();
             set::keep(as_data(codes), &keys, *negated, mask);
         }
-        condition if dictionary.len() / DICTIONARY_PER_ROW > mask.count() => {
+        condition if dictionary.len() / dictionary_per_row(condition) > mask.count() => {
             let text = |row| dictionary.get(codes.get(row) as usize);
+            if let Condition::Match { pattern, negated } = condition {
+                let mut matcher = pattern.matcher();
+                let passes = |row| Ok(matcher.matches_within(text(row), meter)? != *negated);
+                mask.try_retain_rows(passes)?;
+                return Ok(());
+            }
             mask.try_retain_rows(|row| condition.matches_within(text(row), meter))?;
         }
-        condition => {
-            let passes = |text: &[u8]| condition.matches_within(text, meter);
-            let table = tables.get(test, dictionary, passes)?;
+        _ => {
+            let table = tables.get(test, dictionary, meter)?;
             let table = table.as_slice();
             let (runs, negated) = runs_of(table);
             if runs::keep(as_data(codes), &runs, negated, mask) {
@@ -61,6 +68,39 @@ pub(super) fn keep_codes(
         }
     }
     Ok(())
+}
+
+/// How many distinct values for each row are tried, and not the text of each row.
+fn dictionary_per_row(condition: &Condition) -> usize {
+    match condition {
+        Condition::Match { pattern, .. } if pattern.needle().is_some() => SEARCHED_PER_ROW,
+        _ => DICTIONARY_PER_ROW,
+    }
+}
+
+/// Whether the text of each code passes.
+///
+/// # Errors
+/// When the statement is to end.
+pub(super) fn outcomes(
+    condition: &Condition,
+    dictionary: Dictionary<'_>,
+    meter: &Meter<'_>,
+) -> Result<Vec<bool>> {
+    if let Condition::Match { pattern, negated } = condition
+        && let Some(mut found) = search::outcomes(pattern, dictionary, meter)?
+    {
+        if *negated {
+            found.iter_mut().for_each(|found| *found = !*found);
+        }
+        return Ok(found);
+    }
+    let texts = (0..dictionary.len()).map(|code| dictionary.get(code));
+    if let Condition::Match { pattern, negated } = condition {
+        let mut matcher = pattern.matcher();
+        return texts.map(|text| Ok(matcher.matches_within(text, meter)? != *negated)).collect();
+    }
+    texts.map(|text| condition.matches_within(text, meter)).collect()
 }
 
 /// The runs of neighbours among codes that pass, or among those that do not where these are fewer.
@@ -92,8 +132,7 @@ pub(super) fn count_codes(
             (if from < to { vec![(from, to - 1)] } else { Vec::new() }, *negated)
         }
         Condition::Match { .. } if dictionary.len() <= COUNTED_CODES_MAX => {
-            let passes = |text: &[u8]| test.condition.matches_within(text, meter);
-            let table = tables.get(test, dictionary, passes)?;
+            let table = tables.get(test, dictionary, meter)?;
             runs_of(&table)
         }
         _ => return Ok(None),

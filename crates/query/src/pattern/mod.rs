@@ -24,6 +24,36 @@ pub(crate) struct Pattern {
     source: Source,
     any_case: bool,
     shape: Shape,
+    /// What every text has that matches, where a search for it leaves out most others.
+    needle: Option<Box<memmem::Finder<'static>>>,
+}
+
+/// A pattern that many texts are tried with, by one thread.
+pub(crate) struct Matcher<'p> {
+    pattern: &'p Pattern,
+    search: Option<regular::Search<'p>>,
+}
+
+impl Matcher<'_> {
+    /// As [`Pattern::matches_within`].
+    ///
+    /// # Errors
+    /// As for [`Pattern::matches_within`].
+    pub(crate) fn matches_within(&mut self, text: &[u8], meter: &Meter<'_>) -> Result<bool> {
+        match &mut self.search {
+            Some(search) => search.matches_within(text, meter),
+            None => self.pattern.matches_within(text, meter),
+        }
+    }
+}
+
+/// What many texts are searched for at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Needle<'p> {
+    /// What finds it, in texts whose letters are folded when [`Pattern::is_any_case`].
+    pub(crate) finder: &'p memmem::Finder<'static>,
+    /// Whether a text that has it matches.
+    pub(crate) decides: bool,
 }
 
 /// What the pattern was made of: equal sources match the same.
@@ -78,7 +108,7 @@ impl Pattern {
             characters.for_each(|c| *c = fold(*c));
         }
         let source = Source::Like(pattern.to_owned(), escape);
-        Ok(Self { source, any_case, shape: shape(pieces) })
+        Ok(Self::of(source, any_case, shape(pieces)))
     }
 
     /// A part of a text.
@@ -89,7 +119,7 @@ impl Pattern {
             Place::Anywhere => contains(wanted.as_bytes()),
             Place::End => Shape::Suffix(wanted.into_bytes()),
         };
-        Self { source: Source::Fragment(place, part.to_owned()), any_case, shape }
+        Self::of(Source::Fragment(place, part.to_owned()), any_case, shape)
     }
 
     /// A regular expression, found anywhere in a text.
@@ -98,7 +128,39 @@ impl Pattern {
     /// When it is none, with the place of what is wrong.
     pub(crate) fn regular(expression: &str, any_case: bool) -> Result<Self> {
         let shape = Shape::Regular(Box::new(Regular::new(expression, any_case)?));
-        Ok(Self { source: Source::Regular(expression.to_owned()), any_case, shape })
+        Ok(Self::of(Source::Regular(expression.to_owned()), any_case, shape))
+    }
+
+    fn of(source: Source, any_case: bool, shape: Shape) -> Self {
+        let needle = match &shape {
+            Shape::Pieces(pieces) => {
+                let parts = pieces.iter().flat_map(|piece| like::parts(piece));
+                parts.max_by_key(String::len)
+            }
+            Shape::Regular(regular) => regular.needle(),
+            _ => None,
+        };
+        let finder = |part: String| Box::new(memmem::Finder::new(part.as_bytes()).into_owned());
+        Self { source, any_case, shape, needle: needle.map(finder) }
+    }
+
+    /// For many texts.
+    pub(crate) fn matcher(&self) -> Matcher<'_> {
+        let search = match &self.shape {
+            Shape::Regular(regular) => Some(regular::Search::new(regular)),
+            _ => None,
+        };
+        Matcher { pattern: self, search }
+    }
+
+    /// What many texts are searched for at once, if there is such a part.
+    pub(crate) fn needle(&self) -> Option<Needle<'_>> {
+        let (finder, decides) = match (&self.shape, &self.needle) {
+            (Shape::Contains(finder), _) => (finder, true),
+            (_, Some(finder)) => (finder, false),
+            _ => return None,
+        };
+        (!finder.needle().is_empty()).then_some(Needle { finder, decides })
     }
 
     /// What decides; letters are to be folded first when [`Pattern::is_any_case`].

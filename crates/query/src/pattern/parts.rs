@@ -12,10 +12,19 @@ const CASES_MAX: usize = 8;
 
 /// The parts of an expression; none when they are unknown.
 pub(super) fn parts_of(expression: &str, any_case: bool) -> Vec<String> {
+    gathered(expression, any_case, false)
+}
+
+/// The parts that every text has as they are written, not in another case.
+pub(super) fn exact_parts_of(expression: &str) -> Vec<String> {
+    gathered(expression, false, true)
+}
+
+fn gathered(expression: &str, any_case: bool, exact: bool) -> Vec<String> {
     let builder = regex_syntax::ParserBuilder::new().case_insensitive(any_case).utf8(false).build();
     let mut parser = builder;
     let Ok(hir) = parser.parse(expression) else { return Vec::new() };
-    let mut gathering = Gathering::default();
+    let mut gathering = Gathering { exact, ..Gathering::default() };
     gathering.visit(&hir);
     gathering.end();
     gathering.parts
@@ -25,6 +34,8 @@ pub(super) fn parts_of(expression: &str, any_case: bool) -> Vec<String> {
 struct Gathering {
     parts: Vec<String>,
     current: String,
+    /// Whether characters count in the case in which they are written alone.
+    exact: bool,
 }
 
 impl Gathering {
@@ -41,6 +52,7 @@ impl Gathering {
                 Ok(text) => self.current.push_str(text),
                 Err(_) => self.end(),
             },
+            HirKind::Class(_) if self.exact => self.end(),
             HirKind::Class(class) => match one_but_for_case(class) {
                 Some(character) => self.current.push(character),
                 None => self.end(),
@@ -87,7 +99,14 @@ fn one_but_for_case(class: &Class) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
-    use super::parts_of;
+    use super::{exact_parts_of, parts_of};
+
+    #[test]
+    fn exact_parts_are_in_the_case_of_the_texts() {
+        assert_eq!(exact_parts_of("Ab[cC]d+(?:ef)?Gh"), ["Ab", "d", "Gh"]);
+        assert_eq!(exact_parts_of("(?i)abc"), [""; 0]);
+        assert_eq!(exact_parts_of("(?i:a)bc"), ["bc"]);
+    }
 
     #[test]
     fn what_every_match_has_is_found() {

@@ -5,8 +5,9 @@
 use std::sync::{Arc, OnceLock};
 
 use regex::bytes;
+use regex_automata::hybrid::dfa::Cache;
 
-use super::parts::parts_of;
+use super::parts::{exact_parts_of, parts_of};
 use super::stepped::Stepped;
 use crate::meter::Meter;
 use crate::{Error, Result};
@@ -59,6 +60,13 @@ impl Regular {
         &self.parts
     }
 
+    /// A part that every text has in which it is found: with the letters folded where case does
+    /// not matter, else as it is written.
+    pub(super) fn needle(&self) -> Option<String> {
+        let exact = (!self.any_case).then(|| exact_parts_of(&self.expression));
+        exact.as_deref().unwrap_or(&self.parts).iter().max_by_key(|part| part.len()).cloned()
+    }
+
     /// Whether it is found in a text, however long that takes.
     pub(super) fn matches(&self, text: &[u8]) -> bool {
         self.program.is_match(text)
@@ -83,6 +91,46 @@ impl Regular {
                 let expression = &self.expression;
                 Err(Error::invalid(format!("regular expression '{expression}': {reason}")))
             }
+        }
+    }
+}
+
+/// An expression that is looked for in many texts, by one thread: it keeps its place in the
+/// automaton from text to text.
+pub(super) struct Search<'r> {
+    regular: &'r Regular,
+    /// The automaton, and the states of it that were met.
+    by: Option<(&'r Stepped, Cache)>,
+}
+
+impl<'r> Search<'r> {
+    pub(super) fn new(regular: &'r Regular) -> Self {
+        let stepped =
+            regular.stepped.get_or_init(|| Stepped::new(&regular.expression, regular.any_case));
+        let by = stepped.as_ref().ok().map(|stepped| (stepped, stepped.cache()));
+        Self { regular, by }
+    }
+
+    /// As [`Regular::matches_within`].
+    ///
+    /// # Errors
+    /// When the statement is to end.
+    pub(super) fn matches_within(&mut self, text: &[u8], meter: &Meter<'_>) -> Result<bool> {
+        if let Some((stepped, cache)) = &mut self.by
+            && text.len() <= SHORT_BYTES_MAX
+            && let Some(found) = stepped.matches_short(text, cache)
+        {
+            meter.work(text.len())?;
+            return Ok(found);
+        }
+        self.regular.matches_within(text, meter)
+    }
+}
+
+impl Drop for Search<'_> {
+    fn drop(&mut self) {
+        if let Some((stepped, cache)) = self.by.take() {
+            stepped.give_back(cache);
         }
     }
 }

@@ -51,14 +51,29 @@ impl Stepped {
     /// # Errors
     /// When the statement is to end.
     pub(super) fn matches(&self, text: &[u8], meter: &Meter<'_>) -> Result<bool> {
-        let cache = self.caches.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut cache = cache.unwrap_or_else(|| self.dfa.create_cache());
+        let mut cache = self.cache();
         let found = self.matches_lazily(text, &mut cache, meter);
-        self.caches.lock().unwrap_or_else(PoisonError::into_inner).push(cache);
+        self.give_back(cache);
         match found? {
             Some(found) => Ok(found),
             None => self.matches_anyhow(text, meter),
         }
+    }
+
+    /// A place for states, which [`Stepped::give_back`] takes again: for many short texts.
+    pub(super) fn cache(&self) -> Cache {
+        let cache = self.caches.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        cache.unwrap_or_else(|| self.dfa.create_cache())
+    }
+
+    pub(super) fn give_back(&self, cache: Cache) {
+        self.caches.lock().unwrap_or_else(PoisonError::into_inner).push(cache);
+    }
+
+    /// Whether it is found in a short text; `None` where the automaton cannot go on.
+    pub(super) fn matches_short(&self, text: &[u8], cache: &mut Cache) -> Option<bool> {
+        let input = Input::new(text).earliest(true);
+        self.dfa.try_search_fwd(cache, &input).ok().map(|found| found.is_some())
     }
 
     /// The same by the lazy automaton; `None` where it cannot go on.

@@ -132,6 +132,12 @@ impl Fragment for MemoryPart {
         Some(visible.chunks(64).map(word).collect())
     }
 
+    fn first_shown(&self, rows: Range<usize>) -> usize {
+        let Some(visible) = &self.visible else { return rows.start };
+        let first = rows.clone().find(|row| visible.get(*row) == Some(&true));
+        first.map_or(rows.end, |row| rows.start.max(row / 64 * 64))
+    }
+
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>> {
         if !self.has_zones {
             return None;

@@ -110,6 +110,15 @@ impl SortedRun for MemoryRun {
         Ok(self.rows.get(entries).unwrap_or_default().into())
     }
 
+    fn shown(&self, entries: Range<usize>) -> Result<Range<usize>> {
+        let rows = self.rows.get(entries.clone()).unwrap_or_default();
+        let is_visible =
+            |row: &u32| self.visible.as_ref().is_none_or(|v| v.get(*row as usize) == Some(&true));
+        let first = rows.iter().position(is_visible).map(|at| entries.start + at);
+        let last = rows.iter().rposition(is_visible).map(|at| entries.start + at);
+        Ok(first.unwrap_or(entries.end)..last.map_or(entries.end, |last| last + 1))
+    }
+
     fn count_visible(&self, entries: Range<usize>) -> Result<usize> {
         let rows = self.rows.get(entries).unwrap_or_default();
         let is_visible =

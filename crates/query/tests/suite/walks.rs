@@ -19,6 +19,7 @@ fn row(i: i64) -> Vec<Value> {
         or_null(i % 11 == 0, i % 60),
         or_null(i % 3 == 0, i64::from(i % 1_000 == 7)),
         Value::Int(i),
+        Value::Int(i * 7_919 % (PARTS * PART_ROWS) / 400),
     ]
 }
 
@@ -28,6 +29,7 @@ fn source() -> MemorySource {
         .nullable("ties", DataType::I64)
         .nullable("same", DataType::I64)
         .field("i", DataType::I64)
+        .field("coarse", DataType::I64)
         .build()
         .unwrap();
     let mut source = MemorySource::new(schema.clone());
@@ -41,7 +43,13 @@ fn source() -> MemorySource {
             fields: fields.to_vec(),
             cut_bytes: None,
         };
-        let runs = vec![run(&[(0, false)]), run(&[(1, false)]), run(&[(2, true)])];
+        let runs = vec![
+            run(&[(0, false)]),
+            run(&[(1, false)]),
+            run(&[(2, true)]),
+            run(&[(4, false)]),
+            run(&[(4, true), (3, true)]),
+        ];
         source = source.with_part(&batch, &Layout { visible, runs, ..Layout::default() });
     }
     source
@@ -84,6 +92,48 @@ fn walks_side_by_side_find_what_a_scan_finds() {
                 }
             }
         }
+    }
+}
+
+/// With an offset, entries are passed over: whatever the ties, the order and the rows that no one
+/// sees.
+#[test]
+fn what_lies_before_an_offset_is_passed_over() {
+    let source = source();
+    let options = walking();
+    let scanning = Options { indexes: IndexUse::Never, ..options.clone() };
+    let by =
+        |field, descending| OrderBy { expr: Expr::field(field), descending, nulls_first: None };
+    let orders = [
+        vec![by("one", false)],
+        vec![by("one", true)],
+        vec![by("coarse", false)],
+        vec![by("coarse", true)],
+        vec![by("coarse", false), by("one", false)],
+        vec![by("coarse", true), by("i", true)],
+        vec![by("ties", false)],
+    ];
+    for order_by in orders {
+        for offset in [0u64, 255, 1_000, 12_345, 37_000, 60_000] {
+            for least in [None, Some(9_000)] {
+                let filter = least.map(|least| {
+                    let least = Expr::Literal(Value::Int(least));
+                    Expr::field("one").binary(Operator::Gte, least)
+                });
+                let (order_by, limit) = (order_by.clone(), Some(20.into()));
+                let offset = offset.into();
+                let query = Query { order_by, limit, offset, filter, ..Query::default() };
+                let found = execute(&query, &source, &options).unwrap().to_rows();
+                let wanted = execute(&query, &source, &scanning).unwrap().to_rows();
+                assert_eq!(found, wanted, "{query:?}");
+            }
+        }
+    }
+    for descending in [false, true] {
+        let (order_by, limit) = (vec![by("one", descending)], Some(20.into()));
+        let query = Query { order_by, limit, offset: 30_000.into(), ..Query::default() };
+        let found = execute(&query, &source, &options).unwrap();
+        assert!(found.statistics.rows_scanned < 1_500, "{:?}", found.statistics);
     }
 }
 

@@ -224,6 +224,11 @@ impl GroupColumn {
         Ok((writer, Self { data_type, storage, nulls }))
     }
 
+    /// As what its values are stored.
+    pub(super) fn data_type(&self) -> DataType {
+        self.data_type
+    }
+
     /// Verifies the long values of some rows.
     ///
     /// # Errors

@@ -23,6 +23,7 @@
 //! 4. `deleted` goes from zero to a commit once, and gets its bit once; asserted by
 //!    `Group::delete`. `replaced` goes from zero to its value before the row is published.
 
+mod bounds;
 mod column;
 mod run_list;
 mod writer;
@@ -36,11 +37,13 @@ use esker_vfs::sync::AtomicU64;
 
 use crate::Result;
 use crate::column_map::{ColumnMap, initial_column};
+use crate::dead_blocks::DeadBlocks;
 use crate::delete_stamp::DeleteStamp;
 use crate::key_order::SortedRows;
 use crate::known_expiry::initial_expiry;
 use crate::location::{Location, row_word};
 use crate::value_file::FileList;
+use bounds::KnownBounds;
 pub use column::GroupColumn;
 use run_list::RunList;
 pub use writer::GroupWriter;
@@ -60,10 +63,13 @@ pub struct Group {
     pub(crate) deleted: SparseWords,
     pub(crate) replaced: SparseWords,
     dead: AtomicU64,
+    pub(crate) dead_blocks: DeadBlocks,
     /// How many rows have got a successor after they had died.
     succeeded: AtomicU64,
     /// Its rows in the order of the key, as far as readers needed them.
     pub(crate) by_key: SortedRows,
+    /// What readers found out of the values of its zones.
+    bounds: KnownBounds,
     /// The field by which its rows expire, and when the first of them does.
     expiry_field: Option<FieldId>,
     least_expiry: AtomicU64,
@@ -207,6 +213,7 @@ impl Group {
             self.id
         );
         self.set_delete_stamp(row, delete_stamp)?;
+        self.dead_blocks.note(row, delete_stamp.commit());
         // A reader that sees the count sees the rows that it counts.
         self.dead.fetch_add(1, Ordering::Release);
         Ok(())

@@ -8,10 +8,12 @@ use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_vfs::sync::AtomicU64;
 
+use super::bounds::KnownBounds;
 use super::column::GroupColumnWriter;
 use super::run_list::RunListWriter;
 use super::{Group, GroupColumn};
 use crate::column_map::ColumnMap;
+use crate::dead_blocks::DeadBlocks;
 use crate::key_order::SortedRows;
 use crate::location::{Location, ROW_GROUP_ROWS_MAX, row_word};
 use crate::value_file::{FileList, StoredValue};
@@ -67,8 +69,10 @@ impl GroupWriter {
             deleted: SparseWords::new(arena, Category::Visibility)?,
             replaced: SparseWords::new(arena, Category::Visibility)?,
             dead: AtomicU64::new(0),
+            dead_blocks: DeadBlocks::default(),
             succeeded: AtomicU64::new(0),
             by_key: SortedRows::default(),
+            bounds: KnownBounds::default(),
             expiry_field: schema.expiry_field().map(|field| field.id),
             least_expiry: AtomicU64::new(i64::MAX.cast_unsigned()),
         });

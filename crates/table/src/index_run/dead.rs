@@ -20,6 +20,26 @@ pub(super) struct DeadEntries {
     commits: Vec<u64>,
 }
 
+/// A list that misses no more deaths is looked at before a new one is made.
+pub(super) const FEW_DEAD: u64 = 1 << 10;
+
+/// How many of the first of so many entries are those that are expected.
+fn lead(
+    count: usize,
+    entry: impl Fn(usize) -> Option<u32>,
+    expected: impl Fn(usize) -> usize,
+) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low.midpoint(high);
+        match entry(middle) {
+            Some(entry) if entry as usize == expected(middle) => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    low
+}
+
 impl DeadEntries {
     pub fn of(run: &IndexRun, owner: &Segment) -> Result<Self> {
         // Rows that die while this looks make the number larger: then it is done again.
@@ -39,6 +59,31 @@ impl DeadEntries {
     /// True when no row has died since.
     pub fn is_of(&self, owner: &Segment) -> bool {
         self.delete_stamps == owner.dead_count()
+    }
+
+    /// True when few rows have died since: most of what is dead is known.
+    pub fn is_nearly_of(&self, owner: &Segment) -> bool {
+        let since = owner.dead_count().saturating_sub(self.delete_stamps);
+        since <= (self.delete_stamps / 16).max(FEW_DEAD)
+    }
+
+    /// Some entries without those at both ends that are known to be dead for a reader at commit
+    /// `at`. What is dead stays so, whatever has died since.
+    pub fn without(&self, entries: Range<usize>, at: u64) -> Range<usize> {
+        if self.newest > at {
+            return entries;
+        }
+        // Dead entries that follow each other are as far apart as their places in the list.
+        let from = self.entries.partition_point(|e| (*e as usize) < entries.start);
+        let to = self.entries.partition_point(|e| (*e as usize) < entries.end);
+        let dead = self.entries.get(from..to).unwrap_or_default();
+        let first = lead(dead.len(), |i| dead.get(i).copied(), |i| entries.start + i);
+        if first == entries.len() {
+            return entries.end..entries.end;
+        }
+        let from_end = |i: usize| dead.get(dead.len().checked_sub(i + 1)?).copied();
+        let last = lead(dead.len(), from_end, |i| entries.end - 1 - i);
+        entries.start + first..entries.end - last
     }
 
     /// How many of some entries are dead for a reader at commit `at`.

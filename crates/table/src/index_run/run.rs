@@ -127,6 +127,12 @@ impl IndexRun {
         self.dead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A list of dead entries that may miss those of rows that died a moment ago.
+    pub(super) fn most_dead_entries(&self, owner: &Segment) -> Result<Arc<DeadEntries>> {
+        let kept = self.kept_dead().as_ref().filter(|dead| dead.is_nearly_of(owner)).cloned();
+        kept.map_or_else(|| self.dead_entries(owner), Ok)
+    }
+
     pub(super) fn dead_entries(&self, owner: &Segment) -> Result<Arc<DeadEntries>> {
         let mut kept = self.kept_dead();
         match kept.as_ref().filter(|dead| dead.is_of(owner)) {

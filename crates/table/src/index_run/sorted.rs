@@ -283,6 +283,49 @@ impl IndexRun {
         }
     }
 
+    /// Some entries without those at both ends of rows that a reader at commit `at` does not see,
+    /// as `is_seen` says; where many follow each other, by the list of the dead ones.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn shown(
+        &self,
+        owner: &Segment,
+        mut entries: Range<usize>,
+        at: u64,
+        is_seen: impl Fn(usize) -> bool,
+    ) -> Result<Range<usize>> {
+        let mut is_listed = false;
+        for at_end in [false, true] {
+            while !entries.is_empty() {
+                let len = entries.len().min(SHOWN_ENTRIES);
+                let some = match at_end {
+                    false => entries.start..entries.start + len,
+                    true => entries.end - len..entries.end,
+                };
+                let rows = self.rows(some)?;
+                let is_unseen = |row: &&u32| !is_seen(**row as usize);
+                let unseen = match at_end {
+                    false => rows.iter().take_while(is_unseen).count(),
+                    true => rows.iter().rev().take_while(is_unseen).count(),
+                };
+                match at_end {
+                    false => entries.start += unseen,
+                    true => entries.end -= unseen,
+                }
+                if unseen < len {
+                    break;
+                }
+                let may_be_many = entries.len() as u64 >= dead::FEW_DEAD;
+                if may_be_many && !is_listed && owner.dead_count() >= dead::FEW_DEAD {
+                    entries = self.most_dead_entries(owner)?.without(entries, at);
+                    is_listed = true;
+                }
+            }
+        }
+        Ok(entries)
+    }
+
     /// How many of some entries are of rows that a reader at commit `at` sees.
     ///
     /// # Errors
@@ -309,6 +352,9 @@ impl IndexRun {
         Ok(entries.len() - count)
     }
 }
+
+/// Entries whose rows are looked at together.
+const SHOWN_ENTRIES: usize = 64;
 
 /// The order of two entries.
 fn compare(a: &[Value], b: &[Value], fields: &[(&Field, &Field, &IndexField)]) -> Ordering {

@@ -278,3 +278,38 @@ fn entries_that_are_not_in_order_are_a_broken_invariant() {
     let message = expect_sorted(&by, &[2, 1, 0]).unwrap_err().to_string();
     assert!(message.contains("broken invariant: "), "{message}");
 }
+
+/// Whatever has died since the list was made, and for readers of every age.
+#[test]
+fn dead_entries_at_both_ends_are_left_out() {
+    const ROWS: usize = 6_000;
+    let rows: Vec<Vec<Value>> = (0..ROWS as u64)
+        .map(|i| TYPES.iter().map(|t| value(*t, i.wrapping_mul(0x9e37_79b9) >> 7)).collect())
+        .collect();
+    let (segment, run, _) = build(&rows, &[(0, false)]);
+    let order = run.rows(0..ROWS).unwrap().into_owned();
+    let look = || {
+        for at in [9, 10, 11] {
+            let is_seen = |row: usize| !(1..=at).contains(&segment.deleted(row));
+            for (from, to) in [(0, ROWS), (5, 20), (100, 2_900), (2_000, 5_500), (7, 7)] {
+                let seen = |entry: &usize| is_seen(order[*entry] as usize);
+                let first = (from..to).find(seen);
+                let last = (from..to).rev().find(seen);
+                let shown = run.shown(&segment, from..to, at, is_seen).unwrap();
+                match first.zip(last) {
+                    Some((first, last)) => assert_eq!(shown, first..last + 1),
+                    None => assert!(shown.is_empty()),
+                }
+            }
+        }
+    };
+    look();
+    for (entry, row) in order.iter().enumerate() {
+        if !(2_990..3_000).contains(&entry) {
+            segment.mark_deleted(*row as usize, 10 + u64::from(entry % 500 == 0)).unwrap();
+        }
+        if entry % 700 == 0 || entry + 1 == ROWS {
+            look();
+        }
+    }
+}

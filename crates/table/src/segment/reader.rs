@@ -26,6 +26,7 @@ use super::known_lengths::KnownLengths;
 use super::plain::{byte, cast};
 use super::scattered_heap::ScatteredHeap;
 use crate::column_map::ColumnMap;
+use crate::dead_blocks::DeadBlocks;
 use crate::delete_stamp::DeleteStamp;
 use crate::index_run::IndexRun;
 use crate::key_order::SortedRows;
@@ -66,6 +67,7 @@ pub struct Segment {
     pub(super) delete_bitmap: DeleteBitmap,
     pub(crate) replaced: SparseWords,
     dead: AtomicU64,
+    pub(crate) dead_blocks: DeadBlocks,
     /// How many rows have got a successor after they had died.
     succeeded: AtomicU64,
     created: ArcSwapOption<CreateStamp>,
@@ -183,6 +185,7 @@ impl Segment {
             forms,
             deleted: SparseWords::new(arena, Category::Visibility)?,
             delete_bitmap: DeleteBitmap::default(),
+            dead_blocks: DeadBlocks::default(),
             replaced: SparseWords::new(arena, Category::Visibility)?,
             dead: AtomicU64::new(0),
             succeeded: AtomicU64::new(0),
@@ -357,6 +360,7 @@ impl Segment {
             let message = format!("segment {}: the delete of row {row} is not found", self.id);
             return Err(Error::corrupt(message));
         }
+        self.dead_blocks.note(row, delete_stamp.commit());
         // A reader that sees the count sees the rows that it counts.
         self.dead.fetch_add(1, Ordering::Release);
         Ok(())

@@ -434,6 +434,13 @@ impl SnapshotPart {
         }
     }
 
+    /// The first of some rows that is not in a block whose rows are all dead; their end where all
+    /// are.
+    #[must_use]
+    pub fn first_shown(&self, rows: Range<usize>) -> usize {
+        self.row_group.first_shown(rows.start, rows.end, self.at)
+    }
+
     /// The end of the longest batch from `start` of at most `rows_max` rows within one zone whose
     /// columns are contiguous.
     #[must_use]
@@ -519,8 +526,13 @@ impl SnapshotPart {
         position: usize,
         zone: usize,
     ) -> Option<(ValueRef<'_>, Option<ValueRef<'_>>, usize)> {
-        let RowGroup::Segment(segment) = &self.row_group else { return None };
-        segment.zone(self.schema.fields().get(position)?, zone)
+        let field = self.schema.fields().get(position)?;
+        match &self.row_group {
+            RowGroup::Segment(segment) => segment.zone(field, zone),
+            // Of a zone that is cut, the count of NULLs says nothing.
+            RowGroup::Group(_) if (zone + 1) * ZONE_ROWS > self.rows => None,
+            RowGroup::Group(group) => group.zone(field, zone),
+        }
     }
 
     /// The least and the greatest length of a field's values in a zone: see

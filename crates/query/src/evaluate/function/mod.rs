@@ -92,6 +92,9 @@ fn of_values<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
         }
         F::Sinh | F::Cosh | F::Tanh | F::Asinh | F::Acosh | F::Atanh => real::call(call, len),
         F::Gcd | F::Lcm => real::divisors(call, len),
+        F::BitAnd | F::BitOr | F::BitXor | F::BitNot | F::BitShiftLeft | F::BitShiftRight => {
+            real::bits(call, len)
+        }
         F::Random | F::RandomUuid => real::random(call, len),
         F::SplitPart | F::Lpad | F::Rpad | F::Translate | F::Initcap | F::Ascii | F::Chr => {
             letters::call(call, len)

@@ -91,6 +91,30 @@ fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
+/// Functions of the bits of integers.
+pub(super) fn bits<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
+    call.map(
+        len,
+        |v: Vec<i64>| Lanes::Ints(v.into()),
+        |i| {
+            let (a, b) = (call.int(0, i, 0)?, call.int(1, i, 0)?);
+            let count = || match u32::try_from(b) {
+                Ok(count @ ..64) => Ok(count),
+                _ => Err(call.error(format!("expected a count of 0 to 63, found {b}"))),
+            };
+            Ok(Some(match call.function {
+                F::BitAnd => a & b,
+                F::BitOr => a | b,
+                F::BitXor => a ^ b,
+                F::BitNot => !a,
+                F::BitShiftLeft => a << count()?,
+                F::BitShiftRight => a >> count()?,
+                _ => return Err(call.undefined()),
+            }))
+        },
+    )
+}
+
 /// `random` and `gen_random_uuid`: other values for each row.
 pub(super) fn random<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
     let source = call.meter.limits().random.as_ref();

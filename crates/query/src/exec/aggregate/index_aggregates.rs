@@ -163,6 +163,7 @@ fn distinct(run: &dyn SortedRun, part: &dyn Fragment) -> Result<Option<Answer>> 
         }
         let same = ties(part, run, &rest, rest.start, 0)?;
         rest.start = same.end.max(rest.start + 1);
+        let same = if same.len() > BLOCK_ENTRIES { run.shown(same)? } else { same };
         let mut seen = None;
         for row in run.rows(same.start..same.end.min(same.start + BLOCK_ENTRIES))?.iter() {
             let row = *row as usize;
@@ -189,7 +190,11 @@ fn edge(run: &dyn SortedRun, part: &dyn Fragment, greatest: bool) -> Result<Opti
     let nulls = run.find(0..run.len(), 0, &KeyRange::Null)?.range;
     let mut entries = 0..run.len() - nulls.len();
     let mut left = ENTRIES_MAX;
-    while !entries.is_empty() {
+    loop {
+        entries = run.shown(entries)?;
+        if entries.is_empty() {
+            return Ok(Some(Answer::Row(None)));
+        }
         let here = if greatest == is_descending {
             entries.start..entries.end.min(entries.start + left.min(BLOCK_ENTRIES))
         } else {
@@ -216,7 +221,6 @@ fn edge(run: &dyn SortedRun, part: &dyn Fragment, greatest: bool) -> Result<Opti
             entries.start..here.start
         };
     }
-    Ok(Some(Answer::Row(None)))
 }
 
 /// The same out of the zones of which zone maps say that they have it; `None` where they say
@@ -232,6 +236,10 @@ fn edge_of_zones(
     }
     let mut zones = Vec::new();
     for zone in 0..part.row_count().div_ceil(ZONE_ROWS) {
+        let rows = zone * ZONE_ROWS..part.row_count().min((zone + 1) * ZONE_ROWS);
+        if part.first_shown(rows.clone()) == rows.end {
+            continue;
+        }
         let Some(known) = part.zone(field, zone) else { return Ok(None) };
         if known.least.is_null() {
             continue;

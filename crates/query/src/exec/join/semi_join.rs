@@ -86,6 +86,10 @@ impl Fragment for SemiJoinFragment<'_> {
         Some(self.rows.mask(rows).words().to_vec())
     }
 
+    fn first_shown(&self, rows: Range<usize>) -> usize {
+        self.part().first_shown(rows)
+    }
+
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>> {
         self.part().zone(position, zone)
     }

@@ -59,25 +59,25 @@ const PASSING: f64 = 0.125;
 
 /// A way through a run of a part.
 pub(crate) struct IndexOrderScan<'s, 'a> {
-    scan: &'s Scan<'a>,
-    projection: &'a Projection,
-    part: &'a dyn Fragment,
+    pub(super) scan: &'s Scan<'a>,
+    pub(super) projection: &'a Projection,
+    pub(super) part: &'a dyn Fragment,
     part_index: usize,
     pub(crate) run: &'a dyn SortedRun,
     /// Entries outside of these do not pass.
-    entries: Range<usize>,
+    pub(super) entries: Range<usize>,
     /// Whether all of these do.
-    is_answered: bool,
+    pub(super) is_answered: bool,
     /// Which fields of the run are keys of the order, from its first.
-    levels: Range<usize>,
-    is_backward: bool,
+    pub(super) levels: Range<usize>,
+    pub(super) is_backward: bool,
     /// Where the key after them is the row id, and ties are in its order: whether the greatest
     /// comes first.
-    row_order: Option<bool>,
+    pub(super) row_order: Option<bool>,
     /// The entries of a block, but for ties.
     block_entries: usize,
     /// After how many entries a scan would have been cheaper.
-    entries_max: f64,
+    pub(super) entries_max: f64,
 }
 
 /// Entries that are equal in all fields before `level`.
@@ -233,15 +233,18 @@ impl<'s, 'a> IndexOrderScan<'s, 'a> {
             _ => entries * PASSING,
         };
         let per_passing = entries / passing.clamp(1.0, entries);
-        (self.projection.rows_wanted() as f64 * per_passing).min(entries) * ROW_NS
+        let wanted = match self.can_skip() {
+            true => self.projection.rows_shown(),
+            false => self.projection.rows_wanted(),
+        };
+        (wanted as f64 * per_passing).min(entries) * ROW_NS
     }
 
-    /// The first rows of the order that pass; `None` when too many entries did not.
+    /// So many of the first rows of the order that pass; `None` when too many entries did not.
     ///
     /// # Errors
     /// When the run or a column cannot be read.
-    pub(crate) fn rows(&self) -> Result<Option<IndexOrderRows>> {
-        let wanted = self.projection.rows_wanted();
+    pub(crate) fn rows(&self, wanted: usize) -> Result<Option<IndexOrderRows>> {
         let mut walked = IndexOrderRows::new(wanted);
         let mut at = self.start(self.block_entries)?;
         while walked.added < wanted {
@@ -284,7 +287,7 @@ impl<'s, 'a> IndexOrderScan<'s, 'a> {
             at.step = if is_whole_order { at.block_entries } else { block.entries.len() };
             at.rest = block.entries;
         }
-        let rest = at.rest.clone();
+        let rest = self.run.shown(at.rest.clone())?;
         let len = at.step.clamp(1, rest.len().max(1)).min(rest.len());
         let now = match self.row_order {
             Some(true) => rest.end - len..rest.end,
@@ -360,6 +363,7 @@ impl<'s, 'a> IndexOrderScan<'s, 'a> {
         let (frames, block_entries) = (&mut at.frames, at.block_entries);
         while let Some(frame) = frames.pop() {
             let Frame { entries, level, has_values_only } = frame;
+            let entries = self.run.shown(entries)?;
             if entries.is_empty() {
                 continue;
             }

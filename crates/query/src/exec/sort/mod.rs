@@ -5,12 +5,14 @@
 //! | [`sorter`], [`packed_keys`] | ordering by keys written as bytes, or packed in integers |
 //! | [`runs`] | the same by integers alone, in runs that all threads put together |
 //! | [`index_order_scan`], [`index_order_merge`] | the first rows of an order out of indexes |
+//! | [`offset_skip`] | rows before an offset, passed over by their entries |
 //! | [`zone_order`], [`row_order`], [`ordered_parts`] | the same by zone maps, row ids, and parts |
 //! | [`late_materialization`] | reading the columns of the rows that are shown, and of no others |
 
 pub(crate) mod index_order_merge;
 pub(crate) mod index_order_scan;
 pub(crate) mod late_materialization;
+pub(crate) mod offset_skip;
 pub(crate) mod ordered_parts;
 pub(crate) mod packed_keys;
 pub(crate) mod row_order;

@@ -18,7 +18,7 @@ use crate::exec::output::project::{add_keys, location_part};
 use crate::exec::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
 use crate::exec::sort::index_order_scan::{IndexOrderRows, IndexOrderScan};
 use crate::exec::sort::zone_order::{LastWanted, ZoneOrder};
-use crate::exec::sort::{Location, Sorter, index_order_merge, row_order, zone_order};
+use crate::exec::sort::{Location, Sorter, index_order_merge, offset_skip, row_order, zone_order};
 use crate::{Result, ZONE_ROWS};
 
 /// Locations of rows in their order, with what they take of the budget, and what was met.
@@ -36,6 +36,8 @@ pub(crate) struct OrderedParts<'s, 'a> {
     zones: ZoneOrder<'a>,
     /// The other parts, and those that are read in one.
     morsels: Vec<Morsel>,
+    /// How many rows before the offset are passed over.
+    skipped: usize,
 }
 
 impl<'s, 'a> OrderedParts<'s, 'a> {
@@ -46,7 +48,13 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
     pub(crate) fn choose(scan: &'s Scan<'a>, projection: &'a Projection) -> Result<Self> {
         let parts = || 0..scan.source.part_count();
         let choose = |part| IndexOrderScan::choose(scan, projection, part);
-        let walks = parts().map(choose).collect::<Result<Vec<_>>>()?;
+        let mut walks = parts().map(choose).collect::<Result<Vec<_>>>()?;
+        // default: more than there are is all of them
+        let offset = usize::try_from(projection.offset).unwrap_or(usize::MAX);
+        let is_other = |part: &usize| walks.get(*part).is_some_and(Option::is_none);
+        let other_rows = parts().filter(is_other).map(|part| scan.source.part(part).row_count());
+        let other_rows: usize = other_rows.sum();
+        let skipped = offset_skip::skip(&mut walks, offset, other_rows)?;
         let in_row_order: Vec<_> =
             parts().map(|part| row_order::is_order_of(scan, projection, part)).collect();
         let is_one = |part: usize| {
@@ -63,7 +71,7 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
                 morsels.extend(scan.morsels(|of| of == part));
             }
         }
-        Ok(Self { scan, projection, walks, in_row_order, zones, morsels })
+        Ok(Self { scan, projection, walks, in_row_order, zones, morsels, skipped })
     }
 
     /// Sorts the keys and locations of the rows that are wanted, in memory.
@@ -72,7 +80,7 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
     /// `OverBudget` when they do not fit, and what reading fails with.
     pub(crate) fn first_rows(&self) -> Result<FirstRows<'a>> {
         let (projection, options) = (self.projection, self.scan.options);
-        let wanted = projection.rows_wanted();
+        let wanted = self.wanted();
         let mut sorter = Sorter::of(wanted, &projection.order);
         let (mut held, mut counts) = (options.memory().charge(), ScanCounts::default());
         let (together, rest) = side_by_side(&self.walks, wanted, &self.morsels)?;
@@ -97,9 +105,17 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
         let left_out = self.zones.read(self.scan, &mut sorter, zone, add)?;
         counts += left_out;
         let skipped = usize::try_from(projection.offset).unwrap_or(usize::MAX);
-        let locations = sorter.finish(skipped, options)?;
+        let locations = sorter.finish(skipped - self.skipped, options)?;
         held.set(locations.len() * size_of::<Location>())?;
         Ok((locations, held, counts))
+    }
+
+    /// How many rows are wanted, those before the offset included that are not passed over.
+    fn wanted(&self) -> usize {
+        match self.projection.rows_wanted() {
+            usize::MAX => usize::MAX,
+            wanted => wanted - self.skipped,
+        }
     }
 
     /// Sorts the keys of a morsel, but for rows behind the last that is wanted.
@@ -108,7 +124,7 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
         let part = location_part(morsel)?;
         let mut charge = scan.options.memory().charge();
         let walked = match self.walks.get(morsel.part) {
-            Some(Some(walk)) => walk.rows()?,
+            Some(Some(walk)) => walk.rows(self.wanted())?,
             _ if self.in_row_order.get(morsel.part) == Some(&true) => {
                 row_order::rows(scan, projection, morsel.part)?
             }
@@ -118,7 +134,7 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
             charge.set(walked.sorter.bytes())?;
             return Ok((walked.sorter, walked.counts, charge));
         }
-        let sorter = Sorter::of(projection.rows_wanted(), &projection.order);
+        let sorter = Sorter::of(self.wanted(), &projection.order);
         let mut sorter = sorter.up_to(last.map(|last| &last.bar));
         let counts = scan.run(morsel, |rows, mut mask| {
             if let Some(last) = last {

@@ -36,6 +36,8 @@ use crate::{Fragment, IndexUse, Limits, Result, ZONE_ROWS};
 pub(crate) struct ZoneOrder<'a> {
     order: &'a [OrderKey],
     zones: Vec<BoundedZone>,
+    /// How many more there are whose rows no one sees.
+    hidden: u64,
 }
 
 /// Rows of one zone, and what their keys are not less than.
@@ -60,13 +62,17 @@ pub(crate) fn is_for(scan: &Scan<'_>, projection: &Projection, part: usize) -> b
 impl<'a> ZoneOrder<'a> {
     /// The zones of some parts.
     pub(crate) fn new(scan: &Scan<'_>, order: &'a [OrderKey], parts: &BTreeSet<usize>) -> Self {
-        let mut zones = Vec::new();
+        let (mut zones, mut hidden) = (Vec::new(), 0);
         for index in parts.iter().copied() {
             let part = scan.source.part(index);
             let step = part.rows_at_once().clamp(1, ZONE_ROWS);
             for zone in 0..part.row_count().div_ceil(ZONE_ROWS) {
-                let least = least_key(part, zone, order);
                 let end = part.row_count().min((zone + 1) * ZONE_ROWS);
+                if part.first_shown(zone * ZONE_ROWS..end) == end {
+                    hidden += 1;
+                    continue;
+                }
+                let least = least_key(part, zone, order);
                 for start in (zone * ZONE_ROWS..end).step_by(step) {
                     let morsel = Morsel { part: index, rows: start..end.min(start + step) };
                     zones.push(BoundedZone { least: least.clone(), morsel });
@@ -76,7 +82,7 @@ impl<'a> ZoneOrder<'a> {
         if !Bug::KeyOrderIgnoresOverlap.is_planted() {
             zones.sort_by(|a, b| a.least.cmp(&b.least));
         }
-        Self { order, zones }
+        Self { order, zones, hidden }
     }
 
     /// Runs `job` on zones with the last row that is wanted so far, and adds what it finds to
@@ -116,7 +122,7 @@ impl<'a> ZoneOrder<'a> {
             })?;
             most = (most * 2).min(WAVE_MAX);
         }
-        let left = rest.len() as u64;
+        let left = rest.len() as u64 + self.hidden;
         counts += ScanCounts { zones: left, zones_pruned: left, ..ScanCounts::default() };
         Ok(counts)
     }

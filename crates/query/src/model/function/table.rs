@@ -224,6 +224,21 @@ functions! {
         Lcm = "lcm" | "least_common_multiple" ("a, b": Integer Integer)
             -> Integer, FIXED, .failing();
             "The least positive integer that both divide; 0 where one is 0.", "lcm(4, 6)" => "12";
+        BitAnd = "bitand" ("a, b": Integer Integer) -> Integer, FIXED;
+            "The bits that both have, as `a & b`.", "bitand(12, 10)" => "8";
+        BitOr = "bitor" ("a, b": Integer Integer) -> Integer, FIXED;
+            "The bits that one of them has, as `a | b`.", "bitor(12, 10)" => "14";
+        BitXor = "bitxor" | "xor" ("a, b": Integer Integer) -> Integer, FIXED;
+            "The bits that only one of them has, as `a # b`.", "bitxor(12, 10)" => "6";
+        BitNot = "bitnot" ("a": Integer) -> Integer, FIXED;
+            "The bits that it has not, as `~a`.", "bitnot(5)" => "-6";
+        BitShiftLeft = "bitshiftleft" ("a, count": Integer Integer) -> Integer, FIXED, .failing();
+            "The 64 bits moved up, as `a << count`; the count is 0 to 63.",
+            "bitshiftleft(1, 4)" => "16";
+        BitShiftRight = "bitshiftright" ("a, count": Integer Integer)
+            -> Integer, FIXED, .failing();
+            "The bits moved down, the sign kept, as `a >> count`; the count is 0 to 63.",
+            "bitshiftright(-16, 2)" => "-4";
         Pi = "pi" ("":) -> Float, FIXED;
             "The ratio of a circle's circumference to its diameter.",
             "pi()" => "3.141592653589793";
