@@ -1,7 +1,7 @@
 //! Random queries: of rows, of distinct rows, of groups, of whole tables.
 
 use crate::columns;
-use crate::dice::Dice;
+use crate::dice::{Beside, Dice};
 use crate::expression::{Expression, Spelling, Writer, order_key, random};
 use crate::statement::{Rows, Statement, condition, statement};
 use crate::table::Table;
@@ -247,21 +247,25 @@ fn grouped(dice: &mut Dice, table: &Table, depth: usize) -> Statement {
     let having = dice.chance(30).then(|| having(dice, table));
     let nulls = nulls(dice);
     let by_aggregate = dice.chance(30).then(|| keys.len() + 1 + dice.below(count));
-    let limit = limit(dice, 25);
+    let has_sets = dice.beside == Beside::DuckDb && !keys.is_empty() && dice.chance(50);
+    let sets = has_sets.then(|| grouping_sets(dice, keys.len()));
+    let limit = limit(dice, if has_sets { 0 } else { 25 });
     let name = table.name.clone();
-    statement(dice, Rows::Ordered, move |w| {
+    statement(dice, if has_sets { Rows::Any } else { Rows::Ordered }, move |w| {
         let mut items = texts(w, &keys);
         items.extend(aggregates.iter().map(|a| a.text(w)));
+        items.extend(sets.iter().map(|_| "GROUPING()".to_owned()));
         let mut text = format!("SELECT {} FROM {name}", items.join(", "));
         text.push_str(&clause(w, "WHERE", filter.as_ref()));
         let places: Vec<_> = (1..=keys.len()).map(|i| i.to_string()).collect();
         if !keys.is_empty() {
-            text.push_str(&format!(" GROUP BY {}", places.join(", ")));
+            let groups = sets.clone().unwrap_or_else(|| places.join(", "));
+            text.push_str(&format!(" GROUP BY {groups}"));
         }
         if let Some(having) = &having {
             text.push_str(&format!(" HAVING {}", having(w)));
         }
-        if !keys.is_empty() {
+        if !keys.is_empty() && sets.is_none() {
             let order = by_aggregate.map(|place| place.to_string());
             let order: Vec<_> =
                 order.iter().chain(&places).map(|p| format!("{p}{nulls}")).collect();
@@ -269,4 +273,18 @@ fn grouped(dice: &mut Dice, table: &Table, depth: usize) -> Statement {
         }
         text + &limit_text(limit)
     })
+}
+
+/// Grouping sets of keys by their places, each of which is in one at least.
+fn grouping_sets(dice: &mut Dice, keys: usize) -> String {
+    let places: Vec<_> = (1..=keys).map(|place| place.to_string()).collect();
+    let whole = places.join(", ");
+    let first = dice.pick(&["1", "()", "(1, 1)", "ROLLUP (1)"]);
+    match dice.below(5) {
+        0 => format!("ROLLUP ({whole})"),
+        1 => format!("CUBE ({whole})"),
+        2 => format!("GROUPING SETS (({whole}), {first}, (), ())"),
+        3 => format!("GROUPING SETS (({whole}), ROLLUP ({whole}), CUBE ({whole}))"),
+        _ => format!("{first}, ROLLUP (({whole}), 1)"),
+    }
 }

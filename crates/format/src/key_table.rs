@@ -40,7 +40,10 @@ pub struct HashIndex {
 /// Byte strings, end to end in one heap.
 #[derive(Clone, Debug, Default)]
 pub struct KeyList {
-    /// Where each ends in `heap`.
+    len: usize,
+    /// How long each is, while all are as long as the first.
+    width: usize,
+    /// Where each ends in `heap`, from the first on that has another length; else empty.
     ends: Vec<usize>,
     heap: Vec<u8>,
 }
@@ -49,19 +52,24 @@ impl KeyList {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.len
     }
 
     /// True when there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.len == 0
     }
 
     /// The one at `i`; empty past the end.
     #[must_use]
+    #[inline]
     pub fn get(&self, i: usize) -> &[u8] {
         let find = || {
+            if self.ends.is_empty() {
+                let start = i.checked_mul(self.width)?;
+                return self.heap.get(start..start.checked_add(self.width)?);
+            }
             let start = if i == 0 { 0 } else { *self.ends.get(i - 1)? };
             self.heap.get(start..*self.ends.get(i)?)
         };
@@ -70,8 +78,16 @@ impl KeyList {
 
     /// Appends one.
     pub fn push(&mut self, key: &[u8]) {
+        if self.len == 0 {
+            self.width = key.len();
+        } else if self.ends.is_empty() && key.len() != self.width {
+            self.ends.extend((1..=self.len).map(|i| i * self.width));
+        }
         self.heap.extend_from_slice(key);
-        self.ends.push(self.heap.len());
+        self.len += 1;
+        if !self.ends.is_empty() {
+            self.ends.push(self.heap.len());
+        }
     }
 
     /// Bytes of memory in use.
@@ -115,6 +131,16 @@ impl HashIndex {
     /// The slot, when the key is not there.
     #[inline]
     pub fn locate(&self, hash: u64, mut is_it: impl FnMut(usize) -> bool) -> Result<u32, usize> {
+        self.locate_among(hash, |number| self.hashes.get(number) == Some(&hash) && is_it(number))
+    }
+
+    /// The same, where `is_it` alone decides of keys with the same half of a hash.
+    #[inline]
+    fn locate_among(
+        &self,
+        hash: u64,
+        mut is_it: impl FnMut(usize) -> bool,
+    ) -> Result<u32, usize> {
         let mask = self.slots.len().saturating_sub(1);
         let mut at = spread(hash) & mask;
         loop {
@@ -126,8 +152,7 @@ impl HashIndex {
             if slot >> NUMBER_BITS == hash & NUMBER_MASK {
                 // default: half of a slot fits.
                 let number = u32::try_from((slot & NUMBER_MASK) - 1).unwrap_or(u32::MAX);
-                let index = number as usize;
-                if self.hashes.get(index) == Some(&hash) && is_it(index) {
+                if is_it(number as usize) {
                     return Ok(number);
                 }
             }
@@ -213,7 +238,7 @@ impl KeyTable {
     /// The number of a key; `None` when it has not been met.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> Option<u32> {
-        self.index.locate(hash(key), |number| self.keys.get(number) == key).ok()
+        self.index.locate_among(hash(key), |number| is_same(self.keys.get(number), key)).ok()
     }
 
     /// Notes every key of another table and returns the numbers they have here.
@@ -234,7 +259,7 @@ impl KeyTable {
         if !self.index.has_room() {
             self.index.grow_to((self.index.slots.len() * 2).max(SLOTS_MIN));
         }
-        match self.index.locate(hash, |number| self.keys.get(number) == key) {
+        match self.index.locate_among(hash, |number| is_same(self.keys.get(number), key)) {
             Ok(number) => number,
             Err(slot) => {
                 self.keys.push(key);
@@ -242,6 +267,15 @@ impl KeyTable {
             }
         }
     }
+}
+
+/// Whether two keys are the same. Most are a few words, for which a call takes longer than this.
+#[inline]
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let ((a_words, a_rest), (b_words, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    a.len() == b.len()
+        && a_words.iter().zip(b_words).all(|(a, b)| a == b)
+        && a_rest.iter().zip(b_rest).all(|(a, b)| a == b)
 }
 
 /// The fewest slots, a power of two.
@@ -299,6 +333,22 @@ mod tests {
             assert_eq!(table.find(key), Some(i));
         }
         assert_eq!((table.find(b"another"), KeyTable::default().find(b"any")), (None, None));
+    }
+
+    #[test]
+    fn keys_of_one_length_and_then_of_others_are_found() {
+        let mut table = KeyTable::default();
+        let keys = [&b"abc"[..], b"abd", b"", b"abcdefghi", b"abcdefghj", b"abc\0"];
+        for (i, key) in (0u32..).zip(keys) {
+            assert_eq!((table.number(key), table.len()), (i, i as usize + 1));
+            for (j, before) in keys.iter().enumerate().take(i as usize + 1) {
+                assert_eq!(table.key(j), *before);
+            }
+        }
+        let mut empty = KeyTable::default();
+        assert_eq!((empty.number(b""), empty.number(b"")), (0, 0));
+        assert_eq!((empty.number(b"x"), empty.key(0), empty.key(1)), (1, &b""[..], &b"x"[..]));
+        assert_eq!(empty.key(2), b"");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::Query;
 use crate::bind::{Program, Stage};
 use crate::bound::Bound;
 use crate::exec::profile::{Profile, projection_name, stage_name};
-use crate::model::{Expr, OrderBy, RowCount};
+use crate::model::{Expr, Groups, OrderBy, RowCount};
 
 pub use input::ExplainedInput;
 pub(crate) use input::ExplainedJoin;
@@ -304,9 +304,12 @@ fn written(key: &Expr, query: &Query) -> Expr {
 }
 
 fn grouped(query: &Query, stage: usize, of: &Stage) -> String {
-    let keys = || query.group_by.iter().map(|key| written(key, query)).collect::<Vec<_>>();
-    match (stage, query.group_by.is_empty()) {
-        (0, false) => format!("by {}", list(&keys())),
+    let is_all = query.group_by.is_empty() && query.grouping_sets.is_empty();
+    match (stage, is_all) {
+        (0, false) => {
+            let keys = query.group_by.iter().map(|key| written(key, query).to_string()).collect();
+            format!("by {}", Groups { keys, sets: &query.grouping_sets, is_whole: false })
+        }
         (0, true) if of.keys.is_empty() => "all".to_owned(),
         _ => format!("distinct {}", list(&query.select)),
     }

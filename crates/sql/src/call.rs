@@ -5,7 +5,7 @@ use sqlparser::ast;
 
 use crate::expression::Names;
 use crate::statement::unsupported;
-use crate::{Error, Result, interval, window};
+use crate::{Error, Result, group, interval, window};
 
 impl Names {
     /// `EXTRACT`, `SUBSTRING … FROM`, `TRIM … FROM`, `POSITION … IN`, `CEIL` and `FLOOR`, which the
@@ -91,6 +91,9 @@ impl Names {
             return Err(unsupported(what, function));
         }
         window::expect_over(&name)?;
+        if group::is_grouping(&name) {
+            return self.grouping(function);
+        }
         let list = match &function.args {
             ast::FunctionArguments::List(list) => list,
             // CURRENT_DATE and its like.

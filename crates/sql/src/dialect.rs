@@ -78,6 +78,22 @@ fn is_power_of_stars(parser: &Parser<'_>) -> bool {
     is_star(0) && is_star(1)
 }
 
+/// The sets behind GROUPING SETS within another list of sets.
+fn nested_sets(parser: &mut Parser<'_>) -> Result<ast::Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let sets = parser.parse_comma_separated(|parser| {
+        if !parser.consume_token(&Token::LParen) {
+            return parser.parse_expr().map(|expr| vec![expr]);
+        }
+        if parser.consume_token(&Token::RParen) {
+            return Ok(Vec::new());
+        }
+        let keys = parser.parse_comma_separated(Parser::parse_expr)?;
+        parser.expect_token(&Token::RParen).map(|_| keys)
+    })?;
+    parser.expect_token(&Token::RParen).map(|_| ast::Expr::GroupingSets(sets))
+}
+
 /// The tokens of a text, blanks and comments among them.
 pub(crate) fn tokenize(text: &str) -> Result<Vec<TokenWithSpan>, TokenizerError> {
     Tokenizer::new(&EskerDialect, text).tokenize_with_location()
@@ -278,6 +294,9 @@ impl Dialect for EskerDialect {
             let operand = parser.parse_subexpr(binds).map(Box::new);
             return Some(operand.map(|expr| ast::Expr::UnaryOp { op: operator, expr }));
         }
+        if parser.parse_keywords(&[K::GROUPING, K::SETS]) {
+            return Some(nested_sets(parser));
+        }
         let token = parser.peek_token_ref();
         let is_operand = !matches!(&token.token, Token::Word(word)
             if word.quote_style.is_none() && NO_OPERAND.contains(&word.keyword));
@@ -337,7 +356,8 @@ impl Dialect for EskerDialect {
 
     supports! {
         supports_unicode_string_literal supports_partition_by_after_order_by
-        supports_array_join_syntax supports_group_by_expr supports_group_by_with_modifier
+        supports_array_join_syntax supports_group_by_expr supports_order_by_all
+        supports_group_by_with_modifier
         supports_left_associative_joins_without_parens supports_connect_by
         supports_match_recognize supports_pipe_operator supports_start_transaction_modifier
         supports_window_function_null_treatment_arg supports_dictionary_syntax

@@ -30,6 +30,7 @@ mod conflict_target;
 mod definition;
 mod dialect;
 mod expression;
+mod group;
 mod index;
 mod interval;
 mod literal;

@@ -425,6 +425,7 @@ fn pick(mut values: Vec<Value>, shown: &[usize]) -> Vec<Value> {
 fn get_step(query: &Query, schema: &Schema) -> Option<Step> {
     let is_plain = !query.distinct
         && query.group_by.is_empty()
+        && query.grouping_sets.is_empty()
         && query.having.is_none()
         && query.order_by.is_empty()
         && matches!(query.limit, None | Some(RowCount::Number(1..)))

@@ -180,13 +180,7 @@ fn select(
             result.distinct_on = keys.iter().map(key).collect::<Result<_>>()?;
         }
     }
-    result.group_by = match &select.group_by {
-        ast::GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
-            let key = |e| position_or("GROUP BY", e, Some(&result.select), &names);
-            keys.iter().map(key).collect::<Result<_>>()?
-        }
-        other => return Err(unsupported("this GROUP BY", other)),
-    };
+    names.group(&select.group_by, &mut result)?;
     result.having = select.having.as_ref().map(|e| names.convert(e)).transpose()?;
     result.qualify = select.qualify.as_ref().map(|e| names.convert(e)).transpose()?;
     Ok((result, names))
@@ -306,13 +300,27 @@ pub(crate) fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec
 }
 
 fn order(order_by: &ast::OrderBy, select: &[SelectItem], names: &Names) -> Result<Vec<OrderBy>> {
-    let ast::OrderByKind::Expressions(keys) = &order_by.kind else {
-        return Err(unsupported("ORDER BY ALL", order_by));
-    };
     if order_by.interpolate.is_some() {
         return Err(unsupported("INTERPOLATE", order_by));
     }
-    order_keys(keys, Some(select), names)
+    match &order_by.kind {
+        ast::OrderByKind::Expressions(keys) => order_keys(keys, Some(select), names),
+        ast::OrderByKind::All(options) => Ok(vec![order_key(Expr::AllItems, options, order_by)?]),
+    }
+}
+
+/// A key of an order, which is written so.
+fn order_key(
+    expr: Expr,
+    options: &ast::OrderByOptions,
+    written: &impl std::fmt::Display,
+) -> Result<OrderBy> {
+    let descending = match &options.sort {
+        None | Some(ast::OrderBySort::Asc) => false,
+        Some(ast::OrderBySort::Desc) => true,
+        Some(_) => return Err(unsupported("ORDER BY … USING", written)),
+    };
+    Ok(OrderBy { expr, descending, nulls_first: options.nulls_first })
 }
 
 /// The keys of an order; `select` has what a number stands for, where there is such.
@@ -325,19 +333,14 @@ pub(crate) fn order_keys(
         if key.with_fill.is_some() {
             return Err(unsupported("WITH FILL", key));
         }
-        let descending = match &key.options.sort {
-            None | Some(ast::OrderBySort::Asc) => false,
-            Some(ast::OrderBySort::Desc) => true,
-            Some(_) => return Err(unsupported("ORDER BY … USING", key)),
-        };
         let expr = position_or("ORDER BY", &key.expr, select, names)?;
-        Ok(OrderBy { expr, descending, nulls_first: key.options.nulls_first })
+        order_key(expr, &key.options, key)
     };
     keys.iter().map(key).collect()
 }
 
 /// A whole number stands for the select item at that place; anything else for itself.
-fn position_or(
+pub(crate) fn position_or(
     clause: &str,
     expr: &ast::Expr,
     select: Option<&[SelectItem]>,

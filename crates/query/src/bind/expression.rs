@@ -36,37 +36,15 @@ fn bind_as(expr: &Expr, scope: &mut dyn Scope, is_optional: bool) -> Result<Boun
             return Ok(Bound::literal(value_of(parameter, scope.inputs())?.clone()));
         }
         Expr::Answer(answer) => return Ok(value_answered(answer)),
-        Expr::Default => {
-            return Err(Error::invalid("DEFAULT stands only as a whole value in VALUES"));
-        }
-        Expr::Item(place) => {
-            return Err(Error::invalid(format!(
-                "{place} stands for a column only as a whole key of GROUP BY or ORDER BY"
-            )));
-        }
-        Expr::AllFields(_) => {
-            return Err(Error::invalid(format!("{expr} stands only as a whole select item")));
-        }
-        Expr::Subquery { .. } => {
-            return Err(Error::invalid(format!("a subquery has no place here: {expr}")));
-        }
-        Expr::Row(_) => {
-            return Err(Error::invalid(format!(
-                "{expr}: expected one value; rows stand only beside others in comparisons and IN"
-            )));
-        }
-        Expr::Aggregate { .. } => {
-            let text = expr.to_string();
-            return Err(Error::invalid(format!(
-                "{text} is not allowed here: no rows to aggregate"
-            )));
-        }
-        Expr::Window(_) => {
-            return Err(Error::invalid(format!(
-                "{expr} is not allowed here: window functions stand in SELECT, ORDER BY and \
-                 QUALIFY only"
-            )));
-        }
+        Expr::Default
+        | Expr::Item(_)
+        | Expr::AllItems
+        | Expr::AllFields(_)
+        | Expr::Grouping(_)
+        | Expr::Subquery { .. }
+        | Expr::Row(_)
+        | Expr::Aggregate { .. }
+        | Expr::Window(_) => return Err(misplaced(expr)),
         Expr::Cast(operand, to) => {
             let operand = bind_as(operand, scope, is_optional)?;
             cast(operand, *to).map_err(|e| e.at(expr))?
@@ -92,6 +70,30 @@ fn bind_as(expr: &Expr, scope: &mut dyn Scope, is_optional: bool) -> Result<Boun
             Ok(Bound { is_typed, ..folded })
         }
     }
+}
+
+/// The error for an expression that has a place elsewhere only.
+fn misplaced(expr: &Expr) -> Error {
+    Error::invalid(match expr {
+        Expr::Default => "DEFAULT stands only as a whole value in VALUES".to_owned(),
+        Expr::Item(place) => {
+            format!("{place} stands for a column only as a whole key of GROUP BY or ORDER BY")
+        }
+        Expr::AllItems => "ALL stands only alone in GROUP BY and ORDER BY".to_owned(),
+        Expr::AllFields(_) => format!("{expr} stands only as a whole select item"),
+        Expr::Grouping(_) => format!("{expr} is not allowed here: there are no groups"),
+        Expr::Subquery { .. } => format!("a subquery has no place here: {expr}"),
+        Expr::Row(_) => {
+            format!(
+                "{expr}: expected one value; rows stand only beside others in comparisons and IN"
+            )
+        }
+        Expr::Aggregate { .. } => format!("{expr} is not allowed here: no rows to aggregate"),
+        _ => format!(
+            "{expr} is not allowed here: window functions stand in SELECT, ORDER BY and \
+             QUALIFY only"
+        ),
+    })
 }
 
 /// True where what cannot be computed may be another matter for another row, or none.

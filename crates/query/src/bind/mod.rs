@@ -11,6 +11,7 @@ mod decimal;
 mod distinct_on;
 mod expression;
 mod function;
+mod grouping;
 pub(crate) mod keyset;
 pub(crate) mod parameter;
 pub(crate) mod scope;
@@ -76,6 +77,9 @@ impl FirstStep<'_> {
 pub(crate) struct Stage {
     pub(crate) filter: Option<Bound>,
     pub(crate) keys: Vec<Bound>,
+    /// Where there are any: rows are grouped once for each set, by those of the keys that it has,
+    /// while the others are NULL. The number of the set is then the last of the keys.
+    pub(crate) sets: Vec<Vec<usize>>,
     pub(crate) aggregates: Vec<BoundAggregate>,
 }
 
@@ -187,6 +191,7 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
     let mut row = RowScope { schema, inputs };
     query.exprs().try_for_each(refuse_deep)?;
     let mut query = expand(query, schema);
+    query.expand_all_items()?;
     if !query.distinct_on.is_empty() {
         query = distinct_on::as_groups(query, schema)?;
     }
@@ -212,8 +217,8 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
         };
         return Ok(Program { stages, windows, projection });
     }
-    let key_exprs = bind_keys(&query, row)?;
-    let mut scope = GroupScope { row, key_exprs, aggregates: Vec::new() };
+    let (key_exprs, sets) = grouping::bind_keys(&query, row)?;
+    let mut scope = GroupScope { row, key_exprs, sets, aggregates: Vec::new() };
     let having = match &query.having {
         Some(having) => {
             let having = replace_aliases(having, schema, &query.select);
@@ -225,7 +230,8 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
     };
     let (mut projection, windows) = show(&query, having, &mut scope, (schema, 1))
         .map_err(|e| shadowed(e, "GROUP BY", &query.group_by, &query, schema))?;
-    let stage = Stage { filter, keys: scope.key_exprs, aggregates: scope.aggregates };
+    let GroupScope { key_exprs: keys, sets, aggregates, .. } = scope;
+    let stage = Stage { filter, keys, sets, aggregates };
     let mut stages = vec![stage];
     if distinct {
         stages.push(distinct_stage(&mut projection)?);
@@ -272,26 +278,6 @@ fn expand(query: &Query, schema: &Schema) -> Query {
         }
     }
     query
-}
-
-fn bind_keys(query: &Query, mut row: RowScope<'_>) -> Result<Vec<Bound>> {
-    let mut keys = Vec::with_capacity(query.group_by.len());
-    for expr in &query.group_by {
-        let expr = match expr {
-            Expr::Item(place) => query.item("GROUP BY", *place)?.expr.clone(),
-            expr => {
-                replace_aliases(expr, row.schema, &query.select).map_err(|e| e.at("GROUP BY"))?
-            }
-        };
-        if expr.has_aggregate() {
-            return Err(Error::invalid(format!("GROUP BY: {expr} is an aggregate")));
-        }
-        let key = bind(&expr, &mut row).map_err(|e| e.at("GROUP BY"))?;
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    Ok(keys)
 }
 
 fn condition(clause: &str, expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
@@ -420,5 +406,6 @@ fn distinct_stage(projection: &mut Projection) -> Result<Stage> {
         })?;
     }
     projection.outputs = keys.iter().filter_map(place).collect();
-    Ok(Stage { filter: projection.filter.take(), keys, aggregates: Vec::new() })
+    let (sets, aggregates) = (Vec::new(), Vec::new());
+    Ok(Stage { filter: projection.filter.take(), keys, sets, aggregates })
 }

@@ -120,6 +120,8 @@ pub(crate) fn position(schema: &Schema, name: &str) -> Option<usize> {
 pub(crate) struct GroupScope<'a> {
     pub(crate) row: RowScope<'a>,
     pub(crate) key_exprs: Vec<Bound>,
+    /// As those of the step, of which they become.
+    pub(crate) sets: Vec<Vec<usize>>,
     pub(crate) aggregates: Vec<BoundAggregate>,
 }
 
@@ -129,14 +131,21 @@ impl Scope for GroupScope<'_> {
             let noted = self.aggregate(*function, operand.as_deref(), *distinct, order);
             return noted.map(Some).map_err(|e| e.at(expr));
         }
-        if matches!(expr, Expr::Literal(_)) || expr.has_aggregate() {
+        if let Expr::Grouping(operands) = expr {
+            return self.grouping(operands).map(Some).map_err(|e| e.at(expr));
+        }
+        if matches!(expr, Expr::Literal(_)) && self.sets.is_empty() || expr.has_aggregate() {
             return Ok(None);
         }
         // Whether or not the expression as a whole is a key, its parts must have a meaning.
         // What is not kept of it is not held.
         let inputs = self.row.inputs.with_memory_left();
         match bind(expr, &mut RowScope { inputs: &inputs, ..self.row }) {
+            // A set that leaves out a key leaves it out where that is a constant, too.
             Ok(bound) if bound.as_literal().is_some() => {
+                if let (false, Some(key)) = (self.sets.is_empty(), self.key(&bound)) {
+                    return Ok(Some(key));
+                }
                 bound.as_literal().map_or(Ok(()), |value| hold(value, &self.row.inputs.limits))?;
                 Ok(Some(bound))
             }
@@ -159,7 +168,7 @@ impl Scope for GroupScope<'_> {
 
 impl GroupScope<'_> {
     fn key(&self, bound: &Bound) -> Option<Bound> {
-        let position = self.key_exprs.iter().position(|key| key == bound)?;
+        let position = self.keys().iter().position(|key| key == bound)?;
         let field = Bound::field(position, bound.data_type());
         Some(field.with_labels(bound.labels.as_ref()))
     }

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// Appends the value of row `i` of a vector.
 pub(crate) fn encode(out: &mut Vec<u8>, vector: &Vector<'_>, i: usize) {
     if vector.is_null(i) {
-        out.push(0);
+        encode_null(out);
         return;
     }
     out.push(1);
@@ -42,6 +42,17 @@ pub(crate) fn encode(out: &mut Vec<u8>, vector: &Vector<'_>, i: usize) {
             out.extend_from_slice(v);
         }
     }
+}
+
+/// Appends a NULL.
+pub(crate) fn encode_null(out: &mut Vec<u8>) {
+    out.push(0);
+}
+
+/// Appends an integer.
+pub(crate) fn encode_integer(out: &mut Vec<u8>, value: i64) {
+    out.push(1);
+    out.extend_from_slice(&value.to_le_bytes());
 }
 
 /// Takes a value off the front of a key.

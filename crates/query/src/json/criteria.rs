@@ -9,7 +9,7 @@ use super::member::{Place, array, object, refuse_others, text};
 use super::{JsonQuery, value};
 use crate::bind::bind_condition;
 use crate::logical::{Names, Scope};
-use crate::model::{Aggregate, Expr, Operator, SelectItem};
+use crate::model::{Aggregate, Expr, Operator, SelectItem, WindowFunction};
 use crate::operator::{FilterOperator, Operands};
 use crate::{Query, Result};
 
@@ -145,9 +145,40 @@ impl<'a> Criteria<'a> {
     fn type_of(self, name: &str) -> Result<Option<DataType>> {
         let aliased = |item: &&SelectItem| item.alias.as_deref() == Some(name);
         let item = self.select.and_then(|items| items.iter().find(aliased));
-        match item.map(|item| &item.expr) {
-            Some(Expr::Aggregate { function, operand, .. }) => match (function, operand.as_deref())
-            {
+        match item {
+            Some(item) => self.type_of_item(name, &item.expr),
+            None => self.type_of_field(name),
+        }
+    }
+
+    fn type_of_field(self, name: &str) -> Result<Option<DataType>> {
+        match self.names.type_of(name, self.also)? {
+            Some(data_type) => Ok(data_type),
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    /// The type of what a select item of this name shows.
+    fn type_of_item(self, name: &str, expr: &Expr) -> Result<Option<DataType>> {
+        match expr {
+            Expr::Field(field) => self.type_of_field(field),
+            Expr::Grouping(_) => Ok(Some(DataType::I64)),
+            Expr::Window(call) => match (call.function, call.operands.first()) {
+                (WindowFunction::PercentRank | WindowFunction::CumeDist, _) => {
+                    Ok(Some(DataType::F64))
+                }
+                (
+                    WindowFunction::RowNumber
+                    | WindowFunction::Rank
+                    | WindowFunction::DenseRank
+                    | WindowFunction::Ntile,
+                    _,
+                ) => Ok(Some(DataType::I64)),
+                (_, Some(Expr::Field(name))) => self.type_of_field(name),
+                (_, Some(operand)) => self.type_of_item(name, operand),
+                (_, None) => Ok(None),
+            },
+            Expr::Aggregate { function, operand, .. } => match (function, operand.as_deref()) {
                 (
                     Aggregate::Count
                     | Aggregate::CountIf
@@ -174,10 +205,7 @@ impl<'a> Criteria<'a> {
                 ) => self.type_of(name),
                 _ => Ok(Some(DataType::F64)),
             },
-            _ => match self.names.type_of(name, self.also)? {
-                Some(data_type) => Ok(data_type),
-                None => Err(self.unknown(name)),
-            },
+            _ => self.type_of_field(name),
         }
     }
 

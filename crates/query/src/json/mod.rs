@@ -13,12 +13,15 @@
 //! # Ok::<(), esker_query::Error>(())
 //! ```
 
+mod combine;
 mod criteria;
+mod grouping;
 mod member;
 mod relation;
 #[cfg(test)]
 mod tests;
 mod value;
+mod window;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -32,12 +35,13 @@ use crate::{Error, Options, Query, Result, Tables};
 use criteria::Criteria;
 use member::{Place, array, flag, object, refuse_others, text};
 use relation::{JsonJoin, JsonRelation};
+use window::Windows;
 
 /// The most arrays and objects in each other: a group of conditions takes two.
 const NESTING_MAX: usize = 2 * criteria::DEPTH_MAX + 8;
 
 /// Members; those from `explain` on are of the statement, and none of a query within it.
-const MEMBERS: [&str; 18] = [
+const MEMBERS: [&str; 24] = [
     "table",
     "as",
     "join",
@@ -45,8 +49,14 @@ const MEMBERS: [&str; 18] = [
     "distinct",
     "where",
     "group_by",
+    "rollup",
+    "cube",
+    "grouping_sets",
     "aggregates",
     "having",
+    "windows",
+    "qualify",
+    "combine",
     "order",
     "limit",
     "offset",
@@ -174,7 +184,8 @@ impl JsonQuery {
     /// `InvalidQuery` with the place and what was expected there, and for a query of several
     /// tables.
     pub fn bind(&self, schema: &Schema) -> Result<Query> {
-        if !self.joins.is_empty() || !self.relation.is_plain() {
+        let is_combined = self.member("combine").is_some();
+        if !self.joins.is_empty() || !self.relation.is_plain() || is_combined {
             return Err(Error::invalid("expected a query of one table, found several"));
         }
         let names = Names::new(vec![(self.table().to_owned(), schema.clone(), true)])?;
@@ -201,7 +212,8 @@ impl JsonQuery {
             let on = join.bind_on(i, first + i + 1, &names, scope)?;
             query.joins.get_mut(i).into_iter().for_each(|join| join.on.clone_from(&on));
         }
-        self.bind_named(query, &names, scope)
+        let query = self.bind_named(query, &names, scope)?;
+        self.combined(query, scope, outer)
     }
 
     /// The members of a query of which it is known what it reads.
@@ -209,10 +221,10 @@ impl JsonQuery {
         query.distinct = self.flag("distinct")?;
         query.limit = self.number("limit", "a number of rows")?.map(RowCount::Number);
         query.offset = RowCount::Number(self.number("offset", "a number of rows")?.unwrap_or(0));
-        query.group_by = self.each("group_by", |json, place| text(json, place).map(Expr::field))?;
+        let has_keys = self.group(&mut query)?;
         let aggregates = self.each("aggregates", aggregate)?;
         query.select = self.each("select", selected)?;
-        let is_grouped = !aggregates.is_empty() || !query.group_by.is_empty();
+        let is_grouped = has_keys || !aggregates.is_empty();
         if !query.select.is_empty() && is_grouped {
             return Err(Error::invalid(
                 "select: an answer by groups has the fields of \"group_by\" and the \"aggregates\"",
@@ -229,6 +241,18 @@ impl JsonQuery {
             return Err(Error::invalid(
                 "having: expected \"group_by\" or \"aggregates\" beside it",
             ));
+        }
+        let groups = if is_grouped { query.select.clone() } else { Vec::new() };
+        let windows = Windows { names, groups: &groups };
+        let windows = self.each("windows", |json, place| windows.read(json, place))?;
+        if !windows.is_empty() && query.select.is_empty() {
+            let expr = Expr::AllFields(String::new());
+            query.select.push(SelectItem { expr, alias: None });
+        }
+        query.select.extend(windows);
+        query.qualify = self.criteria("qualify", rows.of_groups(&query.select))?;
+        if query.qualify.is_some() && !query.has_windows() {
+            return Err(Error::invalid("qualify: expected \"windows\" beside it"));
         }
         query.order_by = self.each("order", order)?;
         Ok(query)
@@ -296,7 +320,22 @@ fn selected(json: Json<'_>, place: &Place<'_>) -> Result<SelectItem> {
 
 fn aggregate(json: Json<'_>, place: &Place<'_>) -> Result<SelectItem> {
     let members = object(json, place)?;
-    refuse_others(members, &["fn", "field", "distinct", "as", "quantile", "order"], place)?;
+    match place.text_of(members, "fn")? {
+        "grouping" | "grouping_id" => grouping::grouping(members, place),
+        _ => aggregate_of(members, members.get("order"), &["order"], place),
+    }
+}
+
+/// An aggregate, whose rows have an order; beside its own members there are others.
+fn aggregate_of(
+    members: Members<'_>,
+    in_order: Option<Json<'_>>,
+    beside: &[&str],
+    place: &Place<'_>,
+) -> Result<SelectItem> {
+    let own = ["fn", "field", "distinct", "as", "quantile"];
+    let known: Vec<&str> = own.iter().chain(beside).copied().collect();
+    refuse_others(members, &known, place)?;
     let name = place.text_of(members, "fn")?;
     let function = aggregate_function(name, members, place)?;
     let field = place.optional_text_of(members, "field")?;
@@ -306,7 +345,7 @@ fn aggregate(json: Json<'_>, place: &Place<'_>) -> Result<SelectItem> {
         None => name.to_owned(),
     });
     let operand = field.map(|field| Box::new(Expr::field(field)));
-    let order = match members.get("order") {
+    let order = match in_order {
         None => Vec::new(),
         Some(json) => {
             let Kind::Array(keys) = json.kind() else {

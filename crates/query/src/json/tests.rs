@@ -193,3 +193,96 @@ fn groups_nest_64_deep_and_no_deeper() {
     let wanted = "expected a query as JSON: line 1, character 138: expected at most 136 levels, ";
     assert!(error.starts_with(wanted), "{error}");
 }
+
+#[test]
+fn grouping_sets_become_what_they_say() {
+    let cases = [
+        (
+            r#"{"table": "t", "group_by": "name", "rollup": ["age", ["since", "is_on"]],
+                "aggregates": [{"fn": "count"}, {"fn": "grouping", "as": "g",
+                                                   "fields": ["age", "name"]}],
+                "having": {"field": "g", "op": "eq", "value": 2}, "order": ["g", "age"]}"#,
+            "SELECT name, age, since, is_on, count(*) AS count, grouping(age, name) AS g FROM t \
+             GROUP BY GROUPING SETS ((name, age, since, is_on), (name, age), (name)) \
+             HAVING g = 2 ORDER BY g, age",
+        ),
+        (
+            r#"{"table": "t", "cube": ["name", "age"], "aggregates": {"fn": "grouping"}}"#,
+            "SELECT name, age, grouping() AS grouping FROM t \
+             GROUP BY GROUPING SETS ((name, age), (name), (age), ())",
+        ),
+        (
+            r#"{"table": "t", "grouping_sets": [["name", "age"], "age", []]}"#,
+            "SELECT name, age FROM t GROUP BY GROUPING SETS ((name, age), (age), ())",
+        ),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(bound(text).as_deref(), Ok(wanted), "{text}");
+    }
+}
+
+#[test]
+fn windows_become_what_they_say() {
+    let cases = [
+        (
+            r#"{"table": "t", "windows": {"fn": "row_number", "partition_by": "name",
+                "order": {"field": "age", "descending": true}}}"#,
+            "SELECT *, row_number() OVER (PARTITION BY name ORDER BY age DESC) AS row_number \
+             FROM t",
+        ),
+        (
+            r#"{"table": "t", "select": ["name"], "windows": [
+                {"fn": "lag", "field": "age", "default": "7", "order": "name"},
+                {"fn": "nth_value", "field": "age", "n": 2, "ignore_nulls": true, "as": "second"},
+                {"fn": "sum", "field": "age", "order": ["since"], "frame": {"units": "range",
+                 "start": {"preceding": 3}, "end": {"following": 1}, "exclude": "ties"}}],
+                "qualify": {"field": "second", "op": "gt", "value": 3}}"#,
+            "SELECT name, lag(age, 1, 7) OVER (ORDER BY name) AS lag_age, \
+             nth_value(age, 2) IGNORE NULLS OVER () AS second, \
+             sum(age) OVER (ORDER BY since RANGE BETWEEN 3 PRECEDING AND 1 FOLLOWING EXCLUDE TIES) \
+             AS sum_age FROM t QUALIFY second > 3",
+        ),
+        (
+            r#"{"table": "t", "group_by": "name",
+                "aggregates": {"fn": "sum", "field": "age", "as": "n"}, "windows":
+                [{"fn": "rank", "order": "n"}, {"fn": "sum", "field": "n", "as": "all"}]}"#,
+            "SELECT name, sum(age) AS n, rank() OVER (ORDER BY sum(age)) AS rank, \
+             sum(sum(age)) OVER () AS \"all\" FROM t GROUP BY name",
+        ),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(bound(text).as_deref(), Ok(wanted), "{text}");
+    }
+}
+
+#[test]
+fn members_of_groups_and_windows_are_named_in_errors() {
+    let cases = [
+        (r#""rollup": [3]"#, "rollup[0]: expected an array, found 3"),
+        (r#""rollup": [[]]"#, "rollup[0]: expected at least one field, found []"),
+        (r#""cube": [["name", 1]]"#, "cube[0][1]: expected a text, found 1"),
+        (r#""grouping_sets": []"#, "grouping_sets: expected at least one set, found []"),
+        (r#""aggregates": {"fn": "grouping", "field": "a"}"#, "\"field\""),
+        (r#""windows": {"fn": "rnk"}"#, "windows[0].fn: unknown window function \"rnk\""),
+        (r#""windows": {"fn": "rank", "field": "age"}"#, "windows[0]"),
+        (r#""windows": {"fn": "ntile"}"#, "windows[0]: ntile takes a number in \"n\""),
+        (r#""windows": {"fn": "ntile", "n": -1}"#, "windows[0].n: expected a number of rows"),
+        (
+            r#""windows": {"fn": "sum", "field": "age", "frame": {"start": "here"}}"#,
+            "windows[0].frame.start: expected \"unbounded_preceding\"",
+        ),
+        (
+            r#""windows": {"fn": "sum", "field": "age", "frame": {"units": "bytes"}}"#,
+            "windows[0].frame.units: expected \"rows\", \"range\" or \"groups\", found \"bytes\"",
+        ),
+        (r#""qualify": {"field": "age", "op": "gt", "value": 1}"#, "qualify: expected"),
+        (r#""combine": []"#, "expected a query of one table"),
+    ];
+    for (member, wanted) in cases {
+        let found = bound(&format!("{{\"table\": \"t\", {member}}}")).unwrap_err();
+        assert!(found.contains(wanted), "{member}\n{found}");
+    }
+    let keys: Vec<String> = (0..13).map(|i| format!("\"doc.k{i}\"")).collect();
+    let cube = format!("{{\"table\": \"t\", \"cube\": [{}]}}", keys.join(", "));
+    assert!(bound(&cube).unwrap_err().contains("cube: GROUP BY: 8192 grouping sets, at most 4096"));
+}

@@ -119,6 +119,13 @@ impl Dependent {
                 )));
             }
         }
+        if !query.grouping_sets.is_empty() {
+            return Err(Error::invalid(format!(
+                "beside grouping sets, a subquery that reads their keys has no place: {}; ask it \
+                 of (SELECT … GROUP BY …) instead",
+                self.whole
+            )));
+        }
         query.group_by.push(Expr::field(&self.column));
         Ok(())
     }

@@ -6,8 +6,8 @@
 
 use super::Context;
 use super::names::Names;
-use crate::model::{Expr, Relation};
-use crate::{Query, Result};
+use crate::model::{Expr, Relation, WindowFunction};
+use crate::{Error, Query, Result};
 
 /// What is put in the place of a name that the fields of a query around mean; `None` to leave it.
 type Replace<'r> = &'r mut dyn FnMut(&Names, &str) -> Result<Option<Expr>>;
@@ -35,6 +35,18 @@ impl Around<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether all names in an aggregate are fields of the first queries.
+    fn has_all_of(&self, aggregate: &Expr) -> bool {
+        let mut names = Vec::new();
+        aggregate.collect_names(&mut names);
+        let is_outer = |name: &&str| {
+            let knows = |scope: &Names| !matches!(scope.find(name, None), Ok(None));
+            let level = self.scopes.iter().rposition(knows);
+            level.is_some_and(|level| level < self.base)
+        };
+        !names.is_empty() && names.iter().all(is_outer)
     }
 }
 
@@ -168,6 +180,17 @@ impl Context<'_, '_> {
                     *expr = new;
                 }
                 Ok(())
+            }
+            // As the standard has it, it is one of the groups of the query around.
+            Expr::Aggregate { .. } if around.has_all_of(expr) => Err(Error::invalid(format!(
+                "{expr}: an aggregate of fields of a query around is of the groups of that query; \
+                 select it there, under a name, and ask that"
+            ))),
+            Expr::Window(call) if call.function == WindowFunction::Aggregate => {
+                let keys = call.over.order_by.iter_mut().map(|key| &mut key.expr);
+                let beside = call.over.partition_by.iter_mut().chain(keys);
+                let own = call.operands.iter_mut().flat_map(Expr::operands_mut);
+                own.chain(beside).try_for_each(|o| self.in_expr(o, aliases, around))
             }
             Expr::Subquery { operand, query, .. } => {
                 operand.iter_mut().try_for_each(|o| self.in_expr(o, aliases, around))?;

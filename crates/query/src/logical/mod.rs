@@ -38,6 +38,7 @@ mod factor;
 mod flat;
 mod free_names;
 mod grouped;
+mod grouping;
 mod join_order;
 mod joining;
 mod lateral;
@@ -448,6 +449,9 @@ impl<'a, 'o> Context<'a, 'o> {
     }
 
     fn resolve_here(&self, query: &Query, first: Option<&'a dyn Source>) -> Result<Ready<'a>> {
+        if let Some(over_groups) = grouping::over_groups(query) {
+            return self.resolve_here(&over_groups, None);
+        }
         let shows_any_order = self.any_order.next.take();
         query.exprs().try_for_each(crate::bind::refuse_deep)?;
         if query.set.is_some() || !query.values.is_empty() {
@@ -566,6 +570,9 @@ fn qualify(
     // Where a table is read in place of a query, it has fields that are not shown.
     if !(query.select.is_empty() && is_alone && !is_flat) {
         query.select = names.expanded(&query.select)?;
+    }
+    if !query.select.is_empty() {
+        query.expand_all_items()?;
     }
     for item in &mut query.select {
         let name = item.name();

@@ -105,7 +105,7 @@ fn push(
     if query.set.is_some() {
         return push_into_set(query, condition, columns, context);
     }
-    if !query.exprs().all(is_known) {
+    if !query.grouping_sets.is_empty() || !query.exprs().all(is_known) {
         return None;
     }
     let mut condition = condition.clone();

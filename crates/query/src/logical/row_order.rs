@@ -37,6 +37,10 @@ impl RowsRead<'_> {
             let is_shown = shows_any || !query.order_by.is_empty();
             return is_shown && !query.distinct && !query.is_cut();
         }
+        // The keys do not tell groups of several sets apart.
+        if query.is_cut() && !query.grouping_sets.is_empty() {
+            return false;
+        }
         let keys = || query.group_by.iter().map(|key| self.group_key(key, query));
         if !keys().all(|key| key.is_some_and(|key| self.is_exact(key))) {
             return false;

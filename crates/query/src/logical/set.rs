@@ -413,6 +413,7 @@ fn refuse_clauses(query: &Query) -> Result<()> {
         && !query.distinct
         && query.distinct_on.is_empty()
         && query.group_by.is_empty()
+        && query.grouping_sets.is_empty()
         && query.having.is_none()
         && query.qualify.is_none();
     if is_bare && (query.set.is_none() || query.values.is_empty()) {

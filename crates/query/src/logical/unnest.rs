@@ -220,6 +220,8 @@ impl Cut {
         match (&query.limit, &query.offset) {
             // Partitions are of the rows for one combination of values.
             _ if query.has_windows() => Self::Other,
+            // A set without keys has a group where there is no row.
+            _ if query.may_group_by_nothing() => Self::Other,
             (None, RowCount::Number(0)) => Self::All,
             (Some(RowCount::Number(1)), RowCount::Number(0)) => Self::First,
             (Some(RowCount::Number(1..)), RowCount::Number(0)) if is_one_group(query) => {
@@ -274,6 +276,7 @@ fn is_one_group(query: &Query) -> bool {
         && query.values.is_empty()
         && query.is_grouped()
         && query.group_by.is_empty()
+        && query.grouping_sets.is_empty()
         && query.distinct_on.is_empty()
 }
 

@@ -5,8 +5,8 @@ use std::fmt::{self, Display, Formatter};
 use esker_format::Value;
 
 use super::{
-    Aggregate, Expr, Form, Function, Join, JoinKind, Operator, OrderBy, Query, Relation, RowCount,
-    SelectItem, SetBranch, SetOperation, SetOperator, SubqueryForm, With,
+    Aggregate, Expr, Form, Function, Groups, Join, JoinKind, Operator, OrderBy, Query, Relation,
+    RowCount, SelectItem, SetBranch, SetOperation, SetOperator, SubqueryForm, With,
 };
 
 /// Values of a subquery that are shown.
@@ -67,9 +67,10 @@ impl Query {
         if let Some(filter) = &self.filter {
             write!(f, " WHERE {filter}")?;
         }
-        if !self.group_by.is_empty() {
-            f.write_str(" GROUP BY ")?;
-            keys(f, &self.group_by)?;
+        if !self.group_by.is_empty() || !self.grouping_sets.is_empty() {
+            let keys = self.group_by.iter().map(|key| Key(key).to_string()).collect();
+            let groups = Groups { keys, sets: &self.grouping_sets, is_whole: true };
+            write!(f, " GROUP BY {groups}")?;
         }
         self.having.iter().try_for_each(|having| write!(f, " HAVING {having}"))?;
         self.qualify.iter().try_for_each(|qualify| write!(f, " QUALIFY {qualify}"))
@@ -233,6 +234,12 @@ impl Display for Expr {
         match self {
             Self::Field(name) => Path(name).fmt(f),
             Self::Item(place) => place.fmt(f),
+            Self::AllItems => f.write_str("ALL"),
+            Self::Grouping(operands) => {
+                f.write_str("grouping(")?;
+                list(f, operands)?;
+                f.write_str(")")
+            }
             Self::AllFields(table) if table.is_empty() => f.write_str("*"),
             Self::AllFields(table) => write!(f, "{}.*", Name(table)),
             Self::Subquery { form, operand, query } => {

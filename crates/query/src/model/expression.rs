@@ -19,6 +19,12 @@ pub enum Expr {
     /// The select item at a place, counted from 1 when `*` is written out; only as a whole key of
     /// `GROUP BY` or `ORDER BY`.
     Item(usize),
+    /// Every select item; only as a whole key: of `ORDER BY`, or of `GROUP BY`, where items with
+    /// aggregates and constants are left out.
+    AllItems,
+    /// Which of the keys of the groups a grouping set leaves out: a bit each, that of the last
+    /// operand lowest. Without operands it is of all keys.
+    Grouping(Vec<Self>),
     /// A constant.
     Literal(#[serde(with = "serial::ValueForm")] Value),
     /// An operator and its operands.
@@ -136,13 +142,17 @@ macro_rules! operands_of {
             Expr::Subquery { operand, .. } => {
                 operand.$iter().map(|o| &$($mutable)? **o).collect()
             }
-            Expr::Apply(_, operands) | Expr::Call(_, operands) | Expr::Row(operands) => {
+            Expr::Apply(_, operands)
+            | Expr::Call(_, operands)
+            | Expr::Row(operands)
+            | Expr::Grouping(operands) => {
                 operands.$iter().collect()
             }
             Expr::Window(call) => call.$exprs(),
             Expr::Cast(operand, _) => vec![&$($mutable)? **operand],
             Expr::Field(_)
             | Expr::Item(_)
+            | Expr::AllItems
             | Expr::AllFields(_)
             | Expr::Literal(_)
             | Expr::Answer(_)
@@ -349,11 +359,12 @@ impl Expr {
         matches!(self, Self::Subquery { .. }) || self.operands().into_iter().any(Self::has_subquery)
     }
 
-    /// True when an aggregate of a group occurs anywhere within.
+    /// True when an aggregate of a group, or a question for its grouping set, occurs anywhere
+    /// within.
     #[must_use]
     pub fn has_aggregate(&self) -> bool {
         match self {
-            Self::Aggregate { .. } => true,
+            Self::Aggregate { .. } | Self::Grouping(_) => true,
             Self::Window(call) => call.has_aggregate(),
             _ => self.operands().into_iter().any(Self::has_aggregate),
         }

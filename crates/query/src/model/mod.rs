@@ -8,6 +8,7 @@ pub(crate) mod date_unit;
 mod display;
 mod expression;
 mod function;
+mod grouping;
 mod join;
 mod operator;
 mod row;
@@ -26,6 +27,8 @@ pub use change::{Change, ConflictUpdate, Delete, Insert, InsertRows, OnConflict,
 pub use expression::{Answer, EXPR_DEPTH_MAX, Expr, Parameter};
 pub(crate) use function::is_path;
 pub use function::{FUNCTIONS, Family, Function, FunctionEntry, Makes, OperandKind, Outcome};
+pub(crate) use grouping::Groups;
+pub use grouping::{GROUPING_SETS_MAX, GroupingElement};
 pub use join::{Join, JoinKind, Relation, SubqueryForm};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
 pub use row_count::RowCount;
@@ -116,6 +119,10 @@ pub struct Query {
     pub filter: Option<Expr>,
     /// What the rows of a group have in common.
     pub group_by: Vec<Expr>,
+    /// Where there are any: rows are grouped once for each of these sets, by those of the keys of
+    /// `group_by` at its places, from 0; the other keys are NULL. See [`Query::group_by_sets`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grouping_sets: Vec<Vec<usize>>,
     /// Which groups are shown.
     pub having: Option<Expr>,
     /// Which rows or groups are shown, by what window functions are of them.
@@ -248,6 +255,7 @@ impl Query {
     #[must_use]
     pub fn is_grouped(&self) -> bool {
         !self.group_by.is_empty()
+            || !self.grouping_sets.is_empty()
             || self.having.is_some()
             || self.select.iter().any(|item| item.expr.has_aggregate())
             || self.order_by.iter().any(|key| key.expr.has_aggregate())

@@ -39,7 +39,10 @@ pub(crate) fn narrowed(
     let (Some(wanted), [key]) = (wanted(&program.projection), stage.keys.as_slice()) else {
         return Ok(None);
     };
-    if !matches!(key.node, Node::Field(_)) || !is_told_by_equality(key.data_type()) {
+    if !stage.sets.is_empty()
+        || !matches!(key.node, Node::Field(_))
+        || !is_told_by_equality(key.data_type())
+    {
         return Ok(None);
     }
     let predicate = Predicate::compile(stage.filter.as_ref());

@@ -44,6 +44,12 @@ pub(crate) fn run_any<'o>(
             drop(charge);
             let mut grouping = Grouping::new(stage, options, files)?;
             let counts = grouping.add(&scan, stage, 0)?;
+            if counts.rows_passed == 0 {
+                // What grouping sets have of no row lies in no file.
+                let batches = Groups::new(stage).finish(options)?;
+                let none = Materialised::new(&stage.types(), batches)?;
+                return Ok((Input::Memory(none, options.memory().charge()), counts));
+            }
             Ok((Input::Spilled(grouping.finish()?, files), counts))
         }
         (grouped, _) => {

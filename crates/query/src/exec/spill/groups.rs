@@ -22,6 +22,7 @@ use super::sorter::{ExternalSorter, Merge, write_record};
 use super::{push_row, rising};
 use crate::bind::Stage;
 use crate::bound::{Bound, BoundAggregate};
+use crate::evaluate::key_codec::{encode_integer, encode_null};
 use crate::evaluate::{Mask, Picked, Rows, evaluate};
 use crate::exec::aggregate::group;
 use crate::exec::aggregate::group::Groups;
@@ -81,6 +82,7 @@ impl Layout {
         let fields = keys.iter().enumerate();
         let stage = Stage {
             filter: None,
+            sets: Vec::new(),
             keys: fields.map(|(i, data_type)| Bound::field(i, *data_type)).collect(),
             aggregates,
         };
@@ -191,8 +193,8 @@ struct Place {
     morsel: u64,
 }
 
-/// Appends a record for each row of a mask, those of each file together. Their key is the hash of
-/// their keys. The room is what computed ones take of it.
+/// Appends a record for each row of a mask and each grouping set, those of each file together.
+/// Their key is the hash of their keys. The room is what computed ones take of it.
 fn write_rows<'a>(
     shares: &mut [Vec<u8>],
     layout: &Layout,
@@ -208,27 +210,68 @@ fn write_rows<'a>(
     let vectors = values.map(|bound| evaluate(bound, rows, selection));
     let vectors = vectors.collect::<Result<Vec<_>>>()?;
     let room = rows.meter().room_for_copies(&vectors)?;
+    let numbered = stage.sets.iter().enumerate();
+    let mut sets: Vec<_> = numbered.map(|(i, set)| Some((i, set.as_slice()))).collect();
+    if sets.is_empty() {
+        sets.push(None);
+    }
     let mut keys = Vec::new();
     for i in 0..selection.len() {
-        keys.clear();
-        vectors.iter().take(layout.keys).for_each(|key| group::encode(&mut keys, key, i));
-        let key = hash(&keys).to_le_bytes();
-        let Some(share) = shares.get_mut(file_of(hash(&key), 0)) else { continue };
-        let place = first + (rows.start() + selection.row(i) as usize) as u64;
-        // default: fewer rows than that
-        let place = ValueRef::Int(i64::try_from(place).unwrap_or(i64::MAX));
-        let mut out = Writer::after(std::mem::take(share));
-        // Keys and rows are below 4 GiB.
-        out.counted(|out| {
-            out.counted(|out| out.raw(&key));
-            out.u64(first + morsel);
-            // default: behind the values comes the place
-            let value = |field: usize| vectors.get(field).map_or(place, |vector| vector.value(i));
-            encode_row(out, &layout.schema, value);
-        });
-        *share = out.into_bytes();
+        let row = first + (rows.start() + selection.row(i) as usize) as u64;
+        for (number, set) in sets.iter().enumerate() {
+            let key_of = |field: usize| key_in_set(*set, field, layout.keys);
+            keys.clear();
+            for (field, vector) in vectors.iter().take(layout.keys).enumerate() {
+                match key_of(field) {
+                    KeyInSet::Own => group::encode(&mut keys, vector, i),
+                    KeyInSet::Null => encode_null(&mut keys),
+                    KeyInSet::Number(number) => encode_integer(&mut keys, number),
+                }
+            }
+            let key = hash(&keys).to_le_bytes();
+            let Some(share) = shares.get_mut(file_of(hash(&key), 0)) else { continue };
+            // Groups that one row is in are in the order of the sets.
+            let place = row.checked_mul(sets.len() as u64).and_then(|place| {
+                i64::try_from(place.checked_add(number as u64)?).ok().map(ValueRef::Int)
+            });
+            let place = place
+                .ok_or_else(|| Error::out_of_range("too many grouping sets of so many rows"))?;
+            let mut out = Writer::after(std::mem::take(share));
+            // Keys and rows are below 4 GiB.
+            out.counted(|out| {
+                out.counted(|out| out.raw(&key));
+                out.u64(first + morsel);
+                encode_row(out, &layout.schema, |field| {
+                    match (key_of(field), vectors.get(field)) {
+                        (KeyInSet::Null, _) => ValueRef::Null,
+                        (KeyInSet::Number(number), _) => ValueRef::Int(number),
+                        (KeyInSet::Own, Some(vector)) => vector.value(i),
+                        // Behind the values comes the place.
+                        (KeyInSet::Own, None) => place,
+                    }
+                });
+            });
+            *share = out.into_bytes();
+        }
     }
     Ok(room)
+}
+
+/// What a grouping set has in the place of a key.
+enum KeyInSet {
+    Own,
+    Null,
+    /// The number of the set.
+    Number(i64),
+}
+
+/// The same for a field of a record, of which so many are keys.
+fn key_in_set(set: Option<(usize, &[usize])>, field: usize, keys: usize) -> KeyInSet {
+    match set {
+        Some((number, _)) if field + 1 == keys => KeyInSet::Number(group::set_number(number)),
+        Some((_, set)) if field < keys && !set.contains(&field) => KeyInSet::Null,
+        _ => KeyInSet::Own,
+    }
 }
 
 /// What has become of the rows of a file.

@@ -14,6 +14,7 @@ mod group_ids;
 mod int_numbers;
 mod many_groups;
 mod merging;
+mod sets;
 mod tuple_numbers;
 
 use std::ops::Range;
@@ -25,6 +26,7 @@ pub(crate) use crate::evaluate::key_codec::encode;
 pub(crate) use esker_format::KeyTable;
 pub(crate) use group_ids::{COPIES, FEW, Few, GroupIds};
 pub(crate) use merging::Merging;
+pub(crate) use sets::set_number;
 
 use super::Accumulator;
 use crate::bind::Stage;
@@ -34,6 +36,7 @@ use crate::{Options, Result, ZONE_ROWS};
 use code_numbers::CodeNumbers;
 use int_numbers::IntNumbers;
 use many_groups::ManyGroups;
+use sets::{SetNumbers, keys_of_rows};
 use tuple_numbers::TupleNumbers;
 
 /// The columns of keys that are all fields.
@@ -52,6 +55,13 @@ pub(crate) struct Groups<'s> {
     stage: &'s Stage,
     table: KeyTable,
     accumulators: Vec<Accumulator>,
+    numbering: Numbering,
+    sets: SetNumbers,
+}
+
+/// How rows find the numbers of their keys.
+#[derive(Debug, Default)]
+struct Numbering {
     codes: CodeNumbers,
     tuples: TupleNumbers,
     ints: IntNumbers,
@@ -67,16 +77,15 @@ impl<'s> Groups<'s> {
             stage,
             table: KeyTable::default(),
             accumulators,
-            codes: CodeNumbers::default(),
-            tuples: TupleNumbers::default(),
-            ints: IntNumbers::default(),
+            numbering: Numbering::default(),
+            sets: SetNumbers::default(),
         }
     }
 
     /// The same as groups of another step, whose keys and aggregates have the same types.
     pub(crate) fn of<'t>(self, stage: &'t Stage) -> Groups<'t> {
-        let Self { table, accumulators, codes, tuples, ints, .. } = self;
-        Groups { stage, table, accumulators, codes, tuples, ints }
+        let Self { table, accumulators, numbering, sets, .. } = self;
+        Groups { stage, table, accumulators, numbering, sets }
     }
 
     /// The number of groups; without keys there is always one.
@@ -87,7 +96,8 @@ impl<'s> Groups<'s> {
     /// Bytes of memory in use.
     pub(crate) fn bytes(&self) -> usize {
         self.table.bytes()
-            + self.ints.bytes()
+            + self.numbering.ints.bytes()
+            + self.sets.bytes()
             + self.accumulators.iter().map(Accumulator::bytes).sum::<usize>()
     }
 
@@ -115,62 +125,26 @@ impl<'s> Groups<'s> {
         }
         let picked = Picked::of(mask);
         let selection = picked.selection();
-        let ids = self.ids(rows, selection)?;
+        let keys = keys_of_rows(stage);
+        let of_sets = match stage.sets.is_empty() {
+            true => vec![self.numbering.ids(keys, rows, selection, &mut self.table)?],
+            false => {
+                let tuples = &mut self.sets.tuples;
+                let tuples = self.numbering.ids(keys, rows, selection, tuples)?;
+                let numbers = self.sets.groups(stage, &tuples.numbers(), &mut self.table)?;
+                let groups = self.table.len();
+                numbers.into_iter().map(|n| GroupIds::from_numbers(n, groups)).collect()
+            }
+        };
         let groups = self.table.len();
         for (accumulator, aggregate) in self.accumulators.iter_mut().zip(&stage.aggregates) {
             accumulator.resize(groups);
             let operand = aggregate.operand.as_ref();
             let vector = operand.map(|o| evaluate(o, rows, selection)).transpose()?;
             let _copies = rows.meter().room_for_copies(vector.as_slice())?;
-            accumulator.update(&ids, vector.as_ref());
+            of_sets.iter().for_each(|ids| accumulator.update(ids, vector.as_ref()));
         }
         Ok(())
-    }
-
-    /// The group of each selected row.
-    fn ids<'a>(&mut self, rows: &Rows<'a>, selection: Selection<'_>) -> Result<GroupIds<'a>>
-    where
-        's: 'a,
-    {
-        if let Some(columns) = key_columns(&self.stage.keys, rows)? {
-            let numbers = match columns.as_slice() {
-                [column] => {
-                    if let Some(ids) = self.codes.ids(column, selection, &mut self.table) {
-                        return Ok(ids);
-                    }
-                    self.codes.numbers(column, selection, &mut self.table)
-                }
-                columns => self.tuples.numbers(columns, selection, &mut self.table),
-            };
-            if let Some(numbers) = numbers {
-                return Ok(GroupIds::from_numbers(numbers, self.table.len()));
-            }
-        }
-        let numbers = self.numbers(rows, selection)?;
-        Ok(GroupIds::from_numbers(numbers, self.table.len()))
-    }
-
-    /// The group number of each selected row, by its keys.
-    fn numbers<'a>(&mut self, rows: &Rows<'a>, selection: Selection<'_>) -> Result<Vec<u32>>
-    where
-        's: 'a,
-    {
-        let keys: &'a [Bound] = &self.stage.keys;
-        let vectors = keys.iter().map(|key| evaluate(key, rows, selection));
-        let vectors = vectors.collect::<Result<Vec<_>>>()?;
-        let _copies = rows.meter().room_for_copies(&vectors)?;
-        if let [vector] = vectors.as_slice()
-            && let Some(numbers) = self.ints.numbers(vector, &mut self.table)
-        {
-            return Ok(numbers);
-        }
-        let mut key = Vec::new();
-        let number = |i| {
-            key.clear();
-            vectors.iter().for_each(|vector| encode(&mut key, vector, i));
-            self.table.number(&key)
-        };
-        Ok((0..selection.len()).map(number).collect())
     }
 
     /// Adds the groups of later rows.
@@ -195,6 +169,9 @@ impl<'s> Groups<'s> {
     /// # Errors
     /// `OutOfRange` when a sum does not fit its type; when the query is to end.
     pub(crate) fn finish(mut self, options: &Options) -> Result<Vec<Batch>> {
+        if self.table.is_empty() {
+            sets::add_empty(self.stage, &mut self.table);
+        }
         let groups = self.len();
         self.accumulators.iter_mut().try_for_each(|accumulator| accumulator.settle(groups))?;
         in_batches(groups, options, |range| {
@@ -203,6 +180,63 @@ impl<'s> Groups<'s> {
                 Some((self.accumulators.get(number)?, range.start + i))
             })
         })
+    }
+}
+
+impl Numbering {
+    /// The group of each selected row.
+    fn ids<'a>(
+        &mut self,
+        keys: &'a [Bound],
+        rows: &Rows<'a>,
+        selection: Selection<'_>,
+        table: &mut KeyTable,
+    ) -> Result<GroupIds<'a>> {
+        if let Some(columns) = key_columns(keys, rows)? {
+            let numbers = match columns.as_slice() {
+                [] => {
+                    let number = table.number(&[]);
+                    Some(vec![number; selection.len()])
+                }
+                [column] => {
+                    if let Some(ids) = self.codes.ids(column, selection, table) {
+                        return Ok(ids);
+                    }
+                    self.codes.numbers(column, selection, table)
+                }
+                columns => self.tuples.numbers(columns, selection, table),
+            };
+            if let Some(numbers) = numbers {
+                return Ok(GroupIds::from_numbers(numbers, table.len()));
+            }
+        }
+        let numbers = self.numbers(keys, rows, selection, table)?;
+        Ok(GroupIds::from_numbers(numbers, table.len()))
+    }
+
+    /// The group number of each selected row, by its keys.
+    fn numbers<'a>(
+        &mut self,
+        keys: &'a [Bound],
+        rows: &Rows<'a>,
+        selection: Selection<'_>,
+        table: &mut KeyTable,
+    ) -> Result<Vec<u32>> {
+        let vectors = keys.iter().map(|key| evaluate(key, rows, selection));
+        let vectors = vectors.collect::<Result<Vec<_>>>()?;
+        let _copies = rows.meter().room_for_copies(&vectors)?;
+        if let [vector] = vectors.as_slice()
+            && let Some(numbers) = self.ints.numbers(vector, table)
+        {
+            return Ok(numbers);
+        }
+        let mut key = Vec::new();
+        let number = |i| {
+            key.clear();
+            vectors.iter().for_each(|vector| encode(&mut key, vector, i));
+            table.number(&key)
+        };
+        Ok((0..selection.len()).map(number).collect())
     }
 }
 
