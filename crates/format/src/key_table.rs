@@ -136,11 +136,7 @@ impl HashIndex {
 
     /// The same, where `is_it` alone decides of keys with the same half of a hash.
     #[inline]
-    fn locate_among(
-        &self,
-        hash: u64,
-        mut is_it: impl FnMut(usize) -> bool,
-    ) -> Result<u32, usize> {
+    fn locate_among(&self, hash: u64, mut is_it: impl FnMut(usize) -> bool) -> Result<u32, usize> {
         let mask = self.slots.len().saturating_sub(1);
         let mut at = spread(hash) & mask;
         loop {
