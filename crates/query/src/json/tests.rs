@@ -245,9 +245,9 @@ fn windows_become_what_they_say() {
         (
             r#"{"table": "t", "group_by": "name",
                 "aggregates": {"fn": "sum", "field": "age", "as": "n"}, "windows":
-                [{"fn": "rank", "order": "n"}, {"fn": "sum", "field": "n", "as": "all"}]}"#,
+                [{"fn": "rank", "order": "n"}, {"fn": "sum", "field": "n", "as": "sums"}]}"#,
             "SELECT name, sum(age) AS n, rank() OVER (ORDER BY sum(age)) AS rank, \
-             sum(sum(age)) OVER () AS \"all\" FROM t GROUP BY name",
+             sum(sum(age)) OVER () AS sums FROM t GROUP BY name",
         ),
     ];
     for (text, wanted) in cases {

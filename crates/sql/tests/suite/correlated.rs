@@ -490,7 +490,7 @@ fn names_are_looked_for_from_inside_out() {
                 "SELECT k, (SELECT max(y) FROM t WHERE t.n = o.id) FROM o GROUP BY k",
                 "a subquery beside groups reads o.id, which is not in GROUP BY",
             ),
-            ("SELECT (SELECT sum(o.x) + 'a' FROM t WHERE t.k = o.k) FROM o", "+"),
+            ("SELECT (SELECT sum(t.y) + 'a' FROM t WHERE t.k = o.k) FROM o", "+"),
             (
                 "SELECT o.id FROM o FULL JOIN t ON t.k = o.k AND EXISTS (SELECT 1 FROM t AS u \
                  WHERE u.y = o.x)",

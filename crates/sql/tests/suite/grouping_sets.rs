@@ -136,7 +136,7 @@ fn clauses_work_over_the_groups_of_all_sets() {
         ),
         (
             "SELECT a, sum(v) AS n, (SELECT max(v) FROM s AS t WHERE t.a = a OR s.a IS NULL) AS m, \
-             rank() OVER (ORDER BY sum(v)) FROM s GROUP BY CUBE (a, b) HAVING n > 30 \
+             rank() OVER (ORDER BY sum(v)) FROM s GROUP BY CUBE (a, b) HAVING sum(v) > 30 \
              ORDER BY GROUPING(a, b), m, n",
             "null|40|40|1;null|40|40|1;null|80|40|3;null|100|40|4",
         ),

@@ -126,6 +126,8 @@ fn eval(expr: &Expr, context: &Context<'_>) -> Result<Value> {
         | Expr::Row(_)
         | Expr::Item(_)
         | Expr::AllFields(_)
+        | Expr::AllItems
+        | Expr::Grouping(_)
         | Expr::Subquery { .. } => {
             unreachable!("the generator makes none")
         }
