@@ -66,6 +66,7 @@ mod temporary_file;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod zone;
 
 /// What tests share names this crate, whether they are within it or not.
 #[cfg(test)]

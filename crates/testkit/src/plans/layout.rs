@@ -1,8 +1,6 @@
 //! Where the rows of a case lie when it is asked about them.
 
-use esker::{
-    ChangeOptions, Database, IndexUse, JoinOrder, Limits, Options, Snapshot, Unnesting,
-};
+use esker::{ChangeOptions, Database, IndexUse, JoinOrder, Limits, Options, Snapshot, Unnesting};
 use esker_vfs::sim::{Generator, Options as SimOptions, Simulation};
 
 use super::Case;
