@@ -9,7 +9,7 @@ const ORDERS: &[(&str, &[&str])] = &[(
     "crates/query/src/lib.rs",
     &[
         "error",
-        "zone",
+        "time_zone",
         "budget",
         "limits",
         "temporary_file",

@@ -9,7 +9,7 @@ use super::decimal;
 use super::expression::label_as_text;
 use crate::bound::{Bound, Node};
 use crate::model::Function;
-use crate::zone::parse_value;
+use crate::time_zone::parse_value;
 use crate::{Error, Result};
 
 /// The type that values of both types can take, if there is one.

@@ -9,7 +9,7 @@ use esker_format::{DataType, Decimal, Value, ValueRef};
 use super::written::written;
 use crate::evaluate::{Lanes, Vector};
 use crate::meter::Meter;
-use crate::zone::parse_value;
+use crate::time_zone::parse_value;
 use crate::{Error, Result};
 
 /// Errors do not show a longer value.

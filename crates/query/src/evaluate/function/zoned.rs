@@ -8,7 +8,7 @@ use super::moment::{moment, split, start_of};
 use crate::evaluate::{Lanes, Vector};
 use crate::model::Function as F;
 use crate::model::date_unit::Unit;
-use crate::zone::LastZone;
+use crate::time_zone::LastZone;
 use crate::{Error, Result};
 
 /// Monday, 3 January 2000: where steps begin that name no origin.

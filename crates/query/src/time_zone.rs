@@ -4,7 +4,7 @@ use esker_format::calendar::{parse_offset, parse_timestamp};
 use esker_format::text;
 use esker_format::{DataType, Value};
 use jiff::Timestamp;
-use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone as Rules, TimeZoneDatabase};
 
 use crate::{Error, Result};
 
@@ -13,13 +13,13 @@ const SHOWN_CHARACTERS_MAX: usize = 60;
 
 /// A time zone: a name of the IANA database in any case, or how far it is from UTC.
 #[derive(Clone, Debug)]
-pub(crate) enum Zone {
-    Named(TimeZone),
+pub(crate) enum TimeZone {
+    Named(Rules),
     /// Microseconds east of UTC.
     Fixed(i64),
 }
 
-impl Zone {
+impl TimeZone {
     pub(crate) fn named(name: &str) -> Result<Self> {
         let name = name.trim();
         if let Some(offset_us) = parse_offset(name) {
@@ -77,7 +77,10 @@ fn too_far() -> Error {
 }
 
 /// Reads a text as a value of a type; a timestamp may have a time zone behind it.
-pub(crate) fn parse_value(text: &str, to: DataType) -> Result<Value> {
+///
+/// # Errors
+/// The text is no such value, or names a zone that there is not.
+pub fn parse_value(text: &str, to: DataType) -> Result<Value> {
     let error = match text::parse_value(text, to) {
         Ok(value) => return Ok(value),
         Err(error) => error,
@@ -87,7 +90,7 @@ pub(crate) fn parse_value(text: &str, to: DataType) -> Result<Value> {
         && let Some(local_us) = local_time(moment.trim_end())
         && name.starts_with(|first: char| first.is_ascii_alphabetic())
     {
-        return Ok(Value::Timestamp(Zone::named(name)?.utc(local_us)?));
+        return Ok(Value::Timestamp(TimeZone::named(name)?.utc(local_us)?));
     }
     Err(error.into())
 }
@@ -101,14 +104,14 @@ fn local_time(text: &str) -> Option<i64> {
 
 /// The zone of the row before, which most rows have, too.
 #[derive(Debug, Default)]
-pub(crate) struct LastZone(Option<(Vec<u8>, Zone)>);
+pub(crate) struct LastZone(Option<(Vec<u8>, TimeZone)>);
 
 impl LastZone {
-    pub(crate) fn get(&mut self, name: &[u8]) -> Result<Zone> {
+    pub(crate) fn get(&mut self, name: &[u8]) -> Result<TimeZone> {
         match &self.0 {
             Some((known, zone)) if known == name => Ok(zone.clone()),
             _ => {
-                let zone = Zone::named(&String::from_utf8_lossy(name))?;
+                let zone = TimeZone::named(&String::from_utf8_lossy(name))?;
                 self.0 = Some((name.to_vec(), zone.clone()));
                 Ok(zone)
             }
