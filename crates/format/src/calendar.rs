@@ -88,6 +88,14 @@ pub fn parse_timestamp(text: &str) -> Result<i64> {
     i64::try_from(us).map_err(|_| bad())
 }
 
+/// How far an offset such as `Z`, `+02`, `+0200` or `-05:30` is from UTC, in microseconds east of
+/// it; `None` for what is none.
+#[must_use]
+pub fn parse_offset(text: &str) -> Option<i64> {
+    let (rest, offset_us) = split_offset(text)?;
+    (rest.is_empty() && !text.is_empty()).then_some(offset_us)
+}
+
 /// A time without its offset, and the offset in microseconds east of UTC; `None` when that is no
 /// offset. At most 18 hours, as ISO 8601 has it in use.
 fn split_offset(time: &str) -> Option<(&str, i64)> {

@@ -66,6 +66,7 @@ mod temporary_file;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod time_zone;
 
 /// What tests share names this crate, whether they are within it or not.
 #[cfg(test)]
@@ -94,3 +95,4 @@ pub use source::{
     BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunPath, SortedRun, Source,
     ZONE_ROWS, Zone,
 };
+pub use time_zone::parse_value;

@@ -17,6 +17,10 @@ impl Names {
                 let unit = Expr::literal(field.to_string().to_lowercase());
                 Ok(Expr::call(Function::DatePart, [unit, self.convert(operand)?]))
             }
+            E::AtTimeZone { timestamp, time_zone } => {
+                let operands = [self.convert(time_zone)?, self.convert(timestamp)?];
+                Ok(Expr::call(Function::Timezone, operands))
+            }
             E::Ceil { expr: operand, field } if is_plain(field) => {
                 Ok(Expr::call(Function::Ceil, [self.convert(operand)?]))
             }
@@ -142,6 +146,23 @@ impl Names {
                 if is(&["date_add", "date_sub"]) =>
             {
                 self.shifted(moment, interval, is(&["date_sub"])).map(Some)
+            }
+            [A::Unnamed(E::Expr(ast::Expr::Interval(interval))), moments @ ..]
+                if is(&["date_bin", "time_bucket"]) =>
+            {
+                let (months, us) = interval::parse(interval)?;
+                if months != 0 {
+                    let message = format!("{name}: expected an interval without months");
+                    return Err(Error::invalid(message));
+                }
+                let mut operands = vec![Expr::literal(us)];
+                for moment in moments {
+                    let A::Unnamed(E::Expr(moment)) = moment else {
+                        return Err(unsupported("this argument", moment));
+                    };
+                    operands.push(self.convert(moment)?);
+                }
+                Ok(Some(Expr::Call(Function::DateBin, operands)))
             }
             [A::Unnamed(E::Expr(condition)), A::Unnamed(E::Expr(then)), rest @ ..]
                 if is(&["iif", "if"]) =>

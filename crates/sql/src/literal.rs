@@ -1,8 +1,8 @@
 //! Constants.
 
 use esker_format::decimal::DIGITS_MAX;
-use esker_format::text::parse_value;
 use esker_format::{DataType, Decimal, Value};
+use esker_query::parse_value;
 use sqlparser::ast;
 
 use crate::statement::unsupported;
@@ -30,7 +30,7 @@ pub(crate) fn typed(string: &ast::TypedString) -> Result<Value> {
     if type_name::length(&string.data_type, data_type)?.is_some() || data_type == DataType::Bytes {
         return Err(unsupported("this kind of constant", string));
     }
-    Ok(parse_value(text, data_type)?)
+    parse_value(text, data_type)
 }
 
 /// Whole numbers are integers, or decimals where they fit no integer; with a point they are

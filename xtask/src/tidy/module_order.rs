@@ -9,6 +9,7 @@ const ORDERS: &[(&str, &[&str])] = &[(
     "crates/query/src/lib.rs",
     &[
         "error",
+        "time_zone",
         "budget",
         "limits",
         "temporary_file",

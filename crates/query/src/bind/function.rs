@@ -267,11 +267,26 @@ fn by_table(entry: &FunctionEntry, operands: Vec<Bound>, limits: &Limits) -> Res
             _ => return Err(Error::invalid("expected a number, or text and its template")),
         }
     }
-    if entry.function == Function::DateAdd {
-        let moment = typed.remove(0);
-        typed.insert(0, convert(moment, DataType::Timestamp)?);
+    let data_type = match entry.function {
+        Function::DateTrunc if typed.len() > 2 => DataType::Timestamp,
+        _ => data_type,
+    };
+    for i in timestamps(entry.function, typed.len()) {
+        let moment = typed.remove(i);
+        typed.insert(i, convert(moment, DataType::Timestamp)?);
     }
     Ok(Bound::new(Node::Call(entry.function, typed), data_type))
+}
+
+/// The operands for which a date is its midnight.
+fn timestamps(function: Function, count: usize) -> std::ops::Range<usize> {
+    match function {
+        Function::DateAdd | Function::ToUtc => 0..1,
+        Function::Timezone => 1..2,
+        Function::DateTrunc if count > 2 => 1..2,
+        Function::DateBin => 1..count,
+        _ => 0..0,
+    }
 }
 
 /// The operands with the steps of a constant path in its place: `$.a[0]` is `'a', 0`.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use esker_format::calendar::DAY_US;
-use esker_format::text::parse_value;
 use esker_format::{DataType, Labels, Value};
 
 use super::decimal;
 use super::expression::label_as_text;
 use crate::bound::{Bound, Node};
 use crate::model::Function;
+use crate::time_zone::parse_value;
 use crate::{Error, Result};
 
 /// The type that values of both types can take, if there is one.
@@ -61,7 +61,7 @@ pub(crate) fn is_written_as_text(data_type: DataType) -> bool {
 fn convert_literal(value: Value, to: DataType) -> Result<Value> {
     match (value, to) {
         (value @ Value::Enum(_), DataType::Text) => Ok(Value::Text(value.to_string())),
-        (Value::Text(text), to) if is_written_as_text(to) => Ok(parse_value(&text, to)?),
+        (Value::Text(text), to) if is_written_as_text(to) => parse_value(&text, to),
         (Value::Date(days), DataType::Timestamp) => {
             Ok(Value::Timestamp(i64::from(days).saturating_mul(DAY_US)))
         }
@@ -77,7 +77,7 @@ pub(crate) fn assign_literal(value: Value, to: DataType) -> Result<Value> {
     match value {
         // Its field finds the label.
         Value::Text(text) if to == DataType::Enum => Ok(Value::Text(text)),
-        Value::Text(text) if is_written_as_text(to) => Ok(parse_value(&text, to)?),
+        Value::Text(text) if is_written_as_text(to) => parse_value(&text, to),
         Value::Date(_) if to == DataType::Timestamp => convert_literal(value, to),
         value => Ok(value.as_ref().coerce(to)?.to_owned()),
     }

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use esker_format::calendar::DAY_US;
 use esker_format::json::parse_in_steps;
-use esker_format::text::parse_value;
 use esker_format::{DataType, Decimal, Value, ValueRef};
 
 use super::written::written;
 use crate::evaluate::{Lanes, Vector};
 use crate::meter::Meter;
+use crate::time_zone::parse_value;
 use crate::{Error, Result};
 
 /// Errors do not show a longer value.

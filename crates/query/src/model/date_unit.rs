@@ -36,6 +36,12 @@ impl Unit {
         UNITS.iter().find(|(known, _)| *known == name || *known == single).map(|(_, unit)| *unit)
     }
 
+    /// True for a part of a day.
+    pub(crate) const fn is_clock(self) -> bool {
+        use Unit::{Hour, Microsecond, Millisecond, Minute, Second};
+        matches!(self, Microsecond | Millisecond | Second | Minute | Hour)
+    }
+
     /// The part that a function is named after.
     pub(crate) fn of_function(function: Function) -> Option<&'static str> {
         use Function as F;
@@ -62,10 +68,7 @@ impl Unit {
     /// Refuses a name that is no unit, or none for this function of this type.
     pub(crate) fn expect(name: &str, function: Function, data_type: DataType) -> Result<()> {
         let possible = |unit: &Self| {
-            let is_clock = matches!(
-                unit,
-                Self::Microsecond | Self::Millisecond | Self::Second | Self::Minute | Self::Hour
-            );
+            let is_clock = unit.is_clock();
             let is_only_part =
                 matches!(unit, Self::Doy | Self::Dow | Self::Isodow | Self::Epoch | Self::Julian);
             match function {

@@ -51,3 +51,4 @@ mod types;
 mod window_model;
 mod windows;
 mod writes;
+mod zones;

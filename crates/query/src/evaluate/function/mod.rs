@@ -16,6 +16,7 @@ mod sqlite_time;
 mod strftime;
 mod text;
 mod to_char;
+mod zoned;
 
 use esker_format::{DataType, Value};
 
@@ -61,6 +62,7 @@ pub(super) fn call<'a>(
         }
         F::DatePart | F::DateTrunc | F::DateDiff | F::DateSub => match unit {
             Some(unit) if function == F::DatePart => moment::part(&call, unit),
+            Some(unit) if function == F::DateTrunc && call.has(2) => zoned::truncate(&call, unit),
             Some(unit) if function == F::DateTrunc => moment::truncate(&call, unit),
             Some(unit) => between::between(&call, unit),
             None => Err(call.undefined()),
@@ -111,6 +113,8 @@ fn of_values<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
         F::LastDay | F::MakeDate | F::MakeTime | F::MakeTimestamp | F::ToTimestamp => {
             between::made(call, len)
         }
+        F::Timezone | F::ToUtc => zoned::call(call, len),
+        F::DateBin => zoned::binned(call, len),
         F::DayName | F::MonthName => between::named(call, len),
         F::ToChar | F::ToDate => to_char::call(call, len),
         F::Strftime | F::Strptime | F::TryStrptime => strftime::call(call, len),

@@ -90,7 +90,7 @@ pub(super) fn truncate<'a>(call: &Call<'_, 'a>, unit: Unit) -> Result<Vector<'a>
     call.map(operand.len(), |v| Lanes::Ints(v.into()), one)
 }
 
-fn start_of(unit: Unit, (days, us): (i64, i64)) -> (i64, i64) {
+pub(super) fn start_of(unit: Unit, (days, us): (i64, i64)) -> (i64, i64) {
     let (year, month, _) = civil_from_days(days);
     let clock = |step: i64| (days, us - us % step);
     match unit {

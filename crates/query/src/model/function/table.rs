@@ -285,11 +285,12 @@ functions! {
             "now() = now()" => "true";
         CurrentDate = "current_date" | "today" ("":) -> Date, FIXED;
             "The day at which the statement began, in UTC.", "current_date = now()::date" => "true";
-        DateTrunc = "date_trunc" | "datetrunc" ("unit, moment": Unit Moment)
-            -> First, FIXED, .failing();
+        DateTrunc = "date_trunc" | "datetrunc" ("unit, moment [, zone]": Unit Moment Text)
+            -> First, FIXED, .at_least(2).failing();
             "The start of the unit a date or timestamp lies in: `microsecond`, `millisecond`, \
              `second`, `minute`, `hour`, `day`, `week` (from Monday), `month`, `quarter`, \
-             `year`, `isoyear`, `decade`, `century`, `millennium`.",
+             `year`, `isoyear`, `decade`, `century`, `millennium`. With a time zone, of the unit \
+             there, as a timestamp of UTC.",
             "date_trunc('month', DATE '2024-02-29')" => "2024-02-01";
         DatePart = "date_part" | "datepart" ("unit, moment": Unit MomentOrTime) -> Integer, FIXED;
             "A part as an integer, also `extract(unit FROM moment)`: `year`, `isoyear`, \
@@ -303,6 +304,22 @@ functions! {
             "Months (the day of the month cut to what there is), then microseconds later; `moment \
              + INTERVAL '1 month 3 days'` is this.",
             "date_add(DATE '2024-01-31', 1, 0)" => "2024-02-29 00:00:00";
+        Timezone = "timezone" ("zone, moment": Text Moment) -> Timestamp, FIXED, .failing();
+            "The local time in a time zone at a timestamp of UTC, as a timestamp; also `moment AT \
+             TIME ZONE zone`. A zone is a name of the IANA database in any case, which is built \
+             in, or an offset like `+02:00`, positive east of Greenwich.",
+            "timezone('Europe/Berlin', TIMESTAMP '2024-07-01 12:00')" => "2024-07-01 14:00:00";
+        ToUtc = "to_utc" | "to_utc_timestamp" ("moment, zone": Moment Text)
+            -> Timestamp, FIXED, .failing();
+            "The timestamp of UTC of a local time in a time zone. A time that the clocks left out \
+             counts by the offset before, one that they showed twice is the later.",
+            "to_utc(TIMESTAMP '2024-07-01 14:00', 'Europe/Berlin')" => "2024-07-01 12:00:00";
+        DateBin = "date_bin" | "time_bucket" ("microseconds, moment [, origin]":
+            Integer Moment Moment) -> Timestamp, FIXED, .at_least(2).failing();
+            "The start of the step a moment lies in, of steps of so many microseconds, or of an \
+             interval without months, from an origin (Monday, 3 January 2000).",
+            "date_bin(INTERVAL '15 minutes', TIMESTAMP '2024-02-29 13:44')"
+                => "2024-02-29 13:30:00";
         Year = "year" ("moment": Moment) -> Integer, FIXED;
             "`date_part('year', moment)`.", "year(DATE '2024-02-29')" => "2024";
         Quarter = "quarter" ("moment": Moment) -> Integer, FIXED;
