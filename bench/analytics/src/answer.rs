@@ -134,7 +134,7 @@ impl Cell {
 }
 
 /// How an answer differs from what a specification prints of it: names, then a row a line.
-/// Its numbers may differ by `tolerance`, a share of what is printed, and by half of its last digit.
+/// Numbers may differ by `tolerance`, a share of what is printed, and by half of its last digit.
 pub fn difference_to_printed(rows: &[Vec<Cell>], printed: &str, tolerance: f64) -> Option<String> {
     let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).skip(1).collect();
     if rows.len() != lines.len() {
