@@ -78,7 +78,7 @@ fn what_is_no_zone_or_step_is_refused_by_name() {
         ("at AT TIME ZONE 'Europe/Nowhere'", "unknown time zone 'Europe/Nowhere'"),
         ("at AT TIME ZONE ''", "unknown time zone ''"),
         ("TIMESTAMP '2024-07-15 12:00 Mars/Base'", "unknown time zone 'Mars/Base'"),
-        ("TIMESTAMP '2024-07-15 12:00Z Europe/Berlin'", "expected a timestamp"),
+        ("TIMESTAMP '2024-07-15 12:00Z Europe/Berlin'", "expected timestamp (UTC"),
         ("TIMESTAMP '20000-01-01' AT TIME ZONE 'Europe/Berlin'", "the year -9999 to 9999"),
         ("date_trunc('day', at, 'x/y')", "unknown time zone 'x/y'"),
         ("date_bin(INTERVAL '1 month', at)", "expected an interval without months"),
