@@ -37,7 +37,7 @@ impl JsonQuery {
                 return Err(place.error("expected a member \"query\""));
             };
             let query = Self::within(json, &at)?;
-            let query = query.bind_within(scope, outer).map_err(|e| e.at(&at))?;
+            let query = query.bind_within(scope, outer).map_err(|e| e.at(at))?;
             Ok((operator, all, query))
         };
         let branches = self.each("combine", branch)?;

@@ -39,7 +39,7 @@ impl Windows<'_> {
             None => {
                 let aggregates = Aggregate::ALL.into_iter().map(Aggregate::name);
                 let known: Vec<_> = WindowFunction::names().chain(aggregates).collect();
-                let near = near_or_all(name, "window functions", known.into_iter());
+                let near = near_or_all(name, "window functions", known);
                 let place = place.member("fn");
                 return Err(place.error(format!("unknown window function {name:?}{near}")));
             }

@@ -79,6 +79,8 @@ fn call(entry: &FunctionEntry) -> Expr {
         F::ToDate => operands = vec![Expr::literal("2024-01-31"), Expr::literal("YYYY-MM-DD")],
         F::Strptime => operands = vec![Expr::literal("2024-01-31"), Expr::literal("%Y-%m-%d")],
         F::TryCast => operands = vec![t(), Expr::literal("json")],
+        F::Timezone => operands[0] = Expr::literal("UTC"),
+        F::ToUtc => operands[1] = Expr::literal("UTC"),
         F::MakeDate | F::MakeTimestamp => operands.fill(Expr::literal(1i64)),
         _ => {}
     }

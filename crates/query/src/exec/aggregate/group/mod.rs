@@ -131,7 +131,7 @@ impl<'s> Groups<'s> {
             false => {
                 let tuples = &mut self.sets.tuples;
                 let tuples = self.numbering.ids(keys, rows, selection, tuples)?;
-                let numbers = self.sets.groups(stage, &tuples.numbers(), &mut self.table)?;
+                let numbers = self.sets.groups(stage, tuples.numbers(), &mut self.table)?;
                 let groups = self.table.len();
                 numbers.into_iter().map(|n| GroupIds::from_numbers(n, groups)).collect()
             }
