@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_arena::{AppendReader, SparseWords};
-use esker_format::{ColumnSlice, Field, FieldId, ValueRef};
+use esker_format::{ColumnSlice, Field, FieldId, ValueRef, invariant};
 use esker_vfs::sync::AtomicU64;
 
 use crate::Result;
@@ -207,11 +207,10 @@ impl Group {
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub(crate) fn delete(&self, row: usize, delete_stamp: DeleteStamp) -> Result<()> {
-        debug_assert!(
-            self.deleted.get(row_word(row)) == 0,
-            "row {row} of group {} died twice",
-            self.id
-        );
+        // A second count would make a block look dead while one of its rows lives.
+        let killed_by = self.deleted(row);
+        let place = format_args!("group {}", self.id);
+        invariant!(killed_by == 0, place, "row {row} dies once, found dead since {killed_by}");
         self.set_delete_stamp(row, delete_stamp)?;
         self.dead_blocks.note(row, delete_stamp.commit());
         // A reader that sees the count sees the rows that it counts.

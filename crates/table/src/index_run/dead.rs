@@ -76,7 +76,7 @@ impl DeadEntries {
         // Dead entries that follow each other are as far apart as their places in the list.
         let from = self.entries.partition_point(|e| (*e as usize) < entries.start);
         let to = self.entries.partition_point(|e| (*e as usize) < entries.end);
-        let dead = self.entries.get(from..to).unwrap_or_default();
+        let Some(dead) = self.entries.get(from..to) else { return entries };
         let first = lead(dead.len(), |i| dead.get(i).copied(), |i| entries.start + i);
         if first == entries.len() {
             return entries.end..entries.end;

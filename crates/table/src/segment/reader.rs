@@ -347,11 +347,10 @@ impl Segment {
     }
 
     pub(crate) fn delete(&self, row: usize, delete_stamp: DeleteStamp) -> Result<()> {
-        debug_assert!(
-            self.deleted.get(row_word(row)) == 0,
-            "row {row} of segment {} died twice",
-            self.id
-        );
+        // A second count would make a block look dead while one of its rows lives.
+        let killed_by = self.deleted(row);
+        let place = format_args!("segment {}", self.id);
+        invariant!(killed_by == 0, place, "row {row} dies once, found dead since {killed_by}");
         self.set_delete_stamp(row, delete_stamp)?;
         if !Bug::DeleteBitNotSet.is_planted() {
             self.delete_bitmap.mark(row, self.row_count());
