@@ -82,7 +82,7 @@ fn what_is_no_zone_or_step_is_refused_by_name() {
         ("TIMESTAMP '20000-01-01' AT TIME ZONE 'Europe/Berlin'", "the year -9999 to 9999"),
         ("date_trunc('day', at, 'x/y')", "unknown time zone 'x/y'"),
         ("date_bin(INTERVAL '1 month', at)", "expected an interval without months"),
-        ("date_bin(0, at)", "a step of 0 microseconds"),
+        ("date_bin(0, at)", "date_bin: expected a step above 0 microseconds, found 0"),
     ] {
         let found = rows(&format!("SELECT {expr} FROM t LIMIT 1"));
         let error = found.expect_err(expr);

@@ -5,11 +5,11 @@ use esker_format::calendar::DAY_US;
 
 use super::call::Call;
 use super::moment::{moment, split, start_of};
+use crate::Result;
 use crate::evaluate::{Lanes, Vector};
 use crate::model::Function as F;
 use crate::model::date_unit::Unit;
 use crate::time_zone::LastZone;
-use crate::{Error, Result};
 
 /// Monday, 3 January 2000: where steps begin that name no origin.
 const FIRST_MONDAY_US: i64 = 10_959 * DAY_US;
@@ -54,7 +54,8 @@ pub(super) fn binned<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> 
     let one = |i: usize| {
         let (step, us) = (call.int(0, i, 0)?, call.int(1, i, 0)?);
         if step <= 0 {
-            return Err(Error::out_of_range(format!("date_bin: a step of {step} microseconds")));
+            let found = format!("expected a step above 0 microseconds, found {step}");
+            return Err(call.error(found));
         }
         let start = bin(us, step, call.int(2, i, FIRST_MONDAY_US)?);
         start.map(Some).ok_or_else(|| call.error("the start lies before the first timestamp"))

@@ -66,7 +66,7 @@ impl SetNumbers {
         }
         let group = |tuple: &u32, set: usize| {
             let group = self.groups.get(*tuple as usize * sets + set).copied();
-            group.ok_or_else(|| Error::invalid("a row of no group"))
+            group.ok_or_else(|| broken(format_args!("tuple {tuple} is in a group of set {set}")))
         };
         let of_set = |set| tuples.iter().map(|tuple| group(tuple, set)).collect::<Result<_>>();
         (0..sets).map(of_set).collect()
@@ -96,7 +96,13 @@ fn parts<'k>(mut key: &'k [u8], keys: &[Bound]) -> Result<Vec<&'k [u8]>> {
         let whole = key;
         decode(&mut key, bound.data_type());
         let len = whole.len() - key.len();
-        parts.push(whole.get(..len).ok_or_else(|| Error::invalid("a key that ends too early"))?);
+        let part = whole.get(..len);
+        parts
+            .push(part.ok_or_else(|| broken(format_args!("a tuple has all {} keys", keys.len())))?);
     }
     Ok(parts)
+}
+
+fn broken(rule: std::fmt::Arguments<'_>) -> Error {
+    esker_format::Error::broken("grouping sets", rule).into()
 }
