@@ -14,7 +14,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         Some(("kv", rest)) => return run_kv(&[], rest),
         Some(("txn-peers", rest)) => return run_kv(&["txn"], rest),
-        Some(("tpch" | "hits", _)) => return run_analytics(arguments),
+        Some(("tpch" | "hits" | "windows" | "joins", _)) => return run_analytics(arguments),
         _ => {}
     }
     Program::cargo(&["run", "--release", "--package", "esker-bench", "--"])

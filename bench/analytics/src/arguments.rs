@@ -8,15 +8,17 @@ use crate::workload::Engine;
 const USAGE: &str = "\
 usage: cargo xtask bench tpch [--scale 0.1,1] [OPTION…]
        cargo xtask bench hits [--rows N] [OPTION…]
+       cargo xtask bench windows [--rows N] [OPTION…]
+       cargo xtask bench joins [OPTION…]
 
   --scale NUMBERS    scale factors of TPC-H, one after another; 0.1,1 unless given
-  --rows N           rows of hits; 10000000 unless given
+  --rows N           rows of hits or windows; 10000000 unless given
   --memory BYTES     what each engine may take, in bytes; 1 GiB unless given
   --threads NUMBERS  threads of Esker and of DuckDB, one after another: 1, 2 or 1,2; 1 unless given
   --runs N           how often each question is timed; 5 unless given
   --only NAMES       only these questions
-  --beside NAMES     who is asked beside Esker: duckdb, sqlite or both; SQLite is for TPC-H up to
-                     scale factor 1 unless given
+  --beside NAMES     who is asked beside Esker: duckdb, sqlite or both; SQLite is for joins and for
+                     TPC-H up to scale factor 1 unless given
   --seconds N        how long a question may take; 120 unless given
   --dir DIR          where to make a directory for files, removed at the end
   --plot FILE        where to draw the ratios to DuckDB, as SVG
@@ -27,6 +29,8 @@ usage: cargo xtask bench tpch [--scale 0.1,1] [OPTION…]
 pub enum Which {
     Tpch,
     Hits,
+    Windows,
+    Joins,
 }
 
 /// What to run.
@@ -52,6 +56,8 @@ impl Arguments {
         let which = match words.next().as_deref() {
             Some("tpch") => Which::Tpch,
             Some("hits") => Which::Hits,
+            Some("windows") => Which::Windows,
+            Some("joins") => Which::Joins,
             _ => return Err(USAGE.into()),
         };
         let mut this = Self {
@@ -105,6 +111,7 @@ impl Arguments {
         match (&self.beside, self.which) {
             (Some(beside), _) => beside.clone(),
             (None, Which::Tpch) if scale <= 1.0 => vec![Engine::DuckDb, Engine::Sqlite],
+            (None, Which::Joins) => vec![Engine::Sqlite],
             (None, _) => vec![Engine::DuckDb],
         }
     }

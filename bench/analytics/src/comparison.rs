@@ -162,6 +162,11 @@ impl<'a> Comparison<'a> {
             eprintln!("{}", line.shown());
             report.add(line);
         }
+        for planned in &self.workload.planned {
+            let seconds = (0..runs.max(5)).map(|_| ours.plan(&planned.text));
+            let seconds = seconds.collect::<Result<Vec<_>>>()?;
+            report.add_plan(planned, median(&seconds));
+        }
         Ok(report)
     }
 
@@ -188,7 +193,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn measure(&self, ours: &Ours, question: &Question) -> Result<Line> {
-        let mut line = Line::new(&question.name);
+        let mut line = Line::new(&question.name, self.workload.beside);
         let (mut timed, mut ours_rows) = (Vec::new(), None);
         for engine in &self.engines {
             let Some(text) = question.text(*engine) else { continue };

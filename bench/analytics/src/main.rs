@@ -1,4 +1,5 @@
-//! Questions over many rows, beside DuckDB and SQLite: `cargo xtask bench tpch`, `bench hits`.
+//! Questions over many rows, beside DuckDB and SQLite: `cargo xtask bench tpch`, `bench hits`,
+//! `bench windows`, `bench joins`.
 //!
 //! The same files are loaded into each engine; each question is asked of all, the answers are
 //! compared, and then it is timed, of one engine after the other in each run.
@@ -7,7 +8,8 @@
 //! |---|---|
 //! | `arguments` | the command line |
 //! | `workload` | what is loaded, and what is asked |
-//! | `tpch`, `hits` | the workloads |
+//! | `tpch`, `hits`, `windows`, `joins` | the workloads |
+//! | `draws` | numbers that rows are made of |
 //! | `ours` | Esker |
 //! | `peer` | DuckDB and SQLite, in a process of Python |
 //! | `answer` | when two answers are the same |
@@ -18,9 +20,11 @@
 mod answer;
 mod arguments;
 mod comparison;
+mod draws;
 #[path = "../../src/environment.rs"]
 mod environment;
 mod hits;
+mod joins;
 mod ours;
 #[path = "../../../crates/differential/src/peer.rs"]
 mod peer;
@@ -28,6 +32,7 @@ mod peer;
 mod plot;
 mod report;
 mod tpch;
+mod windows;
 mod workload;
 
 use std::process::ExitCode;
@@ -53,13 +58,15 @@ fn run() -> Result<()> {
     let arguments = Arguments::parse(std::env::args().skip(1))?;
     let scales = match arguments.which {
         Which::Tpch => arguments.scales.clone(),
-        Which::Hits => vec![1.0],
+        Which::Hits | Which::Windows | Which::Joins => vec![1.0],
     };
     let (mut reached, mut short, mut groups) = (0, 0, Vec::new());
     for scale in scales {
         let workload = match arguments.which {
             Which::Tpch => tpch::workload(scale),
             Which::Hits => hits::workload(arguments.rows),
+            Which::Windows => windows::workload(arguments.rows),
+            Which::Joins => joins::workload(),
         };
         let comparison = Comparison::new(&arguments, workload, arguments.beside(scale))?;
         if arguments.explain {

@@ -61,6 +61,13 @@ impl Ours {
         Ok((seconds, rows))
     }
 
+    /// How long it takes to read and plan a query that is not run, and to say so.
+    pub fn plan(&self, text: &str) -> Result<f64> {
+        let start = Instant::now();
+        self.0.sql(&format!("EXPLAIN {text}"), ())?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+
     /// What it does for a query, with the times of its steps.
     pub fn explain(&self, text: &str) -> Result<String> {
         match self.0.sql(&format!("EXPLAIN ANALYZE {text}"), ())? {

@@ -3,11 +3,7 @@
 use std::fmt::Write;
 
 use crate::plot::Group;
-use crate::workload::{Engine, Workload};
-
-/// The columns of the table.
-const HEADER: &str =
-    "| question | Esker, ms | DuckDB, ms | Esker by DuckDB | SQLite, ms | answer |";
+use crate::workload::{Engine, Planned, Workload};
 
 /// What a question came to.
 #[derive(Clone, Debug)]
@@ -15,6 +11,8 @@ pub struct Line {
     name: String,
     /// Seconds, of Esker, DuckDB and SQLite.
     seconds: [Option<f64>; 3],
+    /// By whose time Esker's is divided.
+    beside: Engine,
     /// Why there is none, or how its answer differs from Esker's.
     faults: [Option<String>; 3],
     /// How Esker's answer differs from what the specification prints.
@@ -31,10 +29,11 @@ fn place(engine: Engine) -> usize {
 
 impl Line {
     /// Nothing is known yet.
-    pub fn new(name: &str) -> Self {
+    pub fn new(name: &str, beside: Engine) -> Self {
         Self {
             name: name.to_owned(),
             seconds: [None; 3],
+            beside,
             faults: [const { None }; 3],
             misprint: None,
         }
@@ -70,17 +69,23 @@ impl Line {
         }
     }
 
-    /// Whether Esker answers, and as DuckDB does.
-    fn is_right(&self) -> bool {
-        let [ours, duckdb, _] = &self.faults;
-        let is_equal = ours.is_none() && duckdb.is_none() && self.misprint.is_none();
-        is_equal && self.seconds.first().is_some_and(Option::is_some)
+    fn fault(&self, engine: Engine) -> Option<&String> {
+        self.faults.get(place(engine)).and_then(Option::as_ref)
     }
 
-    /// Esker's time by DuckDB's.
+    fn time_of(&self, engine: Engine) -> Option<f64> {
+        self.seconds.get(place(engine)).copied().flatten()
+    }
+
+    /// Whether Esker answers, and as the other does.
+    fn is_right(&self) -> bool {
+        let faults = [self.fault(Engine::Esker), self.fault(self.beside), self.misprint.as_ref()];
+        faults.iter().all(Option::is_none) && self.time_of(Engine::Esker).is_some()
+    }
+
+    /// Esker's time by the other's.
     fn ratio(&self) -> Option<f64> {
-        let [ours, duckdb, _] = self.seconds;
-        Some(ours? / duckdb?)
+        Some(self.time_of(Engine::Esker)? / self.time_of(self.beside)?)
     }
 
     /// Its line of the table.
@@ -89,8 +94,8 @@ impl Line {
             |seconds: Option<f64>| seconds.map_or("—".into(), |s| format!("{:.1}", s * 1e3));
         let [ours, duckdb, sqlite] = self.seconds.map(time);
         let ratio = self.ratio().map_or("—".into(), |ratio| format!("{ratio:.2}"));
-        let [our_fault, other, _] = &self.faults;
-        let answer = match (our_fault, other.as_ref().or(self.misprint.as_ref())) {
+        let other = self.fault(self.beside).or(self.misprint.as_ref());
+        let answer = match (self.fault(Engine::Esker), other) {
             (Some(_), _) => "none",
             (None, Some(_)) => "differs",
             (None, None) => "equal",
@@ -104,14 +109,18 @@ pub struct Report {
     title: String,
     mean_most: Option<f64>,
     ratio_most: Option<f64>,
+    beside: Engine,
     lines: Vec<Line>,
+    /// What was planned alone, its time in milliseconds, and what that may be.
+    plans: Vec<(String, f64, f64)>,
 }
 
 impl Report {
     /// Nothing yet. A mean is judged only where all is asked.
     pub fn new(title: String, workload: &Workload, asks_all: bool) -> Self {
         let mean_most = workload.mean_most.filter(|_| asks_all);
-        Self { title, mean_most, ratio_most: workload.ratio_most, lines: Vec::new() }
+        let Workload { beside, ratio_most, .. } = *workload;
+        Self { title, mean_most, ratio_most, beside, lines: Vec::new(), plans: Vec::new() }
     }
 
     /// Adds a question.
@@ -119,13 +128,31 @@ impl Report {
         self.lines.push(line);
     }
 
+    /// Adds a query that was planned, with how long that took.
+    pub fn add_plan(&mut self, planned: &Planned, seconds: f64) {
+        self.plans.push((planned.name.clone(), seconds * 1e3, planned.ms_most));
+    }
+
+    /// Prints how long planning took; how many figures are reached, and how many are short.
+    fn print_plans(&self) -> (usize, usize) {
+        for (name, ms, most) in &self.plans {
+            println!("{name}: planned in {ms:.2} ms (asked: ≤ {most})");
+        }
+        let reached = self.plans.iter().filter(|(_, ms, most)| ms <= most).count();
+        (reached, self.plans.len() - reached)
+    }
+
     /// Prints the table; how many figures are reached, and how many are short.
     pub fn print(&self) -> (usize, usize) {
-        println!("\n## {}\n\n{HEADER}", self.title);
-        println!("|{}", "---|".repeat(HEADER.matches('|').count() - 1));
+        let header = format!(
+            "| question | Esker, ms | DuckDB, ms | Esker by {} | SQLite, ms | answer |",
+            self.beside.name()
+        );
+        println!("\n## {}\n\n{header}", self.title);
+        println!("|{}", "---|".repeat(header.matches('|').count() - 1));
         self.lines.iter().for_each(|line| println!("{}", line.shown()));
         println!();
-        let (mut reached, mut short) = (0, 0);
+        let (mut reached, mut short) = self.print_plans();
         for line in &self.lines {
             let within = self.ratio_most.is_none_or(|most| line.ratio().is_none_or(|r| r <= most));
             let is_reached = line.is_right() && within;
@@ -144,7 +171,8 @@ impl Report {
         }
         let is_right = self.lines.iter().all(Line::is_right);
         if let Some(mean) = self.mean() {
-            let mut said = format!("geometric mean of the ratios to DuckDB: {mean:.2}");
+            let mut said =
+                format!("geometric mean of the ratios to {}: {mean:.2}", self.beside.name());
             if let Some(most) = self.mean_most {
                 let is_reached = is_right && mean <= most;
                 reached += usize::from(is_reached);
@@ -167,12 +195,16 @@ impl Report {
         (!ratios.is_empty()).then(|| (sum / ratios.len() as f64).exp())
     }
 
-    /// The ratios to DuckDB, to be drawn.
+    /// The ratios, to be drawn.
     pub fn groups(&self) -> Vec<Group> {
         let ratio = |line: &Line| Some((line.name.clone(), 100.0 * line.ratio()?));
         let values: Vec<(String, f64)> = self.lines.iter().filter_map(ratio).collect();
         let name = self.title.split(';').next().unwrap_or_default().to_owned();
-        vec![Group { name, unit: "% of DuckDB's time", values }]
+        let unit = match self.beside {
+            Engine::Sqlite => "% of SQLite's time",
+            _ => "% of DuckDB's time",
+        };
+        vec![Group { name, unit, values }]
     }
 }
 

@@ -131,15 +131,27 @@ impl Question {
     }
 }
 
+/// A query that is planned and not run.
+pub struct Planned {
+    pub name: String,
+    pub text: String,
+    /// What planning may take, in milliseconds.
+    pub ms_most: f64,
+}
+
 /// What a run is about.
 pub struct Workload {
     /// The title of its table.
     pub title: String,
     pub tables: &'static [Table],
     pub questions: Vec<Question>,
+    /// Queries of which only planning is timed, at its very end.
+    pub planned: Vec<Planned>,
     /// Writes a file for each table.
     pub write: Box<dyn Fn(&Path) -> Result<()>>,
-    /// What the geometric mean of the ratios to DuckDB is to be at the most.
+    /// By whose times Esker's are divided, and whose answers count.
+    pub beside: Engine,
+    /// What the geometric mean of the ratios is to be at the most.
     pub mean_most: Option<f64>,
     /// What no ratio is to be above.
     pub ratio_most: Option<f64>,

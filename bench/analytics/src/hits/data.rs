@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use crate::Result;
+use crate::draws::Draws;
 use crate::workload::Table;
 
 /// Words of texts; the first are the most frequent.
@@ -33,59 +34,16 @@ const START_SECONDS: u64 = 1_709_251_200;
 /// The rows are of thirty days.
 const SPAN_SECONDS: u64 = 30 * 86_400;
 
-/// Numbers that look random, of one number.
-struct Draws(u64);
-
-impl Draws {
-    fn of(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// From 0 up to and not including 1.
-    fn share(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Below a number, each as likely.
-    fn below(&mut self, count: u64) -> u64 {
-        self.next() % count.max(1)
-    }
-
-    /// Below a number, the low ones far more often: the square root of all has half of the draws
-    /// for a power of 2, and so on.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is below count")]
-    fn skewed(&mut self, count: u64, power: i32) -> u64 {
-        (count as f64 * self.share().powi(power)) as u64
-    }
-
-    fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    fn word(&mut self) -> &'static str {
-        let at = self.skewed(WORDS.len() as u64, 2);
-        usize::try_from(at).ok().and_then(|at| WORDS.get(at)).copied().unwrap_or_default()
-    }
-
-    fn pick<T: Copy + Default>(&mut self, all: &[T], power: i32) -> T {
-        let at = self.skewed(all.len() as u64, power);
-        usize::try_from(at).ok().and_then(|at| all.get(at)).copied().unwrap_or_default()
-    }
+/// A word; the first are the most frequent.
+fn word(draws: &mut Draws) -> &'static str {
+    draws.pick(&WORDS, 2)
 }
 
 /// A text of some words, always the same for a number.
 fn words(number: u64, most: u64) -> String {
     let mut draws = Draws::of(number ^ 0x5eed);
     let count = 1 + draws.below(most);
-    (0..count).map(|_| draws.word()).collect::<Vec<_>>().join(" ")
+    (0..count).map(|_| word(&mut draws)).collect::<Vec<_>>().join(" ")
 }
 
 /// The address of a page.
@@ -93,7 +51,7 @@ fn address(page: u64) -> String {
     let mut draws = Draws::of(page ^ 0xadd);
     let host = draws.skewed(3_000, 3);
     let www = if host.is_multiple_of(3) { "www." } else { "" };
-    let (site, section, name) = (draws.word(), draws.word(), draws.word());
+    let (site, section, name) = (word(&mut draws), word(&mut draws), word(&mut draws));
     format!("https://{www}{site}{host}.example/{section}/{name}-{page}")
 }
 

@@ -7,7 +7,7 @@ mod questions;
 use std::path::Path;
 
 use crate::workload::Kind::{Big, Date, Decimal, Float, Int, Small, Text, Timestamp};
-use crate::workload::{Table, Workload};
+use crate::workload::{Engine, Table, Workload};
 
 const TABLES: &[Table] = &[Table {
     name: "hits",
@@ -53,6 +53,8 @@ pub fn workload(rows: u64) -> Workload {
         tables: TABLES,
         questions: questions::all(rows),
         write: Box::new(move |directory: &Path| data::write(&TABLES[0], directory, rows)),
+        planned: Vec::new(),
+        beside: Engine::DuckDb,
         mean_most: Some(1.0),
         ratio_most: None,
     }

@@ -6,7 +6,7 @@ mod queries;
 use std::path::Path;
 
 use crate::workload::Kind::{Big, Date, Decimal, Int, Text};
-use crate::workload::{Kind, Table, Workload};
+use crate::workload::{Engine, Kind, Table, Workload};
 
 const PRICE: Kind = Decimal(15);
 
@@ -126,6 +126,8 @@ pub fn workload(scale: f64) -> Workload {
         tables: TABLES,
         questions: queries::all(scale),
         write: Box::new(move |directory: &Path| data::write(directory, scale)),
+        planned: Vec::new(),
+        beside: Engine::DuckDb,
         mean_most: match scale {
             ..=0.1 => Some(1.0),
             ..=1.0 => Some(1.5),
