@@ -6,7 +6,7 @@ use std::time::Duration;
 use esker_format::schema::{Check, DefaultValue, FieldId, NewIndex};
 use esker_format::{DataType, Field, Value};
 use esker_query::model::{Expr, Function};
-use esker_query::{Budget, Constraint, Deadline, Inputs, Limits};
+use esker_query::{Budget, Constraint, Deadline, Inputs, Limits, Semantics};
 use esker_vfs::Environment;
 use sqlparser::ast;
 
@@ -122,7 +122,9 @@ pub(crate) fn constant(expr: &Expr) -> Result<Value> {
         deadline: Some(Deadline::new(&clock, CONSTANT_TIME_MAX)),
         ..Limits::default()
     };
-    esker_query::constant(expr, &Inputs { limits, ..Inputs::default() })
+    // What is kept of a definition does not depend on who reads it: by zero nothing is divided.
+    let semantics = Semantics::postgres();
+    esker_query::constant(expr, &Inputs { limits, semantics, ..Inputs::default() })
 }
 
 /// A check constraint.

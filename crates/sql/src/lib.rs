@@ -45,6 +45,7 @@ mod script;
 mod select;
 mod sequence;
 mod session;
+mod setting;
 mod statement;
 mod table;
 #[cfg(test)]
@@ -63,6 +64,7 @@ pub use prepared::Prepared;
 pub use run::{Outcome, Sql, run};
 pub use script::{is_complete, open_quote, statements};
 pub use session::Session;
+pub use setting::SettingStatement;
 pub use statement::{Statement, parse, parse_statement, parse_with_parameters};
 pub use transaction::TransactionStatement;
 
