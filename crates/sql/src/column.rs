@@ -10,6 +10,7 @@ use esker_query::{Budget, Constraint, Deadline, Inputs, Limits, Semantics};
 use esker_vfs::Environment;
 use sqlparser::ast;
 
+use crate::collation::Collation;
 use crate::expression::{Names, ParameterNames};
 use crate::statement::unsupported;
 use crate::{Error, Result, type_name};
@@ -63,6 +64,14 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
                 let unnamed = || free_name(&format!("check_{name}"), &checks);
                 let name = named.map_or_else(unnamed, |n| n.value.clone());
                 checks.push(check(name, constraint)?);
+            }
+            // Texts compare so anyway.
+            ast::ColumnOption::Collation(name) if Collation::named(name)? == Collation::Binary => {}
+            ast::ColumnOption::Collation(_) => {
+                return Err(unsupported(
+                    "COLLATE as a property of a field (write it in comparisons and orders)",
+                    column,
+                ));
             }
             _ => return Err(unsupported("this property of a field", column)),
         }

@@ -25,6 +25,7 @@ mod alter;
 mod asynchronous;
 mod call;
 mod change;
+mod collation;
 mod column;
 mod conflict_target;
 mod definition;
