@@ -33,6 +33,7 @@ pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Resu
         return ask_server(address, &text, &settings, console);
     }
     let (is_page, paging) = (query.is_page(), PageOptions::of_json(&query)?);
+    let semantics = paging.semantics;
     let database = open_to_read(&arguments.db)?;
     let query = database.snapshot()?.bind_json(&query)?;
     match is_page && !settings.explain {
@@ -42,7 +43,10 @@ pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Resu
             settings.show(&page.result, console)?;
             show_cursors((&page.previous, &page.next, page.total), console)?;
         }
-        false => settings.ask(&esker_sql::Session::new(&database), &query, console)?,
+        false => {
+            let session = esker_sql::Session::new(&database).with_semantics(semantics);
+            settings.ask(&session, &query, console)?;
+        }
     }
     database.close()?;
     Ok(())

@@ -203,7 +203,8 @@ impl Database {
         let snapshot = self.snapshot()?;
         let (timeout, memory_bytes) = (query.timeout()?, query.memory_limit_bytes()?);
         let limits = Limits { timeout, memory_bytes, ..Limits::default() };
-        let options = QueryOptions { limits, ..QueryOptions::default() };
+        let semantics = query.semantics()?;
+        let options = QueryOptions { limits, semantics, ..QueryOptions::default() };
         snapshot.query_with(&snapshot.bind_json(&query)?, &options)
     }
 

@@ -111,7 +111,10 @@ pub use esker_format::{
 };
 #[doc(hidden)]
 pub use esker_query::JoinOrder;
-pub use esker_query::{AnswerSink, Explanation, IndexUse, Page, Query, QueryResult, Unnesting};
+pub use esker_query::{
+    AnswerSink, DivisionByZero, Explanation, IndexUse, NullsOrder, Page, Query, QueryResult,
+    Semantics, Unnesting,
+};
 /// The most values that a field may have in one segment for a bitmap index to hold them; with more,
 /// the segment is scanned.
 pub use esker_table::index_run::VALUES_MAX as BITMAP_VALUES_MAX;

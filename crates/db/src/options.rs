@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker_format::segment::SEGMENT_ROWS_MAX;
-use esker_query::{IndexUse, JoinOrder, Unnesting};
+use esker_query::{IndexUse, JoinOrder, Semantics, Unnesting};
 use esker_table::segment::SegmentFiles;
 use esker_table::value_file::ValueLimits;
 use esker_vfs::Environment;
@@ -67,6 +67,7 @@ pub struct Options {
     pub(crate) index_use: IndexUse,
     pub(crate) join_order: JoinOrder,
     pub(crate) unnesting: Unnesting,
+    pub(crate) semantics: Semantics,
 }
 
 impl Default for Options {
@@ -104,6 +105,7 @@ impl Default for Options {
             index_use: IndexUse::default(),
             join_order: JoinOrder::default(),
             unnesting: Unnesting::default(),
+            semantics: Semantics::default(),
         }
     }
 }
@@ -269,6 +271,17 @@ setters! {
     /// # Ok::<(), esker::Error>(())
     /// ```
     unnesting(unnesting: Unnesting) => unnesting = unnesting;
+
+    /// Where NULLs go in orders that do not say it, and what a division by zero is, for statements
+    /// that do not choose. Nothing of it is stored.
+    ///
+    /// ```
+    /// use esker::{Options, Semantics};
+    ///
+    /// let db = Options::new().semantics(Semantics::postgres()).memory()?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    semantics(semantics: Semantics) => semantics = semantics;
 }
 
 impl Options {

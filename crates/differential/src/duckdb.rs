@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use esker::{Error, ErrorKind, Value};
+use esker::{Error, ErrorKind, NullsOrder, Value};
 use serde_json::json;
 
 use crate::difference::Design;
@@ -43,10 +43,16 @@ fn execute(sql: &str) -> Result<Rows, String> {
 }
 
 /// Opens an empty database with the settings that Esker has.
-fn open(tables: &[Table]) -> Result<(), String> {
+fn open(tables: &[Table], nulls_order: NullsOrder) -> Result<(), String> {
+    let nulls_order = match nulls_order {
+        NullsOrder::Smallest => "nulls_first_on_asc_last_on_desc",
+        NullsOrder::Greatest => "nulls_last_on_asc_first_on_desc",
+        NullsOrder::First => "nulls_first",
+        NullsOrder::Last => "nulls_last",
+    };
     let settings = json!({
         "threads": 1,
-        "default_null_order": "nulls_first_on_asc_last_on_desc",
+        "default_null_order": nulls_order,
         "ieee_floating_point_ops": false,
     });
     with_peer(|peer| peer.open(DUCKDB, None, &settings))?;
@@ -76,8 +82,8 @@ pub(crate) fn run(session: &Session, counts: &mut Counts) -> Result<(), Finding>
     let at = std::cell::Cell::new(0);
     let failed = |what: String| Finding { at: at.get(), what };
     let broken = |e: Error| failed(format!("not started: {e}"));
-    open(&session.tables).map_err(failed)?;
-    let eskers = Eskers::new().map_err(broken)?;
+    open(&session.tables, session.nulls_order).map_err(failed)?;
+    let eskers = Eskers::new(session.nulls_order).map_err(broken)?;
     session.tables.iter().try_for_each(|table| eskers.create(table)).map_err(broken)?;
     let mut is_stale = true;
     for (place, statement) in session.statements.iter().enumerate() {

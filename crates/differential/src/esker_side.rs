@@ -1,6 +1,9 @@
 //! This side: Esker, several times, with rows that lie differently, with and without indexes.
 
-use esker::{ChangeOptions, DataType, Database, Error, IndexUse, Options, Result, Value};
+use esker::{
+    ChangeOptions, DataType, Database, Error, IndexUse, NullsOrder, Options, Result, Semantics,
+    Value,
+};
 use esker_sql::Sql;
 
 use crate::statement::Statement;
@@ -23,20 +26,23 @@ pub(crate) struct Eskers {
 }
 
 impl Eskers {
+    /// Where NULLs go in orders that do not say it is as given.
+    ///
     /// * `open`: everything in open groups, so no zone maps, no encodings, no indexes;
     /// * `sealed`: groups of a few rows, sealed and merged;
     /// * `indexed`: the same, with indexes that are read wherever they say anything;
     /// * `merged`: one segment, now and then, with indexes that are read where that is cheaper.
-    pub(crate) fn new() -> Result<Self> {
-        let sealed =
-            || Options::new().group_limit(7, 1 << 10).small_group_limit(0).segment_limit(40);
+    pub(crate) fn new(nulls_order: NullsOrder) -> Result<Self> {
+        let semantics = Semantics { nulls_order: Some(nulls_order), ..Semantics::default() };
+        let open = || Options::new().semantics(semantics);
+        let sealed = || open().group_limit(7, 1 << 10).small_group_limit(0).segment_limit(40);
         let databases = vec![
-            ("open", Options::new().memory()?),
+            ("open", open().memory()?),
             ("sealed", sealed().memory()?),
             ("indexed", sealed().index_use(IndexUse::Always).memory()?),
             ("merged", sealed().segment_limit(1 << 20).memory()?),
         ];
-        Ok(Self { databases, empty: Options::new().memory()? })
+        Ok(Self { databases, empty: open().memory()? })
     }
 
     /// Runs a statement on all.

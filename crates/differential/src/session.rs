@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use esker::{ErrorKind, Value};
+use esker::{ErrorKind, NullsOrder, Value};
 
 use crate::dice::{Beside, Dice};
 use crate::difference::{Design, has_nan, nearly_same};
@@ -21,6 +21,8 @@ const LOOK_EVERY: usize = 8;
 pub(crate) struct Session {
     pub(crate) tables: Vec<Table>,
     pub(crate) statements: Vec<Statement>,
+    /// Where NULLs go in orders that do not say it.
+    pub(crate) nulls_order: NullsOrder,
     beside: Beside,
 }
 
@@ -78,7 +80,17 @@ impl Session {
             statements.push(any(dice, &tables));
         }
         statements.truncate(count);
-        Self { tables, statements, beside: dice.beside }
+        // SQLite has one order of them only.
+        let nulls_order = match dice.beside {
+            Beside::DuckDb => match dice.below(4) {
+                0 => NullsOrder::Smallest,
+                1 => NullsOrder::Greatest,
+                2 => NullsOrder::First,
+                _ => NullsOrder::Last,
+            },
+            Beside::Sqlite => NullsOrder::Smallest,
+        };
+        Self { tables, statements, nulls_order, beside: dice.beside }
     }
 
     /// Fresh tables with rows that have been changed, and then so many queries.
@@ -109,7 +121,7 @@ impl Session {
         let failed = |at: usize| {
             move |e: &dyn std::fmt::Display| Finding { at, what: format!("not started: {e}") }
         };
-        let eskers = Eskers::new().map_err(|e| failed(0)(&e))?;
+        let eskers = Eskers::new(self.nulls_order).map_err(|e| failed(0)(&e))?;
         let sqlite = Sqlite::new().map_err(|e| failed(0)(&e))?;
         for table in &self.tables {
             eskers.create(table).map_err(|e| failed(0)(&e))?;

@@ -222,10 +222,12 @@ impl Bound {
     }
 
     /// True when evaluating it may fail: arithmetic on integers, decimals and dates, casts, and the
-    /// functions that the table says.
+    /// functions that the table says; and division where that by zero is an error.
     pub(crate) fn may_fail(&self) -> bool {
         self.any(&|bound| match &bound.node {
-            Node::Arithmetic(..) => bound.data_type != Some(DataType::F64),
+            Node::Arithmetic(operator, ..) => {
+                bound.data_type != Some(DataType::F64) || operator.fails_by_zero()
+            }
             Node::Negate(_) | Node::Call(Function::Abs | Function::Round | Function::Trunc, _) => {
                 !bound.data_type.is_some_and(DataType::is_float)
             }

@@ -9,8 +9,8 @@ use esker_vfs::sabotage::Bug;
 use serde::Serialize;
 
 use crate::Query;
-use crate::bind::{Program, Stage};
-use crate::bound::Bound;
+use crate::bind::{Program, Projection, Stage};
+use crate::bound::{Bound, OrderKey};
 use crate::exec::profile::{Profile, projection_name, stage_name};
 use crate::model::{Expr, Groups, OrderBy, RowCount};
 
@@ -158,7 +158,7 @@ pub(crate) fn explained(
         add(stage_name(stage), grouped(query, i, stage));
     }
     over(program.stages.len()).into_iter().for_each(|_| add("window", list(&query.windows())));
-    add(projection_name(&program.projection), shown(query));
+    add(projection_name(&program.projection), shown(query, &program.projection));
     let met = profile.and_then(|profile| {
         let counts = profile.steps.first()?.counts;
         Some(Met {
@@ -272,7 +272,7 @@ fn list<T: ToString>(items: &[T]) -> String {
     items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn shown(query: &Query) -> String {
+fn shown(query: &Query, projection: &Projection) -> String {
     let mut text = if query.select.is_empty() { "*".to_owned() } else { list(&query.select) };
     if let Some(having) = &query.having {
         let _ = write!(text, " having {having}");
@@ -281,8 +281,14 @@ fn shown(query: &Query) -> String {
         let _ = write!(text, " qualify {qualify}");
     }
     if !query.order_by.is_empty() {
-        let key = |key: &OrderBy| OrderBy { expr: written(&key.expr, query), ..key.clone() };
-        let keys: Vec<_> = query.order_by.iter().map(key).collect();
+        // Where NULLs go is shown where it is written, or not as by default.
+        let key = |(key, order): (&OrderBy, &OrderKey)| {
+            let (expr, descending) = (written(&key.expr, query), key.descending);
+            let is_default = order.nulls_first != descending;
+            let nulls_first = key.nulls_first.or((!is_default).then_some(order.nulls_first));
+            OrderBy { expr, descending, nulls_first }
+        };
+        let keys: Vec<_> = query.order_by.iter().zip(&projection.order).map(key).collect();
         let _ = write!(text, " by {}", list(&keys));
     }
     if let Some(limit) = &query.limit {

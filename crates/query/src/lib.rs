@@ -3,6 +3,7 @@
 //! | module | what it defines |
 //! |---|---|
 //! | [`model`] | [`model::Query`] and its expressions, the operator table |
+//! | `semantics` | where NULLs go and what a division by zero is, where a statement chooses |
 //! | [`operator`] | the 38 operators that a field can be tested with |
 //! | [`json`] | queries as JSON |
 //! | `page`, `cursor` | answers page by page, from where the one before ended |
@@ -24,9 +25,11 @@
 //!
 //! * Integers of every type compute as `i64`, checked: overflow is an error, never a wrapped
 //!   number. `/` between integers truncates, as in SQLite and PostgreSQL.
-//! * Division by zero, and remainder by zero, is NULL, as in SQLite; also of floats.
+//! * Division by zero, and remainder by zero, is NULL, as in SQLite; also of floats. It is an error
+//!   where [`Semantics`] say so.
 //! * Numbers compare exactly across types. NaN equals itself and is greater than all numbers.
-//! * NULL sorts before every value unless the order says otherwise; NULLs are one group.
+//! * NULL sorts before every value unless the order, or [`Semantics`], say otherwise; NULLs are one
+//!   group.
 //! * A text constant beside a date, UUID, address, … is one; beside bytes it is its characters in
 //!   UTF-8, and `X'ff00'` is written in digits.
 //! * `LIKE` regards case, `ILIKE` does not.
@@ -59,6 +62,7 @@ mod pieces;
 mod predicate;
 mod result;
 mod run;
+mod semantics;
 mod source;
 mod temporary_file;
 #[cfg(test)]
@@ -91,6 +95,7 @@ pub use options::{IndexUse, Inputs, Options, Sequences, Unnesting};
 pub use page::{Page, Paging, page};
 pub use result::{AnswerSink, QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
+pub use semantics::{DivisionByZero, NullsOrder, Semantics};
 pub use source::{
     BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunPath, SortedRun, Source,
     ZONE_ROWS, Zone,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use esker_format::Value;
 use esker_vfs::{Clock, Environment, Tasks};
 
-use crate::{Budget, Deadline, Limits, Result, TemporaryFiles};
+use crate::{Budget, Deadline, Limits, Result, Semantics, TemporaryFiles};
 
 /// The machine a query runs on, and how much of it.
 #[derive(Clone, Debug)]
@@ -75,6 +75,8 @@ pub struct Inputs {
     pub sequences: Option<Arc<dyn Sequences>>,
     /// What it may take.
     pub limits: Limits,
+    /// Where NULLs go in its orders, and what a division by zero is.
+    pub semantics: Semantics,
 }
 
 /// Gives out the values of named sequences.

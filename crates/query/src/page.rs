@@ -80,7 +80,7 @@ pub fn page(
     let total = if paging.total { Some(count(&program, source, options)?) } else { None };
     let shown = columns(&program);
     let is_backward = paging.cursor.as_ref().is_some_and(|cursor| cursor.is_backward);
-    complete_order(&mut program, source)?;
+    complete_order(&mut program, source, options)?;
     let projection = &mut program.projection;
     projection.limit = Some((wanted as u64).saturating_add(1));
     projection.outputs.extend(projection.order.iter().map(|key| key.bound.clone()));
@@ -101,7 +101,7 @@ pub fn page(
 }
 
 /// Makes the order one in which no two rows are equal.
-fn complete_order(program: &mut Program, source: &dyn Source) -> Result<()> {
+fn complete_order(program: &mut Program, source: &dyn Source, options: &Options) -> Result<()> {
     let last: Vec<Bound> = match program.stages.last() {
         Some(stage) => {
             let keys = stage.keys.iter().enumerate();
@@ -117,7 +117,8 @@ fn complete_order(program: &mut Program, source: &dyn Source) -> Result<()> {
     let order = &mut program.projection.order;
     for bound in last {
         if !order.iter().any(|key| key.bound.node == bound.node) {
-            order.push(OrderKey { bound, descending: false, nulls_first: true });
+            let nulls_first = options.inputs.semantics.nulls_first_in(false);
+            order.push(OrderKey { bound, descending: false, nulls_first });
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use esker_format::Value;
 use esker_query::model::{Aggregate, Expr, OrderBy};
 use sqlparser::ast;
 
+use crate::collation::{Collated, Collation};
 use crate::expression::Names;
 use crate::select::order_keys;
 use crate::statement::unsupported;
@@ -26,7 +27,9 @@ impl Names {
             }
         }
         let distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
-        let operands = self.operands(call, function, &list.args, distinct)?;
+        let mut operands = self.operands(call, function, &list.args, distinct)?;
+        let function = self.collate(call, (function, distinct), &mut operands)?;
+        let operands = operands.into_iter().map(|operand| operand.expr).collect::<Vec<_>>();
         let takes_separator = function == Aggregate::StringAgg && operands.len() == 1;
         if separator.is_some() && !(takes_separator && call.within_group.is_empty()) {
             return Err(unsupported("SEPARATOR here", call));
@@ -72,7 +75,7 @@ impl Names {
         function: Aggregate,
         arguments: &[ast::FunctionArg],
         distinct: bool,
-    ) -> Result<Vec<Expr>> {
+    ) -> Result<Vec<Collated>> {
         use ast::{FunctionArg as A, FunctionArgExpr as E};
         let is_count = function == Aggregate::Count && !distinct;
         match arguments {
@@ -80,11 +83,42 @@ impl Names {
             [] if call.within_group.is_empty() => Err(wrong_count(call, function)),
             arguments => {
                 let operand = |argument: &A| match argument {
-                    A::Unnamed(E::Expr(expr)) => self.convert(expr),
+                    A::Unnamed(E::Expr(expr)) => self.collated(expr),
                     _ => Err(wrong_count(call, function)),
                 };
                 arguments.iter().map(operand).collect()
             }
+        }
+    }
+
+    /// What an aggregate of a text with a collation is.
+    fn collate(
+        &self,
+        call: &ast::Function,
+        (function, distinct): (Aggregate, bool),
+        operands: &mut Vec<Collated>,
+    ) -> Result<Aggregate> {
+        let is_plain = |operand: &Collated| matches!(operand.by, None | Some(Collation::Binary));
+        if operands.iter().all(is_plain) {
+            return Ok(function);
+        }
+        let [operand] = operands.as_mut_slice() else {
+            return Err(unsupported("COLLATE in this aggregate", call));
+        };
+        let by = operand.by.take();
+        let key = Collated { expr: operand.expr.clone(), by };
+        match function {
+            Aggregate::Count if distinct => {
+                *operand = Collated { expr: key.key(), by: None };
+                Ok(function)
+            }
+            // The text of which the key is the least or the greatest.
+            Aggregate::Min | Aggregate::Max => {
+                operands.push(Collated { expr: key.key(), by: None });
+                let is_min = function == Aggregate::Min;
+                Ok(if is_min { Aggregate::ArgMin } else { Aggregate::ArgMax })
+            }
+            _ => Err(unsupported("COLLATE in this aggregate", call)),
         }
     }
 

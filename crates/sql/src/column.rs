@@ -6,10 +6,11 @@ use std::time::Duration;
 use esker_format::schema::{Check, DefaultValue, FieldId, NewIndex};
 use esker_format::{DataType, Field, Value};
 use esker_query::model::{Expr, Function};
-use esker_query::{Budget, Constraint, Deadline, Inputs, Limits};
+use esker_query::{Budget, Constraint, Deadline, Inputs, Limits, Semantics};
 use esker_vfs::Environment;
 use sqlparser::ast;
 
+use crate::collation::Collation;
 use crate::expression::{Names, ParameterNames};
 use crate::statement::unsupported;
 use crate::{Error, Result, type_name};
@@ -63,6 +64,14 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
                 let unnamed = || free_name(&format!("check_{name}"), &checks);
                 let name = named.map_or_else(unnamed, |n| n.value.clone());
                 checks.push(check(name, constraint)?);
+            }
+            // Texts compare so anyway.
+            ast::ColumnOption::Collation(name) if Collation::named(name)? == Collation::Binary => {}
+            ast::ColumnOption::Collation(_) => {
+                return Err(unsupported(
+                    "COLLATE as a property of a field (write it in comparisons and orders)",
+                    column,
+                ));
             }
             _ => return Err(unsupported("this property of a field", column)),
         }
@@ -122,7 +131,9 @@ pub(crate) fn constant(expr: &Expr) -> Result<Value> {
         deadline: Some(Deadline::new(&clock, CONSTANT_TIME_MAX)),
         ..Limits::default()
     };
-    esker_query::constant(expr, &Inputs { limits, ..Inputs::default() })
+    // What is kept of a definition does not depend on who reads it: by zero nothing is divided.
+    let semantics = Semantics::postgres();
+    esker_query::constant(expr, &Inputs { limits, semantics, ..Inputs::default() })
 }
 
 /// A check constraint.

@@ -1,13 +1,20 @@
 //! Statements that define tables and indexes, on a database or within a transaction.
 
-use esker::{Error, ErrorKind, Result, Scope};
+use esker::{Alteration, ChangeOptions, Check, Error, ErrorKind, Result, Schema, Scope, Semantics};
+use esker_query::Constraint;
 
 use crate::index;
 use crate::run::Outcome;
 use crate::statement::Statement;
 
 /// Runs a statement that defines a table or an index.
-pub(crate) fn define(on: &dyn Scope, statement: &Statement, dry_run: bool) -> Result<Outcome> {
+pub(crate) fn define(
+    on: &dyn Scope,
+    statement: &Statement,
+    options: &ChangeOptions,
+) -> Result<Outcome> {
+    let dry_run = options.dry_run;
+    let semantics = options.semantics.or(on.semantics());
     match statement {
         Statement::CreateTable { name, schema, if_not_exists } => {
             let exists = on.names()?.contains(name);
@@ -17,11 +24,13 @@ pub(crate) fn define(on: &dyn Scope, statement: &Statement, dry_run: bool) -> Re
             if dry_run && !exists {
                 return Ok(Outcome::Done(format!("would create table {name}")));
             }
-            on.create_table(name, schema.clone())?;
+            on.create_table(name, meant(schema, semantics)?)?;
             Ok(Outcome::Done(format!("created table {name}")))
         }
         Statement::AlterTable { name, alterations, if_exists } => {
-            let alter = |on: &dyn Scope, name: &str| on.alter_table(name, alterations);
+            let alterations = alterations.iter().map(|step| step_meant(step, semantics));
+            let alterations = alterations.collect::<Result<Vec<_>>>()?;
+            let alter = |on: &dyn Scope, name: &str| on.alter_table(name, &alterations);
             about_table(on, name, (*if_exists, dry_run), ("alter", "altered"), alter)
         }
         Statement::RenameTable { name, to, if_exists } => {
@@ -69,4 +78,21 @@ fn about_table(
     }
     run(on, name)?;
     Ok(Outcome::Done(format!("{done} table {name}")))
+}
+
+/// A new table whose checks mean what they mean to the session that defines it, whoever adds rows.
+fn meant(schema: &Schema, semantics: Semantics) -> Result<Schema> {
+    let mut steps = Vec::new();
+    for check in schema.checks() {
+        steps.push(Alteration::DropCheck(check.name.clone()));
+        steps.push(step_meant(&Alteration::AddCheck(check.clone()), semantics)?);
+    }
+    Ok(schema.alter(&steps)?.with_version(schema.version()))
+}
+
+/// The same of a change of a table.
+fn step_meant(step: &Alteration, semantics: Semantics) -> Result<Alteration> {
+    let Alteration::AddCheck(Check { name, condition }) = step else { return Ok(step.clone()) };
+    let condition = semantics.meant(Constraint::decode(condition)?);
+    Ok(Alteration::AddCheck(esker::check(name, &condition)?))
 }

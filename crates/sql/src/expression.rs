@@ -8,6 +8,7 @@ use esker_query::model::{
 };
 use sqlparser::ast;
 
+use crate::collation::{self, GroupedText};
 use crate::statement::unsupported;
 use crate::{Error, Result, literal, type_name};
 
@@ -23,6 +24,12 @@ pub(crate) struct Names {
     aliases: Vec<String>,
     /// The windows of the clause WINDOW.
     pub(crate) windows: Vec<(String, Window)>,
+    /// Whether a select item with a collation is a key that rows are grouped by.
+    pub(crate) groups_texts: bool,
+    /// The texts among the select items that rows are grouped by the keys of, and those that
+    /// GROUP BY names.
+    pub(crate) shown_texts: Vec<GroupedText>,
+    pub(crate) grouped_texts: Vec<GroupedText>,
     /// How deep the expression at hand lies in others.
     depth: Cell<usize>,
 }
@@ -30,7 +37,16 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new(tables: Vec<String>, parameters: &ParameterNames) -> Self {
         let (parameters, aliases) = (Arc::clone(parameters), Vec::new());
-        Self { tables, parameters, aliases, windows: Vec::new(), depth: Cell::new(0) }
+        Self {
+            tables,
+            parameters,
+            aliases,
+            windows: Vec::new(),
+            groups_texts: false,
+            shown_texts: Vec::new(),
+            grouped_texts: Vec::new(),
+            depth: Cell::new(0),
+        }
     }
 
     /// For clauses in which the name of a select item stands for it.
@@ -119,6 +135,7 @@ impl Names {
             E::IsDistinctFrom(left, right) => self.is_same(left, right).map(not),
             E::IsNotDistinctFrom(left, right) => self.is_same(left, right),
             E::Function(function) => self.function(function),
+            E::Collate { expr: text, collation } => self.beside_nothing(text, collation),
             E::Interval(_) => Err(unsupported("an interval apart from + and -", expr)),
             _ if asks(expr) => crate::relation::subquery(expr, self),
             other => self.special(other),
@@ -135,7 +152,8 @@ impl Names {
 
     /// Equal, or both NULL.
     fn is_same(&self, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
-        let (left, right) = (self.convert(left)?, self.convert(right)?);
+        let [left, right] = <[Expr; 2]>::try_from(self.compared(&[left, right])?)
+            .map_err(|_| Error::invalid("expected two operands"))?;
         let is_null = |e: &Expr| Expr::Apply(Operator::IsNull, vec![e.clone()]);
         let both_null = is_null(&left).and(is_null(&right));
         let same = left.binary(Operator::Eq, right);
@@ -171,7 +189,10 @@ impl Names {
     }
 
     fn apply(&self, operator: Operator, operands: &[&ast::Expr]) -> Result<Expr> {
-        let operands = operands.iter().map(|e| self.convert(e)).collect::<Result<Vec<_>>>()?;
+        let operands = match collation::is_compared(operator) {
+            true => self.compared(operands)?,
+            false => operands.iter().map(|e| self.convert(e)).collect::<Result<Vec<_>>>()?,
+        };
         if operands.iter().any(|operand| matches!(operand, Expr::Row(_))) {
             return rows(operator, operands);
         }
@@ -322,13 +343,15 @@ impl Names {
         conditions: &[ast::CaseWhen],
         otherwise: Option<&ast::Expr>,
     ) -> Result<Expr> {
-        let operand = operand.map(|e| self.convert(e)).transpose()?;
+        let operand = operand.map(|e| self.collated(e)).transpose()?;
         let mut operands = Vec::with_capacity(conditions.len() * 2 + 1);
         for ast::CaseWhen { condition, result } in conditions {
-            let condition = self.convert(condition)?;
             operands.push(match &operand {
-                Some(operand) => operand.clone().binary(Operator::Eq, condition),
-                None => condition,
+                Some(operand) => {
+                    let sides = vec![operand.clone(), self.collated(condition)?];
+                    Expr::Apply(Operator::Eq, collation::compared(sides)?)
+                }
+                None => self.convert(condition)?,
             });
             operands.push(self.convert(result)?);
         }

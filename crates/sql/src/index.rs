@@ -9,7 +9,7 @@ use sqlparser::ast;
 use crate::change::{plain_name, refuse_lost};
 use crate::run::Outcome;
 use crate::statement::{Statement, unsupported};
-use crate::{Error, Result};
+use crate::{Error, Result, collation};
 
 pub(crate) fn create(create: &ast::CreateIndex) -> Result<Statement> {
     let name = create.name.as_ref().map(plain_name).transpose()?;
@@ -81,6 +81,9 @@ fn fields(columns: &[ast::IndexColumn]) -> Result<Vec<(String, bool)>> {
 fn field(column: &ast::IndexColumn) -> Result<(String, bool)> {
     let expr = &column.column.expr;
     let mut names = Vec::new();
+    if collation::is_collated(expr) {
+        return Err(unsupported("COLLATE on a field of an index", column));
+    }
     if !path(expr, true, &mut names) {
         return Err(unsupported("an index on what is no field, and no path into one", column));
     }

@@ -25,6 +25,7 @@ mod alter;
 mod asynchronous;
 mod call;
 mod change;
+mod collation;
 mod column;
 mod conflict_target;
 mod definition;
@@ -45,6 +46,7 @@ mod script;
 mod select;
 mod sequence;
 mod session;
+mod setting;
 mod statement;
 mod table;
 #[cfg(test)]
@@ -63,6 +65,7 @@ pub use prepared::Prepared;
 pub use run::{Outcome, Sql, run};
 pub use script::{is_complete, open_quote, statements};
 pub use session::Session;
+pub use setting::SettingStatement;
 pub use statement::{Statement, parse, parse_statement, parse_with_parameters};
 pub use transaction::TransactionStatement;
 

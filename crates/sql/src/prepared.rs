@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker::{
-    Batch, Column, Database, Error, ErrorKind, FromRow, QueryResult, Result, Row, Rows, Schema,
-    Scope, ScopedTable, Value,
+    Batch, ChangeOptions, Column, Database, Error, ErrorKind, FromRow, QueryResult, Result, Row,
+    Rows, Schema, Scope, ScopedTable, Semantics, Value,
 };
 use esker_query::model::{Change, Expr, InsertRows, OnConflict, Operator, Query, RowCount};
 use esker_query::{ResultColumn, Statistics};
@@ -31,6 +31,8 @@ pub struct Prepared {
     statement: Statement,
     parameters: ParameterNames,
     plan: Option<Plan>,
+    /// What its session chose when it was prepared.
+    semantics: Semantics,
 }
 
 /// What goes straight to the table, for one schema.
@@ -99,9 +101,15 @@ enum Done<'p> {
 }
 
 impl Prepared {
-    pub(crate) fn new(database: Option<&Database>, scope: &dyn Scope, text: &str) -> Result<Self> {
+    pub(crate) fn new(
+        database: Option<&Database>,
+        scope: &dyn Scope,
+        text: &str,
+        semantics: Semantics,
+    ) -> Result<Self> {
         let (statement, parameters) = parse_with_parameters(text)?;
-        let mut prepared = Self { database: database.cloned(), statement, parameters, plan: None };
+        let (database, plan) = (database.cloned(), None);
+        let mut prepared = Self { database, statement, parameters, plan, semantics };
         if let Statement::Query(query) | Statement::QueryForUpdate(query) = &prepared.statement {
             let mut names = std::collections::BTreeSet::new();
             query.collect_tables(&mut names);
@@ -115,6 +123,11 @@ impl Prepared {
 
     pub(crate) fn statement(&self) -> &Statement {
         &self.statement
+    }
+
+    /// What it is run with for some parameters.
+    pub(crate) fn options(&self, parameters: &[Value]) -> ChangeOptions {
+        ChangeOptions { semantics: self.semantics, ..with_parameters(parameters) }
     }
 
     /// The names of its parameters, in the order of their values.
@@ -229,7 +242,7 @@ impl Prepared {
                 Ok(row.map(|row| pick(row.into_values(), plan.shown())))
             }
             Some(Done::Added) => Err(self.unfit("the statement answers no rows")),
-            None => run(database, &*first_of(&self.statement)?, &with_parameters(values))?.first(),
+            None => run(database, &*first_of(&self.statement)?, &self.options(values))?.first(),
         })
     }
 
@@ -242,7 +255,7 @@ impl Prepared {
         let database = self.database()?;
         let first = |values: &[Value]| match self.run_straight(database, values)? {
             Some(outcome) => Ok(outcome),
-            None => run(database, &*first_of(&self.statement)?, &with_parameters(values)),
+            None => run(database, &*first_of(&self.statement)?, &self.options(values)),
         };
         parameters.bind(&self.parameters, first)?.first()
     }

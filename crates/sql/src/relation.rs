@@ -200,19 +200,32 @@ pub(crate) fn subquery(expr: &ast::Expr, names: &Names) -> Result<Expr> {
             Ok(negated(Expr::has_rows(within(subquery)?), *is_negated))
         }
         ast::Expr::InSubquery { expr: operand, subquery, negated: is_negated } => {
-            let among = names.convert(operand)?.among(within(subquery)?);
+            let (operand, query) = keyed(names, operand, within(subquery)?)?;
+            let among = operand.among(query);
             Ok(negated(among, *is_negated))
         }
         ast::Expr::AnyOp { left, compare_op, right, is_some: _ } => {
             let (operator, query) = (comparison(compare_op, expr)?, queried(right, expr)?);
-            Ok(names.convert(left)?.compared_with_any(operator, within(query)?))
+            let (left, query) = keyed(names, left, within(query)?)?;
+            Ok(left.compared_with_any(operator, query))
         }
         ast::Expr::AllOp { left, compare_op, right } => {
             let (operator, query) = (comparison(compare_op, expr)?, queried(right, expr)?);
-            Ok(names.convert(left)?.compared_with_all(operator, within(query)?))
+            let (left, query) = keyed(names, left, within(query)?)?;
+            Ok(left.compared_with_all(operator, query))
         }
         other => Err(unsupported("a subquery here", other)),
     }
+}
+
+/// A value and the values of a query that it is compared with, by the collation behind it.
+fn keyed(names: &Names, value: &ast::Expr, query: Query) -> Result<(Expr, Query)> {
+    let value = names.collated(value)?;
+    let query = match value.by {
+        Some(by) => by.keys_of(query)?,
+        None => query,
+    };
+    Ok((value.key(), query))
 }
 
 /// The operator before ANY or ALL.

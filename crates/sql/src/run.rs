@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker::record::records;
 use esker::{
     ChangeOptions, Changed, Database, Error, ErrorKind, FromRow, QueryResult, Result, Rows, Scope,
-    Transaction, Value,
+    Semantics, Transaction, Value,
 };
 use esker_query::model::{Change, Query, RowCount};
 
@@ -218,7 +218,7 @@ pub trait Sql: Scope + Sized {
         parameters.bind(prepared.parameters(), |values| {
             match prepared.run_straight(self, values)? {
                 Some(outcome) => Ok(outcome),
-                None => self.run_statement(prepared.statement(), &with_parameters(values)),
+                None => self.run_statement(prepared.statement(), &prepared.options(values)),
             }
         })
     }
@@ -232,7 +232,7 @@ pub trait Sql: Scope + Sized {
         parameters.bind(prepared.parameters(), |values| {
             match prepared.run_straight(self, values)? {
                 Some(outcome) => Ok(outcome.answer()?.into()),
-                None => self.statement_rows(prepared.statement(), &with_parameters(values)),
+                None => self.statement_rows(prepared.statement(), &prepared.options(values)),
             }
         })
     }
@@ -244,7 +244,7 @@ impl Sql for Database {
     }
 
     fn prepare(&self, text: &str) -> Result<Prepared> {
-        Prepared::new(Some(self), self, text)
+        Prepared::new(Some(self), self, text, Semantics::default())
     }
 }
 
@@ -262,14 +262,19 @@ impl Sql for Transaction {
             Statement::Transaction(_) => refused(
                 "a transaction in SQL needs a session; this one is committed by its own calls",
             ),
+            Statement::Setting(_) => refused(NO_SESSION),
             _ => run_in(self, statement, options),
         }
     }
 
     fn prepare(&self, text: &str) -> Result<Prepared> {
-        Prepared::new(None, self, text)
+        Prepared::new(None, self, text, Semantics::default())
     }
 }
+
+/// What a setting without a session is refused with.
+const NO_SESSION: &str = "SET, RESET and SHOW are about a session, which runs statements one after \
+                          another; a database has settings by Options::semantics";
 
 /// Runs a statement, or says with [`ChangeOptions::dry_run`] what it would change.
 ///
@@ -286,6 +291,7 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             ErrorKind::InvalidInput,
             "a transaction in SQL needs a session, which runs statements one after another",
         )),
+        Statement::Setting(_) => Err(Error::new(ErrorKind::InvalidInput, NO_SESSION)),
         Statement::CreateSequence { name, start, increment, if_not_exists } => {
             let exists = has_sequence(db, name);
             if exists && *if_not_exists {
@@ -322,7 +328,7 @@ pub(crate) fn run_in(
             Outcome::Plan(explanation.to_string())
         }
         Statement::Change(change) => changed(change, scope.change_with(change, options)?),
-        _ => return define(scope, statement, options.dry_run),
+        _ => return define(scope, statement, options),
     })
 }
 

@@ -8,9 +8,10 @@ use esker_query::model::{
 use esker_vfs::sabotage::Bug;
 use sqlparser::ast;
 
+use crate::collation::Collated;
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{Statement, shorten, unsupported};
-use crate::{Error, Result, dialect, relation};
+use crate::{Error, Result, collation, dialect, relation};
 
 /// A query as a statement of its own, which may hold the rows that it finds.
 pub(crate) fn statement(mut query: ast::Query, parameters: &ParameterNames) -> Result<Statement> {
@@ -78,6 +79,8 @@ fn convert_at(
     }
     if let Some(order_by) = &query.order_by {
         result.order_by = order(order_by, &result.select, &names)?;
+        let (shown, keys) = (&names.shown_texts, &names.grouped_texts);
+        collation::order_by_keys(&mut result.order_by, &result.select, shown, keys);
     }
     limit((query.limit_clause.as_ref(), query.fetch.as_ref()), parameters, &mut result)?;
     Ok(result)
@@ -166,6 +169,8 @@ fn select(
                     if it is a word of SQL)";
         return Err(Error::invalid(format!("SELECT: {what}")));
     }
+    let mut names = names;
+    names.groups_texts = select.distinct.is_some() || groups(&select.group_by);
     result.select = items(&select.projection, &names)?;
     if result.select.is_empty() && select.from.is_empty() {
         return Err(Error::invalid("SELECT * without a table: expected FROM"));
@@ -183,7 +188,30 @@ fn select(
     names.group(&select.group_by, &mut result)?;
     result.having = select.having.as_ref().map(|e| names.convert(e)).transpose()?;
     result.qualify = select.qualify.as_ref().map(|e| names.convert(e)).transpose()?;
+    let names = with_texts(select, names)?;
+    collation::show_first(&mut result, &names.shown_texts, &names.grouped_texts)?;
     Ok((result, names))
+}
+
+/// Whether rows are grouped.
+fn groups(group_by: &ast::GroupByExpr) -> bool {
+    !matches!(group_by, ast::GroupByExpr::Expressions(keys, _) if keys.is_empty())
+}
+
+/// The names with the texts that rows are grouped by without case.
+fn with_texts(select: &ast::Select, mut names: Names) -> Result<Names> {
+    let shown = select.projection.iter().filter_map(|item| match item {
+        ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
+            collation::is_collated(expr).then_some(expr)
+        }
+        _ => None,
+    });
+    names.shown_texts = collation::grouped_texts(shown, &names)?;
+    if let ast::GroupByExpr::Expressions(keys, _) = &select.group_by {
+        let keys = keys.iter().filter(|key| collation::is_collated(key));
+        names.grouped_texts = collation::grouped_texts(keys, &names)?;
+    }
+    Ok(names)
 }
 
 /// Refuses clauses outside of the SELECT proper.
@@ -248,9 +276,12 @@ fn name_as_written(written: &ast::Expr, converted: &Expr) -> Option<String> {
 fn reads_otherwise(written: &ast::Expr) -> bool {
     use ast::Expr as E;
     match written {
-        E::Interval(_) | E::Tuple(_) => true,
+        E::Interval(_) | E::Tuple(_) | E::Collate { .. } => true,
         E::BinaryOp { left, right, .. } => reads_otherwise(left) || reads_otherwise(right),
-        E::UnaryOp { expr, .. } | E::Nested(expr) | E::InList { expr, .. } => reads_otherwise(expr),
+        E::UnaryOp { expr, .. }
+        | E::Nested(expr)
+        | E::InList { expr, .. }
+        | E::Between { expr, .. } => reads_otherwise(expr),
         _ => false,
     }
 }
@@ -273,13 +304,13 @@ pub(crate) fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec
     }
     let item = |item: &ast::SelectItem| match item {
         ast::SelectItem::UnnamedExpr(expr) => {
-            let converted = names.convert(expr)?;
+            let converted = names.select_item(expr)?;
             let alias = name_as_written(expr, &converted);
             Ok(SelectItem { expr: converted, alias })
         }
         ast::SelectItem::ExprWithAlias { expr, alias } => {
             expect_name(alias)?;
-            Ok(SelectItem { expr: names.convert(expr)?, alias: Some(alias.value.clone()) })
+            Ok(SelectItem { expr: names.select_item(expr)?, alias: Some(alias.value.clone()) })
         }
         ast::SelectItem::Wildcard(options) if options.to_string().is_empty() => {
             Ok(SelectItem { expr: Expr::AllFields(String::new()), alias: None })
@@ -346,9 +377,9 @@ pub(crate) fn position_or(
     select: Option<&[SelectItem]>,
     names: &Names,
 ) -> Result<Expr> {
-    let converted = names.convert(expr)?;
-    let Expr::Literal(position @ (Value::Int(_) | Value::Uint(_))) = &converted else {
-        return Ok(converted);
+    let collated = names.collated(expr)?;
+    let Expr::Literal(position @ (Value::Int(_) | Value::Uint(_))) = &collated.expr else {
+        return Ok(collated.key());
     };
     let Some(select) = select else {
         return Err(Error::invalid(format!(
@@ -363,7 +394,11 @@ pub(crate) fn position_or(
     };
     match select.get(place - 1) {
         Some(item) if Bug::OrderByPositionByText.is_planted() => Ok(item.expr.clone()),
-        _ => Ok(Expr::Item(place)),
+        _ if collated.by.is_none() => Ok(Expr::Item(place)),
+        Some(item) if !matches!(item.expr, Expr::AllFields(_)) => {
+            Ok(Collated { expr: item.expr.clone(), ..collated }.key())
+        }
+        _ => Err(Error::invalid(format!("{clause} {expr}: expected the name of the column"))),
     }
 }
 

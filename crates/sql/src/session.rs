@@ -2,13 +2,14 @@
 
 use esker::{
     ChangeOptions, Database, Error, ErrorKind, FromRow, QueryOptions, QueryResult, Result, Rows,
-    Savepoint, Scope, Transaction, Value,
+    Savepoint, Scope, Semantics, Transaction, Value,
 };
 use esker_query::{Explanation, Query};
 
 use crate::parameters::Parameters;
 use crate::prepared::Prepared;
 use crate::run::{Outcome, Sql, expect_rows, first_of, run, with_parameters};
+use crate::setting::{self, SettingStatement};
 use crate::statement::{Statement, parse_with_parameters};
 use crate::transaction::TransactionStatement;
 
@@ -38,23 +39,48 @@ use crate::transaction::TransactionStatement;
 pub struct Session {
     database: Database,
     open: Option<Open>,
+    settings: Settings,
+}
+
+/// What a session chooses.
+#[derive(Clone, Copy, Debug, Default)]
+struct Settings {
+    /// Until it chooses otherwise.
+    session: Semantics,
+    /// Until the end of the transaction.
+    local: Semantics,
+}
+
+impl Settings {
+    fn chosen(self) -> Semantics {
+        self.local.or(self.session)
+    }
 }
 
 /// A transaction under way.
 #[derive(Debug)]
 struct Open {
     transaction: Transaction,
-    savepoints: Vec<(String, Savepoint)>,
+    savepoints: Vec<Saved>,
+    /// What the session chose before it began.
+    settings: Settings,
+}
+
+/// A savepoint, with what the session chose there.
+#[derive(Debug)]
+struct Saved {
+    name: String,
+    savepoint: Savepoint,
+    settings: Settings,
 }
 
 impl Open {
     /// The newest savepoint of a name, and how many there are before it.
-    fn find(&self, name: &str) -> Result<(usize, Savepoint)> {
+    fn find(&self, name: &str) -> Result<(usize, &Saved)> {
         let mut known = self.savepoints.iter().enumerate().rev();
-        let found = known.find(|(_, (known, _))| known.eq_ignore_ascii_case(name));
-        found.map(|(at, (_, savepoint))| (at, *savepoint)).ok_or_else(|| {
-            let names: Vec<&str> =
-                self.savepoints.iter().map(|(known, _)| known.as_str()).collect();
+        let found = known.find(|(_, saved)| saved.name.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.savepoints.iter().map(|s| s.name.as_str()).collect();
             let known = match names.is_empty() {
                 true => "there is none".to_owned(),
                 false => format!("there are {}", names.join(", ")),
@@ -68,7 +94,29 @@ impl Session {
     /// A session without a transaction.
     #[must_use]
     pub fn new(database: &Database) -> Self {
-        Self { database: database.clone(), open: None }
+        Self { database: database.clone(), open: None, settings: Settings::default() }
+    }
+
+    /// The same with what it chooses: where NULLs go in orders and what a division by zero is, as
+    /// by `SET`.
+    #[must_use]
+    pub fn with_semantics(mut self, semantics: Semantics) -> Self {
+        self.settings.session = semantics;
+        self
+    }
+
+    /// What it chooses at the moment; for what it does not choose, the database has a choice.
+    #[must_use]
+    pub fn semantics(&self) -> Semantics {
+        self.settings.chosen()
+    }
+
+    fn for_change(&self, options: &ChangeOptions) -> ChangeOptions {
+        ChangeOptions { semantics: options.semantics.or(self.semantics()), ..options.clone() }
+    }
+
+    fn for_query(&self, options: &QueryOptions) -> QueryOptions {
+        QueryOptions { semantics: options.semantics.or(self.semantics()), ..options.clone() }
     }
 
     /// The database.
@@ -144,7 +192,10 @@ impl Session {
     pub fn sql_rows(&mut self, text: &str, parameters: impl Parameters) -> Result<Rows> {
         let (statement, names) = parse_with_parameters(text)?;
         parameters.bind(&names, |values| {
-            let options = with_parameters(values);
+            let options = self.for_change(&with_parameters(values));
+            if let Statement::Setting(_) = &statement {
+                return Ok(self.run(&statement, &options)?.answer()?.into());
+            }
             match &self.open {
                 Some(open) => open.transaction.statement_rows(&statement, &options),
                 None => self.database.statement_rows(&statement, &options),
@@ -157,7 +208,7 @@ impl Session {
     /// # Errors
     /// As for [`Sql::prepare`].
     pub fn prepare(&self, text: &str) -> Result<Prepared> {
-        Prepared::new(Some(&self.database), self.scope(), text)
+        Prepared::new(Some(&self.database), self.scope(), text, self.semantics())
     }
 
     /// Runs a prepared statement, in the transaction where there is one. What has become of its
@@ -189,6 +240,9 @@ impl Session {
                 let transact = |_: &[Value]| self.transact(statement);
                 parameters.bind(prepared.parameters(), transact)
             }
+            (_, Statement::Setting(setting)) => {
+                parameters.bind(prepared.parameters(), |_: &[Value]| self.set(setting))
+            }
             (Some(open), _) => open.transaction.run_prepared(prepared, parameters),
             (None, _) => self.database.run_prepared(prepared, parameters),
         }
@@ -203,6 +257,9 @@ impl Session {
         prepared: &Prepared,
         parameters: impl Parameters,
     ) -> Result<Rows> {
+        if let Statement::Setting(_) = prepared.statement() {
+            return Ok(self.run_prepared(prepared, parameters)?.answer()?.into());
+        }
         match &self.open {
             Some(open) => open.transaction.prepared_rows(prepared, parameters),
             None => self.database.prepared_rows(prepared, parameters),
@@ -214,11 +271,47 @@ impl Session {
     /// # Errors
     /// As for [`Session::sql`].
     pub fn run(&mut self, statement: &Statement, options: &ChangeOptions) -> Result<Outcome> {
+        let options = &self.for_change(options);
         match (statement, &self.open) {
             (Statement::Transaction(statement), _) => self.transact(statement),
+            (Statement::Setting(statement), _) => self.set(statement),
             (_, None) => run(&self.database, statement, options),
             (_, Some(open)) => open.transaction.run_statement(statement, options),
         }
+    }
+
+    /// Chooses a setting, or shows it. A transaction that is rolled back takes choices back, too.
+    fn set(&mut self, statement: &SettingStatement) -> Result<Outcome> {
+        match statement {
+            SettingStatement::Show(name) => {
+                let chosen = self.semantics().or(self.scope().semantics());
+                return Ok(Outcome::Rows(setting::shown(name.as_deref(), chosen)?));
+            }
+            SettingStatement::Set { is_local: true, .. } if self.open.is_none() => {
+                let message = "SET LOCAL is until the end of a transaction: expected BEGIN before";
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+            SettingStatement::Set { name, value, is_local: true } => {
+                let default = self.scope().semantics().value_of(name)?;
+                let value = value.as_deref().unwrap_or(default);
+                self.settings.local = self.settings.local.with(name, Some(value))?;
+            }
+            _ => {
+                // What was local before is so no longer.
+                self.settings.local = match statement {
+                    SettingStatement::Set { name, .. } => self.settings.local.with(name, None)?,
+                    other => other.applied(self.settings.local)?,
+                };
+                self.settings.session = statement.applied(self.settings.session)?;
+            }
+        }
+        Ok(Outcome::Done(match statement {
+            SettingStatement::Set { name, value: Some(value), .. } => format!("{name} is {value}"),
+            SettingStatement::Set { name, .. } | SettingStatement::Reset(Some(name)) => {
+                format!("{name} is as by default")
+            }
+            _ => "all settings are as by default".to_owned(),
+        }))
     }
 
     fn transact(&mut self, statement: &TransactionStatement) -> Result<Outcome> {
@@ -229,7 +322,8 @@ impl Session {
                 return Err(Error::new(ErrorKind::InvalidInput, message));
             }
             let transaction = self.database.begin_with(*options)?;
-            self.open = Some(Open { transaction, savepoints: Vec::new() });
+            let (savepoints, settings) = (Vec::new(), self.settings);
+            self.open = Some(Open { transaction, savepoints, settings });
             return done("began a transaction");
         }
         let Some(open) = &mut self.open else {
@@ -240,27 +334,32 @@ impl Session {
             TransactionStatement::Begin(_) => {}
             TransactionStatement::Commit => {
                 if let Some(open) = self.open.take() {
+                    let chosen = std::mem::replace(&mut self.settings, open.settings);
                     open.transaction.commit()?;
+                    self.settings = Settings { session: chosen.session, ..Settings::default() };
                 }
                 return done("committed");
             }
             TransactionStatement::Rollback => {
+                self.settings = open.settings;
                 self.open = None;
                 return done("rolled back");
             }
             TransactionStatement::Savepoint(name) => {
-                open.savepoints.push((name.clone(), open.transaction.savepoint()));
+                let (savepoint, settings) = (open.transaction.savepoint(), self.settings);
+                open.savepoints.push(Saved { name: name.clone(), savepoint, settings });
                 return done(&format!("savepoint {name}"));
             }
             TransactionStatement::RollbackTo(name) => {
-                let (at, savepoint) = open.find(name)?;
-                open.transaction.rollback_to(savepoint)?;
+                let (at, saved) = open.find(name)?;
+                open.transaction.rollback_to(saved.savepoint)?;
+                self.settings = saved.settings;
                 open.savepoints.truncate(at + 1);
                 return done(&format!("rolled back to {name}"));
             }
             TransactionStatement::Release(name) => {
-                let (at, savepoint) = open.find(name)?;
-                open.transaction.release(savepoint)?;
+                let (at, saved) = open.find(name)?;
+                open.transaction.release(saved.savepoint)?;
                 open.savepoints.truncate(at);
                 return done(&format!("released {name}"));
             }
@@ -273,7 +372,7 @@ impl Session {
     /// # Errors
     /// As for [`Database::query_with`].
     pub fn query_with(&self, query: &Query, options: &QueryOptions) -> Result<QueryResult> {
-        self.scope().snapshot_for(query)?.query_with(query, options)
+        self.scope().snapshot_for(query)?.query_with(query, &self.for_query(options))
     }
 
     /// How a query is answered, and what came of running it.
@@ -281,7 +380,7 @@ impl Session {
     /// # Errors
     /// As for [`Database::explain_with`].
     pub fn explain_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
-        self.scope().snapshot_for(query)?.explain_with(query, options)
+        self.scope().snapshot_for(query)?.explain_with(query, &self.for_query(options))
     }
 
     /// How a query would be answered. It is not run.
@@ -289,7 +388,7 @@ impl Session {
     /// # Errors
     /// As for [`Database::plan_with`].
     pub fn plan_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
-        self.scope().snapshot_for(query)?.plan_with(query, options)
+        self.scope().snapshot_for(query)?.plan_with(query, &self.for_query(options))
     }
 
     /// Ends the session; a transaction that was not committed is rolled back. Returns the

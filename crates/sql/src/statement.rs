@@ -11,6 +11,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::conflict_target::join_paths;
 use crate::dialect::{self, EskerDialect};
 use crate::expression::ParameterNames;
+use crate::setting::{self, SettingStatement};
 use crate::transaction::{self, TransactionStatement};
 use crate::{
     Error, Result, alter, change, index, number, parameter, select, sequence, table, window,
@@ -113,6 +114,8 @@ pub enum Statement {
     },
     /// Begin or end a transaction, or go back in it.
     Transaction(TransactionStatement),
+    /// Choose a setting of the session, or show it.
+    Setting(SettingStatement),
     /// Remove all rows of a table.
     Truncate {
         /// Its name.
@@ -123,12 +126,12 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// True when it only reads, and begins and ends no transaction.
+    /// True when it changes nothing that is stored, and begins and ends no transaction.
     #[must_use]
     pub fn only_reads(&self) -> bool {
         match self {
             Self::Query(query) | Self::Explain(query) => !query.takes_values(),
-            Self::Plan(_) => true,
+            Self::Plan(_) | Self::Setting(_) => true,
             _ => false,
         }
     }
@@ -138,6 +141,7 @@ impl Statement {
     pub fn answers_rows(&self) -> bool {
         match self {
             Self::Query(_) | Self::QueryForUpdate(_) => true,
+            Self::Setting(setting) => matches!(setting, SettingStatement::Show(_)),
             Self::Change(Change::Insert(insert)) => insert.returning.is_some(),
             Self::Change(Change::Update(update)) => update.returning.is_some(),
             Self::Change(Change::Delete(delete)) => delete.returning.is_some(),
@@ -165,7 +169,8 @@ pub fn parse(text: &str) -> Result<Query> {
 
 /// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE`,
 /// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE INDEX`, `DROP INDEX`,
-/// `CREATE SEQUENCE`, `DROP SEQUENCE`, `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT` or `RELEASE`.
+/// `CREATE SEQUENCE`, `DROP SEQUENCE`, `SET`, `RESET`, `SHOW`, `BEGIN`, `COMMIT`, `ROLLBACK`,
+/// `SAVEPOINT` or `RELEASE`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -199,8 +204,10 @@ fn beyond_grammar(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         _ => None,
     };
     let first = tokens.iter().find(|token| !matches!(token.token, Token::Whitespace(_)));
-    if !matches!(first.and_then(word), Some(Keyword::CREATE | Keyword::ALTER)) {
-        return Ok(None);
+    match first.and_then(word) {
+        Some(Keyword::CREATE | Keyword::ALTER) => {}
+        Some(Keyword::SET | Keyword::RESET | Keyword::SHOW) => return setting::read(tokens),
+        _ => return Ok(None),
     }
     for read in [sequence::create, alter::add_value, alter::options] {
         if let Some(statement) = read(tokens)? {

@@ -127,7 +127,7 @@ impl Names {
             if !name.is_empty() {
                 return refuse("PARTITION BY");
             }
-            let keys = spec.partition_by.iter().map(|key| self.convert(key));
+            let keys = spec.partition_by.iter().map(|key| self.key(key));
             window.partition_by = keys.collect::<Result<_>>()?;
         }
         if !spec.order_by.is_empty() {

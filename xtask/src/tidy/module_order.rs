@@ -17,6 +17,7 @@ const ORDERS: &[(&str, &[&str])] = &[(
         "pieces",
         "pattern",
         "model",
+        "semantics",
         "operator",
         "result",
         "source",

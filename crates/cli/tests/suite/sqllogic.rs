@@ -14,13 +14,13 @@
 
 use std::path::{Path, PathBuf};
 
-use esker::{ChangeOptions, DataType, Database, Error, IndexUse, Options, QueryResult, Value};
-use esker_sql::{Sql, parse_statement};
+use esker::{ChangeOptions, DataType, Error, IndexUse, Options, QueryResult, Value};
+use esker_sql::{Session, parse_statement};
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Record, Runner, strict_column_validator};
 
-/// A database, and whether its rows are sealed after each statement.
+/// A session, and whether rows are sealed after each statement.
 struct Esker {
-    db: Database,
+    session: Session,
     seals: bool,
 }
 
@@ -29,9 +29,9 @@ impl DB for Esker {
     type ColumnType = DefaultColumnType;
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
-        let outcome = self.db.run_statement(&parse_statement(sql)?, &ChangeOptions::default())?;
+        let outcome = self.session.run(&parse_statement(sql)?, &ChangeOptions::default())?;
         if self.seals {
-            self.db.wait_idle()?;
+            self.session.database().wait_idle()?;
         }
         let changed = outcome.rows_changed();
         Ok(outcome.into_rows().map_or(DBOutput::StatementComplete(changed), answer))
@@ -78,7 +78,8 @@ fn files() -> Vec<PathBuf> {
 
 fn run_all(name: &str, seals: bool, options: impl Fn() -> Options) {
     for file in files() {
-        let db = || Options::memory(options()).map(|db| Esker { db, seals });
+        let db =
+            || Options::memory(options()).map(|db| Esker { session: Session::new(&db), seals });
         let mut runner = Runner::new(|| async { db() });
         runner.with_column_validator(strict_column_validator);
         if let Err(e) = runner.run_file(&file) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_format::Value;
 use esker_query::json::JsonQuery;
-use esker_query::{Cursor, Page, Paging, Query};
+use esker_query::{Cursor, Page, Paging, Query, Semantics};
 
 use crate::read::source::SnapshotSource;
 use crate::{Database, Error, Limits, QueryOptions, Result, Snapshot};
@@ -23,6 +23,8 @@ pub struct PageOptions {
     pub parameters: Arc<[Value]>,
     /// How long it may take and how much memory it may have.
     pub limits: Limits,
+    /// As for [`QueryOptions::semantics`]. A cursor is of pages with the same.
+    pub semantics: Semantics,
 }
 
 impl Database {
@@ -100,8 +102,9 @@ impl PageOptions {
             memory_bytes: json.memory_limit_bytes()?,
             ..Limits::default()
         };
-        let (cursor, total) = (json.cursor()?, json.is_total()?);
-        Ok(Self { cursor, total, snapshot: json.is_snapshot()?, limits, ..Self::default() })
+        let (cursor, total, snapshot) = (json.cursor()?, json.is_total()?, json.is_snapshot()?);
+        let semantics = json.semantics()?;
+        Ok(Self { cursor, total, snapshot, limits, semantics, ..Self::default() })
     }
 }
 
@@ -129,7 +132,8 @@ impl Snapshot {
             ));
         }
         let parameters = Arc::clone(&options.parameters);
-        let given = QueryOptions { parameters, limits: options.limits.clone() };
+        let (limits, semantics) = (options.limits.clone(), options.semantics);
+        let given = QueryOptions { parameters, limits, semantics };
         let engine = self.engine();
         let query_options = engine.statement_options(&given);
         let table = self.table(&query.table)?;

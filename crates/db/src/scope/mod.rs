@@ -22,7 +22,7 @@ use esker_format::Schema;
 use esker_format::schema::Alteration;
 use esker_query::json::JsonQuery;
 use esker_query::model::Change;
-use esker_query::{Page, Query};
+use esker_query::{Page, Query, Semantics};
 
 use crate::bucket::schema_of;
 use crate::catalog::table_or_create::{expect_alike, open_or_create};
@@ -72,6 +72,9 @@ pub trait Scope {
     /// `NotFound` within a transaction when there is no such table; `OverBudget` when there is no
     /// memory for another snapshot.
     fn snapshot_of(&self, tables: BTreeSet<String>) -> Result<Snapshot>;
+
+    /// What the database chooses where a statement does not: see [`crate::Options::semantics`].
+    fn semantics(&self) -> Semantics;
 
     /// Answers one page of a query.
     ///
@@ -189,6 +192,10 @@ pub trait Scope {
 /// What a database and a transaction do by methods of the same names.
 macro_rules! own_methods {
     () => {
+        fn semantics(&self) -> Semantics {
+            self.engine().options.semantics
+        }
+
         fn page(&self, query: &Query, options: &PageOptions) -> Result<Page> {
             self.page(query, options)
         }

@@ -26,8 +26,8 @@ use std::sync::Arc;
 pub(crate) use within::{change_within, fill_within};
 
 use esker_format::{Schema, Value, ValueRef};
-use esker_query::QueryResult;
 use esker_query::model::{Change, Expr, Query, SelectItem};
+use esker_query::{QueryResult, Semantics};
 
 use super::{Database, Error, Limits, QueryOptions, Result, Transaction};
 use crate::commit::fit::fit_value;
@@ -44,13 +44,19 @@ pub struct ChangeOptions {
     pub dry_run: bool,
     /// How long it may take and how much memory it may have.
     pub limits: Limits,
+    /// As for [`QueryOptions::semantics`].
+    pub semantics: Semantics,
 }
 
 impl ChangeOptions {
     /// The same for a query.
     #[must_use]
     pub fn for_query(&self) -> QueryOptions {
-        QueryOptions { parameters: Arc::clone(&self.parameters), limits: self.limits.clone() }
+        QueryOptions {
+            parameters: Arc::clone(&self.parameters),
+            limits: self.limits.clone(),
+            semantics: self.semantics,
+        }
     }
 }
 

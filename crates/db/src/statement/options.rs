@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker_format::Value;
-use esker_query::{Budget, Deadline, TemporaryFiles};
+use esker_query::{Budget, Deadline, Semantics, TemporaryFiles};
 
 use crate::engine::Engine;
 
@@ -53,6 +53,9 @@ pub struct QueryOptions {
     pub parameters: Arc<[Value]>,
     /// How long it may take and how much memory it may have.
     pub limits: Limits,
+    /// Where NULLs go in its orders, and what a division by zero is; what it does not choose is the
+    /// database's: [`Options::semantics`](crate::Options::semantics).
+    pub semantics: Semantics,
 }
 
 impl Engine {
@@ -83,6 +86,7 @@ impl Engine {
         options.inputs.parameters = Arc::clone(&given.parameters);
         // default: what a statement does not say the database does
         options.inputs.limits.cancel = Arc::clone(cancel.as_ref().unwrap_or(&self.options.cancel));
+        options.inputs.semantics = given.semantics.or(self.options.semantics);
         options.indexes = self.options.index_use;
         options.join_order = self.options.join_order;
         options.unnesting = self.options.unnesting;

@@ -205,6 +205,8 @@ fn of_two(
         A::StringAgg => {
             let operand = as_text(operand, DataType::Text, limits)?;
             second.bound = as_text(second.bound, DataType::Text, limits)?;
+            // It is read, and nothing is in its order.
+            second.nulls_first = true;
             let is_null = is_null(operand.clone());
             let beside = Node::Ranked(vec![second], Box::new(operand));
             let beside = Bound::new(beside, DataType::Bytes);

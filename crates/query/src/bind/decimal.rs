@@ -57,7 +57,7 @@ pub(super) fn arithmetic(operator: Operator, left: &Bound, right: &Bound) -> Res
         }
         return Ok(decimal((p - s) + (q - t), scale));
     }
-    let carry = u8::from(operator != Operator::Remainder);
+    let carry = u8::from(!operator.is_remainder());
     Ok(decimal((p - s).max(q - t) + carry, s.max(t)))
 }
 

@@ -55,7 +55,8 @@ fn bind_as(expr: &Expr, scope: &mut dyn Scope, is_optional: bool) -> Result<Boun
             call(*function, operands, scope.inputs()).map_err(|e| e.at(expr))?
         }
         Expr::Apply(operator, operands) => {
-            let bound = bind_operator(*operator, operands, scope, is_optional)?;
+            let operator = scope.inputs().semantics.operator(*operator);
+            let bound = bind_operator(operator, operands, scope, is_optional)?;
             bound.map_err(|e| e.at(expr))?
         }
     };
@@ -247,7 +248,7 @@ pub(super) fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> R
         |is: fn(DataType) -> bool| [&left, &right].iter().any(|b| b.data_type.is_some_and(is));
     let either_float = either(DataType::is_float);
     let either_decimal = either(DataType::is_decimal);
-    if either_decimal && !either_float && operator != Operator::Divide {
+    if either_decimal && !either_float && !operator.is_quotient() {
         let data_type = decimal::arithmetic(operator, &left, &right)?;
         return make(typed(left, I64), typed(right, I64), data_type);
     }

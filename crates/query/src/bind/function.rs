@@ -49,7 +49,9 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
         Function::Nextval => next_value(operands, inputs),
         Function::Nullif => nullif(operands),
         Function::Mod => match <[Bound; 2]>::try_from(operands) {
-            Ok([left, right]) => arithmetic(Operator::Remainder, (left, right)),
+            Ok([left, right]) => {
+                arithmetic(inputs.semantics.operator(Operator::Remainder), (left, right))
+            }
             Err(_) => Err(Error::invalid("mod takes 2 operands")),
         },
         Function::Coalesce | Function::Greatest | Function::Least

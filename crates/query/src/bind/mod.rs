@@ -323,7 +323,9 @@ fn project(
         outputs.push(bind(&item.expr, scope).map_err(|e| e.at("SELECT"))?);
     }
     let mut order = Vec::with_capacity(query.order_by.len());
-    for OrderBy { expr, descending, nulls_first } in &query.order_by {
+    let semantics = scope.inputs().semantics;
+    for key in &query.order_by {
+        let OrderBy { expr, descending, .. } = key;
         let output = match expr {
             Expr::Item(place) => query.item("ORDER BY", *place).map(|_| place.checked_sub(1))?,
             // A column of the answer goes before a field of the same name, as the standard has it.
@@ -336,7 +338,7 @@ fn project(
                 .and_then(|expr| bind(&expr, scope))
                 .map_err(|e| e.at("ORDER BY"))?,
         };
-        let nulls_first = nulls_first.unwrap_or(!descending);
+        let nulls_first = semantics.nulls_first(key);
         order.push(OrderKey { bound, descending: *descending, nulls_first });
     }
     let names = query.select.iter().map(SelectItem::name).collect();

@@ -175,12 +175,12 @@ impl GroupScope<'_> {
 
     /// A key of the order of `first` and `last`.
     fn order_key(&mut self, key: &OrderBy) -> Result<OrderKey> {
-        let OrderBy { expr, descending, nulls_first } = key;
+        let OrderBy { expr, descending, .. } = key;
         if expr.has_aggregate() {
             return Err(Error::invalid("an aggregate cannot be inside another"));
         }
         let bound = typed(bind(expr, &mut self.row)?, DataType::I64);
-        let nulls_first = nulls_first.unwrap_or(!descending);
+        let nulls_first = self.row.inputs.semantics.nulls_first(key);
         Ok(OrderKey { bound, descending: *descending, nulls_first })
     }
 

@@ -70,7 +70,8 @@ impl Identity {
         let whole = Query { limit: None, offset: RowCount::Number(0), ..query.clone() };
         let text = serde_json::to_string(&whole)
             .map_err(|e| Error::invalid(format!("cursor: the query cannot be written: {e}")))?;
-        let asked = format!("{table:x} {text} {:?}", inputs.parameters);
+        let semantics = inputs.semantics;
+        let asked = format!("{table:x} {text} {:?}{semantics}", inputs.parameters);
         let fields = schema.fields().iter().map(|field| {
             let (id, name, nullable) = (field.id, &field.name, field.nullable);
             format!("{id:?} {name:?} {:?} {nullable}\n", field.data_type)

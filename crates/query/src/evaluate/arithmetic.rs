@@ -1,4 +1,7 @@
-//! Arithmetic: of integers checked, of floats as IEEE 754 says. Division by zero is NULL.
+//! Arithmetic: of integers checked, of floats as IEEE 754 says. Division by zero is NULL, or an
+//! error where the operator says so.
+
+use std::fmt::Display;
 
 use esker_format::DataType;
 
@@ -16,7 +19,7 @@ pub(super) fn apply<'a>(
     let mut nulls = either_null(left.nulls.as_ref(), right.nulls.as_ref());
     let lanes = match (&left.lanes, &right.lanes) {
         (Lanes::Floats(a), Lanes::Floats(b)) => {
-            Lanes::Floats(floats(operator, a, b, &mut nulls).into())
+            Lanes::Floats(floats(operator, a, b, &mut nulls)?.into())
         }
         (Lanes::Ints(a), Lanes::Ints(b)) => {
             let values = integers(operator, a, b, &mut nulls)?;
@@ -60,21 +63,20 @@ fn floats(
     left: &[f64],
     right: &[f64],
     nulls: &mut Option<Vec<bool>>,
-) -> Vec<f64> {
+) -> Result<Vec<f64>> {
     let pairs = left.iter().zip(right);
-    match operator {
+    Ok(match operator {
         Operator::Add => pairs.map(|(a, b)| a + b).collect(),
         Operator::Subtract => pairs.map(|(a, b)| a - b).collect(),
         Operator::Multiply => pairs.map(|(a, b)| a * b).collect(),
-        Operator::Divide => {
-            null_where(right, |b| *b == 0.0, nulls);
-            pairs.map(|(a, b)| a / b).collect()
+        operator => {
+            by_zero(operator, left, right, nulls)?;
+            match operator.is_quotient() {
+                true => pairs.map(|(a, b)| a / b).collect(),
+                false => pairs.map(|(a, b)| a % b).collect(),
+            }
         }
-        _ => {
-            null_where(right, |b| *b == 0.0, nulls);
-            pairs.map(|(a, b)| a % b).collect()
-        }
-    }
+    })
 }
 
 fn integers(
@@ -87,13 +89,13 @@ fn integers(
         Operator::Add => checked(operator, left, right, nulls, i64::overflowing_add),
         Operator::Subtract => checked(operator, left, right, nulls, i64::overflowing_sub),
         Operator::Multiply => checked(operator, left, right, nulls, i64::overflowing_mul),
-        Operator::Divide => {
-            null_where(right, |b| *b == 0, nulls);
+        Operator::Divide | Operator::DivideOrFail => {
+            by_zero(operator, left, right, nulls)?;
             let divide = |a: i64, b: i64| if b == 0 { (0, false) } else { a.overflowing_div(b) };
             checked(operator, left, right, nulls, divide)
         }
         _ => {
-            null_where(right, |b| *b == 0, nulls);
+            by_zero(operator, left, right, nulls)?;
             let remainder = |a: i64, b| if b == 0 { 0 } else { a.wrapping_rem(b) };
             Ok(left.iter().zip(right).map(|(a, b)| remainder(*a, *b)).collect())
         }
@@ -127,12 +129,35 @@ fn checked(
     Ok(values)
 }
 
-/// Makes rows NULL where an operand asks for it.
-fn null_where<T>(values: &[T], is_null: impl Fn(&T) -> bool, nulls: &mut Option<Vec<bool>>) {
-    if values.iter().any(&is_null) {
-        let nulls = nulls.get_or_insert_with(|| vec![false; values.len()]);
-        nulls.iter_mut().zip(values).for_each(|(null, v)| *null |= is_null(v));
+/// Makes rows NULL whose right side is zero.
+///
+/// # Errors
+/// `OutOfRange` for the first of them that has no NULL, where the operator fails by zero.
+fn by_zero<T: Copy + Default + PartialEq + Display>(
+    operator: Operator,
+    left: &[T],
+    right: &[T],
+    nulls: &mut Option<Vec<bool>>,
+) -> Result<()> {
+    let is_zero = |value: &T| *value == T::default();
+    if !right.iter().any(is_zero) {
+        return Ok(());
     }
+    let nulls = nulls.get_or_insert_with(|| vec![false; right.len()]);
+    if operator.fails_by_zero() {
+        let mut rows = left.iter().zip(right).zip(nulls.iter());
+        if let Some(((a, b), _)) = rows.find(|((_, b), null)| is_zero(b) && !**null) {
+            return Err(division_by_zero(operator, a, b));
+        }
+    }
+    nulls.iter_mut().zip(right).for_each(|(null, value)| *null |= is_zero(value));
+    Ok(())
+}
+
+/// The error of a division by zero that is one.
+pub(super) fn division_by_zero(operator: Operator, a: impl Display, b: impl Display) -> Error {
+    let symbol = operator.entry().symbol;
+    Error::out_of_range(format!("division by zero: {a} {symbol} {b}"))
 }
 
 fn check_dates(days: &[i64], nulls: Option<&[bool]>) -> Result<()> {

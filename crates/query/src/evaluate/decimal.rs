@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use esker_format::decimal::limit;
 use esker_format::{DataType, Decimal, ValueRef};
 
+use crate::evaluate::arithmetic::division_by_zero;
 use crate::evaluate::decimal_words::{self, Side};
 use crate::evaluate::{Lanes, Vector, either_null};
 use crate::model::Operator;
@@ -35,8 +36,12 @@ pub(super) fn apply<'a>(
         return Err(Error::invalid(format!("{symbol} is not defined for {a} and {b}")));
     };
     let mut nulls = either_null(left.nulls.as_ref(), right.nulls.as_ref());
-    if operator == Operator::Remainder && b.contains(&0) {
+    if operator.is_remainder() && b.contains(&0) {
         let nulls = nulls.get_or_insert_with(|| vec![false; b.len()]);
+        let failing = || nulls.iter().zip(b.iter()).position(|(null, b)| *b == 0 && !null);
+        if let Some(row) = operator.fails_by_zero().then(failing).flatten() {
+            return Err(division_by_zero(operator, left.value(row), right.value(row)));
+        }
         nulls.iter_mut().zip(b.iter()).for_each(|(null, b)| *null |= *b == 0);
     }
     let (first_refused, is_plain) = (limit(most).unsigned_abs(), unit_a == 1 && unit_b == 1);

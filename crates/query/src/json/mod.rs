@@ -31,7 +31,7 @@ use esker_format::json::{Json, Kind, Members, parse_nested};
 
 use crate::logical::{Names, Scope};
 use crate::model::{Aggregate, Expr, OrderBy, RowCount, SelectItem};
-use crate::{Error, Options, Query, Result, Tables};
+use crate::{Error, Options, Query, Result, Semantics, Tables};
 use criteria::Criteria;
 use member::{Place, array, flag, object, refuse_others, text};
 use relation::{JsonJoin, JsonRelation};
@@ -41,7 +41,7 @@ use window::Windows;
 const NESTING_MAX: usize = 2 * criteria::DEPTH_MAX + 8;
 
 /// Members; those from `explain` on are of the statement, and none of a query within it.
-const MEMBERS: [&str; 24] = [
+const MEMBERS: [&str; 26] = [
     "table",
     "as",
     "join",
@@ -63,6 +63,8 @@ const MEMBERS: [&str; 24] = [
     "explain",
     "timeout_ms",
     "memory_limit_bytes",
+    "nulls_order",
+    "division_by_zero",
     "cursor",
     "total",
     "snapshot",
@@ -141,6 +143,21 @@ impl JsonQuery {
     pub fn memory_limit_bytes(&self) -> Result<Option<usize>> {
         let bytes = self.number("memory_limit_bytes", "a number of bytes")?;
         Ok(bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)))
+    }
+
+    /// Where NULLs go in its orders and what a division by zero is, as far as it says so.
+    ///
+    /// # Errors
+    /// `InvalidQuery` when a value is not one of those that there are.
+    pub fn semantics(&self) -> Result<Semantics> {
+        let mut semantics = Semantics::default();
+        for name in Semantics::SETTINGS {
+            if let Some(json) = self.member(name) {
+                let value = text(json, &Place::root().member(name))?;
+                semantics = semantics.with(name, Some(value))?;
+            }
+        }
+        Ok(semantics)
     }
 
     /// Whether it asks for a page, with cursors to others.

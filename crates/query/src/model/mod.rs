@@ -58,7 +58,8 @@ pub struct OrderBy {
     /// Greatest first.
     #[serde(default)]
     pub descending: bool,
-    /// Where NULLs go; `None`: NULL is less than every value.
+    /// Where NULLs go; `None`: as [`crate::Semantics`] have it, by default as if NULL were less
+    /// than every value.
     #[serde(default)]
     pub nulls_first: Option<bool>,
 }

@@ -112,6 +112,10 @@ operators! {
     Divide = "divide" "/", Infix(6), 2..=2 Arithmetic;
     /// Remainder, with the sign of the dividend; by zero NULL.
     Remainder = "remainder" "%", Infix(6), 2..=2 Arithmetic;
+    /// Quotient as of [`Operator::Divide`], by zero an error.
+    DivideOrFail = "divide_or_fail" "/", Infix(6), 2..=2 Arithmetic;
+    /// Remainder as of [`Operator::Remainder`], by zero an error.
+    RemainderOrFail = "remainder_or_fail" "%", Infix(6), 2..=2 Arithmetic;
     /// The operands as text one after another, or bytes; NULL when one is.
     Concat = "concat" "||", Infix(6), 2..=2 Text;
     /// Minus one operand.
@@ -156,4 +160,21 @@ operators! {
     IsNotNull = "is_not_null" "IS NOT NULL", Predicate, 1..=1 Any;
     /// Operands are condition, value, condition, value, …, and last the value otherwise.
     Case = "case" "CASE", Case, 2..=MANY Case;
+}
+
+impl Operator {
+    /// True for `/`, whatever it is by zero.
+    pub(crate) fn is_quotient(self) -> bool {
+        matches!(self, Self::Divide | Self::DivideOrFail)
+    }
+
+    /// True for `%`, whatever it is by zero.
+    pub(crate) fn is_remainder(self) -> bool {
+        matches!(self, Self::Remainder | Self::RemainderOrFail)
+    }
+
+    /// True where zero on the right is an error.
+    pub(crate) fn fails_by_zero(self) -> bool {
+        matches!(self, Self::DivideOrFail | Self::RemainderOrFail)
+    }
 }

@@ -153,6 +153,8 @@ fn long_work() -> Vec<(&'static str, Expr)> {
     let regular = |e: &str| call(F::RegexpLike, vec![t(), Expr::literal(e)]);
     vec![
         ("lower", call(F::Lower, vec![t()])),
+        ("ascii_lower", call(F::AsciiLower, vec![t()])),
+        ("casefold", call(F::Casefold, vec![t()])),
         ("upper", call(F::Upper, vec![t()])),
         ("length", call(F::Length, vec![t()])),
         ("reverse", call(F::Reverse, vec![t()])),

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use esker::{ChangeOptions, Database, Deferred, Limits, Scope, Transaction, Value};
+use esker::{ChangeOptions, Database, Deferred, Limits, Scope, Semantics, Transaction, Value};
 use tokio::time::Instant;
 
 use crate::Code;
@@ -138,13 +138,14 @@ impl Session {
         }
     }
 
-    /// Another session with the same rights and limits, without a transaction, that is cancelled
-    /// by itself and waits for the disk.
+    /// Another session with the same rights, limits and settings, without a transaction, that is
+    /// cancelled by itself and waits for the disk.
     #[must_use]
     pub fn sibling(&self) -> Self {
         let database = self.database().waiting();
         let sibling = Self::with(&database, Arc::clone(&self.access), self.limits.clone());
         Self {
+            sql: sibling.sql.with_semantics(self.sql.semantics()),
             request_log: self.request_log.clone(),
             active_session: self.active_session.clone(),
             ..sibling
@@ -155,7 +156,7 @@ impl Session {
     /// [`Session::take_commit`].
     pub(crate) fn defer(&mut self) {
         let deferred = self.database().deferred();
-        self.sql = esker_sql::Session::new(&deferred);
+        self.sql = esker_sql::Session::new(&deferred).with_semantics(self.sql.semantics());
         self.deferred = Some(deferred);
     }
 
@@ -343,10 +344,11 @@ impl Session {
         }
     }
 
-    fn change_options(&self, parameters: Vec<Value>) -> ChangeOptions {
+    fn change_options(&self, parameters: Vec<Value>, semantics: Semantics) -> ChangeOptions {
         ChangeOptions {
             parameters: parameters.into(),
             limits: self.limits(),
+            semantics: semantics.or(self.sql.semantics()),
             ..ChangeOptions::default()
         }
     }

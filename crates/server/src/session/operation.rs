@@ -293,13 +293,23 @@ impl Request {
         }
     }
 
-    /// True for what changes which transaction a session has.
+    /// True for what changes which transaction a session has, or what it chooses.
     #[must_use]
     pub fn is_about_transactions(&self) -> bool {
         match self {
             Self::Begin { .. } | Self::Commit | Self::Rollback => true,
             Self::Sql { text, .. } => {
-                let words = ["begin", "start", "commit", "end", "rollback", "savepoint", "release"];
+                let words = [
+                    "begin",
+                    "start",
+                    "commit",
+                    "end",
+                    "rollback",
+                    "savepoint",
+                    "release",
+                    "set",
+                    "reset",
+                ];
                 let text = text.trim_start();
                 let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
                 let first = text.get(..end).unwrap_or_default();

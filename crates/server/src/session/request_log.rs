@@ -225,13 +225,15 @@ impl Session {
             RequestSummary::Sql { text, parameters: Some(parameters) } => {
                 let parameters = parameters.as_slice().into();
                 let Statement::Query(query) = text.statement().ok()? else { return None };
-                let options = QueryOptions { parameters, limits };
+                let semantics = text.semantics();
+                let options = QueryOptions { parameters, limits, semantics };
                 Some(self.sql.plan_with(query, &options).ok()?.to_string())
             }
             RequestSummary::Query(json) => {
                 let query = self.parse_query(json).ok()?;
                 let bound = self.scope().bind_json(&query).ok()?;
-                let options = QueryOptions { limits, ..QueryOptions::default() };
+                let semantics = query.semantics().ok()?;
+                let options = QueryOptions { limits, semantics, ..QueryOptions::default() };
                 Some(self.sql.plan_with(&bound, &options).ok()?.to_string())
             }
             _ => None,

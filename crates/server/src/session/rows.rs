@@ -1,6 +1,6 @@
 //! Rows by their keys.
 
-use esker::{ErrorKind, Row, Schema, ScopedTable, Transaction, Value, ValueRef};
+use esker::{ErrorKind, Row, Schema, ScopedTable, Semantics, Transaction, Value, ValueRef};
 use esker_format::batch::fit_value;
 use esker_import::{parse_json_row, schema_text};
 use esker_query::model::{Change, Expr, Insert, OnConflict};
@@ -74,7 +74,7 @@ impl Session {
                 inserts_of(name, rows.into_iter().map(|row| fitted(row, &schema)), conflict)?
             }
         };
-        let options = self.change_options(Vec::new());
+        let options = self.change_options(Vec::new(), Semantics::default());
         let stored = match inserts.as_slice() {
             [one] => self.scope().change_with(one, &options)?.rows,
             inserts => self.as_one(|transaction| {

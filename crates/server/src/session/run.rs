@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use esker::TransactionOptions;
+use esker::{Semantics, TransactionOptions};
 use esker_sql::{Statement, TransactionStatement};
 use tokio::time::Instant;
 
@@ -57,7 +57,8 @@ impl Session {
             Request::UpdateMany { table, updates } => self.update_many(&table, updates),
             Request::Delete { table, keys } => self.delete(&table, keys),
             Request::Sql { text, parameters } => {
-                self.execute(text.statement_for(&parameters)?, parameters)
+                let semantics = text.semantics();
+                self.execute(text.statement_for(&parameters)?, parameters, semantics)
             }
             Request::Query { json } => self.query(&self.parse_query(&json)?),
             Request::Explain { json } => self.explain(&self.parse_query(&json)?),
@@ -93,7 +94,7 @@ impl Session {
 
     fn transact(&mut self, statement: TransactionStatement) -> Result<Answer> {
         // The rights of what is done within are checked one by one.
-        let options = self.change_options(Vec::new());
+        let options = self.change_options(Vec::new(), Semantics::default());
         self.sql.run(&Statement::Transaction(statement), &options)?;
         Ok(Answer::Done)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use esker::Value;
+use esker::{Semantics, Value};
 use esker_sql::{Statement, expect_values, parse_with_parameters};
 
 use crate::Result;
@@ -12,7 +12,11 @@ use crate::Result;
 /// The text of a statement. It is parsed once, by the first who needs to know what it says; what
 /// is cloned of it shares that.
 #[derive(Clone)]
-pub struct SqlText(Arc<Parsed>);
+pub struct SqlText {
+    parsed: Arc<Parsed>,
+    /// What it chooses beside its text.
+    semantics: Semantics,
+}
 
 struct Parsed {
     text: String,
@@ -21,6 +25,18 @@ struct Parsed {
 }
 
 impl SqlText {
+    /// The same with what it chooses: where NULLs go, and what a division by zero is.
+    #[must_use]
+    pub fn with_semantics(self, semantics: Semantics) -> Self {
+        Self { semantics, ..self }
+    }
+
+    /// What it chooses beside its text.
+    #[must_use]
+    pub fn semantics(&self) -> Semantics {
+        self.semantics
+    }
+
     /// What it says.
     ///
     /// # Errors
@@ -40,8 +56,8 @@ impl SqlText {
     }
 
     fn read(&self) -> Result<&(Statement, Arc<[String]>)> {
-        let read = || Ok(parse_with_parameters(&self.0.text)?);
-        self.0.read.get_or_init(read).as_ref().map_err(Clone::clone)
+        let read = || Ok(parse_with_parameters(&self.parsed.text)?);
+        self.parsed.read.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 }
 
@@ -49,13 +65,14 @@ impl Deref for SqlText {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0.text
+        &self.parsed.text
     }
 }
 
 impl From<String> for SqlText {
     fn from(text: String) -> Self {
-        Self(Arc::new(Parsed { text, read: OnceLock::new() }))
+        let parsed = Arc::new(Parsed { text, read: OnceLock::new() });
+        Self { parsed, semantics: Semantics::default() }
     }
 }
 
@@ -67,7 +84,7 @@ impl From<&str> for SqlText {
 
 impl PartialEq for SqlText {
     fn eq(&self, other: &Self) -> bool {
-        **self == **other
+        **self == **other && self.semantics == other.semantics
     }
 }
 

@@ -1,6 +1,6 @@
 //! Statements in SQL, and queries written as JSON.
 
-use esker::{PageOptions, Query, QueryOptions, Snapshot, Value};
+use esker::{PageOptions, Query, QueryOptions, Semantics, Snapshot, Value};
 use esker_query::json::JsonQuery;
 use esker_query::model::{Change, InsertRows};
 use esker_sql::{Outcome, Statement};
@@ -14,6 +14,7 @@ impl Session {
         &mut self,
         statement: &Statement,
         parameters: Vec<Value>,
+        semantics: Semantics,
     ) -> Result<Answer> {
         let (level, table) = needs(statement);
         self.access.expect(level, table)?;
@@ -29,7 +30,8 @@ impl Session {
             Statement::Change(Change::Update(_)) => self.reserve_quota(0, 0)?,
             _ => {}
         }
-        let outcome = self.sql.run(statement, &self.change_options(parameters))?;
+        let options = self.change_options(parameters, semantics);
+        let outcome = self.sql.run(statement, &options)?;
         let changed = outcome.rows_changed();
         Ok(match outcome {
             Outcome::Rows(result) => Answer::Result { result, changed },
@@ -49,7 +51,8 @@ impl Session {
         if query.is_page() {
             let bound = self.scope().bind_json(query)?;
             let given = PageOptions::of_json(query)?;
-            let page = PageOptions { limits: options.limits, ..given };
+            let QueryOptions { limits, semantics, .. } = options;
+            let page = PageOptions { limits, semantics, ..given };
             return Ok(Answer::Page(self.scope().page(&bound, &page)?));
         }
         let (snapshot, bound) = self.bound(query)?;
@@ -84,7 +87,8 @@ impl Session {
         let least = |a: Option<usize>, b: Option<usize>| a.into_iter().chain(b).min();
         limits.timeout = limits.timeout.into_iter().chain(query.timeout()?).min();
         limits.memory_bytes = least(limits.memory_bytes, query.memory_limit_bytes()?);
-        Ok(QueryOptions { limits, ..QueryOptions::default() })
+        let semantics = query.semantics()?.or(self.sql.semantics());
+        Ok(QueryOptions { limits, semantics, ..QueryOptions::default() })
     }
 }
 
@@ -106,7 +110,7 @@ pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
             (Level::Write, None)
         }
         Statement::Truncate { name, .. } => (Level::Write, Some(name)),
-        Statement::Transaction(_) => (Level::Read, None),
+        Statement::Transaction(_) | Statement::Setting(_) => (Level::Read, None),
         _ => (Level::Admin, None),
     }
 }

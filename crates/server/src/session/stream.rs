@@ -43,7 +43,7 @@ impl Session {
                 if let Statement::Query(query) = statement {
                     let (level, table) = needs(statement);
                     self.access.expect(level, table)?;
-                    let options = self.change_options(parameters).for_query();
+                    let options = self.change_options(parameters, text.semantics()).for_query();
                     let _permit = self.access.begin_query()?;
                     let snapshot = self.scope().snapshot_for(query)?;
                     return stream(&snapshot, query, &options, sink);

@@ -1,4 +1,5 @@
 mod definitions;
+mod settings;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -168,6 +168,16 @@ fn answers_have_the_form_that_is_asked_for() {
     let parameters = r#"{"sql": "SELECT name FROM t WHERE id = ?", "parameters": [1]}"#;
     assert_eq!(server.ask("POST", &query, parameters).json()["rows"][0]["name"], "a");
     // A body that has no form as a tree of values was taken for a query.
+    let by_zero = r#"{"sql": "SELECT 1 / 0 AS n"}"#;
+    assert!(server.ask("POST", &query, by_zero).json()["rows"][0]["n"].is_null());
+    let by_zero = r#"{"sql": "SELECT 1 / 0 AS n", "division_by_zero": "error"}"#;
+    let refused = server.ask("POST", &query, by_zero);
+    assert!(refused.text().contains("division by zero: 1 / 0"), "{}", refused.text());
+    let unknown = r#"{"sql": "SELECT 1", "nulls_order": "lost"}"#;
+    let refused = server.ask("POST", &query, unknown);
+    assert!(refused.text().contains("nulls_order: unknown value"), "{}", refused.text());
+    let refused = server.ask("POST", &query, r#"{"sql": "SET nulls_order = 'last'"}"#);
+    assert!(refused.text().contains("beside the statement"), "{}", refused.text());
     let beyond = r#"{"sql": "SELECT ?", "parameters": [1e400]}"#;
     let refused = server.ask("POST", &query, beyond);
     assert_eq!(refused.status, 400, "{}", refused.text());

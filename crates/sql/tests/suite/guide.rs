@@ -9,7 +9,7 @@
 
 use esker::{Options, Value};
 use esker_query::model::{FUNCTIONS, Family, FunctionEntry};
-use esker_sql::{Outcome, Sql};
+use esker_sql::{Outcome, Session};
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/sql.md");
 const FUNCTIONS_PAGE: &str =
@@ -44,8 +44,8 @@ fn statements(guide: &str) -> Vec<(String, Vec<String>)> {
 }
 
 /// What a statement comes to, line by line.
-fn answer(db: &esker::Database, text: &str) -> Vec<String> {
-    let outcome = match db.sql(text, ()) {
+fn answer(session: &mut Session, text: &str) -> Vec<String> {
+    let outcome = match session.sql(text, ()) {
         Ok(outcome) => outcome,
         Err(e) => return vec![format!("error: {}", e.to_string().lines().next().unwrap())],
     };
@@ -80,9 +80,10 @@ fn every_aggregate_of_the_reference_does_what_it_says() {
 
 fn expect_answers(statements: Vec<(String, Vec<String>)>) {
     let db = Options::new().memory().unwrap();
+    let mut session = Session::new(&db);
     let mut wrong = String::new();
     for (text, wanted) in statements {
-        let found = answer(&db, &text);
+        let found = answer(&mut session, &text);
         let fails = found.first().is_some_and(|line| line.starts_with("error"));
         let is_told = !wanted.is_empty() || fails;
         if is_told && found != wanted {

@@ -41,6 +41,7 @@ mod operators;
 mod places;
 mod relational;
 mod returning;
+mod semantics;
 mod sequences;
 mod subqueries;
 mod tables;

@@ -1,6 +1,9 @@
 //! Where the rows of a case lie when it is asked about them.
 
-use esker::{ChangeOptions, Database, IndexUse, JoinOrder, Limits, Options, Snapshot, Unnesting};
+use esker::{
+    ChangeOptions, Database, IndexUse, JoinOrder, Limits, NullsOrder, Options, Semantics, Snapshot,
+    Unnesting,
+};
 use esker_vfs::sim::{Generator, Options as SimOptions, Simulation};
 
 use super::Case;
@@ -31,6 +34,17 @@ const LITTLE_BYTES: usize = 96 << 10;
 fn with_memory() -> ChangeOptions {
     let limits = Limits { memory_bytes: Some(64 << 20), ..Limits::default() };
     ChangeOptions { limits, ..ChangeOptions::default() }
+}
+
+/// Where NULLs go, for all layouts of a case.
+fn semantics_of(case: &Case) -> Semantics {
+    let nulls_order = Some(match case.seed % 4 {
+        0 => NullsOrder::Smallest,
+        1 => NullsOrder::Greatest,
+        2 => NullsOrder::First,
+        _ => NullsOrder::Last,
+    });
+    Semantics { nulls_order, ..Semantics::default() }
 }
 
 /// A database with the rows of a case.
@@ -65,6 +79,7 @@ impl Layout {
         let rows = 16 * case.scale;
         let options = Options::new().background(false).environment(machine.environment());
         let options = options.index_use(index_use).join_order(self.join_order(case));
+        let options = options.semantics(semantics_of(case));
         match self {
             Self::Scanned => options.unnesting(Unnesting::Never),
             Self::Open => options,

@@ -242,9 +242,9 @@ impl<'s> WindowScope<'s> {
     }
 
     fn order_key(&mut self, key: &OrderBy) -> Result<OrderKey> {
-        let OrderBy { expr, descending, nulls_first } = key;
-        let (bound, descending) = (self.value(expr)?, *descending);
-        Ok(OrderKey { bound, descending, nulls_first: nulls_first.unwrap_or(!descending) })
+        let nulls_first = self.over.inputs().semantics.nulls_first(key);
+        let (bound, descending) = (self.value(&key.expr)?, key.descending);
+        Ok(OrderKey { bound, descending, nulls_first })
     }
 
     /// What a call computes, and a value of its type.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use esker_format::DataType;
+use esker_format::{DataType, case};
 use memchr::memmem::Finder;
 
 use super::call::Call;
@@ -64,6 +64,12 @@ fn derived<'a>(call: &Call<'_, 'a>, whole: Source<'_, 'a>, row: usize) -> Result
     let made = |bytes: Result<Vec<u8>>| bytes.map(Cow::Owned);
     match call.function {
         F::Lower => made(pieces::lower(text, meter)),
+        F::AsciiLower => made(pieces::mapped(text, text.len(), meter, |piece, out| {
+            out.extend(piece.bytes().map(|byte| byte.to_ascii_lowercase()));
+        })),
+        F::Casefold => made(pieces::mapped(text, text.len(), meter, |piece, out| {
+            out.extend_from_slice(case::folded(piece).as_bytes());
+        })),
         F::Upper => made(pieces::mapped(text, text.len(), meter, |piece, out| {
             out.extend_from_slice(piece.to_uppercase().as_bytes());
         })),

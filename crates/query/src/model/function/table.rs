@@ -31,6 +31,13 @@ functions! {
     Text "Text and bytes" {
         Lower = "lower" | "lcase" ("text": Text) -> Text, up_to(2);
             "The text in lower case, by Unicode.", "lower('ÄB')" => "äb";
+        AsciiLower = "ascii_lower" ("text": Text) -> Text, UP_TO_ALL;
+            "The text with a to z for A to Z, and all else as it is: what `COLLATE nocase` \
+             compares.",
+            "ascii_lower('ÄB')" => "Äb";
+        Casefold = "casefold" ("text": Text) -> Text, up_to(2);
+            "The text with its letters in one case, by Unicode's simple case folding: what `ILIKE` \
+             and `COLLATE unicode` compare.", "casefold('ΣΑΣ')" => "σασ";
         Upper = "upper" | "ucase" ("text": Text) -> Text, up_to(3);
             "The text in upper case, by Unicode.", "upper('äb')" => "ÄB";
         Length = "length" | "len" | "char_length" | "character_length" ("text": TextOrBytes)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
-use esker::Batch;
+use esker::{Batch, Semantics};
 use esker_import::{Format, RowWriter, distinct_names};
 use esker_query::ResultColumn;
 use esker_sql::Statement;
@@ -25,7 +25,7 @@ use super::route::Outcome;
 use super::write::{Written, write};
 use crate::protocol::json_lines::value;
 use crate::resources::budget::Budget;
-use crate::session::{Answer, IdempotencyKey, Request, RowSink, Session};
+use crate::session::{Answer, IdempotencyKey, Request, RowSink, Session, SqlText};
 use crate::{Code, Error, Result};
 
 /// Answers are sent in pieces of about this many bytes.
@@ -42,6 +42,15 @@ struct Sql {
     sql: String,
     #[serde(default)]
     parameters: Vec<Box<RawValue>>,
+    nulls_order: Option<String>,
+    division_by_zero: Option<String>,
+}
+
+impl Sql {
+    fn semantics(&self) -> Result<Semantics> {
+        let nulls_order = Semantics::default().with("nulls_order", self.nulls_order.as_deref())?;
+        Ok(nulls_order.with("division_by_zero", self.division_by_zero.as_deref())?)
+    }
 }
 
 /// What the body asks: SQL, or the JSON form of a query.
@@ -58,7 +67,9 @@ async fn asked(call: &mut Call) -> std::result::Result<(Request, Vec<u8>), Probl
         let sql: Sql =
             serde_json::from_str(&text).map_err(|e| Error::invalid(format!("body: {e}")))?;
         let parameters = sql.parameters.iter().map(|raw| value(raw)).collect::<Result<_>>()?;
-        return Ok((Request::Sql { text: sql.sql.into(), parameters }, body));
+        let semantics = sql.semantics()?;
+        let text = SqlText::from(sql.sql).with_semantics(semantics);
+        return Ok((Request::Sql { text, parameters }, body));
     }
     Ok((Request::Query { json: text }, body))
 }
@@ -74,7 +85,9 @@ pub(super) async fn explain(mut call: Call) -> Outcome {
     let request = match request {
         Request::Sql { text, parameters } => {
             let explain = if analyze { "EXPLAIN ANALYZE" } else { "EXPLAIN" };
-            Request::Sql { text: format!("{explain} {}", &*text).into(), parameters }
+            let semantics = text.semantics();
+            let text = SqlText::from(format!("{explain} {}", &*text)).with_semantics(semantics);
+            Request::Sql { text, parameters }
         }
         Request::Query { json } => Request::Explain { json },
         other => other,
@@ -102,6 +115,10 @@ fn only_reads(request: &Request) -> Result<bool> {
                                transactions, POST transactions/ID/commit";
                 Err(Error::invalid(message))
             }
+            Statement::Setting(_) => Err(Error::invalid(
+                "a request has no settings before it: write them beside the statement, as \
+                 {\"sql\": \"SELECT …\", \"nulls_order\": \"last\"}",
+            )),
             statement => Ok(statement.only_reads()),
         },
         _ => Ok(true),

@@ -98,6 +98,12 @@ fn questions() -> Json {
                 "parameters": list_of(json!({
                     "type": ["string", "number", "boolean", "null"],
                 })),
+                "nulls_order": {
+                    "type": "string",
+                    "enum": ["smallest", "greatest", "first", "last"],
+                    "description": "where NULLs go in an order that does not say it",
+                },
+                "division_by_zero": { "type": "string", "enum": ["null", "error"] },
             }),
             &["sql"],
         ),
