@@ -47,6 +47,7 @@ mod sequence;
 mod session;
 mod statement;
 mod table;
+mod table_function;
 #[cfg(test)]
 mod tests;
 mod transaction;

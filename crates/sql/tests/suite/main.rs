@@ -42,6 +42,7 @@ mod places;
 mod relational;
 mod returning;
 mod sequences;
+mod series;
 mod subqueries;
 mod tables;
 mod tpch_subqueries;
