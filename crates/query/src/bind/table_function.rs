@@ -25,6 +25,8 @@ pub(crate) enum RowKind {
     Numbers(DataType),
     /// Moments: start, stop, and the months and microseconds of a step.
     Moments,
+    /// Parts of a document.
+    Parts,
 }
 
 impl BoundCall {
@@ -36,12 +38,40 @@ impl BoundCall {
         let (least, most) = function.operand_counts();
         let found = operands.len();
         if !(least..=most).contains(&found) {
-            return Err(Error::invalid(format!(
-                "{}: expected {least} to {most} operands, found {found}",
-                function.name()
-            )));
+            let name = function.name();
+            let expected = match least == most {
+                true => format!("{least} operand"),
+                false => format!("{least} to {most} operands"),
+            };
+            return Err(Error::invalid(format!("{name}: expected {expected}, found {found}")));
         }
-        Self::series(function, operands).map_err(|e| e.at(function.name()))
+        let bound = match function {
+            TableFunction::GenerateSeries | TableFunction::Range => {
+                Self::series(function, operands)
+            }
+            _ => Self::parts(function, operands),
+        };
+        bound.map_err(|e| e.at(function.name()))
+    }
+
+    fn parts(function: TableFunction, operands: Vec<Bound>) -> Result<Self> {
+        use DataType::{Json, Text};
+        let columns = match function {
+            TableFunction::JsonEach => vec![(Text, false), (Json, false)],
+            TableFunction::JsonEachText => vec![(Text, false), (Text, true)],
+            TableFunction::JsonArrayElements => vec![(Json, false)],
+            TableFunction::JsonArrayElementsText => vec![(Text, true)],
+            _ => vec![(Text, false)],
+        };
+        let document = |operand: Bound| match operand.data_type {
+            None | Some(Json) => convert(typed(operand, Json), Json),
+            Some(Text) if operand.as_written().is_some() => convert(operand, Json),
+            Some(found) => {
+                Err(Error::invalid(format!("expected json, found {found}: CAST(… AS json)")))
+            }
+        };
+        let operands = operands.into_iter().map(document).collect::<Result<_>>()?;
+        Ok(Self { function, rows: RowKind::Parts, operands, columns })
     }
 
     fn series(function: TableFunction, mut operands: Vec<Bound>) -> Result<Self> {

@@ -16,6 +16,16 @@ pub enum TableFunction {
     GenerateSeries,
     /// The same without the stop; one operand alone is the stop, and 0 the start.
     Range,
+    /// The names and values of the members of an object of JSON.
+    JsonEach,
+    /// The same, the values as text.
+    JsonEachText,
+    /// The elements of an array of JSON.
+    JsonArrayElements,
+    /// The same as text.
+    JsonArrayElementsText,
+    /// The names of the members of an object of JSON.
+    JsonObjectKeys,
 }
 
 /// A call of a function that makes rows.
@@ -42,7 +52,15 @@ pub struct TableCall {
 
 impl TableFunction {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::GenerateSeries, Self::Range];
+    pub const ALL: [Self; 7] = [
+        Self::GenerateSeries,
+        Self::Range,
+        Self::JsonEach,
+        Self::JsonEachText,
+        Self::JsonArrayElements,
+        Self::JsonArrayElementsText,
+        Self::JsonObjectKeys,
+    ];
 
     /// As SQL writes it.
     #[must_use]
@@ -50,13 +68,24 @@ impl TableFunction {
         match self {
             Self::GenerateSeries => "generate_series",
             Self::Range => "range",
+            Self::JsonEach => "json_each",
+            Self::JsonEachText => "json_each_text",
+            Self::JsonArrayElements => "json_array_elements",
+            Self::JsonArrayElementsText => "json_array_elements_text",
+            Self::JsonObjectKeys => "json_object_keys",
         }
     }
 
-    /// The function of a name, in any case.
+    /// The function of a name, in any case; those of JSON begin with `jsonb_`, too.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|function| function.name().eq_ignore_ascii_case(name))
+        let lower = name.to_ascii_lowercase();
+        let is_it = |function: &Self| {
+            let own = function.name();
+            let rest = own.strip_prefix("json_");
+            own == lower || rest.is_some() && rest == lower.strip_prefix("jsonb_")
+        };
+        Self::ALL.into_iter().find(is_it)
     }
 
     /// The least and the greatest number of operands.
@@ -65,13 +94,16 @@ impl TableFunction {
         match self {
             Self::GenerateSeries => (2, 4),
             Self::Range => (1, 4),
+            _ => (1, 1),
         }
     }
 
     /// What its columns are called; none for one column that is called as the rows are.
     const fn columns(self) -> &'static [&'static str] {
         match self {
-            Self::GenerateSeries | Self::Range => &[],
+            Self::GenerateSeries | Self::Range | Self::JsonObjectKeys => &[],
+            Self::JsonEach | Self::JsonEachText => &["key", "value"],
+            Self::JsonArrayElements | Self::JsonArrayElementsText => &["value"],
         }
     }
 }

@@ -5,7 +5,9 @@
 
 mod made_rows;
 mod numbers;
+mod parts;
 
+use esker_format::json::Json;
 use esker_format::{Schema, ValueRef};
 
 use crate::bind::table_function::{BoundCall, RowKind};
@@ -39,7 +41,10 @@ impl Call<'_> {
         if self.operands.iter().any(|operand| operand.is_null()) {
             return Ok(Some(0));
         }
-        Ok(self.numbers()?.map(|numbers| numbers.count))
+        match self.document() {
+            Some(document) => parts::count(self.call.function, document).map(Some),
+            None => Ok(self.numbers()?.map(|numbers| numbers.count)),
+        }
     }
 
     /// Its rows as a source, of which no more than `most` are read; the schema has its columns, and
@@ -54,7 +59,10 @@ impl Call<'_> {
         options: &Options,
     ) -> Result<SourceRef<'a>> {
         let has_null = self.operands.iter().any(|operand| operand.is_null());
-        if !has_null && let Some(numbers) = self.numbers()? {
+        if !has_null
+            && self.document().is_none()
+            && let Some(numbers) = self.numbers()?
+        {
             let count = most.map_or(numbers.count, |most| numbers.count.min(most.into()));
             if count > ROWS_MAX {
                 let function = self.call.function.name();
@@ -83,9 +91,20 @@ impl Call<'_> {
         if self.operands.iter().any(|operand| operand.is_null()) {
             return Ok(());
         }
+        if let Some(document) = self.document() {
+            return parts::add_rows(self.call.function, document, rows);
+        }
         match self.numbers()? {
             Some(numbers) => numbers.add_rows(rows),
             None => self.add_moments(rows).map_err(|e| e.at(self.call.function.name())),
+        }
+    }
+
+    /// What parts are made of.
+    fn document(&self) -> Option<Json<'_>> {
+        match (self.call.rows, self.operands) {
+            (RowKind::Parts, [ValueRef::Json(document)]) => Some(Json::document(document)),
+            _ => None,
         }
     }
 
