@@ -10,7 +10,7 @@ use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{Statement, shorten, unsupported};
-use crate::{Error, Result, dialect, relation};
+use crate::{Error, Result, dialect, relation, table_function};
 
 /// A query as a statement of its own, which may hold the rows that it finds.
 pub(crate) fn statement(mut query: ast::Query, parameters: &ParameterNames) -> Result<Statement> {
@@ -166,7 +166,9 @@ fn select(
                     if it is a word of SQL)";
         return Err(Error::invalid(format!("SELECT: {what}")));
     }
+    let mut names = names.making_rows();
     result.select = items(&select.projection, &names)?;
+    let calls = names.take_calls();
     if result.select.is_empty() && select.from.is_empty() {
         return Err(Error::invalid("SELECT * without a table: expected FROM"));
     }
@@ -183,6 +185,7 @@ fn select(
     names.group(&select.group_by, &mut result)?;
     result.having = select.having.as_ref().map(|e| names.convert(e)).transpose()?;
     result.qualify = select.qualify.as_ref().map(|e| names.convert(e)).transpose()?;
+    table_function::put_into_from(calls, &select.projection, &mut result)?;
     Ok((result, names))
 }
 
@@ -234,6 +237,9 @@ fn name_as_written(written: &ast::Expr, converted: &Expr) -> Option<String> {
     let ast::Expr::Function(call) = written else {
         return reads_otherwise(written).then(|| written.to_string());
     };
+    if table_function::makes_rows(written) {
+        return None;
+    }
     if !crate::window::is_as_written(call) {
         return None;
     }

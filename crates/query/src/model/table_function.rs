@@ -115,6 +115,12 @@ impl TableCall {
         Self { function, operands: operands.into_iter().collect(), ordinality: false }
     }
 
+    /// What its columns are called, where one that has no name of its own is called so.
+    #[must_use]
+    pub fn columns_of(&self, alias: &str) -> Vec<String> {
+        self.columns(Some(alias))
+    }
+
     /// What its columns are called, where its rows are called so.
     pub(crate) fn columns(&self, alias: Option<&str>) -> Vec<String> {
         let alone = [alias.unwrap_or(self.function.name())];
