@@ -109,20 +109,15 @@ fn relation(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Re
             sample: None,
             index_hints,
         } if with_hints.is_empty() && partitions.is_empty() && index_hints.is_empty() => {
-            let mut call = table_function::call(name, args, parameters)?;
-            call.ordinality = *with_ordinality;
+            let call = table_function::call(name, args, *with_ordinality, parameters)?;
             called(Relation::call(call), alias.as_ref())
         }
         ast::TableFactor::Function { lateral: _, name, args, with_ordinality, alias } => {
-            let mut call = table_function::call(name, args, parameters)?;
-            call.ordinality = *with_ordinality;
+            let call = table_function::call(name, args, *with_ordinality, parameters)?;
             called(Relation::call(call), alias.as_ref())
         }
         ast::TableFactor::UNNEST { .. } => Err(table_function::no_unnest(factor)),
-        ast::TableFactor::TableFunction { expr, .. } => Err(Error::invalid(format!(
-            "expected a function that makes rows without TABLE around it: `{}`",
-            shorten(&expr.to_string())
-        ))),
+        ast::TableFactor::TableFunction { expr, .. } => Err(table_function::no_table(expr)),
         ast::TableFactor::Derived { lateral, subquery, alias, sample: None } => {
             let query = Some(Box::new(select::convert_within(subquery, parameters)?));
             let relation = Relation { query, lateral: *lateral, ..Relation::default() };

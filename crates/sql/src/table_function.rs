@@ -14,10 +14,11 @@ use crate::expression::{Names, ParameterNames};
 use crate::statement::{shorten, unsupported};
 use crate::{Error, Result, interval};
 
-/// A call by the name of its function; its rows are not numbered.
+/// A call by the name of its function.
 pub(crate) fn call(
     name: &ast::ObjectName,
     args: &[ast::FunctionArg],
+    ordinality: bool,
     parameters: &ParameterNames,
 ) -> Result<TableCall> {
     let [ast::ObjectNamePart::Identifier(name)] = name.0.as_slice() else {
@@ -27,7 +28,8 @@ pub(crate) fn call(
         return Err(unknown(&name.value));
     };
     let args: Vec<&ast::Expr> = args.iter().map(operand).collect::<Result<_>>()?;
-    of(function, &args, &Names::new(Vec::new(), parameters))
+    let call = of(function, &args, &Names::new(Vec::new(), parameters))?;
+    Ok(TableCall { ordinality, ..call })
 }
 
 /// A call with operands.
@@ -170,6 +172,12 @@ fn unknown(name: &str) -> Error {
     let known = TableFunction::ALL.into_iter().map(TableFunction::name);
     let near = esker_format::suggest::near_or_all(name, "functions", known);
     Error::invalid(format!("no function {name} makes rows{near}"))
+}
+
+/// The error for TABLE around a call.
+pub(crate) fn no_table(call: &ast::Expr) -> Error {
+    let call = shorten(&call.to_string());
+    Error::invalid(format!("expected a function that makes rows without TABLE around it: `{call}`"))
 }
 
 /// The error for UNNEST.

@@ -224,7 +224,7 @@ fn rows_are_numbered() {
     let columns = db.sql(text, ()).unwrap().into_rows().unwrap().columns;
     let names: Vec<_> = columns.iter().map(|column| column.name.as_str()).collect();
     assert_eq!(names, ["generate_series", "ordinality"]);
-    let text = "SELECT id, x, n FROM t, generate_series(1, t.n) WITH ORDINALITY AS g (x, n) \
+    let text = "SELECT id, x, o FROM t, generate_series(1, t.n) WITH ORDINALITY AS g (x, o) \
                 ORDER BY 1, 2";
     assert_eq!(rows(&db, text), [[int(1), int(1), int(1)], [int(1), int(2), int(2)]]);
 }
