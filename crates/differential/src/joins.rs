@@ -25,11 +25,44 @@ const JOINS: [&str; 8] = [
 struct Part {
     text: &'static str,
     table: String,
+    /// What is read in place of the table.
+    series: Option<Series>,
     /// A condition on the rows of a query in place of the table.
     within: Option<Expression>,
     alias: String,
     on: Vec<Expression>,
     is_or: bool,
+}
+
+/// The numbers from a start to a stop.
+#[derive(Clone, Copy)]
+struct Series {
+    start: i64,
+    stop: i64,
+    step: i64,
+}
+
+impl Series {
+    fn random(dice: &mut Dice) -> Self {
+        let (start, stop) = (dice.int(-3, 6), dice.int(-3, 12));
+        Self { start, stop, step: dice.pick(&[1, 1, 2, 3, -1, -2, 70_000, 1 << 40]) }
+    }
+
+    fn text(self, spelling: Spelling, alias: &str) -> String {
+        let Self { start, stop, step } = self;
+        if !matches!(spelling, Spelling::Sqlite | Spelling::Strict) {
+            return format!("generate_series({start}, {stop}, {step}) AS {alias} (g)");
+        }
+        // It has no such function.
+        let (within, left) = match step > 0 {
+            true => ("<=", format!("{stop} - {step}")),
+            false => (">=", format!("{stop} + {}", step.unsigned_abs())),
+        };
+        format!(
+            "(WITH RECURSIVE s (g) AS (SELECT {start} WHERE {start} {within} {stop} UNION ALL \
+             SELECT g + {step} FROM s WHERE g {within} {left}) SELECT g FROM s) AS {alias}"
+        )
+    }
 }
 
 /// A query over two or three tables or queries in place of them.
@@ -76,10 +109,14 @@ fn grouped(dice: &mut Dice, parts: Vec<Part>, scope: &Table, filter: Text) -> St
 fn parts(dice: &mut Dice, tables: &[Table]) -> (Vec<Part>, Table) {
     let mut scope = Table { name: String::new(), columns: Vec::new(), key: 0, indexes: Vec::new() };
     let mut parts = Vec::new();
+    let numbers = Table::of_series();
     for i in 0..1 + dice.below(3) {
         let Some(table) = tables.get(dice.below(tables.len())) else { continue };
         let alias = format!("r{i}");
+        let series = dice.chance(15).then(|| Series::random(dice));
+        let table = if series.is_some() { &numbers } else { table };
         let within = dice.chance(20).then(|| condition(dice, table, 1));
+        let within = within.filter(|_| series.is_none());
         let own = table.aliased(&alias);
         let text = match i {
             0 => "",
@@ -103,7 +140,7 @@ fn parts(dice: &mut Dice, tables: &[Table]) -> (Vec<Part>, Table) {
         }
         let is_or = dice.chance(8);
         let table = table.name.clone();
-        parts.push(Part { text, table, within, alias, on, is_or });
+        parts.push(Part { text, table, series, within, alias, on, is_or });
     }
     (parts, scope)
 }
@@ -128,11 +165,12 @@ fn equality(dice: &mut Dice, left: &Table, right: &Table) -> Option<Expression> 
 fn from(w: &mut Writer, parts: &[Part]) -> String {
     let mut text = String::new();
     for part in parts {
-        let Part { text: joint, table, within, alias, on, is_or } = part;
+        let Part { text: joint, table, series, within, alias, on, is_or } = part;
         text.push_str(joint);
-        match within {
-            None => text.push_str(&format!("{table} AS {alias}")),
-            Some(filter) => {
+        match (series, within) {
+            (Some(series), _) => text.push_str(&series.text(w.spelling, alias)),
+            (None, None) => text.push_str(&format!("{table} AS {alias}")),
+            (None, Some(filter)) => {
                 let filter = w.expression(filter);
                 text.push_str(&format!("(SELECT * FROM {table} WHERE {filter}) AS {alias}"));
             }

@@ -63,6 +63,12 @@ impl Table {
         Self { name, key: key.len(), columns, indexes }
     }
 
+    /// The rows of a series: one column of integers, called `g`.
+    pub(crate) fn of_series() -> Self {
+        let columns = vec![column("g", 0, false)];
+        Self { name: String::new(), columns, key: 0, indexes: Vec::new() }
+    }
+
     /// The same with columns named as those of the old row and of the new one.
     pub(crate) fn with_excluded(&self) -> Self {
         let mut both = self.clone();

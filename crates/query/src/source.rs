@@ -5,6 +5,7 @@
 
 pub(crate) mod one_row;
 pub(crate) mod renamed;
+pub(crate) mod series;
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};

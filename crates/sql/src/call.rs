@@ -5,7 +5,7 @@ use sqlparser::ast;
 
 use crate::expression::Names;
 use crate::statement::unsupported;
-use crate::{Error, Result, group, interval, window};
+use crate::{Error, Result, group, interval, table_function, window};
 
 impl Names {
     /// `EXTRACT`, `SUBSTRING … FROM`, `TRIM … FROM`, `POSITION … IN`, `CEIL` and `FLOOR`, which the
@@ -124,6 +124,9 @@ impl Names {
         }
         if let Some(expr) = self.in_other_words(&name, &list.args)? {
             return Ok(expr);
+        }
+        if let Some(row) = table_function::in_select(function, &list.args, self)? {
+            return Ok(row);
         }
         let scalar = Function::from_name(&name).ok_or_else(|| unknown_function(&name))?;
         if list.duplicate_treatment.is_some() {

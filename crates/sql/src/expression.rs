@@ -1,10 +1,10 @@
 //! Expressions.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use esker_query::model::{
-    EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Function, Operator, Parameter, SelectItem, Window,
+    EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Function, Operator, Parameter, SelectItem, TableCall, Window,
 };
 use sqlparser::ast;
 
@@ -32,6 +32,8 @@ pub(crate) struct Names {
     pub(crate) grouped_texts: Vec<GroupedText>,
     /// How deep the expression at hand lies in others.
     depth: Cell<usize>,
+    /// Where functions may make rows: the calls of those that do.
+    calls: Option<RefCell<Vec<TableCall>>>,
 }
 
 impl Names {
@@ -46,12 +48,29 @@ impl Names {
             shown_texts: Vec::new(),
             grouped_texts: Vec::new(),
             depth: Cell::new(0),
+            calls: None,
         }
     }
 
     /// For clauses in which the name of a select item stands for it.
     pub(crate) fn beside(self, select: &[SelectItem]) -> Self {
         Self { aliases: select.iter().filter_map(|item| item.alias.clone()).collect(), ..self }
+    }
+
+    /// The same where functions may make rows, which [`Self::take_calls`] has.
+    pub(crate) fn making_rows(self) -> Self {
+        Self { calls: Some(RefCell::default()), ..self }
+    }
+
+    /// The calls that make rows; from here on there are no others.
+    pub(crate) fn take_calls(&mut self) -> Vec<TableCall> {
+        // default: there are none where none may be
+        self.calls.take().map(RefCell::into_inner).unwrap_or_default()
+    }
+
+    /// Notes a call that makes rows; false where it may not stand.
+    pub(crate) fn note_call(&self, call: TableCall) -> bool {
+        self.calls.as_ref().map(|calls| calls.borrow_mut().push(call)).is_some()
     }
 
     /// Turns a parsed expression into the model's.

@@ -45,6 +45,34 @@ pub(crate) fn parse(interval: &ast::Interval) -> Result<(i64, i64)> {
     read(&text).ok_or_else(|| bad(interval))
 }
 
+/// The months and the microseconds of an interval that is written as an operand: `INTERVAL '1 day'`,
+/// `- INTERVAL '1 day'`, `'1 day'`, `CAST('1 day' AS interval)`; `None` for what is none.
+///
+/// # Errors
+/// `InvalidInput` for an interval that is wrong.
+pub(crate) fn of_operand(operand: &ast::Expr) -> Result<Option<(i64, i64)>> {
+    use ast::Expr as E;
+    let text = |operand: &E| match operand {
+        E::Value(value) => match &value.value {
+            ast::Value::SingleQuotedString(text) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    Ok(match operand {
+        E::Nested(inner) => of_operand(inner)?,
+        E::Interval(interval) => Some(parse(interval)?),
+        E::UnaryOp { op: ast::UnaryOperator::Minus, expr } => match of_operand(expr)? {
+            None => None,
+            Some((months, us)) => months.checked_neg().zip(us.checked_neg()),
+        },
+        E::Cast { expr, data_type: ast::DataType::Interval { .. }, .. } => {
+            text(expr).and_then(|text| read(&text))
+        }
+        other => text(other).and_then(|text| read(&text)),
+    })
+}
+
 /// Numbers, each with a unit behind it.
 fn read(text: &str) -> Option<(i64, i64)> {
     let (mut months, mut us) = (0i64, 0i64);

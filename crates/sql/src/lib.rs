@@ -49,6 +49,7 @@ mod session;
 mod setting;
 mod statement;
 mod table;
+mod table_function;
 #[cfg(test)]
 mod tests;
 mod transaction;

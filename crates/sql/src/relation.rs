@@ -5,7 +5,7 @@ use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{shorten, unsupported};
-use crate::{Error, Result, select};
+use crate::{Error, Result, select, table_function};
 
 /// The joins there are, for the errors about others.
 const JOINS: &str = "supported are JOIN, LEFT, RIGHT and FULL JOIN, SEMI JOIN, ANTI JOIN and CROSS \
@@ -97,6 +97,27 @@ fn relation(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Re
             }
             called(Relation::table(&table.value), alias.as_ref())
         }
+        ast::TableFactor::Table {
+            name,
+            alias,
+            args: Some(ast::TableFunctionArgs { args, settings: None }),
+            with_hints,
+            version: None,
+            with_ordinality,
+            partitions,
+            json_path: None,
+            sample: None,
+            index_hints,
+        } if with_hints.is_empty() && partitions.is_empty() && index_hints.is_empty() => {
+            let call = table_function::call(name, args, *with_ordinality, parameters)?;
+            called(Relation::call(call), alias.as_ref())
+        }
+        ast::TableFactor::Function { lateral: _, name, args, with_ordinality, alias } => {
+            let call = table_function::call(name, args, *with_ordinality, parameters)?;
+            called(Relation::call(call), alias.as_ref())
+        }
+        ast::TableFactor::UNNEST { .. } => Err(table_function::no_unnest(factor)),
+        ast::TableFactor::TableFunction { expr, .. } => Err(table_function::no_table(expr)),
         ast::TableFactor::Derived { lateral, subquery, alias, sample: None } => {
             let query = Some(Box::new(select::convert_within(subquery, parameters)?));
             let relation = Relation { query, lateral: *lateral, ..Relation::default() };
@@ -164,7 +185,14 @@ fn join(join: &ast::Join, names: &Names, parameters: &ParameterNames) -> Result<
             )));
         }
     };
-    let relation = relation(&join.relation, parameters)?;
+    let mut relation = relation(&join.relation, parameters)?;
+    let is_written = matches!(
+        &join.relation,
+        ast::TableFactor::Derived { lateral: true, .. }
+            | ast::TableFactor::Function { lateral: true, .. }
+    );
+    // What a function is called with may name what stands before it, where that is there first.
+    relation.lateral &= is_written || !matches!(kind, JoinKind::Right | JoinKind::Full);
     if relation.lateral && matches!(kind, JoinKind::Right | JoinKind::Full) {
         return Err(Error::invalid(format!(
             "LATERAL stands behind JOIN, LEFT JOIN and CROSS JOIN, whose left side is there \

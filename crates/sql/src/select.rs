@@ -11,7 +11,7 @@ use sqlparser::ast;
 use crate::collation::Collated;
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{Statement, shorten, unsupported};
-use crate::{Error, Result, collation, dialect, relation};
+use crate::{Error, Result, collation, dialect, relation, table_function};
 
 /// A query as a statement of its own, which may hold the rows that it finds.
 pub(crate) fn statement(mut query: ast::Query, parameters: &ParameterNames) -> Result<Statement> {
@@ -169,9 +169,10 @@ fn select(
                     if it is a word of SQL)";
         return Err(Error::invalid(format!("SELECT: {what}")));
     }
-    let mut names = names;
+    let mut names = names.making_rows();
     names.groups_texts = select.distinct.is_some() || groups(&select.group_by);
     result.select = items(&select.projection, &names)?;
+    let calls = names.take_calls();
     if result.select.is_empty() && select.from.is_empty() {
         return Err(Error::invalid("SELECT * without a table: expected FROM"));
     }
@@ -188,6 +189,7 @@ fn select(
     names.group(&select.group_by, &mut result)?;
     result.having = select.having.as_ref().map(|e| names.convert(e)).transpose()?;
     result.qualify = select.qualify.as_ref().map(|e| names.convert(e)).transpose()?;
+    table_function::put_into_from(calls, &select.projection, &mut result)?;
     let names = with_texts(select, names)?;
     collation::show_first(&mut result, &names.shown_texts, &names.grouped_texts)?;
     Ok((result, names))
@@ -262,6 +264,9 @@ fn name_as_written(written: &ast::Expr, converted: &Expr) -> Option<String> {
     let ast::Expr::Function(call) = written else {
         return reads_otherwise(written).then(|| written.to_string());
     };
+    if table_function::makes_rows(written) {
+        return None;
+    }
     if !crate::window::is_as_written(call) {
         return None;
     }

@@ -133,14 +133,15 @@ impl FieldValues {
         let zones_of = |part: &dyn Fragment| part.row_count().div_ceil(ZONE_ROWS);
         let all: usize = (0..source.part_count()).map(|part| zones_of(source.part(part))).sum();
         let step = all.div_ceil(ZONES_MAX).max(1);
-        let (mut rows, mut nulls, mut number, mut is_whole) = (0usize, 0usize, 0usize, true);
+        let (mut rows, mut nulls, mut before, mut is_whole) = (0usize, 0usize, 0usize, true);
         for part in (0..source.part_count()).map(|part| source.part(part)) {
-            for zone in 0..zones_of(part) {
-                number += 1;
-                // The last ones are often those with the greatest values.
-                if !(number - 1).is_multiple_of(step) && number != all {
-                    continue;
-                }
+            let zones = zones_of(part);
+            let looked_at = (before.next_multiple_of(step) - before..zones).step_by(step);
+            before += zones;
+            // The last ones are often those with the greatest values.
+            let is_last = before == all && !(all.saturating_sub(1)).is_multiple_of(step);
+            let last = zones.checked_sub(1).filter(|_| is_last);
+            for zone in looked_at.chain(last) {
                 let Some(bounds) = part.zone(position, zone) else {
                     is_whole = false;
                     continue;

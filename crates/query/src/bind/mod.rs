@@ -16,6 +16,7 @@ pub(crate) mod keyset;
 pub(crate) mod parameter;
 pub(crate) mod scope;
 pub(crate) mod sort_key;
+pub(crate) mod table_function;
 #[cfg(test)]
 mod tests;
 pub(crate) mod typing;

@@ -29,6 +29,7 @@ pub(crate) use ranked::{keys_of, value_of};
 use super::{Error, ErrorKind, Result};
 use crate::Limits;
 use crate::bound::{Bound, Node};
+pub(crate) use function::shifted;
 use gather::gather;
 pub(crate) use mask::Mask;
 pub(crate) use rows::Rows;

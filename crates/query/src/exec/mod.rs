@@ -16,6 +16,7 @@ pub(crate) mod scan;
 pub(crate) mod set;
 pub(crate) mod sort;
 pub(crate) mod spill;
+pub(crate) mod table_function;
 pub(crate) mod window;
 
 use esker_vfs::Clock;

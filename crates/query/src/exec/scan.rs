@@ -1,6 +1,7 @@
 //! Reading a source: morsels in parallel, zones pruned, batches filtered.
 //!
-//! A morsel is at most [`MORSEL_ROWS`] consecutive rows of one part. Morsels run in waves on the
+//! A morsel is at most [`MORSEL_ROWS`] consecutive rows of one part; more only of what is made as it
+//! is read, and has very many. Morsels run in waves on the
 //! thread pool, and their outcomes are taken in the order of the rows, whatever thread was first:
 //! so answers do not depend on the number of threads. Waves start small, so that a query that
 //! needs few rows stops early, and double.
@@ -20,6 +21,10 @@ use row_set::{RowSet, RowSets};
 
 /// The most rows of a morsel.
 pub(crate) const MORSEL_ROWS: usize = 8 * ZONE_ROWS;
+
+/// About the most morsels of a source: of one with more rows, which is made as it is read, they are
+/// larger.
+const MORSELS_MAX: usize = 1 << 20;
 
 /// The most morsels of a wave whose outcomes are small.
 pub(crate) const WAVE_MAX: usize = 256;
@@ -126,6 +131,10 @@ impl<'a> Scan<'a> {
 
     fn morsels_of(&self, wanted: impl Fn(usize) -> bool, fixed: bool) -> Vec<Morsel> {
         let mut morsels = Vec::new();
+        let parts = 0..self.source.part_count();
+        let rows = parts
+            .fold(0usize, |rows, part| rows.saturating_add(self.source.part(part).row_count()));
+        let least = (rows / MORSELS_MAX).div_ceil(ZONE_ROWS) * ZONE_ROWS;
         for part in (0..self.source.part_count()).filter(|part| wanted(*part)) {
             let found = self.source.part(part);
             let row_count = found.row_count();
@@ -137,6 +146,7 @@ impl<'a> Scan<'a> {
                 {
                     row_count
                 }
+                _ if most == MORSEL_ROWS => most.max(least),
                 _ => most,
             };
             for start in (0..row_count).step_by(step.max(1)) {

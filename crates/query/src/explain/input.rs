@@ -11,8 +11,8 @@ use crate::model::JoinKind;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ExplainedInput {
     /// `table`, `query`, `inner join`, `left join`, `semi join`, `anti join` or `full join`;
-    /// `values`, `union`, `union all`, `intersect`, `except` and several of these; `recursive
-    /// union`.
+    /// `function`, `values`, `union`, `union all`, `intersect`, `except` and several of these;
+    /// `recursive union`.
     pub kind: String,
     /// What the table or query is called; for a join, the equalities that pairs are found by.
     pub what: String,

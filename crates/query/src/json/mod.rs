@@ -13,6 +13,7 @@
 //! # Ok::<(), esker_query::Error>(())
 //! ```
 
+mod call;
 mod combine;
 mod criteria;
 mod grouping;

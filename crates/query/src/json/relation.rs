@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 
 use esker_format::json::{Json, Kind, Members};
 
-use super::JsonQuery;
 use super::criteria::Criteria;
 use super::member::{Place, array, object, refuse_others, text};
+use super::{JsonQuery, call};
 use crate::Result;
 use crate::logical::{Names, Scope};
-use crate::model::{Join, JoinKind, Relation};
+use crate::model::{Join, JoinKind, Relation, TableCall};
 
-/// A table, or a query in place of one.
+/// A table, or a query or the call of a function in place of one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct JsonRelation {
     pub(super) table: String,
     query: Option<Box<JsonQuery>>,
+    call: Option<TableCall>,
     alias: Option<String>,
 }
 
@@ -37,28 +38,39 @@ impl JsonRelation {
             place.error("expected a member \"table\", the name of the table to ask")
         })?;
         let place = place.member("table");
+        if let Kind::Object(members) = table.kind()
+            && let Some(call) = call::read(members, &place)?
+        {
+            return Ok(Self { table: String::new(), query: None, call: Some(call), alias });
+        }
         match table.kind() {
             Kind::Object(_) if alias.is_none() => {
                 Err(place.error("a query in place of a table needs a name beside it, in \"as\""))
             }
             Kind::Object(_) => {
                 let query = JsonQuery::within(table, &place)?;
-                Ok(Self { table: String::new(), query: Some(Box::new(query)), alias })
+                Ok(Self { table: String::new(), query: Some(Box::new(query)), call: None, alias })
             }
-            _ => Ok(Self { table: text(table, &place)?.to_owned(), query: None, alias }),
+            _ => {
+                let table = text(table, &place)?.to_owned();
+                Ok(Self { table, query: None, call: None, alias })
+            }
         }
     }
 
     pub(super) fn bind(&self, scope: &Scope<'_>) -> Result<Relation> {
+        let alias = self.alias.clone();
+        if let Some(call) = &self.call {
+            return Ok(Relation { alias, ..Relation::call(call.clone()) });
+        }
         let query = self.query.as_ref().map(|query| query.bind_within(scope, None));
         let query = query.transpose()?.map(Box::new);
-        let (table, alias) = (self.table.clone(), self.alias.clone());
-        Ok(Relation { table, query, alias, ..Relation::default() })
+        Ok(Relation { table: self.table.clone(), query, alias, ..Relation::default() })
     }
 
     /// True for a table by its own name.
     pub(super) fn is_plain(&self) -> bool {
-        self.query.is_none() && self.alias.is_none()
+        self.query.is_none() && self.call.is_none() && self.alias.is_none()
     }
 }
 

@@ -22,7 +22,7 @@ use crate::evaluate::key_codec::encode;
 use crate::exec::collect;
 use crate::exec::output::materialised::slice;
 use crate::exec::output::{Materialised, RowBatches, even};
-use crate::model::{Expr, RowCount, SelectItem, SubqueryForm};
+use crate::model::{Expr, Relation, RowCount, SelectItem, SubqueryForm};
 use crate::{Error, ExplainedInput, Query, Result, Source, Unnesting, ZONE_ROWS};
 
 /// The number of a row that asks nothing.
@@ -40,10 +40,10 @@ pub(super) struct Domain {
 pub(super) struct Answers {
     /// The columns of the query, then the number of the values that a row was answered for.
     pub(super) rows: Materialised,
-    input: Option<ExplainedInput>,
+    pub(super) input: Option<ExplainedInput>,
     /// Whether the query ran for each combination of values by itself.
-    is_loop: bool,
-    elapsed_ns: u64,
+    pub(super) is_loop: bool,
+    pub(super) elapsed_ns: u64,
 }
 
 impl Answers {
@@ -60,6 +60,15 @@ impl Answers {
         let told = ExplainedInput::combined(kind, inputs, count, self.elapsed_ns);
         let query = query.map_or(String::new(), |query| format!(": {query}"));
         let told = ExplainedInput { what: format!("{name}{query}"), ..told };
+        if runs { told } else { told.not_run() }
+    }
+
+    /// How the rows of a function came about.
+    pub(super) fn explained_call(&self, relation: &Relation, runs: bool) -> ExplainedInput {
+        let inputs = self.input.clone().into_iter().collect();
+        let count = self.rows.row_count() as u64;
+        let told = ExplainedInput::combined("function", inputs, count, self.elapsed_ns);
+        let told = ExplainedInput { what: relation.to_string(), ..told };
         if runs { told } else { told.not_run() }
     }
 

@@ -158,7 +158,8 @@ impl Context<'_, '_> {
         let items = query.select.iter_mut().map(|item| &mut item.expr);
         let on = query.joins.iter_mut().filter_map(|join| join.on.as_mut());
         let written = query.values.iter_mut().flatten();
-        for expr in items.chain(&mut query.filter).chain(on).chain(written) {
+        let operands = query.call.iter_mut().flat_map(|call| &mut call.operands);
+        for expr in items.chain(&mut query.filter).chain(on).chain(written).chain(operands) {
             self.in_expr(expr, &[], around)?;
         }
         // Names of select items are known behind the groups only.

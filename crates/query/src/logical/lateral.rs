@@ -128,7 +128,11 @@ impl<'a> Context<'a, '_> {
         let select = Query { select: select.collect(), filter: rows.filter, ..Query::default() };
         let found = self.rows_of(&[(select, rows.source)], "LATERAL")?;
         let domain = self.domain(&found, &outer, &rows.names, None)?;
-        let answers = self.answers(&query, &outer, &domain, None).map_err(at)?;
+        let answers = match query.as_call() {
+            Some(call) => self.called_for_each(call, relation, &outer, &domain),
+            None => self.answers(&query, &outer, &domain, None),
+        };
+        let answers = answers.map_err(at)?;
         let numbered = self.numbered(found, &outer, &domain)?;
         // default: there is a first table
         let name = tables.first().map(|table| table.name.clone()).unwrap_or_default();
@@ -139,7 +143,10 @@ impl<'a> Context<'a, '_> {
             "" => format!("(subquery {})", i + 1),
             name => name.to_owned(),
         };
-        let input = answers.explained(&name, relation.query.as_deref(), self.runs);
+        let input = match relation.as_call() {
+            Some(_) => answers.explained_call(relation, self.runs),
+            None => answers.explained(&name, relation.query.as_deref(), self.runs),
+        };
         let right = lateral_member(name, relation, &outer, answers.rows, input)?;
         opened.members.push(right);
         opened.joins.push(join);

@@ -92,6 +92,10 @@ impl<'a> Context<'a, '_> {
                 Member::new(name, kept.schema, source, Some(input))
             }
             (None, None) => Member::table(name, self.tables.table(&relation.table)?),
+            (Some(query), _) if let Some(call) = query.as_call() => {
+                let called = self.called_with_constants(call, relation, reading.most)?;
+                Member::new(name, called.schema, called.source, Some(called.input))
+            }
             (Some(query), _) => {
                 if let Some(flat) = self.flat(query, &name, &[&relation.columns]) {
                     return Ok(Member::flat(name, flat));

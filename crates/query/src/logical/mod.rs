@@ -54,6 +54,7 @@ mod row_order;
 mod set;
 mod streamed;
 mod subquery;
+mod table_call;
 mod unnest;
 
 use std::borrow::Cow;
@@ -456,6 +457,9 @@ impl<'a, 'o> Context<'a, 'o> {
         query.exprs().try_for_each(crate::bind::refuse_deep)?;
         if query.set.is_some() || !query.values.is_empty() {
             return self.resolve_rows(query);
+        }
+        if let Some(call) = &query.call {
+            return self.resolve_call(query, call);
         }
         let mut arranged = arrange(query);
         self.with_lateral_on(query, &mut arranged)?;

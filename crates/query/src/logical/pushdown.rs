@@ -99,7 +99,8 @@ fn push(
     columns: &[&[String]],
     context: &Context<'_, '_>,
 ) -> Option<()> {
-    if query.is_cut() || !query.distinct_on.is_empty() || !query.values.is_empty() {
+    let has_own_rows = !query.values.is_empty() || query.call.is_some();
+    if query.is_cut() || !query.distinct_on.is_empty() || has_own_rows {
         return None;
     }
     if query.set.is_some() {

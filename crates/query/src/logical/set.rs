@@ -114,13 +114,19 @@ impl<'a, 'o> Context<'a, 'o> {
     /// orders and cuts them.
     pub(super) fn resolve_rows(&self, query: &Query) -> Result<Ready<'a>> {
         let (rows, input) = self.rows(query)?;
-        let (mut rest, schema) = over(query, rows.schema());
+        let (rest, schema) = self.rest_over(query, rows.schema())?;
+        let rows = rows.with_schema(schema);
+        Ok((rest, SourceRef::Shared(std::sync::Arc::new(rows)), Some(input)))
+    }
+
+    /// What is left of a query over its rows, its subqueries answered: see [`over`].
+    pub(super) fn rest_over(&self, query: &Query, columns: &Schema) -> Result<(Query, Schema)> {
+        let (mut rest, schema) = over(query, columns);
         let names = Names::new(vec![(String::new(), schema.clone(), true)])?;
         for key in &mut rest.order_by {
             self.replace(&mut key.expr, &names)?;
         }
-        let rows = rows.with_schema(schema);
-        Ok((rest, SourceRef::Shared(std::sync::Arc::new(rows)), Some(input)))
+        Ok((rest, schema))
     }
 
     /// The rows, and how they came about.
@@ -405,7 +411,7 @@ pub(super) fn over(query: &Query, columns: &Schema) -> (Query, Schema) {
 }
 
 /// Refuses what has no meaning beside rows that are there.
-fn refuse_clauses(query: &Query) -> Result<()> {
+pub(super) fn refuse_clauses(query: &Query) -> Result<()> {
     let is_bare = query.select.is_empty()
         && query.first_relation().is_none()
         && query.joins.is_empty()
@@ -416,11 +422,12 @@ fn refuse_clauses(query: &Query) -> Result<()> {
         && query.grouping_sets.is_empty()
         && query.having.is_none()
         && query.qualify.is_none();
-    if is_bare && (query.set.is_none() || query.values.is_empty()) {
+    let kinds = [query.set.is_some(), !query.values.is_empty(), query.call.is_some()];
+    if is_bare && kinds.into_iter().filter(|is_there| *is_there).count() <= 1 {
         return Ok(());
     }
     Err(Error::invalid(
-        "VALUES, UNION, INTERSECT and EXCEPT: expected ORDER BY, LIMIT and OFFSET alone beside \
-         them; select from (…) what else is wanted",
+        "VALUES, UNION, INTERSECT, EXCEPT and functions that make rows: expected ORDER BY, LIMIT \
+         and OFFSET alone beside them; select from (…) what else is wanted",
     ))
 }

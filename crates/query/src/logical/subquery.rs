@@ -469,6 +469,7 @@ fn has_groups(query: &Query, is_list: bool) -> bool {
         Some(RowCount::Parameter(_)) => true,
     };
     !query.values.is_empty()
+        || query.call.is_some()
         || query.set.is_some()
         || query.is_grouped()
         || query.has_windows()

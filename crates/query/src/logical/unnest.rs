@@ -22,7 +22,7 @@ use super::outer::Outer;
 use crate::bind::named;
 use crate::model::{
     Aggregate, Expr, Function, Join, JoinKind, Operator, Relation, RowCount, SelectItem,
-    SetOperation, SetOperator, SubqueryForm,
+    SetOperation, SetOperator, SubqueryForm, TableCall,
 };
 use crate::{Query, Result};
 
@@ -60,6 +60,7 @@ impl Context<'_, '_> {
             Cut::Other => Ok(None),
             Cut::All if query.set.is_some() => self.unnested_set(&query, outer),
             Cut::All if !query.values.is_empty() => Ok(Some(written(&query, outer))),
+            Cut::All if let Some(call) = &query.call => Ok(Some(called(call, outer))),
             Cut::All if is_test && is_plain(&query) => {
                 let numbers = Query { select: Vec::new(), order_by: Vec::new(), ..query.clone() };
                 let numbers = self.beside_values(numbers, outer)?;
@@ -142,7 +143,9 @@ impl Context<'_, '_> {
             }) {
                 return Ok(None);
             }
-            if names_values(&join.relation) && !(join.relation.lateral && i > 0) {
+            if names_values(&join.relation) && join.relation.as_call().is_some() {
+                join.relation.lateral = true;
+            } else if names_values(&join.relation) && !(join.relation.lateral && i > 0) {
                 if !join.relation.joins.is_empty() {
                     return Ok(None);
                 }
@@ -262,10 +265,20 @@ fn written(query: &Query, outer: &Outer) -> Query {
     }
 }
 
+/// The rows that a function makes, beside the values.
+fn called(call: &TableCall, outer: &Outer) -> Query {
+    let call = Relation::call(call.clone());
+    let rows = SelectItem { expr: Expr::AllFields(call.name().to_owned()), alias: None };
+    let number = SelectItem { expr: outer.number(), alias: Some(outer.relation.clone()) };
+    let (select, joins) = (vec![rows, number], vec![Join::cross(call)]);
+    Query { select, joins, ..Query::table(&outer.relation) }
+}
+
 /// Whether it shows rows as they are.
 fn is_plain(query: &Query) -> bool {
     query.set.is_none()
         && query.values.is_empty()
+        && query.call.is_none()
         && !query.is_grouped()
         && query.distinct_on.is_empty()
 }
@@ -274,6 +287,7 @@ fn is_plain(query: &Query) -> bool {
 fn is_one_group(query: &Query) -> bool {
     query.set.is_none()
         && query.values.is_empty()
+        && query.call.is_none()
         && query.is_grouped()
         && query.group_by.is_empty()
         && query.grouping_sets.is_empty()

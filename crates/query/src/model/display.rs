@@ -28,6 +28,7 @@ impl Display for Query {
         match &self.set {
             Some(set) => set.fmt(f)?,
             None if !self.values.is_empty() => rows(f, &self.values)?,
+            None if let Some(call) = &self.call => write!(f, "SELECT * FROM {call}")?,
             None => self.show_select(f)?,
         }
         if !self.order_by.is_empty() {
@@ -149,6 +150,7 @@ impl Display for Relation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(if self.joins.is_empty() { "" } else { "(" })?;
         match &self.query {
+            Some(_) if let Some(call) = self.as_call() => call.fmt(f)?,
             Some(query) if self.lateral => write!(f, "LATERAL ({query})")?,
             Some(query) => write!(f, "({query})")?,
             None => Name(&self.table).fmt(f)?,
@@ -156,7 +158,7 @@ impl Display for Relation {
         match &self.alias {
             Some(alias) => write!(f, " AS {}", Name(alias))?,
             // Columns stand behind a name.
-            None if !self.columns.is_empty() => write!(f, " AS {}", Name(&self.table))?,
+            None if !self.columns.is_empty() => write!(f, " AS {}", Name(self.name()))?,
             None => {}
         }
         columns(f, &self.columns)?;

@@ -40,7 +40,7 @@ pub struct Relation {
     /// A query whose answer is read in place of a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<Box<Query>>,
-    /// What it is called in the statement; the table's name without one.
+    /// What it is called in the statement; without one, the name of the table or function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
     /// What its first columns are called in the statement.
@@ -134,7 +134,8 @@ impl Relation {
     /// What it is called in the statement.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.alias.as_deref().unwrap_or(&self.table)
+        let own = || self.as_call().map_or(self.table.as_str(), |call| call.function.name());
+        self.alias.as_deref().unwrap_or_else(own)
     }
 }
 

@@ -15,6 +15,7 @@ mod row;
 mod row_count;
 mod serial;
 mod set;
+mod table_function;
 mod walk;
 mod window;
 
@@ -33,6 +34,7 @@ pub use join::{Join, JoinKind, Relation, SubqueryForm};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
 pub use row_count::RowCount;
 pub use set::{SetBranch, SetOperation, SetOperator, With};
+pub use table_function::{TableCall, TableFunction};
 pub use window::{
     Frame, FrameBound, FrameExclusion, FrameOffset, FrameUnits, Window, WindowCall, WindowFunction,
 };
@@ -87,8 +89,8 @@ pub struct Query {
     /// Queries that it names, each of which may read those before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<With>,
-    /// The table's name; empty for one row without fields, and where `derived`, `set` or `values`
-    /// is.
+    /// The table's name; empty for one row without fields, and where `derived`, `set`, `values` or
+    /// `call` is.
     pub table: String,
     /// The rows of several queries, of which all columns are shown: beside it there are only
     /// `with`, `order_by`, `limit` and `offset`.
@@ -97,6 +99,9 @@ pub struct Query {
     /// Rows that are written out, in the same way: as many expressions in each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Vec<Expr>>,
+    /// Rows that a function makes, in the same way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<TableCall>,
     /// A query whose answer is read in place of a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived: Option<Box<Self>>,
@@ -192,6 +197,7 @@ impl Query {
             && self.with.is_empty()
             && self.set.is_none()
             && self.values.is_empty()
+            && self.call.is_none()
             && self.columns.is_empty()
             && !self.exprs().any(Expr::has_subquery)
     }
@@ -200,6 +206,7 @@ impl Query {
     pub(crate) fn runs_queries_first(&self) -> bool {
         self.derived.is_some()
             || self.set.is_some()
+            || self.call.is_some()
             || !self.with.is_empty()
             || self.joins.iter().any(|join| join.relation.runs_queries())
             || self.exprs().any(Expr::has_subquery)
@@ -229,7 +236,8 @@ impl Query {
         let on = self.joins.iter().filter_map(|join| join.on.as_ref());
         let behind = self.group_by.iter().chain(&self.having).chain(keys).chain(on);
         let written = self.values.iter().flatten().chain(&self.distinct_on).chain(&self.qualify);
-        items.chain(&self.filter).chain(behind).chain(written)
+        let operands = self.call.iter().flat_map(|call| &call.operands);
+        items.chain(&self.filter).chain(behind).chain(written).chain(operands)
     }
 
     /// The select item at a place, counted from 1, once `*` is written out.

@@ -11,7 +11,8 @@ impl Query {
         let behind = self.group_by.iter_mut().chain(&mut self.having).chain(keys).chain(on);
         let written = self.values.iter_mut().flatten().chain(&mut self.distinct_on);
         let written = written.chain(&mut self.qualify);
-        items.chain(&mut self.filter).chain(behind).chain(written)
+        let operands = self.call.iter_mut().flat_map(|call| &mut call.operands);
+        items.chain(&mut self.filter).chain(behind).chain(written).chain(operands)
     }
 
     /// Calls `visit` for each [`Expr::Field`].

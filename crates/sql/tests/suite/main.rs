@@ -43,6 +43,7 @@ mod relational;
 mod returning;
 mod semantics;
 mod sequences;
+mod series;
 mod subqueries;
 mod tables;
 mod tpch_subqueries;

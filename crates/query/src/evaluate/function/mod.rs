@@ -28,6 +28,7 @@ use crate::pattern::Captured;
 use crate::{Error, Result};
 
 use self::call::Call;
+pub(crate) use self::moment::shifted;
 use super::{cast, choose, compute};
 
 /// Computes a call.

@@ -123,13 +123,17 @@ pub(super) fn moment(days: i64, us: i128) -> Option<i64> {
 pub(super) fn add<'a>(call: &Call<'_, 'a>) -> Result<Vector<'a>> {
     let words = call.ints(0)?;
     let one = |i: usize| {
-        let (days, us) = split(DataType::Timestamp, words.get(i).copied().unwrap_or_default());
-        let (months, later) = (call.int(1, i, 0)?, call.int(2, i, 0)?);
-        let moved = add_months(days, months);
-        let moved = moved.and_then(|days| moment(days, i128::from(us) + i128::from(later)));
+        let word = words.get(i).copied().unwrap_or_default();
+        let moved = shifted(word, call.int(1, i, 0)?, call.int(2, i, 0)?);
         moved.map(Some).ok_or_else(|| call.error("the outcome is no timestamp"))
     };
     call.map(words.len(), |v| Lanes::Ints(v.into()), one)
+}
+
+/// A moment some months and then some microseconds later; `None` where that is no timestamp.
+pub(crate) fn shifted(moment_us: i64, months: i64, us: i64) -> Option<i64> {
+    let (days, own) = split(DataType::Timestamp, moment_us);
+    moment(add_months(days, months)?, i128::from(own) + i128::from(us))
 }
 
 /// The same day some months later, or the last day of that month.

@@ -107,6 +107,10 @@ fn in_scan_order<'a>(
     };
     let left_out = Cell::new(ScanCounts::default());
     let may_have_rows = |morsel: &&Morsel| {
+        // A statement that is to end does so when it works on one.
+        if scan.options.expect_time_left().is_err() {
+            return true;
+        }
         let Some(met) = scan.left_out(morsel) else { return true };
         let mut counts = left_out.get();
         counts += met;

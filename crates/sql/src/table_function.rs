@@ -1,0 +1,190 @@
+//! Calls of functions that make rows: where tables stand, and in the list of SELECT.
+//!
+//! ```text
+//! SELECT a, generate_series(1, n) FROM t WHERE …
+//! SELECT a, rows.generate_series FROM t CROSS JOIN generate_series(1, t.n) AS rows WHERE …
+//! ```
+
+use esker_query::model::{
+    Expr, Function, Join, Query, Relation, SelectItem, TableCall, TableFunction,
+};
+use sqlparser::ast;
+
+use crate::expression::{Names, ParameterNames};
+use crate::statement::{shorten, unsupported};
+use crate::{Error, Result, interval};
+
+/// A call by the name of its function.
+pub(crate) fn call(
+    name: &ast::ObjectName,
+    args: &[ast::FunctionArg],
+    ordinality: bool,
+    parameters: &ParameterNames,
+) -> Result<TableCall> {
+    let [ast::ObjectNamePart::Identifier(name)] = name.0.as_slice() else {
+        return Err(unsupported("a qualified name of a function", name));
+    };
+    let Some(function) = TableFunction::from_name(&name.value) else {
+        return Err(unknown(&name.value));
+    };
+    let args: Vec<&ast::Expr> = args.iter().map(operand).collect::<Result<_>>()?;
+    let call = of(function, &args, &Names::new(Vec::new(), parameters))?;
+    Ok(TableCall { ordinality, ..call })
+}
+
+/// A call with operands.
+fn of(function: TableFunction, args: &[&ast::Expr], names: &Names) -> Result<TableCall> {
+    let mut operands = Vec::with_capacity(args.len() + 1);
+    for (i, arg) in args.iter().enumerate() {
+        let is_step = i == 2 && args.len() == 3;
+        match if is_step { interval::of_operand(arg)? } else { None } {
+            Some((months, us)) => operands.extend([months, us].map(Expr::literal)),
+            None => operands.push(names.convert(arg)?),
+        }
+    }
+    Ok(TableCall::new(function, operands))
+}
+
+fn operand(argument: &ast::FunctionArg) -> Result<&ast::Expr> {
+    match argument {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Ok(expr),
+        other => Err(unsupported("this argument", other)),
+    }
+}
+
+/// What the rows of a call in the list of SELECT are called.
+const ROWS: &str = "rows of SELECT";
+
+/// Functions that need not compute all of their operands.
+const CONDITIONAL: [&str; 4] = ["coalesce", "ifnull", "if", "iif"];
+
+/// The column of a call in the list of SELECT; `None` for a function that makes no rows.
+pub(crate) fn in_select(
+    function: &ast::Function,
+    args: &[ast::FunctionArg],
+    names: &Names,
+) -> Result<Option<Expr>> {
+    let name = function.name.to_string();
+    let Some(called) = TableFunction::from_name(&name) else { return Ok(None) };
+    let args: Vec<&ast::Expr> = args.iter().map(operand).collect::<Result<_>>()?;
+    let call = of(called, &args, names)?;
+    let columns = call.columns_of(called.name());
+    let [column] = columns.as_slice() else {
+        return Err(Error::invalid(format!(
+            "{name} has columns {}: write it in FROM, `FROM {name}(…)`",
+            columns.join(" and ")
+        )));
+    };
+    let field = Expr::field(format!("{ROWS}.{column}"));
+    match names.note_call(call) {
+        true => Ok(Some(field)),
+        false => Err(Error::invalid(format!(
+            "{name} makes rows: it stands in FROM, or in the list of SELECT: `{}`",
+            shorten(&function.to_string())
+        ))),
+    }
+}
+
+/// Puts the call of the list of a SELECT behind what the query reads.
+pub(crate) fn put_into_from(
+    mut calls: Vec<TableCall>,
+    projection: &[ast::SelectItem],
+    query: &mut Query,
+) -> Result<()> {
+    let Some(call) = calls.pop() else { return Ok(()) };
+    let name = call.function.name();
+    let refuse = |why: &str| {
+        let message = format!("{name} in SELECT {why}: write it in FROM, `FROM {name}(…)`");
+        Err(Error::invalid(message))
+    };
+    if !calls.is_empty() {
+        return refuse("beside another function that makes rows");
+    }
+    if query.is_grouped() || query.has_windows() {
+        return refuse("beside groups or windows, which come before its rows");
+    }
+    let exprs = projection.iter().filter_map(|item| match item {
+        ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
+            Some(expr)
+        }
+        _ => None,
+    });
+    if !exprs.clone().any(makes_rows) {
+        return refuse("within CASE, a condition or a subquery");
+    }
+    let is_star = |item: &SelectItem| matches!(&item.expr, Expr::AllFields(t) if t.is_empty());
+    if query.select.iter().any(is_star) {
+        return refuse("beside *");
+    }
+    for (item, written) in query.select.iter_mut().zip(projection) {
+        if let (None, ast::SelectItem::UnnamedExpr(expr)) = (&item.alias, written)
+            && makes_rows(expr)
+        {
+            item.alias = Some(match expr {
+                ast::Expr::Function(call) if is_call(call) => name.to_owned(),
+                other => other.to_string(),
+            });
+        }
+    }
+    let relation = Relation { columns: call.columns_of(name), ..Relation::call(call) };
+    let relation = relation.aliased(ROWS);
+    if query.relations().is_empty() {
+        let Query { derived, alias, columns, .. } = Query::from(relation);
+        (query.derived, query.alias, query.columns) = (derived, alias, columns);
+    } else {
+        query.joins.push(Join::cross(relation));
+    }
+    Ok(())
+}
+
+fn is_call(function: &ast::Function) -> bool {
+    TableFunction::from_name(&function.name.to_string()).is_some()
+}
+
+/// Whether an expression makes a row of each that a function in it makes.
+pub(crate) fn makes_rows(expr: &ast::Expr) -> bool {
+    use ast::Expr as E;
+    match expr {
+        E::Function(function) => {
+            let args = match &function.args {
+                ast::FunctionArguments::List(list) => list.args.as_slice(),
+                _ => &[],
+            };
+            let name = function.name.to_string();
+            let may_skip = CONDITIONAL.iter().any(|known| known.eq_ignore_ascii_case(&name));
+            is_call(function)
+                || !may_skip && args.iter().filter_map(|arg| operand(arg).ok()).any(makes_rows)
+        }
+        E::Nested(inner) | E::UnaryOp { expr: inner, .. } | E::Cast { expr: inner, .. } => {
+            makes_rows(inner)
+        }
+        E::BinaryOp { left, right, .. } => makes_rows(left) || makes_rows(right),
+        _ => false,
+    }
+}
+
+/// The error for a name in FROM that no function has which makes rows.
+fn unknown(name: &str) -> Error {
+    if Function::from_name(name).is_some() {
+        let message = format!("{name} makes one value, no rows: write (SELECT {name}(…)) in FROM");
+        return Error::invalid(message);
+    }
+    let known = TableFunction::ALL.into_iter().map(TableFunction::name);
+    let near = esker_format::suggest::near_or_all(name, "functions", known);
+    Error::invalid(format!("no function {name} makes rows{near}"))
+}
+
+/// The error for TABLE around a call.
+pub(crate) fn no_table(call: &ast::Expr) -> Error {
+    let call = shorten(&call.to_string());
+    Error::invalid(format!("expected a function that makes rows without TABLE around it: `{call}`"))
+}
+
+/// The error for UNNEST.
+pub(crate) fn no_unnest(written: &impl std::fmt::Display) -> Error {
+    let written = shorten(&written.to_string());
+    Error::invalid(format!(
+        "UNNEST takes an array, which no field holds; json_array_elements makes rows of an array \
+         of JSON: `{written}`"
+    ))
+}
