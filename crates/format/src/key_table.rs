@@ -4,6 +4,8 @@
 //! number, so that other keys on the way are passed by without a look at them. The hash is fixed,
 //! so that runs repeat.
 
+use std::hint::black_box;
+
 /// Keys and their numbers.
 ///
 /// ```
@@ -41,6 +43,8 @@ pub struct HashIndex {
 #[derive(Clone, Debug, Default)]
 pub struct KeyList {
     len: usize,
+    /// How many of them are a 1 and a word.
+    words: usize,
     /// How long each is, while all are as long as the first.
     width: usize,
     /// Where each ends in `heap`, from the first on that has another length; else empty.
@@ -49,6 +53,13 @@ pub struct KeyList {
 }
 
 impl KeyList {
+    /// Takes all of them away; their room stays.
+    pub fn clear(&mut self) {
+        (self.len, self.words, self.width) = (0, 0, 0);
+        self.ends.clear();
+        self.heap.clear();
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -84,10 +95,17 @@ impl KeyList {
             self.ends.extend((1..=self.len).map(|i| i * self.width));
         }
         self.heap.extend_from_slice(key);
+        self.words += usize::from(word_of(key).is_some());
         self.len += 1;
         if !self.ends.is_empty() {
             self.ends.push(self.heap.len());
         }
+    }
+
+    /// True when each is a 1 and a word, so that those with equal hashes are equal.
+    #[must_use]
+    pub fn are_told_by_hash(&self) -> bool {
+        self.words == self.len
     }
 
     /// Bytes of memory in use.
@@ -222,6 +240,12 @@ impl KeyTable {
 
     /// The keys, by their numbers.
     #[must_use]
+    pub fn keys(&self) -> &KeyList {
+        &self.keys
+    }
+
+    /// The same, without what finds them.
+    #[must_use]
     pub fn into_keys(self) -> KeyList {
         self.keys
     }
@@ -231,9 +255,46 @@ impl KeyTable {
         self.number_hashed(key, hash(key))
     }
 
+    /// The numbers of keys, as [`KeyTable::number`] gives them one by one, behind those in `to`.
+    pub fn number_all(&mut self, keys: &KeyList, to: &mut Vec<u32>) {
+        if (self.len() + keys.len()) * 2 > self.index.slots.len() {
+            self.index.reserve(keys.len());
+        }
+        let hashes: Vec<u64> = (0..keys.len()).map(|i| hash(keys.get(i))).collect();
+        // Loads that wait for no other overlap: first those of slots, then those of keys.
+        let mask = self.index.slots.len().saturating_sub(1);
+        // default: a hint
+        let slot = |hash: &u64| self.index.slots.get(spread(*hash) & mask).copied().unwrap_or(0);
+        black_box(hashes.iter().map(slot).fold(0, |all, slot| all ^ slot));
+        let first = |hash: &u64| match slot(hash) {
+            0 => 0,
+            // default: a hint
+            slot => *self.keys.get((slot & NUMBER_MASK) as usize - 1).first().unwrap_or(&0),
+        };
+        black_box(hashes.iter().map(first).fold(0, |all, byte| all ^ byte));
+        for (i, hash) in hashes.iter().enumerate() {
+            to.push(self.number_hashed(keys.get(i), *hash));
+        }
+    }
+
+    /// The number of a key that is not there, and is from now on. Until one is looked for, nothing
+    /// is made that finds them.
+    pub fn push(&mut self, key: &[u8]) -> u32 {
+        let hash = hash(key);
+        if !self.index.slots.is_empty() {
+            return self.number_hashed(key, hash);
+        }
+        self.keys.push(key);
+        self.index.insert(usize::MAX, hash)
+    }
+
     /// The number of a key; `None` when it has not been met.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> Option<u32> {
+        if self.index.slots.is_empty() {
+            let found = (0..self.len()).position(|number| self.key(number) == key)?;
+            return u32::try_from(found).ok();
+        }
         self.index.locate_among(hash(key), |number| is_same(self.keys.get(number), key)).ok()
     }
 
@@ -253,7 +314,8 @@ impl KeyTable {
 
     fn number_hashed(&mut self, key: &[u8], hash: u64) -> u32 {
         if !self.index.has_room() {
-            self.index.grow_to((self.index.slots.len() * 2).max(SLOTS_MIN));
+            let wanted = (self.index.len() * 2 + 1).next_power_of_two();
+            self.index.grow_to(wanted.max(SLOTS_MIN));
         }
         match self.index.locate_among(hash, |number| is_same(self.keys.get(number), key)) {
             Ok(number) => number,
@@ -289,8 +351,28 @@ fn spread(hash: u64) -> usize {
     usize::try_from(hash >> NUMBER_BITS).unwrap_or_default() // default: 32 bits fit.
 }
 
+/// The word behind a 1: most keys are that, of one number that is not NULL.
+#[inline]
+fn word_of(key: &[u8]) -> Option<u64> {
+    match key.split_first_chunk::<1>()? {
+        ([1], word) => Some(u64::from_le_bytes(word.try_into().ok()?)),
+        _ => None,
+    }
+}
+
+/// A hash of a word that no other word has: each step can be undone.
+#[inline]
+fn hash_word(word: u64) -> u64 {
+    let word = (word ^ (word >> 32)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let word = (word ^ (word >> 29)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    word ^ (word >> 32)
+}
+
 /// A hash of bytes: eight at a time, each folded in by a 128-bit multiplication.
 fn hash(key: &[u8]) -> u64 {
+    if let Some(word) = word_of(key) {
+        return hash_word(word);
+    }
     const START: u64 = 0x9e37_79b9_7f4a_7c15;
     let (eights, rest) = key.as_chunks::<8>();
     let mut hash = START ^ key.len() as u64;
@@ -345,6 +427,32 @@ mod tests {
         assert_eq!((empty.number(b""), empty.number(b"")), (0, 0));
         assert_eq!((empty.number(b"x"), empty.key(0), empty.key(1)), (1, &b""[..], &b"x"[..]));
         assert_eq!(empty.key(2), b"");
+    }
+
+    #[test]
+    fn keys_that_are_pushed_are_found() {
+        let mut table = KeyTable::default();
+        let key = |i: u64| [&[1u8][..], &(i * 0x1_0001).to_le_bytes()].concat();
+        for i in 0..1_000u64 {
+            assert_eq!(u64::from(table.push(&key(i))), i);
+        }
+        assert!(table.keys().are_told_by_hash());
+        assert_eq!((table.find(&key(7)), table.find(&key(1_000))), (Some(7), None));
+        assert_eq!((table.number(&key(999)), table.number(&[0])), (999, 1_000));
+        assert!(!table.keys().are_told_by_hash());
+        assert_eq!(table.push(&[2]), 1_001);
+        assert_eq!((table.find(&key(8)), table.find(&[2])), (Some(8), Some(1_001)));
+    }
+
+    #[test]
+    fn no_two_words_have_one_hash() {
+        let mut hashes: Vec<u64> = (0..100_000u64)
+            .flat_map(|i| [i, i << 32, u64::MAX - i].map(super::hash_word))
+            .collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        // 0 is there twice.
+        assert_eq!(hashes.len(), 300_000 - 1);
     }
 
     #[test]

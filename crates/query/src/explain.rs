@@ -14,6 +14,7 @@ use crate::bound::{Bound, OrderKey};
 use crate::exec::profile::{Profile, projection_name, stage_name};
 use crate::model::{Expr, Groups, OrderBy, RowCount};
 
+use description::Description;
 pub use input::ExplainedInput;
 pub(crate) use input::ExplainedJoin;
 
@@ -139,7 +140,7 @@ impl Explanation {
 pub(crate) fn explained(
     query: &Query,
     program: &Program,
-    parts: Vec<ExplainedPart>,
+    Description { parts, kept }: Description,
     profile: Option<&Profile>,
 ) -> Explanation {
     let ran = |i: usize| {
@@ -155,7 +156,8 @@ pub(crate) fn explained(
     };
     for (i, stage) in program.stages.iter().enumerate() {
         over(i).into_iter().for_each(|_| add("window", list(&query.windows())));
-        add(stage_name(stage), grouped(query, i, stage));
+        let kept = kept.as_ref().filter(|_| i == 0).map_or(String::new(), |kept| told(stage, kept));
+        add(stage_name(stage), grouped(query, i, stage) + &kept);
     }
     over(program.stages.len()).into_iter().for_each(|_| add("window", list(&query.windows())));
     add(projection_name(&program.projection), shown(query, &program.projection));
@@ -307,6 +309,22 @@ fn written(key: &Expr, query: &Query) -> Expr {
         _ => None,
     };
     item.map_or(key, |item| &item.expr).clone()
+}
+
+/// What a step keeps, where that is less than it shows.
+fn told(shown: &Stage, kept: &Stage) -> String {
+    let mut text = String::new();
+    if !kept.shown_keys.is_empty() {
+        let _ = write!(text, ", keeping {} of {} keys", kept.keys.len(), shown.keys.len());
+    }
+    if !kept.shown.is_empty() {
+        let (few, all) = (kept.aggregates.len(), shown.aggregates.len());
+        let _ = write!(text, ", keeping {few} of {all} aggregates");
+    }
+    if kept.shown.iter().any(|shown| shown.added != 0) {
+        text.push_str(", constants added at the end");
+    }
+    text
 }
 
 fn grouped(query: &Query, stage: usize, of: &Stage) -> String {

@@ -142,7 +142,7 @@ fn count(program: &Program, source: &dyn Source, options: &Options) -> Result<u6
         data_type: DataType::I64,
     };
     let filter = projection.filter.clone();
-    stages.push(Stage { filter, keys: Vec::new(), sets: Vec::new(), aggregates: vec![rows] });
+    stages.push(Stage { filter, aggregates: vec![rows], ..Stage::default() });
     let projection = Projection::of_fields(&[DataType::I64], None);
     let program = Program { stages, windows: None, projection };
     let (batches, _) = collected(options, |sink| exec::run(&program, source, options, sink))?;

@@ -74,7 +74,7 @@ impl FirstStep<'_> {
 }
 
 /// Rows become groups: one row per distinct tuple of keys, with the keys and then the aggregates.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Stage {
     pub(crate) filter: Option<Bound>,
     pub(crate) keys: Vec<Bound>,
@@ -82,6 +82,21 @@ pub(crate) struct Stage {
     /// while the others are NULL. The number of the set is then the last of the keys.
     pub(crate) sets: Vec<Vec<usize>>,
     pub(crate) aggregates: Vec<BoundAggregate>,
+    /// Where there are any: the keys as they are shown, of those above, which are kept.
+    pub(crate) shown_keys: Vec<Bound>,
+    /// Where there are any: what is shown of the aggregates above, which are kept.
+    pub(crate) shown: Vec<Shown>,
+}
+
+/// An aggregate as it is shown, of one that is kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Shown {
+    /// Which of the aggregates of the step keeps it.
+    pub(crate) aggregate: usize,
+    pub(crate) function: Aggregate,
+    pub(crate) data_type: DataType,
+    /// What is added to each value that is kept, in units of its last digit.
+    pub(crate) added: i64,
 }
 
 /// The last step.
@@ -161,8 +176,12 @@ impl Stage {
 
     /// The types of the rows it makes.
     pub(crate) fn types(&self) -> Vec<DataType> {
-        let keys = self.keys.iter().map(Bound::data_type);
-        keys.chain(self.aggregates.iter().map(|a| a.data_type)).collect()
+        let keys = if self.shown_keys.is_empty() { &self.keys } else { &self.shown_keys };
+        let keys = keys.iter().map(Bound::data_type);
+        match self.shown.is_empty() {
+            true => keys.chain(self.aggregates.iter().map(|a| a.data_type)).collect(),
+            false => keys.chain(self.shown.iter().map(|shown| shown.data_type)).collect(),
+        }
     }
 }
 
@@ -232,7 +251,7 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
     let (mut projection, windows) = show(&query, having, &mut scope, (schema, 1))
         .map_err(|e| shadowed(e, "GROUP BY", &query.group_by, &query, schema))?;
     let GroupScope { key_exprs: keys, sets, aggregates, .. } = scope;
-    let stage = Stage { filter, keys, sets, aggregates };
+    let stage = Stage { filter, keys, sets, aggregates, ..Stage::default() };
     let mut stages = vec![stage];
     if distinct {
         stages.push(distinct_stage(&mut projection)?);
@@ -409,6 +428,5 @@ fn distinct_stage(projection: &mut Projection) -> Result<Stage> {
         })?;
     }
     projection.outputs = keys.iter().filter_map(place).collect();
-    let (sets, aggregates) = (Vec::new(), Vec::new());
-    Ok(Stage { filter: projection.filter.take(), keys, sets, aggregates })
+    Ok(Stage { filter: projection.filter.take(), keys, ..Stage::default() })
 }

@@ -61,7 +61,7 @@ impl Combination {
             SetOperator::Union => Vec::new(),
             _ => vec![count(is_left), count(!is_left)],
         };
-        Stage { filter, keys, sets: Vec::new(), aggregates }
+        Stage { filter, keys, aggregates, ..Stage::default() }
     }
 
     /// The same for rows of which all fields are shown.

@@ -2,8 +2,8 @@
 
 use super::{ExplainedPart, Reading};
 use crate::access_path::{Access, Candidates, Goal, ScanPlan};
-use crate::bind::{FirstStep, Program};
-use crate::exec::aggregate::index_aggregates;
+use crate::bind::{FirstStep, Program, Stage};
+use crate::exec::aggregate::{index_aggregates, stage};
 use crate::exec::scan::Scan;
 use crate::exec::sort::index_order_scan::IndexOrderScan;
 use crate::exec::sort::zone_order;
@@ -11,7 +11,14 @@ use crate::filter::CodeTables;
 use crate::predicate::Predicate;
 use crate::{Options, Result, Source};
 
-/// How each part of a source is read.
+/// What is told of a query without running it.
+pub(crate) struct Description {
+    pub(crate) parts: Vec<ExplainedPart>,
+    /// The step that reads the table with what it keeps, where that is less than it shows.
+    pub(crate) kept: Option<Stage>,
+}
+
+/// How each part of a source is read, and what is kept of its rows.
 ///
 /// # Errors
 /// When a run cannot be read.
@@ -19,7 +26,7 @@ pub(crate) fn describe(
     program: &Program,
     source: &dyn Source,
     options: &Options,
-) -> Result<Vec<ExplainedPart>> {
+) -> Result<Description> {
     let first = program.first_step();
     let predicate = Predicate::compile(first.filter());
     let goal = match first {
@@ -60,7 +67,12 @@ pub(crate) fn describe(
         }
         Ok(ExplainedPart { reading, indexes, rows, rows_estimated: whole(estimate) })
     };
-    (0..source.part_count()).map(part).collect()
+    let parts = (0..source.part_count()).map(part).collect::<Result<_>>()?;
+    let kept = match first {
+        FirstStep::Groups(stage) => stage::kept(stage, source),
+        FirstStep::Rows(_) => None,
+    };
+    Ok(Description { parts, kept })
 }
 
 /// The runs that are read, each once.

@@ -18,6 +18,7 @@ mod function_limits;
 mod generate;
 mod join_order;
 mod joins;
+mod kept;
 mod looks;
 mod many_groups;
 #[path = "../memory_source/mod.rs"]

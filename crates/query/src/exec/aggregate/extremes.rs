@@ -42,6 +42,11 @@ impl Extremes {
         self.greatest
     }
 
+    /// True when no value lies elsewhere.
+    pub(super) fn is_flat(&self) -> bool {
+        !matches!(self.values, Best::Bytes(_))
+    }
+
     pub(super) fn resize(&mut self, groups: usize) {
         match &mut self.values {
             Best::Ints(v) => v.resize(groups, None),

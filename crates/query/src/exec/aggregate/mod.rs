@@ -6,6 +6,7 @@ mod float_sum;
 pub(crate) mod group;
 mod grouped;
 pub(crate) mod index_aggregates;
+mod kept_sums;
 mod kernels;
 pub(crate) mod limit_pushdown;
 mod listed;
@@ -17,10 +18,12 @@ mod spread;
 pub(crate) mod stage;
 mod taken;
 mod update;
+mod word_set;
 
 use esker_format::decimal::{DIGITS_MAX, limit};
 use esker_format::{Column, DataType, Decimal, Value, Values};
 
+use crate::bind::Shown;
 use crate::bound::{Bound, BoundAggregate};
 use crate::evaluate::Selection;
 use crate::evaluate::gather::gather;
@@ -39,6 +42,7 @@ pub(crate) use ranges::Prefixes;
 use sketch::Sketch;
 use spread::Moments;
 use taken::Taken;
+use word_set::WordSet;
 
 /// One aggregate, for every group of a part of the rows.
 #[derive(Clone, Debug)]
@@ -60,6 +64,8 @@ enum State {
     Values(Vec<u64>),
     /// The distinct values of all groups: keys are the group's number and the value.
     Distinct(KeyTable),
+    /// The same of words that are only counted.
+    Words(WordSet),
     /// Exact sums of integers and how many values each has.
     Integers {
         sums: Vec<i128>,
@@ -100,6 +106,11 @@ impl Accumulator {
     pub(crate) fn new(aggregate: &BoundAggregate) -> Self {
         let operand = aggregate.operand.as_ref().map(Bound::data_type);
         let state = match (aggregate.function, operand) {
+            (Aggregate::Count, Some(t))
+                if aggregate.distinct && !t.is_variable() && !t.is_wide() =>
+            {
+                State::Words(WordSet::default())
+            }
             // It keeps its rows, whose order counts.
             _ if aggregate.distinct && aggregate.function != Aggregate::StringAgg => {
                 State::Distinct(KeyTable::default())
@@ -148,7 +159,7 @@ impl Accumulator {
     pub(crate) fn resize(&mut self, groups: usize) {
         match &mut self.state {
             State::Rows(counts) | State::Values(counts) => counts.resize(groups, 0),
-            State::Distinct(_) => {}
+            State::Distinct(_) | State::Words(_) => {}
             State::Integers { sums, counts } => {
                 sums.resize(groups, 0);
                 counts.resize(groups, 0);
@@ -176,7 +187,26 @@ impl Accumulator {
 
     /// True when some groups can be merged apart from others.
     pub(crate) fn is_divisible(&self) -> bool {
-        !matches!(self.state, State::Distinct(_))
+        !matches!(self.state, State::Distinct(_) | State::Words(_))
+    }
+
+    /// True when groups have nothing of their own elsewhere.
+    pub(crate) fn is_flat(&self) -> bool {
+        match &self.state {
+            State::Rows(_)
+            | State::Values(_)
+            | State::Distinct(_)
+            | State::Words(_)
+            | State::Integers { .. }
+            | State::Wides { .. }
+            | State::Floats { .. }
+            | State::Moments(_)
+            | State::Pairs(_)
+            | State::Bits(_)
+            | State::Products(_) => true,
+            State::Extremes(extremes) => extremes.is_flat(),
+            State::Taken(_) | State::Numbers(_) | State::Listed(_) | State::Sketches(_) => false,
+        }
     }
 
     /// Adds what another accumulator of the same aggregate holds of some groups: of each pair, the
@@ -188,6 +218,7 @@ impl Accumulator {
                 add_counts(a, b, pairs);
             }
             (State::Distinct(a), State::Distinct(b)) => add_distinct(a, b, pairs),
+            (State::Words(a), State::Words(b)) => a.merge(b, pairs),
             (State::Integers { sums, counts }, State::Integers { sums: b, counts: c }) => {
                 add_sums(sums, b, pairs);
                 add_counts(counts, c, pairs);
@@ -232,6 +263,12 @@ impl Accumulator {
     /// `OutOfRange` when the texts of a batch would pass 4 GiB.
     pub(crate) fn settle(&mut self, groups: usize) -> Result<()> {
         self.resize(groups);
+        if let State::Words(words) = &self.state {
+            let mut counts = vec![0u64; groups];
+            words.count(&mut counts);
+            self.state = State::Values(counts);
+            return Ok(());
+        }
         let State::Distinct(table) = &self.state else { return Ok(()) };
         if let (true, Some(operand)) = (self.function != Aggregate::Count, self.operand) {
             self.state = self.of_distinct(table, operand, groups)?;
@@ -277,11 +314,11 @@ impl Accumulator {
         Ok(all.state)
     }
 
-    /// The result of a group, once it has settled.
+    /// The result of a group, once it has settled, as one that is made of the same is shown.
     ///
     /// # Errors
     /// `OutOfRange` when a sum does not fit its type.
-    fn value(&self, group: usize) -> Result<Value> {
+    fn value(&self, group: usize, shown: &Shown) -> Result<Value> {
         fn of<T: Copy + Default>(values: &[T], group: usize) -> T {
             values.get(group).copied().unwrap_or_default()
         }
@@ -289,15 +326,22 @@ impl Accumulator {
             State::Rows(counts) | State::Values(counts) => {
                 Ok(Value::Int(i64::try_from(of(counts, group)).unwrap_or(i64::MAX)))
             }
-            State::Distinct(_) => Ok(Value::Null),
+            State::Integers { counts, .. }
+            | State::Wides { counts, .. }
+            | State::Floats { counts, .. }
+                if shown.function == Aggregate::Count =>
+            {
+                Ok(Value::Int(i64::try_from(of(counts, group)).unwrap_or(i64::MAX)))
+            }
+            State::Distinct(_) | State::Words(_) => Ok(Value::Null),
             State::Integers { sums, counts } => {
-                self.finish_integers(of(sums, group), of(counts, group))
+                self.finish_integers(of(sums, group), of(counts, group), shown)
             }
             State::Wides { high, low, counts } => {
-                self.finish_wides(of(high, group), of(low, group), of(counts, group))
+                self.finish_wides(of(high, group), of(low, group), of(counts, group), shown)
             }
             State::Floats { sums, counts, .. } => {
-                Ok(self.finish_floats(of(sums, group).value(), of(counts, group)))
+                Ok(finish_floats(of(sums, group).value(), of(counts, group), shown.function))
             }
             State::Extremes(extremes) => Ok(extremes.value(group, self.data_type)),
             State::Taken(taken) => Ok(taken.value(group, self.data_type)),
@@ -327,8 +371,27 @@ impl Accumulator {
     /// Appends the result of a group to a column of its type, once it has settled.
     ///
     /// # Errors
-    /// As [`Accumulator::value`].
+    /// As [`Accumulator::push_shown`].
     pub(crate) fn push_value(&self, group: usize, column: &mut Column) -> Result<()> {
+        self.push_shown(group, &self.own(), column)
+    }
+
+    /// What it is itself.
+    fn own(&self) -> Shown {
+        let Self { function, data_type, .. } = *self;
+        Shown { aggregate: 0, function, data_type, added: 0 }
+    }
+
+    /// The same of an aggregate that is made of what this one keeps.
+    ///
+    /// # Errors
+    /// `OutOfRange` when a sum does not fit its type.
+    pub(crate) fn push_shown(
+        &self,
+        group: usize,
+        shown: &Shown,
+        column: &mut Column,
+    ) -> Result<()> {
         match (&self.state, &mut column.values) {
             (State::Rows(counts) | State::Values(counts), Values::I64(to))
                 if column.nulls.is_none() =>
@@ -337,47 +400,43 @@ impl Accumulator {
                 to.push(i64::try_from(count).unwrap_or(i64::MAX));
                 Ok(())
             }
-            _ => Ok(column.push((&self.value(group)?).into())?),
+            _ => Ok(column.push((&self.value(group, shown)?).into())?),
         }
     }
 
-    fn finish_integers(&self, sum: i128, count: u64) -> Result<Value> {
+    fn finish_integers(&self, sum: i128, count: u64, shown: &Shown) -> Result<Value> {
         if count == 0 {
             return Ok(Value::Null);
         }
-        if self.function == Aggregate::Avg {
+        let added = i128::from(shown.added).checked_mul(count.into());
+        let sum = added.and_then(|added| sum.checked_add(added)).ok_or_else(too_many_digits)?;
+        if shown.function == Aggregate::Avg {
             return Ok(Value::Float(mean(sum, count, self.unit)));
         }
-        let value = match self.data_type {
+        let value = match shown.data_type {
             DataType::U64 => u64::try_from(sum).ok().map(Value::Uint),
             DataType::Decimal { scale, .. } => Decimal::new(sum, scale).map(Value::Decimal),
             _ => i64::try_from(sum).ok().map(Value::Int),
         };
-        value.ok_or_else(|| match self.data_type {
+        value.ok_or_else(|| match shown.data_type {
             DataType::Decimal { .. } => too_many_digits(),
             other => Error::out_of_range(format!("sum {sum} does not fit {other}")),
         })
     }
 
-    fn finish_wides(&self, high: i128, low: i128, count: u64) -> Result<Value> {
+    fn finish_wides(&self, high: i128, low: i128, count: u64, shown: &Shown) -> Result<Value> {
+        let added = i128::from(shown.added).checked_mul(count.into());
+        let low = added.and_then(|added| low.checked_add(added)).ok_or_else(too_many_digits)?;
         // The low half may have grown past 64 bits, and is then part of the high one.
         let high = high + (low >> 64);
         let rest = low & i128::from(u64::MAX);
         match high.checked_mul(1 << 64).and_then(|high| high.checked_add(rest)) {
-            Some(sum) => self.finish_integers(sum, count),
-            None if self.function == Aggregate::Avg => {
+            Some(sum) => self.finish_integers(sum, count, &Shown { added: 0, ..*shown }),
+            None if shown.function == Aggregate::Avg => {
                 let sum = high as f64 * 2f64.powi(64) + rest as f64;
                 Ok(Value::Float(sum / count as f64 / self.unit as f64))
             }
             None => Err(too_many_digits()),
-        }
-    }
-
-    fn finish_floats(&self, sum: f64, count: u64) -> Value {
-        match (count, self.function) {
-            (0, _) => Value::Null,
-            (_, Aggregate::Avg) => Value::Float(sum / count as f64),
-            _ => Value::Float(sum),
         }
     }
 
@@ -386,6 +445,7 @@ impl Accumulator {
         match &self.state {
             State::Rows(counts) | State::Values(counts) => counts.capacity() * 8,
             State::Distinct(table) => table.bytes(),
+            State::Words(words) => words.bytes(),
             State::Integers { sums, .. } => sums.capacity() * 24,
             State::Wides { high, .. } => high.capacity() * 40,
             State::Floats { sums, .. } => sums.capacity() * 24,
@@ -405,6 +465,14 @@ impl Accumulator {
                 all.capacity() * size_of::<Sketch>() + own
             }
         }
+    }
+}
+
+fn finish_floats(sum: f64, count: u64, function: Aggregate) -> Value {
+    match (count, function) {
+        (0, _) => Value::Null,
+        (_, Aggregate::Avg) => Value::Float(sum / count as f64),
+        _ => Value::Float(sum),
     }
 }
 

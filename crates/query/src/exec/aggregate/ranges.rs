@@ -132,12 +132,14 @@ impl Prefixes<'_> {
             }
         };
         let value = match &self.accumulator.state {
-            State::Integers { .. } => {
-                self.accumulator.finish_integers(between(&self.sums), count)?
-            }
+            State::Integers { .. } => self.accumulator.finish_integers(
+                between(&self.sums),
+                count,
+                &self.accumulator.own(),
+            )?,
             State::Wides { .. } => {
                 let (high, low) = (between(&self.sums), between(&self.lows));
-                self.accumulator.finish_wides(high, low, count)?
+                self.accumulator.finish_wides(high, low, count, &self.accumulator.own())?
             }
             // default: there are fewer rows
             _ => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),

@@ -5,14 +5,17 @@ use std::ops::ControlFlow;
 use crate::access_path::{Goal, ScanPlan};
 use crate::bind::Stage;
 use crate::exec::Input;
-use crate::exec::aggregate::group::{Groups, Merging};
-use crate::exec::aggregate::index_aggregates;
+use crate::exec::aggregate::group::{Groups, Merging, told_keys};
+use crate::exec::aggregate::{index_aggregates, kept_sums};
 use crate::exec::output::Materialised;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
 use crate::exec::spill::Grouping;
 use crate::filter::CodeTables;
 use crate::predicate::Predicate;
 use crate::{Error, ErrorKind, Options, Result, Source};
+
+/// How many shares of the rows there are for each of several threads, which may take unlike long.
+const SHARES: usize = 4;
 
 /// Runs a grouping step over what the one before it made: in memory, or where the budget does not
 /// allow that, in temporary files.
@@ -30,6 +33,8 @@ pub(crate) fn run_any<'o>(
         Input::Memory(groups, _) => groups,
         Input::Spilled(..) => return again(input, stage, options),
     };
+    let kept = kept(stage, source);
+    let stage = kept.as_ref().unwrap_or(stage);
     let predicate = Predicate::compile(stage.filter.as_ref());
     let goal = Goal { is_count: stage.counts_rows(), ..Goal::ALL };
     let plan = ScanPlan::new(&predicate, source, goal, options)?;
@@ -57,6 +62,12 @@ pub(crate) fn run_any<'o>(
             Ok((Input::Memory(groups, charge), counts))
         }
     }
+}
+
+/// A step with what it has to keep of the rows of a source; `None` where that is what it shows.
+pub(crate) fn kept(stage: &Stage, source: &dyn Source) -> Option<Stage> {
+    let of_keys = told_keys::stage(stage);
+    kept_sums::stage(of_keys.as_ref().unwrap_or(stage), source).or(of_keys)
 }
 
 /// Groups what lies in temporary files.
@@ -121,10 +132,14 @@ pub(crate) fn add<'a, 't, 'b>(
     }
     let is_unknown = |part| known.get(part).is_none_or(Option::is_none);
     // The same rows give the same bits, whatever the plan.
-    let morsels = match stage.rounds() {
+    let mut morsels = match stage.rounds() {
         true => scan.fixed_morsels(is_unknown),
         false => scan.morsels(is_unknown),
     };
+    let is_any_known = known.iter().any(Option::is_some);
+    if !stage.rounds() && !is_any_known && Groups::new(stage).may_be_of_many_rows() {
+        morsels = joined(morsels, options.tasks.parallelism());
+    }
     // Groups are met in the order of the rows.
     let mut known = known.into_iter().enumerate().peekable();
     // Groups of a morsel may be as large as the morsel: hold few of them at once.
@@ -160,4 +175,26 @@ pub(crate) fn add<'a, 't, 'b>(
         merging.add(later.of(to), options.memory().charge(), options)?;
     }
     Ok(counts)
+}
+
+/// Morsels that follow each other as one, as far as there is enough to do for so many threads: the
+/// fewer there are, the fewer groups are met again in another.
+fn joined(morsels: Vec<Morsel>, threads: usize) -> Vec<Morsel> {
+    let shares = if threads > 1 { threads * SHARES } else { 1 };
+    let all: usize = morsels.iter().map(|morsel| morsel.rows.len()).sum();
+    let most = all.div_ceil(shares);
+    let mut joined: Vec<Morsel> = Vec::new();
+    for next in morsels {
+        match joined.last_mut() {
+            Some(last)
+                if last.part == next.part
+                    && last.rows.end == next.rows.start
+                    && next.rows.end - last.rows.start <= most =>
+            {
+                last.rows.end = next.rows.end;
+            }
+            _ => joined.push(next),
+        }
+    }
+    joined
 }

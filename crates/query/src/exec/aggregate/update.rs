@@ -1,7 +1,10 @@
 //! Feeding rows to accumulators: with a group per row, or all to the only group.
 
-use super::{Accumulator, Extremes, FloatLanes, State, grouped, kernels, pairs, sketch, spread};
+use super::{
+    Accumulator, Extremes, FloatLanes, State, WordSet, grouped, kernels, pairs, sketch, spread,
+};
 use esker_format::ValueRef;
+use esker_format::key::one_spelling;
 
 use crate::Result;
 use crate::bound::{Bound, Node};
@@ -28,6 +31,7 @@ impl Accumulator {
             (State::Distinct(table), Some(vector)) => {
                 add_distinct(table, groups.numbers(), vector);
             }
+            (State::Words(words), Some(vector)) => add_words(words, groups.numbers(), vector),
             (State::Integers { sums, counts }, Some(vector)) => {
                 let nulls = vector.nulls.as_deref();
                 grouped::count(counts, groups, nulls);
@@ -214,6 +218,34 @@ fn offer_extreme(
 
 fn add(counts: &mut [u64], count: usize) {
     counts.first_mut().into_iter().for_each(|first| *first += count as u64);
+}
+
+fn add_words(words: &mut WordSet, groups: &[u32], vector: &Vector<'_>) {
+    fn pairs<'v, T: Copy>(
+        groups: &'v [u32],
+        values: &'v [T],
+        word: impl Fn(T) -> u64 + 'v,
+    ) -> impl Iterator<Item = (u32, u64)> + 'v {
+        groups.iter().copied().zip(values.iter().map(move |value| word(*value)))
+    }
+    macro_rules! add {
+        ($pairs:expr) => {
+            match &vector.nulls {
+                None => words.add($pairs),
+                Some(nulls) => {
+                    let known = $pairs.zip(nulls).filter(|(_, null)| !**null);
+                    words.add(known.map(|(pair, _)| pair));
+                }
+            }
+        };
+    }
+    match &vector.lanes {
+        Lanes::Ints(values) => add!(pairs(groups, values, i64::cast_unsigned)),
+        Lanes::Uints(values) => add!(pairs(groups, values, |value| value)),
+        Lanes::Floats(values) => add!(pairs(groups, values, |v| one_spelling(v).to_bits())),
+        Lanes::Bools(values) => add!(pairs(groups, values, u64::from)),
+        Lanes::Wides(_) | Lanes::Bytes(_) => {}
+    }
 }
 
 fn add_distinct(table: &mut KeyTable, groups: &[u32], vector: &Vector<'_>) {

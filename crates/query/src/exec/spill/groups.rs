@@ -20,7 +20,7 @@ use esker_vfs::parallel_map;
 use super::partitions::{FILES, LEVELS_MAX, Partitions, file_of, hash, rest_of, split};
 use super::sorter::{ExternalSorter, Merge, write_record};
 use super::{push_row, rising};
-use crate::bind::Stage;
+use crate::bind::{Shown, Stage};
 use crate::bound::{Bound, BoundAggregate};
 use crate::evaluate::key_codec::{encode_integer, encode_null};
 use crate::evaluate::{Mask, Picked, Rows, evaluate};
@@ -80,11 +80,21 @@ impl Layout {
             data_type: DataType::I64,
         });
         let fields = keys.iter().enumerate();
+        let mut shown = stage.shown.clone();
+        if !shown.is_empty() {
+            shown.push(Shown {
+                aggregate: aggregates.len() - 1,
+                function: Aggregate::Min,
+                data_type: DataType::I64,
+                added: 0,
+            });
+        }
         let stage = Stage {
-            filter: None,
-            sets: Vec::new(),
             keys: fields.map(|(i, data_type)| Bound::field(i, *data_type)).collect(),
             aggregates,
+            shown_keys: stage.shown_keys.clone(),
+            shown,
+            ..Stage::default()
         };
         Self { schema: Schema::of_types(&types), stage, keys: keys.len() }
     }

@@ -83,6 +83,8 @@ impl Directory {
         let most: usize = sorted.iter().map(|sorted| sorted.of_directory(own).len()).sum();
         self.index.reserve(most);
         let known = self.places.len();
+        let is_told = others.iter().all(|other| other.table.keys().are_told_by_hash())
+            && homes.iter().all(|home| home.keys.are_told_by_hash());
         let key_of = |(morsel, group): (usize, u32)| {
             others.get(morsel).map_or(&[][..], |other| other.table.key(group as usize))
         };
@@ -93,6 +95,7 @@ impl Directory {
             for (hash, group) in sorted.of_directory(own) {
                 let at_hand = (morsel, *group);
                 let is_it = |number: usize| match self.places.get(number) {
+                    _ if is_told => true,
                     Some(place) => homes
                         .get(place.home as usize)
                         .is_some_and(|home| home.keys.get(place.at as usize) == key_of(at_hand)),

@@ -172,7 +172,7 @@ impl<'s> ManyGroups<'s> {
                 }
             }
             let key = |i: usize| groups.get(i).map_or(&[][..], |(keys, _, at)| keys.get(*at));
-            batch(self.stage, groups.len(), key, |number, i| {
+            batch(self.stage, groups.len(), options.limits(), key, |number, i| {
                 let (_, all, at) = groups.get(i)?;
                 Some((all.get(number)?, *at))
             })

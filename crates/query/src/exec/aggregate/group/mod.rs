@@ -15,6 +15,7 @@ mod int_numbers;
 mod many_groups;
 mod merging;
 mod sets;
+pub(crate) mod told_keys;
 mod tuple_numbers;
 
 use std::ops::Range;
@@ -23,21 +24,25 @@ use esker_format::{Batch, Column, ColumnSlice, DataType};
 use esker_vfs::parallel_map;
 
 pub(crate) use crate::evaluate::key_codec::encode;
+use esker_format::KeyList;
 pub(crate) use esker_format::KeyTable;
 pub(crate) use group_ids::{COPIES, FEW, Few, GroupIds};
 pub(crate) use merging::Merging;
 pub(crate) use sets::set_number;
 
 use super::Accumulator;
-use crate::bind::Stage;
+use crate::bind::{Shown, Stage};
 use crate::bound::{Bound, Node};
 use crate::evaluate::{Mask, Picked, Rows, Selection, evaluate};
-use crate::{Options, Result, ZONE_ROWS};
+use crate::{Limits, Options, Result, ZONE_ROWS};
 use code_numbers::CodeNumbers;
 use int_numbers::IntNumbers;
 use many_groups::ManyGroups;
 use sets::{SetNumbers, keys_of_rows};
 use tuple_numbers::TupleNumbers;
+
+/// How many keys are looked up at once.
+const AT_ONCE: usize = 32;
 
 /// The columns of keys that are all fields.
 fn key_columns<'a>(keys: &[Bound], rows: &Rows<'a>) -> Result<Option<Vec<ColumnSlice<'a>>>> {
@@ -99,6 +104,11 @@ impl<'s> Groups<'s> {
             + self.numbering.ints.bytes()
             + self.sets.bytes()
             + self.accumulators.iter().map(Accumulator::bytes).sum::<usize>()
+    }
+
+    /// True when it takes no longer to tell how large many groups are than it does of few.
+    pub(crate) fn may_be_of_many_rows(&self) -> bool {
+        self.accumulators.iter().all(Accumulator::is_flat)
     }
 
     /// Adds `rows` rows of a query that has no keys and only counts rows.
@@ -176,7 +186,7 @@ impl<'s> Groups<'s> {
         self.accumulators.iter_mut().try_for_each(|accumulator| accumulator.settle(groups))?;
         in_batches(groups, options, |range| {
             let key = |i| self.table.key(range.start + i);
-            batch(self.stage, range.len(), key, |number, i| {
+            batch(self.stage, range.len(), options.limits(), key, |number, i| {
                 Some((self.accumulators.get(number)?, range.start + i))
             })
         })
@@ -230,13 +240,18 @@ impl Numbering {
         {
             return Ok(numbers);
         }
-        let mut key = Vec::new();
-        let number = |i| {
+        let (mut key, mut next) = (Vec::new(), KeyList::default());
+        let mut numbers = Vec::with_capacity(selection.len());
+        for i in 0..selection.len() {
             key.clear();
             vectors.iter().for_each(|vector| encode(&mut key, vector, i));
-            table.number(&key)
-        };
-        Ok((0..selection.len()).map(number).collect())
+            next.push(&key);
+            if next.len() == AT_ONCE || i + 1 == selection.len() {
+                table.number_all(&next, &mut numbers);
+                next.clear();
+            }
+        }
+        Ok(numbers)
     }
 }
 
@@ -260,26 +275,44 @@ fn in_batches(
 fn batch<'k>(
     stage: &Stage,
     groups: usize,
+    limits: &Limits,
     key: impl Fn(usize) -> &'k [u8],
     aggregate: impl Fn(usize, usize) -> Option<(&'k Accumulator, usize)>,
 ) -> Result<Batch> {
-    let types = stage.types();
-    let mut columns: Vec<_> = types.iter().map(|t| Column::empty(*t)).collect();
-    let (keys, results) = columns.split_at_mut(stage.keys.len());
-    if !keys.is_empty() {
+    let mut columns: Vec<_> = stage.keys.iter().map(|k| Column::empty(k.data_type())).collect();
+    if !columns.is_empty() {
         for i in 0..groups {
             let mut key = key(i);
-            for column in &mut *keys {
+            for column in &mut columns {
                 crate::evaluate::key_codec::decode_into(column, &mut key)?;
             }
         }
     }
-    for (number, column) in results.iter_mut().enumerate() {
+    if !stage.shown_keys.is_empty() {
+        columns = told_keys::shown(stage, columns, limits)?;
+    }
+    let mut results = |kept: usize, shown: Option<&Shown>, data_type: DataType| {
+        let mut column = Column::empty(data_type);
         for i in 0..groups {
-            match aggregate(number, i) {
-                Some((accumulator, group)) => accumulator.push_value(group, column)?,
-                None => column.push_null(),
+            match (aggregate(kept, i), shown) {
+                (Some((accumulator, group)), Some(shown)) => {
+                    accumulator.push_shown(group, shown, &mut column)?;
+                }
+                (Some((accumulator, group)), None) => accumulator.push_value(group, &mut column)?,
+                (None, _) => column.push_null(),
             }
+        }
+        columns.push(column);
+        Ok::<_, crate::Error>(())
+    };
+    match stage.shown.is_empty() {
+        true => {
+            let mut kept = stage.aggregates.iter().enumerate();
+            kept.try_for_each(|(number, kept)| results(number, None, kept.data_type))?;
+        }
+        false => {
+            let mut shown = stage.shown.iter();
+            shown.try_for_each(|shown| results(shown.aggregate, Some(shown), shown.data_type))?;
         }
     }
     if columns.is_empty() {
