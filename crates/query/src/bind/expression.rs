@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker_format::{DataType, Value};
 use esker_vfs::sabotage::Bug;
 
+use super::day::{Day, is_date};
 use super::decimal;
 use super::function::call;
 use super::parameter::value_of;
@@ -335,6 +336,13 @@ fn comparison(operator: Operator, mut operands: Vec<Bound>) -> Result<Bound> {
 }
 
 pub(super) fn compare(comparison: Comparison, left: Bound, right: Bound) -> Result<Bound> {
+    match (Day::of(&left), Day::of(&right)) {
+        (Some(moment), None) if is_date(&right) => {
+            return Ok(moment.compare(comparison.mirrored(), right));
+        }
+        (None, Some(moment)) if is_date(&left) => return Ok(moment.compare(comparison, left)),
+        _ => {}
+    }
     let (left, right) = make_comparable(left, right)?;
     let node = if left.as_literal().is_some() {
         Node::Compare(comparison.mirrored(), Box::new(right), Box::new(left))
@@ -349,10 +357,10 @@ fn in_list(first: Bound, members: Vec<Bound>) -> Result<Bound> {
     let mut values = Vec::new();
     let mut any = Vec::new();
     for member in members {
-        let (left, right) = make_comparable(first.clone(), member)?;
+        let (left, right) = make_comparable(first.clone(), member.clone())?;
         match right.node {
             Node::Literal(value) if !value.is_null() && left == first => values.push(value),
-            _ => any.push(compare(Comparison::Eq, left, right)?),
+            _ => any.push(compare(Comparison::Eq, first.clone(), member)?),
         }
     }
     values.sort();

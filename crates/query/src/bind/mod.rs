@@ -7,6 +7,7 @@
 
 mod aggregate;
 pub(crate) mod columns;
+mod day;
 mod decimal;
 mod distinct_on;
 mod expression;

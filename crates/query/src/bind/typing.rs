@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker_format::calendar::DAY_US;
 use esker_format::{DataType, Labels, Value};
 
+use super::day::{self, Day};
 use super::decimal;
 use super::expression::label_as_text;
 use crate::bound::{Bound, Node};
@@ -107,26 +108,15 @@ pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound
         _ if a == b || (a.is_numeric() && b.is_numeric()) => Ok((left, right)),
         (Text, b) if constant.0 && is_written_as_text(b) => Ok((convert(left, b)?, right)),
         (a, Text) if constant.1 && is_written_as_text(a) => Ok((left, convert(right, a)?)),
-        (Date, Timestamp) => match day_of(&right) {
+        (Date, Timestamp) => match Day::of(&right).and_then(Day::date) {
             Some(day) => Ok((left, literal(day, Date))),
             None => Ok((convert(left, b)?, right)),
         },
-        (Timestamp, Date) => match day_of(&left) {
+        (Timestamp, Date) => match Day::of(&left).and_then(Day::date) {
             Some(day) => Ok((literal(day, Date), right)),
             None => Ok((left, convert(right, a)?)),
         },
         _ => Err(Error::invalid(format!("cannot compare {a} with {b}"))),
-    }
-}
-
-/// The day of a constant moment at midnight: beside it a date compares as it is, which cannot fail
-/// and finds ranges of an index and of zones.
-fn day_of(moment: &Bound) -> Option<Value> {
-    match moment.as_literal() {
-        Some(Value::Timestamp(us)) if us % DAY_US == 0 => {
-            i32::try_from(us / DAY_US).ok().map(Value::Date)
-        }
-        _ => None,
     }
 }
 
@@ -136,6 +126,12 @@ pub(crate) fn comparable_values(
     (values, data_type): (&[Value], DataType),
     labels: Option<&Arc<Labels>>,
 ) -> Result<(Bound, Vec<Value>)> {
+    if day::is_date(&operand)
+        && data_type == DataType::Timestamp
+        && let Some(dates) = day::dates_of(values)
+    {
+        return Ok((operand, dates));
+    }
     let field = Bound::field(usize::MAX, data_type).with_labels(labels);
     let (operand, field) = make_comparable(operand, field)?;
     let to = field.data_type();
