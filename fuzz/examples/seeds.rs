@@ -111,6 +111,7 @@ fn value(data_type: DataType) -> Value {
         DataType::Ipv4 => Value::Ipv4(0xc000_0201),
         DataType::Ipv6 => Value::Ipv6([0x20; 16]),
         DataType::Enum => Value::Text("second".to_owned()),
+        DataType::Interval => Value::Interval(esker_format::Interval::new(14, -3, 5_000_000)),
         DataType::Json => Value::json(r#"{"a":[1,"x",null],"b":2.50}"#).expect("json"),
         DataType::Decimal { scale, .. } => {
             Value::Decimal(esker_format::Decimal::new(-12_345, scale).expect("it fits"))

@@ -15,7 +15,7 @@ from ._pipeline import AsyncPipeline, Pipeline
 from ._pool import Pool
 from ._result import Column, Result
 from ._row import Row
-from ._scalars import Days, Microseconds
+from ._scalars import Days, Interval, Microseconds
 from ._surface import AsyncBucket, Bucket, Pending, PipelineBucket
 
 __version__ = "0.1.0"
@@ -31,6 +31,7 @@ __all__ = [
     "Column",
     "Days",
     "EskerError",
+    "Interval",
     "Json",
     "Microseconds",
     "Pending",

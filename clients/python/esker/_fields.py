@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 from . import _times as times
 from ._errors import EskerError
 from ._result import Result
+from ._scalars import Interval
 
 # So long the fields of a table are taken to be as they were.
 _KNOWN_S = 1.0
@@ -50,6 +51,7 @@ READERS: Dict[str, Callable[[str], Any]] = {
     "uuid": _made(uuid.UUID),
     "ipv4": _made(ipaddress.IPv4Address),
     "ipv6": _made(ipaddress.IPv6Address),
+    "interval": Interval,
 }
 
 

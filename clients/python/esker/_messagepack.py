@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Optional
 from . import _scalars as scalars
 from ._codec import Codec
 from ._errors import EskerError
-from ._scalars import Days, Microseconds
+from ._scalars import Days, Interval, Microseconds
 
 EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -317,6 +317,10 @@ def _pack_ipv6(out: bytearray, value: ipaddress.IPv6Address) -> None:
     _pack_extension(out, 6, value.packed)
 
 
+def _pack_interval(out: bytearray, value: Interval) -> None:
+    _pack_extension(out, 9, value.encode())
+
+
 # The first that a value is an instance of counts: a datetime is a date, and a bool an int.
 _PACKERS: Packers = {
     type(None): _pack_none,
@@ -325,6 +329,7 @@ _PACKERS: Packers = {
     Microseconds: _pack_microseconds,
     int: _pack_int,
     float: _pack_float,
+    Interval: _pack_interval,
     str: _pack_str,
     bytes: _pack_bytes,
     bytearray: _pack_bytes,

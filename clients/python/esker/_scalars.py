@@ -19,6 +19,10 @@ class Microseconds(int):
     """A timestamp that Python has no name for: microseconds since 1970."""
 
 
+class Interval(str):
+    """Months, days and microseconds as text: ``Interval("1 mon 3 days 04:05:06")``."""
+
+
 def is_scalar(value: Any) -> bool:
     """True of a numpy scalar, and of an array without dimensions."""
     return hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", None) == 0

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Tuple
 
 from ._errors import EskerError
 from ._messagepack import EPOCH, EPOCH_DAY
-from ._scalars import Days, Microseconds
+from ._scalars import Days, Interval, Microseconds
 
 
 def unpack(data: bytes) -> Any:
@@ -197,6 +197,8 @@ def _extension(kind: int, data: bytes) -> Any:
             return decimal.Decimal(data.decode())
         if kind == 8:
             return _json(data)
+        if kind == 9:
+            return Interval(data.decode())
     except (struct.error, ValueError, ArithmeticError) as e:
         raise malformed(f"extension {kind}: {e}") from e
     raise malformed(f"extension {kind}")

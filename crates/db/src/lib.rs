@@ -106,8 +106,8 @@ pub use esker_format::schema::{
     NewIndex,
 };
 pub use esker_format::{
-    Batch, Column, DataType, Decimal, Field, FieldId, Labels, Moment, PrimaryKey, Schema, Value,
-    ValueRef,
+    Batch, Column, DataType, Decimal, Field, FieldId, Interval, Labels, Moment, PrimaryKey, Schema,
+    Value, ValueRef,
 };
 #[doc(hidden)]
 pub use esker_query::JoinOrder;

@@ -136,7 +136,8 @@ impl Values {
             | DataType::Uuid
             | DataType::Ipv6
             | DataType::Enum
-            | DataType::Json => Self::Variable(VariableValues::default()),
+            | DataType::Json
+            | DataType::Interval => Self::Variable(VariableValues::default()),
         }
     }
 

@@ -60,12 +60,14 @@ pub enum DataType {
     Enum,
     /// JSON: see [`json`](crate::json).
     Json,
+    /// A span of time: see [`Interval`](crate::Interval).
+    Interval,
 }
 
 impl DataType {
     /// Every type, in the order of its number; of decimals, one that is stored in 8 bytes and one
     /// in 16.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Bool,
         Self::I8,
         Self::I16,
@@ -89,6 +91,7 @@ impl DataType {
         Self::Decimal { precision: 38, scale: 10 },
         Self::Enum,
         Self::Json,
+        Self::Interval,
     ];
 
     /// Decimals of up to `precision` digits, `scale` of them behind the point.
@@ -131,6 +134,7 @@ impl DataType {
             Self::Decimal { .. } => 20,
             Self::Enum => 21,
             Self::Json => 22,
+            Self::Interval => 23,
         }
     }
 
@@ -160,7 +164,7 @@ impl DataType {
     }
 
     /// Bytes per value in a plain column; `None` for what is stored as byte strings: text, bytes,
-    /// UUIDs, IPv6 addresses, enums and JSON.
+    /// UUIDs, IPv6 addresses, enums, JSON and intervals.
     #[must_use]
     pub const fn width(self) -> Option<usize> {
         match self {
@@ -170,6 +174,7 @@ impl DataType {
             Self::I64 | Self::U64 | Self::F64 | Self::Timestamp | Self::Time => Some(8),
             Self::Decimal { .. } => Some(if self.is_wide() { 16 } else { 8 }),
             Self::Text | Self::Bytes | Self::Uuid | Self::Ipv6 | Self::Enum | Self::Json => None,
+            Self::Interval => None,
         }
     }
 
@@ -289,6 +294,7 @@ impl DataType {
             Self::Decimal { .. } => "decimal",
             Self::Enum => "enum",
             Self::Json => "json",
+            Self::Interval => "interval",
         }
     }
 }

@@ -15,10 +15,11 @@
 //! * integers, decimals, dates, timestamps, times: big-endian with the sign bit flipped;
 //! * floats: big-endian bits, all flipped when negative, else the sign flipped; `-0.0` becomes
 //!   `0.0` and every NaN the same one, greatest of all, so that equal values are equal keys;
-//! * UUIDs and addresses: as they are;
+//! * UUIDs and addresses: as they are; intervals: the length in their stored form;
 //! * text, bytes, enums and JSON: `00` becomes `00 ff`, and `00 00` ends the value, so that a
 //!   prefix sorts first and the fields of a composite key do not run into each other.
 
+use crate::interval::LENGTH_BYTES;
 use crate::{DataType, Schema, ValueRef};
 
 /// What most values of a primary key take beside their bytes.
@@ -95,6 +96,11 @@ pub fn encode_key(out: &mut Vec<u8>, data_type: DataType, value: ValueRef<'_>) {
         }
         ValueRef::Ipv4(v) => push_big_endian(out, v.into(), 4),
         ValueRef::Uuid(v) | ValueRef::Ipv6(v) => out.extend_from_slice(v),
+        ValueRef::Interval(v) => {
+            // Equal ones have equal keys.
+            let (length, _) = v.split_at(LENGTH_BYTES);
+            out.extend_from_slice(length);
+        }
         ValueRef::Float32(v) => {
             let v = if v.is_nan() { f32::NAN } else { v + 0.0 };
             let bits = v.to_bits();

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`data_type`], [`value`] | field types, owned and borrowed values, their one order |
 //! | [`mod@decimal`], [`labels`], [`json`] | decimal numbers; the labels of enums; JSON |
+//! | [`mod@interval`] | spans of time |
 //! | [`schema`] | fields, primary keys, schema versions |
 //! | [`mod@sequence`] | named sequences |
 //! | [`order_key`] | values of fixed width as numbers in the same order |
@@ -44,6 +45,7 @@ pub mod frame;
 mod gather;
 pub mod grams;
 pub mod index_file;
+pub mod interval;
 pub mod json;
 pub mod key;
 mod key_table;
@@ -69,6 +71,7 @@ pub use data_type::DataType;
 pub use decimal::Decimal;
 pub use error::{Error, ErrorKind, Result};
 pub use excerpt::Excerpt;
+pub use interval::{Interval, IntervalUnit};
 pub use key_table::{HashIndex, KeyList, KeyTable};
 pub use labels::Labels;
 pub use moment::{ExpiryClock, Moment};

@@ -2,6 +2,7 @@
 //! NULL, in the order of the fields. A long value is a reference into a value file.
 
 use crate::codec::{Reader, Writer};
+use crate::interval::{INTERVAL_BYTES, Interval};
 use crate::{
     DataType, Error, Result, Schema, ValueRef, ValueReference, calendar, decimal, json, labels,
 };
@@ -31,6 +32,7 @@ pub fn encode_value(out: &mut Writer, data_type: DataType, value: ValueRef<'_>) 
         (width, ValueRef::Uint(v)) => fixed(out, width, v),
         (_, ValueRef::Ipv4(v)) => out.u32(v),
         (_, ValueRef::Uuid(v) | ValueRef::Ipv6(v)) => out.raw(v),
+        (_, ValueRef::Interval(v)) => out.raw(v),
     }
 }
 
@@ -93,6 +95,13 @@ pub fn decode_value<'a>(input: &mut Reader<'a>, data_type: DataType) -> Result<V
             ValueRef::Json(bytes)
         }
         DataType::Uuid | DataType::Ipv6 => ValueRef::from_bytes(data_type, input.raw(16)?),
+        DataType::Interval => {
+            let bytes = input.raw(INTERVAL_BYTES)?;
+            bytes
+                .as_array()
+                .map_or(Err(Error::corrupt("a short interval")), Interval::from_stored)?;
+            ValueRef::from_bytes(data_type, bytes)
+        }
     })
 }
 

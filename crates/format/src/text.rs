@@ -6,7 +6,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::{DataType, Decimal, Error, Result, Value, calendar};
+use crate::{DataType, Decimal, Error, Interval, Result, Value, calendar};
 
 /// True or false: `true`, `false`, `t`, `f` in any case, `1`, `0`.
 #[must_use]
@@ -214,6 +214,7 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value> {
         DataType::Ipv4 => parse_ipv4(bytes).map(Value::Ipv4),
         DataType::Ipv6 => parse_ipv6(bytes).map(Value::Ipv6),
         DataType::Json => return Value::json(text),
+        DataType::Interval => Interval::parse(text, None).map(Value::Interval),
         // Which label it is, its field knows.
         DataType::Enum => return Ok(Value::Text(text.to_owned())),
         DataType::Decimal { precision, scale } => {
@@ -328,6 +329,7 @@ pub fn expected(data_type: DataType) -> String {
         DataType::Ipv6 => "ipv6 (an address like 2001:db8::1)".into(),
         DataType::Enum => "a label of the enum".into(),
         DataType::Json => "json".into(),
+        DataType::Interval => "interval (like 1 year 2 months 3 days 04:05:06)".into(),
         DataType::Decimal { precision, scale } => {
             let whole = precision - scale;
             format!("{data_type} (at most {whole} digits before the point and {scale} behind it)")

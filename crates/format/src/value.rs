@@ -3,7 +3,7 @@
 //! Order: numbers compare exactly across integers, decimals and floating-point types (never through
 //! a rounded double); NaN equals itself and is greater than every number; `-0.0` equals `0.0`;
 //! text, bytes, UUIDs and addresses compare by bytes, labels of enums in their declared order, JSON
-//! as [`json`] says. NULL sorts before everything; that is the *sort* order, and predicates treat
+//! as [`json`] and intervals as [`Interval`] says. NULL sorts before everything; that is the *sort* order, and predicates treat
 //! NULL by three-valued logic before they get here. Values of kinds that do not compare (a text and
 //! a number) are ordered by kind, so that sorting is total.
 
@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::interval::{self, INTERVAL_BYTES, Interval};
 use crate::{DataType, Decimal, Error, Result, ShortText, calendar, decimal, json, labels};
 
 /// An owned value.
@@ -51,6 +52,8 @@ pub enum Value {
     Enum(Vec<u8>),
     /// A JSON document, in its stored form: see [`json`].
     Json(Vec<u8>),
+    /// A span of time.
+    Interval(Interval),
 }
 
 /// A borrowed value.
@@ -91,6 +94,8 @@ pub enum ValueRef<'a> {
     Enum(&'a [u8]),
     /// A JSON document, in its stored form: see [`json`].
     Json(&'a [u8]),
+    /// A span of time, in its stored form: see [`Interval::of_bytes`].
+    Interval(&'a [u8; INTERVAL_BYTES]),
 }
 
 impl Value {
@@ -115,6 +120,7 @@ impl Value {
             Self::Decimal(v) => ValueRef::Decimal(*v),
             Self::Enum(v) => ValueRef::Enum(v),
             Self::Json(v) => ValueRef::Json(v),
+            Self::Interval(v) => ValueRef::Interval(v.stored()),
         }
     }
 
@@ -155,6 +161,7 @@ impl<'a> ValueRef<'a> {
             Self::Decimal(v) => Value::Decimal(v),
             Self::Enum(v) => Value::Enum(v.to_vec()),
             Self::Json(v) => Value::Json(v.to_vec()),
+            Self::Interval(v) => Value::Interval(Interval::of_bytes(v)),
         }
     }
 
@@ -171,6 +178,7 @@ impl<'a> ValueRef<'a> {
             Self::Text(v) => Some(v.as_bytes()),
             Self::Bytes(v) | Self::Enum(v) | Self::Json(v) => Some(v),
             Self::Uuid(v) | Self::Ipv6(v) => Some(v),
+            Self::Interval(v) => Some(v),
             _ => None,
         }
     }
@@ -202,6 +210,7 @@ impl<'a> ValueRef<'a> {
     #[inline]
     pub fn from_bytes(data_type: DataType, bytes: &'a [u8]) -> Self {
         const ZERO: &[u8; 16] = &[0; 16];
+        const NO_TIME: &[u8; INTERVAL_BYTES] = &interval::NO_TIME;
         match data_type {
             // default: other bytes read so, as said above; the same below.
             DataType::Text => Self::Text(std::str::from_utf8(bytes).unwrap_or_default()),
@@ -209,6 +218,8 @@ impl<'a> ValueRef<'a> {
             DataType::Ipv6 => Self::Ipv6(bytes.as_array().unwrap_or(ZERO)), // default: see above.
             DataType::Enum => Self::Enum(bytes),
             DataType::Json => Self::Json(bytes),
+            // default: see above.
+            DataType::Interval => Self::Interval(bytes.as_array().unwrap_or(NO_TIME)),
             _ => Self::Bytes(bytes),
         }
     }
@@ -293,6 +304,7 @@ impl<'a> ValueRef<'a> {
             Self::Decimal(_) => "decimal",
             Self::Enum(_) => "enum",
             Self::Json(_) => "json",
+            Self::Interval(_) => "interval",
         }
     }
 
@@ -313,6 +325,7 @@ impl<'a> ValueRef<'a> {
             (Self::Bytes(a), ValueRef::Bytes(b))
             | (Self::Enum(a), ValueRef::Enum(b))
             | (Self::Json(a), ValueRef::Json(b)) => same_bytes(a, b),
+            (Self::Interval(a), ValueRef::Interval(b)) => a == b,
             (Self::Date(a), ValueRef::Date(b)) => a == b,
             (Self::Ipv4(a), ValueRef::Ipv4(b)) => a == b,
             (Self::Uuid(a), ValueRef::Uuid(b)) | (Self::Ipv6(a), ValueRef::Ipv6(b)) => a == b,
@@ -361,6 +374,7 @@ impl<'a> ValueRef<'a> {
             DataType::Json => {
                 matches!(self, Self::Json(v) if json::check(v).is_ok()).then_some(self)
             }
+            DataType::Interval => matches!(self, Self::Interval(_)).then_some(self),
         };
         coerced.ok_or_else(|| {
             let kind = self.kind_name();
@@ -444,6 +458,7 @@ impl<'a> ValueRef<'a> {
             Self::Ipv6(_) => 10,
             Self::Enum(_) => 11,
             Self::Json(_) => 12,
+            Self::Interval(_) => 13,
         }
     }
 
@@ -456,6 +471,7 @@ impl<'a> ValueRef<'a> {
             (Self::Bytes(a), ValueRef::Bytes(b))
             | (Self::Enum(a), ValueRef::Enum(b))
             | (Self::Json(a), ValueRef::Json(b)) => a.cmp(b),
+            (Self::Interval(a), ValueRef::Interval(b)) => interval::compare_stored(a, b),
             (Self::Date(a), ValueRef::Date(b)) => a.cmp(&b),
             (Self::Timestamp(a), ValueRef::Timestamp(b)) => a.cmp(&b),
             (Self::Time(a), ValueRef::Time(b)) => a.cmp(&b),
@@ -585,7 +601,7 @@ macro_rules! from {
 from! {
     bool => Bool, i8 => Int, i16 => Int, i32 => Int, i64 => Int,
     u8 => Uint, u16 => Uint, u32 => Uint, u64 => Uint,
-    f32 => Float32, f64 => Float, Decimal => Decimal,
+    f32 => Float32, f64 => Float, Decimal => Decimal, Interval => Interval,
     &str => Text, String => Text, Vec<u8> => Bytes, &[u8] => Bytes,
 }
 
@@ -621,6 +637,7 @@ impl fmt::Display for ValueRef<'_> {
             Self::Decimal(v) => v.fmt(f),
             Self::Enum(v) => f.write_str(labels::label(v)),
             Self::Json(v) => json::Json::document(v).fmt(f),
+            Self::Interval(v) => Interval::of_bytes(*v).fmt(f),
         }
     }
 }

@@ -9,7 +9,8 @@ use esker_format::row::{decode_row, decode_value, encode_row, encode_value};
 use esker_format::segment::encode_column;
 use esker_format::text::parse_value;
 use esker_format::{
-    Column, ColumnSlice, DataType, Decimal, ErrorKind, FieldId, Labels, Schema, Value, ValueRef,
+    Column, ColumnSlice, DataType, Decimal, ErrorKind, FieldId, Interval, Labels, Schema, Value,
+    ValueRef,
 };
 use proptest::prelude::*;
 
@@ -104,6 +105,12 @@ fn value_of(data_type: DataType) -> BoxedStrategy<Value> {
             prop::sample::select(values).boxed()
         }
         DataType::Json => any_json(),
+        DataType::Interval => {
+            let part = || ends(any::<i32>(), vec![i32::MIN, -1, 0, 1, 12, 30, i32::MAX]);
+            let us = ends(any::<i64>(), vec![i64::MIN, -1, 0, DAY_US, i64::MAX]);
+            let made = |(m, d, us)| Value::Interval(Interval::new(m, d, us));
+            (part(), part(), us).prop_map(made).boxed()
+        }
         DataType::Decimal { precision, scale } => {
             let most = limit(precision) - 1;
             ends(-most..=most, vec![-most, -most + 1, -1, 0, 1, limit(scale).min(most), most])

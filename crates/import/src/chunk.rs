@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use esker_format::batch::check_value;
 use esker_format::row::VALUE_BYTES_MAX;
 use esker_format::text::{self, TimestampParser, shown};
-use esker_format::{Batch, Column, DataType, Decimal, Field, Schema, Values, VariableValues};
+use esker_format::{
+    Batch, Column, DataType, Decimal, Field, Interval, Schema, Values, VariableValues,
+};
 
 use crate::dialect::Dialect;
 use crate::fault::fault_error;
@@ -398,6 +400,10 @@ impl Block<'_> {
             Values::Variable(v) if data_type == DataType::Uuid => {
                 fixed.read_variable(v, |f| text::parse_uuid(f).map(|v| Cow::Owned(v.to_vec())))
             }
+            Values::Variable(v) if data_type == DataType::Interval => fixed.read_variable(v, |f| {
+                let interval = Interval::parse(std::str::from_utf8(f).ok()?, None)?;
+                Some(Cow::Owned(interval.stored().to_vec()))
+            }),
             Values::Variable(v) if data_type == DataType::Ipv6 => {
                 fixed.read_variable(v, |f| text::parse_ipv6(f).map(|v| Cow::Owned(v.to_vec())))
             }

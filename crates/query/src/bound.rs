@@ -206,6 +206,16 @@ impl Bound {
         visit_operands!(&mut self.node, visit, iter_mut mut);
     }
 
+    /// Puts expressions in place of some fields.
+    pub(crate) fn replace_fields(&mut self, by: &dyn Fn(usize) -> Option<Self>) {
+        if let Node::Field(position) = self.node {
+            by(position).into_iter().for_each(|found| *self = found);
+            return;
+        }
+        let visit = &mut |operand: &mut Self| operand.replace_fields(by);
+        visit_operands!(&mut self.node, visit, iter_mut mut);
+    }
+
     /// Adds the positions of the fields that it reads.
     pub(crate) fn collect_fields(&self, fields: &mut std::collections::BTreeSet<usize>) {
         if let Node::Field(position) = self.node {
@@ -235,7 +245,11 @@ impl Bound {
                 function.entry().may_fail || takes_any_path(*function, operands)
             }
             Node::Regular(function, _, operands) => regular_may_fail(*function, operands),
-            Node::Cast(_) => true,
+            // Of an interval its length, or another type.
+            Node::Cast(of) => {
+                of.data_type != Some(DataType::Interval)
+                    || !bound.data_type.is_some_and(DataType::is_decimal)
+            }
             _ => false,
         })
     }
@@ -305,6 +319,7 @@ fn literal_type(value: &Value) -> Option<DataType> {
         Value::Decimal(v) => DataType::Decimal { precision: v.precision(), scale: v.scale() },
         Value::Enum(_) => DataType::Enum,
         Value::Json(_) => DataType::Json,
+        Value::Interval(_) => DataType::Interval,
         Value::Date(_) => DataType::Date,
         Value::Timestamp(_) => DataType::Timestamp,
     })

@@ -23,6 +23,8 @@ pub struct Limits {
     pub deadline: Option<Deadline>,
     /// Where `random()` gets its numbers; `None` where a constant is expected.
     pub random: Option<Arc<dyn Random>>,
+    /// What `clock_timestamp()` reads; `None` where a constant is expected.
+    pub clock: Option<Arc<dyn Clock>>,
 }
 
 /// When a statement has to have ended.

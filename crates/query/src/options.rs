@@ -141,7 +141,11 @@ impl Options {
     /// The threads and the clock of an environment, with the default budget, now.
     #[must_use]
     pub fn new(environment: &Environment) -> Self {
-        let limits = Limits { random: Some(Arc::clone(&environment.random)), ..Limits::default() };
+        let limits = Limits {
+            random: Some(Arc::clone(&environment.random)),
+            clock: Some(Arc::clone(&environment.clock)),
+            ..Limits::default()
+        };
         Self {
             tasks: Arc::clone(&environment.tasks),
             clock: Arc::clone(&environment.clock),

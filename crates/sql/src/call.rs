@@ -60,22 +60,6 @@ impl Names {
         }
     }
 
-    /// A moment and an interval.
-    pub(crate) fn shifted(
-        &self,
-        moment: &ast::Expr,
-        interval: &ast::Interval,
-        is_back: bool,
-    ) -> Result<Expr> {
-        let (months, us) = interval::parse(interval)?;
-        let signed = |v: i64| {
-            let v = if is_back { v.checked_neg() } else { Some(v) };
-            v.map(Expr::literal).ok_or_else(|| interval::bad(interval))
-        };
-        let operands = [self.convert(moment)?, signed(months)?, signed(us)?];
-        Ok(Expr::call(Function::DateAdd, operands))
-    }
-
     pub(crate) fn function(&self, function: &ast::Function) -> Result<Expr> {
         let name = function.name.to_string();
         let aggregate = Aggregate::from_name(&name);
@@ -145,15 +129,19 @@ impl Names {
         use ast::{FunctionArg as A, FunctionArgExpr as E};
         let is = |known: &[&str]| known.iter().any(|k| k.eq_ignore_ascii_case(name));
         match args {
-            [A::Unnamed(E::Expr(moment)), A::Unnamed(E::Expr(ast::Expr::Interval(interval)))]
+            [A::Unnamed(E::Expr(moment)), A::Unnamed(E::Expr(interval))]
                 if is(&["date_add", "date_sub"]) =>
             {
-                self.shifted(moment, interval, is(&["date_sub"])).map(Some)
+                let operator = if is(&["date_sub"]) { Operator::Subtract } else { Operator::Add };
+                Ok(Some(self.convert(moment)?.binary(operator, self.convert(interval)?)))
+            }
+            args if is(&["make_interval"]) && args.iter().any(is_named) => {
+                self.made_interval(args).map(Some)
             }
             [A::Unnamed(E::Expr(ast::Expr::Interval(interval))), moments @ ..]
                 if is(&["date_bin", "time_bucket"]) =>
             {
-                let (months, us) = interval::parse(interval)?;
+                let (months, us) = interval::months_and_us(interval)?;
                 if months != 0 {
                     let message = format!("{name}: expected an interval without months");
                     return Err(Error::invalid(message));
@@ -183,6 +171,35 @@ impl Names {
             }
             _ => Ok(None),
         }
+    }
+}
+
+/// The names of the operands of `make_interval`.
+const PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
+
+fn is_named(argument: &ast::FunctionArg) -> bool {
+    matches!(argument, ast::FunctionArg::Named { .. })
+}
+
+impl Names {
+    /// `make_interval(days => 10)`: the operands that are not named are in front, in their order.
+    fn made_interval(&self, args: &[ast::FunctionArg]) -> Result<Expr> {
+        let mut parts = PARTS.map(|_| Expr::literal(0i64));
+        for (i, argument) in args.iter().enumerate() {
+            let (at, expr) = match argument {
+                ast::FunctionArg::Named { name, arg: ast::FunctionArgExpr::Expr(expr), .. } => {
+                    (PARTS.iter().position(|part| name.value.eq_ignore_ascii_case(part)), expr)
+                }
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => (Some(i), expr),
+                other => return Err(unsupported("this argument", other)),
+            };
+            let part = at.and_then(|at| parts.get_mut(at)).ok_or_else(|| {
+                let known = PARTS.join(", ");
+                Error::invalid(format!("make_interval takes {known}, found {argument}"))
+            })?;
+            *part = self.convert(expr)?;
+        }
+        Ok(Expr::Call(Function::MakeInterval, parts.into()))
     }
 }
 

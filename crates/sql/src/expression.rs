@@ -155,7 +155,7 @@ impl Names {
             E::IsNotDistinctFrom(left, right) => self.is_same(left, right),
             E::Function(function) => self.function(function),
             E::Collate { expr: text, collation } => self.beside_nothing(text, collation),
-            E::Interval(_) => Err(unsupported("an interval apart from + and -", expr)),
+            E::Interval(interval) => self.interval(interval),
             _ if asks(expr) => crate::relation::subquery(expr, self),
             other => self.special(other),
         }
@@ -232,16 +232,6 @@ impl Names {
         right: &ast::Expr,
     ) -> Result<Expr> {
         use ast::BinaryOperator as B;
-        match (op, left, right) {
-            (B::Plus, moment, ast::Expr::Interval(interval))
-            | (B::Plus, ast::Expr::Interval(interval), moment) => {
-                return self.shifted(moment, interval, false);
-            }
-            (B::Minus, moment, ast::Expr::Interval(interval)) => {
-                return self.shifted(moment, interval, true);
-            }
-            _ => {}
-        }
         let operator = match op {
             B::Plus => Operator::Add,
             B::Minus => Operator::Subtract,

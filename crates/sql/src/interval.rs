@@ -1,48 +1,65 @@
-//! Intervals: `INTERVAL '1 month 3 days'`, `INTERVAL '3' DAY`, `INTERVAL 3 DAY`.
+//! Intervals: `INTERVAL '1 month 3 days'`, `INTERVAL '3' DAY`, `INTERVAL '1-2' YEAR TO MONTH`,
+//! `INTERVAL 3 DAY`.
 
 use esker_format::calendar::DAY_US;
+use esker_format::{Interval, IntervalUnit};
+use esker_query::model::{Expr, Operator};
 use sqlparser::ast;
 
+use crate::expression::Names;
 use crate::statement::shorten;
 use crate::{Error, Result};
 
-/// What a unit is: months, or microseconds.
-const UNITS: [(&str, i64, i64); 12] = [
-    ("microsecond", 0, 1),
-    ("millisecond", 0, 1_000),
-    ("second", 0, 1_000_000),
-    ("minute", 0, 60_000_000),
-    ("hour", 0, 3_600_000_000),
-    ("day", 0, DAY_US),
-    ("week", 0, 7 * DAY_US),
-    ("month", 1, 0),
-    ("quarter", 3, 0),
-    ("year", 12, 0),
-    ("decade", 120, 0),
-    ("century", 1_200, 0),
-];
+impl Names {
+    /// An interval: a constant, or a multiple of a unit.
+    pub(crate) fn interval(&self, interval: &ast::Interval) -> Result<Expr> {
+        if let Some(constant) = constant(interval)? {
+            return Ok(Expr::literal(constant));
+        }
+        let unit = interval.leading_field.as_ref().filter(|_| interval.last_field.is_none());
+        let one =
+            unit.and_then(unit_of).and_then(IntervalUnit::one).ok_or_else(|| bad(interval))?;
+        let count = self.convert(&interval.value)?;
+        Ok(Expr::literal(one).binary(Operator::Multiply, count))
+    }
+}
 
-/// The months and the microseconds of an interval.
-pub(crate) fn parse(interval: &ast::Interval) -> Result<(i64, i64)> {
+/// An interval that is constant.
+fn parse(interval: &ast::Interval) -> Result<Interval> {
+    constant(interval)?.ok_or_else(|| bad(interval))
+}
+
+/// An interval of a text or a number, if it is of one.
+fn constant(interval: &ast::Interval) -> Result<Option<Interval>> {
     let text = match &*interval.value {
         ast::Expr::Value(value) => match &value.value {
             ast::Value::SingleQuotedString(text) => text.clone(),
             ast::Value::Number(digits, _) => digits.clone(),
-            _ => return Err(bad(interval)),
+            _ => return Ok(None),
         },
-        _ => return Err(bad(interval)),
+        ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => match &**expr {
+            ast::Expr::Value(value) => match &value.value {
+                ast::Value::Number(digits, _) => format!("-{digits}"),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        },
+        _ => return Ok(None),
     };
-    let is_plain = interval.leading_precision.is_none()
-        && interval.last_field.is_none()
-        && interval.fractional_seconds_precision.is_none();
-    if !is_plain {
+    let has_precision =
+        interval.leading_precision.is_some() || interval.fractional_seconds_precision.is_some();
+    if has_precision {
         return Err(bad(interval));
     }
-    let text = match &interval.leading_field {
-        Some(unit) => format!("{text} {unit}"),
-        None => text,
+    let found = match (&interval.leading_field, &interval.last_field) {
+        (None, _) => Interval::parse(&text, None),
+        (Some(first), last) => {
+            let last = last.as_ref().unwrap_or(first);
+            let unit = unit_of(last).ok_or_else(|| bad(interval))?;
+            of_fields(&text, first, unit)
+        }
     };
-    read(&text).ok_or_else(|| bad(interval))
+    found.map(Some).ok_or_else(|| bad(interval))
 }
 
 /// The months and the microseconds of an interval that is written as an operand: `INTERVAL '1 day'`,
@@ -61,7 +78,7 @@ pub(crate) fn of_operand(operand: &ast::Expr) -> Result<Option<(i64, i64)>> {
     };
     Ok(match operand {
         E::Nested(inner) => of_operand(inner)?,
-        E::Interval(interval) => Some(parse(interval)?),
+        E::Interval(interval) => Some(months_and_us(interval)?),
         E::UnaryOp { op: ast::UnaryOperator::Minus, expr } => match of_operand(expr)? {
             None => None,
             Some((months, us)) => months.checked_neg().zip(us.checked_neg()),
@@ -73,22 +90,46 @@ pub(crate) fn of_operand(operand: &ast::Expr) -> Result<Option<(i64, i64)>> {
     })
 }
 
-/// Numbers, each with a unit behind it.
+/// The same of a text.
 fn read(text: &str) -> Option<(i64, i64)> {
-    let (mut months, mut us) = (0i64, 0i64);
-    let mut words = text.split_whitespace();
-    let mut any = false;
-    while let Some(number) = words.next() {
-        let number: i64 = number.parse().ok()?;
-        let unit = words.next()?.to_ascii_lowercase();
-        let single = unit.strip_suffix('s').unwrap_or(&unit);
-        let known = |(name, ..): &&(&str, i64, i64)| *name == unit || *name == single;
-        let (_, unit_months, unit_us) = UNITS.iter().find(known)?;
-        months = months.checked_add(number.checked_mul(*unit_months)?)?;
-        us = us.checked_add(number.checked_mul(*unit_us)?)?;
-        any = true;
-    }
-    any.then_some((months, us))
+    Interval::parse(text, None).and_then(whole_days)
+}
+
+fn unit_of(field: &ast::DateTimeField) -> Option<IntervalUnit> {
+    IntervalUnit::from_name(&field.to_string())
+}
+
+/// An interval of units from one down to another: what is less is cut off.
+fn of_fields(text: &str, first: &ast::DateTimeField, last: IntervalUnit) -> Option<Interval> {
+    const MINUTE_US: i64 = 60_000_000;
+    let starts_with_minutes = unit_of(first) == Some(IntervalUnit::Microseconds(MINUTE_US));
+    let is_clock = text.matches(':').count() == 1 && !text.contains('.');
+    let minutes = (starts_with_minutes && is_clock).then(|| format!("{}.0", text.trim()));
+    // default: no hours are left out in front
+    let interval = Interval::parse(minutes.as_deref().unwrap_or(text), Some(last))?;
+    Some(match last {
+        IntervalUnit::Months(each) if each >= 12 => {
+            Interval::new(interval.months() / 12 * 12, 0, 0)
+        }
+        IntervalUnit::Months(_) => Interval::new(interval.months(), 0, 0),
+        IntervalUnit::Days(_) => Interval::new(interval.months(), interval.days(), 0),
+        // Parts of a second, too, are of seconds.
+        IntervalUnit::Microseconds(each) => {
+            let step = if each < MINUTE_US { 1 } else { each };
+            let us = interval.microseconds();
+            Interval::new(interval.months(), interval.days(), us / step * step)
+        }
+    })
+}
+
+/// The months and the microseconds of an interval, days of 24 hours.
+pub(crate) fn months_and_us(interval: &ast::Interval) -> Result<(i64, i64)> {
+    whole_days(parse(interval)?).ok_or_else(|| bad(interval))
+}
+
+fn whole_days(interval: Interval) -> Option<(i64, i64)> {
+    let us = i64::from(interval.days()).checked_mul(DAY_US)?;
+    Some((interval.months().into(), us.checked_add(interval.microseconds())?))
 }
 
 /// The error for an interval that is none.

@@ -167,7 +167,7 @@ impl Names {
     fn bound(&self, bound: &ast::WindowFrameBound) -> Result<FrameBound> {
         let offset = |expr: &ast::Expr| match expr {
             ast::Expr::Interval(interval) => {
-                let (months, microseconds) = interval::parse(interval)?;
+                let (months, microseconds) = interval::months_and_us(interval)?;
                 Ok(FrameOffset::Interval { months, microseconds })
             }
             expr => self.convert(expr).map(FrameOffset::Value),

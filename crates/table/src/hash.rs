@@ -103,6 +103,7 @@ impl KeyHasher {
                     self.mix_bytes(state, bytes)
                 }
                 ValueRef::Uuid(bytes) | ValueRef::Ipv6(bytes) => self.mix_bytes(state, bytes),
+                ValueRef::Interval(bytes) => self.mix_bytes(state, bytes),
                 ValueRef::Decimal(v) => {
                     let (low, high) = halves(v.mantissa().cast_unsigned());
                     self.mix(self.mix(state, low), high)

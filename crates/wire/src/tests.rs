@@ -34,11 +34,12 @@ fn values_of_every_kind_come_back() {
         Value::Ipv6([1; 16]),
         decimal,
         Value::json("{\"a\": [1, 2.50]}").unwrap(),
+        Value::Interval(esker_format::Interval::new(-14, 3, 5_000_001)),
     ];
     for value in &values {
         assert!(round(value).as_ref().is_identical(value.as_ref()), "{value:?}");
     }
-    assert_eq!(DataType::ALL.len(), 23, "a new type needs a form here");
+    assert_eq!(DataType::ALL.len(), 24, "a new type needs a form here");
 }
 
 #[test]

@@ -2,10 +2,10 @@
 //!
 //! What MessagePack has no form for is an extension, by the number of its type: a date is an `i32`
 //! (days), times are `i64` (microseconds), a UUID and an IPv6 address their 16 bytes, an IPv4
-//! address 4 bytes, all most significant byte first; decimals and JSON are their text.
+//! address 4 bytes, all most significant byte first; decimals, JSON and intervals are their text.
 #![allow(clippy::big_endian_bytes, reason = "MessagePack's numbers are")]
 
-use esker_format::{Decimal, Value, ValueRef, json};
+use esker_format::{DataType, Decimal, Interval, Value, ValueRef, json};
 
 use crate::pack::{self, Token};
 use crate::{Error, Reader, Result};
@@ -19,6 +19,7 @@ const IPV4: u8 = 5;
 const IPV6: u8 = 6;
 const DECIMAL: u8 = 7;
 const JSON: u8 = 8;
+const INTERVAL: u8 = 9;
 
 /// Appends a value.
 #[inline]
@@ -46,11 +47,12 @@ fn write_other(out: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::Ipv6(v) => pack::extension(out, IPV6, v),
         ValueRef::Decimal(v) => pack::extension(out, DECIMAL, v.to_string().as_bytes()),
         ValueRef::Json(_) => pack::extension(out, JSON, value.to_string().as_bytes()),
+        ValueRef::Interval(_) => pack::extension(out, INTERVAL, value.to_string().as_bytes()),
         other => pack::text(out, &other.to_string()),
     }
 }
 
-/// A value where it lies in the buffer; a decimal or JSON has been read, and is held by `held`.
+/// A value where it lies in the buffer; JSON or an interval has been read, and is held by `held`.
 ///
 /// # Errors
 /// When the next value is none that a field may have.
@@ -77,12 +79,20 @@ pub fn read<'v, 'b: 'v>(reader: &mut Reader<'b>, held: &'v mut Vec<u8>) -> Resul
 
 /// A value of a type that MessagePack has no form for.
 fn read_extension<'v>(code: u8, bytes: &'v [u8], held: &'v mut Vec<u8>) -> Result<ValueRef<'v>> {
-    if code != JSON {
-        return plain_extension(code, bytes);
+    let name = match code {
+        JSON => "JSON",
+        INTERVAL => "interval",
+        _ => return plain_extension(code, bytes),
+    };
+    let wrong = |e: &dyn std::fmt::Display| Error::new(format!("{name}: {e}"));
+    let text = std::str::from_utf8(bytes).map_err(|_| wrong(&"expected a text"))?;
+    if code == JSON {
+        *held = json::parse(text).map_err(|e| wrong(&e))?;
+        return Ok(ValueRef::Json(held));
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| Error::new("JSON: expected a text"))?;
-    *held = json::parse(text).map_err(|e| Error::new(format!("JSON: {e}")))?;
-    Ok(ValueRef::Json(held))
+    let interval: Interval = text.parse().map_err(|e: esker_format::Error| wrong(&e))?;
+    *held = interval.stored().to_vec();
+    Ok(ValueRef::from_bytes(DataType::Interval, held))
 }
 
 /// The same, of those that need no room.
@@ -105,7 +115,7 @@ fn plain_extension(code: u8, bytes: &[u8]) -> Result<ValueRef<'_>> {
             let decimal: std::result::Result<Decimal, _> = text()?.parse();
             ValueRef::Decimal(decimal.map_err(|e| Error::new(format!("decimal: {e}")))?)
         }
-        _ => return Err(wrong("a code from 1 to 8")),
+        _ => return Err(wrong("a code from 1 to 9")),
     })
 }
 

@@ -9,7 +9,7 @@ use std::mem::discriminant;
 use esker_format::calendar::DAY_US;
 use esker_format::decimal::limit;
 use esker_format::row::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use esker_format::{Batch, Column, DataType, Field, Schema, Values, VariableValues};
+use esker_format::{Batch, Column, DataType, Field, Interval, Schema, Values, VariableValues};
 
 use crate::commit::fit::refuse_long_values;
 use crate::{Error, Result};
@@ -205,6 +205,15 @@ impl Checked<'_> {
                 .map_or(Ok(()), |(row, e)| {
                     Err(self.error_at(row, format_args!(": expected json: {e}")))
                 });
+        }
+        if self.field.data_type == DataType::Interval {
+            for row in (0..values.len()).filter(|row| !self.column.is_null(*row)) {
+                let bytes = values.get(row).as_array().map(Interval::from_stored);
+                if !matches!(bytes, Some(Ok(_))) {
+                    return Err(self.error_at(row, ": expected an interval, found other bytes"));
+                }
+            }
+            return Ok(());
         }
         // Nothing has more characters than bytes.
         // default: without a limit any length fits

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use esker_format::json::Json;
-use esker_format::{DataType, Decimal, Value, ValueRef, labels};
+use esker_format::{DataType, Decimal, Interval, Value, ValueRef, labels};
 
 use crate::{Error, Result};
 
@@ -143,6 +143,9 @@ others! {
     };
     Ipv6Addr: Some(DataType::Ipv6), |v| Value::Ipv6(v.octets()), {
         ValueRef::Ipv6(v) => Self::from(*v),
+    };
+    Interval: Some(DataType::Interval), |v| Value::Interval(*v), {
+        ValueRef::Interval(v) => Self::of_bytes(v),
     };
     Decimal: None, |v| Value::Decimal(*v), { ValueRef::Decimal(v) => v };
 }

@@ -87,6 +87,7 @@ use crate::Result;
 /// | `[u8; 16]` | `uuid` |
 /// | `std::net::Ipv4Addr`, `Ipv6Addr` | `ipv4`, `ipv6` |
 /// | [`Decimal`](crate::Decimal) | the decimal that `type` names |
+/// | [`Interval`](crate::Interval) | `interval` |
 /// | `serde_json::Value` | `json` |
 /// | an enum that derives [`FieldType`] | `enum`, its variants the labels |
 /// | `jiff::Timestamp`, `chrono::DateTime<Utc>` | `timestamp` |

@@ -76,6 +76,7 @@ impl Engine {
                 .map(|timeout| Deadline::new(&self.environment.clock, timeout)),
             // What is kept is the same each time that it is computed.
             random: None,
+            clock: None,
         }
     }
 

@@ -9,7 +9,9 @@
 )]
 
 use crate::fixture::{Directory, people, person};
-use esker::{Batch, Column, DataType, Database, Decimal, ErrorKind, Options, Schema, Value};
+use esker::{
+    Batch, Column, DataType, Database, Decimal, ErrorKind, Interval, Options, Schema, Value,
+};
 use esker_format::{Labels, Values, VariableValues};
 
 fn batch(range: std::ops::Range<u64>) -> Batch {
@@ -154,6 +156,7 @@ fn generated_keys_and_every_type_load_and_read_back() {
             Value::Decimal(Decimal::new(i128::from(n) << 100, 10).unwrap()),
             labels.find(&format!("label {}", i % 300)).unwrap().to_owned(),
             Value::json(&format!("{{\"n\":{n},\"i\":[{i}]}}")).unwrap(),
+            Value::Interval(Interval::new(n as i32, i as i32, n * 70_000)),
         ];
         let null = |p: usize| i.is_multiple_of(11) || (i as usize + p).is_multiple_of(13);
         let values = values.into_iter().enumerate();

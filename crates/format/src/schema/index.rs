@@ -457,6 +457,7 @@ impl Schema {
                     let message = format!("field {field:?} is named twice in index {name:?}");
                     return Err(Error::invalid(message));
                 }
+                refuse_interval(&format_args!("index {name:?}"), found)?;
                 match index.kind {
                     _ if !field.path.is_empty() => index.refuse_path(found, &field.path)?,
                     IndexKind::Ordered => refuse_unordered(name, found)?,
@@ -470,6 +471,19 @@ impl Schema {
         }
         Ok(())
     }
+}
+
+/// Equal intervals need not be the same, so that no key or index is made of them.
+pub(super) fn refuse_interval(of: &dyn std::fmt::Display, field: &Field) -> Result<()> {
+    if field.data_type == DataType::Interval {
+        let name = &field.name;
+        let message = format!(
+            "field {name:?} of {of} is an interval: no primary key, unique constraint or index \
+             has one"
+        );
+        return Err(Error::invalid(message));
+    }
+    Ok(())
 }
 
 /// JSON has no order that a question could use.

@@ -361,6 +361,7 @@ impl Schema {
                 let name = &field.name;
                 return Err(Error::invalid(format!("key field {name:?} must not be nullable")));
             }
+            index::refuse_interval(&"the primary key", field)?;
             if !used.insert(*position) {
                 return Err(Error::invalid(format!("key field {:?} is named twice", field.name)));
             }

@@ -6,6 +6,7 @@ use esker_format::decimal::DIGITS_MAX;
 use esker_format::{DataType, Labels, Value};
 
 use super::expression::{as_text, expect};
+use super::interval::{by_length, is_interval};
 use super::typing::{convert, typed};
 use crate::bound::{Bound, BoundAggregate, Node, OrderKey};
 use crate::model::Aggregate;
@@ -50,6 +51,14 @@ fn plain(
         matches!(function, Min | Max | First | Last)
     };
     let distinct = distinct && !has_ends && operand.is_some();
+    let operand = match function {
+        Aggregate::Count if distinct => operand.map(by_length),
+        _ => operand,
+    };
+    if distinct && operand.as_ref().is_some_and(is_interval) {
+        let name = function.name();
+        return Err(Error::invalid(format!("DISTINCT is not supported in {name} of intervals")));
+    }
     let operand = match (function, operand) {
         (Aggregate::First | Aggregate::Last, Some(operand)) => {
             Some(Bound::new(Node::Ranked(keys, Box::new(operand)), DataType::Bytes))
@@ -76,6 +85,7 @@ fn aggregate_type(function: Aggregate, operand: Option<&Bound>) -> Result<DataTy
     match function {
         Aggregate::Count => Ok(I64),
         Aggregate::Min | Aggregate::Max | Aggregate::First | Aggregate::Last => Ok(data_type),
+        Aggregate::Sum | Aggregate::Avg if data_type == DataType::Interval => Ok(data_type),
         _ if !data_type.is_numeric() => {
             let name = function.name();
             Err(Error::invalid(format!("{name} expects numbers, found {data_type}")))
@@ -181,7 +191,7 @@ fn of_one(function: Aggregate, operand: Bound) -> Result<BoundAggregate> {
             bound(function, convert(operand, to)?, to)
         }
         A::Product => bound(function, number(operand)?, DataType::F64),
-        A::ApproxCountDistinct => bound(function, operand, DataType::I64),
+        A::ApproxCountDistinct => bound(function, by_length(operand), DataType::I64),
         _ => Err(Error::invalid(format!("{} takes another operand", function.name()))),
     }
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use esker_format::{DataType, Value};
 use esker_vfs::sabotage::Bug;
 
-use super::decimal;
+use super::day::{Day, is_date};
 use super::function::call;
 use super::parameter::value_of;
 use super::scope::Scope;
 use super::typing::{
     common_type, comparable_values, convert, is_written_as_text, make_comparable, typed,
 };
+use super::{decimal, interval};
 use crate::bound::{Bound, Comparison, Node};
 use crate::evaluate::constant;
 use crate::model::{Answer, Expr, Function, Operator, Typing};
@@ -217,11 +218,14 @@ pub(super) fn expect(
 }
 
 pub(super) fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> Result<Bound> {
-    use DataType::{Date, F64, I64, Timestamp};
+    use DataType::{Date, F64, I64, Interval, Time, Timestamp};
     let make = |left, right, data_type| {
         let node = Node::Arithmetic(operator, Box::new(left), Box::new(right));
         Ok(Bound::new(node, data_type))
     };
+    if interval::is_interval(&left) || interval::is_interval(&right) {
+        return interval::arithmetic(operator, left, right);
+    }
     let is_integer = |b: &Bound| b.data_type.is_none_or(DataType::is_integer);
     let moment = |b: &Bound| b.data_type.filter(|t| matches!(t, Date | Timestamp));
     match (operator, moment(&left), moment(&right)) {
@@ -232,12 +236,16 @@ pub(super) fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> R
             return make(right, convert(left, I64)?, moment);
         }
         (Operator::Subtract, Some(Date), Some(Date)) => return make(left, right, I64),
+        (Operator::Subtract, ..) if [&left, &right].map(|b| b.data_type) == [Some(Time); 2] => {
+            return make(left, right, Interval);
+        }
         (Operator::Subtract, Some(_), Some(_)) => {
-            return make(convert(left, Timestamp)?, convert(right, Timestamp)?, I64);
+            return make(convert(left, Timestamp)?, convert(right, Timestamp)?, Interval);
         }
         // NULL, which may as well be a moment.
         (Operator::Subtract, None, Some(_)) if left.data_type.is_none() => {
-            return Ok(Bound { data_type: Some(I64), ..left });
+            let of_days = right.data_type == Some(Date);
+            return Ok(Bound { data_type: Some(if of_days { I64 } else { Interval }), ..left });
         }
         _ => {}
     }
@@ -258,6 +266,9 @@ pub(super) fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> R
 
 fn negate(operands: Vec<Bound>) -> Result<Bound> {
     let [operand] = exactly(operands)?;
+    if interval::is_interval(&operand) {
+        return Ok(Bound::new(Node::Negate(Box::new(operand)), DataType::Interval));
+    }
     expect(&operand, "a number", DataType::is_numeric)?;
     let data_type = match operand.data_type {
         Some(decimal) if decimal.is_decimal() => decimal,
@@ -336,6 +347,13 @@ fn comparison(operator: Operator, mut operands: Vec<Bound>) -> Result<Bound> {
 }
 
 pub(super) fn compare(comparison: Comparison, left: Bound, right: Bound) -> Result<Bound> {
+    match (Day::of(&left), Day::of(&right)) {
+        (Some(moment), None) if is_date(&right) => {
+            return Ok(moment.compare(comparison.mirrored(), right));
+        }
+        (None, Some(moment)) if is_date(&left) => return Ok(moment.compare(comparison, left)),
+        _ => {}
+    }
     let (left, right) = make_comparable(left, right)?;
     let node = if left.as_literal().is_some() {
         Node::Compare(comparison.mirrored(), Box::new(right), Box::new(left))
@@ -349,11 +367,17 @@ pub(super) fn compare(comparison: Comparison, left: Bound, right: Bound) -> Resu
 fn in_list(first: Bound, members: Vec<Bound>) -> Result<Bound> {
     let mut values = Vec::new();
     let mut any = Vec::new();
+    let mut compared = first.clone();
     for member in members {
-        let (left, right) = make_comparable(first.clone(), member)?;
+        let (left, right) = make_comparable(first.clone(), member.clone())?;
         match right.node {
-            Node::Literal(value) if !value.is_null() && left == first => values.push(value),
-            _ => any.push(compare(Comparison::Eq, left, right)?),
+            Node::Literal(value)
+                if !value.is_null() && (left == first || interval::is_interval(&first)) =>
+            {
+                values.push(value);
+                compared = left;
+            }
+            _ => any.push(compare(Comparison::Eq, first.clone(), member)?),
         }
     }
     values.sort();
@@ -363,7 +387,7 @@ fn in_list(first: Bound, members: Vec<Bound>) -> Result<Bound> {
         return Ok(Bound::literal(Value::Bool(false)));
     }
     if !values.is_empty() {
-        any.push(Bound::new(Node::In(Box::new(first), values), DataType::Bool));
+        any.push(Bound::new(Node::In(Box::new(compared), values), DataType::Bool));
     }
     Ok(match <[Bound; 1]>::try_from(any) {
         Ok([only]) => only,
@@ -513,11 +537,12 @@ fn case(operands: Vec<Bound>) -> Result<Bound> {
 }
 
 pub(super) fn cast(operand: Bound, to: DataType) -> Result<Bound> {
-    use DataType::{Bool, Bytes, Date, Ipv6, Text, Time, Timestamp, Uuid};
+    use DataType::{Bool, Bytes, Date, Interval, Ipv6, Text, Time, Timestamp, Uuid};
     let Some(from) = operand.data_type else { return convert(operand, to) };
     let possible = match (from, to) {
         _ if from == to => return Ok(operand),
         (Bytes, Uuid | Ipv6) | (Uuid | Ipv6, Bytes) | (Timestamp, Time) => true,
+        (Time, Interval) | (Interval, Time) => true,
         (Bytes, _) | (_, Bytes) => from == Text,
         (_, DataType::Enum) => false,
         (_, Text) | (Text, _) | (Date, Timestamp) | (Timestamp, Date) => true,

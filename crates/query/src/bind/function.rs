@@ -77,13 +77,18 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
     }
 }
 
-/// The operands of a function of SQLite with the time where it stands for itself.
+/// The operands with the time where it stands for itself, in functions of SQLite, and in `age`.
 fn with_now(function: Function, mut operands: Vec<Bound>, now_us: i64) -> Vec<Bound> {
     use Function as F;
     let is_format_first = match operands.first().map(|first| first.data_type) {
         Some(found) => found.is_none_or(|found| found == DataType::Text),
         None => false,
     };
+    if function == F::Age && operands.len() == 1 {
+        let day = now_us - now_us.rem_euclid(DAY_US);
+        operands.insert(0, Bound::literal(Value::Timestamp(day)));
+        return operands;
+    }
     let place = match function {
         F::SqliteDate | F::SqliteTime | F::SqliteDatetime | F::Julianday | F::Unixepoch => 0,
         F::Strftime if is_format_first => 1,
@@ -245,6 +250,13 @@ fn by_table(entry: &FunctionEntry, operands: Vec<Bound>, limits: &Limits) -> Res
     }
     let is_unit = entry.parameters.first() == Some(&OperandKind::Unit);
     let first = typed.get(usize::from(is_unit)).map_or(DataType::Text, Bound::data_type);
+    if first == DataType::Interval
+        && matches!(entry.function, Function::ToChar | Function::DateTrunc)
+        && (entry.function == Function::ToChar || typed.len() > 2)
+    {
+        let name = entry.name;
+        return Err(Error::invalid(format!("{name}: not of an interval; cast it to text")));
+    }
     if is_unit && let Some(Value::Text(unit)) = typed.first().and_then(Bound::as_literal) {
         Unit::expect(unit, entry.function, first)?;
     }
@@ -259,6 +271,7 @@ fn by_table(entry: &FunctionEntry, operands: Vec<Bound>, limits: &Limits) -> Res
         Outcome::Time => DataType::Time,
         Outcome::Uuid => DataType::Uuid,
         Outcome::Timestamp => DataType::Timestamp,
+        Outcome::Interval => DataType::Interval,
         Outcome::Json => DataType::Json,
     };
     let with_template = typed.len() > 1;
@@ -287,6 +300,7 @@ fn timestamps(function: Function, count: usize) -> std::ops::Range<usize> {
         Function::Timezone => 1..2,
         Function::DateTrunc if count > 2 => 1..2,
         Function::DateBin => 1..count,
+        Function::Age => 0..count,
         _ => 0..0,
     }
 }
@@ -347,7 +361,7 @@ fn fit_either(kind: OperandKind, operand: Bound) -> Result<Bound> {
 
 /// An operand as a function takes it.
 fn fit(kind: OperandKind, operand: Bound, limits: &Limits) -> Result<Bound> {
-    use DataType::{Bytes, Date, F64, I64, Text, Time, Timestamp};
+    use DataType::{Bytes, Date, F64, I64, Interval, Text, Time, Timestamp};
     let is_text = |t| matches!(t, Text | Bytes);
     let is_moment = |t| matches!(t, Date | Timestamp);
     match kind {
@@ -383,8 +397,20 @@ fn fit(kind: OperandKind, operand: Bound, limits: &Limits) -> Result<Bound> {
             Ok(typed(operand, Timestamp))
         }
         OperandKind::MomentOrTime => {
-            expect(&operand, "a date, timestamp or time", |t| is_moment(t) || t == Time)?;
+            let is_any = |t| is_moment(t) || matches!(t, Time | Interval);
+            expect(&operand, "a date, timestamp, time or interval", is_any)?;
             Ok(typed(operand, Timestamp))
+        }
+        OperandKind::MomentOrInterval => {
+            let is_any = |t| is_moment(t) || t == Interval;
+            expect(&operand, "a date, timestamp or interval", is_any)?;
+            Ok(typed(operand, Timestamp))
+        }
+        OperandKind::Interval => {
+            let constant = operand.as_written().is_some() && operand.data_type == Some(Text);
+            let operand = if constant { convert(operand, Interval)? } else { operand };
+            expect(&operand, "an interval", |t| t == Interval)?;
+            Ok(typed(operand, Interval))
         }
         OperandKind::TimeValue | OperandKind::TextOrNumber => fit_either(kind, operand),
         OperandKind::Json => {

@@ -7,11 +7,13 @@
 
 mod aggregate;
 pub(crate) mod columns;
+mod day;
 mod decimal;
 mod distinct_on;
 mod expression;
 mod function;
 mod grouping;
+pub(crate) mod interval;
 pub(crate) mod keyset;
 pub(crate) mod parameter;
 pub(crate) mod scope;
@@ -35,6 +37,7 @@ use scope::position;
 pub(crate) use scope::replace_aliases;
 use scope::{GroupScope, NoScope, RowScope, Scope};
 
+use interval::{by_length, grouped_by_length, without_length};
 use keyset::Keyset;
 use window::{WindowScope, WindowStage};
 
@@ -235,7 +238,7 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
             true => vec![distinct_stage(&mut projection)?],
             false => Vec::new(),
         };
-        return Ok(Program { stages, windows, projection });
+        return Ok(grouped_by_length(Program { stages, windows, projection }));
     }
     let (key_exprs, sets) = grouping::bind_keys(&query, row)?;
     let mut scope = GroupScope { row, key_exprs, sets, aggregates: Vec::new() };
@@ -256,7 +259,7 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
     if distinct {
         stages.push(distinct_stage(&mut projection)?);
     }
-    Ok(Program { stages, windows, projection })
+    Ok(grouped_by_length(Program { stages, windows, projection }))
 }
 
 /// The error with what to write, where a clause reads a field whose name a select item has, too.
@@ -359,6 +362,7 @@ fn project(
                 .map_err(|e| e.at("ORDER BY"))?,
         };
         let nulls_first = semantics.nulls_first(key);
+        let bound = by_length(bound);
         order.push(OrderKey { bound, descending: *descending, nulls_first });
     }
     let names = query.select.iter().map(SelectItem::name).collect();
@@ -423,9 +427,10 @@ fn distinct_stage(projection: &mut Projection) -> Result<Stage> {
         Some(Bound::field(position, bound.data_type()).with_labels(bound.labels.as_ref()))
     };
     for key in &mut projection.order {
-        key.bound = place(&key.bound).ok_or_else(|| {
+        let found = place(without_length(&key.bound)).ok_or_else(|| {
             Error::invalid("ORDER BY: with SELECT DISTINCT, only what is selected has an order")
         })?;
+        key.bound = by_length(found);
     }
     projection.outputs = keys.iter().filter_map(place).collect();
     Ok(Stage { filter: projection.filter.take(), keys, ..Stage::default() })

@@ -7,6 +7,7 @@ use esker_format::{DataType, Field, Labels, Schema, Value};
 
 use super::aggregate::bound_aggregate;
 use super::expression::bind;
+use super::interval::by_length;
 use super::typing::typed;
 use crate::bound::{Bound, BoundAggregate, Node, OrderKey};
 use crate::evaluate::hold;
@@ -179,7 +180,7 @@ impl GroupScope<'_> {
         if expr.has_aggregate() {
             return Err(Error::invalid("an aggregate cannot be inside another"));
         }
-        let bound = typed(bind(expr, &mut self.row)?, DataType::I64);
+        let bound = by_length(typed(bind(expr, &mut self.row)?, DataType::I64));
         let nulls_first = self.row.inputs.semantics.nulls_first(key);
         Ok(OrderKey { bound, descending: *descending, nulls_first })
     }

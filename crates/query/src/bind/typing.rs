@@ -5,8 +5,10 @@ use std::sync::Arc;
 use esker_format::calendar::DAY_US;
 use esker_format::{DataType, Labels, Value};
 
+use super::day::{self, Day};
 use super::decimal;
 use super::expression::label_as_text;
+use super::interval::{by_length, length_of};
 use crate::bound::{Bound, Node};
 use crate::model::Function;
 use crate::time_zone::parse_value;
@@ -53,8 +55,8 @@ fn literal(value: Value, data_type: DataType) -> Bound {
 
 /// Types whose constants are written as text: beside one, a text constant is taken for one.
 pub(crate) fn is_written_as_text(data_type: DataType) -> bool {
-    use DataType::{Bytes, Date, Ipv4, Ipv6, Json, Time, Timestamp, Uuid};
-    matches!(data_type, Bytes | Date | Timestamp | Time | Uuid | Ipv4 | Ipv6 | Json)
+    use DataType::{Bytes, Date, Interval, Ipv4, Ipv6, Json, Time, Timestamp, Uuid};
+    matches!(data_type, Bytes | Date | Timestamp | Time | Interval | Uuid | Ipv4 | Ipv6 | Json)
 }
 
 /// A constant as a value of `to`, where that says the same thing.
@@ -104,29 +106,23 @@ pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound
         (a, b) if a.is_float() && b.is_decimal() && constant.1 => {
             Ok((left, convert(right, DataType::F64)?))
         }
+        (DataType::Interval, DataType::Interval) => Ok((by_length(left), by_length(right))),
         _ if a == b || (a.is_numeric() && b.is_numeric()) => Ok((left, right)),
-        (Text, b) if constant.0 && is_written_as_text(b) => Ok((convert(left, b)?, right)),
-        (a, Text) if constant.1 && is_written_as_text(a) => Ok((left, convert(right, a)?)),
-        (Date, Timestamp) => match day_of(&right) {
+        (Text, b) if constant.0 && is_written_as_text(b) => {
+            Ok((by_length(convert(left, b)?), by_length(right)))
+        }
+        (a, Text) if constant.1 && is_written_as_text(a) => {
+            Ok((by_length(left), by_length(convert(right, a)?)))
+        }
+        (Date, Timestamp) => match Day::of(&right).and_then(Day::date) {
             Some(day) => Ok((left, literal(day, Date))),
             None => Ok((convert(left, b)?, right)),
         },
-        (Timestamp, Date) => match day_of(&left) {
+        (Timestamp, Date) => match Day::of(&left).and_then(Day::date) {
             Some(day) => Ok((literal(day, Date), right)),
             None => Ok((left, convert(right, a)?)),
         },
         _ => Err(Error::invalid(format!("cannot compare {a} with {b}"))),
-    }
-}
-
-/// The day of a constant moment at midnight: beside it a date compares as it is, which cannot fail
-/// and finds ranges of an index and of zones.
-fn day_of(moment: &Bound) -> Option<Value> {
-    match moment.as_literal() {
-        Some(Value::Timestamp(us)) if us % DAY_US == 0 => {
-            i32::try_from(us / DAY_US).ok().map(Value::Date)
-        }
-        _ => None,
     }
 }
 
@@ -136,12 +132,19 @@ pub(crate) fn comparable_values(
     (values, data_type): (&[Value], DataType),
     labels: Option<&Arc<Labels>>,
 ) -> Result<(Bound, Vec<Value>)> {
+    if day::is_date(&operand)
+        && data_type == DataType::Timestamp
+        && let Some(dates) = day::dates_of(values)
+    {
+        return Ok((operand, dates));
+    }
     let field = Bound::field(usize::MAX, data_type).with_labels(labels);
     let (operand, field) = make_comparable(operand, field)?;
     let to = field.data_type();
     let value = |value: &Value| match value {
         Value::Null => Ok(Value::Null),
         value if to == data_type => Ok(value.clone()),
+        value if data_type == DataType::Interval => Ok(length_of(value)),
         value => convert_literal(value.clone(), to),
     };
     Ok((operand, values.iter().map(value).collect::<Result<_>>()?))

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use esker_format::calendar::DAY_US;
 use esker_format::json::parse_in_steps;
-use esker_format::{DataType, Decimal, Value, ValueRef};
+use esker_format::{DataType, Decimal, Interval, Value, ValueRef};
 
 use super::written::written;
 use crate::evaluate::{Lanes, Vector};
@@ -49,6 +49,9 @@ fn cast_or<'a>(
             if vector.data_type == DataType::Date && days.iter().all(|day| is_near(*day)) =>
         {
             Lanes::Ints(days.iter().map(|day| day * DAY_US).collect())
+        }
+        (Lanes::Bytes(v), to) if vector.data_type == DataType::Interval && to.is_wide() => {
+            Lanes::Wides(v.iter().map(|v| Interval::of_bytes(v).length_us()).collect())
         }
         (Lanes::Bytes(_), DataType::Bytes) => vector.lanes,
         _ => return one_by_one(&vector, to, meter, may_fail),
@@ -162,6 +165,10 @@ fn convert(value: ValueRef<'_>, to: DataType) -> Option<Value> {
         }
         (ValueRef::Timestamp(us), DataType::Date) => {
             Some(Value::Date(i32::try_from(us.div_euclid(DAY_US)).ok()?))
+        }
+        (ValueRef::Time(us), DataType::Interval) => Some(Value::Interval(Interval::new(0, 0, us))),
+        (ValueRef::Interval(v), DataType::Time) => {
+            Some(Value::Time(Interval::of_bytes(v).microseconds().rem_euclid(DAY_US)))
         }
         (ValueRef::Timestamp(us), DataType::Time) => Some(Value::Time(us.rem_euclid(DAY_US))),
         (ValueRef::Bytes(bytes), DataType::Uuid | DataType::Ipv6) if bytes.len() == 16 => {

@@ -14,6 +14,7 @@ mod decimal_words;
 mod dictionary;
 mod function;
 pub(crate) mod gather;
+mod interval;
 pub(crate) mod key_codec;
 mod logic;
 pub(crate) mod mask;
@@ -72,6 +73,11 @@ fn node<'a>(bound: &'a Bound, rows: &Rows<'a>, selection: Selection<'_>) -> Resu
         Node::Field(position) => Ok(gather(&rows.column(*position)?, selection)),
         Node::Literal(value) => Ok(Vector::repeat(value, bound.data_type(), selection.len())),
         Node::Unanswered => Err(Error::invalid("a subquery has not been answered")),
+        Node::Arithmetic(operator, left, right)
+            if interval::is_of_intervals(bound, left, right) =>
+        {
+            interval::apply(*operator, bound.data_type(), &again(left)?, &again(right)?, meter)
+        }
         Node::Arithmetic(operator, left, right) if bound.data_type().is_decimal() => {
             decimal::apply(*operator, bound.data_type(), &again(left)?, &again(right)?)
         }
@@ -96,6 +102,9 @@ fn node<'a>(bound: &'a Bound, rows: &Rows<'a>, selection: Selection<'_>) -> Resu
             let operand = again(operand)?;
             let values = operand.nulls.unwrap_or_else(|| vec![false; selection.len()]);
             Ok(Vector::bools(values, None))
+        }
+        Node::Negate(operand) if bound.data_type() == DataType::Interval => {
+            interval::negate(&again(operand)?, meter)
         }
         Node::Negate(operand) => arithmetic::negate(again(operand)?),
         Node::Concat(operands) => {

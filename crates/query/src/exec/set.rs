@@ -22,6 +22,7 @@ use super::scan::{Scan, ScanCounts};
 use super::spill::Grouping;
 use super::{Input, Sink, collect, show};
 use crate::access_path::{Goal, ScanPlan};
+use crate::bind::interval::firsts;
 use crate::bind::{Projection, Stage};
 use crate::bound::{Bound, BoundAggregate, Comparison, Node};
 use crate::exec::output::Materialised;
@@ -61,7 +62,18 @@ impl Combination {
             SetOperator::Union => Vec::new(),
             _ => vec![count(is_left), count(!is_left)],
         };
-        Stage { filter, keys, aggregates, ..Stage::default() }
+        let mut stage = Stage { filter, keys, aggregates, ..Stage::default() };
+        // What it shows of them, the projection behind it knows.
+        stage.group_by_length();
+        stage
+    }
+
+    /// Of groups the rows, as they are shown.
+    fn projection(&self, types: &[DataType]) -> Projection {
+        let mut projection = Projection::of_fields(types, self.condition());
+        let counts = if self.operator == SetOperator::Union { 0 } else { 2 };
+        projection.replace(&firsts(&self.types, counts));
+        projection
     }
 
     /// The same for rows of which all fields are shown.
@@ -99,12 +111,12 @@ impl Combination {
         };
         let tables = CodeTables::default();
         if !self.all {
-            let projection = Projection::of_fields(&self.types, self.condition());
+            let projection = self.projection(&self.types);
             return show(groups, &projection, &tables, options, sink).map(drop);
         }
         let mut types = self.types.clone();
         types.extend([DataType::I64; 2]);
-        let projection = Projection::of_fields(&types, self.condition());
+        let projection = self.projection(&types);
         show(groups, &projection, &tables, options, &mut |batch| self.repeat(&batch, options, sink))
             .map(drop)
     }

@@ -71,7 +71,13 @@ impl Unit {
             let is_clock = unit.is_clock();
             let is_only_part =
                 matches!(unit, Self::Doy | Self::Dow | Self::Isodow | Self::Epoch | Self::Julian);
+            let is_numbered = is_only_part && *unit != Self::Epoch;
             match function {
+                _ if data_type == DataType::Interval => {
+                    let is_of_weeks = matches!(unit, Self::Week | Self::Isoyear);
+                    let is_epoch = *unit == Self::Epoch && function != Function::DatePart;
+                    !is_numbered && !is_of_weeks && !is_epoch
+                }
                 Function::DatePart => {
                     data_type != DataType::Time || is_clock || *unit == Self::Epoch
                 }

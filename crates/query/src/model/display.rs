@@ -449,6 +449,7 @@ fn literal(f: &mut Formatter<'_>, value: &Value) -> fmt::Result {
         Value::Date(_) => write!(f, "DATE '{value}'"),
         Value::Timestamp(_) => write!(f, "TIMESTAMP '{value}'"),
         Value::Time(_) => write!(f, "TIME '{value}'"),
+        Value::Interval(_) => write!(f, "INTERVAL '{value}'"),
         Value::Uuid(_) => write!(f, "CAST('{value}' AS uuid)"),
         Value::Ipv4(_) => write!(f, "CAST('{value}' AS ipv4)"),
         Value::Ipv6(_) => write!(f, "CAST('{value}' AS ipv6)"),

@@ -1,6 +1,6 @@
 //! How values and types are written inside a serialised query.
 
-use esker_format::{Decimal, Value};
+use esker_format::{Decimal, Interval, Value};
 use serde::{Deserialize, Serialize};
 
 /// Mirrors [`Value`] for serde.
@@ -24,6 +24,7 @@ pub(super) enum ValueForm {
     Enum(Vec<u8>),
     Json(#[serde(with = "json_text")] Vec<u8>),
     Decimal(#[serde(with = "text")] Decimal),
+    Interval(#[serde(with = "text")] Interval),
 }
 
 /// What is written and read as text, as it is written.

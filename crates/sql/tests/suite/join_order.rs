@@ -1,7 +1,7 @@
 //! Joins of many tables as SQL writes them: in which order they run, and what conditions say.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-use esker::Database;
+use esker::{Database, Value};
 use esker_sql::{Outcome, Sql};
 
 use crate::fixture::{answer, memory};
@@ -233,7 +233,7 @@ fn chains_and_stars_of_many_tables_have_no_product() {
 /// What a date computed from an interval is compared with is a date: such a condition cannot fail,
 /// so it is tested as the table is read, below joins, too.
 #[test]
-fn dates_compare_with_a_midnight_as_with_a_day() {
+fn dates_compare_with_a_moment_as_with_a_day() {
     let db = memory(&[
         "CREATE TABLE o (k i64 PRIMARY KEY, day date)",
         "CREATE TABLE l (k i64, n i64)",
@@ -270,9 +270,37 @@ fn dates_compare_with_a_midnight_as_with_a_day() {
         let back = flipped(operator);
         assert_eq!(ask(&format!("o.day {operator} {midnight}")), same, "{operator}");
         assert_eq!(ask(&format!("{midnight} {back} o.day")), same, "{operator}");
-        let text =
-            format!("SELECT string_agg(k::text, ',' ORDER BY k) FROM o WHERE day {operator}");
-        let moment = format!("{text} {midnight} + interval '1 minute'");
-        assert_eq!(answer(&db, &moment), later, "{operator}");
+        let moment = format!("{midnight} + interval '1 minute'");
+        assert_eq!(ask(&format!("o.day {operator} {moment}")), later, "{operator}");
+        assert_eq!(ask(&format!("{moment} {back} o.day")), later, "{operator}");
+    }
+}
+
+/// Of a moment that is not midnight a date is before, or after: an index finds either, and the time
+/// of the statement is such a moment.
+#[test]
+fn an_index_finds_the_dates_beside_a_moment() {
+    let db = memory(&["CREATE TABLE o (k i64 PRIMARY KEY, day date)", "CREATE INDEX ON o (day)"]);
+    let mut load = db.table("o").unwrap().load().unwrap();
+    for (i, day) in (1..=20_000i64).zip(10_958..) {
+        load.push_row(&[i.into(), Value::Date(day)]).unwrap();
+    }
+    load.finish().unwrap();
+    db.wait_idle().unwrap();
+    for (condition, count) in [
+        ("day < TIMESTAMP '2000-01-04 12:00'", 3),
+        ("day <= TIMESTAMP '2000-01-04 12:00'", 3),
+        ("day = TIMESTAMP '2000-01-04 12:00'", 0),
+        ("day = TIMESTAMP '2000-01-04'", 1),
+        ("day >= TIMESTAMP '2054-09-30 00:00:01'", 4),
+        ("day BETWEEN TIMESTAMP '2000-01-02 01:00' AND TIMESTAMP '2000-01-04 23:00'", 2),
+        ("day IN (TIMESTAMP '2000-01-02 01:00', TIMESTAMP '2000-01-03')", 1),
+        ("day < TIMESTAMP '1700-01-01 01:00'", 0),
+        ("day > now() + interval '500 years 1 minute'", 0),
+    ] {
+        let text = format!("SELECT count(*) FROM o WHERE {condition}");
+        assert_eq!(answer(&db, &text), count.to_string(), "{text}");
+        let plan = plan(&db, &text);
+        assert!(count == 0 || plan.contains("index"), "{condition}: {plan}");
     }
 }

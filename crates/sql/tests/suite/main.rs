@@ -24,6 +24,7 @@ mod grouping_sets;
 mod guide;
 mod in_rust;
 mod indexes;
+mod intervals;
 mod join_order;
 mod joins;
 mod json_queries;

@@ -368,6 +368,7 @@ impl GroupColumnWriter {
             (W::I128(to), Value::Decimal(v)) => one(to, v.mantissa()),
             (W::U32(to), Value::Ipv4(v)) => one(to, *v),
             (W::Variable(to, heap), Value::Uuid(v) | Value::Ipv6(v)) => variable(to, heap, v),
+            (W::Variable(to, heap), Value::Interval(v)) => variable(to, heap, v.stored()),
             (W::F32(to), Value::Float32(v)) => one(to, *v),
             (W::F64(to), Value::Float(v)) => one(to, *v),
             (W::Variable(to, heap), Value::Text(v)) => variable(to, heap, v.as_bytes()),

@@ -203,7 +203,9 @@ fn draw_key(fields: &[Field], generator: &mut Generator) -> Vec<String> {
         return Vec::new();
     }
     let mut key = vec![ID.to_owned()];
-    let may_be = |field: &&Field| !field.nullable && field.data_type != DataType::Json;
+    let may_be = |field: &&Field| {
+        !field.nullable && !matches!(field.data_type, DataType::Json | DataType::Interval)
+    };
     let other = fields.iter().skip(1).find(may_be);
     if let Some(other) = other.filter(|_| generator.chance(600_000)) {
         key.insert(generator.index(2), other.name.clone());
@@ -215,6 +217,7 @@ fn draw_index(fields: &[Field], generator: &mut Generator) -> NewIndex {
     let mut chosen: Vec<(String, bool)> = Vec::new();
     for _ in 0..1 + generator.index(3) {
         let field = fields.get(generator.index(fields.len()));
+        let field = field.filter(|field| field.data_type != DataType::Interval);
         let Some(name) = field.map(|field| field.asked().name) else { continue };
         if chosen.iter().all(|(known, _)| *known != name) {
             chosen.push((name, generator.chance(300_000)));

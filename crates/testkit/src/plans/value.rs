@@ -1,10 +1,10 @@
 //! Values to fill a field with: few, so that they repeat, and many at the ends of their type.
 
-use esker::{DataType, Decimal, Labels, Value, ValueRef};
+use esker::{DataType, Decimal, Interval, Labels, Value, ValueRef};
 use esker_vfs::sim::Generator;
 
 /// The types of the fields.
-pub(super) const TYPES: [DataType; 25] = [
+pub(super) const TYPES: [DataType; 26] = [
     DataType::Bool,
     DataType::I8,
     DataType::I16,
@@ -30,6 +30,7 @@ pub(super) const TYPES: [DataType; 25] = [
     DataType::Enum,
     DataType::Json,
     DataType::Json,
+    DataType::Interval,
 ];
 
 /// The labels of enums.
@@ -103,6 +104,13 @@ pub(super) fn draw(data_type: DataType, generator: &mut Generator) -> Value {
         T::Timestamp => Value::Timestamp(signed_below(generator, 3) * 1_000_000_007),
         T::Time => Value::Time(signed_below(generator, 4).abs() * 3_600_000_000),
         T::Uuid => Value::Uuid(sixteen(generator)),
+        T::Interval => {
+            let part = |generator: &mut Generator| signed_below(generator, 40);
+            let small = |v: i64| i32::try_from(v).unwrap_or_default();
+            let (months, days) = (small(part(generator)), small(part(generator)));
+            let us = part(generator) * 3_600_000_000;
+            Value::Interval(Interval::new(months, days, us))
+        }
         T::Ipv6 => Value::Ipv6(sixteen(generator)),
         T::Ipv4 => Value::Ipv4(u32::try_from(generator.below(1 << 32)).unwrap_or_default()),
         T::Decimal { precision, scale } => {

@@ -15,6 +15,7 @@ use esker_format::{DataType, Value};
 
 use super::aggregate::bound_aggregate;
 use super::expression::{bind, to_common_type};
+use super::interval::by_length;
 use super::scope::Scope;
 use super::typing::{convert, typed};
 use super::{Projection, literal_of};
@@ -215,7 +216,7 @@ impl<'s> WindowScope<'s> {
                 "a window function cannot be inside another; take it from a subquery",
             ));
         }
-        let partition = call.over.partition_by.iter().map(|expr| self.value(expr));
+        let partition = call.over.partition_by.iter().map(|expr| self.value(expr).map(by_length));
         let partition = partition.collect::<Result<Vec<_>>>().map_err(|e| e.at("PARTITION BY"))?;
         let order = call.over.order_by.iter().map(|key| self.order_key(key));
         let order = order.collect::<Result<Vec<_>>>().map_err(|e| e.at("ORDER BY"))?;
@@ -243,7 +244,7 @@ impl<'s> WindowScope<'s> {
 
     fn order_key(&mut self, key: &OrderBy) -> Result<OrderKey> {
         let nulls_first = self.over.inputs().semantics.nulls_first(key);
-        let (bound, descending) = (self.value(&key.expr)?, key.descending);
+        let (bound, descending) = (by_length(self.value(&key.expr)?), key.descending);
         Ok(OrderKey { bound, descending, nulls_first })
     }
 

@@ -55,6 +55,15 @@ pub(super) fn name_at(text: &str, is_month: bool) -> Option<(i64, &str)> {
     find(str::len).or_else(|| find(|_| 3))
 }
 
+/// `clock_timestamp`.
+pub(super) fn clock_timestamp<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
+    let clock = call.meter.limits().clock.as_ref();
+    let clock = clock.ok_or_else(|| {
+        call.error("a constant is expected here, which is the same each time it is read")
+    })?;
+    call.map(len, |v| Lanes::Ints(v.into()), |_| Ok(Some(clock.wall_us())))
+}
+
 /// The days since 1970 of a date, where there is one.
 pub(super) fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
     let is_near = (-YEARS_MAX..=YEARS_MAX).contains(&year);

@@ -4,10 +4,11 @@ mod between;
 mod call;
 mod coding;
 mod format;
+mod interval;
 mod json;
 mod json_edit;
 mod letters;
-mod moment;
+pub(in crate::evaluate) mod moment;
 mod number;
 mod real;
 mod regular;
@@ -99,6 +100,7 @@ fn of_values<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
             real::bits(call, len)
         }
         F::Random | F::RandomUuid => real::random(call, len),
+        F::ClockTimestamp => between::clock_timestamp(call, len),
         F::SplitPart | F::Lpad | F::Rpad | F::Translate | F::Initcap | F::Ascii | F::Chr => {
             letters::call(call, len)
         }
@@ -116,6 +118,13 @@ fn of_values<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
         }
         F::Timezone | F::ToUtc => zoned::call(call, len),
         F::DateBin => zoned::binned(call, len),
+        F::MakeInterval
+        | F::JustifyHours
+        | F::JustifyDays
+        | F::JustifyInterval
+        | F::Age
+        | F::Timediff
+        | F::Isfinite => interval::call(call, len),
         F::DayName | F::MonthName => between::named(call, len),
         F::ToChar | F::ToDate => to_char::call(call, len),
         F::Strftime | F::Strptime | F::TryStrptime => strftime::call(call, len),

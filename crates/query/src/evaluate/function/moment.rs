@@ -4,6 +4,7 @@ use esker_format::DataType;
 use esker_format::calendar::{DAY_US, civil_from_days, days_from_civil};
 
 use super::call::Call;
+use super::interval;
 use crate::Result;
 use crate::evaluate::{Lanes, Vector};
 use crate::model::date_unit::Unit;
@@ -20,6 +21,9 @@ pub(super) fn split(data_type: DataType, word: i64) -> (i64, i64) {
 /// `date_part`.
 pub(super) fn part<'a>(call: &Call<'_, 'a>, unit: Unit) -> Result<Vector<'a>> {
     let operand = call.operand(1)?;
+    if operand.data_type == DataType::Interval {
+        return interval::part(call, unit);
+    }
     let words = call.ints(1)?;
     let one = |i: usize| {
         let (days, us) = split(operand.data_type, words.get(i).copied().unwrap_or_default());
@@ -78,6 +82,9 @@ fn thursday_of(days: i64) -> i64 {
 /// `date_trunc`.
 pub(super) fn truncate<'a>(call: &Call<'_, 'a>, unit: Unit) -> Result<Vector<'a>> {
     let operand = call.operand(1)?;
+    if operand.data_type == DataType::Interval {
+        return interval::truncate(call, unit);
+    }
     let words = call.ints(1)?;
     let is_date = operand.data_type == DataType::Date;
     let one = |i: usize| {
@@ -115,7 +122,7 @@ pub(super) fn start_of(unit: Unit, (days, us): (i64, i64)) -> (i64, i64) {
     }
 }
 
-pub(super) fn moment(days: i64, us: i128) -> Option<i64> {
+pub(in crate::evaluate) fn moment(days: i64, us: i128) -> Option<i64> {
     i64::try_from(i128::from(days) * i128::from(DAY_US) + us).ok()
 }
 
@@ -137,7 +144,7 @@ pub(crate) fn shifted(moment_us: i64, months: i64, us: i64) -> Option<i64> {
 }
 
 /// The same day some months later, or the last day of that month.
-pub(super) fn add_months(days: i64, months: i64) -> Option<i64> {
+pub(in crate::evaluate) fn add_months(days: i64, months: i64) -> Option<i64> {
     /// More than there are between any two timestamps.
     const MONTHS_MAX: i64 = 12_000_000;
     if months == 0 {

@@ -73,8 +73,22 @@ fn from_epoch(seconds: f64) -> Option<Time> {
 
 /// The time that operand `first` is, changed by those behind it; `None` where one is none.
 pub(super) fn time_of(call: &Call<'_, '_>, first: usize, row: usize) -> Result<Option<Time>> {
-    let operand = call.operand(first)?;
-    let modifiers = call.vectors.iter().skip(first + 1);
+    let modifiers = call.vectors.get(first + 1..).unwrap_or_default();
+    changed_time(call, call.operand(first)?, row, modifiers)
+}
+
+/// The time that an operand is, unchanged; `None` where it is none.
+pub(super) fn one_time_of(call: &Call<'_, '_>, at: usize, row: usize) -> Result<Option<Time>> {
+    changed_time(call, call.operand(at)?, row, &[])
+}
+
+fn changed_time(
+    call: &Call<'_, '_>,
+    operand: &Vector<'_>,
+    row: usize,
+    modifiers: &[Vector<'_>],
+) -> Result<Option<Time>> {
+    let modifiers = modifiers.iter();
     let modifiers = modifiers.map(|v| std::str::from_utf8(v.lanes.bytes(row)).unwrap_or_default());
     let mut modifiers = modifiers.peekable();
     let number = match &operand.lanes {

@@ -14,6 +14,7 @@ mod mean;
 mod pairs;
 mod ranges;
 mod sketch;
+mod spans;
 mod spread;
 pub(crate) mod stage;
 mod taken;
@@ -40,6 +41,7 @@ use mean::mean;
 use pairs::Pairs;
 pub(crate) use ranges::Prefixes;
 use sketch::Sketch;
+use spans::Span;
 use spread::Moments;
 use taken::Taken;
 use word_set::WordSet;
@@ -100,6 +102,8 @@ enum State {
     Products(Vec<Option<f64>>),
     /// About how many different values.
     Sketches(Vec<Sketch>),
+    /// Sums of intervals.
+    Spans(Vec<Span>),
 }
 
 impl Accumulator {
@@ -120,6 +124,7 @@ impl Accumulator {
             (Aggregate::Sum | Aggregate::Avg, Some(t)) if t.is_float() => {
                 State::Floats { sums: Vec::new(), counts: Vec::new(), lanes: None }
             }
+            (Aggregate::Sum | Aggregate::Avg, Some(DataType::Interval)) => State::Spans(Vec::new()),
             (Aggregate::Sum | Aggregate::Avg, Some(t)) if t.is_wide() => {
                 State::Wides { high: Vec::new(), low: Vec::new(), counts: Vec::new() }
             }
@@ -182,6 +187,7 @@ impl Accumulator {
             State::Bits(bits) => bits.resize(groups),
             State::Products(all) => all.resize(groups, None),
             State::Sketches(all) => all.resize(groups, Sketch::default()),
+            State::Spans(all) => all.resize(groups, Span::default()),
         }
     }
 
@@ -252,6 +258,7 @@ impl Accumulator {
                 *into = into.map_or(*product, |own| Some(own * product.unwrap_or(1.0)));
             }),
             (State::Sketches(a), State::Sketches(b)) => each(a, b, pairs, Sketch::merge),
+            (State::Spans(a), State::Spans(b)) => each(a, b, pairs, |into, span| into.merge(*span)),
             _ => {}
         }
     }
@@ -365,6 +372,7 @@ impl Accumulator {
             }
             State::Pairs(all) => Ok(of(all, group).value(self.function).into()),
             State::Sketches(all) => Ok(Value::Int(all.get(group).map_or(0, Sketch::count))),
+            State::Spans(all) => of(all, group).value(self.function),
         }
     }
 
@@ -460,6 +468,7 @@ impl Accumulator {
             State::Pairs(all) => all.capacity() * size_of::<Pairs>(),
             State::Bits(bits) => bits.bytes(),
             State::Products(all) => all.capacity() * size_of::<Option<f64>>(),
+            State::Spans(all) => all.capacity() * size_of::<Span>(),
             State::Sketches(all) => {
                 let own = all.iter().map(Sketch::bytes).sum::<usize>();
                 all.capacity() * size_of::<Sketch>() + own

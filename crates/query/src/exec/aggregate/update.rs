@@ -1,7 +1,8 @@
 //! Feeding rows to accumulators: with a group per row, or all to the only group.
 
 use super::{
-    Accumulator, Extremes, FloatLanes, State, WordSet, grouped, kernels, pairs, sketch, spread,
+    Accumulator, Extremes, FloatLanes, State, WordSet, grouped, kernels, pairs, sketch, spans,
+    spread,
 };
 use esker_format::ValueRef;
 use esker_format::key::one_spelling;
@@ -172,6 +173,7 @@ fn update_more(state: &mut State, groups: &[u32], vector: &Vector<'_>, unit: f64
     match state {
         State::Listed(listed) => listed.update(groups, vector),
         State::Bits(bits) => bits.update(groups, vector),
+        State::Spans(all) => spans::update(all, groups, vector),
         State::Pairs(all) => {
             for (i, group) in groups.iter().enumerate() {
                 if let (Some(into), Some((x, y))) =

@@ -29,8 +29,12 @@ pub enum OperandKind {
     TextOrBytes,
     /// A date or a timestamp.
     Moment,
-    /// A date, a timestamp or a time.
+    /// A date, a timestamp, a time or an interval.
     MomentOrTime,
+    /// A date, a timestamp or an interval.
+    MomentOrInterval,
+    /// An interval, or a constant text that is one.
+    Interval,
     /// The name of a part of a date or time, as a constant.
     Unit,
     /// A date, a timestamp or a time; text or a number that is taken for one; a format.
@@ -66,6 +70,8 @@ pub enum Outcome {
     Time,
     /// A timestamp.
     Timestamp,
+    /// An interval.
+    Interval,
     /// Bytes.
     Bytes,
     /// A UUID.
@@ -158,7 +164,7 @@ impl Function {
     /// Whether it is another value each time that it is computed.
     #[must_use]
     pub const fn is_random(self) -> bool {
-        matches!(self, Self::Random | Self::RandomUuid)
+        matches!(self, Self::Random | Self::RandomUuid | Self::ClockTimestamp)
     }
 
     /// Every name and other name of a function.

@@ -292,19 +292,21 @@ functions! {
             "now() = now()" => "true";
         CurrentDate = "current_date" | "today" ("":) -> Date, FIXED;
             "The day at which the statement began, in UTC.", "current_date = now()::date" => "true";
-        DateTrunc = "date_trunc" | "datetrunc" ("unit, moment [, zone]": Unit Moment Text)
+        DateTrunc = "date_trunc" | "datetrunc" ("unit, moment [, zone]": Unit MomentOrInterval Text)
             -> First, FIXED, .at_least(2).failing();
             "The start of the unit a date or timestamp lies in: `microsecond`, `millisecond`, \
              `second`, `minute`, `hour`, `day`, `week` (from Monday), `month`, `quarter`, \
              `year`, `isoyear`, `decade`, `century`, `millennium`. With a time zone, of the unit \
-             there, as a timestamp of UTC.",
+             there, as a timestamp of UTC. Of an interval, what it has of the unit and larger \
+             ones.",
             "date_trunc('month', DATE '2024-02-29')" => "2024-02-01";
         DatePart = "date_part" | "datepart" ("unit, moment": Unit MomentOrTime) -> Integer, FIXED;
             "A part as an integer, also `extract(unit FROM moment)`: `year`, `isoyear`, \
              `quarter`, `month`, `week` (ISO), `day`, `doy`, `dow` (0 is Sunday), `isodow` (7 is \
              Sunday), `hour`, `minute`, `second`, `millisecond` and `microsecond` (of the \
              minute), `epoch` (seconds since 1970), `julian` (the day), `decade`, `century`, \
-             `millennium`.",
+             `millennium`. Of an interval they are those of its own months, days and time, which \
+             do not become each other, and none that a calendar numbers.",
             "date_part('doy', DATE '2024-12-31')" => "366";
         DateAdd = "date_add" ("moment, months, microseconds": Moment Integer Integer)
             -> Timestamp, FIXED, .failing();
@@ -327,6 +329,37 @@ functions! {
              interval without months, from an origin (Monday, 3 January 2000).",
             "date_bin(INTERVAL '15 minutes', TIMESTAMP '2024-02-29 13:44')"
                 => "2024-02-29 13:30:00";
+        MakeInterval = "make_interval" ("years, months, weeks, days, hours, minutes, seconds":
+            Integer Integer Integer Integer Integer Integer Float)
+            -> Interval, A_NAME, .at_least(0).failing();
+            "The interval of these numbers, 0 where they are left out; also by their names, as in \
+             `make_interval(days => 10)`.",
+            "make_interval(1, 2, 0, 3, 4, 5, 6.7)" => "1 year 2 mons 3 days 04:05:06.7";
+        JustifyHours = "justify_hours" ("interval": Interval) -> Interval, A_NAME, .failing();
+            "The interval with days for each 24 hours.",
+            "justify_hours(INTERVAL '50 hours')" => "2 days 02:00:00";
+        JustifyDays = "justify_days" ("interval": Interval) -> Interval, A_NAME, .failing();
+            "The interval with months for each 30 days.",
+            "justify_days(INTERVAL '65 days')" => "2 mons 5 days";
+        JustifyInterval = "justify_interval" ("interval": Interval)
+            -> Interval, A_NAME, .failing();
+            "The interval with both, and all its parts of one sign.",
+            "justify_interval(INTERVAL '1 month -1 hour')" => "29 days 23:00:00";
+        Age = "age" ("later [, earlier]": Moment Moment)
+            -> Interval, A_NAME, .at_least(1).failing();
+            "Years, months, days and the time between two moments, as a calendar counts them; with \
+             one, from it to the start of this day.",
+            "age(DATE '2024-03-01', DATE '2022-12-31')" => "1 year 2 mons 1 day";
+        Timediff = "timediff" ("later, earlier": TimeValue TimeValue) -> Text, A_NAME;
+            "SQLite's: what is added to the earlier time to get the later, as text. Times are as \
+             for `datetime`; NULL of anything else.",
+            "timediff('2024-03-01', '2022-12-31 12:00')" => "+0001-02-00 12:00:00.000";
+        Isfinite = "isfinite" ("moment": MomentOrInterval) -> Bool, FIXED;
+            "True: no date, timestamp or interval is infinite.",
+            "isfinite(DATE '2024-02-29')" => "true";
+        ClockTimestamp = "clock_timestamp" ("":) -> Timestamp, FIXED, .seeing_nulls();
+            "The time at which it is computed, which goes on within a statement.",
+            "clock_timestamp() >= now()" => "true";
         Year = "year" ("moment": Moment) -> Integer, FIXED;
             "`date_part('year', moment)`.", "year(DATE '2024-02-29')" => "2024";
         Quarter = "quarter" ("moment": Moment) -> Integer, FIXED;
