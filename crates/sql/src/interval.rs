@@ -90,9 +90,10 @@ pub(crate) fn of_operand(operand: &ast::Expr) -> Result<Option<(i64, i64)>> {
     })
 }
 
-/// The same of a text.
+/// The same of a text; a number alone is none, since it may be the step of numbers.
 fn read(text: &str) -> Option<(i64, i64)> {
-    Interval::parse(text, None).and_then(whole_days)
+    let is_number = text.trim().parse::<f64>().is_ok();
+    Interval::parse(text, None).filter(|_| !is_number).and_then(whole_days)
 }
 
 fn unit_of(field: &ast::DateTimeField) -> Option<IntervalUnit> {

@@ -60,7 +60,10 @@ fn call(entry: &FunctionEntry) -> Expr {
         P::TimeValue => Expr::literal("2024-01-31"),
         P::TextOrNumber => Expr::literal(1.5),
         P::Number | P::Float | P::Integer => Expr::literal(1i64),
-        P::Moment | P::MomentOrTime => cast(Expr::literal("2024-01-31"), DataType::Timestamp),
+        P::Moment | P::MomentOrTime | P::MomentOrInterval => {
+            cast(Expr::literal("2024-01-31"), DataType::Timestamp)
+        }
+        P::Interval => Expr::literal("1 day"),
         P::Unit => Expr::literal("day"),
         P::Expression => Expr::literal("x"),
         P::Step => Expr::literal("a"),

@@ -18,7 +18,9 @@ fn intervals_are_fields_of_records() {
     let waits = db.create_table_of::<Wait>("waits").unwrap();
     let every = Interval::new(1, -2, 3_000_000);
     let all = [Wait { id: 1, every, most: None }, Wait { id: 2, every, most: Some(every) }];
-    all.iter().for_each(|wait| waits.insert(wait).unwrap());
+    for wait in &all {
+        waits.insert(wait).unwrap();
+    }
     let found = waits.get(2).unwrap().unwrap();
     assert_eq!(found.most.map(|most| most.to_string()).unwrap(), "1 mon -2 days +00:00:03");
     assert_eq!(waits.get(1).unwrap().as_ref(), Some(&all[0]));

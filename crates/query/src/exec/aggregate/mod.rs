@@ -209,7 +209,8 @@ impl Accumulator {
             | State::Moments(_)
             | State::Pairs(_)
             | State::Bits(_)
-            | State::Products(_) => true,
+            | State::Products(_)
+            | State::Spans(_) => true,
             State::Extremes(extremes) => extremes.is_flat(),
             State::Taken(_) | State::Numbers(_) | State::Listed(_) | State::Sketches(_) => false,
         }
