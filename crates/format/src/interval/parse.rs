@@ -243,7 +243,7 @@ fn natural(digits: &str) -> Option<i64> {
 fn number(digits: &str) -> Option<Number> {
     // default: a number without a point is whole.
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
-    let is_any = !whole.is_empty() || fraction.bytes().any(|b| b.is_ascii_digit());
+    let is_any = digits.bytes().any(|b| b.is_ascii_digit());
     let part = |digits: &str| if digits.is_empty() { Some(0) } else { natural(digits) };
     if !fraction.bytes().all(|b| b.is_ascii_digit()) || !is_any {
         return None;

@@ -195,6 +195,10 @@ fn value_of(data_type: DataType, row: usize, is_far: bool) -> Option<Value> {
         }
         DataType::Bool => column(ValueRef::Bool(word % 2 == 0)),
         DataType::Time => column(ValueRef::Time(word.rem_euclid(86_400_000_000))),
+        DataType::Interval => {
+            let days = i32::try_from(word % 1_000).ok()?;
+            Some(Value::Interval(esker_format::Interval::new(3, days, word)))
+        }
         _ if data_type.width().is_none() => column(ValueRef::from_bytes(data_type, &bytes)),
         _ => {
             let bits = data_type.width().unwrap() * 8;
