@@ -1,9 +1,9 @@
 //! Spans of time: months, days and microseconds, each of its own sign, as months differ in days,
 //! and days in hours where clocks change.
 //!
-//! The order takes a month for 30 days and a day for 24 hours: `1 mon` equals `30 days`, though
-//! they are not the same. The stored form has that length first, so that bytes compare as lengths
-//! do:
+//! SQL takes a month for 30 days and a day for 24 hours: `1 mon` equals `30 days` there, though they
+//! are not the same, and `==` of Rust tells them apart. The stored form has that length first, so
+//! that bytes are in the order of lengths, and of months among equal ones:
 //!
 //! ```text
 //! ┌────────────────────────────┬────────────┬────────────┐
@@ -12,6 +12,8 @@
 //! └────────────────────────────┴────────────┴────────────┘
 //! ```
 
+#![allow(clippy::big_endian_bytes, reason = "stored bytes are in the order of intervals")]
+
 mod arithmetic;
 mod parse;
 #[cfg(test)]
@@ -19,7 +21,6 @@ mod tests;
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 use crate::calendar::DAY_US;
 use crate::{Error, Result};
@@ -29,14 +30,14 @@ pub use parse::IntervalUnit;
 /// Bytes of the stored form.
 pub const INTERVAL_BYTES: usize = 18;
 
-/// Bytes of the length in it.
-pub(crate) const LENGTH_BYTES: usize = 10;
+/// Bytes of the length in it, in front.
+pub const INTERVAL_LENGTH_BYTES: usize = 10;
 
 /// What the order takes for the days of a month.
 pub const MONTH_DAYS: i64 = 30;
 
 /// The sign bit of the length.
-const LENGTH_SIGN: i128 = 1 << (LENGTH_BYTES * 8 - 1);
+const LENGTH_SIGN: i128 = 1 << (INTERVAL_LENGTH_BYTES * 8 - 1);
 
 const SIGN: u32 = 1 << 31;
 
@@ -52,10 +53,10 @@ pub(crate) const NO_TIME: [u8; INTERVAL_BYTES] =
 /// let interval: Interval = "1 year 2 months -3 days 04:05:06.7".parse()?;
 /// assert_eq!((interval.months(), interval.days()), (14, -3));
 /// assert_eq!(interval.to_string(), "1 year 2 mons -3 days +04:05:06.7");
-/// assert_eq!(Interval::new(1, 0, 0), Interval::new(0, 30, 0));
+/// assert_eq!(Interval::new(1, 0, 0).length_us(), Interval::new(0, 30, 0).length_us());
 /// # Ok::<(), esker_format::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interval {
     stored: [u8; INTERVAL_BYTES],
 }
@@ -68,7 +69,7 @@ impl Interval {
         let mut stored = [0; INTERVAL_BYTES];
         let length = (length + LENGTH_SIGN).cast_unsigned().to_be_bytes();
         if let (Some(to), Some(from)) = (stored.first_chunk_mut(), length.last_chunk()) {
-            let to: &mut [u8; LENGTH_BYTES] = to;
+            let to: &mut [u8; INTERVAL_LENGTH_BYTES] = to;
             *to = *from;
         }
         let flipped = |v: i32| u64::from(v.cast_unsigned() ^ SIGN);
@@ -127,7 +128,7 @@ impl Interval {
     pub fn length_us(self) -> i128 {
         let mut wide = [0; 16];
         if let (Some(to), Some(from)) = (wide.last_chunk_mut(), self.stored.first_chunk()) {
-            let to: &mut [u8; LENGTH_BYTES] = to;
+            let to: &mut [u8; INTERVAL_LENGTH_BYTES] = to;
             *to = *from;
         }
         i128::from_be_bytes(wide) - LENGTH_SIGN
@@ -158,14 +159,6 @@ impl Default for Interval {
     }
 }
 
-impl PartialEq for Interval {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Interval {}
-
 impl PartialOrd for Interval {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
@@ -174,19 +167,13 @@ impl PartialOrd for Interval {
 
 impl Ord for Interval {
     fn cmp(&self, other: &Self) -> Ordering {
-        compare_stored(&self.stored, &other.stored)
-    }
-}
-
-impl Hash for Interval {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.length_us().hash(state);
+        self.stored.cmp(&other.stored)
     }
 }
 
 /// The order of two stored forms: that of their lengths.
 pub(crate) fn compare_stored(a: &[u8; INTERVAL_BYTES], b: &[u8; INTERVAL_BYTES]) -> Ordering {
-    a.first_chunk::<LENGTH_BYTES>().cmp(&b.first_chunk::<LENGTH_BYTES>())
+    a.first_chunk::<INTERVAL_LENGTH_BYTES>().cmp(&b.first_chunk::<INTERVAL_LENGTH_BYTES>())
 }
 
 impl fmt::Display for Interval {

@@ -19,7 +19,7 @@
 //! * text, bytes, enums and JSON: `00` becomes `00 ff`, and `00 00` ends the value, so that a
 //!   prefix sorts first and the fields of a composite key do not run into each other.
 
-use crate::interval::LENGTH_BYTES;
+use crate::interval::INTERVAL_LENGTH_BYTES;
 use crate::{DataType, Schema, ValueRef};
 
 /// What most values of a primary key take beside their bytes.
@@ -98,7 +98,7 @@ pub fn encode_key(out: &mut Vec<u8>, data_type: DataType, value: ValueRef<'_>) {
         ValueRef::Uuid(v) | ValueRef::Ipv6(v) => out.extend_from_slice(v),
         ValueRef::Interval(v) => {
             // Equal ones have equal keys.
-            let (length, _) = v.split_at(LENGTH_BYTES);
+            let (length, _) = v.split_at(INTERVAL_LENGTH_BYTES);
             out.extend_from_slice(length);
         }
         ValueRef::Float32(v) => {

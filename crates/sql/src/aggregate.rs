@@ -4,7 +4,7 @@ use esker_format::Value;
 use esker_query::model::{Aggregate, Expr, OrderBy};
 use sqlparser::ast;
 
-use crate::collation::{Collated, Collation};
+use crate::collation::{self, Collated, Collation};
 use crate::expression::Names;
 use crate::select::order_keys;
 use crate::statement::unsupported;
@@ -35,6 +35,10 @@ impl Names {
             return Err(unsupported("SEPARATOR here", call));
         }
         let within = order_keys(&call.within_group, None, self)?;
+        let is_collated = |key: &ast::OrderByExpr| collation::is_collated(&key.expr);
+        if call.within_group.iter().any(is_collated) {
+            return Err(unsupported("COLLATE in WITHIN GROUP", call));
+        }
         if !within.is_empty() {
             if !order.is_empty() {
                 return Err(unsupported("ORDER BY beside WITHIN GROUP", call));

@@ -238,6 +238,13 @@ pub(crate) fn show_first(
     shown: &[GroupedText],
     keys: &[GroupedText],
 ) -> Result<()> {
+    if !query.grouping_sets.is_empty()
+        && let Some(GroupedText { text, .. }) = shown.iter().chain(keys).next()
+    {
+        return Err(Error::invalid(format!(
+            "COLLATE behind {text}: expected no GROUPING SETS, ROLLUP or CUBE beside it"
+        )));
+    }
     if !shown.is_empty() && query.distinct && !query.is_grouped() && !query.has_windows() {
         query.distinct = false;
         query.group_by = query.select.iter().map(|item| item.expr.clone()).collect();

@@ -49,7 +49,7 @@ impl IntervalUnit {
         // default: a name without an s is singular.
         let single = name.strip_suffix('s').unwrap_or(&name);
         let is_it = |known: &&str| *known == name || *known == single;
-        UNITS.iter().find(|(_, names)| names.iter().any(|n| is_it(n))).map(|(unit, _)| *unit)
+        UNITS.iter().find(|(_, names)| names.iter().any(is_it)).map(|(unit, _)| *unit)
     }
 
     /// One of it.

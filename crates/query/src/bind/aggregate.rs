@@ -179,7 +179,8 @@ fn of_one(function: Aggregate, operand: Bound) -> Result<BoundAggregate> {
         }
         A::AnyValue => bound(A::First, ranked(Vec::new(), operand), own_type),
         A::Mode | A::PercentileDisc { .. } => {
-            let key = OrderKey { bound: operand.clone(), descending: false, nulls_first: true };
+            let bound_key = by_length(operand.clone());
+            let key = OrderKey { bound: bound_key, descending: false, nulls_first: true };
             bound(function, ranked(vec![key], operand), own_type)
         }
         A::BitAnd | A::BitOr | A::BitXor => {

@@ -49,14 +49,13 @@ impl Day {
             same if self.is_midnight => test(same, date),
             Comparison::Lt | Comparison::Lte => test(Comparison::Lte, date),
             Comparison::Gt | Comparison::Gte => test(Comparison::Gt, date),
-            // False, but NULL of NULL.
-            Comparison::Eq => {
-                let both = vec![test(Comparison::Lt, date.clone()), test(Comparison::Gt, date)];
-                Bound::new(Node::And(both), DataType::Bool)
-            }
-            Comparison::Neq => {
-                let either = vec![test(Comparison::Lte, date.clone()), test(Comparison::Gt, date)];
-                Bound::new(Node::Or(either), DataType::Bool)
+            // One answer for every date, but NULL of NULL. The date is looked at once, since it may
+            // be another one each time.
+            Comparison::Eq | Comparison::Neq => {
+                let is_null = Bound::new(Node::IsNull(Box::new(date)), DataType::Bool);
+                let null = Bound::new(Node::Literal(Value::Null), DataType::Bool);
+                let answer = Bound::literal(Value::Bool(comparison == Comparison::Neq));
+                Bound::new(Node::Case(vec![(is_null, null)], Box::new(answer)), DataType::Bool)
             }
         }
     }

@@ -407,12 +407,12 @@ fn value_answered(answer: &Answer) -> Bound {
 
 /// Whether an operand is one of the values that a subquery has answered.
 fn among(operand: Bound, answer: &Answer) -> Result<Bound> {
-    let column = (answer.values(), answer.data_type());
-    let (operand, mut values) = comparable_values(operand, column, answer.labels())?;
     if answer.as_unanswered().is_some() {
         let unanswered = value_answered(answer);
         return compare(Comparison::Eq, operand, unanswered);
     }
+    let column = (answer.values(), answer.data_type());
+    let (operand, mut values) = comparable_values(operand, column, answer.labels())?;
     let has_null = values.iter().any(Value::is_null);
     values.retain(|value| !value.is_null());
     values.sort();

@@ -55,7 +55,7 @@ pub(super) fn without_length(operand: &Bound) -> &Bound {
 /// Arithmetic with an interval at least on one side.
 pub(super) fn arithmetic(operator: Operator, left: Bound, right: Bound) -> Result<Bound> {
     use DataType::{Date, F64, Interval, Time, Timestamp};
-    use Operator::{Add, Divide, Multiply, Subtract};
+    use Operator::{Add, Multiply, Subtract};
     let make = |left, right, data_type| {
         let node = Node::Arithmetic(operator, Box::new(left), Box::new(right));
         Ok(Bound::new(node, data_type))
@@ -72,7 +72,7 @@ pub(super) fn arithmetic(operator: Operator, left: Bound, right: Bound) -> Resul
         (Add, _, Some(Date | Timestamp)) => make(convert(right, Timestamp)?, left, Timestamp),
         (Add | Subtract, Some(Time), _) => make(left, right, Time),
         (Add, _, Some(Time)) => make(right, left, Time),
-        (Multiply | Divide, Some(Interval), _) => {
+        (operator, Some(Interval), _) if operator == Multiply || operator.is_quotient() => {
             expect(&right, "a number", DataType::is_numeric)?;
             make(left, convert(right, F64)?, Interval)
         }

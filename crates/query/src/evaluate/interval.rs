@@ -8,6 +8,7 @@ use esker_format::{DataType, Interval, ValueRef};
 
 use super::function::moment::{add_months, moment};
 use crate::bound::Bound;
+use crate::evaluate::arithmetic::division_by_zero;
 use crate::evaluate::{Lanes, Vector, either_null};
 use crate::meter::Meter;
 use crate::model::Operator;
@@ -37,6 +38,7 @@ pub(super) fn apply<'a>(
             match made(operator, left.value(i), right.value(i)) {
                 Made::Interval(interval) => Ok(Some(interval)),
                 Made::Null => Ok(None),
+                Made::ByZero => Err(division_by_zero(operator, left.value(i), right.value(i))),
                 Made::TooLarge => Err(failed(i)),
             }
         });
@@ -89,6 +91,7 @@ fn each<'a>(
 enum Made {
     Interval(Interval),
     Null,
+    ByZero,
     TooLarge,
 }
 
@@ -104,8 +107,12 @@ fn made(operator: Operator, left: ValueRef<'_>, right: ValueRef<'_>) -> Made {
         (Operator::Subtract, Timestamp(a), Timestamp(b)) => between(a, b),
         (Operator::Subtract, Time(a), Time(b)) => Some(Interval::new(0, 0, a - b)),
         (Operator::Multiply, Span(a), Float(factor)) => Interval::of_bytes(a).checked_mul(factor),
-        (Operator::Divide, Span(_), Float(0.0)) => return Made::Null,
-        (Operator::Divide, Span(a), Float(divisor)) => Interval::of_bytes(a).checked_div(divisor),
+        (operator, Span(_), Float(0.0)) if operator.is_quotient() => {
+            return if operator.fails_by_zero() { Made::ByZero } else { Made::Null };
+        }
+        (operator, Span(a), Float(divisor)) if operator.is_quotient() => {
+            Interval::of_bytes(a).checked_div(divisor)
+        }
         _ => None,
     };
     found.map_or(Made::TooLarge, Made::Interval)

@@ -11,6 +11,7 @@
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
+use esker_format::interval::{INTERVAL_BYTES, INTERVAL_LENGTH_BYTES};
 use esker_format::{Batch, DataType, Field, KeyTable, Schema};
 
 use super::member::called;
@@ -267,7 +268,15 @@ impl Found {
             let mut key = Vec::new();
             for row in 0..len {
                 key.clear();
-                vectors.iter().for_each(|vector| encode(&mut key, vector, row));
+                for (vector, data_type) in vectors.iter().zip(types) {
+                    encode(&mut key, vector, row);
+                    if *data_type == DataType::Interval && !vector.is_null(row) {
+                        // Intervals of one length are equal: their other parts come last.
+                        key.truncate(
+                            key.len().saturating_sub(INTERVAL_BYTES - INTERVAL_LENGTH_BYTES),
+                        );
+                    }
+                }
                 let count = known.len();
                 if known.number(&key) as usize == count {
                     // default: a batch has fewer rows

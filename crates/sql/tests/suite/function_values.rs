@@ -301,7 +301,7 @@ fn times_as_text() {
         ("strptime('x', '%')", "is no moment of the format '%'"),
         ("strftime(DATE '2024-01-01', '%Q')", "strftime: unknown %Q in the format"),
         ("to_date('2024-13-01', 'YYYY-MM-DD')", "to_date: '2024-13-01' is no moment"),
-        ("to_char(1, '999')", "expected a date, timestamp or time, found i64"),
+        ("to_char(1, '999')", "expected a date, timestamp, time or interval, found i64"),
     ]);
 }
 

@@ -60,7 +60,9 @@ fn equal_intervals_are_one_group() {
     let rows: Vec<String> = (0..3_000)
         .map(|i| format!("({i}, {} * {})", "INTERVAL ".to_owned() + spelling[i % 3], i / 3))
         .collect();
-    db.sql(&format!("INSERT INTO t VALUES {}", rows.join(", ")), ()).unwrap();
+    for rows in rows.chunks(500) {
+        db.sql(&format!("INSERT INTO t VALUES {}", rows.join(", ")), ()).unwrap();
+    }
     for (query, wanted) in [
         (
             "SELECT count(*), min(n), max(n) FROM (SELECT d, count(*) AS n FROM t GROUP BY d) AS g",

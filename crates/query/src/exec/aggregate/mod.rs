@@ -373,7 +373,7 @@ impl Accumulator {
             }
             State::Pairs(all) => Ok(of(all, group).value(self.function).into()),
             State::Sketches(all) => Ok(Value::Int(all.get(group).map_or(0, Sketch::count))),
-            State::Spans(all) => of(all, group).value(self.function),
+            State::Spans(all) => of(all, group).value(shown.function),
         }
     }
 

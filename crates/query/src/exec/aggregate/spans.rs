@@ -30,11 +30,14 @@ impl Span {
         self.count += other.count;
     }
 
-    /// The sum or the mean; NULL of none.
+    /// The sum or the mean, NULL of none; or how many there are.
     ///
     /// # Errors
     /// `OutOfRange` when a part of the sum does not fit.
     pub(super) fn value(self, function: Aggregate) -> Result<Value> {
+        if function == Aggregate::Count {
+            return Ok(Value::Int(i64::try_from(self.count).unwrap_or(i64::MAX)));
+        }
         if self.count == 0 {
             return Ok(Value::Null);
         }

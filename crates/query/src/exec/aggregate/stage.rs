@@ -118,6 +118,7 @@ pub(crate) fn add<'a, 't, 'b>(
     // Parts that need no scan.
     let mut known: Vec<Option<Groups<'_>>> = Vec::with_capacity(scan.source.part_count());
     for index in 0..scan.source.part_count() {
+        options.expect_time_left()?;
         if !counts_rows {
             known.push(index_aggregates::known(scan, stage, index, options)?);
             continue;

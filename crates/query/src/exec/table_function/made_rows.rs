@@ -20,6 +20,8 @@ pub(crate) struct MadeRows<'o> {
     ordinality: i64,
     /// What stands in the last column.
     mark: Option<i64>,
+    /// How many more rows are wanted.
+    left: u64,
 }
 
 impl<'o> MadeRows<'o> {
@@ -28,7 +30,19 @@ impl<'o> MadeRows<'o> {
     pub(crate) fn new(schema: &Schema, options: &'o Options) -> Self {
         let types: Vec<DataType> = schema.fields().iter().map(|field| field.data_type).collect();
         let (batch, batches) = (empty(&types), RowBatches::new(options));
-        Self { types, batch, bytes: 0, batches, options, ordinality: 1, mark: None }
+        let left = u64::MAX;
+        Self { types, batch, bytes: 0, batches, options, ordinality: 1, mark: None, left }
+    }
+
+    /// Takes no more than so many rows.
+    pub(crate) fn at_most(mut self, most: Option<u64>) -> Self {
+        self.left = most.unwrap_or(u64::MAX); // default: as many as there are
+        self
+    }
+
+    /// True when no more rows are wanted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.left == 0
     }
 
     /// The next rows are those of another call, which have a number in the last column.
@@ -50,6 +64,7 @@ impl<'o> MadeRows<'o> {
             column.push(value)?;
         }
         self.ordinality += 1;
+        self.left = self.left.saturating_sub(1);
         let bytes = values.iter().filter_map(|value| value.as_bytes()).map(<[u8]>::len);
         self.bytes += bytes.sum::<usize>();
         if self.batch.len() == ZONE_ROWS || self.bytes >= BYTES_UNCOUNTED {

@@ -76,7 +76,7 @@ impl Call<'_> {
                 return Ok(SourceRef::Shared(std::sync::Arc::new(Series::new(schema, steps))));
             }
         }
-        let mut rows = MadeRows::new(&schema, options);
+        let mut rows = MadeRows::new(&schema, options).at_most(most);
         self.add_rows(&mut rows)?;
         let rows = Materialised::of(schema, rows.finish()?);
         Ok(SourceRef::Shared(std::sync::Arc::new(rows)))
@@ -133,7 +133,7 @@ impl Call<'_> {
         let mut moment = *start;
         loop {
             let is_past = if is_up { moment > *stop } else { moment < *stop };
-            if is_past || is_exclusive && moment == *stop {
+            if is_past || is_exclusive && moment == *stop || rows.is_full() {
                 return Ok(());
             }
             rows.push(&[ValueRef::Timestamp(moment)])?;

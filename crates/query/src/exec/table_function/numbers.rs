@@ -90,6 +90,9 @@ impl Numbers {
     pub(super) fn add_rows(&self, rows: &mut MadeRows<'_>) -> Result<()> {
         let mut value = self.first;
         for number in 0..self.count {
+            if rows.is_full() {
+                break;
+            }
             let shown = match self.data_type {
                 DataType::U64 => u64::try_from(value).ok().map(ValueRef::Uint),
                 DataType::Timestamp => i64::try_from(value).ok().map(ValueRef::Timestamp),

@@ -51,6 +51,9 @@ pub(super) fn add_rows(
     match Parts::of(function, document)? {
         Parts::Members(members) => {
             for (name, value) in members.iter() {
+                if rows.is_full() {
+                    break;
+                }
                 let name = ValueRef::Text(name);
                 match function {
                     F::JsonObjectKeys => rows.push(&[name])?,
@@ -60,6 +63,9 @@ pub(super) fn add_rows(
         }
         Parts::Elements(items) => {
             for value in items.iter() {
+                if rows.is_full() {
+                    break;
+                }
                 with_value(value, is_text, &mut |value| rows.push(&[value]))?;
             }
         }

@@ -331,7 +331,7 @@ functions! {
                 => "2024-02-29 13:30:00";
         MakeInterval = "make_interval" ("years, months, weeks, days, hours, minutes, seconds":
             Integer Integer Integer Integer Integer Integer Float)
-            -> Interval, A_NAME, .at_least(0).failing();
+            -> Interval, FIXED, .at_least(0).failing();
             "The interval of these numbers, 0 where they are left out; also by their names, as in \
              `make_interval(days => 10)`.",
             "make_interval(1, 2, 0, 3, 4, 5, 6.7)" => "1 year 2 mons 3 days 04:05:06.7";
@@ -353,7 +353,7 @@ functions! {
         Timediff = "timediff" ("later, earlier": TimeValue TimeValue) -> Text, A_NAME;
             "SQLite's: what is added to the earlier time to get the later, as text. Times are as \
              for `datetime`; NULL of anything else.",
-            "timediff('2024-03-01', '2022-12-31 12:00')" => "+0001-02-00 12:00:00.000";
+            "timediff('2024-03-01', '2022-12-31 12:00')" => "+0001-01-29 12:00:00.000";
         Isfinite = "isfinite" ("moment": MomentOrInterval) -> Bool, FIXED;
             "True: no date, timestamp or interval is infinite.",
             "isfinite(DATE '2024-02-29')" => "true";

@@ -61,12 +61,12 @@ fn keyspace(call: &Call<'_>, name: &str) -> Outcome<Option<Keyspace>> {
     let Ok(View(Some(_))) = call.view_of(name) else { return Ok(None) };
     // Entries end by elapsed time.
     let now = Expr::literal(Value::Timestamp(call.moment()?.elapsed_us));
-    let left_us = Expr::field(EXPIRES_AT).binary(Operator::Subtract, now);
+    let left = Expr::field(EXPIRES_AT).binary(Operator::Subtract, now);
     let mut query = Query::table(name);
     query
         .select(Expr::count())
         .select(Expr::aggregate(Aggregate::Count, Expr::field(EXPIRES_AT)))
-        .select(Expr::aggregate(Aggregate::Avg, left_us));
+        .select(Expr::aggregate(Aggregate::Avg, left));
     let session = call.session()?;
     let options = QueryOptions { limits: session.limits(), ..QueryOptions::default() };
     let found = match call.within {
@@ -74,11 +74,12 @@ fn keyspace(call: &Call<'_>, name: &str) -> Outcome<Option<Keyspace>> {
         None => session.database().query_with(&query, &options)?,
     };
     let rows = found.to_rows();
-    let Some([Value::Int(keys), Value::Int(expires), left_us]) = rows.first().map(Vec::as_slice)
+    let Some([Value::Int(keys), Value::Int(expires), left]) = rows.first().map(Vec::as_slice)
     else {
         return Ok(None);
     };
-    let left_us = if let Value::Float(left_us) = left_us { *left_us } else { 0.0 };
-    let ttl_ms = left_us.max(0.0) / 1_000.0;
+    // Without one that ends there is no mean.
+    let left_us = if let Value::Interval(left) = left { left.length_us() } else { 0 };
+    let ttl_ms = left_us.max(0) as f64 / 1_000.0;
     Ok((*keys > 0).then_some(Keyspace { keys: *keys, expires: *expires, ttl_ms }))
 }
