@@ -1,6 +1,6 @@
 //! Joins of many small tables, in whatever order they are written: what is asked is the planner.
 //!
-//! Thirty tables of a hundred rows each, `t1` to `t30`, of a key, another number, and a text. In a chain
+//! Tables of a hundred rows each, `t1` to `t27`, of a key, another number, and a text. In a chain
 //! each table leads to the next, in a star all lead to the first, and in a tree each leads to two.
 
 use std::fmt::Write as _;

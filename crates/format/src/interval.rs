@@ -1,9 +1,9 @@
 //! Spans of time: months, days and microseconds, each of its own sign, as months differ in days,
 //! and days in hours where clocks change.
 //!
-//! SQL takes a month for 30 days and a day for 24 hours: `1 mon` equals `30 days` there, though they
-//! are not the same, and `==` of Rust tells them apart. The stored form has that length first, so
-//! that bytes are in the order of lengths, and of months among equal ones:
+//! SQL takes a month for 30 days and a day for 24 hours: `1 mon` equals `30 days` there. They are
+//! not the same, though, and `==` of Rust tells them apart. The stored form has that length first,
+//! so that bytes are in the order of lengths, and of months among equal ones:
 //!
 //! ```text
 //! ┌────────────────────────────┬────────────┬────────────┐

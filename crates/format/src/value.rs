@@ -3,9 +3,9 @@
 //! Order: numbers compare exactly across integers, decimals and floating-point types (never through
 //! a rounded double); NaN equals itself and is greater than every number; `-0.0` equals `0.0`;
 //! text, bytes, UUIDs and addresses compare by bytes, labels of enums in their declared order, JSON
-//! as [`json`] and intervals as [`Interval`] says. NULL sorts before everything; that is the *sort* order, and predicates treat
-//! NULL by three-valued logic before they get here. Values of kinds that do not compare (a text and
-//! a number) are ordered by kind, so that sorting is total.
+//! as [`json`] and intervals as [`Interval`] says. NULL sorts before everything; that is the
+//! *sort* order, and predicates treat NULL by three-valued logic before they get here. Values of
+//! kinds that do not compare (a text and a number) are ordered by kind, so that sorting is total.
 
 use std::cmp::Ordering;
 use std::fmt;

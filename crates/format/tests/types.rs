@@ -45,14 +45,23 @@ fn any_json() -> BoxedStrategy<Value> {
     .boxed()
 }
 
+/// Some values, and these ends of them.
+fn ends<T: Clone + std::fmt::Debug + 'static>(
+    usual: impl Strategy<Value = T> + 'static,
+    ends: Vec<T>,
+) -> BoxedStrategy<T> {
+    prop_oneof![4 => usual, 1 => prop::sample::select(ends)].boxed()
+}
+
+fn any_interval() -> BoxedStrategy<Value> {
+    let part = || ends(any::<i32>(), vec![i32::MIN, -1, 0, 1, 12, 30, i32::MAX]);
+    let us = ends(any::<i64>(), vec![i64::MIN, -1, 0, DAY_US, i64::MAX]);
+    let made = |(months, days, us)| Value::Interval(Interval::new(months, days, us));
+    (part(), part(), us).prop_map(made).boxed()
+}
+
 /// Values of a type, its extremes among them.
 fn value_of(data_type: DataType) -> BoxedStrategy<Value> {
-    fn ends<T: Clone + std::fmt::Debug + 'static>(
-        usual: impl Strategy<Value = T> + 'static,
-        ends: Vec<T>,
-    ) -> BoxedStrategy<T> {
-        prop_oneof![4 => usual, 1 => prop::sample::select(ends)].boxed()
-    }
     let signed = |least: i64, most: i64| {
         ends(least..=most, vec![least, least + 1, -1, 0, 1, most]).prop_map(Value::Int).boxed()
     };
@@ -105,12 +114,7 @@ fn value_of(data_type: DataType) -> BoxedStrategy<Value> {
             prop::sample::select(values).boxed()
         }
         DataType::Json => any_json(),
-        DataType::Interval => {
-            let part = || ends(any::<i32>(), vec![i32::MIN, -1, 0, 1, 12, 30, i32::MAX]);
-            let us = ends(any::<i64>(), vec![i64::MIN, -1, 0, DAY_US, i64::MAX]);
-            let made = |(m, d, us)| Value::Interval(Interval::new(m, d, us));
-            (part(), part(), us).prop_map(made).boxed()
-        }
+        DataType::Interval => any_interval(),
         DataType::Decimal { precision, scale } => {
             let most = limit(precision) - 1;
             ends(-most..=most, vec![-most, -most + 1, -1, 0, 1, limit(scale).min(most), most])

@@ -397,15 +397,8 @@ impl Block<'_> {
             }
             Values::F32(v) => fixed.read(v, text::parse_f32),
             Values::F64(v) => fixed.read(v, text::parse_f64),
-            Values::Variable(v) if data_type == DataType::Uuid => {
-                fixed.read_variable(v, |f| text::parse_uuid(f).map(|v| Cow::Owned(v.to_vec())))
-            }
-            Values::Variable(v) if data_type == DataType::Interval => fixed.read_variable(v, |f| {
-                let interval = Interval::parse(std::str::from_utf8(f).ok()?, None)?;
-                Some(Cow::Owned(interval.stored().to_vec()))
-            }),
-            Values::Variable(v) if data_type == DataType::Ipv6 => {
-                fixed.read_variable(v, |f| text::parse_ipv6(f).map(|v| Cow::Owned(v.to_vec())))
+            Values::Variable(v) if let Some(parse) = parser_of_bytes(data_type) => {
+                fixed.read_variable(v, |field| parse(field).map(Cow::Owned))
             }
             Values::Variable(v) if let Some(labels) = labels => fixed.read_variable(v, |f| {
                 let value = labels.find(std::str::from_utf8(f).ok()?)?;
@@ -414,9 +407,6 @@ impl Block<'_> {
             Values::Variable(v) if data_type == DataType::Json => fixed.read_variable(v, |f| {
                 esker_format::json::parse(std::str::from_utf8(f).ok()?).ok().map(Cow::Owned)
             }),
-            Values::Variable(v) if data_type == DataType::Bytes => {
-                fixed.read_variable(v, |f| text::parse_hex(f).map(Cow::Owned))
-            }
             Values::Variable(v) if self.valid_text => {
                 fixed.read_variable(v, |f| Some(Cow::Borrowed(f)))
             }
@@ -601,6 +591,23 @@ impl<R: FieldReader> Fixed<'_, R> {
         nulls.finish(values.len());
         Ok(())
     }
+}
+
+/// Reads the stored bytes of a value from its text.
+type BytesParser = fn(&[u8]) -> Option<Vec<u8>>;
+
+/// How a type that is stored as bytes of its own is read; `None` for other types.
+fn parser_of_bytes(data_type: DataType) -> Option<BytesParser> {
+    Some(match data_type {
+        DataType::Uuid => |field| text::parse_uuid(field).map(|value| value.to_vec()),
+        DataType::Ipv6 => |field| text::parse_ipv6(field).map(|value| value.to_vec()),
+        DataType::Bytes => text::parse_hex,
+        DataType::Interval => |field| {
+            let interval = Interval::parse(std::str::from_utf8(field).ok()?, None)?;
+            Some(interval.stored().to_vec())
+        },
+        _ => return None,
+    })
 }
 
 /// The null marks of a column: nothing until the first NULL, caught up at the end of a block.

@@ -62,8 +62,8 @@ fn constant(interval: &ast::Interval) -> Result<Option<Interval>> {
     found.map(Some).ok_or_else(|| bad(interval))
 }
 
-/// The months and the microseconds of an interval that is written as an operand: `INTERVAL '1 day'`,
-/// `- INTERVAL '1 day'`, `'1 day'`, `CAST('1 day' AS interval)`; `None` for what is none.
+/// The months and the microseconds of an interval that is written as an operand: `INTERVAL '1
+/// day'`, `- INTERVAL '1 day'`, `'1 day'`, `CAST('1 day' AS interval)`; `None` for what is none.
 ///
 /// # Errors
 /// `InvalidInput` for an interval that is wrong.

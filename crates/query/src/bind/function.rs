@@ -359,11 +359,34 @@ fn fit_either(kind: OperandKind, operand: Bound) -> Result<Bound> {
     Ok(typed(operand, Text))
 }
 
+/// A date, timestamp, time or interval as a function takes it.
+fn fit_time(kind: OperandKind, operand: Bound) -> Result<Bound> {
+    use DataType::{Date, Interval, Text, Time, Timestamp};
+    let is_moment = |t| matches!(t, Date | Timestamp);
+    match kind {
+        OperandKind::Interval => {
+            let constant = operand.as_written().is_some() && operand.data_type == Some(Text);
+            let operand = if constant { convert(operand, Interval)? } else { operand };
+            expect(&operand, "an interval", |t| t == Interval)?;
+            return Ok(typed(operand, Interval));
+        }
+        OperandKind::MomentOrTime => {
+            let is_any = |t| is_moment(t) || matches!(t, Time | Interval);
+            expect(&operand, "a date, timestamp, time or interval", is_any)?;
+        }
+        OperandKind::MomentOrInterval => {
+            let is_any = |t| is_moment(t) || t == Interval;
+            expect(&operand, "a date, timestamp or interval", is_any)?;
+        }
+        _ => expect(&operand, "a date or timestamp", is_moment)?,
+    }
+    Ok(typed(operand, Timestamp))
+}
+
 /// An operand as a function takes it.
 fn fit(kind: OperandKind, operand: Bound, limits: &Limits) -> Result<Bound> {
-    use DataType::{Bytes, Date, F64, I64, Interval, Text, Time, Timestamp};
+    use DataType::{Bytes, F64, I64, Text};
     let is_text = |t| matches!(t, Text | Bytes);
-    let is_moment = |t| matches!(t, Date | Timestamp);
     match kind {
         OperandKind::Any | OperandKind::Common => as_text(operand, Text, limits),
         OperandKind::Value => Ok(typed(label_as_text(operand)?, Text)),
@@ -392,26 +415,10 @@ fn fit(kind: OperandKind, operand: Bound, limits: &Limits) -> Result<Bound> {
             expect(&operand, "text or bytes", is_text)?;
             Ok(typed(operand, Text))
         }
-        OperandKind::Moment => {
-            expect(&operand, "a date or timestamp", is_moment)?;
-            Ok(typed(operand, Timestamp))
-        }
-        OperandKind::MomentOrTime => {
-            let is_any = |t| is_moment(t) || matches!(t, Time | Interval);
-            expect(&operand, "a date, timestamp, time or interval", is_any)?;
-            Ok(typed(operand, Timestamp))
-        }
-        OperandKind::MomentOrInterval => {
-            let is_any = |t| is_moment(t) || t == Interval;
-            expect(&operand, "a date, timestamp or interval", is_any)?;
-            Ok(typed(operand, Timestamp))
-        }
-        OperandKind::Interval => {
-            let constant = operand.as_written().is_some() && operand.data_type == Some(Text);
-            let operand = if constant { convert(operand, Interval)? } else { operand };
-            expect(&operand, "an interval", |t| t == Interval)?;
-            Ok(typed(operand, Interval))
-        }
+        OperandKind::Moment
+        | OperandKind::MomentOrTime
+        | OperandKind::MomentOrInterval
+        | OperandKind::Interval => fit_time(kind, operand),
         OperandKind::TimeValue | OperandKind::TextOrNumber => fit_either(kind, operand),
         OperandKind::Json => {
             let constant = operand.as_literal().is_some() && operand.data_type == Some(Text);

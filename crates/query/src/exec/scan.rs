@@ -1,10 +1,10 @@
 //! Reading a source: morsels in parallel, zones pruned, batches filtered.
 //!
-//! A morsel is at most [`MORSEL_ROWS`] consecutive rows of one part; more only of what is made as it
-//! is read, and has very many. Morsels run in waves on the
-//! thread pool, and their outcomes are taken in the order of the rows, whatever thread was first:
-//! so answers do not depend on the number of threads. Waves start small, so that a query that
-//! needs few rows stops early, and double.
+//! A morsel is at most [`MORSEL_ROWS`] consecutive rows of one part; more only of what is made as
+//! it is read, and has very many. Morsels run in waves on the thread pool, and their outcomes are
+//! taken in the order of the rows, whatever thread was first: so answers do not depend on the
+//! number of threads. Waves start small, so that a query that needs few rows stops early, and
+//! double.
 
 pub(crate) mod row_set;
 

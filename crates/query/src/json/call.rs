@@ -1,4 +1,5 @@
-//! Functions that make rows, in place of tables: `{"function": "generate_series", "operands": […]}`.
+//! Functions that make rows, in place of tables:
+//! `{"function": "generate_series", "operands": […]}`.
 
 use esker_format::Value;
 use esker_format::json::{Json, Kind, Members};

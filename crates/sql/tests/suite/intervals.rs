@@ -77,7 +77,8 @@ fn equal_intervals_are_one_group() {
         ("SELECT sum(d) FROM t WHERE id < 6", "1 mon 30 days 720:00:00"),
         ("SELECT d, d > '1 mon' FROM t WHERE id = 4", "30 days|false"),
         (
-            "SELECT d, row_number() OVER (ORDER BY d DESC) FROM (SELECT d FROM t GROUP BY d) AS g ORDER BY 2 LIMIT 1",
+            "SELECT d, row_number() OVER (ORDER BY d DESC) FROM (SELECT d FROM t GROUP BY d) AS g \
+             ORDER BY 2 LIMIT 1",
             "83 years 3 mons|1",
         ),
         (

@@ -132,7 +132,8 @@ fn rows_of_fields_to_the_left_are_those_of_each_row() {
                 "1|1;1|2;2|NULL;3|NULL;4|1;4|2",
             ),
             (
-                "SELECT id, g FROM t LEFT JOIN LATERAL generate_series(1, n) g ON g > 1 ORDER BY 1, 2",
+                "SELECT id, g FROM t LEFT JOIN LATERAL generate_series(1, n) g ON g > 1 \
+                 ORDER BY 1, 2",
                 "1|2;2|NULL;3|NULL;4|2",
             ),
             (
@@ -145,8 +146,8 @@ fn rows_of_fields_to_the_left_are_those_of_each_row() {
                 "1|3;2|NULL;3|NULL;4|3",
             ),
             (
-                "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM generate_series(1, t.n) g WHERE g > 1) \
-             ORDER BY 1",
+                "SELECT id FROM t WHERE EXISTS \
+                 (SELECT 1 FROM generate_series(1, t.n) g WHERE g > 1) ORDER BY 1",
                 "1;4",
             ),
             (
@@ -159,13 +160,13 @@ fn rows_of_fields_to_the_left_are_those_of_each_row() {
                 "1|1;1|2;4|1;4|2",
             ),
             (
-                "SELECT id, g FROM t, generate_series(1, (SELECT count(*) FROM t u WHERE u.n = t.n)) \
-             g ORDER BY 1, 2",
+                "SELECT id, g FROM t, \
+                 generate_series(1, (SELECT count(*) FROM t u WHERE u.n = t.n)) g ORDER BY 1, 2",
                 "1|1;1|2;2|1;4|1;4|2",
             ),
             (
-                "SELECT t.id, s.x FROM t, LATERAL (SELECT g * 10 AS x FROM generate_series(1, t.n) g) \
-             AS s ORDER BY 1, 2",
+                "SELECT t.id, s.x FROM t, \
+                 LATERAL (SELECT g * 10 AS x FROM generate_series(1, t.n) g) AS s ORDER BY 1, 2",
                 "1|10;1|20;4|10;4|20",
             ),
             (

@@ -16,8 +16,8 @@ use crate::bound::{Bound, BoundAggregate, Node};
 use crate::model::{Aggregate, Operator};
 use crate::{Source, ZONE_ROWS};
 
-/// The most zones whose bounds are asked for: of 134 million rows and more, that takes longer than is
-/// looked for before the time is.
+/// The most zones whose bounds are asked for: of more, those of 134 million rows, it would take
+/// long before anybody looks at the time.
 const ZONES_MAX: usize = 1 << 14;
 
 /// The same step with what it has to keep; `None` where that is each aggregate as it is.
