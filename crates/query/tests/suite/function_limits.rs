@@ -104,8 +104,11 @@ fn every_function_of_the_table_asks_for_memory_before_it_makes_a_value() {
     let source = source(LONG);
     for entry in FUNCTIONS {
         let name = entry.name;
-        let makes_bytes = matches!(entry.outcome, Outcome::Text | Outcome::Bytes | Outcome::Json)
-            || matches!(entry.parameters, [P::Text | P::TextOrBytes | P::Any | P::Common, ..])
+        let makes_bytes =
+            matches!(
+                entry.outcome,
+                Outcome::Text | Outcome::Bytes | Outcome::Json | Outcome::Interval
+            ) || matches!(entry.parameters, [P::Text | P::TextOrBytes | P::Any | P::Common, ..])
                 && matches!(entry.outcome, Outcome::First | Outcome::Common);
         assert_eq!(makes_bytes, entry.makes != Makes::Fixed, "{name}: how much does it make?");
         let outcome = answer(&call(entry), &source, &within(LIMIT));

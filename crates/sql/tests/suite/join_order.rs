@@ -1,7 +1,7 @@
 //! Joins of many tables as SQL writes them: in which order they run, and what conditions say.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-use esker::{Database, Value};
+use esker::{Database, IndexUse, Options, Value};
 use esker_sql::{Outcome, Sql};
 
 use crate::fixture::{answer, memory};
@@ -280,7 +280,10 @@ fn dates_compare_with_a_moment_as_with_a_day() {
 /// of the statement is such a moment.
 #[test]
 fn an_index_finds_the_dates_beside_a_moment() {
-    let db = memory(&["CREATE TABLE o (k i64 PRIMARY KEY, day date)", "CREATE INDEX ON o (day)"]);
+    let db = Options::new().index_use(IndexUse::Always).memory().unwrap();
+    for text in ["CREATE TABLE o (k i64 PRIMARY KEY, day date)", "CREATE INDEX ON o (day)"] {
+        db.sql(text, ()).unwrap();
+    }
     let mut load = db.table("o").unwrap().load().unwrap();
     for i in 0..20_000i32 {
         // Each day once, in no order: no zone is of few days.

@@ -331,7 +331,7 @@ functions! {
                 => "2024-02-29 13:30:00";
         MakeInterval = "make_interval" ("years, months, weeks, days, hours, minutes, seconds":
             Integer Integer Integer Integer Integer Integer Float)
-            -> Interval, FIXED, .at_least(0).failing();
+            -> Interval, A_NAME, .at_least(0).failing();
             "The interval of these numbers, 0 where they are left out; also by their names, as in \
              `make_interval(days => 10)`.",
             "make_interval(1, 2, 0, 3, 4, 5, 6.7)" => "1 year 2 mons 3 days 04:05:06.7";
