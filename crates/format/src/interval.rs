@@ -171,11 +171,6 @@ impl Ord for Interval {
     }
 }
 
-/// The order of two stored forms: that of their lengths.
-pub(crate) fn compare_stored(a: &[u8; INTERVAL_BYTES], b: &[u8; INTERVAL_BYTES]) -> Ordering {
-    a.first_chunk::<INTERVAL_LENGTH_BYTES>().cmp(&b.first_chunk::<INTERVAL_LENGTH_BYTES>())
-}
-
 impl fmt::Display for Interval {
     /// Writes it as PostgreSQL does: `1 year 2 mons 3 days 04:05:06.7`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -471,7 +471,7 @@ impl<'a> ValueRef<'a> {
             (Self::Bytes(a), ValueRef::Bytes(b))
             | (Self::Enum(a), ValueRef::Enum(b))
             | (Self::Json(a), ValueRef::Json(b)) => a.cmp(b),
-            (Self::Interval(a), ValueRef::Interval(b)) => interval::compare_stored(a, b),
+            (Self::Interval(a), ValueRef::Interval(b)) => a.cmp(b),
             (Self::Date(a), ValueRef::Date(b)) => a.cmp(&b),
             (Self::Timestamp(a), ValueRef::Timestamp(b)) => a.cmp(&b),
             (Self::Time(a), ValueRef::Time(b)) => a.cmp(&b),
