@@ -223,6 +223,9 @@ fn draw_index(fields: &[Field], generator: &mut Generator) -> NewIndex {
             chosen.push((name, generator.chance(300_000)));
         }
     }
+    if chosen.is_empty() {
+        chosen.push((ID.to_owned(), false));
+    }
     let is_text = |name: &str| {
         fields.iter().any(|field| field.name == name && field.data_type == DataType::Text)
     };
