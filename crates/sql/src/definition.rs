@@ -80,7 +80,7 @@ fn about_table(
     Ok(Outcome::Done(format!("{done} table {name}")))
 }
 
-/// A new table whose checks mean what they mean to the session that defines it, whoever adds rows.
+/// A new table whose checks keep the settings of the session that defines it.
 fn meant(schema: &Schema, semantics: Semantics) -> Result<Schema> {
     let mut steps = Vec::new();
     for check in schema.checks() {
