@@ -34,8 +34,7 @@ impl TestBuild {
     /// # Errors
     /// When there is none, or one has no place.
     pub fn tests(&self) -> Result<Vec<Program>> {
-        let is_test = |line: &&String| line.contains(r#""test":true},"features":"#);
-        let tests = self.artifacts.iter().filter(is_test);
+        let tests = self.artifacts.iter().filter(|line| is_test(line));
         let tests = tests.map(|line| started(line)).collect::<Result<Vec<_>>>()?;
         match tests.len() {
             0 => Err(Error::new(ErrorKind::NotStarted, "cargo names no program of tests")),
@@ -43,13 +42,15 @@ impl TestBuild {
         }
     }
 
-    /// The program that has this file as its root, in the directory of its package.
+    /// The program that has this file as its root, in the directory of its package; of a program
+    /// that has tests of its own, the program.
     ///
     /// # Errors
     /// When cargo names none.
     pub fn program(&self, file: &str) -> Result<Program> {
         let file = format!(r#"/{file}","edition""#);
-        let found = self.artifacts.iter().find(|line| line.contains(&file));
+        let of_file = || self.artifacts.iter().filter(|line| line.contains(&file));
+        let found = of_file().find(|line| !is_test(line)).or_else(|| of_file().next());
         let missing =
             || Error::new(ErrorKind::NotStarted, format!("cargo names no program of {file}"));
         started(found.ok_or_else(missing)?)
@@ -63,6 +64,11 @@ impl TestBuild {
         let program = self.program(&format!("crates/testkit/src/bin/{name}.rs"))?;
         Ok(vec![program.directory(&root()).arguments(arguments)])
     }
+}
+
+/// Whether it is a program of tests.
+fn is_test(line: &str) -> bool {
+    line.contains(r#""test":true},"features":"#)
 }
 
 /// The program of a line, to be started where cargo would start it.

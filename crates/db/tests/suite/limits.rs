@@ -59,8 +59,13 @@ fn there_are_4096_tables_and_more() {
         .durability(esker::Durability::Async { at_most: std::time::Duration::from_millis(50) })
         .open(&dir.0)
         .unwrap();
-    for i in 0..4_200 {
-        db.create_table(&name(i), schema()).unwrap().insert(&[(i as i64).into()]).unwrap();
+    for part in 0..42 {
+        let transaction = db.begin().unwrap();
+        for i in part * 100..(part + 1) * 100 {
+            let table = transaction.create_table(&name(i), schema()).unwrap();
+            table.insert(&[(i as i64).into()]).unwrap();
+        }
+        transaction.commit().unwrap();
     }
     db.close().unwrap();
     let db = Options::new().open(&dir.0).unwrap();

@@ -208,7 +208,7 @@ fn stays_bounded(kind: Kind, memory: bool, (count, times): (u64, u64)) {
 
 #[test]
 fn a_table_that_is_overwritten_stays_bounded() {
-    stays_bounded(Kind::Table, false, (10_000, 100));
+    stays_bounded(Kind::Table, false, (5_000, 100));
 }
 
 #[test]
@@ -568,7 +568,7 @@ impl Run {
 
 #[test]
 fn snapshots_and_transactions_of_random_commits_are_exact() {
-    let cases = std::env::var("ESKER_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
+    let cases = std::env::var("ESKER_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
     for seed in 0..cases {
         for kind in KINDS {
             for memory in [false, true] {

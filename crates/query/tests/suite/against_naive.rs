@@ -256,7 +256,7 @@ fn only_nan_equals_nan_by_every_plan() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn small_tables(seed in any::<u64>()) {

@@ -123,7 +123,7 @@ fn answer(query: &Query, tables: &Three, memory: usize) -> Vec<Row> {
 #[test]
 fn set_operations_are_what_counting_finds() {
     let mut dice = Dice(41);
-    for _ in 0..400 {
+    for _ in 0..200 {
         let made = [table(&mut dice), table(&mut dice), table(&mut dice)];
         let (sources, rows): (Vec<_>, Vec<_>) = made.into_iter().unzip();
         let tables = Three(sources.try_into().ok().unwrap());
