@@ -96,6 +96,40 @@ fn as_interval(operand: Bound, operator: Operator) -> Result<Bound> {
     if is_sum && is_text { convert(operand, DataType::Interval) } else { Ok(operand) }
 }
 
+/// A text constant beside a date, timestamp or time is what makes sense there: with `+` an interval,
+/// with `-` another one of its type. A number alone beside a date is neither seconds nor days.
+pub(super) fn beside_moment(
+    operator: Operator,
+    left: &Bound,
+    right: &Bound,
+) -> Result<Option<(Bound, Bound)>> {
+    use DataType::{Date, Text, Time, Timestamp};
+    let moment = |bound: &Bound| bound.data_type.filter(|t| matches!(t, Date | Timestamp | Time));
+    let text = |bound: &Bound| match bound.as_written() {
+        Some(Value::Text(text)) if bound.data_type == Some(Text) => Some(text.clone()),
+        _ => None,
+    };
+    let (moment, text) = match (moment(left), text(right), text(left), moment(right)) {
+        (Some(moment), Some(text), ..) | (.., Some(text), Some(moment)) => (moment, text),
+        _ => return Ok(None),
+    };
+    let to = match operator {
+        Operator::Add if moment == Date && text.trim().parse::<f64>().is_ok() => {
+            return Err(Error::invalid(format!(
+                "expected a number of days, or an interval like '1 day', found '{text}'"
+            )));
+        }
+        Operator::Add => DataType::Interval,
+        Operator::Subtract => moment,
+        _ => return Ok(None),
+    };
+    let fit = |bound: &Bound| match bound.data_type {
+        Some(Text) => convert(bound.clone(), to),
+        _ => Ok(bound.clone()),
+    };
+    Ok(Some((fit(left)?, fit(right)?)))
+}
+
 impl Stage {
     /// Groups by lengths where keys are intervals. What the keys were are the firsts of each
     /// group, behind the other aggregates: returned is where.
