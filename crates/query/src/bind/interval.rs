@@ -3,7 +3,8 @@
 //! Equal ones need not be the same: `1 mon` is as long as `30 days`. So what compares, orders and
 //! groups them is their length in microseconds, a decimal; a group shows the first of its values.
 
-use esker_format::{DataType, Decimal, Value};
+use esker_format::calendar::DAY_US;
+use esker_format::{DataType, Decimal, Interval, Value};
 
 use super::expression::expect;
 use super::typing::{convert, typed};
@@ -50,6 +51,17 @@ pub(super) fn without_length(operand: &Bound) -> &Bound {
         }
         _ => operand,
     }
+}
+
+/// The months and the microseconds of an interval, days of 24 hours.
+///
+/// # Errors
+/// `OutOfRange` for one of more days than there are microseconds for.
+pub(crate) fn span_of(interval: Interval) -> Result<(i64, i64)> {
+    let days = i64::from(interval.days()).checked_mul(DAY_US);
+    let us = days.and_then(|days| days.checked_add(interval.microseconds()));
+    let too_long = || Error::out_of_range(format!("INTERVAL '{interval}' is too long"));
+    Ok((interval.months().into(), us.ok_or_else(too_long)?))
 }
 
 /// Arithmetic with an interval at least on one side.

@@ -1,10 +1,10 @@
 //! Frames: their bounds resolved, and refused where they make no sense.
 
 use esker_format::calendar::DAY_US;
-use esker_format::{DataType, Interval, Value};
+use esker_format::{DataType, Value};
 
 use crate::bind::expression::bind as bind_expr;
-use crate::bind::interval::without_length;
+use crate::bind::interval::{span_of, without_length};
 use crate::bind::scope::NoScope;
 use crate::bind::typing::convert;
 use crate::bound::{Bound, Node, OrderKey};
@@ -156,14 +156,6 @@ fn difference(offset: &FrameOffset, order: &[OrderKey], inputs: &Inputs) -> Resu
         }
     };
     span(offset, data_type)
-}
-
-/// The months and the microseconds of an interval, days of 24 hours.
-fn span_of(interval: Interval) -> Result<(i64, i64)> {
-    let days = i64::from(interval.days()).checked_mul(DAY_US);
-    let us = days.and_then(|days| days.checked_add(interval.microseconds()));
-    let us = us.ok_or_else(|| Error::invalid(format!("INTERVAL '{interval}' is too long")))?;
-    Ok((interval.months().into(), us))
 }
 
 /// A difference of moments, of times of a day, or of intervals.
