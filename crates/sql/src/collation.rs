@@ -255,7 +255,7 @@ pub(crate) fn show_first(
     for key in &mut query.group_by {
         let item = match key {
             Expr::Item(place) => query.select.get(place.saturating_sub(1)),
-            // A column by its name, unless that is of a field: rows are grouped by the text besides.
+            // A column by its name, unless rows are grouped by its text besides.
             Expr::Field(name) => query.select.iter().find(|item| {
                 let is_called = |alias: &String| alias.eq_ignore_ascii_case(name);
                 item.alias.as_ref().is_some_and(is_called) && !written.contains(&item.expr)

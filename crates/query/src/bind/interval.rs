@@ -108,8 +108,9 @@ fn as_interval(operand: Bound, operator: Operator) -> Result<Bound> {
     if is_sum && is_text { convert(operand, DataType::Interval) } else { Ok(operand) }
 }
 
-/// A text constant beside a date, timestamp or time is what makes sense there: with `+` an interval,
-/// with `-` another one of its type. A number alone beside a date is neither seconds nor days.
+/// A text constant beside a date, timestamp or time is what makes sense there: with `+` an
+/// interval, with `-` another one of its type. A number alone beside a date is neither
+/// seconds nor days.
 pub(super) fn beside_moment(
     operator: Operator,
     left: &Bound,

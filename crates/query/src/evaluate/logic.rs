@@ -1,7 +1,8 @@
 //! Three-valued logic: NULL is "not known".
 //!
-//! A member of AND or OR that may fail sees only the rows that the others leave open, as in filters:
-//! first come those that cannot fail, then the rest in the order in which they were written.
+//! A member of AND or OR that may fail sees only the rows that the others leave open, as in
+//! filters: first come those that cannot fail, then the rest in the order in which they were
+//! written.
 
 use super::compute;
 use crate::Result;
