@@ -1,5 +1,6 @@
 //! Calls of functions, and the words that the standard has for some of them.
 
+use esker_format::DataType;
 use esker_query::model::{Aggregate, Expr, Function, Operator};
 use sqlparser::ast;
 
@@ -133,7 +134,8 @@ impl Names {
                 if is(&["date_add", "date_sub"]) =>
             {
                 let operator = if is(&["date_sub"]) { Operator::Subtract } else { Operator::Add };
-                Ok(Some(self.convert(moment)?.binary(operator, self.convert(interval)?)))
+                let interval = Expr::Cast(Box::new(self.convert(interval)?), DataType::Interval);
+                Ok(Some(self.convert(moment)?.binary(operator, interval)))
             }
             args if is(&["make_interval"]) && args.iter().any(is_named) => {
                 self.made_interval(args).map(Some)
@@ -184,21 +186,35 @@ fn is_named(argument: &ast::FunctionArg) -> bool {
 impl Names {
     /// `make_interval(days => 10)`: the operands that are not named are in front, in their order.
     fn made_interval(&self, args: &[ast::FunctionArg]) -> Result<Expr> {
-        let mut parts = PARTS.map(|_| Expr::literal(0i64));
+        let mut parts = PARTS.map(|_| None);
         for (i, argument) in args.iter().enumerate() {
             let (at, expr) = match argument {
                 ast::FunctionArg::Named { name, arg: ast::FunctionArgExpr::Expr(expr), .. } => {
                     (PARTS.iter().position(|part| name.value.eq_ignore_ascii_case(part)), expr)
                 }
-                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => (Some(i), expr),
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => {
+                    if args.iter().take(i).any(is_named) {
+                        return Err(Error::invalid(format!(
+                            "make_interval: expected a name before {argument}, which is behind an \
+                             operand with one"
+                        )));
+                    }
+                    (Some(i), expr)
+                }
                 other => return Err(unsupported("this argument", other)),
             };
             let part = at.and_then(|at| parts.get_mut(at)).ok_or_else(|| {
                 let known = PARTS.join(", ");
                 Error::invalid(format!("make_interval takes {known}, found {argument}"))
             })?;
-            *part = self.convert(expr)?;
+            if part.is_some() {
+                let message = format!("make_interval: expected each part once, found {argument}");
+                return Err(Error::invalid(format!("{message} beside another one of it")));
+            }
+            *part = Some(self.convert(expr)?);
         }
+        // default: a part that is not given is zero
+        let parts = parts.map(|part| part.unwrap_or_else(|| Expr::literal(0i64)));
         Ok(Expr::Call(Function::MakeInterval, parts.into()))
     }
 }

@@ -92,6 +92,8 @@ impl Collation {
             [item] if is_plain && !matches!(item.expr, Expr::AllFields(_)) => {
                 let text = std::mem::replace(&mut item.expr, Expr::Default);
                 item.expr = self.key(text);
+                // Which values there are has no order.
+                query.order_by.clear();
                 Ok(query)
             }
             _ => Err(Error::invalid(format!(
@@ -249,12 +251,17 @@ pub(crate) fn show_first(
         query.distinct = false;
         query.group_by = query.select.iter().map(|item| item.expr.clone()).collect();
     }
+    let written = query.group_by.clone();
     for key in &mut query.group_by {
-        let place = match key {
-            Expr::Item(place) => place.checked_sub(1),
+        let item = match key {
+            Expr::Item(place) => query.select.get(place.saturating_sub(1)),
+            // A column by its name, unless rows are grouped by its text besides.
+            Expr::Field(name) => query.select.iter().find(|item| {
+                let is_called = |alias: &String| alias.eq_ignore_ascii_case(name);
+                item.alias.as_ref().is_some_and(is_called) && !written.contains(&item.expr)
+            }),
             _ => None,
         };
-        let item = place.and_then(|place| query.select.get(place));
         if let Some(item) = item.filter(|item| shown.iter().any(|text| text.key == item.expr)) {
             key.clone_from(&item.expr);
         }

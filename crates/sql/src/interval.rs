@@ -31,15 +31,15 @@ fn parse(interval: &ast::Interval) -> Result<Interval> {
 
 /// An interval of a text or a number, if it is of one.
 fn constant(interval: &ast::Interval) -> Result<Option<Interval>> {
-    let text = match &*interval.value {
+    let (text, is_number) = match &*interval.value {
         ast::Expr::Value(value) => match &value.value {
-            ast::Value::SingleQuotedString(text) => text.clone(),
-            ast::Value::Number(digits, _) => digits.clone(),
+            ast::Value::SingleQuotedString(text) => (text.clone(), false),
+            ast::Value::Number(digits, _) => (digits.clone(), true),
             _ => return Ok(None),
         },
         ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => match &**expr {
             ast::Expr::Value(value) => match &value.value {
-                ast::Value::Number(digits, _) => format!("-{digits}"),
+                ast::Value::Number(digits, _) => (format!("-{digits}"), true),
                 _ => return Ok(None),
             },
             _ => return Ok(None),
@@ -53,6 +53,14 @@ fn constant(interval: &ast::Interval) -> Result<Option<Interval>> {
     }
     let found = match (&interval.leading_field, &interval.last_field) {
         (None, _) => Interval::parse(&text, None),
+        // A number of units is not cut; what is no plain one is a multiple.
+        (Some(unit), None) if is_number => match unit_of(unit) {
+            Some(unit) => match Interval::parse(&text, Some(unit)) {
+                None => return Ok(None),
+                found => found,
+            },
+            None => None,
+        },
         (Some(first), last) => {
             let last = last.as_ref().unwrap_or(first);
             let unit = unit_of(last).ok_or_else(|| bad(interval))?;
@@ -103,11 +111,21 @@ fn unit_of(field: &ast::DateTimeField) -> Option<IntervalUnit> {
 /// An interval of units from one down to another: what is less is cut off.
 fn of_fields(text: &str, first: &ast::DateTimeField, last: IntervalUnit) -> Option<Interval> {
     const MINUTE_US: i64 = 60_000_000;
+    const HOUR_US: i64 = 60 * MINUTE_US;
     let starts_with_minutes = unit_of(first) == Some(IntervalUnit::Microseconds(MINUTE_US));
     let is_clock = text.matches(':').count() == 1 && !text.contains('.');
     let minutes = (starts_with_minutes && is_clock).then(|| format!("{}.0", text.trim()));
-    // default: no hours are left out in front
-    let interval = Interval::parse(minutes.as_deref().unwrap_or(text), Some(last))?;
+    // `'1 2' DAY TO HOUR`
+    let starts_with_days = unit_of(first) == Some(IntervalUnit::Days(1));
+    let ends_with_hours = last == IntervalUnit::Microseconds(HOUR_US);
+    let is_digits = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
+    let are_two = text.split_whitespace().count() == 2;
+    let is_hours = text.split_whitespace().last().is_some_and(is_digits);
+    let hours = (starts_with_days && ends_with_hours && are_two && is_hours)
+        .then(|| format!("{}:00", text.trim()));
+    // default: nothing is left out at an end
+    let text = minutes.as_deref().or(hours.as_deref()).unwrap_or(text);
+    let interval = Interval::parse(text, Some(last))?;
     Some(match last {
         IntervalUnit::Months(each) if each >= 12 => {
             Interval::new(interval.months() / 12 * 12, 0, 0)
@@ -121,6 +139,12 @@ fn of_fields(text: &str, first: &ast::DateTimeField, last: IntervalUnit) -> Opti
             Interval::new(interval.months(), interval.days(), us / step * step)
         }
     })
+}
+
+/// The months and the microseconds of an interval that is constant, days of 24 hours.
+pub(crate) fn whole_days_of(interval: &ast::Interval) -> Result<Option<(i64, i64)>> {
+    let found = constant(interval)?;
+    found.map(|found| whole_days(found).ok_or_else(|| bad(interval))).transpose()
 }
 
 /// The months and the microseconds of an interval, days of 24 hours.

@@ -112,10 +112,6 @@ pub(crate) fn put_into_from(
     if !exprs.clone().any(makes_rows) {
         return refuse("within CASE, a condition or a subquery");
     }
-    let is_star = |item: &SelectItem| matches!(&item.expr, Expr::AllFields(t) if t.is_empty());
-    if query.select.iter().any(is_star) {
-        return refuse("beside *");
-    }
     for (item, written) in query.select.iter_mut().zip(projection) {
         if let (None, ast::SelectItem::UnnamedExpr(expr)) = (&item.alias, written)
             && makes_rows(expr)
@@ -126,9 +122,15 @@ pub(crate) fn put_into_from(
             });
         }
     }
-    let relation = Relation { columns: call.columns_of(name), ..Relation::call(call) };
-    let relation = relation.aliased(ROWS);
-    if query.relations().is_empty() {
+    let is_alone = query.relations().is_empty();
+    let is_star = |item: &SelectItem| matches!(item.expr, Expr::AllFields(_));
+    if is_alone && query.select.iter().any(is_star) {
+        return refuse("beside * without a table");
+    }
+    let columns = call.columns_of(name);
+    let call = TableCall { after_filter: !is_alone, ..call };
+    let relation = Relation { columns, ..Relation::call(call) }.aliased(ROWS);
+    if is_alone {
         let Query { derived, alias, columns, .. } = Query::from(relation);
         (query.derived, query.alias, query.columns) = (derived, alias, columns);
     } else {

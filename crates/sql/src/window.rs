@@ -166,10 +166,10 @@ impl Names {
 
     fn bound(&self, bound: &ast::WindowFrameBound) -> Result<FrameBound> {
         let offset = |expr: &ast::Expr| match expr {
-            ast::Expr::Interval(interval) => {
-                let (months, microseconds) = interval::months_and_us(interval)?;
-                Ok(FrameOffset::Interval { months, microseconds })
-            }
+            ast::Expr::Interval(interval) => Ok(match interval::whole_days_of(interval)? {
+                Some((months, microseconds)) => FrameOffset::Interval { months, microseconds },
+                None => FrameOffset::Value(self.interval(interval)?),
+            }),
             expr => self.convert(expr).map(FrameOffset::Value),
         };
         Ok(match bound {

@@ -125,7 +125,7 @@ impl Interval {
 /// A number as its whole part and the rest, of the same sign.
 #[derive(Clone, Copy, Debug)]
 struct Number {
-    whole: i64,
+    whole: i128,
     fraction: f64,
 }
 
@@ -151,7 +151,7 @@ impl Parts {
     /// Adds so many of a unit: parts of a month as days, parts of a day as microseconds.
     fn add(&mut self, number: Number, unit: IntervalUnit) -> Option<()> {
         let Number { whole: count, fraction } = number;
-        let times = |each: i64| i128::from(count) * i128::from(each);
+        let times = |each: i64| count * i128::from(each);
         match unit {
             IntervalUnit::Months(each) => {
                 self.months += times(each);
@@ -196,10 +196,11 @@ fn whole(v: f64) -> Option<i64> {
     (-end..end).contains(&v).then_some(v as i64)
 }
 
-/// Numbers, words and times, with or without spaces between a number and its unit.
+/// Numbers, words and times, with or without spaces between a number and its unit, and with or
+/// without commas behind units.
 fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let mut tokens = Vec::new();
-    for word in text.split_whitespace() {
+    for word in text.split(|c: char| c.is_whitespace() || c == ',') {
         let mut rest = word;
         while !rest.is_empty() {
             let is_number = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | ':');
@@ -230,7 +231,10 @@ fn figures(token: &str) -> Option<Token<'_>> {
         return Some(Token::YearMonth(sign * months));
     }
     let Number { whole, fraction } = number(digits)?;
-    Some(Token::Number(Number { whole: sign * whole, fraction: fraction * sign as f64 }))
+    Some(Token::Number(Number {
+        whole: i128::from(sign) * whole,
+        fraction: fraction * sign as f64,
+    }))
 }
 
 /// Digits alone.
@@ -244,11 +248,13 @@ fn number(digits: &str) -> Option<Number> {
     // default: a number without a point is whole.
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     let is_any = digits.bytes().any(|b| b.is_ascii_digit());
-    let part = |digits: &str| if digits.is_empty() { Some(0) } else { natural(digits) };
-    if !fraction.bytes().all(|b| b.is_ascii_digit()) || !is_any {
+    let is_natural = whole.bytes().all(|b| b.is_ascii_digit());
+    if !is_natural || !fraction.bytes().all(|b| b.is_ascii_digit()) || !is_any {
         return None;
     }
-    Some(Number { whole: part(whole)?, fraction: format!("0.{fraction}0").parse().ok()? })
+    // The number of the least interval has no positive one: its sign comes later.
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    Some(Number { whole: whole.into(), fraction: format!("0.{fraction}0").parse().ok()? })
 }
 
 /// `4:05:06.7` or `4:05`, and `5:06.7` of minutes, in microseconds.
@@ -261,7 +267,8 @@ fn clock(digits: &str) -> Option<i128> {
         _ => return None,
     };
     let Number { whole: seconds, fraction } = number(seconds)?;
-    let minutes = natural(minutes).filter(|minutes| *minutes < 60 && seconds <= 60)?;
+    let seconds = i64::try_from(seconds).ok().filter(|seconds| *seconds <= 60)?;
+    let minutes = natural(minutes).filter(|minutes| *minutes < 60)?;
     let us = whole((fraction * SECOND_US as f64).round_ties_even())?;
     let hours = i128::from(natural(hours)?) * i128::from(HOUR_US);
     Some(hours + i128::from(minutes * MINUTE_US + seconds * SECOND_US + us))

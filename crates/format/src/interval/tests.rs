@@ -39,6 +39,10 @@ fn intervals_are_read_and_written_as_postgresql_does() {
         ("5 us 3 ms", "00:00:00.003005"),
         ("0 days", "00:00:00"),
         ("-0.1 s", "-00:00:00.1"),
+        ("1 day, 2 hours", "1 day 02:00:00"),
+        ("1 day,2 hours , 3 min", "1 day 02:03:00"),
+        ("-9223372036854775808 us", "-2562047788:00:54.775808"),
+        ("-2147483648 days", "-2147483648 days"),
     ] {
         assert_eq!(interval(text).to_string(), written, "{text}");
         assert!(interval(written).stored() == interval(text).stored(), "{written}");
@@ -61,6 +65,10 @@ fn intervals_are_read_and_written_as_postgresql_does() {
         "1 day x",
         "-",
         "99999999999999999999 s",
+        "9223372036854775808 us",
+        "18446744073709551615 hours",
+        "1,5 days",
+        ",",
     ] {
         assert!(text.parse::<Interval>().is_err(), "{text}");
     }

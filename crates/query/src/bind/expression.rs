@@ -134,7 +134,8 @@ fn bind_operator(
         let want = if least == most { least.to_string() } else { format!("{least} to {most}") };
         return Err(Error::invalid(format!("{symbol} takes {want} operands, found {found}")));
     }
-    let is_first_enough = entry.typing == Typing::Case;
+    // What decides AND and OR keeps the rest from being evaluated.
+    let is_first_enough = matches!(entry.typing, Typing::Case | Typing::Logic);
     let operands = match operator {
         Operator::Concat => {
             let chain = chain(operands, scope)?;
@@ -225,6 +226,9 @@ pub(super) fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> R
     };
     if interval::is_interval(&left) || interval::is_interval(&right) {
         return interval::arithmetic(operator, left, right);
+    }
+    if let Some((left, right)) = interval::beside_moment(operator, &left, &right)? {
+        return arithmetic(operator, (left, right));
     }
     let is_integer = |b: &Bound| b.data_type.is_none_or(DataType::is_integer);
     let moment = |b: &Bound| b.data_type.filter(|t| matches!(t, Date | Timestamp));
@@ -549,6 +553,10 @@ pub(super) fn cast(operand: Bound, to: DataType) -> Result<Bound> {
         (Bool, to) => to.is_integer(),
         (from, to) => from.is_numeric() && to.is_numeric(),
     };
+    if !possible && to == Interval && from.is_numeric() {
+        let message = "expected a unit, as in INTERVAL 3 DAY";
+        return Err(Error::invalid(format!("cannot cast {from} to {to}: {message}")));
+    }
     if !possible {
         return Err(Error::invalid(format!("cannot cast {from} to {to}")));
     }

@@ -3,7 +3,8 @@
 //! Equal ones need not be the same: `1 mon` is as long as `30 days`. So what compares, orders and
 //! groups them is their length in microseconds, a decimal; a group shows the first of its values.
 
-use esker_format::{DataType, Decimal, Value};
+use esker_format::calendar::DAY_US;
+use esker_format::{DataType, Decimal, Interval, Value};
 
 use super::expression::expect;
 use super::typing::{convert, typed};
@@ -52,6 +53,17 @@ pub(super) fn without_length(operand: &Bound) -> &Bound {
     }
 }
 
+/// The months and the microseconds of an interval, days of 24 hours.
+///
+/// # Errors
+/// `OutOfRange` for one of more days than there are microseconds for.
+pub(crate) fn span_of(interval: Interval) -> Result<(i64, i64)> {
+    let days = i64::from(interval.days()).checked_mul(DAY_US);
+    let us = days.and_then(|days| days.checked_add(interval.microseconds()));
+    let too_long = || Error::out_of_range(format!("INTERVAL '{interval}' is too long"));
+    Ok((interval.months().into(), us.ok_or_else(too_long)?))
+}
+
 /// Arithmetic with an interval at least on one side.
 pub(super) fn arithmetic(operator: Operator, left: Bound, right: Bound) -> Result<Bound> {
     use DataType::{Date, F64, Interval, Time, Timestamp};
@@ -94,6 +106,41 @@ fn as_interval(operand: Bound, operator: Operator) -> Result<Bound> {
     let is_sum = matches!(operator, Operator::Add | Operator::Subtract);
     let is_text = operand.data_type == Some(DataType::Text) && operand.as_written().is_some();
     if is_sum && is_text { convert(operand, DataType::Interval) } else { Ok(operand) }
+}
+
+/// A text constant beside a date, timestamp or time is what makes sense there: with `+` an
+/// interval, with `-` another one of its type. A number alone beside a date is neither
+/// seconds nor days.
+pub(super) fn beside_moment(
+    operator: Operator,
+    left: &Bound,
+    right: &Bound,
+) -> Result<Option<(Bound, Bound)>> {
+    use DataType::{Date, Text, Time, Timestamp};
+    let moment = |bound: &Bound| bound.data_type.filter(|t| matches!(t, Date | Timestamp | Time));
+    let text = |bound: &Bound| match bound.as_written() {
+        Some(Value::Text(text)) if bound.data_type == Some(Text) => Some(text.clone()),
+        _ => None,
+    };
+    let (moment, text) = match (moment(left), text(right), text(left), moment(right)) {
+        (Some(moment), Some(text), ..) | (.., Some(text), Some(moment)) => (moment, text),
+        _ => return Ok(None),
+    };
+    let to = match operator {
+        Operator::Add if moment == Date && text.trim().parse::<f64>().is_ok() => {
+            return Err(Error::invalid(format!(
+                "expected a number of days, or an interval like '1 day', found '{text}'"
+            )));
+        }
+        Operator::Add => DataType::Interval,
+        Operator::Subtract => moment,
+        _ => return Ok(None),
+    };
+    let fit = |bound: &Bound| match bound.data_type {
+        Some(Text) => convert(bound.clone(), to),
+        _ => Ok(bound.clone()),
+    };
+    Ok(Some((fit(left)?, fit(right)?)))
 }
 
 impl Stage {

@@ -23,7 +23,7 @@ pub(crate) struct BoundCall {
 pub(crate) enum RowKind {
     /// Numbers: start, stop and step are of one type, of integers of 64 bits or decimals.
     Numbers(DataType),
-    /// Moments: start, stop, and the months and microseconds of a step.
+    /// Moments: start, stop, and a step, or its months and microseconds.
     Moments,
     /// Parts of a document.
     Parts,
@@ -85,6 +85,14 @@ impl BoundCall {
             let columns = vec![(DataType::Timestamp, false)];
             return Ok(Self { function, rows: RowKind::Moments, operands, columns });
         }
+        if let [start, stop, step] = operands.as_slice()
+            && is_step_of_moments(start, step)
+        {
+            let step = convert(step.clone(), DataType::Interval)?;
+            let operands = vec![moment(start.clone())?, moment(stop.clone())?, step];
+            let columns = vec![(DataType::Timestamp, false)];
+            return Ok(Self { function, rows: RowKind::Moments, operands, columns });
+        }
         if operands.len() == 1 {
             operands.insert(0, Bound::literal(Value::Int(0)));
         }
@@ -93,6 +101,18 @@ impl BoundCall {
         }
         for operand in &operands {
             expect_number(operand)?;
+        }
+        // A series of counts may go down.
+        let step = operands.last().filter(|step| step.data_type.is_some_and(is_signed));
+        if let (Some(step), 3) = (step.cloned(), operands.len()) {
+            let ends = operands.iter().take(2).cloned().collect();
+            let (mut ends, common) = as_one_column(ends)?;
+            if common.data_type == DataType::U64 {
+                ends.push(convert(step, DataType::I64)?);
+                let (rows, columns) =
+                    (RowKind::Numbers(DataType::U64), vec![(DataType::U64, false)]);
+                return Ok(Self { function, rows, operands: ends, columns });
+            }
         }
         let (operands, common) = as_one_column(operands)?;
         let to = match common.data_type {
@@ -105,6 +125,17 @@ impl BoundCall {
         let columns = vec![(to, false)];
         Ok(Self { function, rows: RowKind::Numbers(to), operands, columns })
     }
+}
+
+/// Whether a step is an interval: one of its type, or a text beside a moment.
+fn is_step_of_moments(start: &Bound, step: &Bound) -> bool {
+    let is_moment = matches!(start.data_type, Some(DataType::Date | DataType::Timestamp));
+    let is_text = step.data_type == Some(DataType::Text) && step.as_written().is_some();
+    step.data_type == Some(DataType::Interval) || is_moment && is_text
+}
+
+fn is_signed(data_type: DataType) -> bool {
+    matches!(data_type, DataType::I8 | DataType::I16 | DataType::I32 | DataType::I64)
 }
 
 /// Refuses what is no exact number.

@@ -129,11 +129,11 @@ fn checked(
     Ok(values)
 }
 
-/// Makes rows NULL whose right side is zero.
+/// Makes rows NULL whose right side is zero; what is no number stays so where the operator fails.
 ///
 /// # Errors
 /// `OutOfRange` for the first of them that has no NULL, where the operator fails by zero.
-fn by_zero<T: Copy + Default + PartialEq + Display>(
+fn by_zero<T: Copy + Default + PartialOrd + Display>(
     operator: Operator,
     left: &[T],
     right: &[T],
@@ -145,10 +145,13 @@ fn by_zero<T: Copy + Default + PartialEq + Display>(
     }
     let nulls = nulls.get_or_insert_with(|| vec![false; right.len()]);
     if operator.fails_by_zero() {
+        let is_number = |value: &T| value.partial_cmp(value).is_some();
         let mut rows = left.iter().zip(right).zip(nulls.iter());
-        if let Some(((a, b), _)) = rows.find(|((_, b), null)| is_zero(b) && !**null) {
+        let fails = |a: &T, b: &T, null: bool| is_zero(b) && is_number(a) && !null;
+        if let Some(((a, b), _)) = rows.find(|((a, b), null)| fails(a, b, **null)) {
             return Err(division_by_zero(operator, a, b));
         }
+        return Ok(());
     }
     nulls.iter_mut().zip(right).for_each(|(null, value)| *null |= is_zero(value));
     Ok(())

@@ -30,7 +30,7 @@ pub(crate) use ranked::{keys_of, value_of};
 use super::{Error, ErrorKind, Result};
 use crate::Limits;
 use crate::bound::{Bound, Node};
-pub(crate) use function::shifted;
+pub(crate) use function::{moved, shifted};
 use gather::gather;
 pub(crate) use mask::Mask;
 pub(crate) use rows::Rows;
@@ -87,14 +87,8 @@ fn node<'a>(bound: &'a Bound, rows: &Rows<'a>, selection: Selection<'_>) -> Resu
         Node::Compare(comparison, left, right) => {
             compare::compare(*comparison, &again(left)?, &again(right)?, meter)
         }
-        Node::And(members) => {
-            let members = members.iter().map(again).collect::<Result<Vec<_>>>()?;
-            Ok(logic::all(&members, selection.len()))
-        }
-        Node::Or(members) => {
-            let members = members.iter().map(again).collect::<Result<Vec<_>>>()?;
-            Ok(logic::any(&members, selection.len()))
-        }
+        Node::And(members) => logic::all(members, rows, selection),
+        Node::Or(members) => logic::any(members, rows, selection),
         Node::Not(operand) => Ok(logic::not(again(operand)?)),
         Node::In(operand, values) => compare::in_list(again(operand)?, values, meter),
         Node::Match(operand, pattern) => compare::matches(again(operand)?, pattern, meter),

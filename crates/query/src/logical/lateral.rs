@@ -26,6 +26,7 @@ use crate::source::SourceRef;
 use crate::{Error, ExplainedInput, Query, Result, Source};
 
 /// What a query reads, with none that depends on another.
+#[derive(Default)]
 pub(super) struct Opened<'a> {
     pub(super) members: Vec<Member<'a>>,
     pub(super) joins: Vec<Join>,
@@ -33,6 +34,10 @@ pub(super) struct Opened<'a> {
     pub(super) star: Option<Vec<usize>>,
     /// Conditions of some joins, by their numbers, with full names.
     pub(super) numbers: Vec<(usize, Expr)>,
+    /// Whether the last of them is of the rows that pass the filter, and not shown by `*`.
+    pub(super) is_after_filter: bool,
+    /// Whether these have passed it.
+    pub(super) is_filtered: bool,
 }
 
 /// Rows that have been joined.
@@ -50,6 +55,9 @@ impl<'a> Opened<'a> {
     /// The names; also what `USING` and LATERAL say, as conditions of each join.
     pub(super) fn names(&mut self) -> Result<(Names, Vec<Vec<Expr>>)> {
         let mut names = member::names(&self.members, &self.joins)?.shown_in(self.star.clone());
+        if self.is_after_filter {
+            names.hide_last_from_star();
+        }
         let mut conditions = member::merge(&self.joins, &mut names)?;
         for (join, number) in std::mem::take(&mut self.numbers) {
             conditions.get_mut(join).into_iter().for_each(|all| all.push(number.clone()));
@@ -70,6 +78,8 @@ impl<'a> Context<'a, '_> {
     ) -> Result<Opened<'a>> {
         let Arranged { relations, joins, star } = arranged;
         let is_lateral = |relation: &Relation| relation.lateral && relation.query.is_some();
+        let last_call = relations.last().and_then(Relation::as_call);
+        let is_after_filter = last_call.is_some_and(|call| call.after_filter);
         let before =
             relations.iter().skip(1).position(is_lateral).map_or(relations.len(), |at| at + 1);
         let (now, later) = relations.split_at_checked(before).unwrap_or((&relations, &[]));
@@ -79,7 +89,7 @@ impl<'a> Context<'a, '_> {
             members,
             joins: joins.by_ref().take(before.saturating_sub(1)).collect(),
             star,
-            numbers: Vec::new(),
+            ..Opened::default()
         };
         for ((i, relation), join) in (before..).zip(later).zip(joins) {
             if is_lateral(relation) {
@@ -89,6 +99,7 @@ impl<'a> Context<'a, '_> {
                 opened.joins.push(join);
             }
         }
+        opened.is_after_filter = is_after_filter;
         Ok(opened)
     }
 
@@ -118,9 +129,13 @@ impl<'a> Context<'a, '_> {
             opened.joins.push(join);
             return Ok(());
         }
-        let filter = self.of_names(filter, &names)?;
-        let none = || Opened { members: vec![], joins: vec![], star: None, numbers: vec![] };
-        let before = std::mem::replace(opened, none());
+        let is_after_filter = query.as_call().is_some_and(|call| call.after_filter);
+        let filter = match is_after_filter {
+            true => filter.cloned(),
+            false => self.of_names(filter, &names)?,
+        };
+        let before = std::mem::take(opened);
+        opened.is_filtered = is_after_filter;
         let rows = self.rows_joined(before, &reading.beside(&[]), filter)?;
         let reads = |field: &str| reading.reads(field);
         let tables = rows.names.tables_shown(&reads);

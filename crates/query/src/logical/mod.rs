@@ -466,10 +466,13 @@ impl<'a, 'o> Context<'a, 'o> {
         let reading = Reading::of(query, &arranged.joins, self.most_rows(query)?);
         let mut opened = self.opened(arranged, first, &reading, query.filter.as_ref())?;
         let (names, using) = opened.names()?;
-        let Opened { members, joins, .. } = opened;
+        let Opened { members, joins, is_filtered, .. } = opened;
         let name = query.first_relation().map(|first| first.to_string()).unwrap_or_default();
         let with = Vec::new();
         let mut query = Query { joins, with, columns: Vec::new(), ..query.clone() };
+        if is_filtered {
+            query.filter = None;
+        }
         let Settled { semis, mut dependents } = self.settle(&mut query, &names)?;
         if members.is_empty() {
             if query.select.is_empty() {

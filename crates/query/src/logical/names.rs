@@ -19,6 +19,8 @@ pub(crate) struct Names {
     inner: usize,
     /// In which order `*` shows the tables, behind merged fields, where that is not theirs.
     star: Option<Vec<usize>>,
+    /// The member that `*` does not show.
+    unstarred: Option<usize>,
     /// Whether fields go by `table.field` even where there is one table.
     is_full: bool,
 }
@@ -91,7 +93,7 @@ impl Names {
                 first += fields;
             }
         }
-        Ok(Self { tables, merged, inner: 0, star: None, is_full: false })
+        Ok(Self { tables, merged, inner: 0, star: None, unstarred: None, is_full: false })
     }
 
     /// The same where `*` shows members in another order.
@@ -103,6 +105,11 @@ impl Names {
         let star = members.map(|members| members.into_iter().flat_map(of).collect());
         self.star = star;
         self
+    }
+
+    /// Leaves the last member out of what `*` shows.
+    pub(super) fn hide_last_from_star(&mut self) {
+        self.unstarred = self.tables.last().map(|last| last.member);
     }
 
     /// The tables whose fields are shown, in the order of `*`, with those that are read, and those
@@ -178,7 +185,9 @@ impl Names {
         let merged = outer.merged.iter().cloned();
         let own = self.merged.iter().map(|(name, table)| (name.clone(), table + inner));
         let star = self.star.as_ref().map(|star| star.iter().map(|table| table + inner).collect());
-        Self { tables, merged: merged.chain(own).collect(), inner, star, is_full: true }
+        let merged = merged.chain(own).collect();
+        let unstarred = self.unstarred.map(|member| member + members);
+        Self { tables, merged, inner, star, unstarred, is_full: true }
     }
 
     /// Makes fields go by `table.field`, even where there is one table.
@@ -464,7 +473,8 @@ impl Names {
         };
         for at in order {
             let Some(named) = self.tables.get(at) else { continue };
-            if !is_wanted(&named) || !named.is_shown {
+            let is_left_out = table.is_empty() && self.unstarred == Some(named.member);
+            if !is_wanted(&named) || !named.is_shown || is_left_out {
                 continue;
             }
             for (position, written) in named.written.iter().enumerate() {

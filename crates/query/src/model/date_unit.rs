@@ -87,9 +87,10 @@ impl Unit {
         if Self::from_name(name).as_ref().is_some_and(possible) {
             return Ok(());
         }
+        let article = if data_type == DataType::Interval { "an" } else { "a" };
         let known: Vec<_> = UNITS.iter().filter(|(_, u)| possible(u)).map(|(n, _)| *n).collect();
         Err(Error::invalid(format!(
-            "unknown unit {name:?} of a {data_type}; known: {}",
+            "unknown unit {name:?} of {article} {data_type}; known: {}",
             known.join(", ")
         )))
     }

@@ -48,6 +48,10 @@ pub struct TableCall {
     /// Whether the rows are numbered, from 1 on, in a last column.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ordinality: bool,
+    /// Whether it is of the rows that pass WHERE, as one in the list of SELECT is: no condition
+    /// names its columns, and `*` does not show them. It is the last that the query joins.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub after_filter: bool,
 }
 
 impl TableFunction {
@@ -112,7 +116,8 @@ impl TableCall {
     /// A call, whose rows are not numbered.
     #[must_use]
     pub fn new(function: TableFunction, operands: impl IntoIterator<Item = Expr>) -> Self {
-        Self { function, operands: operands.into_iter().collect(), ordinality: false }
+        let operands = operands.into_iter().collect();
+        Self { function, operands, ordinality: false, after_filter: false }
     }
 
     /// What its columns are called, where one that has no name of its own is called so.

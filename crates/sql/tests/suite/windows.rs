@@ -505,11 +505,11 @@ fn frames_that_make_no_sense_are_refused() {
         ("SELECT count(*) OVER (ORDER BY v, id RANGE 1 PRECEDING) FROM s", "found 2"),
         (
             "SELECT count(*) OVER (ORDER BY g RANGE 1 PRECEDING) FROM s",
-            "expected numbers, dates or timestamps in ORDER BY, found text",
+            "expected numbers, dates, timestamps, times or intervals in ORDER BY, found text",
         ),
         (
             "SELECT count(*) OVER (ORDER BY v RANGE INTERVAL '1 day' PRECEDING) FROM s",
-            "expected a date or timestamp in ORDER BY, found i64",
+            "expected dates, timestamps, times or intervals in ORDER BY, found i64",
         ),
         (
             "SELECT count(*) OVER (ORDER BY d RANGE INTERVAL '-1 day' PRECEDING) FROM s",

@@ -1,93 +1,59 @@
 //! Frames: their bounds resolved, and refused where they make no sense.
 
+use esker_format::calendar::DAY_US;
 use esker_format::{DataType, Value};
 
 use crate::bind::expression::bind as bind_expr;
-use crate::bind::function::call;
+use crate::bind::interval::{span_of, without_length};
 use crate::bind::scope::NoScope;
 use crate::bind::typing::convert;
 use crate::bound::{Bound, Node, OrderKey};
-use crate::model::{
-    Expr, Frame as Written, FrameBound, FrameExclusion, FrameOffset, FrameUnits, Function,
-};
+use crate::model::{Expr, Frame as Written, FrameBound, FrameExclusion, FrameOffset, FrameUnits};
 use crate::{Error, Inputs, Result};
+
+/// The length of a month, where lengths compare.
+const MONTH_US: i64 = 30 * DAY_US;
 
 /// Which rows of its partition a row looks at.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Frame<C> {
+pub(crate) struct Frame {
     pub(crate) units: FrameUnits,
-    pub(crate) start: Edge<C>,
-    pub(crate) end: Edge<C>,
+    pub(crate) start: Edge,
+    pub(crate) end: Edge,
     pub(crate) exclude: FrameExclusion,
 }
 
 /// Where a frame begins or ends.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Edge<C> {
+pub(crate) enum Edge {
     /// At the first row of the partition.
     First,
-    Before(Distance<C>),
+    Before(Distance),
     /// At the row, or at its peers.
     Current,
-    After(Distance<C>),
+    After(Distance),
     /// At the last row of the partition.
     Last,
 }
 
 /// How far away.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Distance<C> {
+pub(crate) enum Distance {
     /// So many rows or groups.
     Count(u64),
     /// A difference of whole keys, each taken so many times.
     Exact { amount: i128, factor: i128 },
     /// A difference of keys that are floats.
     Float(f64),
-    /// Keys up to that of each row.
-    Target { key: C, target: C },
-}
-
-impl Frame<Bound> {
-    pub(super) fn placed(self, place: &mut dyn FnMut(Bound) -> usize) -> Frame<usize> {
-        let Self { units, start, end, exclude } = self;
-        Frame { units, start: start.placed(place), end: end.placed(place), exclude }
-    }
-}
-
-impl Edge<Bound> {
-    fn placed(self, place: &mut dyn FnMut(Bound) -> usize) -> Edge<usize> {
-        match self {
-            Self::First => Edge::First,
-            Self::Before(distance) => Edge::Before(distance.placed(place)),
-            Self::Current => Edge::Current,
-            Self::After(distance) => Edge::After(distance.placed(place)),
-            Self::Last => Edge::Last,
-        }
-    }
-}
-
-impl Distance<Bound> {
-    fn placed(self, place: &mut dyn FnMut(Bound) -> usize) -> Distance<usize> {
-        match self {
-            Self::Count(count) => Distance::Count(count),
-            Self::Exact { amount, factor } => Distance::Exact { amount, factor },
-            Self::Float(amount) => Distance::Float(amount),
-            Self::Target { key, target } => {
-                Distance::Target { key: place(key), target: place(target) }
-            }
-        }
-    }
+    /// A span between keys that are moments: months, then microseconds.
+    Span { months: i64, us: i64 },
 }
 
 /// The frame of a window in some order.
 ///
 /// # Errors
 /// `InvalidQuery` for bounds that make no frame.
-pub(super) fn bind(
-    frame: Option<&Written>,
-    order: &[OrderKey],
-    inputs: &Inputs,
-) -> Result<Frame<Bound>> {
+pub(super) fn bind(frame: Option<&Written>, order: &[OrderKey], inputs: &Inputs) -> Result<Frame> {
     let Some(Written { units, start, end, exclude }) = frame else {
         let (units, exclude) = (FrameUnits::Range, FrameExclusion::NoOthers);
         return Ok(Frame { units, start: Edge::First, end: Edge::Current, exclude });
@@ -97,18 +63,18 @@ pub(super) fn bind(
         return Err(Error::invalid("GROUPS: expected ORDER BY in the window"));
     }
     let edge = |bound: &FrameBound| {
-        let distance = |offset, is_before| {
+        let distance = |offset| {
             let distance = match units {
                 FrameUnits::Rows | FrameUnits::Groups => count(offset, inputs),
-                FrameUnits::Range => difference(offset, is_before, order, inputs),
+                FrameUnits::Range => difference(offset, order, inputs),
             };
             distance.map_err(|e| e.at(bound))
         };
         Ok::<_, Error>(match bound {
             FrameBound::UnboundedPreceding => Edge::First,
-            FrameBound::Preceding(offset) => Edge::Before(distance(offset, true)?),
+            FrameBound::Preceding(offset) => Edge::Before(distance(offset)?),
             FrameBound::CurrentRow => Edge::Current,
-            FrameBound::Following(offset) => Edge::After(distance(offset, false)?),
+            FrameBound::Following(offset) => Edge::After(distance(offset)?),
             FrameBound::UnboundedFollowing => Edge::Last,
         })
     };
@@ -149,7 +115,7 @@ fn negative() -> Error {
 }
 
 /// A number of rows or groups.
-fn count<C>(offset: &FrameOffset, inputs: &Inputs) -> Result<Distance<C>> {
+fn count(offset: &FrameOffset, inputs: &Inputs) -> Result<Distance> {
     let expected = || Error::invalid("expected a number of rows or groups");
     let FrameOffset::Value(expr) = offset else { return Err(expected()) };
     match constant(expr, inputs)?.as_literal() {
@@ -162,53 +128,68 @@ fn count<C>(offset: &FrameOffset, inputs: &Inputs) -> Result<Distance<C>> {
 }
 
 /// A difference of the one key of the order.
-fn difference(
-    offset: &FrameOffset,
-    is_before: bool,
-    order: &[OrderKey],
-    inputs: &Inputs,
-) -> Result<Distance<Bound>> {
-    let [OrderKey { bound: key, descending, .. }] = order else {
+fn difference(offset: &FrameOffset, order: &[OrderKey], inputs: &Inputs) -> Result<Distance> {
+    let [OrderKey { bound: key, .. }] = order else {
         return Err(Error::invalid(format!(
             "RANGE with an offset: expected one key in ORDER BY of the window, found {}",
             order.len()
         )));
     };
-    let data_type = key.data_type();
-    let is_moment = matches!(data_type, DataType::Date | DataType::Timestamp);
-    match offset {
-        FrameOffset::Interval { months, microseconds } if is_moment => {
-            if *months < 0 || *microseconds < 0 {
-                return Err(negative());
+    let data_type = without_length(key).data_type();
+    let goes_by_intervals = matches!(
+        data_type,
+        DataType::Date | DataType::Timestamp | DataType::Time | DataType::Interval
+    );
+    let offset = match offset {
+        FrameOffset::Interval { months, microseconds } => (*months, *microseconds),
+        FrameOffset::Value(expr) => {
+            let offset = constant(expr, inputs)?;
+            let is_text = offset.data_type == Some(DataType::Text);
+            let offset = match goes_by_intervals && is_text {
+                true => convert(offset, DataType::Interval)?,
+                false => offset,
+            };
+            match offset.as_literal() {
+                Some(Value::Interval(v)) => span_of(*v)?,
+                _ => return number(&offset, data_type),
             }
-            let is_less = is_before != *descending;
-            let signed = |v: i64| Bound::literal(Value::Int(if is_less { -v } else { v }));
-            let key = convert(key.clone(), DataType::Timestamp)?;
-            let operands = vec![key.clone(), signed(*months), signed(*microseconds)];
-            let target = call(Function::DateAdd, operands, inputs)?;
-            Ok(Distance::Target { key, target })
         }
-        FrameOffset::Interval { .. } => Err(Error::invalid(format!(
-            "RANGE with an interval: expected a date or timestamp in ORDER BY, found {data_type}"
+    };
+    span(offset, data_type)
+}
+
+/// A difference of moments, of times of a day, or of intervals.
+fn span((months, us): (i64, i64), data_type: DataType) -> Result<Distance> {
+    let length = i128::from(months) * i128::from(MONTH_US) + i128::from(us);
+    if length < 0 {
+        return Err(negative());
+    }
+    match data_type {
+        DataType::Date | DataType::Timestamp => Ok(Distance::Span { months, us }),
+        DataType::Interval => Ok(Distance::Exact { amount: length, factor: 1 }),
+        DataType::Time if months == 0 => Ok(Distance::Exact { amount: length, factor: 1 }),
+        DataType::Time => Err(Error::invalid("expected hours, minutes or seconds between times")),
+        _ => Err(Error::invalid(format!(
+            "RANGE with an interval: expected dates, timestamps, times or intervals in ORDER BY, \
+             found {data_type}"
         ))),
-        FrameOffset::Value(expr) => number(&constant(expr, inputs)?, data_type),
     }
 }
 
 /// A difference of numbers, or of days.
-fn number<C>(offset: &Bound, data_type: DataType) -> Result<Distance<C>> {
+fn number(offset: &Bound, data_type: DataType) -> Result<Distance> {
     let found = offset.data_type();
     let is_number = data_type.is_numeric() && found.is_numeric();
     let are_days = data_type == DataType::Date && found.is_integer();
     if !(is_number || are_days) {
         let expected = match data_type {
             DataType::Date => "an INTERVAL or a number of days",
-            DataType::Timestamp => "an INTERVAL",
+            DataType::Timestamp | DataType::Time | DataType::Interval => "an INTERVAL",
             data_type if data_type.is_numeric() => "a number",
             _ => {
                 return Err(Error::invalid(format!(
-                    "RANGE with an offset: expected numbers, dates or timestamps in ORDER BY, \
-                     found {data_type}"
+                    "RANGE with an offset: expected numbers, dates, timestamps, times or intervals \
+                     in ORDER BY, found {data_type}"
                 )));
             }
         };

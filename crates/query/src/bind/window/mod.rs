@@ -46,7 +46,7 @@ pub(crate) struct Call<C> {
     pub(crate) function: Computes<C>,
     pub(crate) partition: Vec<C>,
     pub(crate) order: Vec<Key<C>>,
-    pub(crate) frame: Frame<C>,
+    pub(crate) frame: Frame,
     pub(crate) data_type: DataType,
 }
 
@@ -134,7 +134,6 @@ impl Call<Bound> {
             Key { value, descending, nulls_first }
         };
         let order = order.into_iter().map(key).collect();
-        let frame = frame.placed(place);
         Call { function: function.placed(place), partition, order, frame, data_type }
     }
 }

@@ -29,7 +29,7 @@ use crate::pattern::Captured;
 use crate::{Error, Result};
 
 use self::call::Call;
-pub(crate) use self::moment::shifted;
+pub(crate) use self::moment::{moved, shifted};
 use super::{cast, choose, compute};
 
 /// Computes a call.

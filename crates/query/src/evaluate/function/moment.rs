@@ -139,8 +139,16 @@ pub(super) fn add<'a>(call: &Call<'_, 'a>) -> Result<Vector<'a>> {
 
 /// A moment some months and then some microseconds later; `None` where that is no timestamp.
 pub(crate) fn shifted(moment_us: i64, months: i64, us: i64) -> Option<i64> {
-    let (days, own) = split(DataType::Timestamp, moment_us);
-    moment(add_months(days, months)?, i128::from(own) + i128::from(us))
+    i64::try_from(moved(moment_us.into(), months.into(), us.into())?).ok()
+}
+
+/// The same of microseconds that need be no timestamp, as those of a date; `None` beyond what the
+/// calendar can count.
+pub(crate) fn moved(moment_us: i128, months: i128, us: i128) -> Option<i128> {
+    let day_us = i128::from(DAY_US);
+    let days = i64::try_from(moment_us.div_euclid(day_us)).ok()?;
+    let days = add_months(days, i64::try_from(months).ok()?)?;
+    Some(i128::from(days) * day_us + moment_us.rem_euclid(day_us) + us)
 }
 
 /// The same day some months later, or the last day of that month.

@@ -22,6 +22,8 @@ use crate::{Options, Result, Source, ZONE_ROWS};
 
 /// The most groups that are looked for.
 const GROUPS_MAX: u64 = 256;
+/// After so many zones it is seen whether the statement is to end.
+const ZONES_PER_LOOK: usize = 4_096;
 /// The most rows that are looked at for them.
 const ROWS_MAX: u64 = 8 * ZONE_ROWS as u64;
 
@@ -46,8 +48,13 @@ pub(crate) fn narrowed(
         return Ok(None);
     }
     let predicate = Predicate::compile(stage.filter.as_ref());
-    if predicate.may_fail() || stage.aggregates.iter().any(|a| may_fail(a, source)) {
+    if predicate.may_fail() {
         return Ok(None);
+    }
+    for aggregate in &stage.aggregates {
+        if may_fail(aggregate, source, options)? {
+            return Ok(None);
+        }
     }
     let plan = ScanPlan::new(&predicate, source, Goal::ALL, options)?;
     // Tables are kept by the address of the predicate, which goes at the end.
@@ -104,21 +111,29 @@ fn is_told_by_equality(data_type: DataType) -> bool {
 }
 
 /// True when rows may make an aggregate fail, one alone or all of a group together.
-fn may_fail(aggregate: &BoundAggregate, source: &dyn Source) -> bool {
-    let Some(operand) = &aggregate.operand else { return false };
+fn may_fail(aggregate: &BoundAggregate, source: &dyn Source, options: &Options) -> Result<bool> {
+    let Some(operand) = &aggregate.operand else { return Ok(false) };
     let is_wide = |t: DataType| matches!(t, DataType::I64 | DataType::U64) || t.is_decimal();
-    operand.may_fail()
-        || aggregate.function == Aggregate::Sum
-            && is_wide(operand.data_type())
-            && match operand.node {
-                Node::Field(position) => may_overflow(position, aggregate.data_type, source),
-                _ => true,
-            }
+    if operand.may_fail() {
+        return Ok(true);
+    }
+    if aggregate.function != Aggregate::Sum || !is_wide(operand.data_type()) {
+        return Ok(false);
+    }
+    match operand.node {
+        Node::Field(position) => may_overflow(position, aggregate.data_type, source, options),
+        _ => Ok(true),
+    }
 }
 
 /// True when the values of a field, whatever their signs, may add up to more than a type holds, by
-/// what is known of their bounds.
-fn may_overflow(field: usize, data_type: DataType, source: &dyn Source) -> bool {
+/// what is known of their bounds. Zones are looked at until it is known.
+fn may_overflow(
+    field: usize,
+    data_type: DataType,
+    source: &dyn Source,
+    options: &Options,
+) -> Result<bool> {
     let most = match data_type {
         DataType::U64 => u128::from(u64::MAX),
         DataType::I64 => u128::from(i64::MAX.unsigned_abs()),
@@ -134,13 +149,19 @@ fn may_overflow(field: usize, data_type: DataType, source: &dyn Source) -> bool 
     let mut total = 0u128;
     for part in (0..source.part_count()).map(|index| source.part(index)) {
         for zone in 0..part.row_count().div_ceil(ZONE_ROWS) {
-            let Some(known) = part.zone(field, zone) else { return true };
+            if zone % ZONES_PER_LOOK == 0 {
+                options.expect_time_left()?;
+            }
+            let Some(known) = part.zone(field, zone) else { return Ok(true) };
             let (Some(least), Some(greatest)) = (size(known.least), known.greatest.and_then(size))
             else {
-                return true;
+                return Ok(true);
             };
             total = total.saturating_add(least.max(greatest).saturating_mul(ZONE_ROWS as u128));
+            if total > most {
+                return Ok(true);
+            }
         }
     }
-    total > most
+    Ok(false)
 }

@@ -116,19 +116,13 @@ impl Call<'_> {
     /// Moments some months from each other. Each is a step from the one before, so that the end of
     /// a short month is kept by those behind it, as PostgreSQL has it.
     fn add_moments(&self, rows: &mut MadeRows<'_>) -> Result<()> {
-        let (
-            RowKind::Moments,
-            [
-                ValueRef::Timestamp(start),
-                ValueRef::Timestamp(stop),
-                ValueRef::Int(months),
-                ValueRef::Int(us),
-            ],
-        ) = (self.call.rows, self.operands)
+        let (RowKind::Moments, [ValueRef::Timestamp(start), ValueRef::Timestamp(stop), step @ ..]) =
+            (self.call.rows, self.operands)
         else {
             return Err(Error::invalid("a series of other operands than its types say"));
         };
-        let is_up = numbers::direction(*months, *us)?;
+        let (months, us) = numbers::step_of(step)?;
+        let is_up = numbers::direction(months, us)?;
         let is_exclusive = self.call.excludes_stop();
         let mut moment = *start;
         loop {
@@ -137,7 +131,7 @@ impl Call<'_> {
                 return Ok(());
             }
             rows.push(&[ValueRef::Timestamp(moment)])?;
-            let next = shifted(moment, *months, *us);
+            let next = shifted(moment, months, us);
             moment = next.ok_or_else(|| Error::out_of_range("a step leads to no timestamp"))?;
         }
     }

@@ -1,9 +1,10 @@
 //! Series at equal distances: numbers, and moments.
 
 use esker_format::calendar::DAY_US;
-use esker_format::{DataType, ValueRef};
+use esker_format::{DataType, Interval, ValueRef};
 
 use super::MadeRows;
+use crate::bind::interval::span_of;
 use crate::bind::table_function::{BoundCall, RowKind};
 use crate::source::series::Steps;
 use crate::{Error, Result};
@@ -31,6 +32,15 @@ pub(super) fn direction(months: i64, us: i64) -> Result<bool> {
     }
 }
 
+/// The months and the microseconds of a step of moments, days of 24 hours.
+pub(super) fn step_of(operands: &[ValueRef<'_>]) -> Result<(i64, i64)> {
+    match operands {
+        [ValueRef::Int(months), ValueRef::Int(us)] => Ok((*months, *us)),
+        [ValueRef::Interval(step)] => span_of(Interval::from_stored(step)?),
+        _ => Err(Error::invalid("a series of other operands than its types say")),
+    }
+}
+
 fn no_step() -> Error {
     Error::invalid("expected a step other than zero")
 }
@@ -45,9 +55,9 @@ impl Numbers {
             }
             (
                 RowKind::Moments,
-                [ValueRef::Timestamp(start), ValueRef::Timestamp(stop), months, ValueRef::Int(us)],
-            ) => match months {
-                ValueRef::Int(0) => (DataType::Timestamp, [*start, *stop, *us].map(i128::from)),
+                [ValueRef::Timestamp(start), ValueRef::Timestamp(stop), step @ ..],
+            ) => match step_of(step)? {
+                (0, us) => (DataType::Timestamp, [*start, *stop, us].map(i128::from)),
                 _ => return Ok(None),
             },
             _ => return Err(Error::invalid("a series of other operands than its types say")),

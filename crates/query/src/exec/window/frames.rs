@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use esker_format::calendar::DAY_US;
 use esker_format::decimal::limit;
 use esker_format::value::compare_floats;
 use esker_format::{Column, DataType};
@@ -13,7 +14,7 @@ use esker_format::{Column, DataType};
 use super::arrangement::Chunk;
 use super::columns::vector_of;
 use crate::bind::window::{Call, Distance, Edge};
-use crate::evaluate::{Lanes, Vector};
+use crate::evaluate::{Lanes, Vector, moved};
 use crate::model::{FrameExclusion, FrameUnits};
 use crate::{Error, Result};
 
@@ -87,12 +88,7 @@ impl Frames {
 }
 
 /// Where the frame of each row begins, or ends.
-fn edges(
-    chunk: &Chunk<'_>,
-    call: &Call<usize>,
-    edge: &Edge<usize>,
-    is_start: bool,
-) -> Result<Vec<usize>> {
+fn edges(chunk: &Chunk<'_>, call: &Call<usize>, edge: &Edge, is_start: bool) -> Result<Vec<usize>> {
     let mut edges = Vec::with_capacity(chunk.len());
     let side = |range: &Range<usize>| if is_start { range.start } else { range.end };
     let units = call.frame.units;
@@ -179,12 +175,7 @@ struct Towards {
 }
 
 /// Bounds by how far keys are apart.
-fn by_keys(
-    chunk: &Chunk<'_>,
-    key: usize,
-    distance: &Distance<usize>,
-    how: Towards,
-) -> Result<Vec<usize>> {
+fn by_keys(chunk: &Chunk<'_>, key: usize, distance: &Distance, how: Towards) -> Result<Vec<usize>> {
     // Less than the key of the row, or more.
     let is_less = how.is_back != how.descending;
     match distance {
@@ -211,10 +202,17 @@ fn by_keys(
             let targets: Vec<f64> = keys.iter().map(target).collect();
             along(chunk, &column, (&keys, &targets), how, |a, b| compare_floats(*a, *b))
         }
-        Distance::Target { key, target } => {
-            let column = chunk.column(*key)?;
-            let targets = exact(&vector_of(&chunk.column(*target)?)?, 1)?;
-            let keys = exact(&vector_of(&column)?, 1)?;
+        Distance::Span { months, us } => {
+            let column = chunk.column(key)?;
+            let vector = vector_of(&column)?;
+            let unit_us = if vector.data_type == DataType::Date { DAY_US } else { 1 };
+            let keys = exact(&vector, unit_us.into())?;
+            let sign = if is_less { -1 } else { 1 };
+            let (months, us) = (sign * i128::from(*months), sign * i128::from(*us));
+            // Beyond the calendar is past all keys.
+            let beyond = if is_less { i128::MIN } else { i128::MAX };
+            let target = |key: &i128| moved(*key, months, us).unwrap_or(beyond);
+            let targets: Vec<i128> = keys.iter().map(target).collect();
             along(chunk, &column, (&keys, &targets), how, Ord::cmp)
         }
     }
