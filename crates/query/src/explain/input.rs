@@ -22,8 +22,8 @@ pub struct ExplainedInput {
     /// For a join, the side that an index is made of: `left` or `right`. The other streams past it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub built: Option<String>,
-    /// For an input of a join that ran, what its rows were asked for as well: the keys that the other
-    /// side had.
+    /// For an input of a join that ran, what its rows were asked for as well: the keys that the
+    /// other side had.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime_filter: Option<String>,
     /// How many rows that removed, where it is known apart from the filter.

@@ -4,7 +4,7 @@
 //! | keys | what is kept | a value that is none of them |
 //! |---|---|---|
 //! | close together | a bit for each number from the least to the greatest | fails |
-//! | far apart | a Bloom filter, three bits of one word for each key | fails, but for some of a hundred |
+//! | far apart | a Bloom filter, three bits of one word for each key | mostly fails |
 //!
 //! A key itself always passes.
 

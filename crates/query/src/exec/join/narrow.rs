@@ -3,12 +3,12 @@
 //! | keys that were built | what the other side is asked for |
 //! |---|---|
 //! | few, of one field | the keys themselves, by an index where there is one |
-//! | more, of one field | the range that they lie in, where zone maps leave out rows outside of it |
-//! | any, of one field or several | to be in a set of the keys of a field, which is looked up before anything else is computed of a row |
+//! | more, of one field | the range that they lie in, where zone maps leave out enough by it |
+//! | any, of one field or several | that a field is in a set of its keys |
 //!
-//! A set is made where it is thought to remove half of the rows; the scan stops looking up keys in a
-//! morsel of which they do not remove enough. The set takes part of the query's memory, and is left
-//! out where there is not enough.
+//! A set is looked up before anything else is computed of a row. It is made where it is thought to
+//! remove half of the rows; the scan stops looking up keys in a morsel of which they do not remove
+//! enough. It takes part of the query's memory, and is left out where there is not enough.
 
 use super::build::Built;
 use super::index::is_int;
