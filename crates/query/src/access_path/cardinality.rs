@@ -6,7 +6,6 @@
 //! (the estimator GEE of Charikar et al., 2000). Shares of what nothing is known of are those of
 //! System R. Conditions are taken to have nothing to do with each other.
 
-use std::collections::BTreeMap;
 use std::ops::Bound as End;
 
 use esker_format::{ColumnSlice, Data, DataType};
@@ -238,22 +237,19 @@ pub(crate) fn distinct(source: &dyn Source, position: usize) -> Result<Distinct>
 
 /// About how many values `rows` rows have, given some of them.
 fn extrapolated(sample: &ColumnSlice<'_>, rows: f64) -> f64 {
-    let mut counts: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
-    let mut taken = 0usize;
-    for i in 0..sample.len {
-        let value = sample.value(i);
-        if value.is_null() {
-            continue;
-        }
-        taken += 1;
-        // default: a value of fixed width is as good as its key
-        let bytes = match value.as_bytes() {
-            Some(bytes) => bytes.to_vec(),
-            None => key(value).to_le_bytes().to_vec(),
-        };
-        *counts.entry(bytes).or_default() += 1;
+    let values = (0..sample.len).map(|i| sample.value(i)).filter(|value| !value.is_null());
+    // A value of fixed width is as good as its key.
+    let mut taken: Vec<(Key, &[u8])> = values
+        .map(|value| match value.as_bytes() {
+            Some(bytes) => (0, bytes),
+            None => (key(value), [].as_slice()),
+        })
+        .collect();
+    taken.sort_unstable();
+    let (mut once, mut several) = (0usize, 0usize);
+    for same in taken.chunk_by(|a, b| a == b) {
+        *if same.len() == 1 { &mut once } else { &mut several } += 1;
     }
-    let once = counts.values().filter(|count| **count == 1).count() as f64;
-    let scale = (rows / (taken.max(1) as f64)).max(1.0).sqrt();
-    scale * once + (counts.len() as f64 - once)
+    let scale = (rows / (taken.len().max(1) as f64)).max(1.0).sqrt();
+    scale * once as f64 + several as f64
 }

@@ -14,7 +14,7 @@ use esker_vfs::parallel_map;
 
 use crate::access_path::{Access, ScanPlan};
 use crate::evaluate::{Mask, Rows};
-use crate::filter::{CodeTables, count, keep};
+use crate::filter::{CodeTables, FieldKeys, count, keep};
 use crate::predicate::{Predicate, Verdict};
 use crate::{Options, Result, Source, ZONE_ROWS};
 use row_set::{RowSet, RowSets};
@@ -32,6 +32,11 @@ pub(crate) const WAVE_MAX: usize = 256;
 /// Rows of the first batch where few may be enough.
 const FEW_ROWS: usize = 256;
 
+/// Keys are looked up for so many rows of a morsel at least, and for more of them while they remove
+/// one of so many.
+const LOOKED_UP_MIN: usize = 1_024;
+const REMOVED_SHARE: usize = 4;
+
 /// Consecutive rows of one part, worked on by one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Morsel {
@@ -48,6 +53,8 @@ pub(crate) struct ScanCounts {
     pub(crate) rows_scanned: u64,
     /// Rows that are visible and pass.
     pub(crate) rows_passed: u64,
+    /// Rows that keys known at run time have removed: see [`Scan::among`].
+    pub(crate) rows_removed: u64,
 }
 
 impl AddAssign for ScanCounts {
@@ -56,6 +63,7 @@ impl AddAssign for ScanCounts {
         self.zones_pruned += other.zones_pruned;
         self.rows_scanned += other.rows_scanned;
         self.rows_passed += other.rows_passed;
+        self.rows_removed += other.rows_removed;
     }
 }
 
@@ -70,6 +78,9 @@ pub(crate) struct Progress {
     /// The most rows of the next batch, which is twice as many for the one after; `None` for no
     /// such limit.
     growing: Option<usize>,
+    /// Rows that keys were looked up for, and those of them that they removed.
+    looked_up: usize,
+    removed: usize,
 }
 
 impl Progress {
@@ -88,6 +99,8 @@ pub(crate) struct Scan<'a> {
     pub(crate) options: &'a Options,
     /// What holds, beside the filter, of all rows that are wanted: it leaves out zones only.
     pruning: Option<&'a Predicate>,
+    /// The keys that fields of all rows have that are wanted.
+    among: &'a [FieldKeys],
     row_sets: RowSets,
 }
 
@@ -109,12 +122,19 @@ impl<'a> Scan<'a> {
         options: &'a Options,
     ) -> Self {
         let row_sets = RowSets::new(source.part_count());
-        Self { source, predicate, tables, plan, options, pruning: None, row_sets }
+        Self { source, predicate, tables, plan, options, pruning: None, among: &[], row_sets }
     }
 
     /// The same, which leaves out zones that have no row of which a condition holds.
     pub(crate) fn pruned_by(mut self, condition: Option<&'a Predicate>) -> Self {
         self.pruning = condition;
+        self
+    }
+
+    /// The same, which leaves out rows whose fields have none of some keys; not all of these, where
+    /// that does not pay.
+    pub(crate) fn among(mut self, keys: &'a [FieldKeys]) -> Self {
+        self.among = keys;
         self
     }
 
@@ -290,6 +310,7 @@ impl<'a> Scan<'a> {
                 && visible.is_none()
                 && candidates.is_none()
                 && verdict == Verdict::Sometimes
+                && self.among.is_empty()
                 && let Some(passed) = count(predicate, &rows, self.tables)?
             {
                 counts.rows_scanned += rows.len() as u64;
@@ -308,16 +329,38 @@ impl<'a> Scan<'a> {
                     candidates.count() as u64
                 }
             };
+            self.keep_among(&rows, &mut mask, progress)?;
             if verdict == Verdict::Sometimes {
                 keep(predicate, &rows, &mut mask, self.tables)?;
             }
             let passed = mask.count() as u64;
+            let counts = &mut progress.counts;
             counts.rows_passed += passed;
             if passed > 0 && visit(&rows, mask)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+}
+
+impl<'a> Scan<'a> {
+    /// Removes the rows whose fields have none of the keys, while that removes enough of a morsel.
+    fn keep_among(&self, rows: &Rows<'a>, mask: &mut Mask, progress: &mut Progress) -> Result<()> {
+        let pays = progress.looked_up < LOOKED_UP_MIN
+            || progress.removed >= progress.looked_up / REMOVED_SHARE;
+        if self.among.is_empty() || !pays || mask.is_empty() {
+            return Ok(());
+        }
+        let before = mask.count();
+        for field in self.among {
+            field.keys.keep(&rows.column(field.position)?, mask);
+        }
+        let removed = before - mask.count();
+        progress.looked_up += before;
+        progress.removed += removed;
+        progress.counts.rows_removed += removed as u64;
+        Ok(())
     }
 }
 

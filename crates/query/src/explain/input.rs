@@ -22,6 +22,13 @@ pub struct ExplainedInput {
     /// For a join, the side that an index is made of: `left` or `right`. The other streams past it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub built: Option<String>,
+    /// For an input of a join that ran, what its rows were asked for as well: the keys that the
+    /// other side had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime_filter: Option<String>,
+    /// How many rows that removed, where it is known apart from the filter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_removed: Option<u64>,
     /// About how many rows come out.
     pub rows_estimated: u64,
     /// How many did; `None` when it did not run, or was not counted apart.
@@ -90,7 +97,7 @@ impl ExplainedInput {
         Self { filter: filter.or(self.filter), rows_estimated, ..self }
     }
 
-    pub(crate) fn join(join: &ExplainedJoin, estimates: [u64; 2], inputs: [Self; 2]) -> Self {
+    pub(crate) fn join(join: &ExplainedJoin, estimates: [u64; 2], inputs: Vec<Self>) -> Self {
         let [left, right] = estimates;
         let pairs = match join.keys.is_empty() {
             true => left.saturating_mul(right),
@@ -109,13 +116,13 @@ impl ExplainedInput {
             filter: (!join.pair.is_empty()).then(|| join.pair.join(" AND ")),
             built: Some(if join.builds_left { "left" } else { "right" }.to_owned()),
             rows_estimated,
-            inputs: inputs.into(),
+            inputs,
             ..Self::default()
         }
     }
 
     /// Notes what a join met, and how long it took once its inputs were there.
-    pub(crate) fn ran(&mut self, counts: &JoinCounts, builds_left: bool, elapsed_ns: u64) {
+    pub(crate) fn ran(&mut self, counts: JoinCounts, builds_left: bool, elapsed_ns: u64) {
         self.rows = Some(counts.rows_out);
         let inputs_ms: f64 = self.inputs.iter().filter_map(|input| input.elapsed_ms).sum();
         self.elapsed_ms = Some(inputs_ms + elapsed_ns as f64 / 1e6);
@@ -123,6 +130,9 @@ impl ExplainedInput {
         let met = if builds_left { [built, probed] } else { [probed, built] };
         for (input, rows) in self.inputs.iter_mut().zip(met) {
             input.rows = input.rows.or(Some(rows));
+        }
+        if let Some(probed) = self.inputs.get_mut(usize::from(builds_left)) {
+            (probed.runtime_filter, probed.rows_removed) = (counts.narrowing, counts.rows_removed);
         }
     }
 
@@ -137,6 +147,12 @@ impl ExplainedInput {
         write!(f, "  (about {} rows", self.rows_estimated)?;
         self.rows.iter().try_for_each(|rows| write!(f, ", found {rows}"))?;
         self.built.iter().try_for_each(|built| write!(f, ", {built} side built"))?;
+        if let Some(filter) = &self.runtime_filter {
+            match self.rows_removed {
+                Some(rows) => write!(f, ", {rows} removed by {filter}")?,
+                None => write!(f, ", looked for by {filter}")?,
+            }
+        }
         self.elapsed_ms.iter().try_for_each(|ms| write!(f, ", {ms:.3} ms"))?;
         f.write_str(")\n")?;
         self.inputs.iter().try_for_each(|input| input.show(f, depth + 1))

@@ -18,6 +18,7 @@ macro_rules! with_numbers {
 }
 
 mod code_tables;
+mod key_set;
 mod length;
 mod pair;
 mod pair_floats;
@@ -31,6 +32,7 @@ mod text;
 use esker_format::{BytesReader, Codes, ColumnSlice, Data, DataType, Validity};
 
 pub(crate) use code_tables::CodeTables;
+pub(crate) use key_set::{FieldKeys, KeySet};
 pub(crate) use with_numbers;
 
 use super::Result;

@@ -102,9 +102,18 @@ struct Best {
 impl JoinTree {
     /// The relations from left to right: rows come in the order of the first, then of the next.
     pub(super) fn leaves(&self) -> Vec<usize> {
+        let mut leaves = Vec::new();
+        self.push_leaves(&mut leaves);
+        leaves
+    }
+
+    fn push_leaves(&self, leaves: &mut Vec<usize>) {
         match self {
-            Self::Relation(number) => vec![*number],
-            Self::Join(left, right, _) => [left.leaves(), right.leaves()].concat(),
+            Self::Relation(number) => leaves.push(*number),
+            Self::Join(left, right, _) => {
+                left.push_leaves(leaves);
+                right.push_leaves(leaves);
+            }
         }
     }
 
@@ -114,7 +123,10 @@ impl JoinTree {
     }
 
     pub(super) fn set(&self) -> Set {
-        self.leaves().into_iter().map(bit).sum()
+        match self {
+            Self::Relation(number) => bit(*number),
+            Self::Join(left, right, _) => left.set() | right.set(),
+        }
     }
 }
 
@@ -182,8 +194,8 @@ impl JoinGraph {
         }
         loop {
             let by_rank = |a: &(u8, f64), b: &(u8, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
-            let best = pairs.iter().min_by(|(_, a), (_, b)| by_rank(a, b));
-            let Some((i, j)) = best.map(|(pair, _)| *pair) else { break };
+            let best = pairs.iter().min_by(|(_, a), (_, b)| by_rank(a, b)).map(|(pair, _)| *pair);
+            let Some((i, j)) = best.or_else(|| self.smallest_product(&alive)) else { break };
             pairs.retain(|(a, b), _| ![i, j].contains(a) && ![i, j].contains(b));
             let taken = [i, j].map(|at| alive.get_mut(at).and_then(Option::take));
             if let [Some((left, _)), Some((right, _))] = taken {
@@ -195,7 +207,17 @@ impl JoinGraph {
         last.map_or(JoinTree::Relation(0), |(tree, _)| tree)
     }
 
-    /// Adds a tree, and what connects it to each other one.
+    /// The two trees that have the smallest product.
+    fn smallest_product(&self, alive: &[Option<(JoinTree, Set)>]) -> Option<(usize, usize)> {
+        let sets =
+            || alive.iter().enumerate().filter_map(|(at, tree)| Some((at, tree.as_ref()?.1)));
+        let pairs = sets().flat_map(|(i, a)| {
+            sets().filter(move |(j, _)| i < *j).map(move |(j, b)| ((i, j), self.rows(a | b)))
+        });
+        pairs.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(pair, _)| pair)
+    }
+
+    /// Adds a tree, and what connects it to each other one, where that is a condition.
     fn add_tree(
         &self,
         tree: JoinTree,
@@ -204,8 +226,10 @@ impl JoinGraph {
     ) {
         let (set, own) = (tree.set(), alive.len());
         for (at, other) in alive.iter().enumerate() {
-            if let Some((_, other)) = other {
-                pairs.insert((at, own), (self.connection(*other, set), self.rows(other | set)));
+            let Some((_, other)) = other else { continue };
+            let connection = self.connection(*other, set);
+            if connection != NOTHING {
+                pairs.insert((at, own), (connection, self.rows(other | set)));
             }
         }
         alive.push(Some((tree, set)));

@@ -19,7 +19,9 @@ use super::product::{Joined, StreamOptions};
 use crate::bound::{Bound, Node};
 use crate::budget::Charge;
 use crate::exec::join;
-use crate::exec::join::{Input, JoinPlan, PairOrder, Ranks, Rows, SemiJoinSource, Side};
+use crate::exec::join::{
+    Input, JoinCounts, JoinPlan, PairOrder, Ranks, Rows, SemiJoinSource, Side,
+};
 use crate::exec::output::Materialised;
 use crate::explain::ExplainedJoin;
 use crate::model::{Expr, JoinKind};
@@ -71,6 +73,12 @@ pub(super) struct Needed<'n> {
     pub(super) fields: &'n BTreeSet<usize>,
     /// Whether they may come in any order.
     pub(super) in_any_order: bool,
+}
+
+/// What a join met, and how long it took.
+struct Ran {
+    counts: JoinCounts,
+    elapsed_ns: u64,
 }
 
 /// What comes of a join.
@@ -264,7 +272,7 @@ impl<'a, 'o> Context<'a, 'o> {
             }
             let is_left = |field: usize| left.places.contains_key(&field);
             condition::move_tests_of_left(&mut keys, &mut pair, &is_left);
-            match self.attempt((&left, &right), &keys, &pair, wanted, planned) {
+            match self.attempt((&mut left, &mut right), &keys, &pair, wanted, planned) {
                 Err(e) if e.kind() == ErrorKind::OverBudget && may_stream => {
                     let stream = StreamOptions { must: true, ..stream };
                     let done = self.product(&mut left, &right, &all, wanted, stream)?;
@@ -292,14 +300,16 @@ impl<'a, 'o> Context<'a, 'o> {
         }
     }
 
+    /// Joins two sides, of which what is explained is taken out where that succeeds.
     fn attempt(
         &self,
-        (left, right): (&SideState<'a, 'o>, &SideState<'a, 'o>),
+        (of_left, of_right): (&mut SideState<'a, 'o>, &mut SideState<'a, 'o>),
         keys: &[Condition],
         pair: &[Condition],
         wanted: &Wanted<'_>,
         planned: Planned,
     ) -> Result<SideState<'a, 'o>> {
+        let (left, right) = (&*of_left, &*of_right);
         let mut plan = plan(left, right, keys, pair, wanted);
         if matches!(planned.order, RowOrder::Restored | RowOrder::Noted) {
             let is_restored = planned.order == RowOrder::Restored;
@@ -325,8 +335,7 @@ impl<'a, 'o> Context<'a, 'o> {
             pair: texts(pair),
             builds_left: side == Side::Left,
         };
-        let inputs = [left.explained(estimates[0]), right.explained(estimates[1])];
-        let mut input = ExplainedInput::join(&explained, estimates, inputs);
+        let mut input = ExplainedInput::join(&explained, estimates, Vec::new());
         input.rows_estimated = planned.rows.unwrap_or(input.rows_estimated);
         let fields = shown.iter().filter_map(|number| (wanted.field)(*number)).collect();
         let joined = SideState {
@@ -342,15 +351,24 @@ impl<'a, 'o> Context<'a, 'o> {
             charge: Vec::new(),
         };
         let schemas = [Schema::of_fields(fields), left.schema(wanted)];
-        match self.runs {
-            true => self.run_join(&plan, side, schemas, joined),
+        let (mut joined, ran) = match self.runs {
+            true => {
+                let (joined, ran) = self.run_join(&plan, side, schemas, joined)?;
+                (joined, Some(ran))
+            }
             false => {
                 let [pairs, kept] = schemas;
                 let schema = if wanted.kind.shows_right() { pairs } else { kept };
                 let source = SourceRef::Shared(Arc::new(Materialised::of(schema, Vec::new())));
-                Ok(SideState { source, ..joined })
+                (SideState { source, ..joined }, None)
             }
+        };
+        let inputs = [of_left, of_right].into_iter().zip(estimates);
+        joined.input.inputs = inputs.map(|(side, rows)| side.take_explained(rows)).collect();
+        if let Some(Ran { counts, elapsed_ns }) = ran {
+            joined.input.ran(counts, side == Side::Left, elapsed_ns);
         }
+        Ok(joined)
     }
 
     /// Runs a join; the schemas are those of its pairs, and of the left side.
@@ -360,11 +378,11 @@ impl<'a, 'o> Context<'a, 'o> {
         side: Side,
         [pairs, kept]: [Schema; 2],
         mut joined: SideState<'a, 'o>,
-    ) -> Result<SideState<'a, 'o>> {
+    ) -> Result<(SideState<'a, 'o>, Ran)> {
         let clock = &self.options.clock;
         let started = clock.monotonic_ns();
         let (rows, counts) = join::run(plan, side, pairs, self.options)?;
-        joined.input.ran(&counts, side == Side::Left, clock.monotonic_ns() - started);
+        let ran = Ran { counts, elapsed_ns: clock.monotonic_ns() - started };
         joined.rows_estimated = None;
         match rows {
             Rows::Pairs(rows, charges, ranks) => {
@@ -383,7 +401,7 @@ impl<'a, 'o> Context<'a, 'o> {
                 charge.keep();
             }
         }
-        Ok(joined)
+        Ok((joined, ran))
     }
 
     /// What is joined, for the rest of the query, and what its rows still have to pass.
@@ -512,8 +530,18 @@ impl<'a, 'o> SideState<'a, 'o> {
     }
 
     pub(super) fn explained(&self, rows_estimated: u64) -> ExplainedInput {
+        self.filtered(self.input.clone(), rows_estimated)
+    }
+
+    /// The same, taken out.
+    fn take_explained(&mut self, rows_estimated: u64) -> ExplainedInput {
+        let input = std::mem::take(&mut self.input);
+        self.filtered(input, rows_estimated)
+    }
+
+    fn filtered(&self, input: ExplainedInput, rows_estimated: u64) -> ExplainedInput {
         let filter: Vec<String> = self.filter.iter().map(|c| c.expr.to_string()).collect();
-        self.input.clone().filtered(&filter.join(" AND "), rows_estimated)
+        input.filtered(&filter.join(" AND "), rows_estimated)
     }
 }
 

@@ -148,7 +148,7 @@ impl<'a, 'o> Context<'a, 'o> {
             product = found.0;
             charges.push(found.1);
         }
-        input.ran(&counts, false, clock.monotonic_ns() - started);
+        input.ran(counts, false, clock.monotonic_ns() - started);
         Ok(Some((product, charges)))
     }
 }
@@ -208,7 +208,7 @@ fn explained<'a, 'o>(
     let keys = band.map(|name| format!("a band of {name}")).into_iter().collect();
     let join = ExplainedJoin { kind, keys, pair: Vec::new(), builds_left: false };
     let inputs = [left.explained(estimates[0]), right.explained(estimates[1])];
-    Ok(ExplainedInput::join(&join, estimates, inputs))
+    Ok(ExplainedInput::join(&join, estimates, inputs.into()))
 }
 
 impl Condition {

@@ -25,6 +25,7 @@ mod many_groups;
 mod memory_source;
 mod naive;
 mod rewrites;
+mod runtime_filters;
 mod sets;
 mod sorted_rows;
 mod spilling;

@@ -7,10 +7,11 @@
 //! Single whole numbers are hashed as they are, or are places themselves where they lie close
 //! together. Any other keys are written as bytes and numbered.
 
-use esker_format::{KeyTable, Value, ValueRef};
+use esker_format::{DataType, KeyTable, Value, ValueRef};
 
 use super::NONE;
 use crate::bound::Bound;
+use crate::evaluate::key_codec::decode;
 use crate::evaluate::{Lanes, Vector};
 use crate::exec::aggregate::group::encode;
 use crate::{Options, Result, ZONE_ROWS};
@@ -117,7 +118,7 @@ impl Keys {
 }
 
 /// True when a key lies in lanes of signed words.
-fn is_int(key: &Bound) -> bool {
+pub(super) fn is_int(key: &Bound) -> bool {
     let none = Vector::nulls(key.data_type(), 0);
     matches!(none.lanes, Lanes::Ints(_))
 }
@@ -278,6 +279,43 @@ impl Index {
         };
         values.sort();
         Some(values)
+    }
+
+    /// The words of the key at a place among all keys of a row, whose types are given: of each row
+    /// or each tuple of keys, not sorted. `None` where it is none of 64 bits.
+    pub(super) fn words(&self, types: &[DataType], at: usize) -> Option<Vec<i64>> {
+        let firsts = || self.first.iter().enumerate().filter(|(_, row)| **row != NONE);
+        match &self.places {
+            Places::One => None,
+            Places::Near { least } => {
+                let key = |(at, _): (usize, &u32)| i64::try_from(at).ok()?.checked_add(*least);
+                firsts().map(key).collect()
+            }
+            Places::Hashed { keys, .. } => {
+                firsts().map(|(_, row)| keys.get(*row as usize).copied()).collect()
+            }
+            Places::Numbered { table } => {
+                let word = |number| {
+                    let mut key = table.key(number);
+                    for before in types.iter().take(at) {
+                        decode(&mut key, *before);
+                    }
+                    match key.split_first()? {
+                        (1, rest) => rest.first_chunk().map(|word| i64::from_le_bytes(*word)),
+                        _ => None,
+                    }
+                };
+                (0..table.len()).map(word).collect()
+            }
+        }
+    }
+
+    /// How many keys there are at most.
+    pub(super) fn keys_max(&self) -> usize {
+        match &self.places {
+            Places::Numbered { table } => table.len(),
+            _ => self.next.len().min(self.first.len()),
+        }
     }
 
     /// No key is less than the first, nor greater than the second; `None` where that is not known.

@@ -23,7 +23,8 @@
 //!   tests ([`Product`]), unless one side has so few rows that pairs are better gathered. Where a
 //!   number of one side lies between two of the other, these pairs alone ([`band`]).
 //! * Where few keys are built, the probe side is first read for these alone: by its index on the
-//!   key, if it has one. Of more, the range leaves out rows by zone maps ([`narrow`]).
+//!   key, if it has one. Of more, the range leaves out rows by zone maps, and rows are first looked
+//!   up in a set of the keys where that is thought to remove enough ([`narrow`]).
 
 mod band;
 mod build;
@@ -57,6 +58,7 @@ use crate::model::JoinKind;
 use crate::predicate::Predicate;
 use crate::{Error, ErrorKind, Options, Result};
 use build::Built;
+use narrow::Narrowed;
 use pairs::Pairs;
 use partitioned::Outcome;
 use probe::Probe;
@@ -116,15 +118,27 @@ fn in_memory<'b>(
 ) -> Result<(Outcome<'b>, JoinCounts)> {
     let (build, probe) = plan.inputs(side);
     let built = Built::new(build, floats, options)?;
-    let narrowed = narrow::narrowed(plan, side, probe, &built, floats, options);
-    let filter = narrowed.as_ref().or(probe.filter.as_ref());
-    let probe = Probe { kind: plan.kind, side, input: probe, filter, floats, built: &built, pair };
-    let found = probe.run(options)?;
+    let narrowed = Narrowed::new(plan, side, &built, floats, options)?;
+    let filter = narrowed.filter.as_ref().or(probe.filter.as_ref());
+    let probed = Probe {
+        kind: plan.kind,
+        side,
+        input: probe,
+        filter,
+        among: &narrowed.among,
+        floats,
+        built: &built,
+        pair,
+    };
+    let found = probed.run(options)?;
     let mut counts = JoinCounts {
         rows_built: built.locations.len() as u64,
         rows_probed: found.rows_probed,
         rows_out: 0,
+        rows_removed: narrowed.rows_removed(probe, &found),
+        narrowing: narrowed.shown(),
     };
+    drop(narrowed);
     if !plan.kind.shows_right() {
         let kept = match side {
             Side::Right => found.locations,

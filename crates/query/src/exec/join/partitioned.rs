@@ -83,7 +83,8 @@ pub(super) fn run<'b>(
         Outcome::Pairs(pairs) => pairs.len(),
         Outcome::SemiJoinSource(rows) => rows.len(),
     };
-    Ok((outcome, JoinCounts { rows_built, rows_probed, rows_out: rows_out as u64 }))
+    let rows_out = rows_out as u64;
+    Ok((outcome, JoinCounts { rows_built, rows_probed, rows_out, ..JoinCounts::default() }))
 }
 
 impl<'p> Join<'p> {

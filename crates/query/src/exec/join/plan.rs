@@ -45,7 +45,7 @@ pub(crate) enum Side {
 }
 
 /// What a join met.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct JoinCounts {
     /// Rows of the side that was built.
     pub(crate) rows_built: u64,
@@ -53,6 +53,10 @@ pub(crate) struct JoinCounts {
     pub(crate) rows_probed: u64,
     /// Rows that came out.
     pub(crate) rows_out: u64,
+    /// What the other side was asked for, of the keys that were built.
+    pub(crate) narrowing: Option<String>,
+    /// How many rows that removed; `None` where its own filter removed some of them.
+    pub(crate) rows_removed: Option<u64>,
 }
 
 impl<'a> JoinPlan<'a> {

@@ -12,7 +12,7 @@ use crate::budget::Charge;
 use crate::evaluate::{Mask, Picked, Rows, Selection};
 use crate::exec::scan::{Morsel, Scan, in_waves};
 use crate::exec::sort::Location;
-use crate::filter::CodeTables;
+use crate::filter::{CodeTables, FieldKeys};
 use crate::model::JoinKind;
 use crate::predicate::Predicate;
 use crate::{Options, Result, ZONE_ROWS};
@@ -25,6 +25,8 @@ pub(super) struct Probe<'p> {
     pub(super) input: &'p Input<'p>,
     /// What its rows have to pass.
     pub(super) filter: Option<&'p Bound>,
+    /// The keys that its rows have to have.
+    pub(super) among: &'p [FieldKeys],
     pub(super) floats: &'p [bool],
     pub(super) built: &'p Built<'p>,
     pub(super) pair: &'p Predicate,
@@ -41,6 +43,8 @@ pub(super) struct Found<'b> {
     /// Which rows that were built have a match, where that is all that matters.
     pub(super) marks: Marks,
     pub(super) rows_probed: u64,
+    /// Rows that the keys removed.
+    pub(super) rows_removed: u64,
     pub(super) charge: Charge<'b>,
 }
 
@@ -57,6 +61,7 @@ impl Probe<'_> {
             pairs: Vec::new(),
             marks: Marks::new(marks),
             rows_probed: 0,
+            rows_removed: 0,
             charge,
         };
         let mut all = empty(options.memory().charge());
@@ -69,6 +74,7 @@ impl Probe<'_> {
         let plan = ScanPlan::new(&predicate, self.input.source, Goal::ALL, options)?;
         let tables = CodeTables::default();
         let scan = Scan::new(self.input.source, &predicate, &tables, &plan, options);
+        let scan = scan.among(self.among);
         let pair = PairFilter::new(self.pair, self.input, self.built, self.side == Side::Left);
         let job = |morsel: &Morsel| {
             let mut found = empty(options.memory().charge());
@@ -76,7 +82,7 @@ impl Probe<'_> {
                 self.batch(morsel.part, rows, &mask, &pair, options, &mut found)?;
                 Ok(ControlFlow::Continue(()))
             })?;
-            found.rows_probed = counts.rows_passed;
+            (found.rows_probed, found.rows_removed) = (counts.rows_passed, counts.rows_removed);
             Ok(found)
         };
         let few = options.tasks.parallelism().max(1) * 4;
@@ -86,6 +92,7 @@ impl Probe<'_> {
             all.locations.extend(found.locations);
             all.marks.merge(&found.marks);
             all.rows_probed += found.rows_probed;
+            all.rows_removed += found.rows_removed;
             drop(found.charge);
             super::pairs::refuse_many(all.locations.len().max(all.pairs.len()))?;
             let bytes = all.bytes();

@@ -168,6 +168,7 @@ impl<'a> Product<'a> {
             rows_built: right_rows as u64,
             rows_probed: left_count as u64,
             rows_out: rows_out as u64,
+            ..JoinCounts::default()
         };
         Ok((product, [left_charge, right_charge], counts))
     }

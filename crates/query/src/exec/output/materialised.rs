@@ -89,8 +89,12 @@ impl Materialised {
         for mut batch in self.part.batches {
             options.expect_time_left()?;
             let rows = batch.len() as u64;
-            counts +=
-                ScanCounts { zones: 1, rows_scanned: rows, rows_passed: rows, zones_pruned: 0 };
+            counts += ScanCounts {
+                zones: 1,
+                rows_scanned: rows,
+                rows_passed: rows,
+                ..ScanCounts::default()
+            };
             let mut left: Vec<Option<Column>> = batch.columns.drain(..).map(Some).collect();
             let mut shown = Vec::with_capacity(projection.outputs.len());
             for output in &projection.outputs {
