@@ -22,7 +22,7 @@ use crate::codec::{Reader, Writer};
 use crate::{Error, Result, invariant};
 
 /// How many of the last hashes are known to be there, while hashes are kept.
-const RECENT: usize = 256;
+const RECENT: usize = 1 << 10;
 
 /// The different values of a set, by their hashes. It has 2ᵇ registers for a `BITS` of *b*, which
 /// is 4 to 16.
@@ -63,13 +63,18 @@ impl<const BITS: u8> Sketch<BITS> {
     /// Takes values in, by their hashes.
     pub fn extend(&mut self, hashes: impl IntoIterator<Item = u64>) {
         let mut hashes = hashes.into_iter();
-        let mut recent = [0; RECENT];
-        while let Kept::Few(_) = self.0 {
-            let Some(hash) = hashes.next() else { return };
-            // Few values come again and again.
-            let slot = recent.get_mut(hash.to_le_bytes().map(usize::from)[0]);
-            if hash == 0 || slot.is_none_or(|slot| std::mem::replace(slot, hash) != hash) {
-                self.add(hash);
+        if let Kept::Few(_) = self.0 {
+            let mut recent = [0; RECENT];
+            for hash in hashes.by_ref() {
+                // Few values come again and again.
+                let slot = hash.to_le_bytes().first_chunk().map(|low| u16::from_le_bytes(*low));
+                let slot = slot.and_then(|low| recent.get_mut(usize::from(low) % RECENT));
+                if hash == 0 || slot.is_none_or(|slot| std::mem::replace(slot, hash) != hash) {
+                    self.add(hash);
+                    if matches!(self.0, Kept::Many(_)) {
+                        break;
+                    }
+                }
             }
         }
         if let Kept::Many(registers) = &mut self.0 {

@@ -24,9 +24,39 @@ pub fn sketch_of_column(column: &Column, encoded: &EncodedColumn<'_>) -> FieldSk
         Encoded::Dictionary { offsets: Buffer::U32(offsets), heap: Buffer::U8(heap), .. } => {
             add_entries(&mut sketch, Dictionary { offsets, heap })
         }
+        Encoded::Narrowed { base, codes: Buffer::U8(codes), .. } => {
+            add_codes(&mut sketch, column, *base, codes);
+        }
+        Encoded::Narrowed { base, codes: Buffer::U16(codes), .. } => {
+            add_codes(&mut sketch, column, *base, codes);
+        }
         _ => add_values(&mut sketch, &ColumnSlice::from(column)),
     }
     sketch
+}
+
+/// Codes of at most 16 bits are marked, and each is hashed once.
+fn add_codes<T: Copy + Into<u16>>(
+    sketch: &mut FieldSketch,
+    column: &Column,
+    base: u64,
+    codes: &[T],
+) {
+    let mut seen = vec![false; 1 << 16];
+    let mut mark = |code: T| {
+        if let Some(seen) = seen.get_mut(usize::from(code.into())) {
+            *seen = true;
+        }
+    };
+    match &column.nulls {
+        None => codes.iter().for_each(|code| mark(*code)),
+        Some(nulls) => {
+            let rows = codes.iter().zip(nulls).filter(|(_, null)| **null == 0);
+            rows.for_each(|(code, _)| mark(*code));
+        }
+    }
+    let codes = (0..).zip(seen).filter(|(_, seen)| *seen);
+    sketch.extend(codes.map(|(code, _)| hash_of_word(base.wrapping_add(code))));
 }
 
 /// Takes the values of some rows into a sketch.
@@ -53,6 +83,19 @@ pub fn add_values(sketch: &mut FieldSketch, column: &ColumnSlice<'_>) {
             }
         }
         Data::Dictionary { dictionary, .. } => add_entries(sketch, dictionary),
+        Data::Variable { offsets, start, heap }
+            if matches!(column.validity, Validity::AllValid) =>
+        {
+            let bytes = |ends: &[u32]| match ends {
+                [from, to] => {
+                    let at = |offset: &u32| offset.wrapping_sub(start) as usize;
+                    // default: as a column slice reads them
+                    heap.get(at(from)..at(to)).unwrap_or_default()
+                }
+                _ => &[],
+            };
+            sketch.extend(offsets.windows(2).map(|ends| hash::of_bytes(bytes(ends))));
+        }
         Data::Variable { .. }
         | Data::FixedWidth { .. }
         | Data::Interleaved { .. }
