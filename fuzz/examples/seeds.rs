@@ -9,10 +9,10 @@ use esker_format::frame::{FrameHeader, append_frame};
 use esker_format::row::encode_row;
 use esker_format::schema::RowOrder;
 use esker_format::segment::{
-    ColumnLayout, Encoding, Extent, Footer, RowIds, ValueFileUse, ZoneEntry,
+    ColumnLayout, Encoding, Extent, FieldSketch, Footer, RowIds, ValueFileUse, ZoneEntry,
 };
 use esker_format::value_file::ValueFileHeader;
-use esker_format::{ClockRecord, DataType, Field, FieldId, Schema, Sequence, TableId, Value};
+use esker_format::{ClockRecord, DataType, Field, FieldId, Schema, Sequence, TableId, Value, hash};
 use std::path::Path;
 
 const SQL: &str = "SELECT origin AS o, count(*), avg(delay) / 2 FROM flights WHERE carrier IN \
@@ -67,6 +67,7 @@ fn main() -> std::io::Result<()> {
         ("http", "json", http("tables/t/rows", "application/json", r#"[{"id":3,"doc":{"a":[]}}]"#)),
         ("http", "entries", HTTP_ENTRIES.to_vec()),
         ("segment", "side_by_side", side_by_side()),
+        ("segment", "sketch", encoded(|out| sketch(2_000).encode(out))),
         ("segment", "rows", b"\x01\x05\x02\x09\x00\xffkeys and values of three rows".to_vec()),
         ("checkpoint", "body", body()),
         ("edit", "time", time()),
@@ -194,6 +195,13 @@ fn edit() -> Vec<u8> {
     bytes
 }
 
+/// A sketch of so many values.
+fn sketch(values: u64) -> FieldSketch {
+    let mut sketch = FieldSketch::default();
+    sketch.extend((0..values).map(hash::of_word));
+    sketch
+}
+
 fn segment() -> Vec<u8> {
     let extent = |offset, len| Extent { offset, len };
     let zone = ZoneEntry { least: Value::Int(1), greatest: Some(Value::Int(9)), null_count: 0 };
@@ -210,6 +218,7 @@ fn segment() -> Vec<u8> {
         encoding,
         validity: Some(extent(384, 8)),
         zones,
+        sketch: Some(sketch(4)),
     };
     let footer = Footer {
         table: TableId(1),
@@ -247,6 +256,7 @@ fn side_by_side() -> Vec<u8> {
         encoding,
         validity: None,
         zones: Vec::new(),
+        sketch: None,
     };
     let footer = Footer {
         table: TableId(1),

@@ -3,10 +3,11 @@
 //! byte that is not there.
 
 use esker_format::checksum::Place;
+use esker_format::codec::{Reader, Writer};
 use esker_format::part_lines::{LINE_ROWS, Line, lines_of};
 use esker_format::segment::{
-    Buffer, Encoded, EncodedColumn, Footer, Interleaved, Places, TRAILER_BYTES, Trailer,
-    encode_column,
+    Buffer, Encoded, EncodedColumn, FieldSketch, Footer, Interleaved, Places, TRAILER_BYTES,
+    Trailer, VERSION, VERSION_MIN, encode_column,
 };
 use esker_format::{
     Column, ColumnSlice, Data, DataType, FieldId, PartLines, Validity, ValueRef, Values,
@@ -24,8 +25,10 @@ const LONG_BYTES: usize = 14 << 10;
 pub fn run(data: &[u8]) {
     if let Some((end, bytes)) = data.split_first_chunk() {
         let data_end = u64::from_le_bytes(*end) % DATA_BYTES_MAX;
-        if let Ok(footer) = Footer::decode(bytes, data_end) {
-            assert_eq!(Footer::decode(&footer.encode(), data_end), Ok(footer));
+        for version in VERSION_MIN..=VERSION {
+            if let Ok(footer) = Footer::decode(bytes, data_end, version) {
+                assert_eq!(Footer::decode(&footer.encode(), data_end, VERSION), Ok(footer));
+            }
         }
     }
     let place = Place { database: 7, file: 1, position: 0 };
@@ -35,6 +38,23 @@ pub fn run(data: &[u8]) {
     }
     side_by_side(data);
     damaged(data);
+    sketch(data);
+}
+
+/// What decodes as a sketch is one: it encodes to the same bytes, and is its own union.
+fn sketch(data: &[u8]) {
+    let mut input = Reader::new(data);
+    let Ok(sketch) = FieldSketch::decode(&mut input) else { return };
+    let read = data.len() - input.remaining();
+    let mut out = Writer::new();
+    sketch.encode(&mut out);
+    assert_eq!(FieldSketch::decode(&mut Reader::new(out.as_bytes())).as_ref(), Ok(&sketch));
+    // A count may be spelt with more bytes than it needs.
+    assert!(out.len() <= read);
+    let mut union = sketch.clone();
+    union.merge(&sketch);
+    assert_eq!(union, sketch);
+    assert!(union.count() >= u64::from(sketch.least_count() > 0));
 }
 
 /// Rows of a key and a value, whose lengths a byte each tells: those above 250 are long enough for

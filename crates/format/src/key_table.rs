@@ -6,6 +6,8 @@
 
 use std::hint::black_box;
 
+use crate::hash;
+
 /// Keys and their numbers.
 ///
 /// ```
@@ -360,34 +362,13 @@ fn word_of(key: &[u8]) -> Option<u64> {
     }
 }
 
-/// A hash of a word that no other word has: each step can be undone.
+/// The hash of a key.
 #[inline]
-fn hash_word(word: u64) -> u64 {
-    let word = (word ^ (word >> 32)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let word = (word ^ (word >> 29)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    word ^ (word >> 32)
-}
-
-/// A hash of bytes: eight at a time, each folded in by a 128-bit multiplication.
 fn hash(key: &[u8]) -> u64 {
-    if let Some(word) = word_of(key) {
-        return hash_word(word);
+    match word_of(key) {
+        Some(word) => hash::of_word(word),
+        None => hash::of_bytes(key),
     }
-    const START: u64 = 0x9e37_79b9_7f4a_7c15;
-    let (eights, rest) = key.as_chunks::<8>();
-    let mut hash = START ^ key.len() as u64;
-    for eight in eights {
-        hash = fold(hash ^ u64::from_le_bytes(*eight));
-    }
-    let mut last = [0u8; 8];
-    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-    fold(hash ^ u64::from_le_bytes(last))
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "both halves are used")]
-fn fold(v: u64) -> u64 {
-    let wide = u128::from(v ^ 0xa076_1d64_78bd_642f) * 0xe703_7ed1_a0b4_28db_u128;
-    (wide as u64) ^ ((wide >> 64) as u64)
 }
 
 #[cfg(test)]
@@ -442,17 +423,6 @@ mod tests {
         assert!(!table.keys().are_told_by_hash());
         assert_eq!(table.push(&[2]), 1_001);
         assert_eq!((table.find(&key(8)), table.find(&[2])), (Some(8), Some(1_001)));
-    }
-
-    #[test]
-    fn no_two_words_have_one_hash() {
-        let mut hashes: Vec<u64> = (0..100_000u64)
-            .flat_map(|i| [i, i << 32, u64::MAX - i].map(super::hash_word))
-            .collect();
-        hashes.sort_unstable();
-        hashes.dedup();
-        // 0 is there twice.
-        assert_eq!(hashes.len(), 300_000 - 1);
     }
 
     #[test]

@@ -20,6 +20,7 @@
 //! | [`Excerpt`], [`suggest`] | a place in a text underlined; names near to an unknown one |
 //! | [`frame`] | the log |
 //! | [`grams`], [`postings`] | three bytes of a text, and the rows that have them |
+//! | [`mod@hash`], [`Sketch`] | fixed hashes; about how many values are different |
 //! | [`ShortText`] | numbers, dates and times as text, fast |
 //! | [`part_lines`] | where key and value of a row lie side by side |
 //! | [`row`], [`key`] | one row; an order-preserving key |
@@ -44,6 +45,7 @@ mod excerpt;
 pub mod frame;
 mod gather;
 pub mod grams;
+pub mod hash;
 pub mod index_file;
 pub mod interval;
 pub mod json;
@@ -59,6 +61,7 @@ pub mod schema;
 pub mod segment;
 pub mod sequence;
 mod short_text;
+mod sketch;
 pub mod suggest;
 pub mod text;
 pub mod value;
@@ -79,5 +82,6 @@ pub use part_lines::PartLines;
 pub use schema::{Field, FieldId, PrimaryKey, Schema, TableId};
 pub use sequence::Sequence;
 pub use short_text::ShortText;
+pub use sketch::Sketch;
 pub use value::{Value, ValueRef};
 pub use value_file::ValueReference;

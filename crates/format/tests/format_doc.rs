@@ -50,6 +50,7 @@ fn sizes_are_those_of_the_code() {
         ("segment::TRAILER_BYTES", segment::TRAILER_BYTES as u64),
         ("segment::BLOCK_BYTES", segment::BLOCK_BYTES as u64),
         ("segment::ZONE_ROWS", segment::ZONE_ROWS as u64),
+        ("segment::SKETCH_ROWS_MIN", u64::from(segment::SKETCH_ROWS_MIN)),
         ("segment::SEGMENT_ROWS_MAX", segment::SEGMENT_ROWS_MAX as u64),
         ("segment::FOOTER_BYTES_MAX", segment::FOOTER_BYTES_MAX),
         ("checkpoint::HEADER_BYTES", checkpoint::HEADER_BYTES as u64),
@@ -183,7 +184,8 @@ fn places_are_those_of_the_code() {
 #[test]
 fn layouts_are_those_of_the_code() {
     let place = Place { database: 1, file: 2, position: 3 };
-    let trailer = Trailer { footer_offset: 64, footer_len: 1, footer_checksum: 2 };
+    let version = segment::VERSION;
+    let trailer = Trailer { version, footer_offset: 64, footer_len: 1, footer_checksum: 2 };
     let mut frame_header = Vec::new();
     frame::append_frame(&mut frame_header, &FrameHeader::default(), b"").unwrap();
     let (database, table_id, segments) = (1, TableId(2), vec![4]);

@@ -12,6 +12,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 pub use esker_format::order_key::KeyRange;
+use esker_format::segment::FieldSketch;
 use esker_format::{ColumnSlice, Schema, ValueRef};
 
 use crate::Result;
@@ -91,6 +92,13 @@ pub trait Fragment: Sync {
     /// What is known of a field within zone `zone` (rows `zone * ZONE_ROWS ..`), the dead rows
     /// included; `None` when nothing is.
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>>;
+
+    /// About which values a field has, invisible rows included, of all rows of the part; `None`
+    /// when that is not known.
+    fn sketch(&self, position: usize) -> Option<&FieldSketch> {
+        let _ = position;
+        None
+    }
 
     /// The least and the greatest length of a field's values within a zone, NULLs left out and dead
     /// rows counted in; `None` when it is not known. A text's is in characters,

@@ -301,6 +301,7 @@ bugs! {
         SealAheadOfItsFrame "seal_ahead_of_its_frame"
             "a segment of a seal claims commits behind the frame that names it",
         CheckpointHasTableTwice "checkpoint_has_table_twice" "a checkpoint has a table twice",
+        SketchLeftEmpty "sketch_left_empty" "a sketch of the values of a field has seen none",
         ZoneBoundsSwapped "zone_bounds_swapped" "a zone map has the greatest value as the least",
         SpilledRowsUnsorted "spilled_rows_unsorted"
             "rows that a transaction writes to files are not in the order of their row ids",

@@ -164,6 +164,9 @@ fn check_segments(engine: &Engine, table: &Arc<TableCore>, report: &mut CheckRep
             report.add(&table.name(), e.to_string());
         }
         let schema = table.schema();
+        if let Err(e) = segment.verify_sketches(schema.fields()) {
+            report.add(&table.name(), e.to_string());
+        }
         if let Err(e) = esker_table::key_order::verify(segment, &schema) {
             report.add(&table.name(), e.to_string());
         }

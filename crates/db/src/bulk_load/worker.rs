@@ -234,6 +234,7 @@ impl Shared {
             rows: rows_of_segment(batch.len())?,
             order: self.schema.row_order(),
             side_by_side: self.schema.side_by_side(),
+            key: self.schema.key_field(),
         };
         let mut sink = FileSink::new(engine);
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;

@@ -40,6 +40,7 @@ impl Engine {
             rows: rows_of_segment(rows.row_ids.len())?,
             order: schema.row_order(),
             side_by_side: schema.side_by_side(),
+            key: schema.key_field(),
         };
         let count = spec.rows;
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;

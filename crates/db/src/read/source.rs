@@ -6,6 +6,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use esker_format::schema::IndexKind;
+use esker_format::segment::FieldSketch;
 use esker_format::{ColumnSlice, Data, DataType, Schema, Validity, ValueRef};
 use esker_query::{
     BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunPath, SortedRun, Source,
@@ -154,6 +155,10 @@ impl Fragment for SourcePart<'_> {
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>> {
         let (least, greatest, null_count) = self.part.zone(position, zone)?;
         Some(Zone { least, greatest, null_count })
+    }
+
+    fn sketch(&self, position: usize) -> Option<&FieldSketch> {
+        self.part.sketch(position)
     }
 
     fn lengths(&self, position: usize, zone: usize) -> Option<RangeInclusive<u32>> {

@@ -83,6 +83,14 @@ impl Schema {
         self.is_ordered_by_key().then_some((key.id, other.id))
     }
 
+    /// The field that is the key by itself.
+    #[must_use]
+    pub fn key_field(&self) -> Option<FieldId> {
+        let mut keys = self.key_fields();
+        let (Some(key), None) = (keys.next(), keys.next()) else { return None };
+        Some(key.id)
+    }
+
     /// The field that says when a row expires: from that moment on it is absent. NULL means never.
     #[must_use]
     pub fn expiry_field(&self) -> Option<&Field> {

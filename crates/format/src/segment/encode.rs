@@ -16,8 +16,8 @@
 
 use std::ops::Range;
 
-use super::ZoneEntry;
 use super::zone::{kept, least_and_greatest};
+use super::{FieldSketch, ZoneEntry};
 use crate::value_file::HeapWord;
 use crate::{
     Column, DataType, Error, FieldId, KeyTable, Result, Value, ValueReference, Values,
@@ -81,6 +81,8 @@ pub struct EncodedColumn<'a> {
     pub validity: Option<Buffer<'a>>,
     /// One entry per zone.
     pub zones: Vec<ZoneEntry>,
+    /// About which values it has, where that is to be kept.
+    pub sketch: Option<FieldSketch>,
 }
 
 /// Encodes a column.
@@ -110,7 +112,7 @@ pub fn encode_column(field: FieldId, column: &Column) -> EncodedColumn<'_> {
         Some(nulls) if null_count > 0 && !constant => Some(Buffer::U64(validity_bits(nulls))),
         _ => None,
     };
-    EncodedColumn { field, data_type, values, validity, zones }
+    EncodedColumn { field, data_type, values, validity, zones, sketch: None }
 }
 
 /// Encodes a column some of whose values lie in value files: by rising row, which and where. What
@@ -152,6 +154,7 @@ pub fn encode_long_column(
         },
         validity: validity.map(|nulls| Buffer::U64(validity_bits(nulls))),
         zones,
+        sketch: None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ZONE_ROWS, ZoneEntry};
+use super::{FieldSketch, ZONE_ROWS, ZoneEntry};
 use crate::checksum::{Place, checksum};
 use crate::codec::{Reader, Writer};
 use crate::part_lines::{LINE_BYTES, LINE_ROWS};
@@ -14,9 +14,11 @@ use crate::{DataType, Error, ErrorKind, FieldId, Result, TableId, Value, invaria
 /// The first bytes of every segment file.
 pub const MAGIC: [u8; 8] = *b"ESKERSEG";
 /// The version of the layout.
-pub const VERSION: u32 = 6;
-/// The oldest version that is read: without columns in lines, which are all that came after it.
+pub const VERSION: u32 = 7;
+/// The oldest version that is read: without columns in lines, which came with version 6.
 pub const VERSION_MIN: u32 = 5;
+/// The version with which sketches came.
+const VERSION_OF_SKETCHES: u32 = 7;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the trailer.
@@ -89,6 +91,8 @@ pub struct ColumnLayout {
     pub validity: Option<Extent>,
     /// One entry per zone.
     pub zones: Vec<ZoneEntry>,
+    /// About which values it has, dead rows included, where the segment has sketches.
+    pub sketch: Option<FieldSketch>,
 }
 
 /// The row ids of a segment: rising where rows lie as they came. `first` and `last` are the least
@@ -407,7 +411,7 @@ impl RowIds {
 }
 
 impl Footer {
-    /// The stored form.
+    /// The stored form, of the newest [`VERSION`].
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
@@ -428,6 +432,8 @@ impl Footer {
             column.validity.unwrap_or_default().encode(&mut out); // default: as above.
             out.count(column.zones.len());
             column.zones.iter().for_each(|zone| zone.encode(&mut out, column.data_type));
+            out.u8(u8::from(column.sketch.is_some()));
+            column.sketch.iter().for_each(|sketch| sketch.encode(&mut out));
         }
         out.count(self.value_files.len());
         for used in &self.value_files {
@@ -439,11 +445,12 @@ impl Footer {
         out.into_bytes()
     }
 
-    /// Reads the stored form and checks every extent against the row count and `data_end`.
+    /// Reads the stored form of a version that [`Trailer::decode`] let pass, and checks every
+    /// extent against the row count and `data_end`.
     ///
     /// # Errors
     /// `Corrupt` when the bytes are not a footer.
-    pub fn decode(bytes: &[u8], data_end: u64) -> Result<Self> {
+    pub fn decode(bytes: &[u8], data_end: u64, version: u32) -> Result<Self> {
         let mut input = Reader::new(bytes);
         let table = TableId(input.u32()?);
         let segment = input.u64()?;
@@ -459,7 +466,7 @@ impl Footer {
         let column_count = input.count(FIELDS_MAX)?;
         let mut columns = Vec::with_capacity(column_count);
         for _ in 0..column_count {
-            columns.push(decode_column(&mut input, rows)?);
+            columns.push(decode_column(&mut input, rows, version)?);
         }
         let mut value_files = Vec::new();
         for _ in 0..input.count(input.remaining() / 16)? {
@@ -538,6 +545,7 @@ impl Footer {
                 let in_order = zone.is_in_order() && zone.null_count as usize <= rows;
                 invariant!(in_order, place, "zone {number} of field {field} is {zone:?}");
             }
+            self.check_sketch(column)?;
         }
         let mut before = 0;
         for ValueFileUse { file, bytes } in &self.value_files {
@@ -549,7 +557,20 @@ impl Footer {
     }
 }
 
-fn decode_column(input: &mut Reader<'_>, rows: u32) -> Result<ColumnLayout> {
+impl Footer {
+    /// A sketch has a value where a zone has one, and no more than rows.
+    fn check_sketch(&self, column: &ColumnLayout) -> Result<()> {
+        let Some(sketch) = &column.sketch else { return Ok(()) };
+        let (least, rows, field) = (sketch.least_count(), self.rows, column.field.0);
+        let has_values = column.zones.iter().any(|zone| !zone.least.is_null());
+        let is_right = least <= rows as usize && (least > 0 || !has_values);
+        let place = format_args!("segment {}", self.segment);
+        invariant!(is_right, place, "the sketch of field {field} has {least} of {rows} rows");
+        Ok(())
+    }
+}
+
+fn decode_column(input: &mut Reader<'_>, rows: u32, version: u32) -> Result<ColumnLayout> {
     let field = FieldId(input.u16()?);
     let data_type = DataType::decode(input)?;
     let encoding = Encoding::decode(input, data_type)?;
@@ -560,12 +581,17 @@ fn decode_column(input: &mut Reader<'_>, rows: u32) -> Result<ColumnLayout> {
     for _ in 0..zone_count {
         zones.push(ZoneEntry::decode(input, data_type)?);
     }
-    Ok(ColumnLayout { field, data_type, encoding, validity, zones })
+    let at = |e: Error| e.at(format_args!("field {}", field.0));
+    let has_sketch = version >= VERSION_OF_SKETCHES && input.u8()? == 1;
+    let sketch = has_sketch.then(|| FieldSketch::decode(input).map_err(at)).transpose()?;
+    Ok(ColumnLayout { field, data_type, encoding, validity, zones, sketch })
 }
 
 /// The last [`TRAILER_BYTES`] of a segment file: where the footer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
+    /// The version of the layout: [`VERSION`] of what is written.
+    pub version: u32,
     /// Where the footer starts: the end of the data.
     pub footer_offset: u64,
     /// Bytes of the footer.
@@ -580,7 +606,7 @@ impl Trailer {
     pub fn encode(&self, place: Place) -> Vec<u8> {
         let mut out = Writer::new();
         out.raw(&MAGIC);
-        out.u32(VERSION);
+        out.u32(self.version);
         out.u32(0);
         out.u64(self.footer_offset);
         out.u64(self.footer_len);
@@ -603,6 +629,7 @@ impl Trailer {
         let version = input.u32()?;
         let _reserved = input.u32()?;
         let trailer = Self {
+            version,
             footer_offset: input.u64()?,
             footer_len: input.u64()?,
             footer_checksum: input.u64()?,

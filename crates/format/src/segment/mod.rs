@@ -32,8 +32,12 @@
 //! 5. Value files are named by rising number, each with whole places of its values:
 //!    `Footer::decode`. They are there: asserted by `Segment::open`.
 //! 6. A row lies in the order of the key where the footer says so: `Database::check`.
+//! 7. A sketch of a field has seen at least one value where there is one, and no more than there
+//!    are rows: `Footer::decode`. It has seen each value of its rows, dead ones included:
+//!    `Database::check`.
 
 mod encode;
+mod field_sketch;
 mod footer;
 mod interleaved;
 mod reorder;
@@ -42,6 +46,7 @@ mod zone;
 pub use encode::{
     Buffer, Encoded, EncodedColumn, encode_column, encode_long_column, encode_row_ids,
 };
+pub use field_sketch::{FieldSketch, SKETCH_ROWS_MIN, add_values, sketch_of_column};
 pub use footer::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, FOOTER_BYTES_MAX, Footer, HEADER_BYTES, MAGIC,
     RowIds, SEGMENT_ROWS_MAX, TRAILER_BYTES, Trailer, VERSION, VERSION_MIN, ValueFileUse, header,

@@ -79,7 +79,14 @@ impl<'a> Reordered<'a> {
                 let heap = Buffer::Borrowed(dictionary.heap);
                 let values = Encoded::Dictionary { width, codes, offsets, heap };
                 let validity = nulls.as_deref().map(|nulls| Buffer::U64(validity_bits(nulls)));
-                EncodedColumn { field, data_type: *data_type, values, validity, zones }
+                EncodedColumn {
+                    field,
+                    data_type: *data_type,
+                    values,
+                    validity,
+                    zones,
+                    sketch: None,
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use super::*;
 use crate::checksum::Place;
 use crate::schema::RowOrder;
 use crate::value_file::HeapWord;
-use crate::{Column, ColumnSlice, DataType, FieldId, TableId, Value, ValueReference};
+use crate::{Column, ColumnSlice, DataType, FieldId, TableId, Value, ValueReference, hash};
 
 fn column(data_type: DataType, values: impl IntoIterator<Item = Value>) -> Column {
     let mut column = Column::empty(data_type);
@@ -91,18 +91,20 @@ fn footer_and_trailer_survive_a_round_trip_and_refuse_damage() {
             },
             validity: None,
             zones: encoded.zones,
+            sketch: None,
         }],
         value_files: vec![ValueFileUse { file: 4, bytes: 70_144 }],
         block_checksums: vec![1],
     };
     let bytes = footer.encode();
-    assert_eq!(Footer::decode(&bytes, 1024).unwrap(), footer);
-    assert!(Footer::decode(&bytes, 600).is_err(), "an extent past the data is refused");
+    assert_eq!(Footer::decode(&bytes, 1024, VERSION).unwrap(), footer);
+    assert!(Footer::decode(&bytes, 600, VERSION).is_err(), "an extent past the data is refused");
     for cut in 0..bytes.len() {
-        assert!(Footer::decode(&bytes[..cut], 1024).is_err());
+        assert!(Footer::decode(&bytes[..cut], 1024, VERSION).is_err());
     }
     let place = Place { database: 1, file: 2, position: 3 };
-    let trailer = Trailer { footer_offset: 1024, footer_len: 99, footer_checksum: 5 };
+    let trailer =
+        Trailer { version: VERSION, footer_offset: 1024, footer_len: 99, footer_checksum: 5 };
     let bytes = trailer.encode(place);
     assert_eq!(bytes.len(), TRAILER_BYTES);
     assert_eq!(Trailer::decode(&bytes, place).unwrap(), trailer);
@@ -225,6 +227,7 @@ fn a_footer_that_cannot_be_right_is_a_broken_invariant() {
         encoding: Encoding::Plain { values: Extent { offset: 64, len: 800 } },
         validity: None,
         zones,
+        sketch: None,
     };
     let footer = |columns, row_ids, value_files| Footer {
         table: TableId(7),
@@ -244,13 +247,20 @@ fn a_footer_that_cannot_be_right_is_a_broken_invariant() {
         RowIds::Narrowed { first, last, codes }
     };
     let used = |file, bytes| ValueFileUse { file, bytes };
-    let decoded = |footer: Footer| Footer::decode(&footer.encode(), 1024).map(drop);
-    let good = vec![column(1, vec![zone(3, 3, 0)]), column(2, vec![])];
+    let decoded = |footer: Footer| Footer::decode(&footer.encode(), 1024, VERSION).map(drop);
+    let sketched = |zones, values: u64| {
+        let mut sketch = FieldSketch::default();
+        sketch.extend((0..values).map(hash::of_word));
+        ColumnLayout { sketch: Some(sketch), ..column(1, zones) }
+    };
+    let good = vec![sketched(vec![zone(3, 3, 0)], 1), column(2, vec![])];
     assert_eq!(decoded(footer(good, dense, vec![used(3, 512), used(4, 1024)])), Ok(()));
     for bad in [
         footer(vec![column(1, vec![]), column(1, vec![])], dense, vec![]),
         footer(vec![column(1, vec![zone(4, 3, 0)])], dense, vec![]),
         footer(vec![column(1, vec![zone(3, 4, 101)])], dense, vec![]),
+        footer(vec![sketched(vec![zone(3, 4, 0)], 0)], dense, vec![]),
+        footer(vec![sketched(vec![zone(3, 4, 0)], 300)], dense, vec![]),
         footer(vec![], narrowed(8, 7), vec![]),
         footer(vec![], RowIds::Dense { first: u64::MAX - 9 }, vec![]),
         footer(vec![], dense, vec![used(4, 512), used(4, 512)]),
@@ -259,6 +269,50 @@ fn a_footer_that_cannot_be_right_is_a_broken_invariant() {
         let message = decoded(bad).unwrap_err().to_string();
         assert!(message.starts_with("segment 9: broken invariant: "), "{message}");
     }
+}
+
+/// What cannot be a sketch is named by its field, whatever the byte.
+#[test]
+fn a_damaged_sketch_is_refused_by_its_field() {
+    let mut sketch = FieldSketch::default();
+    sketch.extend((0..500).map(hash::of_word));
+    let column = ColumnLayout {
+        field: FieldId(7),
+        data_type: DataType::I64,
+        encoding: Encoding::Plain { values: Extent { offset: 64, len: 800 * 8 } },
+        validity: None,
+        zones: Vec::new(),
+        sketch: Some(sketch),
+    };
+    let footer = Footer {
+        table: TableId(7),
+        segment: 9,
+        schema_version: 1,
+        rows: 800,
+        order: RowOrder::Arrival,
+        row_ids: RowIds::Dense { first: 5 },
+        dead: None,
+        columns: vec![column],
+        value_files: Vec::new(),
+        block_checksums: vec![1],
+    };
+    let bytes = footer.encode();
+    // Behind it are a count of no value files, and of one block with its checksum.
+    let registers = bytes.len() - 10 - 768..bytes.len() - 10;
+    let damaged = |at: usize, byte: u8| {
+        let mut bytes = bytes.clone();
+        bytes[at] = byte;
+        Footer::decode(&bytes, 8192, VERSION).map_err(|e| e.to_string())
+    };
+    let form = registers.start - 1;
+    assert_eq!(damaged(form, 9).unwrap_err(), "field 7: sketch: unknown form 9");
+    for at in registers {
+        let decoded = damaged(at, 0xff);
+        let message = decoded.expect_err("six bits that are all set");
+        assert!(message.starts_with("field 7: sketch: broken invariant: register"), "{message}");
+    }
+    // Read by an older version, it is what no footer has.
+    assert!(Footer::decode(&bytes, 8192, VERSION - 1).is_err());
 }
 
 #[test]
@@ -279,13 +333,14 @@ fn shared_heaps_survive_a_round_trip_and_refuse_what_does_not_fit() {
             encoding,
             validity: None,
             zones: Vec::new(),
+            sketch: None,
         }],
         value_files: Vec::new(),
         block_checksums: vec![1],
     };
     let is_right = |encoding: Encoding| {
         let footer = footer(encoding);
-        Footer::decode(&footer.encode(), 2048).is_ok_and(|decoded| decoded == footer)
+        Footer::decode(&footer.encode(), 2048, VERSION).is_ok_and(|decoded| decoded == footer)
     };
     assert!(is_right(Encoding::Strided { width: 7, stride: 10, at: 3, heap }));
     assert!(is_right(Encoding::Interleaved { part: 1, offsets, heap }));

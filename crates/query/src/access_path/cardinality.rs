@@ -1,13 +1,15 @@
 //! About how many rows pass a filter, and how many different values a field has: what joins are
 //! ordered by. An estimate decides how long a query takes, never its answer.
 //!
-//! What is known of a field is what lies there: bounds and NULLs by zone, dictionaries, bitmaps,
-//! unique keys and indexes; else a sample of rows, from which the number of values is extrapolated
-//! (the estimator GEE of Charikar et al., 2000). Shares of what nothing is known of are those of
-//! System R. Conditions are taken to have nothing to do with each other.
+//! What is known of a field is what lies there: bounds and NULLs by zone, sketches of the values of
+//! segments, dictionaries, bitmaps, unique keys and indexes; else a sample of rows, from which the
+//! number of values is extrapolated (the estimator GEE of Charikar et al., 2000). Shares of what
+//! nothing is known of are those of System R. Conditions are taken to have nothing to do with each
+//! other.
 
 use std::ops::Bound as End;
 
+use esker_format::segment::FieldSketch;
 use esker_format::{ColumnSlice, Data, DataType};
 
 use crate::bound::{Bound, Comparison, Node};
@@ -25,6 +27,11 @@ const OTHER_SHARE: f64 = 1.0 / 3.0;
 /// As many zones are looked at, and rows sampled, whatever the size of the table.
 const ZONES_MAX: usize = 128;
 const SAMPLE_ROWS: usize = 512;
+
+/// Of values as different as that, each row more has a new one.
+const ALL_DIFFERENT: f64 = 0.999;
+/// After as many steps an equation is solved as well as numbers tell.
+const HALVINGS: usize = 50;
 
 /// About how many values a field has.
 #[derive(Clone, Copy, Debug)]
@@ -211,6 +218,10 @@ pub(crate) fn distinct(source: &dyn Source, position: usize) -> Result<Distinct>
     if field.data_type == DataType::Bool {
         return Ok(of(2.0));
     }
+    let span = || FieldValues::of(source, position, field.data_type).span();
+    if let Some(count) = sketched(source, position) {
+        return Ok(of(count.min(span().unwrap_or(count))));
+    }
     let parts = || (0..source.part_count()).map(|part| source.part(part));
     for part in parts() {
         for run in part.runs() {
@@ -221,7 +232,7 @@ pub(crate) fn distinct(source: &dyn Source, position: usize) -> Result<Distinct>
             }
         }
     }
-    if let Some(span) = FieldValues::of(source, position, field.data_type).span() {
+    if let Some(span) = span() {
         return Ok(of(span));
     }
     let Some(largest) = parts().max_by_key(|part| part.row_count()) else { return Ok(of(rows)) };
@@ -233,6 +244,42 @@ pub(crate) fn distinct(source: &dyn Source, position: usize) -> Result<Distinct>
         return Ok(of(dictionary.len() as f64));
     }
     Ok(of(extrapolated(&column, rows)))
+}
+
+/// About how many values the sketches of the parts tell of, if most rows lie in parts that have
+/// one. Values of rows that are gone are among them.
+fn sketched(source: &dyn Source, position: usize) -> Option<f64> {
+    let mut all = FieldSketch::default();
+    let (mut rows, mut others) = (0, 0);
+    for part in (0..source.part_count()).map(|part| source.part(part)) {
+        match part.sketch(position) {
+            Some(sketch) => {
+                all.merge(sketch);
+                rows += part.row_count();
+            }
+            None => others += part.row_count(),
+        }
+    }
+    let count = all.count() as f64;
+    (rows > 0 && rows >= others).then(|| of_more_rows(count, rows as f64, others as f64))
+}
+
+/// About how many values rows and some more have, of which so many rows have `count`: if each row
+/// has any of so many values, all as likely, as make it that.
+fn of_more_rows(count: f64, rows: f64, more: f64) -> f64 {
+    let share = count / rows;
+    if more <= 0.0 || share >= ALL_DIFFERENT {
+        return count * (1.0 + more / rows);
+    }
+    // The share of rows that have a value that none before has, where each of them has `each` rows.
+    let share_of = |each: f64| (1.0 - (-each).exp()) / each;
+    let (mut few, mut many) = (0.0, 1.0 / share.max(f64::MIN_POSITIVE));
+    for _ in 0..HALVINGS {
+        let each = f64::midpoint(few, many);
+        if share_of(each) > share { few = each } else { many = each }
+    }
+    let values = rows / many;
+    values * (1.0 - (-(rows + more) / values).exp())
 }
 
 /// About how many values `rows` rows have, given some of them.
@@ -252,4 +299,29 @@ fn extrapolated(sample: &ColumnSlice<'_>, rows: f64) -> f64 {
     }
     let scale = (rows / (taken.len().max(1) as f64)).max(1.0).sqrt();
     scale * once as f64 + several as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_more_rows;
+
+    /// What is known of most rows says about how many values all have.
+    #[test]
+    fn more_rows_have_few_new_values_where_values_come_again() {
+        // Values drawn evenly, of 1,000 and of 100,000.
+        let drawn = |values: f64, rows: f64| values * (1.0 - (-rows / values).exp());
+        for values in [10.0, 1_000.0, 100_000.0] {
+            let count = drawn(values, 20_000.0);
+            let (found, wanted) =
+                (of_more_rows(count, 20_000.0, 10_000.0), drawn(values, 30_000.0));
+            assert!((found / wanted - 1.0).abs() < 0.01, "{values}: {found}, wanted {wanted}");
+        }
+        let all_different = of_more_rows(20_000.0, 20_000.0, 10_000.0);
+        assert!((all_different - 30_000.0).abs() < 1.0, "{all_different}");
+        // Of 3 % more than there are rows, as a sketch may say.
+        assert!(of_more_rows(20_600.0, 20_000.0, 10_000.0) >= 30_000.0);
+        let same = [(7.0, 0.0), (7.0, 500.0), (0.0, 500.0)]
+            .map(|(count, more)| of_more_rows(count, 1_000.0, more).round());
+        assert_eq!(same.map(|count| count.to_string()), ["7", "7", "0"]);
+    }
 }

@@ -17,6 +17,7 @@ mod answers;
 #[cfg(feature = "async")]
 mod asynchronous;
 mod correlated;
+mod distinct_estimates;
 mod fixture;
 mod function_values;
 mod functions;

@@ -39,6 +39,7 @@ impl<'w> RunWriter<'w> {
             rows: entries,
             order: RowOrder::Arrival,
             side_by_side: None,
+            key: None,
         };
         let writer = SegmentWriter::new(spec, sink.create(id)?)?;
         Ok(Self { writer, sink, id, entries })

@@ -114,6 +114,7 @@ fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, IndexRun, S
         rows: count,
         order: RowOrder::Arrival,
         side_by_side: None,
+        key: None,
     };
     let mut writer = SegmentWriter::new(spec, SinkTarget::Memory(Vec::new())).unwrap();
     for (field, column) in schema.fields().iter().zip(&batch.columns) {

@@ -256,6 +256,7 @@ impl RewritePlan {
             rows: u32::try_from(rows.len()).map_err(too_many)?,
             order: self.table.schema().row_order(),
             side_by_side: self.table.schema().side_by_side(),
+            key: self.table.schema().key_field(),
         };
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
         for field in fields {

@@ -25,6 +25,7 @@ mod row_ids;
 mod scattered;
 mod scattered_heap;
 pub mod sink;
+mod sketches;
 mod writer;
 
 #[cfg(test)]

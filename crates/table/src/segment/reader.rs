@@ -10,7 +10,7 @@ use esker_format::checksum::checksum;
 use esker_format::edit::SegmentEntry;
 use esker_format::schema::IndexId;
 use esker_format::segment::{
-    BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, TRAILER_BYTES, Trailer, ZONE_ROWS,
+    BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, MAGIC, TRAILER_BYTES, Trailer, ZONE_ROWS,
 };
 use esker_format::{Codes, DataType, Field, TableId, Value, ValueRef, invariant};
 use esker_log::sabotage::Bug;
@@ -126,7 +126,8 @@ impl Segment {
             let offset = trailer.footer_offset;
             return Err(at(Error::corrupt(format!("offset {offset}: footer checksum"))));
         }
-        let mut footer = Footer::decode(&bytes, trailer.footer_offset).map_err(|e| at(e.into()))?;
+        let footer = Footer::decode(&bytes, trailer.footer_offset, trailer.version);
+        let mut footer = footer.map_err(|e| at(e.into()))?;
         let is_any = entry.rows == ANY_ROWS;
         if footer.segment != entry.id || !(is_any || footer.rows == entry.rows) {
             return Err(at(Error::corrupt("the footer names another segment")));
@@ -152,13 +153,14 @@ impl Segment {
     /// `Corrupt` when the bytes are not a segment.
     pub fn in_memory(mapping: Mapping, arena: &Arc<Arena>, holds_through: u64) -> Result<Self> {
         let mut tail = esker_format::codec::Reader::new(&mapping);
-        tail.raw(mapping.len().saturating_sub(TRAILER_BYTES) + 16)?;
+        tail.raw(mapping.len().saturating_sub(TRAILER_BYTES) + MAGIC.len())?;
+        let (version, _reserved) = (tail.u32()?, tail.u32()?);
         let (offset, len) = (tail.u64()?, tail.u64()?);
         let (from, to) = (byte(offset), byte(offset + len));
         let Some(footer) = mapping.get(from..to) else {
             return Err(Error::corrupt(format!("a footer at {from}..{to} of {}", mapping.len())));
         };
-        let footer = Footer::decode(footer, offset)?;
+        let footer = Footer::decode(footer, offset, version)?;
         let file_bytes = mapping.len() as u64;
         let mut segment = Self::assemble(footer, mapping, arena)?;
         segment.file_bytes = file_bytes;

@@ -38,6 +38,7 @@ fn segment(schema: &Schema, columns: &[&Column]) -> Segment {
         rows: u32::try_from(ROWS).unwrap(),
         order: RowOrder::Key,
         side_by_side: schema.side_by_side(),
+        key: schema.key_field(),
     };
     let mut writer = SegmentWriter::new(spec, SinkTarget::Memory(Vec::new())).unwrap();
     for (field, column) in schema.fields().iter().zip(columns) {
@@ -257,6 +258,66 @@ fn a_column_ends_where_its_bytes_end() {
         for field in schema.fields() {
             let error = segment.column(field, 0..ROWS + 1).map(drop).unwrap_err();
             assert_eq!(error.kind(), crate::ErrorKind::Corrupt, "{error}");
+        }
+    }
+}
+
+/// A segment of version 6, which has no sketches.
+#[test]
+fn segments_without_sketches_are_read() {
+    let bytes = include_bytes!("fixtures/numbers_6.segment");
+    let arena = Arena::new(ArenaOptions::default()).unwrap();
+    let segment = Segment::in_memory(Mapping::copy_of(bytes), &arena, 0).unwrap();
+    let schema = Schema::builder().field("n", DataType::I64).field("colour", DataType::Text);
+    let schema = schema.nullable("share", DataType::F64).build().unwrap();
+    let [n, colour, share] = schema.fields() else { panic!("three fields") };
+    assert_eq!(segment.row_count(), 100);
+    for row in 0..100u8 {
+        let (at, number) = (usize::from(row), i64::from(row));
+        assert_eq!(segment.value(n, at).unwrap(), ValueRef::Int(number * number));
+        let written = ["red", "green", "blue"][at % 3];
+        assert_eq!(segment.value(colour, at).unwrap(), ValueRef::Text(written));
+        let written = ValueRef::Float(f64::from(row) / 4.0);
+        let written = if row % 5 == 0 { ValueRef::Null } else { written };
+        assert_eq!(segment.value(share, at).unwrap(), written);
+    }
+    for field in schema.fields() {
+        assert_eq!(segment.sketch(field), None);
+    }
+    segment.verify_sketches(schema.fields()).unwrap();
+}
+
+/// The sketch of a field sees its values, not those of NULL rows, whatever they are stored as.
+#[test]
+fn sketches_tell_how_many_values_there_are() {
+    let wide = DataType::Decimal { precision: 38, scale: 2 };
+    for data_type in DataType::ALL.into_iter().chain([wide]) {
+        if matches!(data_type, DataType::Enum | DataType::Json) {
+            continue;
+        }
+        for (is_far, has_nulls) in [(false, false), (false, true), (true, false), (true, true)] {
+            let schema = Schema::builder().field("key", DataType::Bytes);
+            let schema = schema.nullable("value", data_type).primary_key(["key"]).build().unwrap();
+            let key = column(|row| Some(format!("{row}").into_bytes()));
+            let mut values = Column::empty(data_type);
+            let mut distinct = std::collections::BTreeSet::new();
+            for row in 0..ROWS {
+                let value = value_of(data_type, row, is_far).unwrap();
+                let is_null = has_nulls && row % 3 == 0;
+                values.push(if is_null { ValueRef::Null } else { value.as_ref() }).unwrap();
+                if !is_null {
+                    distinct.insert(format!("{value:?}"));
+                }
+            }
+            let segment = segment(&schema, &[&key, &values]);
+            let [key, field] = schema.fields() else { panic!("two fields") };
+            assert_eq!(segment.sketch(key), None, "no two rows have the same");
+            let found = segment.sketch(field).unwrap().count();
+            let context = format!("{data_type} {is_far} {has_nulls}: {found}");
+            let placeholder = u64::from(has_nulls && data_type.width().is_none());
+            let off = distinct.len() as u64 / 10 + placeholder;
+            assert!(found.abs_diff(distinct.len() as u64) <= off, "{context}");
+            segment.verify_sketches(schema.fields()).unwrap();
         }
     }
 }

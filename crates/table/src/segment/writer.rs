@@ -7,9 +7,9 @@ use std::sync::Arc;
 use esker_format::checksum::checksum;
 use esker_format::schema::RowOrder;
 use esker_format::segment::{
-    BLOCK_BYTES, Buffer, ColumnLayout, Encoded, EncodedColumn, Encoding, Extent, Footer,
-    Interleaved, Places, RowIds, Trailer, ValueFileUse, encode_column, encode_long_column,
-    encode_row_ids, header,
+    BLOCK_BYTES, Buffer, ColumnLayout, Encoded, EncodedColumn, Encoding, Extent, FieldSketch,
+    Footer, Interleaved, Places, RowIds, SKETCH_ROWS_MIN, Trailer, VERSION, ValueFileUse,
+    encode_column, encode_long_column, encode_row_ids, header, sketch_of_column,
 };
 use esker_format::{Column, FieldId, TableId, invariant};
 use esker_log::sabotage::Bug;
@@ -57,6 +57,8 @@ pub struct SegmentSpec {
     /// The fields whose values are to lie side by side, if there are any:
     /// [`esker_format::Schema::side_by_side`].
     pub side_by_side: Option<(FieldId, FieldId)>,
+    /// The field that is the key by itself, which needs no sketch: no two rows have the same.
+    pub key: Option<FieldId>,
 }
 
 /// Writes one segment, front to back.
@@ -228,12 +230,23 @@ impl<'a> SegmentWriter<'a> {
             };
         }
         if long.is_empty() {
-            return self.column(&encode_column(field, &column));
+            return self.column(&self.sketched(field, &column));
         }
         let places: Vec<_> = long.iter().map(|(row, stored)| (*row, stored.reference)).collect();
         self.column(&encode_long_column(field, &column, &places)?)?;
         self.long.extend(long.into_iter().map(|(_, stored)| stored));
         Ok(())
+    }
+
+    /// Encodes a column without long values, with a sketch where the segment has them.
+    fn sketched<'c>(&self, field: FieldId, column: &'c Column) -> EncodedColumn<'c> {
+        let mut encoded = encode_column(field, column);
+        if Bug::SketchLeftEmpty.is_planted() {
+            encoded.sketch = Some(FieldSketch::default());
+        } else if self.spec.rows >= SKETCH_ROWS_MIN && self.spec.key != Some(field) {
+            encoded.sketch = Some(sketch_of_column(column, &encoded));
+        }
+        encoded
     }
 
     /// Appends two columns row by row, if they can lie so.
@@ -242,8 +255,8 @@ impl<'a> SegmentWriter<'a> {
         (first, first_column): &(FieldId, Cow<'a, Column>),
         (second, second_column): &(FieldId, Cow<'a, Column>),
     ) -> Result<()> {
-        let first = encode_column(*first, first_column);
-        let second = encode_column(*second, second_column);
+        let first = self.sketched(*first, first_column);
+        let second = self.sketched(*second, second_column);
         let Some(interleaved) = Interleaved::new(&first, &second) else {
             self.column(&first)?;
             return self.column(&second);
@@ -313,8 +326,8 @@ impl<'a> SegmentWriter<'a> {
                 std::mem::swap(&mut zone.least, greatest);
             }
         }
-        let (field, data_type) = (column.field, column.data_type);
-        self.columns.push(ColumnLayout { field, data_type, encoding, validity, zones });
+        let (field, data_type, sketch) = (column.field, column.data_type, column.sketch.clone());
+        self.columns.push(ColumnLayout { field, data_type, encoding, validity, zones, sketch });
     }
 
     /// The value files that columns refer to.
@@ -334,7 +347,7 @@ impl<'a> SegmentWriter<'a> {
     pub fn finish(mut self, row_ids: &[u64], dead: Option<&[u64]>) -> Result<FinishedSegment> {
         self.long.iter().try_for_each(StoredValue::sync)?;
         if let Some((field, column)) = self.half.take() {
-            self.column(&encode_column(field, &column))?;
+            self.column(&self.sketched(field, &column))?;
         }
         let segment = self.spec.segment;
         let place = format_args!("segment {segment}");
@@ -376,6 +389,7 @@ impl<'a> SegmentWriter<'a> {
         let bytes = footer.encode();
         let place = |block| block_place(self.spec.database, self.spec.segment, block);
         let trailer = Trailer {
+            version: VERSION,
             footer_offset: data_end,
             footer_len: bytes.len() as u64,
             footer_checksum: checksum(place(FOOTER_BLOCK), &bytes),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 
-use esker_format::segment::ZONE_ROWS;
+use esker_format::segment::{FieldSketch, ZONE_ROWS};
 use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
 use esker_log::sabotage::Bug;
 
@@ -533,6 +533,13 @@ impl SnapshotPart {
             RowGroup::Group(_) if (zone + 1) * ZONE_ROWS > self.rows => None,
             RowGroup::Group(group) => group.zone(field, zone),
         }
+    }
+
+    /// About which values a field has, invisible rows included, where that is known.
+    #[must_use]
+    pub fn sketch(&self, position: usize) -> Option<&FieldSketch> {
+        let RowGroup::Segment(segment) = &self.row_group else { return None };
+        segment.sketch(self.schema.fields().get(position)?)
     }
 
     /// The least and the greatest length of a field's values in a zone: see

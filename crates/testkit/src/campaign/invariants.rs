@@ -17,6 +17,7 @@ const ASSERTIONS: &[(Bug, &str)] = &[
     (Bug::SealAheadOfItsFrame, "its frame is that of"),
     (Bug::CheckpointHasTableTwice, "expected tables by rising number"),
     (Bug::ZoneBoundsSwapped, "zone 0 of field"),
+    (Bug::SketchLeftEmpty, "the sketch of field"),
     (Bug::SpilledRowsUnsorted, "have falling row ids"),
     (Bug::RunOfAnotherTable, "rows of another segment"),
     (Bug::RunLastEntryOutOfOrder, "in the order of the run"),

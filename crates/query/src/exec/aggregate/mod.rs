@@ -372,7 +372,10 @@ impl Accumulator {
                 Ok(Value::Int(i64::try_from(of(all, group).count()).unwrap_or(i64::MAX)))
             }
             State::Pairs(all) => Ok(of(all, group).value(self.function).into()),
-            State::Sketches(all) => Ok(Value::Int(all.get(group).map_or(0, Sketch::count))),
+            State::Sketches(all) => {
+                let count = all.get(group).map_or(0, Sketch::count);
+                Ok(Value::Int(i64::try_from(count).unwrap_or(i64::MAX)))
+            }
             State::Spans(all) => of(all, group).value(shown.function),
         }
     }

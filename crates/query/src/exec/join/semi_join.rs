@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use esker_format::segment::FieldSketch;
 use esker_format::{ColumnSlice, Schema};
 
 use crate::exec::scan::row_set::RowSet;
@@ -92,5 +93,9 @@ impl Fragment for SemiJoinFragment<'_> {
 
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>> {
         self.part().zone(position, zone)
+    }
+
+    fn sketch(&self, position: usize) -> Option<&FieldSketch> {
+        self.part().sketch(position)
     }
 }
