@@ -58,7 +58,7 @@ pub fn run_planted(seed: u64) -> Option<String> {
     type Phase = (&'static str, u64, fn(u64) -> Report);
     let phases: [Phase; 5] = [
         ("directed scenarios", 1, directed),
-        ("plans", 24, |seed| plans::Cases { seed, count: 1 }.report()),
+        ("plans", 60, |seed| plans::Cases { seed, count: 1 }.report()),
         ("crash campaign", 12, crash_workload),
         ("crash campaign of buckets", 8, bucket_workload),
         ("busy crash campaign", 8, crash_busy_workload),

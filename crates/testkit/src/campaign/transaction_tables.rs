@@ -139,7 +139,8 @@ fn crash_at_each(is_large: bool) -> Outcome {
             let db = open(options(is_large), &again)?;
             expect("as rewritten", is_rewritten(&db)?.into(), is_new.into())?;
         }
-        if committed.is_ok() && !machine.has_crashed() {
+        if !machine.has_crashed() {
+            committed.map_err(said)?;
             let seen = old > 0 && new > 2;
             return seen.then_some(()).ok_or(format!("{old} crashes before, {new} after"));
         }
