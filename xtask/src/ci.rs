@@ -161,8 +161,8 @@ fn tests(build: &TestBuild) -> Result<Vec<Program>> {
     Ok(programs.map(|program| program.environment("PROPTEST_RNG_SEED", "1")).collect())
 }
 
-/// The tests of databases in memory once more, on a disk: both stores do the same. Of SQL those that
-/// change something: what only asks does not know the store.
+/// The tests of databases in memory once more, on a disk: both stores do the same. Of SQL those
+/// that change something: what only asks does not know the store.
 fn tests_on_disk(build: &TestBuild) -> Result<Vec<Program>> {
     let modules = [
         "buckets::",
