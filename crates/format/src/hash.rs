@@ -1,7 +1,7 @@
 //! Hashes of words and of bytes.
 //!
 //! They are the same on every machine and in every version: segments keep what is made of them,
-//! and a run repeats. Who can choose values can choose such that collide.
+//! and a run repeats. They are no defence against values that are chosen to collide.
 
 /// A hash of a word that no other word has: each step can be undone.
 #[must_use]

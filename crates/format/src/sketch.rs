@@ -55,7 +55,7 @@ impl<const BITS: u8> Default for Sketch<BITS> {
 impl<const BITS: u8> Sketch<BITS> {
     /// How many registers there are.
     pub const REGISTERS: usize = 1 << BITS;
-    /// So many values are counted exactly, but for those with one hash.
+    /// The most values that are counted exactly; values with the same hash count once.
     pub const EXACT: usize = Self::REGISTERS / 16;
     /// The most that a register has.
     pub const LONGEST: u8 = 65 - BITS;
@@ -164,7 +164,7 @@ impl<const BITS: u8> Sketch<BITS> {
         (m / (2.0 * std::f64::consts::LN_2 * sum)).round() as u64
     }
 
-    /// So many different values it has seen, at the least.
+    /// The least number of different values that it can have seen.
     #[must_use]
     pub fn least_count(&self) -> usize {
         match &self.0 {

@@ -582,8 +582,12 @@ fn decode_column(input: &mut Reader<'_>, rows: u32, version: u32) -> Result<Colu
         zones.push(ZoneEntry::decode(input, data_type)?);
     }
     let at = |e: Error| e.at(format_args!("field {}", field.0));
-    let has_sketch = version >= VERSION_OF_SKETCHES && input.u8()? == 1;
-    let sketch = has_sketch.then(|| FieldSketch::decode(input).map_err(at)).transpose()?;
+    let form = if version >= VERSION_OF_SKETCHES { input.u8()? } else { 0 };
+    let sketch = match form {
+        0 => None,
+        1 => Some(FieldSketch::decode(input).map_err(at)?),
+        other => return Err(at(Error::corrupt(format!("0 or 1 sketches, found {other}")))),
+    };
     Ok(ColumnLayout { field, data_type, encoding, validity, zones, sketch })
 }
 

@@ -306,6 +306,7 @@ fn a_damaged_sketch_is_refused_by_its_field() {
     };
     let form = registers.start - 1;
     assert_eq!(damaged(form, 9).unwrap_err(), "field 7: sketch: unknown form 9");
+    assert_eq!(damaged(form - 1, 2).unwrap_err(), "field 7: 0 or 1 sketches, found 2");
     for at in registers {
         let decoded = damaged(at, 0xff);
         let message = decoded.expect_err("six bits that are all set");
