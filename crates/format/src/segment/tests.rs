@@ -361,3 +361,26 @@ fn shared_heaps_survive_a_round_trip_and_refuse_what_does_not_fit() {
         assert!(!is_right(wrong.clone()), "{wrong:?}");
     }
 }
+
+/// Segments of one table encode a field in different ways: their sketches see the same values.
+#[test]
+fn a_value_has_one_hash_whatever_its_encoding() {
+    let narrow = |row: i64| Value::Int(row % 50 - 20);
+    let text =
+        |row: i64| Value::Text(["red", "green", "blue"][row.unsigned_abs() as usize % 3].into());
+    let columns = [
+        column(DataType::I64, (0..9_000).map(narrow)),
+        column(DataType::I32, (0..9_000).map(narrow)),
+        column(DataType::I64, (0..9_000).map(|row| Value::Int(row - 4_000))),
+        column(DataType::I64, (0..9_000).map(|_| Value::Int(-7))),
+        column(DataType::U64, (0..9_000).map(|row| Value::Uint(u64::MAX - row % 300))),
+        column(DataType::Text, (0..9_000).map(text)),
+    ];
+    for column in &columns {
+        let encoded = encode_column(FieldId(1), column);
+        assert!(!matches!(encoded.values, Encoded::Plain(_)), "{:?}", encoded.values);
+        let mut plain = FieldSketch::default();
+        add_values(&mut plain, &ColumnSlice::from(column));
+        assert_eq!(sketch_of_column(column, &encoded), plain, "{:?}", column.data_type);
+    }
+}
