@@ -366,8 +366,7 @@ fn shared_heaps_survive_a_round_trip_and_refuse_what_does_not_fit() {
 #[test]
 fn a_value_has_one_hash_whatever_its_encoding() {
     let narrow = |row: i64| Value::Int(row % 50 - 20);
-    let text =
-        |row: i64| Value::Text(["red", "green", "blue"][row.unsigned_abs() as usize % 3].into());
+    let text = |row: i64| Value::Text(if row % 3 == 0 { "red".into() } else { "green".into() });
     let columns = [
         column(DataType::I64, (0..9_000).map(narrow)),
         column(DataType::I32, (0..9_000).map(narrow)),
