@@ -1,11 +1,11 @@
 //! What is logged, as JSON; and that it is in the reference.
 
+use std::cell::RefCell;
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Once};
 
 use esker_vfs::Environment;
 use serde_json::Value as Json;
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::auth::access_control::{AccessControl, TokenAuthenticator};
 use crate::auth::token::NewToken;
@@ -16,12 +16,18 @@ use crate::{Server, ServerConfig};
 
 const REFERENCE: &str = include_str!("../../../../../docs/reference/metrics.md");
 
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    /// What is logged on this thread, where a test asked for it.
+    static LINES: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
+
+/// Writes to the lines of the thread that logs.
+struct Lines;
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        LINES.with_borrow_mut(|lines| lines.as_mut().map(|lines| lines.extend_from_slice(bytes)));
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -29,21 +35,19 @@ impl Write for Lines {
     }
 }
 
-impl<'w> MakeWriter<'w> for Lines {
-    type Writer = Self;
-
-    fn make_writer(&'w self) -> Self {
-        self.clone()
-    }
-}
-
 /// What is logged while something is done on this thread.
+///
+/// All tests of the process share one subscriber. With one per thread, a message that another
+/// thread is the first to log would count as wanted by nobody, here too.
 fn logged(act: impl FnOnce()) -> Vec<Json> {
-    let lines = Lines::default();
-    let subscriber =
-        tracing_subscriber::fmt().json().flatten_event(true).with_writer(lines.clone()).finish();
-    tracing::subscriber::with_default(subscriber, act);
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    static SUBSCRIBER: Once = Once::new();
+    SUBSCRIBER.call_once(|| {
+        let lines = tracing_subscriber::fmt().json().flatten_event(true).with_writer(|| Lines);
+        tracing::subscriber::set_global_default(lines.finish()).unwrap();
+    });
+    LINES.set(Some(Vec::new()));
+    act();
+    let text = String::from_utf8(LINES.take().unwrap()).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
