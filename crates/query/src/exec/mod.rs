@@ -9,11 +9,13 @@
 //! INTERSECT and EXCEPT are groups of the rows of several sources ([`set`]).
 
 pub(crate) mod aggregate;
+mod input;
 pub(crate) mod join;
 pub(crate) mod output;
 pub(crate) mod profile;
 pub(crate) mod scan;
 pub(crate) mod set;
+mod showing;
 pub(crate) mod sort;
 pub(crate) mod spill;
 pub(crate) mod table_function;
@@ -21,20 +23,15 @@ pub(crate) mod window;
 
 use esker_vfs::Clock;
 
-use crate::access_path::{Goal, ScanPlan};
-use crate::bind::{Program, Projection};
-use crate::budget::Charge;
-use crate::exec::output::Materialised;
+use crate::bind::Program;
+pub(crate) use crate::exec::output::Sink;
 pub(crate) use crate::exec::output::copy::collect;
-pub(crate) use crate::exec::output::project::Sink;
 use crate::filter::CodeTables;
-use crate::predicate::Predicate;
 use crate::{Options, Result, Source};
+use input::Input;
 pub(crate) use profile::{Profile, Step};
-use spill::TemporaryFiles;
-
-use scan::{Scan, ScanCounts};
-use spill::SpilledGroups;
+use scan::ScanCounts;
+use showing::show;
 
 /// Runs a program and hands its rows to `sink`.
 pub(crate) fn run(
@@ -100,59 +97,4 @@ fn windows<'i>(
     let elapsed_ns = options.clock.monotonic_ns() - started;
     profile.push(Step { counts, rows_out: rows.row_count(), elapsed_ns });
     Ok(rows)
-}
-
-/// The last step.
-fn show(
-    input: Input<'_>,
-    projection: &Projection,
-    tables: &CodeTables,
-    options: &Options,
-    sink: Sink<'_>,
-) -> Result<ScanCounts> {
-    match input {
-        Input::Source(source) => project_from(source, projection, tables, options, sink),
-        Input::Memory(groups, _charge) if projection.shows_fields_only() => {
-            groups.show_fields(projection, options, sink)
-        }
-        Input::Memory(groups, _charge) => project_from(&groups, projection, tables, options, sink),
-        Input::Spilled(groups, files) => spill::project(groups, projection, options, files, sink),
-    }
-}
-
-/// What a step reads.
-pub(crate) enum Input<'a> {
-    /// The table.
-    Source(&'a dyn Source),
-    /// Groups of the step before, and what they take of the budget.
-    Memory(Materialised, Charge<'a>),
-    /// The same, in temporary files.
-    Spilled(SpilledGroups<'a>, &'a TemporaryFiles),
-}
-
-impl Input<'_> {
-    /// How many groups there are, as far as that is known before they are read.
-    fn row_count(&self) -> u64 {
-        match self {
-            Self::Source(_) => 0,
-            Self::Memory(groups, _) => groups.row_count() as u64,
-            Self::Spilled(groups, _) => groups.count,
-        }
-    }
-}
-
-fn project_from(
-    source: &dyn Source,
-    projection: &Projection,
-    tables: &CodeTables,
-    options: &Options,
-    sink: Sink<'_>,
-) -> Result<ScanCounts> {
-    let predicate = Predicate::compile(projection.filter.as_ref());
-    let goal = Goal { rows_wanted: projection.rows_read(), ..Goal::ALL };
-    let plan = ScanPlan::new(&predicate, source, goal, options)?;
-    let wanted = projection.after.as_ref().and_then(|after| after.condition(&projection.order));
-    let wanted = wanted.as_ref().map(|condition| Predicate::compile(Some(condition)));
-    let scan = Scan::new(source, &predicate, tables, &plan, options).pruned_by(wanted.as_ref());
-    output::project::run(&scan, projection, sink)
 }

@@ -4,18 +4,22 @@ pub(crate) mod copy;
 pub(crate) mod fetch;
 pub(crate) mod materialised;
 pub(crate) mod project;
+pub(crate) mod projected;
 mod row_batches;
 
 pub(crate) use materialised::Materialised;
 pub(crate) use row_batches::{RowBatches, even};
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use esker_format::{Batch, Column, ColumnSlice, DataType, Values};
 
 use crate::evaluate::gather::gather;
 use crate::evaluate::{Lanes, Selection, Vector};
 use crate::{Error, Result, ZONE_ROWS};
+
+/// Takes batches of output rows, and says whether more are wanted.
+pub(crate) type Sink<'k> = &'k mut dyn FnMut(Batch) -> Result<ControlFlow<()>>;
 
 /// What is shown of some rows.
 #[derive(Debug)]

@@ -18,9 +18,11 @@ use esker_format::{Batch, DataType, Value, ValueRef};
 
 use super::aggregate::group::Merging;
 use super::aggregate::stage;
+use super::input::Input;
 use super::scan::{Scan, ScanCounts};
+use super::showing::show;
 use super::spill::Grouping;
-use super::{Input, Sink, collect, show};
+use super::{Sink, collect};
 use crate::access_path::{Goal, ScanPlan};
 use crate::bind::interval::firsts;
 use crate::bind::{Projection, Stage};

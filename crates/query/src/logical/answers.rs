@@ -205,7 +205,7 @@ impl Context<'_, '_> {
         let names: Vec<String> = own.chain([outer.relation.clone()]).collect();
         let found = answered.rows.schema().clone();
         let rows = match found.fields().len() == names.len() {
-            true => answered.rows.with_schema(super::member::called(found, &names, "a query")?),
+            true => answered.rows.with_schema(super::names::called(found, &names, "a query")?),
             // Only the numbers were wanted.
             false => answered.rows,
         };

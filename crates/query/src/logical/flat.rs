@@ -12,8 +12,8 @@ use esker_format::{Field, Schema};
 
 use super::Context;
 use super::condition::{self, Condition};
-use super::member::called;
 use super::names::Names;
+use super::names::called;
 use crate::access_path::cardinality;
 use crate::model::{Expr, SelectItem};
 use crate::options::JoinOrder;

@@ -14,8 +14,8 @@ use esker_format::{Field, Schema};
 
 use super::arrange::Arranged;
 use super::condition::{self, Condition};
-use super::member::{self, Member, called};
-use super::names::{Names, TableNames};
+use super::member::{self, Member};
+use super::names::{Names, TableNames, called};
 use super::outer::Outer;
 use super::reading::Reading;
 use super::subquery::Settled;

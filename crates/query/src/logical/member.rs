@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use esker_format::{Field, Schema};
+use esker_format::Schema;
 
 use super::flat::{FlatQuery, FlatRows};
 use super::named::NamedQuery;
-use super::names::{Names, TableNames, without_twins};
+use super::names::{Names, TableNames, called, without_twins};
 use super::reading::Reading;
 use super::{Answered, Context};
 use crate::model::{Expr, Join, JoinKind, Relation};
 use crate::source::SourceRef;
 use crate::source::renamed::Renamed;
-use crate::{Error, ExplainedInput, Query, Result, Source};
+use crate::{ExplainedInput, Query, Result, Source};
 
 /// One of them.
 #[derive(Clone)]
@@ -191,25 +191,6 @@ impl<'a> Member<'a> {
     pub(super) fn name(&self) -> &str {
         &self.name
     }
-}
-
-/// Fields, of which the first are called otherwise.
-///
-/// # Errors
-/// `InvalidQuery` when there are fewer.
-pub(super) fn called(schema: Schema, names: &[String], table: &str) -> Result<Schema> {
-    let (count, wanted) = (schema.fields().len(), names.len());
-    if wanted > count {
-        return Err(Error::invalid(format!(
-            "{table}: names for {wanted} columns, of which there are {count}"
-        )));
-    }
-    let mut names = names.iter();
-    let field = |field: &Field| match names.next() {
-        Some(name) => Field { name: name.clone(), ..field.clone() },
-        None => field.clone(),
-    };
-    Ok(Schema::of_fields(schema.fields().iter().map(field).collect()))
 }
 
 /// The names of members, of which all but the first are joined.

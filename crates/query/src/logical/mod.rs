@@ -32,6 +32,7 @@ mod block;
 mod column;
 mod compared;
 mod condition;
+mod context;
 mod dependent;
 mod equality;
 mod factor;
@@ -58,11 +59,9 @@ mod table_call;
 mod unnest;
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use esker_format::{Field, FieldId, Schema};
 
@@ -71,7 +70,7 @@ use crate::bind::scope::named;
 use crate::bind::{Program, bind_query};
 use crate::bound::Bound;
 use crate::exec::output::{Materialised, RowBatches};
-use crate::model::{Expr, Function, QUERY_DEPTH_MAX};
+use crate::model::{Expr, Function};
 use crate::options::without_values;
 use crate::source::SourceRef;
 use crate::{
@@ -79,51 +78,16 @@ use crate::{
     QueryResult, ResultColumn, Source, Statistics,
 };
 use arrange::arrange;
+pub(crate) use context::Context;
+pub use context::Tables;
+use context::{Answered, Ready};
 use joining::Needed;
 use lateral::Opened;
-use named::NamedQuery;
 pub(crate) use names::Names;
 use reading::Reading;
 use row_order::RowsRead;
 use streamed::Streamed;
 use subquery::Settled;
-
-/// The tables that a statement may read, all as of one commit.
-pub trait Tables {
-    /// A table by its name.
-    ///
-    /// # Errors
-    /// When there is none.
-    fn table(&self, name: &str) -> Result<&dyn Source>;
-}
-
-/// What a statement is resolved with.
-pub(crate) struct Context<'a, 'o> {
-    tables: &'a dyn Tables,
-    options: &'o Options,
-    /// False where nothing is to be read, only looked at.
-    runs: bool,
-    /// How subqueries are answered, where that is to be shown.
-    told: Option<RefCell<Vec<ExplainedSubquery>>>,
-    /// In how many queries the one at hand lies, itself included.
-    depth: Cell<usize>,
-    /// How many relations have been made of the values that queries within others name.
-    outer_count: Cell<usize>,
-    /// The queries that have names where the one at hand lies, the last one first.
-    names_known: RefCell<Option<Rc<NamedQuery>>>,
-    any_order: AnyOrder,
-}
-
-/// Which queries may read and show rows in any order.
-#[derive(Default)]
-struct AnyOrder {
-    /// Whether the outermost query may read them so, where that was found before it runs.
-    outermost: bool,
-    /// The same, once it is found.
-    found: Cell<bool>,
-    /// Whether the query that is resolved next may show them so.
-    next: Cell<bool>,
-}
 
 /// What is wanted of a query.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -364,85 +328,7 @@ impl<'a> Resolved<'a> {
     }
 }
 
-/// The query that is left, what it reads, and how that was made ready.
-type Ready<'a> = (Query, SourceRef<'a>, Option<ExplainedInput>);
-
-/// The answer of a query within another.
-struct Answered {
-    rows: Materialised,
-    input: Option<ExplainedInput>,
-    /// How long it took, with all that it reads.
-    elapsed_ns: u64,
-    /// How it came about, where that is to be shown.
-    plan: Option<Explanation>,
-}
-
 impl<'a, 'o> Context<'a, 'o> {
-    fn new(
-        tables: &'a dyn Tables,
-        options: &'o Options,
-        runs: bool,
-        told: Option<RefCell<Vec<ExplainedSubquery>>>,
-    ) -> Self {
-        let (depth, outer_count) = (Cell::new(0), Cell::new(0));
-        let (names_known, any_order) = (RefCell::default(), AnyOrder::default());
-        Self { tables, options, runs, told, depth, outer_count, names_known, any_order }
-    }
-
-    /// The same where another is.
-    fn within<'b, 'p>(self, other: &Context<'b, 'p>) -> Self {
-        let (depth, outer_count) = (other.depth.clone(), other.outer_count.clone());
-        Self { depth, outer_count, names_known: other.names_known.clone(), ..self }
-    }
-
-    /// The same where nothing is read.
-    fn looking(&self) -> Self {
-        Self::new(self.tables, self.options, false, None).within(self)
-    }
-
-    /// The same with other options; EXPLAIN does not show what it runs.
-    fn silent<'p>(&self, options: &'p Options) -> Context<'a, 'p> {
-        Context::new(self.tables, options, self.runs, None).within(self)
-    }
-
-    /// The same with other options; [`Self::take_told`] keeps what EXPLAIN shows of it.
-    fn with_options<'p>(&self, options: &'p Options) -> Context<'a, 'p> {
-        let told = self.told.as_ref().map(|_| RefCell::default());
-        Context::new(self.tables, options, self.runs, told).within(self)
-    }
-
-    /// Takes over what EXPLAIN shows of queries that ran with other options.
-    fn take_told(&self, other: Context<'a, '_>) {
-        if let (Some(told), Some(more)) = (&self.told, other.told) {
-            told.borrow_mut().extend(more.into_inner());
-        }
-    }
-
-    /// How long the subqueries took that EXPLAIN shows by themselves: not a part of the time of
-    /// what asked them.
-    fn subqueries_ns(&self) -> u64 {
-        let Some(told) = &self.told else { return 0 };
-        let told = told.borrow();
-        let all = told.iter().filter_map(|one| one.plan.met).map(|met| met.elapsed_ms);
-        // default: no statement runs for more than centuries
-        let whole = Duration::try_from_secs_f64(all.sum::<f64>() / 1e3).unwrap_or_default();
-        u64::try_from(whole.as_nanos()).unwrap_or(u64::MAX)
-    }
-
-    /// Does what is to be done a level deeper.
-    fn nested<R>(&self, run: impl FnOnce() -> Result<R>) -> Result<R> {
-        let depth = self.depth.get() + 1;
-        if depth > QUERY_DEPTH_MAX {
-            let message = format!("queries nest too deep: at most {QUERY_DEPTH_MAX} levels");
-            return Err(Error::invalid(message));
-        }
-        self.options.expect_time_left()?;
-        self.depth.set(depth);
-        let done = run();
-        self.depth.set(depth - 1);
-        done
-    }
-
     /// Makes ready what a query reads; the query that is left reads that alone, and has no
     /// subqueries.
     fn resolve(&self, query: &Query, first: Option<&'a dyn Source>) -> Result<Ready<'a>> {
@@ -551,13 +437,6 @@ impl<'a, 'o> Context<'a, 'o> {
             Explanation { input: input.clone(), subqueries, ..told.after(ready_ns) }
         });
         Ok(Answered { rows, input, elapsed_ns, plan })
-    }
-
-    /// Notes how a subquery is answered.
-    fn note(&self, query: &Query, plan: Option<Explanation>) {
-        if let (Some(told), Some(plan)) = (&self.told, plan) {
-            told.borrow_mut().push(ExplainedSubquery { query: query.to_string(), plan });
-        }
     }
 }
 

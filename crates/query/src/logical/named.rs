@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use esker_format::Schema;
 
-use super::member::called;
-use super::names::without_twins;
+use super::names::{called, without_twins};
 use super::{Answered, Context};
 use crate::exec::output::Materialised;
 use crate::model::With;

@@ -631,3 +631,22 @@ pub(super) fn without_twins(schema: Schema) -> Schema {
     }
     Schema::of_fields(single)
 }
+
+/// Fields, of which the first are called otherwise.
+///
+/// # Errors
+/// `InvalidQuery` when there are fewer.
+pub(super) fn called(schema: Schema, names: &[String], table: &str) -> Result<Schema> {
+    let (count, wanted) = (schema.fields().len(), names.len());
+    if wanted > count {
+        return Err(Error::invalid(format!(
+            "{table}: names for {wanted} columns, of which there are {count}"
+        )));
+    }
+    let mut names = names.iter();
+    let field = |field: &Field| match names.next() {
+        Some(name) => Field { name: name.clone(), ..field.clone() },
+        None => field.clone(),
+    };
+    Ok(Schema::of_fields(schema.fields().iter().map(field).collect()))
+}

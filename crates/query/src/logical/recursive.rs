@@ -14,8 +14,8 @@ use std::rc::Rc;
 use esker_format::interval::{INTERVAL_BYTES, INTERVAL_LENGTH_BYTES};
 use esker_format::{Batch, DataType, Field, KeyTable, Schema};
 
-use super::member::called;
 use super::named::NamedQuery;
+use super::names::called;
 use super::{Answered, Context};
 use crate::bind::bind_query;
 use crate::bind::columns::{ColumnType, common_columns, show_as};

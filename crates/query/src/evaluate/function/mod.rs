@@ -8,7 +8,7 @@ mod interval;
 mod json;
 mod json_edit;
 mod letters;
-pub(in crate::evaluate) mod moment;
+pub(crate) mod moment;
 mod number;
 mod real;
 mod regular;

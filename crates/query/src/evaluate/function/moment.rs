@@ -122,7 +122,7 @@ pub(super) fn start_of(unit: Unit, (days, us): (i64, i64)) -> (i64, i64) {
     }
 }
 
-pub(in crate::evaluate) fn moment(days: i64, us: i128) -> Option<i64> {
+pub(crate) fn moment(days: i64, us: i128) -> Option<i64> {
     i64::try_from(i128::from(days) * i128::from(DAY_US) + us).ok()
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn moved(moment_us: i128, months: i128, us: i128) -> Option<i128> {
 }
 
 /// The same day some months later, or the last day of that month.
-pub(in crate::evaluate) fn add_months(days: i64, months: i64) -> Option<i64> {
+pub(crate) fn add_months(days: i64, months: i64) -> Option<i64> {
     /// More than there are between any two timestamps.
     const MONTHS_MAX: i64 = 12_000_000;
     if months == 0 {

@@ -36,7 +36,7 @@ impl Bits {
 
     pub(super) fn merge(&mut self, other: &Self, pairs: &[(u32, u32)]) {
         let function = self.function;
-        super::each(&mut self.groups, &other.groups, pairs, |into, value| {
+        super::group_pairs::each(&mut self.groups, &other.groups, pairs, |into, value| {
             if let Some(value) = value {
                 *into = Some(together(function, *into, *value));
             }

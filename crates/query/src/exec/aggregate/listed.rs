@@ -57,7 +57,7 @@ impl Listed {
 
     /// Adds those of later rows.
     pub(super) fn merge(&mut self, later: &Self, pairs: &[(u32, u32)]) {
-        super::each(&mut self.lists, &later.lists, pairs, |into, list| {
+        super::group_pairs::each(&mut self.lists, &later.lists, pairs, |into, list| {
             list.values().for_each(|ranked| into.push(ranked));
         });
     }

@@ -4,6 +4,7 @@ mod bits;
 mod extremes;
 mod float_sum;
 pub(crate) mod group;
+mod group_pairs;
 mod grouped;
 pub(crate) mod index_aggregates;
 mod kept_sums;
@@ -36,6 +37,7 @@ use bits::Bits;
 use extremes::Extremes;
 use float_sum::{FloatLanes, FloatSum};
 use group::{GroupIds, KeyTable};
+use group_pairs::each;
 use listed::Listed;
 use mean::mean;
 use pairs::Pairs;
@@ -491,16 +493,6 @@ fn finish_floats(sum: f64, count: u64, function: Aggregate) -> Value {
 
 fn too_many_digits() -> Error {
     Error::out_of_range(format!("a sum of decimals has more than {DIGITS_MAX} digits"))
-}
-
-/// Calls `add` with what there is here and there of each pair.
-fn each<T>(into: &mut [T], from: &[T], pairs: &[(u32, u32)], mut add: impl FnMut(&mut T, &T)) {
-    for (there, here) in pairs {
-        if let (Some(into), Some(from)) = (into.get_mut(*here as usize), from.get(*there as usize))
-        {
-            add(into, from);
-        }
-    }
 }
 
 fn add_counts(into: &mut [u64], counts: &[u64], pairs: &[(u32, u32)]) {

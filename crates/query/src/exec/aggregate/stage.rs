@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use crate::access_path::{Goal, ScanPlan};
 use crate::bind::Stage;
-use crate::exec::Input;
 use crate::exec::aggregate::group::{Groups, Merging, told_keys};
 use crate::exec::aggregate::{index_aggregates, kept_sums};
+use crate::exec::input::Input;
 use crate::exec::output::Materialised;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
 use crate::exec::spill::Grouping;

@@ -9,11 +9,11 @@ use std::ops::{ControlFlow, Range};
 use esker_format::Batch;
 use esker_vfs::parallel_map;
 
-use super::Output;
+use super::projected::{append, types};
+use super::{Output, Sink};
 use crate::bind::Projection;
 use crate::evaluate::{Rows, Selection};
 use crate::exec::output::copy::collect;
-use crate::exec::output::project::{Sink, append, types};
 use crate::exec::scan::{MORSEL_ROWS, Morsel, Scan, WAVE_MAX, in_waves};
 use crate::exec::sort::late_materialization::FEW_ROWS;
 use crate::exec::sort::{Location, late_materialization};

@@ -8,7 +8,7 @@ use esker_format::{
 
 use crate::bind::Projection;
 use crate::bound::Node;
-use crate::exec::output::project::Sink;
+use crate::exec::output::Sink;
 use crate::exec::scan::ScanCounts;
 use crate::{Error, Fragment, Options, Result, Source, ZONE_ROWS, Zone};
 

@@ -7,27 +7,23 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use esker_format::{Batch, Column, DataType};
+use esker_format::{Batch, Column};
 
-use super::{Output, Shown};
+use super::projected::{append, types};
+use super::{Output, Sink};
 use crate::bind::Projection;
-use crate::bound::{Bound, Node};
 use crate::budget::Charge;
-use crate::evaluate::{Mask, Picked, Rows, Selection, evaluate};
+use crate::evaluate::{Mask, Picked, Rows};
 use crate::exec::output::fetch;
 use crate::exec::scan::{Morsel, Progress, Scan, ScanCounts, in_growing_waves, in_waves_of};
 use crate::exec::sort::ordered_parts::OrderedParts;
-use crate::exec::sort::sorter::{encode, encode_value};
+use crate::exec::sort::row_keys::{add_keys, location_part};
 use crate::exec::sort::{Location, Sorter};
-use crate::exec::spill;
-use crate::meter::Reservation;
-use crate::{Budget, Error, ErrorKind, Fragment, Result, TemporaryFiles, ZONE_ROWS};
+use crate::exec::spill::sorted_locations;
+use crate::{Budget, Error, ErrorKind, Result, TemporaryFiles, ZONE_ROWS};
 
 /// Rows of an answer that may be found after a look at few.
 const FEW_WANTED: usize = 256;
-
-/// Takes batches of output rows, and says whether more are wanted.
-pub(crate) type Sink<'k> = &'k mut dyn FnMut(Batch) -> Result<ControlFlow<()>>;
 
 /// Runs the projection of a scan.
 pub(crate) fn run<'a>(
@@ -43,42 +39,6 @@ pub(crate) fn run<'a>(
     } else {
         in_key_order(scan, projection, sink)
     }
-}
-
-pub(crate) fn types(projection: &Projection) -> Vec<DataType> {
-    projection.outputs.iter().map(Bound::data_type).collect()
-}
-
-/// The output columns for some rows of a batch: fields as they are stored.
-fn show<'a>(
-    projection: &'a Projection,
-    rows: &Rows<'a>,
-    selection: Selection<'_>,
-) -> Result<Vec<Shown<'a>>> {
-    let shown = |output: &'a Bound| match output.node {
-        Node::Field(position) => rows.column(position).map(Shown::Field),
-        _ => evaluate(output, rows, selection).map(Shown::Values),
-    };
-    projection.outputs.iter().map(shown).collect()
-}
-
-/// Appends the output columns for some rows of a batch. The room is what computed ones take of it.
-pub(crate) fn append<'a>(
-    output: &mut Output,
-    projection: &'a Projection,
-    rows: &Rows<'a>,
-    selection: Selection<'_>,
-) -> Result<Reservation<'a>> {
-    let shown = show(projection, rows, selection)?;
-    let mut room = rows.meter().room("an expression");
-    for shown in &shown {
-        room.take(match shown {
-            Shown::Field(_) => 0,
-            Shown::Values(vector) => vector.made_bytes(),
-        })?;
-    }
-    output.append(&shown, selection)?;
-    Ok(room)
 }
 
 fn in_scan_order<'a>(
@@ -278,7 +238,7 @@ fn in_temporary_files<'a>(
         Ok((sorter, counts))
     };
     let morsels = scan.morsels(|_| true);
-    let (mut sorted, counts) = spill::sorted_locations(&morsels, scan.options, files, found)?;
+    let (mut sorted, counts) = sorted_locations(&morsels, scan.options, files, found)?;
     let (mut skip, mut left) = (projection.offset, wanted);
     fetch::in_chunks(scan, projection, sink, &mut |most| {
         let mut chunk = Vec::new();
@@ -295,63 +255,4 @@ fn in_temporary_files<'a>(
         Ok(chunk)
     })?;
     Ok(counts)
-}
-
-pub(crate) fn location_part(morsel: &Morsel) -> Result<u32> {
-    // Locations are two words of 32 bits: a part holds at most 4 Mi rows by design.
-    let fits = u32::try_from(morsel.rows.end).is_ok();
-    u32::try_from(morsel.part).ok().filter(|_| fits).ok_or_else(|| {
-        Error::new(ErrorKind::OverBudget, "a part with more than 2^32 rows cannot be ordered")
-    })
-}
-
-/// Adds a row of a part to a sorter whose keys are all fields, unless the order has left it behind;
-/// returns how many were added. `bytes` is room for its key.
-pub(crate) fn add_key(
-    sorter: &mut Sorter,
-    projection: &Projection,
-    (part, location): (&dyn Fragment, Location),
-    bytes: &mut Vec<u8>,
-) -> Result<usize> {
-    let row = location.row as usize;
-    bytes.clear();
-    for key in &projection.order {
-        if let Node::Field(position) = key.bound.node {
-            let value = part.column(position, row..row + 1)?.value(0);
-            encode_value(bytes, key, key.bound.data_type(), value);
-        }
-    }
-    let is_wanted = projection.after.as_ref().is_none_or(|after| after.is_before(bytes));
-    if is_wanted {
-        sorter.push(bytes, location);
-    }
-    Ok(usize::from(is_wanted))
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "location_part has checked the row numbers")]
-/// Adds rows to a sorter, but for those that the order has left behind; returns how many.
-pub(crate) fn add_keys<'a>(
-    sorter: &mut Sorter,
-    projection: &'a Projection,
-    rows: &Rows<'a>,
-    picked: &[u32],
-    part: u32,
-) -> Result<usize> {
-    let selection = Selection::Rows(picked);
-    let vectors = projection.order.iter().map(|key| evaluate(&key.bound, rows, selection));
-    let vectors = vectors.collect::<Result<Vec<_>>>()?;
-    let _copies = rows.meter().room_for_copies(&vectors)?;
-    let mut bytes = Vec::new();
-    let mut added = 0;
-    for (i, row) in picked.iter().enumerate() {
-        bytes.clear();
-        for (key, vector) in projection.order.iter().zip(&vectors) {
-            encode(&mut bytes, key, vector, i);
-        }
-        if projection.after.as_ref().is_none_or(|after| after.is_before(&bytes)) {
-            sorter.push(&bytes, Location { part, row: rows.start() as u32 + row });
-            added += 1;
-        }
-    }
-    Ok(added)
 }

@@ -15,6 +15,7 @@ pub(crate) mod late_materialization;
 pub(crate) mod offset_skip;
 pub(crate) mod ordered_parts;
 pub(crate) mod packed_keys;
+pub(crate) mod row_keys;
 pub(crate) mod row_order;
 pub(crate) mod runs;
 pub(crate) mod sorter;

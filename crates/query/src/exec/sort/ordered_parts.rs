@@ -14,9 +14,9 @@ use std::ops::ControlFlow;
 
 use crate::bind::Projection;
 use crate::budget::Charge;
-use crate::exec::output::project::{add_keys, location_part};
 use crate::exec::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
 use crate::exec::sort::index_order_scan::{IndexOrderRows, IndexOrderScan};
+use crate::exec::sort::row_keys::{add_keys, location_part};
 use crate::exec::sort::zone_order::{LastWanted, ZoneOrder};
 use crate::exec::sort::{Location, Sorter, index_order_merge, offset_skip, row_order, zone_order};
 use crate::{Result, ZONE_ROWS};

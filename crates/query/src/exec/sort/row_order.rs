@@ -8,9 +8,9 @@ use esker_format::{Value, ValueRef};
 use crate::access_path::Access;
 use crate::bind::Projection;
 use crate::bound::{Node, OrderKey};
-use crate::exec::output::project::add_keys;
 use crate::exec::scan::{Morsel, Scan};
 use crate::exec::sort::index_order_scan::IndexOrderRows;
+use crate::exec::sort::row_keys::add_keys;
 use crate::{Fragment, Result, ZONE_ROWS};
 
 /// The fewest rows that are read together.

@@ -18,8 +18,8 @@ use esker_format::{Batch, DataType, Schema, ValueRef};
 use esker_vfs::parallel_map;
 
 use super::partitions::{FILES, LEVELS_MAX, Partitions, file_of, hash, rest_of, split};
+use super::row::{push_row, rising};
 use super::sorter::{ExternalSorter, Merge, write_record};
-use super::{push_row, rising};
 use crate::bind::{Shown, Stage};
 use crate::bound::{Bound, BoundAggregate};
 use crate::evaluate::key_codec::{encode_integer, encode_null};

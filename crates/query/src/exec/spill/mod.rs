@@ -17,35 +17,15 @@
 mod groups;
 mod partitions;
 mod projection;
+mod row;
 mod sorter;
 mod windows;
 
-use esker_format::codec::Reader;
-use esker_format::row::decode_row;
-use esker_format::{Batch, Schema};
-
-use crate::Result;
 pub(super) use crate::temporary_file::SpillReader;
 pub use crate::temporary_file::{TEMPORARY_PREFIX, TemporaryFiles};
 pub(super) use groups::{Grouping, SpilledGroups};
 pub(super) use partitions::{LEVELS_MAX, Partitions, key_of, record_of, rest_of, split};
 pub(super) use projection::{project, sorted_locations};
+pub(super) use row::rising;
 pub(super) use sorter::{ExternalSorter, Record};
 pub(super) use windows::windows;
-
-/// Adds a row as it lies in a record.
-fn push_row(batch: &mut Batch, schema: &Schema, row: &[u8]) -> Result<()> {
-    let mut values = Vec::with_capacity(batch.columns.len());
-    decode_row(&mut Reader::new(row), schema, &mut values)?;
-    for (column, value) in batch.columns.iter_mut().zip(&values) {
-        column.push(*value)?;
-    }
-    Ok(())
-}
-
-/// A number as bytes that sort as numbers do.
-pub(super) fn rising(number: u64) -> [u8; 8] {
-    let mut bytes = number.to_le_bytes();
-    bytes.reverse();
-    bytes
-}

@@ -7,13 +7,14 @@ use esker_format::row::encode_row;
 use esker_format::{Batch, Schema, ValueRef};
 
 use super::groups::SpilledGroups;
+use super::row::{push_row, rising};
 use super::sorter::{ExternalSorter, Merge, Record};
-use super::{push_row, rising};
 use crate::access_path::{Goal, ScanPlan};
 use crate::bind::Projection;
 use crate::evaluate::{Mask, Picked, Rows, Selection, evaluate};
-use crate::exec::output::project::{Sink, append, shown_of, types};
-use crate::exec::output::{Materialised, Output};
+use crate::exec::output::project::shown_of;
+use crate::exec::output::projected::{append, types};
+use crate::exec::output::{Materialised, Output, Sink};
 use crate::exec::scan::{Morsel, Scan, ScanCounts, in_waves};
 use crate::exec::sort::sorter::encode;
 use crate::exec::sort::{Location, Sorter};

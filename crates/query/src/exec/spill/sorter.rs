@@ -250,7 +250,7 @@ mod tests {
         for i in 0..count {
             // Each number once, in no order.
             let number = i * 7_919 % count;
-            sorter.push(&super::super::rising(number), &number.to_le_bytes()).unwrap();
+            sorter.push(&super::super::row::rising(number), &number.to_le_bytes()).unwrap();
             most = most.max(sorter.open_runs());
         }
         assert!((32..=2 * RUNS_MAX).contains(&most), "{most}");

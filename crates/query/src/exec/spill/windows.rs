@@ -12,15 +12,16 @@ use esker_format::{Batch, DataType, Schema, ValueRef};
 
 use super::groups::SpilledGroups;
 use super::partitions::{LEVELS_MAX, Partitions, record_of, rest_of, split};
+use super::row::{push_row, rising};
 use super::sorter::{ExternalSorter, write_record};
-use super::{push_row, rising};
 use crate::bind::window::WindowStage;
 use crate::bound::Bound;
 use crate::evaluate::key_codec::encode;
+use crate::exec::input::Input;
 use crate::exec::output::RowBatches;
 use crate::exec::scan::ScanCounts;
+use crate::exec::showing::show;
 use crate::exec::window::{vector, with_calls};
-use crate::exec::{Input, show};
 use crate::filter::CodeTables;
 use crate::temporary_file::{SpillReader, TemporaryFiles};
 use crate::{Error, ErrorKind, Options, Result, Source, ZONE_ROWS};

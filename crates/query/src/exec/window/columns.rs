@@ -12,7 +12,7 @@ use crate::{Error, Result, ZONE_ROWS};
 ///
 /// # Errors
 /// `InvalidQuery` where there is no such column.
-pub(in crate::exec) fn vector(batch: &Batch, column: usize) -> Result<Vector<'_>> {
+pub(crate) fn vector(batch: &Batch, column: usize) -> Result<Vector<'_>> {
     let column = batch.columns.get(column).ok_or_else(|| missing(column))?;
     vector_of(column)
 }

@@ -32,9 +32,11 @@ use esker_vfs::parallel_map;
 
 use crate::bind::window::{Call, Computes, Key, WindowStage};
 use crate::budget::Charge;
+use crate::exec::input::Input;
 use crate::exec::output::{Materialised, RowBatches};
 use crate::exec::scan::ScanCounts;
-use crate::exec::{Input, show, spill};
+use crate::exec::showing::show;
+use crate::exec::spill;
 use crate::filter::CodeTables;
 use crate::{ErrorKind, Options, Result};
 use arrangement::{Arrangement, Chunk};
