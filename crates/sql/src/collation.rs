@@ -2,8 +2,7 @@
 //!
 //! A collation is a function of a text, its key: what is compared, ordered or grouped by is the key
 //! in place of the text, and nothing behind this module knows of collations. Where a text is both a
-//! key and shown, as with `DISTINCT` and `GROUP BY`, it is shown as the first row of the group has
-//! it.
+//! key and shown, as with `DISTINCT` and `GROUP BY`, a group shows the least of its texts.
 
 use esker_query::model::{
     Aggregate, Expr, Function, Operator, OrderBy, Query, RowCount, SelectItem, Typing,
@@ -230,12 +229,12 @@ pub(crate) fn grouped_texts<'e>(
     Ok(found)
 }
 
-/// Shows texts by whose keys rows are grouped as the first row of each group has them. `DISTINCT`
-/// of such texts is groups.
+/// Shows the least of the texts of each group, where rows are grouped by their keys. `DISTINCT` of
+/// such texts is groups.
 ///
 /// # Errors
 /// `InvalidQuery` where a text is shown that rows are not grouped by.
-pub(crate) fn show_first(
+pub(crate) fn show_least(
     query: &mut Query,
     shown: &[GroupedText],
     keys: &[GroupedText],
@@ -278,7 +277,7 @@ pub(crate) fn show_first(
         let of_key = shown.iter().find(|text| text.key == item.expr);
         let before = item.expr.clone();
         match of_key {
-            Some(GroupedText { text, .. }) => item.expr = first(text),
+            Some(GroupedText { text, .. }) => item.expr = least(text),
             None => replace_texts(&mut item.expr, keys),
         }
         if item.expr != before {
@@ -305,7 +304,7 @@ pub(crate) fn order_by_keys(
             }),
             _ => None,
         };
-        let text = item.and_then(|item| shown.iter().find(|text| first(&text.text) == item.expr));
+        let text = item.and_then(|item| shown.iter().find(|text| least(&text.text) == item.expr));
         match text {
             Some(GroupedText { key, .. }) => expr.clone_from(key),
             None if item.is_none() => replace_texts(expr, keys),
@@ -314,17 +313,19 @@ pub(crate) fn order_by_keys(
     }
 }
 
-fn first(text: &Expr) -> Expr {
-    Expr::aggregate(Aggregate::First, text.clone())
+/// What a group of texts that are equal but not the same shows: the least by its characters, which
+/// does not depend on the order of rows.
+fn least(text: &Expr) -> Expr {
+    Expr::aggregate(Aggregate::Min, text.clone())
 }
 
-/// Replaces texts by whose keys rows are grouped by those of the first row, outside of aggregates.
+/// Replaces texts by whose keys rows are grouped by those that groups show, outside of aggregates.
 fn replace_texts(expr: &mut Expr, keys: &[GroupedText]) {
     if keys.iter().any(|grouped| grouped.key == *expr) || matches!(expr, Expr::Aggregate { .. }) {
         return;
     }
     match keys.iter().find(|grouped| grouped.text == *expr) {
-        Some(GroupedText { text, .. }) => *expr = first(text),
+        Some(GroupedText { text, .. }) => *expr = least(text),
         None => expr.operands_mut().into_iter().for_each(|operand| replace_texts(operand, keys)),
     }
 }

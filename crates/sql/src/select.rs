@@ -191,7 +191,7 @@ fn select(
     result.qualify = select.qualify.as_ref().map(|e| names.convert(e)).transpose()?;
     table_function::put_into_from(calls, &select.projection, &mut result)?;
     let names = with_texts(select, names)?;
-    collation::show_first(&mut result, &names.shown_texts, &names.grouped_texts)?;
+    collation::show_least(&mut result, &names.shown_texts, &names.grouped_texts)?;
     Ok((result, names))
 }
 

@@ -13,6 +13,7 @@
 //! | [`safety`] | unsafe code only where it belongs, and each block explained |
 //! | [`reachable`] | no source file that the compiler never sees |
 //! | [`manifest`] | dependencies point down; each crate has a short README |
+//! | [`circle_limit`] | files that lead back to each other are few |
 //! | [`module_order`] | modules within a crate point down a declared list |
 //! | [`markdown`] | every link to a local file or heading resolves |
 //! | [`changelog`] | its shape |
@@ -20,6 +21,7 @@
 
 pub mod changelog;
 pub mod circle;
+pub mod circle_limit;
 pub mod content;
 pub mod import;
 pub mod length;
@@ -60,6 +62,7 @@ pub const RULES: &[Rule] = &[
     reachable::check,
     manifest::check_layers,
     module_order::check,
+    circle_limit::check,
     manifest::check_readmes,
     markdown::check,
     changelog::check,

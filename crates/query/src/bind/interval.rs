@@ -1,7 +1,8 @@
 //! Intervals: what is computed with them, and how they compare.
 //!
 //! Equal ones need not be the same: `1 mon` is as long as `30 days`. So what compares, orders and
-//! groups them is their length in microseconds, a decimal; a group shows the first of its values.
+//! groups them is their length in microseconds, a decimal. A group shows the value with the fewest
+//! months, and of these with the fewest days: that does not depend on the order of its rows.
 
 use esker_format::calendar::DAY_US;
 use esker_format::{DataType, Decimal, Interval, Value};
@@ -144,16 +145,15 @@ pub(super) fn beside_moment(
 }
 
 impl Stage {
-    /// Groups by lengths where keys are intervals. What the keys were are the firsts of each
+    /// Groups by lengths where keys are intervals. What is shown of the keys are the least of each
     /// group, behind the other aggregates: returned is where.
     pub(crate) fn group_by_length(&mut self) -> Vec<Replaced> {
         let types: Vec<DataType> = self.keys.iter().map(Bound::data_type).collect();
-        let replaced = firsts(&types, self.aggregates.len());
+        let replaced = shown_keys(&types, self.aggregates.len());
         for key in self.keys.iter_mut().filter(|key| is_interval(key)) {
-            let value = Node::Ranked(Vec::new(), Box::new(key.clone()));
             self.aggregates.push(BoundAggregate {
-                function: Aggregate::First,
-                operand: Some(Bound::new(value, DataType::Bytes)),
+                function: Aggregate::Min,
+                operand: Some(key.clone()),
                 distinct: false,
                 data_type: DataType::Interval,
             });
@@ -171,7 +171,7 @@ impl Stage {
 }
 
 /// Where the intervals are by which rows are grouped, of keys of some types and so many aggregates.
-pub(crate) fn firsts(types: &[DataType], aggregates: usize) -> Vec<Replaced> {
+pub(crate) fn shown_keys(types: &[DataType], aggregates: usize) -> Vec<Replaced> {
     let intervals = types.iter().enumerate().filter(|(_, t)| **t == DataType::Interval);
     let behind = types.len() + aggregates..;
     behind.zip(intervals).map(|(by, (position, _))| Replaced { position, by }).collect()

@@ -24,7 +24,7 @@ use super::showing::show;
 use super::spill::Grouping;
 use super::{Sink, collect};
 use crate::access_path::{Goal, ScanPlan};
-use crate::bind::interval::firsts;
+use crate::bind::interval::shown_keys;
 use crate::bind::{Projection, Stage};
 use crate::bound::{Bound, BoundAggregate, Comparison, Node};
 use crate::exec::output::Materialised;
@@ -74,7 +74,7 @@ impl Combination {
     fn projection(&self, types: &[DataType]) -> Projection {
         let mut projection = Projection::of_fields(types, self.condition());
         let counts = if self.operator == SetOperator::Union { 0 } else { 2 };
-        projection.replace(&firsts(&self.types, counts));
+        projection.replace(&shown_keys(&self.types, counts));
         projection
     }
 
