@@ -177,6 +177,40 @@ fn what_memory_does_not_hold_of_a_series_is_refused_at_once() {
 }
 
 #[test]
+fn plans_show_series_and_intervals() {
+    let db = database();
+    for (text, expected) in [
+        (
+            "SELECT g FROM generate_series(1, 5) g WHERE g > 2",
+            "project g|  filter g > 2|    function generate_series(1, 5) AS g  (about 5 rows)",
+        ),
+        (
+            "SELECT d FROM generate_series(DATE '2024-01-31', DATE '2024-05-31', \
+             INTERVAL '1 month') d",
+            "  function generate_series(DATE '2024-01-31', DATE '2024-05-31', \
+             INTERVAL '1 months') AS d  (about 1000 rows)",
+        ),
+        (
+            "SELECT t.id, g FROM t, generate_series(1, t.n) g",
+            "function generate_series(1, t.n) AS g",
+        ),
+        (
+            "SELECT id, generate_series(1, n) FROM t",
+            "function generate_series(1, n) AS \"rows of SELECT\" (generate_series)",
+        ),
+        (
+            "SELECT id FROM t WHERE day + INTERVAL '1 month' > DATE '2024-02-01' \
+             AND n * INTERVAL '1 day' < INTERVAL '3 days 02:00'",
+            "scan t where day + INTERVAL '1 mon' > DATE '2024-02-01' \
+             AND n * INTERVAL '1 day' < INTERVAL '3 days 02:00:00'",
+        ),
+    ] {
+        let shown = plan(&db, text);
+        assert!(shown.replace('\n', "|").contains(expected), "{text}\n{shown}");
+    }
+}
+
+#[test]
 fn operands_are_parameters() {
     let db = database();
     let prepared = db.prepare("SELECT * FROM generate_series(?, ?, ?) AS g").unwrap();
