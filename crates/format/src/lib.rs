@@ -27,6 +27,7 @@
 //! | [`value_file`] | long values, each in a file of values |
 #![forbid(unsafe_code)]
 
+mod article;
 pub mod batch;
 pub mod calendar;
 pub mod case;
@@ -67,6 +68,7 @@ pub mod text;
 pub mod value;
 pub mod value_file;
 
+pub use article::with_article;
 pub use batch::{Batch, Column, Values, VariableValues};
 pub use clock_record::{ClockRecord, Hold, Suspicion};
 pub use column::{BytesReader, Codes, ColumnSlice, Data, Dictionary, Validity};

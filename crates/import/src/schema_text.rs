@@ -13,7 +13,7 @@ mod index;
 use std::fmt::Write;
 
 use esker_format::schema::IndexKind;
-use esker_format::{DataType, Excerpt, Field, Labels, Schema};
+use esker_format::{DataType, Excerpt, Field, Labels, Schema, with_article};
 
 use crate::{Error, Result};
 pub use index::parse_index;
@@ -81,7 +81,7 @@ pub fn parse(text: &str) -> Result<Schema> {
             && kind != IndexKind::Ordered
             && parser.take_word("index")
         {
-            let expected = format!("a {} index", kind.name());
+            let expected = format!("{} index", with_article(kind.name()));
             let index = parser.index()?.ok_or_else(|| parser.unexpected(&expected))?;
             indexes.push(index.using(kind));
         } else if name.eq_ignore_ascii_case("index")

@@ -1,10 +1,10 @@
 //! Calls of aggregates: what stands beside the operand, and the order of the rows.
 
 use esker_format::Value;
-use esker_query::model::{Aggregate, Expr, OrderBy};
+use esker_query::model::{Aggregate, Collation, Expr, OrderBy};
 use sqlparser::ast;
 
-use crate::collation::{self, Collated, Collation};
+use crate::collation::{self, Collated};
 use crate::expression::Names;
 use crate::select::order_keys;
 use crate::statement::unsupported;

@@ -5,7 +5,7 @@
 //! key and shown, as with `DISTINCT` and `GROUP BY`, a group shows the least of its texts.
 
 use esker_query::model::{
-    Aggregate, Expr, Function, Operator, OrderBy, Query, RowCount, SelectItem, Typing,
+    Aggregate, Collation, Expr, Operator, OrderBy, Query, RowCount, SelectItem, Typing,
 };
 use sqlparser::ast;
 
@@ -13,22 +13,8 @@ use crate::expression::Names;
 use crate::statement::unsupported;
 use crate::{Error, Result};
 
-/// How texts compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Collation {
-    /// By their bytes, which is the order of their characters: as without it.
-    Binary,
-    /// The letters A to Z are those from a to z.
-    Nocase,
-    /// Letters are the same in any case, by Unicode's simple case folding.
-    Unicode,
-}
-
-/// The collations by their names, in any case.
-const NAMES: [(&str, Collation); 8] = [
-    ("binary", Collation::Binary),
-    ("nocase", Collation::Nocase),
-    ("unicode", Collation::Unicode),
+/// What others call `binary` and `unicode`, in any case.
+const OTHER_NAMES: [(&str, Collation); 5] = [
     ("C", Collation::Binary),
     ("POSIX", Collation::Binary),
     ("ucs_basic", Collation::Binary),
@@ -41,66 +27,49 @@ const PLACES: &str = "stands beside =, <>, <, <=, >, >=, IN, BETWEEN, IS DISTINC
                       CASE, in ORDER BY, GROUP BY, DISTINCT and PARTITION BY, in min, max and \
                       count(DISTINCT …)";
 
-impl Collation {
-    /// # Errors
-    /// `InvalidQuery` for a name that no collation has, with those that there are.
-    pub(crate) fn named(name: &ast::ObjectName) -> Result<Self> {
-        let name = match name.0.as_slice() {
-            [ast::ObjectNamePart::Identifier(name)] => &name.value,
-            // As tools write it: pg_catalog."default".
-            [ast::ObjectNamePart::Identifier(schema), ast::ObjectNamePart::Identifier(name)]
-                if schema.value.eq_ignore_ascii_case("pg_catalog") =>
-            {
-                &name.value
-            }
-            _ => return Err(unsupported("this name of a collation", name)),
-        };
-        let found = NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        found.map(|(_, collation)| *collation).ok_or_else(|| {
-            let known = ["binary (also C)", "nocase", "unicode"].join(", ");
-            Error::invalid(format!("unknown collation {name:?}; collations: {known}"))
-        })
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Binary => "binary",
-            Self::Nocase => "nocase",
-            Self::Unicode => "unicode",
+/// The collation of a name.
+///
+/// # Errors
+/// `InvalidQuery` for a name that no collation has, with those that there are.
+pub(crate) fn named(name: &ast::ObjectName) -> Result<Collation> {
+    let name = match name.0.as_slice() {
+        [ast::ObjectNamePart::Identifier(name)] => &name.value,
+        // As tools write it: pg_catalog."default".
+        [ast::ObjectNamePart::Identifier(schema), ast::ObjectNamePart::Identifier(name)]
+            if schema.value.eq_ignore_ascii_case("pg_catalog") =>
+        {
+            &name.value
         }
+        _ => return Err(unsupported("this name of a collation", name)),
+    };
+    let other = OTHER_NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+    match other {
+        Some((_, collation)) => Ok(*collation),
+        None => Ok(Collation::expect(name)?),
     }
+}
 
-    /// What is compared of a text.
-    pub(crate) fn key(self, text: Expr) -> Expr {
-        match self {
-            Self::Binary => text,
-            Self::Nocase => Expr::call(Function::AsciiLower, [text]),
-            Self::Unicode => Expr::call(Function::Casefold, [text]),
+/// A query of one column with the key of each text in it.
+///
+/// # Errors
+/// `InvalidQuery` for one that may not be changed so.
+pub(crate) fn keys_of(by: Collation, mut query: Query) -> Result<Query> {
+    let is_cut = query.limit.is_some() || query.offset != RowCount::default();
+    let is_plain = query.set.is_none() && query.distinct_on.is_empty() && !is_cut;
+    match query.select.as_mut_slice() {
+        _ if by == Collation::Binary => Ok(query),
+        [item] if is_plain && !matches!(item.expr, Expr::AllFields(_)) => {
+            let text = std::mem::replace(&mut item.expr, Expr::Default);
+            item.expr = by.key(text);
+            // Which values there are has no order.
+            query.order_by.clear();
+            Ok(query)
         }
-    }
-
-    /// A query of one column with the key of each text in it.
-    ///
-    /// # Errors
-    /// `InvalidQuery` for one that may not be changed so.
-    pub(crate) fn keys_of(self, mut query: Query) -> Result<Query> {
-        let is_cut = query.limit.is_some() || query.offset != RowCount::default();
-        let is_plain = query.set.is_none() && query.distinct_on.is_empty() && !is_cut;
-        match query.select.as_mut_slice() {
-            _ if self == Self::Binary => Ok(query),
-            [item] if is_plain && !matches!(item.expr, Expr::AllFields(_)) => {
-                let text = std::mem::replace(&mut item.expr, Expr::Default);
-                item.expr = self.key(text);
-                // Which values there are has no order.
-                query.order_by.clear();
-                Ok(query)
-            }
-            _ => Err(Error::invalid(format!(
-                "COLLATE {}: expected beside it a subquery of one column that is named, without \
-                 LIMIT, UNION and DISTINCT ON, found `{query}`",
-                self.name()
-            ))),
-        }
+        _ => Err(Error::invalid(format!(
+            "COLLATE {}: expected beside it a subquery of one column that is named, without \
+             LIMIT, UNION and DISTINCT ON, found `{query}`",
+            by.name()
+        ))),
     }
 }
 
@@ -173,7 +142,7 @@ impl Names {
     pub(crate) fn collated(&self, expr: &ast::Expr) -> Result<Collated> {
         match within_parentheses(expr) {
             ast::Expr::Collate { expr: text, collation } => {
-                let by = Some(Collation::named(collation)?);
+                let by = Some(named(collation)?);
                 Ok(Collated { expr: self.convert(text)?, by })
             }
             expr => Ok(Collated { expr: self.convert(expr)?, by: None }),
@@ -196,7 +165,7 @@ impl Names {
         text: &ast::Expr,
         collation: &ast::ObjectName,
     ) -> Result<Expr> {
-        match Collation::named(collation)? {
+        match named(collation)? {
             Collation::Binary => self.convert(text),
             other => Err(Error::invalid(format!(
                 "COLLATE {} {PLACES}, not here: `{text} COLLATE {collation}`",
@@ -221,7 +190,9 @@ pub(crate) fn grouped_texts<'e>(
 ) -> Result<Vec<GroupedText>> {
     let mut found = Vec::new();
     for expr in exprs {
-        let Collated { expr: text, by: Some(by) } = names.collated(expr)? else { continue };
+        let Collated { expr: text, by: Some(by) } = names.collated(expr)? else {
+            continue;
+        };
         if by != Collation::Binary {
             found.push(GroupedText { key: by.key(text.clone()), text });
         }

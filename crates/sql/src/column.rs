@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use esker_format::schema::{Check, DefaultValue, FieldId, NewIndex};
 use esker_format::{DataType, Field, Value};
-use esker_query::model::{Expr, Function};
+use esker_query::model::{Collation, Expr, Function};
 use esker_query::{Budget, Constraint, Deadline, Inputs, Limits, Semantics};
 use esker_vfs::Environment;
 use sqlparser::ast;
 
-use crate::collation::Collation;
 use crate::expression::{Names, ParameterNames};
 use crate::statement::unsupported;
-use crate::{Error, Result, type_name};
+use crate::{Error, Result, collation, type_name};
 
 /// Names under which others know a new UUID.
 const UUID_FUNCTIONS: [&str; 5] = ["uuid", "uuidv7", "uuid7", "gen_random_uuid", "generate_uuid"];
@@ -66,10 +65,11 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
                 checks.push(check(name, constraint)?);
             }
             // Texts compare so anyway.
-            ast::ColumnOption::Collation(name) if Collation::named(name)? == Collation::Binary => {}
+            ast::ColumnOption::Collation(name) if collation::named(name)? == Collation::Binary => {}
             ast::ColumnOption::Collation(_) => {
                 return Err(unsupported(
-                    "COLLATE as a property of a field (write it in comparisons and orders)",
+                    "COLLATE as a property of a field (write it in queries: `= 'x' COLLATE \
+                     nocase`, `ORDER BY name COLLATE nocase`)",
                     column,
                 ));
             }

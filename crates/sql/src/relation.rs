@@ -5,7 +5,7 @@ use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{shorten, unsupported};
-use crate::{Error, Result, select, table_function};
+use crate::{Error, Result, collation, select, table_function};
 
 /// The joins there are, for the errors about others.
 const JOINS: &str = "supported are JOIN, LEFT, RIGHT and FULL JOIN, SEMI JOIN, ANTI JOIN and CROSS \
@@ -143,7 +143,9 @@ fn relation(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Re
 
 /// A relation by the name, and with the columns, that stand behind it.
 fn called(relation: Relation, alias: Option<&ast::TableAlias>) -> Result<Relation> {
-    let Some(alias) = alias else { return Ok(relation) };
+    let Some(alias) = alias else {
+        return Ok(relation);
+    };
     let (name, columns) = self::alias(alias)?;
     Ok(Relation { alias: Some(name), columns, ..relation })
 }
@@ -250,7 +252,7 @@ pub(crate) fn subquery(expr: &ast::Expr, names: &Names) -> Result<Expr> {
 fn keyed(names: &Names, value: &ast::Expr, query: Query) -> Result<(Expr, Query)> {
     let value = names.collated(value)?;
     let query = match value.by {
-        Some(by) => by.keys_of(query)?,
+        Some(by) => collation::keys_of(by, query)?,
         None => query,
     };
     Ok((value.key(), query))

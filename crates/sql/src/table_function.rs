@@ -157,11 +157,55 @@ pub(crate) fn makes_rows(expr: &ast::Expr) -> bool {
             is_call(function)
                 || !may_skip && args.iter().filter_map(|arg| operand(arg).ok()).any(makes_rows)
         }
-        E::Nested(inner) | E::UnaryOp { expr: inner, .. } | E::Cast { expr: inner, .. } => {
-            makes_rows(inner)
+        other => operands(other).into_iter().any(makes_rows),
+    }
+}
+
+/// What is computed for each row of an expression other than a function; nothing of CASE and of
+/// queries.
+fn operands(expr: &ast::Expr) -> Vec<&ast::Expr> {
+    use ast::Expr as E;
+    match expr {
+        E::Nested(of)
+        | E::UnaryOp { expr: of, .. }
+        | E::Cast { expr: of, .. }
+        | E::Collate { expr: of, .. }
+        | E::Extract { expr: of, .. }
+        | E::Ceil { expr: of, .. }
+        | E::Floor { expr: of, .. }
+        | E::Interval(ast::Interval { value: of, .. })
+        | E::IsNull(of)
+        | E::IsNotNull(of)
+        | E::IsTrue(of)
+        | E::IsNotTrue(of)
+        | E::IsFalse(of)
+        | E::IsNotFalse(of)
+        | E::IsUnknown(of)
+        | E::IsNotUnknown(of)
+        | E::InSubquery { expr: of, .. }
+        | E::AnyOp { left: of, .. }
+        | E::AllOp { left: of, .. } => vec![of],
+        E::BinaryOp { left, right, .. }
+        | E::IsDistinctFrom(left, right)
+        | E::IsNotDistinctFrom(left, right)
+        | E::Like { expr: left, pattern: right, .. }
+        | E::ILike { expr: left, pattern: right, .. }
+        | E::SimilarTo { expr: left, pattern: right, .. }
+        | E::RLike { expr: left, pattern: right, .. }
+        | E::Position { expr: left, r#in: right }
+        | E::AtTimeZone { timestamp: left, time_zone: right } => vec![left, right],
+        E::Between { expr, low, high, .. } => vec![expr, low, high],
+        E::InList { expr, list, .. } => [&**expr].into_iter().chain(list).collect(),
+        E::Tuple(items) => items.iter().collect(),
+        E::Substring { expr, substring_from, substring_for, .. } => {
+            let part = [substring_from, substring_for].into_iter().flatten();
+            [expr].into_iter().chain(part).map(|operand| &**operand).collect()
         }
-        E::BinaryOp { left, right, .. } => makes_rows(left) || makes_rows(right),
-        _ => false,
+        E::Trim { expr, trim_what, trim_characters, .. } => {
+            let what = [expr].into_iter().chain(trim_what).map(|operand| &**operand);
+            what.chain(trim_characters.iter().flatten()).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

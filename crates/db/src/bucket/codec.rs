@@ -3,8 +3,10 @@
 //! Keys become bytes that sort as they do: numbers as in [`esker_format::key`], a text or byte
 //! string as it is where it ends the key, and with an end mark before other parts of a tuple.
 
+use std::fmt::Display;
+
 use esker_format::key::encode_key;
-use esker_format::{DataType, ValueRef};
+use esker_format::{DataType, ValueRef, with_article};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -61,11 +63,11 @@ pub trait ValueCodec: Sized {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Serde<T>(pub T);
 
-fn wrong(what: &str) -> Error {
+fn wrong(what: impl Display) -> Error {
     Error::new(crate::ErrorKind::Corrupt, format!("expected {what}"))
 }
 
-fn part<'a>(input: &mut &'a [u8], len: usize, what: &str) -> Result<&'a [u8]> {
+fn part<'a>(input: &mut &'a [u8], len: usize, what: impl Display) -> Result<&'a [u8]> {
     let (part, rest) = input.split_at_checked(len).ok_or_else(|| wrong(what))?;
     *input = rest;
     Ok(part)
@@ -94,9 +96,11 @@ macro_rules! integers {
             }
 
             fn decode_key(input: &mut &[u8], _is_last: bool) -> Result<Self> {
-                let what = concat!("the bytes of a ", stringify!($type));
+                let len = size_of::<$type>();
                 let mut bytes = [0; size_of::<$type>()];
-                bytes.copy_from_slice(part(input, size_of::<$type>(), what)?);
+                let own = with_article(stringify!($type));
+                let part = part(input, len, format_args!("the bytes of {own}"))?;
+                bytes.copy_from_slice(part);
                 bytes.reverse();
                 Ok(<$type>::from_le_bytes(bytes) ^ $flip)
             }
@@ -141,7 +145,7 @@ fn ended(input: &[u8]) -> Result<()> {
     if input.is_empty() {
         Ok(())
     } else {
-        Err(wrong(&format!("an end, found {} bytes", input.len())))
+        Err(wrong(format_args!("an end, found {} bytes", input.len())))
     }
 }
 
@@ -320,6 +324,6 @@ impl<T: Serialize + DeserializeOwned> ValueCodec for Serde<T> {
 
     fn decode_value(input: &[u8]) -> Result<Self> {
         let value = serde_json::from_slice(input);
-        Ok(Self(value.map_err(|e| wrong(&format!("the JSON of a value: {e}")))?))
+        Ok(Self(value.map_err(|e| wrong(format_args!("the JSON of a value: {e}")))?))
     }
 }

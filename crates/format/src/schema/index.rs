@@ -15,7 +15,7 @@ use super::{Field, FieldId, Schema, validate_name};
 use crate::codec::{Reader, Writer};
 use crate::json::{DEPTH_MAX, Json, Kind};
 use crate::suggest::near_or_all;
-use crate::{DataType, Error, Result, ValueRef};
+use crate::{DataType, Error, Result, ValueRef, with_article};
 
 /// The most indexes of a table.
 pub const INDEXES_MAX: usize = 256;
@@ -218,9 +218,9 @@ impl Index {
             }
             IndexKind::Ordered => return Ok(()),
             kind => format!(
-                "a {} index is on a field, not on a path into json, {field_name}.{}; an ordered \
+                "{} index is on a field, not on a path into json, {field_name}.{}; an ordered \
                  index can be on it",
-                kind.name(),
+                with_article(kind.name()),
                 path.join(".")
             ),
         };

@@ -6,10 +6,10 @@ use esker_format::json::{Items, Json, Kind, Members};
 use esker_format::{DataType, Schema};
 
 use super::member::{Place, array, object, refuse_others, text};
-use super::{JsonQuery, value};
+use super::{JsonQuery, collation, value};
 use crate::bind::bind_condition;
 use crate::logical::{Names, Scope};
-use crate::model::{Aggregate, Expr, Operator, SelectItem, WindowFunction};
+use crate::model::{Aggregate, Collation, Expr, Operator, SelectItem, WindowFunction};
 use crate::operator::{FilterOperator, Operands};
 use crate::{Query, Result};
 
@@ -46,7 +46,9 @@ impl<'a> Criteria<'a> {
 
     /// All conditions of an array, or one alone; none is no condition.
     pub(super) fn all(self, json: Json<'_>, place: &Place<'_>) -> Result<Option<Expr>> {
-        let Kind::Array(items) = json.kind() else { return self.one(json, place).map(Some) };
+        let Kind::Array(items) = json.kind() else {
+            return self.one(json, place).map(Some);
+        };
         let conditions = self.each(items, place)?;
         Ok((!conditions.is_empty()).then(|| joined(Operator::And, conditions)))
     }
@@ -63,7 +65,9 @@ impl<'a> Criteria<'a> {
         }
         let members = object(json, place)?;
         for (name, operator) in [("and", Operator::And), ("or", Operator::Or)] {
-            let Some(group) = members.get(name) else { continue };
+            let Some(group) = members.get(name) else {
+                continue;
+            };
             refuse_others(members, &[name], place)?;
             let place = place.member(name);
             let conditions = self.each(array(group, &place)?, &place)?;
@@ -101,6 +105,9 @@ impl<'a> Criteria<'a> {
         json: Json<'_>,
         place: &Place<'_>,
     ) -> Result<Expr> {
+        if members.get("collate").is_some() {
+            return Err(place.member("collate").error("expected values beside it, found a query"));
+        }
         refuse_others(members, &["field", "op", "query"], place)?;
         let field = Expr::field(place.text_of(members, "field")?);
         let query = self.query(json, &place.member("query"))?;
@@ -115,7 +122,7 @@ impl<'a> Criteria<'a> {
     }
 
     fn leaf(self, members: Members<'_>, place: &Place<'_>) -> Result<Expr> {
-        let known = ["field", "op", "value", "value2", "escape", "query"];
+        let known = ["field", "op", "value", "value2", "escape", "collate", "query"];
         refuse_others(members, &known, place)?;
         let field = place.text_of(members, "field")?;
         let data_type = self.type_of(field).map_err(|e| e.at(place.member("field")))?;
@@ -131,7 +138,15 @@ impl<'a> Criteria<'a> {
             return self.beside_query(op, members, query, place);
         }
         let operands = self.operands(op, data_type, members, place)?;
-        let condition = op.apply(Expr::field(field), operands).map_err(|e| e.at(place))?;
+        let by = collation(members, place)?;
+        if by != Collation::Binary && !op.compares() {
+            let (name, by) = (op.name, by.name());
+            let message = format!("{name} is not by {by}: expected a comparison, in or between");
+            return Err(place.member("collate").error(message));
+        }
+        let operands = operands.into_iter().map(|operand| operand.collated(by)).collect();
+        let condition = op.apply(Expr::field(field).collated(by), operands);
+        let condition = condition.map_err(|e| e.at(place))?;
         // Conditions on groups are checked with the whole query.
         if self.select.is_none() {
             let mut named = condition.clone();

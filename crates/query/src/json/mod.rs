@@ -31,7 +31,7 @@ use esker_format::Schema;
 use esker_format::json::{Json, Kind, Members, parse_nested};
 
 use crate::logical::{Names, Scope};
-use crate::model::{Aggregate, Expr, OrderBy, RowCount, SelectItem};
+use crate::model::{Aggregate, Collation, Expr, OrderBy, RowCount, SelectItem};
 use crate::{Error, Options, Query, Result, Semantics, Tables};
 use criteria::Criteria;
 use member::{Place, array, flag, object, refuse_others, text};
@@ -291,7 +291,9 @@ impl JsonQuery {
     ) -> Result<Vec<T>> {
         let (root, member) = (Place::root(), self.member(name));
         let place = root.member(name);
-        let Some(json) = member else { return Ok(Vec::new()) };
+        let Some(json) = member else {
+            return Ok(Vec::new());
+        };
         let items: Vec<_> = match json.kind() {
             // One alone need not be in an array.
             Kind::String(_) | Kind::Object(_) => vec![json],
@@ -305,7 +307,9 @@ impl JsonQuery {
     }
 
     fn number(&self, name: &str, what: &str) -> Result<Option<u64>> {
-        let Some(json) = self.member(name) else { return Ok(None) };
+        let Some(json) = self.member(name) else {
+            return Ok(None);
+        };
         let number = match json.kind() {
             Kind::Number(written) => written.parse().ok(),
             _ => None,
@@ -411,15 +415,28 @@ fn order(json: Json<'_>, place: &Place<'_>) -> Result<OrderBy> {
         return Ok(OrderBy { expr: Expr::field(field), descending: false, nulls_first: None });
     }
     let members = object(json, place)?;
-    refuse_others(members, &["field", "descending", "nulls"], place)?;
+    refuse_others(members, &["field", "collate", "descending", "nulls"], place)?;
     let descending = flag(members, "descending", place)?;
     let nulls_first = match members.get("nulls") {
         None => None,
         Some(json) => match json.kind() {
             Kind::String("first") => Some(true),
             Kind::String("last") => Some(false),
-            _ => return Err(place.member("nulls").expected("\"first\" or \"last\"", json)),
+            _ => {
+                return Err(place.member("nulls").expected("\"first\" or \"last\"", json));
+            }
         },
     };
-    Ok(OrderBy { expr: Expr::field(place.text_of(members, "field")?), descending, nulls_first })
+    let by = collation(members, place)?;
+    let expr = Expr::field(place.text_of(members, "field")?).collated(by);
+    Ok(OrderBy { expr, descending, nulls_first })
+}
+
+/// How texts compare; by their characters where nothing says it.
+fn collation(members: Members<'_>, place: &Place<'_>) -> Result<Collation> {
+    let Some(name) = members.get("collate") else {
+        return Ok(Collation::Binary);
+    };
+    let place = place.member("collate");
+    Collation::expect(text(name, &place)?).map_err(|e| e.at(place))
 }

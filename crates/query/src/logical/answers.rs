@@ -193,6 +193,7 @@ impl Context<'_, '_> {
         let schema = looked.schema().clone();
         let unnested = match self.options.unnesting {
             Unnesting::Never => None,
+            Unnesting::WherePossible if self.makes_many_rows(query, outer, domain)? => None,
             Unnesting::WherePossible => self.unnested(query, outer, form)?,
         };
         let Some(unnested) = unnested else {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use esker_format::{Schema, Value};
+use esker_format::{DataType, Schema, Value};
 
 use super::names::Names;
 use crate::bind::{bind_filter, bind_row};
@@ -72,6 +72,28 @@ impl Condition {
         let is_of_left = is_test && self.fields.iter().all(|field| is_left(*field));
         is_of_left.then(|| (self.bound.clone(), Bound::literal(Value::Bool(true))))
     }
+}
+
+/// A side of a key that may fail, computed only of rows that pass the other conditions on its side
+/// alone: of any other row it is NULL, which is equal to nothing. An inner join has tested these
+/// while it read the side.
+pub(super) fn guarded(key: Bound, others: &[Condition], is_own: &dyn Fn(usize) -> bool) -> Bound {
+    if !key.may_fail() {
+        return key;
+    }
+    let is_test = |other: &&Condition| {
+        !other.is_fallible && !other.fields.is_empty() && other.fields.iter().all(|f| is_own(*f))
+    };
+    let mut tests: Vec<Bound> = others.iter().filter(is_test).map(|c| c.bound.clone()).collect();
+    let passes = match tests.len() {
+        0 => return key,
+        1 => tests.swap_remove(0),
+        _ => Bound::new(Node::And(tests), DataType::Bool),
+    };
+    let (data_type, labels) = (key.data_type(), key.labels.clone());
+    let null = Bound::new(Node::Literal(Value::Null), data_type);
+    let case = Bound::new(Node::Case(vec![(passes, key)], Box::new(null)), data_type);
+    case.with_labels(labels.as_ref())
 }
 
 /// Moves tests of the left alone to the keys where there is no other: beside TRUE on the right, so

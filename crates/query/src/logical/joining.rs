@@ -429,6 +429,8 @@ pub(super) fn plan<'s>(
     for key in keys {
         let key_of = key.as_key(&is_left).or_else(|| key.as_test_of_left(&is_left));
         let Some((a, b)) = key_of else { continue };
+        let [a, b] = [(a, left), (b, right)]
+            .map(|(key, side)| condition::guarded(key, pair, &|f| side.places.contains_key(&f)));
         if !join::is_exact(a.data_type(), b.data_type()) {
             tested.push(key.bound.clone());
         }

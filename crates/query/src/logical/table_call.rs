@@ -28,6 +28,10 @@ use crate::{Error, ExplainedInput, Query, Result, Source};
 /// About how many rows a call makes of which nothing is known.
 const ROWS_GUESSED: u64 = 1_000;
 
+/// Where calls make more rows for each combination of values, the query that reads them is asked
+/// for one combination after another: it may stop at the first row, and no memory holds them.
+const ROWS_UNNESTED_MAX: u128 = 1 << 14;
+
 /// The rows of a call.
 pub(super) struct CalledRows<'a> {
     pub(super) source: SourceRef<'a>,
@@ -124,26 +128,81 @@ impl<'a> Context<'a, '_> {
         let schema = Schema::of_fields(fields.collect());
         let mut made = MadeRows::new(&schema, self.options);
         if self.runs {
-            let number = Bound::field(call.operands.len(), DataType::I64);
-            let outputs = bound.operands.iter().cloned().chain([number]).collect();
-            let projection = Projection { outputs, ..Projection::of_fields(&[], None) };
-            let program = Program { stages: Vec::new(), windows: None, projection };
-            crate::exec::run(&program, &found, self.options, &mut |batch| {
-                let mut operands = Vec::with_capacity(bound.operands.len());
-                for row in 0..batch.len() {
-                    operands.clear();
-                    operands.extend(batch.columns.iter().map(|column| column.value(row)));
-                    if let Some(ValueRef::Int(number)) = operands.pop() {
-                        made.begin(number);
-                        Call { call: &bound, operands: &operands }.add_rows(&mut made)?;
-                    }
-                }
-                Ok(std::ops::ControlFlow::Continue(()))
+            // Too many are refused before the first is made.
+            let rows = self.row_count(&bound, &found)?;
+            let bytes = rows.saturating_mul(8 * schema.fields().len() as u128);
+            // default: more than any budget
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            self.options.memory().charge().set(bytes)?;
+            self.each_call(&bound, &found, &mut |call, number| {
+                made.begin(number);
+                call.add_rows(&mut made)
             })?;
         }
         let rows = Materialised::of(schema, made.finish()?);
         let elapsed_ns = self.options.clock.monotonic_ns() - started_ns;
         Ok(Answers { rows, input: None, is_loop: false, elapsed_ns })
+    }
+
+    /// Does something with the call of each combination of values and its number.
+    fn each_call(
+        &self,
+        bound: &BoundCall,
+        found: &Materialised,
+        visit: &mut dyn FnMut(&Call<'_>, i64) -> Result<()>,
+    ) -> Result<()> {
+        let last = found.schema().fields().len().saturating_sub(1);
+        let number = Bound::field(last, DataType::I64);
+        let outputs = bound.operands.iter().cloned().chain([number]).collect();
+        let projection = Projection { outputs, ..Projection::of_fields(&[], None) };
+        let program = Program { stages: Vec::new(), windows: None, projection };
+        crate::exec::run(&program, found, self.options, &mut |batch| {
+            let mut operands = Vec::with_capacity(bound.operands.len());
+            for row in 0..batch.len() {
+                operands.clear();
+                operands.extend(batch.columns.iter().map(|column| column.value(row)));
+                if let Some(ValueRef::Int(number)) = operands.pop() {
+                    visit(&Call { call: bound, operands: &operands }, number)?;
+                }
+            }
+            Ok(std::ops::ControlFlow::Continue(()))
+        })?;
+        Ok(())
+    }
+
+    /// How many rows the calls of all combinations make, of those that can tell.
+    fn row_count(&self, bound: &BoundCall, found: &Materialised) -> Result<u128> {
+        let mut rows = 0u128;
+        self.each_call(bound, found, &mut |call, _| {
+            // default: what has to be made to be counted
+            rows = rows.saturating_add(call.row_count()?.unwrap_or(0));
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Whether calls in FROM make so many rows that the query is better asked for one combination
+    /// of values after another.
+    pub(super) fn makes_many_rows(
+        &self,
+        query: &Query,
+        outer: &Outer,
+        domain: &Domain,
+    ) -> Result<bool> {
+        let combinations = domain.rows.row_count() as u128;
+        if !self.runs || combinations == 0 {
+            return Ok(false);
+        }
+        let mut calls = Vec::new();
+        collect_calls(query, outer, &mut calls);
+        for call in calls {
+            let Answered { rows: found, .. } = self.operands_of(&call, outer, domain)?;
+            let bound = self.bound_over(&call, outer, found.schema())?;
+            if self.row_count(&bound, &found)? / combinations > ROWS_UNNESTED_MAX {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The operands for each combination of values, and its number behind them.
@@ -171,6 +230,29 @@ impl<'a> Context<'a, '_> {
         }
         BoundCall::new(call.function, operands)
     }
+}
+
+/// Adds the calls that a query reads whose operands name values of the query around it alone.
+fn collect_calls(query: &Query, outer: &Outer, calls: &mut Vec<TableCall>) {
+    let is_of_outer = |operand: &Expr| {
+        let mut names = Vec::new();
+        operand.collect_names(&mut names);
+        let is_outer = |name: &&str| outer.is_in_expr(&Expr::field(*name));
+        !operand.has_subquery() && names.iter().all(is_outer)
+    };
+    let is_dependent = |call: &TableCall| call.operands.iter().any(|o| outer.is_in_expr(o));
+    if let Some(call) = &query.call
+        && call.operands.iter().all(is_of_outer)
+        && is_dependent(call)
+    {
+        calls.push(call.clone());
+    }
+    let relations = query.relations();
+    let within = relations.iter().flat_map(|relation| &relation.joins);
+    let all = relations.iter().chain(within.map(|join| &join.relation));
+    all.filter_map(|relation| relation.query.as_deref()).for_each(|query| {
+        collect_calls(query, outer, calls);
+    });
 }
 
 /// The columns of a call as fields, by the names that they have.

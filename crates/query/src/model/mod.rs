@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod change;
+mod collation;
 pub(crate) mod date_unit;
 mod display;
 mod expression;
@@ -25,6 +26,7 @@ use crate::{Error, Result};
 
 pub use aggregate::Aggregate;
 pub use change::{Change, ConflictUpdate, Delete, Insert, InsertRows, OnConflict, Update};
+pub use collation::Collation;
 pub use expression::{Answer, EXPR_DEPTH_MAX, Expr, Parameter};
 pub(crate) use function::is_path;
 pub use function::{FUNCTIONS, Family, Function, FunctionEntry, Makes, OperandKind, Outcome};

@@ -16,7 +16,7 @@ use esker_format::suggest::near_or_all;
 
 pub use table::{FILTER_OPERATORS, FilterFamily};
 
-use crate::model::{Expr, Function, Operator};
+use crate::model::{Expr, Function, Operator, Typing};
 use crate::{Error, Result};
 
 /// A test of a field.
@@ -211,6 +211,12 @@ impl FilterOperator {
     pub fn takes_escape(&self) -> bool {
         use Operator::{Ilike, Like, NotIlike, NotLike};
         matches!(self.form, Form::Of(Like | NotLike | Ilike | NotIlike))
+    }
+
+    /// Whether it compares the field with its values, so that both can be by a collation.
+    #[must_use]
+    pub fn compares(&self) -> bool {
+        matches!(self.form, Form::Of(operator) if operator.entry().typing == Typing::Comparison)
     }
 
     /// Whether its values are lengths of texts, not of the field's type.

@@ -256,6 +256,40 @@ fn a_condition_that_holds_of_nothing_makes_no_pairs() {
     }
 }
 
+/// A key that fails made the join test all pairs, also where ON leaves such rows out.
+#[test]
+fn keys_of_outer_joins_are_computed_of_rows_that_on_lets_through() {
+    let db = esker::Options::new().memory().unwrap();
+    for table in ["a", "b"] {
+        let text =
+            |n: i64| if table == "a" && n % 3 == 0 { "none".to_owned() } else { n.to_string() };
+        let rows: Vec<_> = (0..3_000).map(|n| format!("({n}, '{}')", text(n))).collect();
+        db.sql(&format!("CREATE TABLE {table} (id i64 PRIMARY KEY, t text)"), ()).unwrap();
+        db.sql(&format!("INSERT INTO {table} VALUES {}", rows.join(", ")), ()).unwrap();
+    }
+    let plan = |text: &str| match db.sql(text, ()).unwrap() {
+        Outcome::Plan(plan) => plan,
+        other => format!("{other:?}"),
+    };
+    let key = "CAST(a.t AS i64) = b.id";
+    for (join, shown, expected) in [
+        ("a LEFT JOIN b", "count(*), count(b.id)", "3000|2000"),
+        ("b RIGHT JOIN a", "count(*), count(b.id)", "3000|2000"),
+        ("a FULL JOIN b", "count(a.id), count(b.id)", "3000|3000"),
+        ("b LEFT JOIN a", "count(*), count(a.id)", "3000|2000"),
+        ("a SEMI JOIN b", "count(*)", "2000"),
+        ("a ANTI JOIN b", "count(*)", "1000"),
+    ] {
+        let text = format!("SELECT {shown} FROM {join} ON a.t <> 'none' AND {key}");
+        assert_eq!(answer(&db, &text), expected, "{text}");
+        // What ran is what was planned.
+        for explain in ["EXPLAIN", "EXPLAIN ANALYZE"] {
+            let shown = plan(&format!("{explain} {text}"));
+            assert!(shown.contains(&format!(" join on {key}")), "{shown}");
+        }
+    }
+}
+
 #[test]
 fn statements_with_parameters_and_plans() {
     let db = database();

@@ -1,5 +1,10 @@
 //! Queries as JSON that answer what the same in SQL does: grouping sets, windows, several queries.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
 
 use esker::Value;
 
@@ -49,6 +54,58 @@ fn grouping_sets_of_json_answer_as_those_of_sql() {
              FROM s GROUP BY shop, GROUPING SETS ((day), ()) QUALIFY r = 1 ORDER BY 1, 2, 3",
         ),
     ]);
+}
+
+#[test]
+fn collations_of_json_are_those_of_sql() {
+    let names = "CREATE TABLE names (id i64 PRIMARY KEY, name text, other text)";
+    let rows = "INSERT INTO names VALUES (1, 'bob', 'BOB'), (2, 'Ada', 'ada'), (3, 'BOB', 'x'), \
+                (4, 'ÄNN', 'änn'), (5, NULL, 'bob'), (6, 'änn', NULL)";
+    let db = memory(&[names, rows]);
+    let leaf = |op: &str, value: &str, by: &str| {
+        format!(
+            r#"{{"table": "names", "select": ["id"], "order": "id", "where":
+                {{"field": "name", "op": "{op}", "value": {value}, "collate": "{by}"}}}}"#
+        )
+    };
+    for (json, condition) in [
+        (leaf("eq", r#""Bob""#, "nocase"), "name = 'Bob' COLLATE nocase"),
+        (leaf("neq", r#""Bob""#, "nocase"), "name <> 'Bob' COLLATE nocase"),
+        (leaf("gt", r#""BA""#, "NoCase"), "name > 'BA' COLLATE nocase"),
+        (leaf("in", r#"["BOB", "äNN"]"#, "unicode"), "name COLLATE unicode IN ('BOB', 'äNN')"),
+        (leaf("not_in", r#"["ada"]"#, "nocase"), "name COLLATE nocase NOT IN ('ada')"),
+        (leaf("between", r#"["AA", "B"]"#, "nocase"), "name COLLATE nocase BETWEEN 'AA' AND 'B'"),
+        (leaf("eq_field", r#""other""#, "unicode"), "name = other COLLATE unicode"),
+        (leaf("eq", r#""bob""#, "binary"), "name = 'bob'"),
+    ] {
+        let sql = format!("SELECT id FROM names WHERE {condition} ORDER BY id");
+        let found = db.query_json(&json).unwrap_or_else(|e| panic!("{json}: {e}")).to_rows();
+        let found: Vec<String> = found.iter().map(|row| row[0].to_string()).collect();
+        assert!(!found.is_empty(), "{json}");
+        assert_eq!(found.join(";"), answer(&db, &sql), "{json}");
+    }
+    let ordered = r#"{"table": "names", "select": ["id"], "order":
+        [{"field": "name", "collate": "unicode", "nulls": "last"}, "id"]}"#;
+    let found = db.query_json(ordered).unwrap().to_rows();
+    let found: Vec<String> = found.iter().map(|row| row[0].to_string()).collect();
+    assert_eq!(found.join(""), "213465");
+    for (json, expected) in [
+        (leaf("contains", r#""b""#, "nocase"), "contains is not by nocase: expected a comparison"),
+        (leaf("eq", r#""b""#, "nocas"), "unknown collation \"nocas\"; did you mean \"nocase\"?"),
+        (
+            r#"{"table": "names", "where": {"field": "name", "op": "in", "collate": "nocase",
+                "query": {"table": "names", "select": ["other"]}}}"#
+                .to_owned(),
+            "where.collate: expected values beside it, found a query",
+        ),
+        (
+            r#"{"table": "names", "order": {"field": "id", "collate": "nocase"}}"#.to_owned(),
+            "ascii_lower",
+        ),
+    ] {
+        let error = db.query_json(&json).unwrap_err().to_string();
+        assert!(error.contains(expected), "{json}: {error}");
+    }
 }
 
 #[test]

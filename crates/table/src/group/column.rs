@@ -8,6 +8,7 @@ use esker_format::column::Heap;
 use esker_format::value_file::HeapWord;
 use esker_format::{
     Column, ColumnSlice, Data, DataType, Validity, Value, ValueRef, ValueReference, Values,
+    with_article,
 };
 
 use crate::Result;
@@ -377,8 +378,8 @@ impl GroupColumnWriter {
             }
             (storage, Value::Null) if self.nulls.is_some() => null(storage),
             (_, other) => {
-                let kind = other.as_ref().kind_name();
-                let message = format!("a {kind} does not fit the column's storage");
+                let kind = with_article(other.as_ref().kind_name());
+                let message = format!("{kind} does not fit the column's storage");
                 Err(crate::Error::new(crate::ErrorKind::InvalidInput, message))
             }
         }?;

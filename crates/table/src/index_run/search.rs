@@ -6,7 +6,7 @@ use std::ops::{Bound, Range};
 
 use esker_format::schema::IndexField;
 use esker_format::segment::ZONE_ROWS;
-use esker_format::{Field, ValueRef};
+use esker_format::{Field, ValueRef, with_article};
 use esker_log::sabotage::Bug;
 
 use super::run::{IndexRun, KEY_BYTES_MAX, document_text};
@@ -107,8 +107,8 @@ impl<'a> Probe<'a> {
     /// The bytes of a value that is not NULL, of a field of texts or byte strings.
     pub(super) fn bytes<'v>(&self, value: ValueRef<'v>) -> Result<&'v [u8]> {
         value.as_bytes().ok_or_else(|| {
-            let (name, kind) = (&self.run.index.name, value.kind_name());
-            Error::corrupt(format!("index {name:?}: a {kind} among texts or byte strings"))
+            let (name, kind) = (&self.run.index.name, with_article(value.kind_name()));
+            Error::corrupt(format!("index {name:?}: {kind} among texts or byte strings"))
         })
     }
 

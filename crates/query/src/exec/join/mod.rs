@@ -49,7 +49,7 @@ pub(crate) use product::{Product, Rights};
 pub(crate) use rank::{PairOrder, Ranks};
 pub(crate) use semi_join::SemiJoinSource;
 
-use esker_format::Schema;
+use esker_format::{Schema, with_article};
 
 use crate::budget::Charge;
 use crate::exec::output::Materialised;
@@ -84,8 +84,8 @@ pub(crate) fn run<'b>(
     options: &'b Options,
 ) -> Result<(Rows<'b>, JoinCounts)> {
     if matches!(plan.kind, JoinKind::Right | JoinKind::Full) {
-        let kind = plan.kind.name();
-        return Err(Error::invalid(format!("a {kind} join runs as other joins, not by itself")));
+        let kind = with_article(plan.kind.name());
+        return Err(Error::invalid(format!("{kind} join runs as other joins, not by itself")));
     }
     let floats = key::floats(&plan.left.keys, &plan.right.keys);
     let pair = Predicate::compile(plan.pair.as_ref());

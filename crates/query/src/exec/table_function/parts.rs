@@ -27,8 +27,9 @@ impl<'d> Parts<'d> {
             Kind::Bool(_) => "a bool",
             Kind::Null => "null",
         };
-        let (name, wanted) = (function.name(), if takes_array { "array" } else { "object" });
-        Err(Error::out_of_range(format!("{name}: expected an {wanted} of JSON, found {found}")))
+        let wanted = if takes_array { "an array" } else { "an object" };
+        let name = function.name();
+        Err(Error::out_of_range(format!("{name}: expected {wanted} of JSON, found {found}")))
     }
 }
 
