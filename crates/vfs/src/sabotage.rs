@@ -292,6 +292,8 @@ bugs! {
             "a query on the right of a left join tests conditions of WHERE itself",
         RuntimeFilterLosesLastKey "runtime_filter_loses_last_key"
             "the side of a join that is read last is not read for the greatest key of the other",
+        JoinShareDropped "join_share_dropped"
+            "of the rows that a join puts into shares for its threads the last share is left out",
         OneBranchTakenForAll "one_branch_taken_for_all"
             "what the first branch of an OR asks for is taken for what all of them ask for",
     }

@@ -91,7 +91,7 @@ pub(super) enum JoinTree {
 }
 
 /// The best tree of a set.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Best {
     cost: f64,
     rows: f64,
@@ -331,11 +331,10 @@ impl JoinGraph {
     /// What reading a relation takes; what has been joined lies in memory. Few rows that are sought
     /// are found by an index.
     fn reading(&self, set: Set, sought: Option<(Set, f64)>) -> f64 {
-        let (true, Some(relation)) =
-            (set.count_ones() == 1, self.relations.get(set.trailing_zeros() as usize))
-        else {
+        if set & set.wrapping_sub(1) != 0 {
             return 0.0;
-        };
+        }
+        let Some(relation) = self.relations.get(set.trailing_zeros() as usize) else { return 0.0 };
         let scan = relation.rows * SCAN_COST;
         let Some((by, rows)) = sought.filter(|(_, rows)| *rows <= SOUGHT_MAX) else { return scan };
         let is_found = |edge: &Edge| edge.sought & set != 0 && edge.is_key(by, set);
@@ -355,11 +354,14 @@ impl JoinGraph {
         let key = |edge: &&Edge| edge.sides.is_some() && edge.relations.count_ones() > 2;
         let wide: Vec<&Edge> = self.edges.iter().filter(key).collect();
         for set in 1..=all {
-            let found = match set.count_ones() {
-                1 => Some(Best { cost: 0.0, rows: self.rows(set as Set), sides: (0, 0) }),
-                _ => self.best_of(set, &best, (&near, &wide)),
+            let found = match set.is_power_of_two() {
+                true => Some(Best { cost: 0.0, rows: self.rows(set as Set), sides: (0, 0) }),
+                false => self.best_of(set, &best, (&near, &wide)),
             };
-            best.get_mut(set).into_iter().for_each(|slot| slot.clone_from(&found));
+            best.get_mut(set).into_iter().for_each(|slot| *slot = found);
+        }
+        if let Some(Some(_)) = best.last() {
+            return vec![self.tree(all, &best)];
         }
         let (mut forest, mut left) = (Vec::new(), all);
         let mut sets: Vec<usize> =
@@ -375,15 +377,16 @@ impl JoinGraph {
     }
 
     /// For each set of few relations, those that a key of two relations leads to.
-    fn neighbours(&self) -> Vec<Set> {
+    fn neighbours(&self) -> Vec<usize> {
         let keys = self.edges.iter().filter_map(|edge| edge.sides);
         let pairs: Vec<_> =
             keys.filter(|(a, b)| a.count_ones() == 1 && b.count_ones() == 1).collect();
-        let mut near: Vec<Set> = vec![0; 1 << self.relations.len()];
+        let all = (1usize << self.relations.len()) - 1;
+        let mut near: Vec<usize> = vec![0; all + 1];
         for set in 1..near.len() {
             let first = set & set.wrapping_neg();
             let relation = first as Set;
-            let mut own = 0;
+            let mut own: Set = 0;
             for (a, b) in &pairs {
                 own |= if *a == relation { *b } else { 0 } | if *b == relation { *a } else { 0 };
             }
@@ -391,39 +394,45 @@ impl JoinGraph {
                 own |= class.relations;
             }
             let others = near.get(set & !first).copied().unwrap_or_default();
+            #[allow(clippy::cast_possible_truncation, reason = "a set of few relations")]
+            let own = own as usize & all;
             near.get_mut(set).into_iter().for_each(|near| *near = own | others);
         }
         near
     }
 
-    /// The best way to split a set into two that a key connects.
+    /// The best way to split a set into two that a key connects. A split of which the two sides
+    /// alone take more than another in whole is left out at once: where all relations are connected
+    /// with all, as in a star whose keys are equal, there are 3ⁿ splits.
     fn best_of(
         &self,
         set: usize,
         best: &[Option<Best>],
-        (near, wide): (&[Set], &[&Edge]),
+        (near, wide): (&[usize], &[&Edge]),
     ) -> Option<Best> {
         let first = set & set.wrapping_neg();
+        let others = set & !first;
         let (mut found, mut rows): (Option<Best>, Option<f64>) = (None, None);
         // Every part with the first relation in it, the others being its rest.
-        let mut part = (set - 1) & set;
-        while part > 0 {
-            let (left, right) = (part, set & !part);
-            part = (part - 1) & set;
-            if left & first == 0 {
-                continue;
-            }
+        let mut beside_first = others;
+        while beside_first > 0 {
+            beside_first = (beside_first - 1) & others;
+            let (left, right) = (first | beside_first, others & !beside_first);
             let (Some(Some(l)), Some(Some(r))) = (best.get(left), best.get(right)) else {
                 continue;
             };
+            let of_sides = l.cost + r.cost;
+            if found.is_some_and(|known| of_sides >= known.cost) {
+                continue;
+            }
             let (left_set, right_set) = (left as Set, right as Set);
-            let is_near = near.get(left).is_some_and(|near| near & right_set != 0);
+            let is_near = near.get(left).is_some_and(|near| near & right != 0);
             if !is_near && !wide.iter().any(|edge| edge.is_key(left_set, right_set)) {
                 continue;
             }
             let out = *rows.get_or_insert_with(|| self.rows(set as Set));
-            let cost = l.cost + r.cost + self.cost((left_set, l.rows), (right_set, r.rows), out);
-            if found.as_ref().is_none_or(|known| cost < known.cost) {
+            let cost = of_sides + self.cost((left_set, l.rows), (right_set, r.rows), out);
+            if found.is_none_or(|known| cost < known.cost) {
                 found = Some(Best { cost, rows: out, sides: (left, right) });
             }
         }

@@ -6,10 +6,24 @@
 //!
 //! Single whole numbers are hashed as they are, or are places themselves where they lie close
 //! together. Any other keys are written as bytes and numbered.
+//!
+//! All threads fill the index: places next to each other are a share, and so are the keys of which
+//! the hashes begin alike ([`Shares`]). A task has a share of the rows, and the places of that share
+//! for itself. Chains ascend, whatever shares there are.
+//!
+//! Invariants
+//! 1. The rows of a key are in one share, and the place of a key is in it.
+//! 2. Of hashed keys, each share has more slots than rows: a search for a slot ends.
 
-use esker_format::{DataType, KeyTable, Value, ValueRef};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use esker_format::{DataType, KeyTable, Value, ValueRef, hash};
+use esker_vfs::parallel_map;
 
 use super::NONE;
+use super::matched::Marks;
+use super::shares::{self, Shares};
 use crate::bound::Bound;
 use crate::evaluate::key_codec::decode;
 use crate::evaluate::{Lanes, Vector};
@@ -18,6 +32,9 @@ use crate::{Options, Result, ZONE_ROWS};
 
 /// After so many rows it is seen whether the query is to end.
 const LOOK_ROWS: usize = 8 * ZONE_ROWS;
+
+/// What a whole number is multiplied by to be hashed.
+const HASH: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The rows of each key, ascending.
 #[derive(Debug)]
@@ -36,10 +53,20 @@ enum Places {
     One,
     /// At the number itself, less the least.
     Near { least: i64 },
-    /// At a slot by hash; the keys of the rows tell which. `shift` leaves the bits that choose.
-    Hashed { keys: Vec<i64>, shift: u32 },
-    /// At the number of the key's bytes.
-    Numbered { table: KeyTable },
+    /// At a slot by hash; the keys of the rows tell which.
+    Hashed { keys: Vec<i64>, slots: Slots },
+    /// At the number of the key's bytes: a table for each share of the hashes, and the first place
+    /// of each.
+    Numbered { tables: Vec<(KeyTable, usize)> },
+}
+
+/// Which slots there are. All of them, and those of a share, are a power of two.
+#[derive(Clone, Copy, Debug)]
+struct Slots {
+    /// What leaves the bits of a hash that choose.
+    shift: u32,
+    /// How many a share has.
+    width: usize,
 }
 
 /// Keys of rows, gathered.
@@ -149,66 +176,82 @@ impl Index {
         keys.iter().for_each(|key| (least, greatest) = (least.min(*key), greatest.max(*key)));
         let near_max = keys.len().saturating_mul(4).saturating_add(1_024);
         let span = usize::try_from(i128::from(greatest) - i128::from(least)).unwrap_or(usize::MAX);
-        let (places, len) = if span < near_max {
-            (Places::Near { least }, span + 1)
-        } else {
-            let len = (keys.len() * 2).next_power_of_two().max(16);
-            (Places::Hashed { keys: Vec::new(), shift: 64 - len.trailing_zeros() }, len)
-        };
-        let (first, next) = (vec![NONE; len], vec![NONE; keys.len()]);
-        let mut index = Self { places, first, next };
-        // From the last row on, so that chains ascend.
-        let mut left_out = nulls.iter().rev().copied().peekable();
-        let mut row = keys.len();
-        while row > 0 {
-            row -= 1;
-            if row.is_multiple_of(LOOK_ROWS) {
-                options.expect_time_left()?;
-            }
-            let number = row_number(row);
-            if left_out.next_if_eq(&number).is_none() {
-                index.insert(&keys, row, number);
-            }
+        let wanted = shares::worth(keys.len(), options);
+        let next = Next::new(keys.len());
+        let mut left_out = Marks::new(if nulls.is_empty() { 0 } else { keys.len() });
+        nulls.iter().for_each(|row| left_out.set(*row));
+        let ints = Ints { keys: &keys, left_out: &left_out, next: &next };
+        if span < near_max {
+            let mut first = vec![NONE; span + 1];
+            let width = first.len().div_ceil(wanted).next_power_of_two();
+            let bits = width.trailing_zeros();
+            let shares = Shares::new(keys.len(), first.len().div_ceil(width), options, |row| {
+                ints.keys.get(row).map_or(0, |key| near(*key, least) >> bits)
+            })?;
+            let width = if shares.count() == 1 { first.len() } else { width };
+            let places = first.chunks_mut(width).enumerate();
+            ints.fill(&shares, places, options, |share, _, key| near(key, least) - share * width)?;
+            return Ok(Self { places: Places::Near { least }, first, next: next.into_rows() });
         }
-        if let Places::Hashed { keys: kept, .. } = &mut index.places {
-            *kept = keys;
+        let len = (keys.len() * 2).next_power_of_two().max(16);
+        let shift = 64 - len.trailing_zeros();
+        let count = wanted.min(len / 2);
+        let width = len / count;
+        let mut shares = Shares::new(keys.len(), count, options, |row| {
+            ints.keys.get(row).map_or(0, |key| hashed(*key, shift) / width)
+        })?;
+        // Where one share has most keys, its slots do not hold them: then all slots are one share.
+        if (0..shares.count()).any(|share| shares.len(share) >= len / shares.count()) {
+            shares = Shares::one(keys.len(), options);
         }
-        Ok(index)
-    }
-
-    fn insert(&mut self, keys: &[i64], row: usize, number: u32) {
-        let Some(key) = keys.get(row) else { return };
-        let at = match &self.places {
-            Places::Near { least } => near(*key, *least),
-            Places::Hashed { shift, .. } => slot(&self.first, keys, *shift, *key),
-            Places::One | Places::Numbered { .. } => return,
-        };
-        let (Some(first), Some(next)) = (self.first.get_mut(at), self.next.get_mut(row)) else {
-            return;
-        };
-        (*next, *first) = (*first, number);
+        let slots = Slots { shift, width: len / shares.count() };
+        let mut first = vec![NONE; len];
+        let places = first.chunks_mut(slots.width).enumerate();
+        ints.fill(&shares, places, options, |_, first, key| {
+            slots.find(first, ints.keys, hashed(key, shift) & (slots.width - 1), key)
+        })?;
+        let next = next.into_rows();
+        Ok(Self { places: Places::Hashed { keys, slots }, first, next })
     }
 
     fn of_bytes(heap: &[u8], ends: &[usize], options: &Options) -> Result<Self> {
-        let mut table = KeyTable::default();
-        let mut numbers = Vec::with_capacity(ends.len());
-        let mut start = 0;
-        for (row, end) in ends.iter().enumerate() {
-            if row.is_multiple_of(LOOK_ROWS) {
-                options.expect_time_left()?;
+        let key = |row: usize| {
+            // default: the first key begins at the start
+            let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied();
+            let range = start.unwrap_or_default()..ends.get(row).copied().unwrap_or_default();
+            heap.get(range).unwrap_or_default()
+        };
+        let (next, wanted) = (Next::new(ends.len()), shares::worth(ends.len(), options));
+        let share_of = |row| share_of(key(row), wanted);
+        let shares = Shares::new(ends.len(), wanted, options, share_of)?;
+        let numbers: Vec<usize> = (0..shares.count()).collect();
+        let filled: Vec<Result<_>> = parallel_map(&*options.tasks, &numbers, |share| {
+            let mut table = KeyTable::default();
+            let mut numbers = Vec::with_capacity(shares.len(*share));
+            let mut look = Look::new(options);
+            for row in shares.rows(*share) {
+                look.after_row()?;
+                let key = key(row);
+                numbers.push(if key.is_empty() { NONE } else { table.number(key) });
             }
-            let key = heap.get(start..*end).unwrap_or_default();
-            numbers.push(if key.is_empty() { NONE } else { table.number(key) });
-            start = *end;
-        }
-        let (mut first, mut next) = (vec![NONE; table.len()], vec![NONE; ends.len()]);
-        for (row, number) in numbers.iter().enumerate().rev() {
-            if let (Some(first), Some(next)) = (first.get_mut(*number as usize), next.get_mut(row))
-            {
-                (*next, *first) = (*first, row_number(row));
+            let mut first = vec![NONE; table.len()];
+            for (row, number) in shares.rows(*share).rev().zip(numbers.iter().rev()) {
+                let place = first.get_mut(*number as usize);
+                place.into_iter().for_each(|first| next.lead(row, first));
+            }
+            Ok((table, first))
+        });
+        drop(shares);
+        let (mut tables, mut first) = (Vec::with_capacity(filled.len()), Vec::new());
+        for filled in filled {
+            let (table, places) = filled?;
+            tables.push((table, first.len()));
+            match first.is_empty() {
+                true => first = places,
+                false => first.extend(places),
             }
         }
-        Ok(Self { places: Places::Numbered { table }, first, next })
+        Ok(Self { places: Places::Numbered { tables }, first, next: next.into_rows() })
     }
 
     /// The next row of the same key.
@@ -228,10 +271,10 @@ impl Index {
                     |key| if key < *least { NONE } else { first(near(key, *least)) },
                 )
             }
-            Places::Hashed { keys, shift } => {
-                of_ints(vectors, rows, |key| first(slot(&self.first, keys, *shift, key)))
-            }
-            Places::Numbered { table } => {
+            Places::Hashed { keys, slots } => of_ints(vectors, rows, |key| {
+                first(slots.find(&self.first, keys, hashed(key, slots.shift), key))
+            }),
+            Places::Numbered { .. } => {
                 let mut key = Vec::new();
                 let find = |i| {
                     if vectors.iter().any(|vector| vector.is_null(i)) {
@@ -239,7 +282,7 @@ impl Index {
                     }
                     key.clear();
                     vectors.iter().for_each(|vector| encode(&mut key, vector, i));
-                    table.find(&key).map_or(NONE, |number| first(number as usize))
+                    self.first_of(&key)
                 };
                 (0..rows).map(find).collect()
             }
@@ -248,8 +291,10 @@ impl Index {
 
     /// The first row of a key as bytes, of rows that were numbered by such.
     pub(super) fn first_of(&self, key: &[u8]) -> u32 {
-        let Places::Numbered { table } = &self.places else { return NONE };
-        let number = table.find(key).and_then(|number| self.first.get(number as usize));
+        let Places::Numbered { tables } = &self.places else { return NONE };
+        let share = share_of(key, tables.len());
+        let Some((table, start)) = tables.get(share) else { return NONE };
+        let number = table.find(key).and_then(|number| self.first.get(start + number as usize));
         number.copied().unwrap_or(NONE)
     }
 
@@ -270,10 +315,12 @@ impl Index {
                 firsts().map(key).map(|key| key.map(word)).collect::<Option<_>>()?
             }
             // A mark, the length, the bytes.
-            Places::Numbered { table } if data_type.is_variable() => {
-                let bytes = |number| table.key(number).get(5..).unwrap_or_default();
-                let value = |number| ValueRef::from_bytes(data_type, bytes(number)).to_owned();
-                (0..table.len()).map(value).collect()
+            Places::Numbered { tables } if data_type.is_variable() => {
+                let bytes = |key: &[u8]| {
+                    let bytes = key.get(5..).unwrap_or_default();
+                    ValueRef::from_bytes(data_type, bytes).to_owned()
+                };
+                keys_of(tables).map(bytes).collect()
             }
             Places::Numbered { .. } => return None,
         };
@@ -294,9 +341,8 @@ impl Index {
             Places::Hashed { keys, .. } => {
                 firsts().map(|(_, row)| keys.get(*row as usize).copied()).collect()
             }
-            Places::Numbered { table } => {
-                let word = |number| {
-                    let mut key = table.key(number);
+            Places::Numbered { tables } => {
+                let word = |mut key: &[u8]| {
                     for before in types.iter().take(at) {
                         decode(&mut key, *before);
                     }
@@ -305,7 +351,7 @@ impl Index {
                         _ => None,
                     }
                 };
-                (0..table.len()).map(word).collect()
+                keys_of(tables).map(word).collect()
             }
         }
     }
@@ -313,7 +359,7 @@ impl Index {
     /// How many keys there are at most.
     pub(super) fn keys_max(&self) -> usize {
         match &self.places {
-            Places::Numbered { table } => table.len(),
+            Places::Numbered { .. } => self.first.len(),
             _ => self.next.len().min(self.first.len()),
         }
     }
@@ -337,7 +383,7 @@ impl Index {
         let places = match &self.places {
             Places::One | Places::Near { .. } => 0,
             Places::Hashed { keys, .. } => keys.capacity() * 8,
-            Places::Numbered { table } => table.bytes(),
+            Places::Numbered { tables } => tables.iter().map(|(table, _)| table.bytes()).sum(),
         };
         places + (self.first.capacity() + self.next.capacity()) * 4
     }
@@ -347,18 +393,115 @@ fn near(key: i64, least: i64) -> usize {
     usize::try_from(i128::from(key) - i128::from(least)).unwrap_or(usize::MAX)
 }
 
-/// The slot of a key, or the empty one where it belongs.
-fn slot(first: &[u32], keys: &[i64], shift: u32, key: i64) -> usize {
-    let hash = key.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut at = usize::try_from(hash >> shift).unwrap_or_default();
-    let mask = first.len() - 1;
-    while let Some(row) = first.get(at).filter(|row| **row != NONE) {
-        if keys.get(*row as usize) == Some(&key) {
-            break;
-        }
-        at = (at + 1) & mask;
+/// The slot that a key has by its hash.
+fn hashed(key: i64, shift: u32) -> usize {
+    let hash = key.cast_unsigned().wrapping_mul(HASH);
+    usize::try_from(hash >> shift).unwrap_or_default()
+}
+
+/// Which of so many shares, a power of two, has a key as bytes.
+fn share_of(key: &[u8], count: usize) -> usize {
+    match count.trailing_zeros() {
+        0 => 0,
+        bits => usize::try_from(hash::of_bytes(key) >> (u64::BITS - bits)).unwrap_or_default(),
     }
-    at
+}
+
+fn keys_of(tables: &[(KeyTable, usize)]) -> impl Iterator<Item = &[u8]> {
+    tables.iter().flat_map(|(table, _)| (0..table.len()).map(|number| table.key(number)))
+}
+
+impl Slots {
+    /// The slot of a key, or the empty one where it belongs, from that of its hash on; of a share of
+    /// them as of all.
+    fn find(self, first: &[u32], keys: &[i64], mut at: usize, key: i64) -> usize {
+        let mask = self.width - 1;
+        while let Some(row) = first.get(at).filter(|row| **row != NONE) {
+            if keys.get(*row as usize) == Some(&key) {
+                break;
+            }
+            at = at & !mask | (at + 1) & mask;
+        }
+        at
+    }
+}
+
+/// For each row the next one of the same key. Tasks write it at once, each that of its own rows.
+#[derive(Debug)]
+struct Next(Vec<AtomicU32>);
+
+impl Next {
+    fn new(rows: usize) -> Self {
+        Self((0..rows).map(|_| AtomicU32::new(NONE)).collect())
+    }
+
+    /// Puts a row before those that a place leads to.
+    fn lead(&self, row: usize, first: &mut u32) {
+        if let Some(next) = self.0.get(row) {
+            next.store(*first, Ordering::Relaxed);
+            *first = row_number(row);
+        }
+    }
+
+    fn into_rows(self) -> Vec<u32> {
+        self.0.into_iter().map(AtomicU32::into_inner).collect()
+    }
+}
+
+/// Looks from time to time whether the query is to end.
+struct Look<'o> {
+    options: &'o Options,
+    rows: usize,
+}
+
+impl<'o> Look<'o> {
+    fn new(options: &'o Options) -> Self {
+        Self { options, rows: 0 }
+    }
+
+    fn after_row(&mut self) -> Result<()> {
+        self.rows += 1;
+        match (self.rows - 1).is_multiple_of(LOOK_ROWS) {
+            true => self.options.expect_time_left(),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Whole numbers of which an index is made.
+struct Ints<'i> {
+    keys: &'i [i64],
+    /// The rows that are NULL.
+    left_out: &'i Marks,
+    next: &'i Next,
+}
+
+impl Ints<'_> {
+    /// Fills the places of each share, of which `place` finds that of a key.
+    fn fill<'f>(
+        &self,
+        shares: &Shares<'_>,
+        places: impl Iterator<Item = (usize, &'f mut [u32])>,
+        options: &Options,
+        place: impl Fn(usize, &[u32], i64) -> usize + Sync,
+    ) -> Result<()> {
+        let places: Vec<_> = places.map(|(share, first)| (share, Mutex::new(first))).collect();
+        let filled = parallel_map(&*options.tasks, &places, |(share, first)| {
+            let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut look = Look::new(options);
+            // From the last row on, so that chains ascend.
+            shares.rows(*share).rev().try_for_each(|row| {
+                look.after_row()?;
+                let Some(key) = self.keys.get(row) else { return Ok(()) };
+                if !self.left_out.has(row_number(row)) {
+                    let at = place(*share, &first, *key);
+                    first.get_mut(at).into_iter().for_each(|first| self.next.lead(row, first));
+                }
+                Ok(())
+            })
+        });
+        filled.into_iter().collect()
+    }
 }
 
 /// The outcome for each key of a vector of whole numbers.
@@ -382,7 +525,7 @@ mod tests {
     use esker_vfs::Environment;
 
     use super::*;
-    use crate::ErrorKind;
+    use crate::{ErrorKind, IndexUse};
 
     #[test]
     fn building_ends_with_the_query() {
@@ -393,6 +536,68 @@ mod tests {
         for keys in [ints, bytes] {
             let error = Index::new(keys, 100, &options).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+        }
+    }
+
+    /// The rows of each of some keys, as a vector finds them.
+    fn chains(index: &Index, keys: &[i64]) -> Vec<Vec<u32>> {
+        let vector = Vector::new(DataType::I64, Lanes::Ints(keys.into()), None);
+        let firsts = index.first(&[vector], keys.len());
+        let chain = |first| std::iter::successors(Some(first), |row| Some(index.next(*row)));
+        firsts
+            .into_iter()
+            .map(|first| chain(first).take_while(|row| *row != NONE).collect())
+            .collect()
+    }
+
+    #[test]
+    fn shares_make_the_index_that_one_makes() {
+        let one = Options { indexes: IndexUse::Never, ..Options::new(&Environment::os()) };
+        let shared = Options { indexes: IndexUse::Always, ..one.clone() };
+        let near: Vec<i64> = (0..5_000).map(|row| row * 7 % 3_001).collect();
+        let far: Vec<i64> = near.iter().map(|key| key * 1_000_003 - 5).collect();
+        // The hash of each is its row: all are in one share, which does not hold them.
+        let undone = (0..6).fold(1u64, |undone, _| {
+            undone.wrapping_mul(2u64.wrapping_sub(undone.wrapping_mul(HASH)))
+        });
+        let crowded: Vec<i64> =
+            (0..5_000u64).map(|row| row.wrapping_mul(undone).cast_signed()).collect();
+        for keys in [near, far, crowded] {
+            let ints = || Keys::Ints { values: keys.clone(), nulls: vec![3, 4_999] };
+            let encoded = |key: &i64| [&[1], key.to_le_bytes().as_slice()].concat();
+            let heap: Vec<u8> = keys.iter().flat_map(encoded).collect();
+            let bytes = || Keys::Bytes {
+                heap: heap.clone(),
+                ends: (1..=keys.len()).map(|row| row * 9).collect(),
+            };
+            let made: [Index; 4] = [
+                Index::new(ints(), keys.len(), &one).unwrap(),
+                Index::new(ints(), keys.len(), &shared).unwrap(),
+                Index::new(bytes(), keys.len(), &one).unwrap(),
+                Index::new(bytes(), keys.len(), &shared).unwrap(),
+            ];
+            let asked: Vec<i64> = keys.iter().copied().chain([-1, i64::MAX]).collect();
+            let expected = |is_ints: bool| -> Vec<Vec<u32>> {
+                let mut rows = std::collections::BTreeMap::<i64, Vec<u32>>::new();
+                for (row, key) in (0u32..).zip(&keys) {
+                    if !(is_ints && [3, 4_999].contains(&row)) {
+                        rows.entry(*key).or_default().push(row);
+                    }
+                }
+                asked.iter().map(|key| rows.get(key).cloned().unwrap_or_default()).collect()
+            };
+            assert_eq!(chains(&made[0], &asked), expected(true));
+            assert_eq!(chains(&made[1], &asked), expected(true));
+            let of_bytes = |index: &Index| -> Vec<Vec<u32>> {
+                let chain = |key: &i64| {
+                    let first = index.first_of(&encoded(key));
+                    let next = |row: &u32| Some(index.next(*row));
+                    std::iter::successors(Some(first), next).take_while(|r| *r != NONE).collect()
+                };
+                asked.iter().map(chain).collect()
+            };
+            assert_eq!(of_bytes(&made[2]), expected(false));
+            assert_eq!(of_bytes(&made[3]), expected(false));
         }
     }
 }

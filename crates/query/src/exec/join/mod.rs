@@ -8,6 +8,8 @@
 //!                    columns of both, read only where rows have matched ┴─► rows in memory
 //! ```
 //!
+//! * All threads make the index, each a share of its places, put pairs in order, and read columns
+//!   ([`shares`]).
 //! * The smaller side is built. Pairs come in the order of the left rows, then of the right ones,
 //!   whichever side was built: so the answer, a sum of floats included, does not depend on that.
 //! * Keys are compared as the project compares values. Where both sides have the same kind of
@@ -40,6 +42,7 @@ mod probe;
 mod product;
 mod rank;
 mod semi_join;
+mod shares;
 mod take;
 
 pub(crate) use band::Band;

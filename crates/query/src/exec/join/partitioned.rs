@@ -10,6 +10,8 @@
 //!   fetched for the rows of one file at a time.
 //! * A file of which memory does not hold the index is split again, and so is the one beside it,
 //!   until [`LEVELS_MAX`]: then its rows have one key, and the join is refused.
+//! * One file after another is joined: each may take an eighth of the memory that is left, and all
+//!   write their pairs to one sorter. The index of a file is made by all threads.
 //! * The pairs are those that are found in memory, and sorting gives them the same order. They have
 //!   to fit: what comes out of a join lies in memory.
 

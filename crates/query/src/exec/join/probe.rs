@@ -32,14 +32,23 @@ pub(super) struct Probe<'p> {
     pub(super) pair: &'p Predicate,
 }
 
+/// The pairs of some rows.
+#[derive(Debug)]
+pub(super) struct FoundPairs {
+    /// Where the rows begin in those of all.
+    pub(super) start: u32,
+    /// For each pair, the number of its row among these, and the row that was built, or `NONE`.
+    /// Ascending by the first, then by the second.
+    pub(super) pairs: Vec<(u32, u32)>,
+}
+
 /// What was found.
 #[derive(Debug)]
 pub(super) struct Found<'b> {
     /// The rows of the streamed side that are part of the answer, ascending.
     pub(super) locations: Vec<Location>,
-    /// For each pair, the number of its row in `locations`, and the row that was built, or `NONE`.
-    /// Ascending by the first, then by the second.
-    pub(super) pairs: Vec<(u32, u32)>,
+    /// The pairs of each morsel.
+    pub(super) pairs: Vec<FoundPairs>,
     /// Which rows that were built have a match, where that is all that matters.
     pub(super) marks: Marks,
     pub(super) rows_probed: u64,
@@ -64,7 +73,7 @@ impl Probe<'_> {
             rows_removed: 0,
             charge,
         };
-        let mut all = empty(options.memory().charge());
+        let (mut all, mut pair_count) = (empty(options.memory().charge()), 0);
         let wants_unmatched =
             self.side == Side::Right && matches!(self.kind, JoinKind::Left | JoinKind::Anti);
         if self.built.locations.is_empty() && !wants_unmatched {
@@ -88,13 +97,16 @@ impl Probe<'_> {
         let few = options.tasks.parallelism().max(1) * 4;
         in_waves(options, &scan.morsels(|_| true), few, job, |found: Found<'_>| {
             let start = u32::try_from(all.locations.len()).unwrap_or(NONE);
-            all.pairs.extend(found.pairs.iter().map(|(row, built)| (row + start, *built)));
+            for FoundPairs { pairs, .. } in found.pairs {
+                pair_count += pairs.len();
+                all.pairs.push(FoundPairs { start, pairs });
+            }
             all.locations.extend(found.locations);
             all.marks.merge(&found.marks);
             all.rows_probed += found.rows_probed;
             all.rows_removed += found.rows_removed;
             drop(found.charge);
-            super::pairs::refuse_many(all.locations.len().max(all.pairs.len()))?;
+            super::pairs::refuse_many(all.locations.len().max(pair_count))?;
             let bytes = all.bytes();
             all.charge.set(bytes)?;
             Ok(ControlFlow::Continue(()))
@@ -170,12 +182,16 @@ impl Probe<'_> {
         };
         let mut kept: Vec<u32> = Vec::new();
         let start = u32::try_from(found.locations.len()).unwrap_or(NONE);
+        if found.pairs.is_empty() {
+            found.pairs.push(FoundPairs { start: 0, pairs: Vec::new() });
+        }
         let count = u32::try_from(selection.len()).unwrap_or(NONE);
         matched.for_each(count, |i, has_match, own| {
             if is_kept(has_match) {
                 let number = start.saturating_add(u32::try_from(kept.len()).unwrap_or(NONE));
                 kept.push(selection.row(i as usize));
-                found.pairs.extend(own.iter().map(|(_, built)| (number, *built)));
+                let pairs = found.pairs.last_mut().into_iter();
+                pairs.for_each(|of| of.pairs.extend(own.iter().map(|(_, row)| (number, *row))));
             }
         });
         push_locations(&mut found.locations, part, rows, Selection::Rows(&kept));
@@ -185,7 +201,8 @@ impl Probe<'_> {
 impl Found<'_> {
     fn bytes(&self) -> usize {
         let locations = self.locations.capacity() * size_of::<Location>();
-        locations + self.pairs.capacity() * 8 + self.marks.bytes()
+        let pairs: usize = self.pairs.iter().map(|found| found.pairs.capacity()).sum();
+        locations + pairs * 8 + self.marks.bytes()
     }
 
     /// The rows that were built and have a match, or those that have none.
