@@ -8,11 +8,14 @@ use super::module_tree::ModuleTree;
 use super::{Project, Violation};
 
 /// A crate with a limit.
-struct Limit {
-    root: &'static str,
-    files_max: usize,
+#[derive(Debug)]
+pub struct Limit {
+    /// The root of the crate.
+    pub root: &'static str,
+    /// So many files may lead back to each other.
+    pub files_max: usize,
     /// Modules of recursive descent.
-    recursive: &'static [&'static str],
+    pub recursive: &'static [&'static str],
 }
 
 const LIMITS: &[Limit] = &[
@@ -28,7 +31,9 @@ pub fn check(project: &Project) -> Vec<Violation> {
     LIMITS.iter().flat_map(|limit| check_crate(project, limit)).collect()
 }
 
-fn check_crate(project: &Project, limit: &Limit) -> Vec<Violation> {
+/// The rule for one crate.
+#[must_use]
+pub fn check_crate(project: &Project, limit: &Limit) -> Vec<Violation> {
     let tree = ModuleTree::load(project, limit.root);
     let mut found = Vec::new();
     for circle in circles(&tree.edges()) {

@@ -418,3 +418,21 @@ fn modules_point_down_their_list() {
     assert_eq!(found.first().map(String::as_str), Some(expected), "{found:?}");
     assert!(check(&["error", "row"])[0].contains("`table` has no place"));
 }
+
+#[test]
+fn a_circle_of_too_many_files_is_refused_but_where_modules_descend() {
+    let project = Project::of(&[
+        ("crates/a/src/lib.rs", "mod row;\nmod table;\n"),
+        ("crates/a/src/row.rs", "use crate::table::Table;\npub struct Row;\n"),
+        ("crates/a/src/table.rs", "use crate::row::Row;\npub struct Table;\n"),
+    ]);
+    let check = |files_max, recursive| {
+        let root = "crates/a/src/lib.rs";
+        circle_limit::check_crate(&project, &circle_limit::Limit { root, files_max, recursive })
+    };
+    assert!(check(2, &[]).is_empty());
+    assert!(check(1, &["row", "table"]).is_empty());
+    let found = check(1, &["row"]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].to_string().contains("2 files lead back to each other, at most 1 may"));
+}

@@ -15,7 +15,7 @@ use esker_format::order_key::{Key, key};
 
 use super::Input;
 use super::build::{push_locations, vectors};
-use super::take::Fetched;
+use super::fetched::Fetched;
 use crate::access_path::{Goal, ScanPlan};
 use crate::bound::Bound;
 use crate::evaluate::Picked;

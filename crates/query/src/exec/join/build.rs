@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use super::Input;
+use super::fetched::Fetched;
 use super::index::{Index, Keys};
 use super::key::as_floats;
-use super::take::Fetched;
 use crate::access_path::{Goal, ScanPlan};
 use crate::bound::Bound;
 use crate::budget::Charge;
@@ -54,7 +54,7 @@ impl<'b> Built<'b> {
             charge.set(locations.capacity() * size_of::<Location>() + keys.bytes())?;
             Ok(ControlFlow::Continue(()))
         })?;
-        super::pairs::refuse_many(locations.len())?;
+        super::input::refuse_many(locations.len())?;
         let index = Index::new(keys, locations.len(), options)?;
         let mut bytes = locations.capacity() * size_of::<Location>() + index.bytes();
         charge.set(bytes)?;

@@ -31,7 +31,9 @@
 mod band;
 mod build;
 mod chunk;
+mod fetched;
 mod index;
+mod input;
 mod key;
 mod matched;
 mod narrow;
@@ -46,8 +48,9 @@ mod shares;
 mod take;
 
 pub(crate) use band::Band;
+pub(crate) use input::{Input, NONE, Side};
 pub(crate) use key::is_exact;
-pub(crate) use plan::{Input, JoinCounts, JoinPlan, NONE, Side};
+pub(crate) use plan::{JoinCounts, JoinPlan};
 pub(crate) use product::{Product, Rights};
 pub(crate) use rank::{PairOrder, Ranks};
 pub(crate) use semi_join::SemiJoinSource;

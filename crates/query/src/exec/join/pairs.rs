@@ -10,13 +10,14 @@ use std::sync::{Mutex, PoisonError};
 use esker_vfs::parallel_map;
 
 use super::build::Built;
+use super::input::refuse_many;
 use super::probe::{Found, FoundPairs};
 use super::shares::{self, Shares};
 use super::{NONE, Side};
 use crate::budget::Charge;
 use crate::exec::scan::MORSEL_ROWS;
 use crate::exec::sort::Location;
-use crate::{Error, ErrorKind, Options, Result};
+use crate::{Options, Result};
 
 /// Pairs: row `left[i]` of the left with row `right[i]` of the right, which may be `NONE`.
 #[derive(Debug)]
@@ -230,17 +231,6 @@ impl Half {
 
     fn bytes(&self) -> usize {
         self.locations.capacity() * size_of::<Location>() + self.numbers.capacity() * 4
-    }
-}
-
-/// Refuses more rows than have numbers.
-pub(super) fn refuse_many(rows: usize) -> Result<()> {
-    match u32::try_from(rows) {
-        Ok(rows) if rows < NONE => Ok(()),
-        _ => Err(Error::new(
-            ErrorKind::OverBudget,
-            format!("a join of {rows} rows: at most {} on each side, and out of it", NONE - 1),
-        )),
     }
 }
 

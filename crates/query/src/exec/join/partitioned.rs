@@ -18,10 +18,10 @@
 use std::ops::ControlFlow;
 
 use super::build::{push_locations, vectors};
+use super::fetched::Fetched;
 use super::index::{Index, Keys};
 use super::matched::{Marks, Matched};
 use super::pairs::{Half, Pairs};
-use super::take::Fetched;
 use super::{Input, JoinCounts, JoinPlan, NONE, Side, chunk};
 use crate::access_path::{Goal, ScanPlan};
 use crate::budget::Charge;
@@ -190,7 +190,7 @@ impl<'p> Join<'p> {
                 charge.set(heap.capacity() + (ends.capacity() + locations.capacity()) * 8)?;
             }
         }
-        super::pairs::refuse_many(locations.len())?;
+        super::input::refuse_many(locations.len())?;
         let index = Index::new(Keys::Bytes { heap, ends }, locations.len(), self.options)?;
         let bytes = index.bytes() + locations.capacity() * size_of::<Location>();
         charge.set(bytes)?;
@@ -322,7 +322,7 @@ impl<'p> Join<'p> {
                 charge.set(lefts.capacity() * 8 + rights.capacity() * 28)?;
             }
         }
-        super::pairs::refuse_many(lefts.len().max(rights.len()))?;
+        super::input::refuse_many(lefts.len().max(rights.len()))?;
         charge.set(lefts.capacity() * 8 + rights.capacity() * 28)?;
         if !shows_right {
             return Ok(Outcome::SemiJoinSource(lefts));

@@ -106,7 +106,7 @@ impl Probe<'_> {
             all.rows_probed += found.rows_probed;
             all.rows_removed += found.rows_removed;
             drop(found.charge);
-            super::pairs::refuse_many(all.locations.len().max(pair_count))?;
+            super::input::refuse_many(all.locations.len().max(pair_count))?;
             let bytes = all.bytes();
             all.charge.set(bytes)?;
             Ok(ControlFlow::Continue(()))

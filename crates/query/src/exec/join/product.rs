@@ -25,7 +25,7 @@ use esker_format::{Batch, ColumnSlice, Data, Schema, Validity, ValueRef};
 
 use super::band::Bands;
 use super::build::Built;
-use super::take::Fetched;
+use super::fetched::Fetched;
 use super::{Input, JoinCounts, JoinPlan};
 use crate::access_path::{Goal, ScanPlan};
 use crate::bound::Bound;
