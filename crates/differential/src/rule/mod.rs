@@ -3,6 +3,7 @@
 mod core;
 mod decimal;
 pub(crate) mod duckdb;
+mod interval;
 mod json;
 mod label;
 
@@ -96,7 +97,8 @@ const ORDERED_KIND: &[Template] = &[
 pub(crate) fn all() -> &'static [Rule] {
     static ALL: std::sync::OnceLock<Vec<Rule>> = std::sync::OnceLock::new();
     ALL.get_or_init(|| {
-        let lists = [core::rules(), decimal::rules(), label::rules(), json::rules()];
+        let moments = interval::rules();
+        let lists = [core::rules(), decimal::rules(), label::rules(), json::rules(), moments];
         let mut rules: Vec<Rule> = lists.into_iter().flatten().collect();
         let ordered = [Int, Float, Text, Bool, Bytes, Date, Stamp, Decimal];
         for outcome in ordered.into_iter().chain([Json]) {
