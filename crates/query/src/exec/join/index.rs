@@ -8,8 +8,8 @@
 //! together. Any other keys are written as bytes and numbered.
 //!
 //! All threads fill the index: places next to each other are a share, and so are the keys of which
-//! the hashes begin alike ([`Shares`]). A task has a share of the rows, and the places of that share
-//! for itself. Chains ascend, whatever shares there are.
+//! the hashes begin alike ([`Shares`]). A task has a share of the rows, and the places of that
+//! share for itself. Chains ascend, whatever shares there are.
 //!
 //! Invariants
 //! 1. The rows of a key are in one share, and the place of a key is in it.
@@ -412,8 +412,8 @@ fn keys_of(tables: &[(KeyTable, usize)]) -> impl Iterator<Item = &[u8]> {
 }
 
 impl Slots {
-    /// The slot of a key, or the empty one where it belongs, from that of its hash on; of a share of
-    /// them as of all.
+    /// The slot of a key, or the empty one where it belongs, from that of its hash on; of a
+    /// share of them as of all.
     fn find(self, first: &[u32], keys: &[i64], mut at: usize, key: i64) -> usize {
         let mask = self.width - 1;
         while let Some(row) = first.get(at).filter(|row| **row != NONE) {

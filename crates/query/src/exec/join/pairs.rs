@@ -1,8 +1,8 @@
 //! The pairs of a join, in the order of the left rows and then of the right ones.
 //!
 //! Where the right side was built, pairs come in order, morsel by morsel. Where the left side was,
-//! they are sorted by counting the pairs of each left row: those of left rows next to each other are
-//! a share, and each task puts one in its place.
+//! they are sorted by counting the pairs of each left row: those of left rows next to each other
+//! are a share, and each task puts one in its place.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
