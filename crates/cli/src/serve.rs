@@ -132,6 +132,8 @@ async fn serve(
         Some(address) => Some(HttpServer::start(address, Arc::clone(access_control)).await?),
         None => None,
     };
+    // Before anything is printed: a program that waits for a line of it finds the address.
+    announce(access_control, server.address())?;
     if let Some(address) = server.address() {
         writeln!(console.out, "listening on {address}")?;
     }
@@ -146,7 +148,6 @@ async fn serve(
         writeln!(console.out, "listening on {scheme}://{}", http.address())?;
     }
     console.out.flush()?;
-    announce(access_control, server.address())?;
     if let Some(notice) = access_control.notice() {
         writeln!(console.err, "note: {notice}")?;
     }

@@ -1,8 +1,8 @@
 //! Intervals: what is computed with them, and how they compare.
 //!
 //! Equal ones need not be the same: `1 mon` is as long as `30 days`. So what compares, orders and
-//! groups them is their length in microseconds, a decimal. A group shows the value with the fewest
-//! months, and of these with the fewest days: that does not depend on the order of its rows.
+//! groups them is their length in microseconds, a decimal. A group shows the value with the most
+//! months, and of these with the most days: that does not depend on the order of its rows.
 
 use esker_format::calendar::DAY_US;
 use esker_format::{DataType, Decimal, Interval, Value};
@@ -145,14 +145,14 @@ pub(super) fn beside_moment(
 }
 
 impl Stage {
-    /// Groups by lengths where keys are intervals. What is shown of the keys are the least of each
-    /// group, behind the other aggregates: returned is where.
+    /// Groups by lengths where keys are intervals. What is shown of the keys are the last of each
+    /// group by their stored form, behind the other aggregates: returned is where.
     pub(crate) fn group_by_length(&mut self) -> Vec<Replaced> {
         let types: Vec<DataType> = self.keys.iter().map(Bound::data_type).collect();
         let replaced = shown_keys(&types, self.aggregates.len());
         for key in self.keys.iter_mut().filter(|key| is_interval(key)) {
             self.aggregates.push(BoundAggregate {
-                function: Aggregate::Min,
+                function: Aggregate::Max,
                 operand: Some(key.clone()),
                 distinct: false,
                 data_type: DataType::Interval,

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, ErrorKind, FileLock, LockMode, Result};
 
+/// No name is padded beyond.
+const NAME_BYTES_MAX: usize = 4 << 10;
+
 /// A lock held through an open file.
 #[derive(Debug)]
 pub(crate) struct OsLock {
@@ -59,9 +62,13 @@ impl OsLock {
     }
 }
 
+/// Writes the name over the one before, padded with line breaks where that was longer: a reader
+/// never finds an empty file meanwhile.
 fn name_holder(file: &File, holder: &str) -> std::io::Result<()> {
-    file.set_len(0)?;
-    file.write_all_at(holder.as_bytes(), 0).inspect_err(|_| {
+    let before = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX).min(NAME_BYTES_MAX);
+    let mut text = holder.as_bytes().to_vec();
+    text.resize(text.len().max(before), b'\n');
+    file.write_all_at(&text, 0).inspect_err(|_| {
         // Half a name is worse than none.
         let _ = file.set_len(0);
     })
@@ -104,5 +111,36 @@ impl Error {
             format!("lock {path}: held by another process or handle: {holder}")
         };
         Self::new(ErrorKind::Locked, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_holder_that_says_more_is_named_all_the_time() {
+        let path = std::env::temp_dir().join(format!("esker-lock-{}", std::process::id()));
+        let lock = OsLock::take(&path, LockMode::Exclusive, "process 1\n").unwrap();
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    assert!(text.starts_with("process 1\n"), "{text:?}");
+                }
+            });
+            for round in 0..2_000 {
+                let address = if round % 2 == 0 { "address esker://127.0.0.1:1\n" } else { "" };
+                lock.describe(&format!("process 1\n{address}")).unwrap();
+            }
+            is_done.store(true, Ordering::Relaxed);
+            reader.join().unwrap();
+        });
+        drop(lock);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
+        std::fs::remove_file(&path).unwrap();
     }
 }
