@@ -97,9 +97,8 @@ pub fn decode_value<'a>(input: &mut Reader<'a>, data_type: DataType) -> Result<V
         DataType::Uuid | DataType::Ipv6 => ValueRef::from_bytes(data_type, input.raw(16)?),
         DataType::Interval => {
             let bytes = input.raw(INTERVAL_BYTES)?;
-            bytes
-                .as_array()
-                .map_or(Err(Error::corrupt("a short interval")), Interval::from_stored)?;
+            let bytes_of = bytes.as_array().ok_or_else(|| Error::corrupt("a short interval"))?;
+            Interval::from_stored(bytes_of)?;
             ValueRef::from_bytes(data_type, bytes)
         }
     })

@@ -63,6 +63,7 @@ pub const RULES: &[Rule] = &[
     manifest::check_layers,
     module_order::check,
     circle_limit::check,
+    silent_default::check,
     manifest::check_readmes,
     markdown::check,
     changelog::check,

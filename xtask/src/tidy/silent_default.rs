@@ -7,7 +7,7 @@
 use super::lexer::Token;
 use super::module_tree::ModuleTree;
 use super::product::Product;
-use super::{Project, statistics};
+use super::{Project, Violation, statistics};
 use std::fmt::Write;
 
 /// Methods that put something in the place of what is missing.
@@ -29,6 +29,27 @@ pub fn silent_defaults<'a>(product: &Product<'a>) -> Vec<Token<'a>> {
         })
     };
     calls.filter(|call| METHODS.contains(&call.text)).filter(is_silent).collect()
+}
+
+/// Where every default says its reason: what is stored, and what reads it.
+const STORAGE: [&str; 4] =
+    ["crates/db/src/", "crates/format/src/", "crates/log/src/", "crates/table/src/"];
+
+/// The rule.
+#[must_use]
+pub fn check(project: &Project) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let is_stored = |root: &String| STORAGE.iter().any(|start| root.starts_with(start));
+    for (_, root) in statistics::roots(project).into_iter().filter(|(_, root)| is_stored(root)) {
+        for file in ModuleTree::load(project, &root).files() {
+            for call in silent_defaults(&file.product) {
+                let message =
+                    format!("`{}` without `// default: reason`: is it an error?", call.text);
+                found.push(Violation::new(file.path, call.line, message));
+            }
+        }
+    }
+    found
 }
 
 /// Each of them, as `file:line: method`.

@@ -3,7 +3,7 @@
 //! A rule that is not listed is written for DuckDB as for Esker, with DuckDB's names of types.
 
 use super::Rule;
-use crate::value::Kind::{self, Bool, Bytes, Decimal, Float, Int, Json, JsonColumn};
+use crate::value::Kind::{self, Bool, Bytes, Date, Decimal, Float, Int, Json, JsonColumn};
 
 /// Where DuckDB is another.
 struct Dialect {
@@ -26,6 +26,7 @@ const fn none(esker: &'static str, why: &'static str) -> Dialect {
 const SIGN: &str = "sign() gives eight bits there, in which sums overflow";
 const WHOLE: &str = "a whole number stays one here; there round() and floor() make floats";
 const SECONDS: &str = "seconds are a float there, and unixepoch() is SQLite's name";
+const START: &str = "a unit of a date begins on a date here; there at a timestamp";
 const CUT: &str = "a cast cuts digits here, as in SQLite; there it rounds, as in PostgreSQL";
 const ROUND: &str = "digits are those of the exact number here; there a float is multiplied first";
 const PLACES: &str = "places before the first count here as in SQLite; there from the end";
@@ -55,6 +56,18 @@ const DIALECT: &[Dialect] = &[
         "CAST(epoch(date_trunc('month', {0})) AS BIGINT)",
         MODIFIERS,
     ),
+    Dialect {
+        of: Some(Date),
+        esker: "date_trunc('month', {0})",
+        duckdb: Some("CAST(date_trunc('month', {0}) AS DATE)"),
+        why: START,
+    },
+    Dialect {
+        of: Some(Date),
+        esker: "date_trunc('year', {0})",
+        duckdb: Some("CAST(date_trunc('year', {0}) AS DATE)"),
+        why: START,
+    },
     other("date_part('epoch', {0})", "CAST(date_part('epoch', {0}) AS BIGINT)", SECONDS),
     Dialect {
         of: Some(Bytes),

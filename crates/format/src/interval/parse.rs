@@ -112,6 +112,7 @@ impl Interval {
                     parts.add(*number, IntervalUnit::Days(1))?;
                 }
                 (Token::Number(number), []) => {
+                    // default: a number alone is seconds
                     parts.add(*number, last.unwrap_or(IntervalUnit::Microseconds(SECOND_US)))?;
                 }
                 _ => return None,
@@ -205,6 +206,7 @@ fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
         while !rest.is_empty() {
             let is_number = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | ':');
             let starts_number = rest.starts_with(is_number);
+            // default: all of the word is of one kind
             let end = rest.find(|c| is_number(c) != starts_number).unwrap_or(rest.len());
             let (token, behind) = rest.split_at_checked(end)?;
             tokens.push(if starts_number { figures(token)? } else { Token::Word(token) });

@@ -130,6 +130,7 @@ impl IndexRun {
     /// A list of dead entries that may miss those of rows that died a moment ago.
     pub(super) fn most_dead_entries(&self, owner: &Segment) -> Result<Arc<DeadEntries>> {
         let kept = self.kept_dead().as_ref().filter(|dead| dead.is_nearly_of(owner)).cloned();
+        // default: lists that are older are made anew
         kept.map_or_else(|| self.dead_entries(owner), Ok)
     }
 
