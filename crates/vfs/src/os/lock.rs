@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, ErrorKind, FileLock, LockMode, Result};
 
-/// No name is padded beyond.
-const NAME_BYTES_MAX: usize = 4 << 10;
+/// What a lock file has beyond this is no name, and is cut off.
+const NAME_BYTES_MAX: u64 = 4 << 10;
 
 /// A lock held through an open file.
 #[derive(Debug)]
@@ -65,10 +65,13 @@ impl OsLock {
 /// Writes the name over the one before, padded with line breaks where that was longer: a reader
 /// never finds an empty file meanwhile.
 fn name_holder(file: &File, holder: &str) -> std::io::Result<()> {
-    let before = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX).min(NAME_BYTES_MAX);
-    let mut text = holder.as_bytes().to_vec();
-    text.resize(text.len().max(before), b'\n');
-    file.write_all_at(&text, 0).inspect_err(|_| {
+    let before = file.metadata()?.len();
+    if before > NAME_BYTES_MAX {
+        file.set_len(NAME_BYTES_MAX)?;
+    }
+    let mut text = holder.to_owned();
+    (holder.len() as u64..before.min(NAME_BYTES_MAX)).for_each(|_| text.push('\n'));
+    file.write_all_at(text.as_bytes(), 0).inspect_err(|_| {
         // Half a name is worse than none.
         let _ = file.set_len(0);
     })
