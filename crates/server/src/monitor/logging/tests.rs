@@ -37,8 +37,8 @@ impl Write for Lines {
 
 /// What is logged while something is done on this thread.
 ///
-/// All tests of the process share one subscriber. With one per thread, a message that another
-/// thread is the first to log would count as wanted by nobody, here too.
+/// All tests of the process share one subscriber. Tracing decides once whether a message is wanted,
+/// when the first thread logs it: with a subscriber per thread, that may be one without any.
 fn logged(act: impl FnOnce()) -> Vec<Json> {
     static SUBSCRIBER: Once = Once::new();
     SUBSCRIBER.call_once(|| {
