@@ -145,8 +145,8 @@ pub(super) fn beside_moment(
 }
 
 impl Stage {
-    /// Groups by lengths where keys are intervals. An aggregate behind the others takes what a group
-    /// shows of each such key, the greatest by its stored form; returns where it is.
+    /// Groups by lengths where keys are intervals. An aggregate behind the others takes what a
+    /// group shows of each such key, the greatest by its stored form; returns where it is.
     pub(crate) fn group_by_length(&mut self) -> Vec<Replaced> {
         let types: Vec<DataType> = self.keys.iter().map(Bound::data_type).collect();
         let replaced = shown_keys(&types, self.aggregates.len());
