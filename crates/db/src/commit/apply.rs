@@ -93,9 +93,11 @@ impl Engine {
     ) -> Result<bool> {
         if let Some(edit) = edit {
             self.apply_edit(catalogue, commit, edit, &mut source)?;
-            if source.definitions().is_some() {
+            if let Some(new) = source.definitions() {
                 self.publish_names(commit, catalogue)?;
-                self.recount_frozen(catalogue);
+                if !new.only_creates() {
+                    self.recount_frozen(catalogue);
+                }
             }
         }
         match source {

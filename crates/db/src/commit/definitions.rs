@@ -44,6 +44,19 @@ pub(crate) struct NewDefinitions {
     pub dropped: Vec<RemovedTable>,
 }
 
+impl NewDefinitions {
+    /// Whether tables that are there stay as they are: nothing of theirs is to be counted anew.
+    pub fn only_creates(&self) -> bool {
+        self.altered.is_empty() && self.truncated.is_empty() && self.dropped.is_empty()
+    }
+
+    /// Whether maintenance may have work: a new table has none, unless time makes some.
+    pub fn makes_work(&self) -> bool {
+        let expires = |new: &CreatedTable| new.core.schema().expiry_field().is_some();
+        !self.only_creates() || self.created.iter().any(expires)
+    }
+}
+
 /// A table that comes.
 pub(crate) struct CreatedTable {
     pub core: Arc<TableCore>,

@@ -332,7 +332,8 @@ impl Engine {
                 })?
             }
         };
-        let mut wakes = has_frozen || options.definitions.is_some();
+        let makes_work = options.definitions.is_some_and(|new| new.makes_work());
+        let mut wakes = has_frozen || makes_work;
         for writes in writes {
             wakes |= self.note_ended(catalogue, &writes.staged);
         }

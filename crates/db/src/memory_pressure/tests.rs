@@ -76,3 +76,23 @@ fn loads_leave_memory_to_writers() {
     assert!(!engine.is_short_of_memory());
     t.insert(&["x".into()]).unwrap();
 }
+
+/// Each new table counted the rows of all others that wait to be sealed, and had maintenance look
+/// at all of them.
+#[test]
+fn a_new_table_leaves_the_others_uncounted() {
+    let db = Options::new().memory().unwrap();
+    db.create_table("first", events()).unwrap();
+    db.wait_idle().unwrap();
+    let (engine, jobs) = (db.engine(), || db.engine().progress.generation());
+    // No group is frozen: to count them finds that out.
+    engine.frozen_bytes.store(1, Ordering::Relaxed);
+    let before = jobs();
+    for number in 0..100 {
+        db.create_table(&format!("t{number}"), events()).unwrap();
+    }
+    assert_eq!(engine.frozen_bytes.load(Ordering::Relaxed), 1);
+    assert!(jobs() - before <= 1, "{} jobs", jobs() - before);
+    db.drop_table("first").unwrap();
+    assert_eq!(engine.frozen_bytes.load(Ordering::Relaxed), 0);
+}
