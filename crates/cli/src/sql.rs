@@ -172,7 +172,7 @@ impl Settings {
     ) -> Result<()> {
         let (would, did) = match statement {
             Statement::Change(Change::Insert(_)) => ("add", "added"),
-            Statement::Change(Change::Update(_)) => ("change", "changed"),
+            Statement::Change(Change::Update(_) | Change::Merge(_)) => ("change", "changed"),
             Statement::Change(Change::Delete(_)) | Statement::Truncate { .. } => {
                 ("remove", "removed")
             }

@@ -15,6 +15,7 @@
 //! `--planted` plants wrong answers by name, each in a process of its own, and shows what finds it.
 #![forbid(unsafe_code)]
 
+mod beside;
 mod columns;
 mod comparison;
 mod dice;

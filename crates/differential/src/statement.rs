@@ -6,7 +6,7 @@ use crate::dice::{Beside, Dice};
 use crate::expression::{Expression, Spelling, Writer, order_key, random};
 use crate::table::{Column, Table};
 use crate::value::Kind;
-use crate::{columns, joins, query, sets};
+use crate::{beside, columns, joins, query, sets};
 
 /// A statement, as each of the two reads it.
 #[derive(Clone, Debug)]
@@ -85,8 +85,9 @@ pub(crate) fn any(dice: &mut Dice, tables: &[Table]) -> Statement {
             insert(dice, table, rows)
         }
         22..26 => insert_select(dice, table, other),
-        26..41 => update(dice, table),
-        41..50 => delete(dice, table),
+        26..38 => update(dice, table),
+        38..43 => beside::changed(dice, table),
+        43..50 => delete(dice, table),
         50..57 => get(dice, table),
         57..80 => query::any(dice, table, 3),
         80..85 => sets::combined(dice, tables),
@@ -218,7 +219,11 @@ fn finish_insert_with(
 }
 
 /// New values for one or two columns that are not of the key.
-fn assignments(dice: &mut Dice, table: &Table, scope: &Table) -> Vec<(String, Expression)> {
+pub(crate) fn assignments(
+    dice: &mut Dice,
+    table: &Table,
+    scope: &Table,
+) -> Vec<(String, Expression)> {
     let mut set: Vec<(String, Expression)> = Vec::new();
     for _ in 0..=dice.below(2) {
         let place = table.key + dice.below(table.columns.len() - table.key);
@@ -234,7 +239,7 @@ fn assignments(dice: &mut Dice, table: &Table, scope: &Table) -> Vec<(String, Ex
     set
 }
 
-fn set(w: &mut Writer, assignments: &[(String, Expression)]) -> String {
+pub(crate) fn set(w: &mut Writer, assignments: &[(String, Expression)]) -> String {
     let one = |(name, e): &(String, Expression)| format!("{name} = {}", w.expression(e));
     assignments.iter().map(one).collect::<Vec<_>>().join(", ")
 }

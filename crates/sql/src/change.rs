@@ -5,14 +5,14 @@
 //! and the statement is refused.
 
 use esker_query::model::{
-    Change, ConflictUpdate, Delete, Expr, Insert, InsertRows, OnConflict, Query, Relation,
-    SelectItem, Update, With,
+    Change, ConflictUpdate, Delete, Expr, Insert, InsertRows, Join, MergeAction, OnConflict, Query,
+    Relation, SelectItem, Update, With,
 };
 use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{shorten, unsupported};
-use crate::{Error, Result, relation, select};
+use crate::{Error, Result, merge, relation, select};
 
 pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result<Change> {
     let text = insert.to_string();
@@ -65,7 +65,7 @@ fn written(rows: Vec<Vec<Expr>>) -> Result<InsertRows> {
 }
 
 /// A value of a field, or DEFAULT.
-fn value(names: &Names, expr: &ast::Expr) -> Result<Expr> {
+pub(crate) fn value(names: &Names, expr: &ast::Expr) -> Result<Expr> {
     match expr {
         ast::Expr::Identifier(word)
             if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("default") =>
@@ -117,7 +117,10 @@ fn conflict(
     Ok(("INSERT INTO", on_conflict, key))
 }
 
-fn assignments(assignments: &[ast::Assignment], names: &Names) -> Result<Vec<(String, Expr)>> {
+pub(crate) fn assignments(
+    assignments: &[ast::Assignment],
+    names: &Names,
+) -> Result<Vec<(String, Expr)>> {
     let one = |assignment: &ast::Assignment| match &assignment.target {
         ast::AssignmentTarget::ColumnName(name) => {
             Ok((path(name)?, value(names, &assignment.value)?))
@@ -128,7 +131,10 @@ fn assignments(assignments: &[ast::Assignment], names: &Names) -> Result<Vec<(St
 }
 
 /// What a statement answers; an empty list for every field.
-fn returning(items: Option<&[ast::SelectItem]>, names: &Names) -> Result<Option<Vec<SelectItem>>> {
+pub(crate) fn returning(
+    items: Option<&[ast::SelectItem]>,
+    names: &Names,
+) -> Result<Option<Vec<SelectItem>>> {
     items.map(|items| select::items(items, names)).transpose()
 }
 
@@ -155,15 +161,22 @@ fn end_text(
 
 pub(crate) fn update(update: ast::Update, parameters: &ParameterNames) -> Result<Change> {
     let text = update.to_string();
-    let (table, names) = one_table(std::slice::from_ref(&update.table), &text, parameters)?;
+    let from = match &update.from {
+        Some(ast::UpdateTableFromKind::AfterSet(from)) => from.as_slice(),
+        _ => &[],
+    };
+    let target = std::slice::from_ref(&update.table);
+    let (table, joins, names) = changed_table(target, from, &text, parameters)?;
     let (set, limit) = (list(&update.assignments), update.limit.as_ref());
     let asked = update.returning.as_deref();
     let end = end_text(update.selection.as_ref(), asked, &update.order_by, limit);
-    refuse_lost(&text, &format!("UPDATE {} SET {set}{end}", update.table))?;
+    let beside = beside_text("FROM", from);
+    refuse_lost(&text, &format!("UPDATE {} SET {set}{beside}{end}", update.table))?;
     Ok(Change::Update(Update {
         table: table.table,
         alias: table.alias,
         set: assignments(&update.assignments, &names)?,
+        joins,
         filter: update.selection.as_ref().map(|e| names.convert(e)).transpose()?,
         order_by: select::order_keys(&update.order_by, None, &names)?,
         limit: limit.map(|e| select::count("LIMIT", e, parameters)).transpose()?,
@@ -175,14 +188,18 @@ pub(crate) fn delete(delete: ast::Delete, parameters: &ParameterNames) -> Result
     let text = delete.to_string();
     let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
         &delete.from;
-    let (table, names) = one_table(from, &text, parameters)?;
+    // default: no other table is named
+    let using = delete.using.as_deref().unwrap_or_default();
+    let (table, joins, names) = changed_table(from, using, &text, parameters)?;
     let (name, limit) = (list(from), delete.limit.as_ref());
     let asked = delete.returning.as_deref();
     let end = end_text(delete.selection.as_ref(), asked, &delete.order_by, limit);
-    refuse_lost(&text, &format!("DELETE FROM {name}{end}"))?;
+    let beside = beside_text("USING", using);
+    refuse_lost(&text, &format!("DELETE FROM {name}{beside}{end}"))?;
     Ok(Change::Delete(Delete {
         table: table.table,
         alias: table.alias,
+        joins,
         filter: delete.selection.as_ref().map(|e| names.convert(e)).transpose()?,
         order_by: select::order_keys(&delete.order_by, None, &names)?,
         limit: limit.map(|e| select::count("LIMIT", e, parameters)).transpose()?,
@@ -194,12 +211,25 @@ fn where_text(filter: Option<&ast::Expr>) -> String {
     filter.map_or(String::new(), |filter| format!(" WHERE {filter}"))
 }
 
-fn one_table(
-    from: &[ast::TableWithJoins],
+fn beside_text(clause: &str, tables: &[ast::TableWithJoins]) -> String {
+    match tables {
+        [] => String::new(),
+        tables => format!(" {clause} {}", list(tables)),
+    }
+}
+
+/// The table that a statement changes, and what it reads beside it.
+fn changed_table(
+    target: &[ast::TableWithJoins],
+    beside: &[ast::TableWithJoins],
     text: &str,
     parameters: &ParameterNames,
-) -> Result<(Relation, Names)> {
-    relation::table(from, parameters).map_err(|e| e.at(shorten(text)))
+) -> Result<(Relation, Vec<Join>, Names)> {
+    let (table, names) = relation::table(target, parameters).map_err(|e| e.at(shorten(text)))?;
+    if beside.is_empty() {
+        return Ok((table, Vec::new(), names));
+    }
+    relation::from(&[target, beside].concat(), false, parameters)
 }
 
 /// A field, or a path into one, with a backslash before each dot that is part of a name.
@@ -245,6 +275,7 @@ pub(crate) fn with_queries(query: ast::Query, parameters: &ParameterNames) -> Re
         ast::SetExpr::Insert(ast::Statement::Insert(change)) => insert(change, parameters)?,
         ast::SetExpr::Update(ast::Statement::Update(change)) => update(change, parameters)?,
         ast::SetExpr::Delete(ast::Statement::Delete(change)) => delete(change, parameters)?,
+        ast::SetExpr::Merge(ast::Statement::Merge(change)) => merge::merge(&change, parameters)?,
         _ => return Err(unsupported("this WITH", text)),
     };
     let Some(with) = with else { return Err(unsupported("this WITH", text)) };
@@ -271,15 +302,30 @@ fn knowing(mut change: Change, with: &[With]) -> Change {
             items.extend(insert.returning.iter_mut().flatten());
         }
         Change::Update(update) => {
+            update.joins.iter_mut().for_each(|join| know_join(join, with));
             exprs.extend(update.set.iter_mut().map(|(_, expr)| expr));
             exprs.extend(&mut update.filter);
             exprs.extend(update.order_by.iter_mut().map(|key| &mut key.expr));
             items.extend(update.returning.iter_mut().flatten());
         }
         Change::Delete(delete) => {
+            delete.joins.iter_mut().for_each(|join| know_join(join, with));
             exprs.extend(&mut delete.filter);
             exprs.extend(delete.order_by.iter_mut().map(|key| &mut key.expr));
             items.extend(delete.returning.iter_mut().flatten());
+        }
+        Change::Merge(merge) => {
+            know_relation(&mut merge.source, with);
+            exprs.push(&mut merge.on);
+            for clause in &mut merge.clauses {
+                exprs.extend(&mut clause.filter);
+                match &mut clause.action {
+                    MergeAction::Nothing | MergeAction::Delete => {}
+                    MergeAction::Update(set) => exprs.extend(set.iter_mut().map(|(_, e)| e)),
+                    MergeAction::Insert { values, .. } => exprs.extend(values),
+                }
+            }
+            items.extend(merge.returning.iter_mut().flatten());
         }
     }
     exprs.extend(items.into_iter().map(|item| &mut item.expr));
@@ -292,4 +338,23 @@ fn know(expr: &mut Expr, with: &[With]) {
         query.with.splice(0..0, with.iter().cloned());
     }
     expr.operands_mut().into_iter().for_each(|operand| know(operand, with));
+}
+
+/// What is joined to a table that is changed: a query of WITH is read as what it is.
+fn know_join(join: &mut Join, with: &[With]) {
+    join.on.iter_mut().for_each(|on| know(on, with));
+    know_relation(&mut join.relation, with);
+}
+
+fn know_relation(relation: &mut Relation, with: &[With]) {
+    let is_named = |one: &With| one.name.eq_ignore_ascii_case(&relation.table);
+    if let Some(query) = &mut relation.query {
+        query.with.splice(0..0, with.iter().cloned());
+    } else if with.iter().any(is_named) {
+        let alias = relation.name().to_owned();
+        let query = Query::table(std::mem::take(&mut relation.table));
+        relation.query = Some(Box::new(Query { with: with.to_vec(), ..query }));
+        relation.alias = Some(alias);
+    }
+    relation.joins.iter_mut().for_each(|join| know_join(join, with));
 }

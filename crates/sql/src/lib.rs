@@ -35,6 +35,7 @@ mod group;
 mod index;
 mod interval;
 mod literal;
+mod merge;
 mod number;
 mod parameter;
 mod parameters;

@@ -271,6 +271,7 @@ impl Prepared {
             Statement::Change(Change::Insert(insert)) => Some(&insert.table),
             Statement::Change(Change::Update(update)) => Some(&update.table),
             Statement::Change(Change::Delete(delete)) => Some(&delete.table),
+            Statement::Change(Change::Merge(merge)) => Some(&merge.table),
             _ => None,
         }
     }

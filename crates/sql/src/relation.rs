@@ -66,7 +66,8 @@ pub(crate) fn table(
         several => {
             let found: usize = several.iter().map(|table| 1 + table.joins.len()).sum();
             Err(Error::invalid(format!(
-                "expected one table to change, found {found}; name others in a subquery"
+                "expected one table to change, found {found}; name others behind FROM of UPDATE, or \
+                 USING of DELETE"
             )))
         }
     }

@@ -336,7 +336,7 @@ pub(crate) fn run_in(
 fn changed(change: &Change, changed: Changed) -> Outcome {
     match change {
         Change::Insert(_) => Outcome::Added(changed),
-        Change::Update(_) => Outcome::Changed(changed),
+        Change::Update(_) | Change::Merge(_) => Outcome::Changed(changed),
         Change::Delete(_) => Outcome::Removed(changed),
     }
 }

@@ -14,7 +14,7 @@ use crate::expression::ParameterNames;
 use crate::setting::{self, SettingStatement};
 use crate::transaction::{self, TransactionStatement};
 use crate::{
-    Error, Result, alter, change, index, number, parameter, select, sequence, table, window,
+    Error, Result, alter, change, index, merge, number, parameter, select, sequence, table, window,
 };
 
 /// The longest text, in bytes.
@@ -145,6 +145,7 @@ impl Statement {
             Self::Change(Change::Insert(insert)) => insert.returning.is_some(),
             Self::Change(Change::Update(update)) => update.returning.is_some(),
             Self::Change(Change::Delete(delete)) => delete.returning.is_some(),
+            Self::Change(Change::Merge(merge)) => merge.returning.is_some(),
             _ => false,
         }
     }
@@ -265,6 +266,7 @@ fn convert(statement: ast::Statement, parameters: &ParameterNames) -> Result<Sta
         ast::Statement::Insert(insert) => change::insert(insert, parameters).map(Statement::Change),
         ast::Statement::Update(update) => change::update(update, parameters).map(Statement::Change),
         ast::Statement::Delete(delete) => change::delete(delete, parameters).map(Statement::Change),
+        ast::Statement::Merge(merge) => merge::merge(&merge, parameters).map(Statement::Change),
         ast::Statement::CreateTable(create) => table::create(create),
         ast::Statement::AlterTable(alter) => alter::convert(&alter),
         ast::Statement::CreateIndex(create) => index::create(&create),
@@ -279,7 +281,8 @@ fn convert(statement: ast::Statement, parameters: &ParameterNames) -> Result<Sta
 
 /// Whether a change of rows stands behind WITH.
 fn is_change(body: &ast::SetExpr) -> bool {
-    matches!(body, ast::SetExpr::Insert(_) | ast::SetExpr::Update(_) | ast::SetExpr::Delete(_))
+    use ast::SetExpr as S;
+    matches!(body, S::Insert(_) | S::Update(_) | S::Delete(_) | S::Merge(_))
 }
 
 pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
@@ -431,7 +434,7 @@ fn first_word(text: &str) -> &str {
 fn not_a_query(statement: &ast::Statement) -> Error {
     let text = statement.to_string();
     let first = first_word(&text);
-    let expected = "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP or TRUNCATE";
+    let expected = "SELECT, INSERT, UPDATE, DELETE, MERGE, CREATE, ALTER, DROP or TRUNCATE";
     Error::invalid(format!("expected {expected}, found {first}: `{}`", shorten(&text)))
 }
 

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 /// A field, or a place inside one, and its new value.
 type Assignment = (String, Expr);
 
-/// Assignments to whole fields that do the same.
+/// Assignments to whole fields that do the same; `field_of` makes a name of a field an expression.
 ///
 /// # Errors
 /// `InvalidInput` for an unknown field, a place inside one that is not JSON, and a place that is
@@ -24,6 +24,7 @@ type Assignment = (String, Expr);
 pub(super) fn whole_fields<'s>(
     schema: &Schema,
     set: &'s [Assignment],
+    field_of: &dyn Fn(&str) -> Expr,
 ) -> Result<Cow<'s, [Assignment]>> {
     if set.iter().all(|(name, _)| schema.resolve(name).is_ok()) {
         return Ok(set.into());
@@ -46,7 +47,7 @@ pub(super) fn whole_fields<'s>(
         let at = whole.iter().position(|(known, _)| known == field);
         let document = match at {
             Some(at) => whole.remove(at).1,
-            None => Expr::field(field),
+            None => field_of(field),
         };
         let mut operands = vec![document];
         operands.extend(steps_of(steps).into_iter().map(Expr::literal));

@@ -168,7 +168,7 @@ impl Conflicts {
             OnConflict::Skip => Self::Skip,
             OnConflict::Replace => Self::Replace,
             OnConflict::Update(ConflictUpdate { set, filter }) => {
-                let set = whole_fields(schema, set)?;
+                let set = whole_fields(schema, set, &|field| Expr::field(field))?;
                 let positions = set_positions(schema, &set)?;
                 let exprs: Vec<Expr> = set.iter().map(|(_, expr)| expr.clone()).collect();
                 let both = schema.with_excluded()?;

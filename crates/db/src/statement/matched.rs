@@ -5,10 +5,11 @@ use std::sync::Arc;
 use esker_format::Schema;
 use esker_format::Value;
 use esker_format::schema::ROW_ID_NAME;
-use esker_query::model::{Delete, Expr, OrderBy, Query, RowCount, SelectItem, Update};
+use esker_query::model::{Delete, Expr, Join, OrderBy, Query, RowCount, SelectItem, Update};
 use esker_query::{QueryResult, Resolved};
 
 use super::assignment::whole_fields;
+use super::beside::{self, Beside};
 use super::returning::Shown;
 use super::{Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions};
 use crate::commit::fit::fit_key;
@@ -32,17 +33,24 @@ pub(super) struct Matched {
     pub(super) snapshot: SnapshotTable,
     /// The row id, the key fields, then the values.
     pub(super) rows: Vec<Vec<Value>>,
+    /// Which of the values are of other tables.
+    beside: Beside,
 }
 
 /// Which rows a statement changes, and what it needs of them.
 pub(super) struct Wanted<'a> {
     pub table: &'a str,
-    alias: Option<&'a String>,
-    filter: Option<&'a Expr>,
-    order_by: &'a [OrderBy],
-    limit: Option<&'a RowCount>,
-    exprs: Vec<Expr>,
-    removes: bool,
+    pub alias: Option<&'a String>,
+    pub joins: &'a [Join],
+    pub filter: Option<&'a Expr>,
+    pub order_by: &'a [OrderBy],
+    pub limit: Option<&'a RowCount>,
+    /// The fields that are set, and what to.
+    pub set: Vec<String>,
+    pub exprs: Vec<Expr>,
+    /// Whether a row that matches several others is refused; nothing of these is shown.
+    pub is_once: bool,
+    pub removes: bool,
     pub returning: Option<&'a [SelectItem]>,
 }
 
@@ -52,26 +60,49 @@ impl<'a> Wanted<'a> {
         Wanted {
             table,
             alias: None,
+            joins: &[],
             filter,
             order_by: &[],
             limit: None,
+            set: Vec::new(),
             exprs: Vec::new(),
+            is_once: false,
             removes: false,
             returning: None,
         }
     }
 
+    /// What the table is called.
+    fn name(&self) -> &str {
+        self.alias.map_or(self.table, String::as_str)
+    }
+
+    fn field(&self, name: &str) -> Expr {
+        beside::field_of(self.name(), self.joins, name)
+    }
+
+    /// Of several matches there is no first.
+    fn expect_no_range(&self, clause: &str) -> Result<()> {
+        if self.joins.is_empty() || self.order_by.is_empty() && self.limit.is_none() {
+            return Ok(());
+        }
+        let message = format!("ORDER BY and LIMIT do not go with {clause}: choose rows in WHERE");
+        Err(Error::invalid(message))
+    }
+
     /// The query that finds the rows.
     pub(super) fn query(&self, schema: &Schema) -> Query {
         let mut query = Query::table(self.table);
-        query.select(Expr::field(ROW_ID_NAME));
-        for position in schema.key_positions() {
-            if let Some(field) = schema.fields().get(*position) {
-                query.select(Expr::field(&field.name));
-            }
-        }
+        query.select(self.field(ROW_ID_NAME));
+        schema.key_fields().for_each(|field| {
+            query.select(self.field(&field.name));
+        });
         let exprs = self.exprs.iter().map(|expr| SelectItem { expr: expr.clone(), alias: None });
         query.select.extend(exprs);
+        if self.returning.is_some() && !self.is_once {
+            query.select.extend(beside::items(self.joins));
+        }
+        query.joins = self.joins.to_vec();
         query.filter = self.filter.cloned();
         query.order_by = self.order_by.to_vec();
         query.limit = self.limit.cloned();
@@ -124,17 +155,23 @@ impl<'r> Found<'r> {
 impl StatementRun<'_> {
     pub(super) fn update(&self, update: &Update) -> Result<Changed> {
         let schema = self.schema(&update.table)?;
-        let set = whole_fields(&schema, &update.set)?;
+        let name = update.alias.as_ref().unwrap_or(&update.table);
+        let field_of = |field: &str| beside::field_of(name, &update.joins, field);
+        let set = whole_fields(&schema, &update.set, &field_of)?;
         let wanted = Wanted {
             table: &update.table,
             alias: update.alias.as_ref(),
+            joins: &update.joins,
             filter: update.filter.as_ref(),
             order_by: &update.order_by,
             limit: update.limit.as_ref(),
+            set: set.iter().map(|(field, _)| field.clone()).collect(),
             exprs: set.iter().map(|(_, expr)| expr.clone()).collect(),
+            is_once: false,
             removes: false,
             returning: update.returning.as_deref(),
         };
+        wanted.expect_no_range("FROM")?;
         set_positions(&schema, &set)?;
         let changed = self.change_matched(&wanted, &|schema, mut row, values| {
             let positions = set_positions(schema, &set)?;
@@ -155,13 +192,17 @@ impl StatementRun<'_> {
         let wanted = Wanted {
             table: &delete.table,
             alias: delete.alias.as_ref(),
+            joins: &delete.joins,
             filter: delete.filter.as_ref(),
             order_by: &delete.order_by,
             limit: delete.limit.as_ref(),
+            set: Vec::new(),
             exprs: Vec::new(),
+            is_once: false,
             removes: true,
             returning: delete.returning.as_deref(),
         };
+        wanted.expect_no_range("USING")?;
         self.change_matched(&wanted, &|_, _, _| Ok(None))
     }
 
@@ -240,12 +281,21 @@ impl StatementRun<'_> {
     /// The rows of a table that are wanted, as of a snapshot.
     pub(super) fn matched(&self, snapshot: SnapshotTable, wanted: &Wanted<'_>) -> Result<Matched> {
         let query = wanted.query(snapshot.schema());
-        let rows = answer_with_row_ids(&snapshot, &query, &self.options)?.to_rows();
-        Ok(Matched { snapshot, rows })
+        let answer = answer_with_row_ids(&snapshot, &query, &self.options)?;
+        let key: Vec<_> = snapshot.schema().key_fields().map(|f| f.name.as_str()).collect();
+        // default: an answer without columns has none of other tables
+        let values = answer.columns.get(1 + key.len()..).unwrap_or_default();
+        let beside = Beside::of(wanted.name(), values);
+        let rows = match wanted.joins {
+            [] => answer.to_rows(),
+            _ if wanted.is_once => beside::expect_once(answer.to_rows(), &key)?,
+            _ => beside::one_a_row(answer.to_rows(), &key, &wanted.set)?,
+        };
+        Ok(Matched { snapshot, rows, beside })
     }
 
     /// Changes rows that a snapshot found.
-    fn change_found<S: RowSink>(
+    pub(super) fn change_found<S: RowSink>(
         &self,
         sink: &mut S,
         matched: &Matched,
@@ -254,7 +304,7 @@ impl StatementRun<'_> {
     ) -> Result<Changed> {
         let schema = Arc::clone(sink.schema());
         let key_fields = schema.key_positions().len();
-        let mut shown = Shown::new(&schema, wanted.returning);
+        let mut shown = Shown::new(&schema, wanted.returning).beside(&matched.beside);
         for (i, found) in matched.rows.iter().enumerate() {
             self.expect_time_left(i)?;
             let Found { row_id, key, values } = Found::of(found, key_fields)?;
@@ -268,7 +318,7 @@ impl StatementRun<'_> {
             let row = sink.take_row(&mut slot)?.ok_or_else(gone)?;
             let old = shown.is_asked().then(|| row.clone());
             let new = make(&schema, row, values)?;
-            shown.add(old.as_deref(), new.as_deref());
+            shown.add_beside(old.as_deref(), new.as_deref(), values);
             match new {
                 None => sink.remove(&key, slot)?,
                 Some(new) => sink.put(&key, slot, new)?,

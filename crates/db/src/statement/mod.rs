@@ -9,11 +9,13 @@
 
 mod apply;
 mod assignment;
+mod beside;
 pub(crate) mod conditional;
 mod conflict;
 pub(crate) mod delete_many;
 mod insert;
 mod matched;
+mod merge;
 pub(crate) mod options;
 mod returning;
 pub(crate) mod update_many;
@@ -131,6 +133,7 @@ impl StatementRun<'_> {
             Change::Insert(insert) => self.insert(insert),
             Change::Update(update) => self.update(update),
             Change::Delete(delete) => self.delete(delete),
+            Change::Merge(merge) => self.merge(merge),
         }
     }
 

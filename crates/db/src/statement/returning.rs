@@ -1,5 +1,5 @@
 //! What a statement answers of the rows that it changes: as they are then (or were, if they are
-//! removed), and by `old` and `new` as they were and are.
+//! removed), by `old` and `new` as they were and are, and what it has read beside them.
 
 use std::borrow::Cow;
 
@@ -8,6 +8,7 @@ use esker_query::QueryResult;
 use esker_query::model::{Expr, SelectItem};
 
 use super::StatementRun;
+use super::beside::Beside;
 use crate::{Error, Result};
 
 /// What there is of a row before and after a statement, as items name it.
@@ -19,6 +20,8 @@ pub(super) struct Shown {
     is_asked: bool,
     /// Those that are shown beside the row.
     versions: Vec<&'static str>,
+    /// Columns of other tables, behind these.
+    beside: Beside,
     rows: Vec<Vec<Value>>,
 }
 
@@ -28,7 +31,12 @@ impl Shown {
         let are_named = items.into_iter().flatten().any(|item| names_version(schema, &item.expr));
         let is_free = |name: &&str| are_named && version_of(schema, name).is_some();
         let versions = VERSIONS.into_iter().filter(is_free).collect();
-        Self { is_asked: items.is_some(), versions, rows: Vec::new() }
+        Self { is_asked: items.is_some(), versions, ..Self::default() }
+    }
+
+    /// The same with columns of other tables.
+    pub fn beside(self, beside: &Beside) -> Self {
+        Self { beside: beside.clone(), ..self }
     }
 
     /// True when somebody asks for rows.
@@ -43,6 +51,11 @@ impl Shown {
 
     /// Adds a row as it was and as it is, if it was and is.
     pub fn add(&mut self, old: Option<&[Value]>, new: Option<&[Value]>) {
+        self.add_beside(old, new, &[]);
+    }
+
+    /// The same beside the values of its match.
+    pub fn add_beside(&mut self, old: Option<&[Value]>, new: Option<&[Value]>, found: &[Value]) {
         let Some(row) = new.or(old).filter(|_| self.is_asked) else { return };
         let mut values = row.to_vec();
         if self.has_versions() {
@@ -56,6 +69,7 @@ impl Shown {
                 values.extend(std::iter::repeat_n(Value::Null, nulls));
             }
         }
+        values.extend(self.beside.values(found).cloned());
         self.rows.push(values);
     }
 }
@@ -69,11 +83,18 @@ impl StatementRun<'_> {
         items: Option<&[SelectItem]>,
     ) -> Result<Option<QueryResult>> {
         let Some(items) = items else { return Ok(None) };
-        let (schema, items) = match shown.versions.as_slice() {
-            [] => (Cow::Borrowed(schema), Cow::Borrowed(items)),
-            versions => {
-                let with_versions = schema.with_fields_of(versions, "RETURNING")?;
-                (Cow::Owned(with_versions), Cow::Owned(expanded(schema, items)))
+        let beside = &shown.beside;
+        let columns = beside.columns.iter().map(|column| (column.name.as_str(), column.data_type));
+        let (schema, items) = match (shown.versions.as_slice(), beside.columns.as_slice()) {
+            ([], []) => (Cow::Borrowed(schema), Cow::Borrowed(items)),
+            (versions, _) => {
+                let extended = match versions {
+                    [] => schema.clone(),
+                    versions => schema.with_fields_of(versions, "RETURNING")?,
+                };
+                let extended = extended.with_columns(columns, "RETURNING")?;
+                let items = expanded(schema, items, beside).map_err(|e| e.at("RETURNING"))?;
+                (Cow::Owned(extended), Cow::Owned(items))
             }
         };
         let rows = shown.rows.iter().map(Vec::as_slice);
@@ -101,23 +122,67 @@ fn names_version(schema: &Schema, expr: &Expr) -> bool {
     is_version.is_some() || expr.operands().into_iter().any(|expr| names_version(schema, expr))
 }
 
-/// Items in which `*` is every field of the table, and of no version.
-fn expanded(schema: &Schema, items: &[SelectItem]) -> Vec<SelectItem> {
-    let fields = |prefix: String| {
-        let name = move |field: &esker_format::Field| format!("{prefix}{}", field.name);
+/// Items in which `*` is every field of the table and of those beside it, and of no version.
+fn expanded(schema: &Schema, items: &[SelectItem], beside: &Beside) -> Result<Vec<SelectItem>> {
+    let fields = |prefix: &str| -> Vec<SelectItem> {
+        let name = |field: &esker_format::Field| format!("{prefix}{}", field.name);
         let item = |name| SelectItem { expr: Expr::Field(name), alias: None };
-        schema.fields().iter().map(name).map(item)
+        schema.fields().iter().map(name).map(item).collect()
     };
     let mut all = Vec::new();
     for item in items {
-        match &item.expr {
-            Expr::AllFields(table) => match version_of(schema, table) {
-                Some(version) => all.extend(fields(format!("{version}."))),
-                None if table.is_empty() => all.extend(fields(String::new())),
-                None => all.push(item.clone()),
-            },
-            _ => all.push(item.clone()),
+        let Expr::AllFields(table) = &item.expr else {
+            all.push(named(schema, item, beside)?);
+            continue;
+        };
+        let others = beside.columns.iter().filter_map(|column| {
+            let (of, own) = column.name.split_once('.')?;
+            let is_meant = table.is_empty() || of.eq_ignore_ascii_case(table);
+            let expr = Expr::field(&column.name);
+            is_meant.then(|| SelectItem { expr, alias: Some(own.to_owned()) })
+        });
+        let is_target = table.is_empty() || beside.target.eq_ignore_ascii_case(table);
+        let before = all.len();
+        match version_of(schema, table) {
+            Some(version) => all.extend(fields(&format!("{version}."))),
+            None if is_target => all.extend(fields("")),
+            None => {}
+        }
+        all.extend(others);
+        if all.len() == before {
+            all.push(item.clone());
         }
     }
-    all
+    Ok(all)
+}
+
+/// An item whose names are those of the fields that are shown.
+fn named(schema: &Schema, item: &SelectItem, beside: &Beside) -> Result<SelectItem> {
+    if beside.columns.is_empty() {
+        return Ok(item.clone());
+    }
+    let alias = item.alias.clone().or_else(|| match &item.expr {
+        Expr::Field(name) => {
+            let own = name.rsplit_once('.').map_or(name.as_str(), |(_, own)| own);
+            // A column that is called by a table and itself is shown by the latter.
+            (version_of(schema, name.split('.').next()?).is_none()).then(|| own.to_owned())
+        }
+        _ => None,
+    });
+    let mut expr = item.expr.clone();
+    name_fields(schema, &mut expr, beside)?;
+    Ok(SelectItem { expr, alias })
+}
+
+fn name_fields(schema: &Schema, expr: &mut Expr, beside: &Beside) -> Result<()> {
+    if let Expr::Field(name) = expr {
+        let own = name.split_once('.').filter(|(of, _)| of.eq_ignore_ascii_case(&beside.target));
+        if let Some((_, own)) = own {
+            *expr = Expr::field(own);
+        } else if let Some(full) = beside.find(name, schema.resolve(name).is_ok())? {
+            *expr = Expr::field(full);
+        }
+        return Ok(());
+    }
+    expr.operands_mut().into_iter().try_for_each(|expr| name_fields(schema, expr, beside))
 }

@@ -7,7 +7,7 @@ use esker_format::schema::{Index, ROW_ID_NAME};
 use esker_format::{Schema, Value, ValueRef};
 use esker_query::model::{Change, Expr, Function, Insert, Operator, Query};
 
-use super::insert::Conflicts;
+use super::insert::{Conflicts, Values};
 use super::matched::{Found, Wanted};
 use super::returning::Shown;
 use super::{ChangeOptions, Changed, On, StatementRun};
@@ -61,8 +61,18 @@ impl StatementRun<'_> {
         transaction: &Transaction,
         insert: &Insert,
     ) -> Result<Changed> {
-        let table = transaction.table(&insert.table)?;
         let rows = self.rows_of(insert)?;
+        self.put_within(transaction, insert, rows)
+    }
+
+    /// Puts rows that have been computed.
+    pub(super) fn put_within(
+        &self,
+        transaction: &Transaction,
+        insert: &Insert,
+        rows: Vec<Values>,
+    ) -> Result<Changed> {
+        let table = transaction.table(&insert.table)?;
         let schema = Arc::clone(table.schema());
         let placed = self.place(&table.current, insert, &rows)?;
         let conflicts = Conflicts::new(self, &schema, &insert.on_conflict)?;

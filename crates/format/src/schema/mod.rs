@@ -267,6 +267,26 @@ impl Schema {
         Ok(schema)
     }
 
+    /// The same with columns of other tables behind the fields, by names that have a point.
+    ///
+    /// # Errors
+    /// `InvalidInput` when a field has such a name already.
+    pub fn with_columns<'n>(
+        &self,
+        columns: impl IntoIterator<Item = (&'n str, DataType)>,
+        clause: &str,
+    ) -> Result<Self> {
+        let mut schema = self.clone();
+        for (name, data_type) in columns {
+            if schema.position(name).is_some() {
+                return Err(Error::invalid(format!("field {name:?} is in the way of {clause}")));
+            }
+            let id = FieldId(u16::MAX);
+            schema.fields.push(Field::new(id, name.to_owned(), data_type, true));
+        }
+        Ok(schema)
+    }
+
     /// Appends the stored form.
     pub fn encode(&self, out: &mut Writer) {
         out.u32(self.version);

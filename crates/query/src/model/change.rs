@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Expr, OrderBy, Query, RowCount, SelectItem};
+use super::{Expr, Join, Merge, OrderBy, Query, RowCount, SelectItem};
 
 /// A change of the rows of one table: all of it, or nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +14,8 @@ pub enum Change {
     Update(Update),
     /// Remove the rows that match.
     Delete(Delete),
+    /// Change, remove and add rows beside those of a source.
+    Merge(Box<Merge>),
 }
 
 /// Rows to add.
@@ -99,8 +101,12 @@ pub struct Update {
     /// What the table is called within the statement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// Fields and their new values, computed from the row as it was.
+    /// Fields and their new values, computed from the row as it was, and from what is joined to it.
     pub set: Vec<(String, Expr)>,
+    /// What is read beside it: `UPDATE … FROM`. A row that matches several others is changed once,
+    /// and has to get the same values of each. There is no order and no limit then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joins: Vec<Join>,
     /// Which rows; `None` for all.
     pub filter: Option<Expr>,
     /// Which rows come first, for the limit.
@@ -120,6 +126,9 @@ pub struct Delete {
     /// What the table is called within the statement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
+    /// What is read beside it: `DELETE … USING`. There is no order and no limit then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joins: Vec<Join>,
     /// Which rows; `None` for all.
     pub filter: Option<Expr>,
     /// Which rows come first, for the limit.

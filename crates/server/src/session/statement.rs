@@ -28,6 +28,8 @@ impl Session {
                 self.reserve_quota(rows, 0)?;
             }
             Statement::Change(Change::Update(_)) => self.reserve_quota(0, 0)?,
+            // How many rows it adds is known once it is done.
+            Statement::Change(Change::Merge(_)) => self.reserve_quota(1, 0)?,
             _ => {}
         }
         let options = self.change_options(parameters, semantics);
@@ -106,9 +108,7 @@ pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
             (Level::Write, query.is_plain().then_some(query.table.as_str()))
         }
         // What it computes may read other tables.
-        Statement::Change(Change::Insert(_) | Change::Update(_) | Change::Delete(_)) => {
-            (Level::Write, None)
-        }
+        Statement::Change(_) => (Level::Write, None),
         Statement::Truncate { name, .. } => (Level::Write, Some(name)),
         Statement::Transaction(_) | Statement::Setting(_) => (Level::Read, None),
         _ => (Level::Admin, None),

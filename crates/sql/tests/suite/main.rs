@@ -16,6 +16,7 @@
 mod answers;
 #[cfg(feature = "async")]
 mod asynchronous;
+mod changes_beside;
 mod correlated;
 mod distinct_estimates;
 mod fixture;

@@ -19,10 +19,13 @@ fn a_row_that_was_replaced_and_sealed_meanwhile_is_a_conflict() {
     let wanted = Wanted {
         table: "t",
         alias: None,
+        joins: &[],
         filter: None,
         order_by: &[],
         limit: None,
+        set: vec!["n".into()],
         exprs: update.set.iter().map(|(_, expr)| expr.clone()).collect(),
+        is_once: false,
         removes: false,
         returning: None,
     };
