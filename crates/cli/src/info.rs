@@ -1,7 +1,7 @@
 //! `esker info DB [TABLE]`.
 
 use comfy_table::CellAlignment;
-use esker::{IndexInfo, IndexKind, SequenceInfo, TableInfo};
+use esker::{IndexInfo, IndexKind, SequenceInfo, TableInfo, ViewInfo};
 use esker_server::session::{AdminTask, DatabaseFigures, TableFigures};
 
 use crate::arguments::InfoArguments;
@@ -20,6 +20,10 @@ pub(crate) fn run(arguments: &InfoArguments, console: &mut Console<'_>) -> Resul
         };
     }
     let database = sql::open_to_read(&arguments.db)?;
+    let view = database.views().into_iter().find(|view| Some(view.name.as_str()) == table);
+    if let Some(view) = view {
+        return show_view(&view, console);
+    }
     match table {
         Some(name) => show_table(&TableFigures::of(&database, name)?, console),
         None => show_database(&DatabaseFigures::of(&database)?, console),
@@ -55,6 +59,10 @@ pub(crate) fn show_tables(figures: &DatabaseFigures, console: &mut Console<'_>) 
         writeln!(console.out)?;
         list_sequences(&figures.sequences, console)?;
     }
+    if !figures.views.is_empty() {
+        writeln!(console.out)?;
+        list_views(&figures.views, console)?;
+    }
     Ok(())
 }
 
@@ -85,6 +93,28 @@ pub(crate) fn list_sequences(sequences: &[SequenceInfo], console: &mut Console<'
     }
     table.column_iter_mut().skip(1).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
     Ok(writeln!(console.out, "{table}")?)
+}
+
+pub(crate) fn list_views(views: &[ViewInfo], console: &mut Console<'_>) -> Result<()> {
+    let mut table = plain_table(["view", "columns", "reads"]);
+    for view in views {
+        let columns: Vec<&str> = view.columns.iter().map(|column| column.name.as_str()).collect();
+        let (columns, reads) = (columns.join(", "), view.reads.join(", "));
+        table.add_row([printable(&view.name), printable(&columns), printable(&reads)]);
+    }
+    Ok(writeln!(console.out, "{table}")?)
+}
+
+/// The columns of a view, what it was made with, and its query.
+pub(crate) fn show_view(view: &ViewInfo, console: &mut Console<'_>) -> Result<()> {
+    for column in &view.columns {
+        writeln!(console.out, "  {} {}", printable(&column.name), column.data_type)?;
+    }
+    let settings = view.settings.iter().map(|(name, value)| format!("{name} = {value}"));
+    let settings: Vec<String> = settings.collect();
+    writeln!(console.out, "\nreads     {}", printable(&view.reads.join(", ")))?;
+    writeln!(console.out, "settings  {}", settings.join(", "))?;
+    Ok(writeln!(console.out, "query     {}", printable(&view.query))?)
 }
 
 pub(crate) fn show_table(table: &TableFigures, console: &mut Console<'_>) -> Result<()> {

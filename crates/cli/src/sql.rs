@@ -89,7 +89,13 @@ fn open_for<'a>(
     cancel: Arc<AtomicBool>,
 ) -> Result<Database> {
     let creates = |statement: &Statement| {
-        matches!(statement, Statement::CreateTable { .. } | Statement::CreateSequence { .. })
+        matches!(
+            statement,
+            Statement::CreateTable { .. }
+                | Statement::CreateTableAs { .. }
+                | Statement::CreateView { .. }
+                | Statement::CreateSequence { .. }
+        )
     };
     let creates = statements.clone().any(creates) && !settings.dry_run;
     let read_only = statements.clone().all(Statement::only_reads);
@@ -171,7 +177,9 @@ impl Settings {
         console: &mut Console<'_>,
     ) -> Result<()> {
         let (would, did) = match statement {
-            Statement::Change(Change::Insert(_)) => ("add", "added"),
+            Statement::Change(Change::Insert(_)) | Statement::CreateTableAs { .. } => {
+                ("add", "added")
+            }
             Statement::Change(Change::Update(_) | Change::Merge(_)) => ("change", "changed"),
             Statement::Change(Change::Delete(_)) | Statement::Truncate { .. } => {
                 ("remove", "removed")

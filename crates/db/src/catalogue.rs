@@ -6,6 +6,7 @@ use std::sync::Arc;
 use esker_format::TableId;
 use esker_table::TableWriter;
 
+use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::Names;
 use crate::{Error, ErrorKind, Result};
 
@@ -37,6 +38,8 @@ impl TableEntry {
 /// What the commit lock guards.
 pub(crate) struct Catalogue {
     pub tables: BTreeMap<TableId, TableEntry>,
+    /// The views, by name.
+    pub views: BTreeMap<String, Arc<DefinedView>>,
     pub next_table: u32,
     pub checkpoint_number: u64,
     pub checkpoint_commit: u64,
@@ -53,6 +56,7 @@ impl Catalogue {
     pub fn empty() -> Self {
         Self {
             tables: BTreeMap::new(),
+            views: BTreeMap::new(),
             next_table: 1,
             checkpoint_number: 0,
             checkpoint_commit: 0,
@@ -63,10 +67,10 @@ impl Catalogue {
         }
     }
 
-    /// The tables by name.
+    /// The tables and views by name.
     pub fn names(&self) -> Names {
         let named = |entry: &TableEntry| (entry.name.clone(), Arc::clone(entry.writer.table()));
-        self.tables.values().map(named).collect()
+        self.tables.values().map(named).collect::<Names>().with_views(self.views.clone())
     }
 
     /// A table's entry, or an error saying that it has been dropped.

@@ -96,9 +96,15 @@ pub(crate) struct Engine {
     pub lock_file: Mutex<Option<Box<dyn FileLock>>>,
 }
 
-/// Says which tables there are.
+/// Says which tables there are, or that a view has the name.
 pub(crate) fn no_table(name: &str, names: &Names) -> Error {
-    let known = near_or_all(name, "tables", names.keys().map(String::as_str));
+    if names.views.contains_key(name) {
+        return Error::invalid(format!(
+            "{name:?} is a view: expected a table; rows are changed in the tables that it reads"
+        ));
+    }
+    let all = names.keys().chain(names.views.keys());
+    let known = near_or_all(name, "tables", all.map(String::as_str));
     Error::new(ErrorKind::NotFound, format!("no table {name:?}{known}"))
 }
 

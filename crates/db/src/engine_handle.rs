@@ -14,6 +14,7 @@ use esker_table::Table as TableCore;
 use esker_vfs::sync::AtomicU64;
 
 use crate::Result;
+use crate::catalog::names::Names;
 use crate::engine::{Engine, no_table};
 
 /// An engine, and who waits for the commits that calls by this handle report.
@@ -78,10 +79,15 @@ impl EngineHandle {
 
     /// The names of the tables, sorted. As for [`EngineHandle::table`].
     pub fn table_names(&self) -> Vec<String> {
+        self.names_now().keys().cloned().collect()
+    }
+
+    /// The tables and views there are. As for [`EngineHandle::table`].
+    pub fn names_now(&self) -> Arc<Names> {
         let history = self.names.load();
         match self.acknowledge_through(self.watermarks.published()) {
-            Ok(()) => history.newest().keys().cloned().collect(),
-            Err(_) => history.at(self.visible()).keys().cloned().collect(),
+            Ok(()) => Arc::clone(history.newest()),
+            Err(_) => Arc::clone(history.at(self.visible())),
         }
     }
 }

@@ -77,6 +77,7 @@ pub use crate::admin::info::{FileInfo, IndexInfo, Info, MemoryInfo, SnapshotInfo
 pub use crate::bulk_load::appender::Appender;
 pub use crate::catalog::checks::check;
 pub use crate::catalog::sequence::SequenceInfo;
+pub use crate::catalog::view::{ViewColumnInfo, ViewInfo, ViewOptions};
 pub use crate::commit::acknowledge::Deferred;
 pub use crate::commit::by_key::RowUpdate;
 pub use crate::commit::coalesce::{Requests, SharedSync};
@@ -127,7 +128,8 @@ pub use scope::{Scope, ScopedBucket, ScopedBucketReader, ScopedReader, ScopedTab
 pub use statement::{ChangeOptions, Changed};
 pub use table::Table;
 pub use transaction::{
-    Isolation, Savepoint, Transaction, TransactionBucket, TransactionOptions, TransactionTable,
+    Isolation, Savepoint, TableAs, Transaction, TransactionBucket, TransactionOptions,
+    TransactionTable,
 };
 
 /// The code of the guide to buckets is run with the tests.

@@ -13,7 +13,7 @@
 //! 1. Tables come by rising number, below the next, and each has a name of its own.
 //! 2. A segment is named once in all, with a number below the next; and so are index files.
 //! 3. Nothing is newer than the checkpoint's commit: no segment, no group, no seal.
-//! 4. A sequence is named once.
+//! 4. A sequence is named once; so is a view, and no table has its name.
 //! 5. Dead rows rise, and are rows of their segment.
 //!
 //! That a checkpoint holds all commits up to its own is upheld where the tables are pinned
@@ -26,14 +26,17 @@ use crate::checksum::{Place, checksum};
 use crate::codec::{Reader, Writer};
 use crate::edit::SegmentEntry;
 use crate::sequence::SEQUENCES_MAX;
-use crate::{ClockRecord, Error, ErrorKind, Result, Schema, Sequence, TableId, invariant};
+use crate::view::VIEWS_MAX;
+use crate::{ClockRecord, Error, ErrorKind, Result, Schema, Sequence, TableId, View, invariant};
 
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
 /// The version of the layout that is written.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// The oldest that is read.
 pub const VERSION_MIN: u32 = 7;
+/// The first with views.
+const VERSION_WITH_VIEWS: u32 = 10;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the body under one checksum.
@@ -63,6 +66,8 @@ pub struct Checkpoint {
     pub sequences: Vec<(String, Sequence)>,
     /// What is known of time, where that was ever needed.
     pub clock: Option<ClockRecord>,
+    /// The views, by name.
+    pub views: Vec<(String, View)>,
 }
 
 /// One table in a checkpoint.
@@ -123,6 +128,11 @@ impl Checkpoint {
         body.u8(self.clock.is_some().into());
         if let Some(clock) = &self.clock {
             clock.encode(&mut body);
+        }
+        body.count(self.views.len());
+        for (name, view) in &self.views {
+            body.text(name);
+            view.encode(&mut body);
         }
         let body = body.into_bytes();
         let mut out = Writer::new();
@@ -222,6 +232,10 @@ impl Checkpoint {
             let is_own = sequences.insert(name.as_str());
             invariant!(is_own, format_args!("checkpoint {number}"), "two sequences {name:?}");
         }
+        for (name, _) in &self.views {
+            let is_own = names.insert(name.as_str());
+            invariant!(is_own, format_args!("checkpoint {number}"), "two of the name {name:?}");
+        }
         Ok(())
     }
 
@@ -256,6 +270,14 @@ impl Checkpoint {
                 other => return Err(Error::corrupt(format!("flag {other} of a clock"))),
             },
         };
+        let views = match version >= VERSION_WITH_VIEWS {
+            true => input.count(VIEWS_MAX)?,
+            false => 0,
+        };
+        for _ in 0..views {
+            let name = input.text()?.to_owned();
+            self.views.push((name, View::decode(&mut input)?));
+        }
         input.finish()
     }
 }
@@ -352,6 +374,7 @@ mod tests {
             }],
             sequences: vec![("orders".into(), Sequence { start: 1, increment: 2, given: 33 })],
             clock: Some(crate::clock_record::tests::full()),
+            views: vec![("adults".into(), crate::view::tests::full())],
         };
         let mut bytes = state.encode();
         assert_eq!(Checkpoint::decode(&bytes, 5).unwrap(), state);
@@ -418,7 +441,7 @@ mod tests {
         let state = Checkpoint { next_table: 1, next_segment: 1, ..Checkpoint::default() };
         let bytes = state.encode();
         let body = |time_us: i64| {
-            let mut body = bytes[HEADER_BYTES..bytes.len() - 8 - 1].to_vec();
+            let mut body = bytes[HEADER_BYTES..bytes.len() - 8 - 2].to_vec();
             body.extend_from_slice(&time_us.to_le_bytes());
             body
         };

@@ -18,7 +18,7 @@
 use std::collections::BTreeSet;
 
 use crate::codec::{Reader, Writer};
-use crate::{ClockRecord, Error, Result, Schema, Sequence, TableId, invariant};
+use crate::{ClockRecord, Error, Result, Schema, Sequence, TableId, View, invariant};
 
 /// The frame kind of row changes.
 pub const ROWS_FRAME: u16 = 0;
@@ -177,6 +177,10 @@ pub enum Edit {
     SetSequence { name: String, sequence: Sequence },
     /// A sequence is gone.
     DropSequence { name: String },
+    /// A view is like this: it is new, or another query has its name.
+    SetView { name: String, view: View },
+    /// A view is gone.
+    DropView { name: String },
     /// What is known of time: the times by which rows have expired are never earlier, but for a
     /// date that a later one of these takes back.
     Clock(ClockRecord),
@@ -199,6 +203,8 @@ const DROP_SEQUENCE: u16 = 25;
 const TIME: u16 = 26;
 const ATOMIC: u16 = 27;
 const CLOCK: u16 = 28;
+const SET_VIEW: u16 = 29;
+const DROP_VIEW: u16 = 30;
 const SEGMENTS_MAX: usize = 1 << 20;
 const REPLACED_MAX: usize = 1 << 26;
 const EDITS_MAX: usize = 1 << 16;
@@ -218,6 +224,8 @@ impl Edit {
             Self::TruncateTable { .. } => TRUNCATE_TABLE,
             Self::SetSequence { .. } => SET_SEQUENCE,
             Self::DropSequence { .. } => DROP_SEQUENCE,
+            Self::SetView { .. } => SET_VIEW,
+            Self::DropView { .. } => DROP_VIEW,
             Self::Clock(_) => CLOCK,
             Self::Atomic { .. } => ATOMIC,
         }
@@ -226,7 +234,7 @@ impl Edit {
     /// True for the kinds of frames that carry an edit.
     #[must_use]
     pub fn is_edit(frame_kind: u16) -> bool {
-        (CREATE_TABLE..=CLOCK).contains(&frame_kind)
+        (CREATE_TABLE..=DROP_VIEW).contains(&frame_kind)
     }
 
     /// The stored form.
@@ -271,7 +279,11 @@ impl Edit {
                 out.text(name);
                 sequence.encode(&mut out);
             }
-            Self::DropSequence { name } => out.text(name),
+            Self::SetView { name, view } => {
+                out.text(name);
+                view.encode(&mut out);
+            }
+            Self::DropSequence { name } | Self::DropView { name } => out.text(name),
             Self::Clock(record) => record.encode(&mut out),
             Self::Atomic { edits, rows } => {
                 out.count(edits.len());
@@ -335,6 +347,10 @@ impl Edit {
                 sequence: Sequence::decode(&mut input)?,
             },
             DROP_SEQUENCE => Self::DropSequence { name: input.text()?.to_owned() },
+            SET_VIEW => {
+                Self::SetView { name: input.text()?.to_owned(), view: View::decode(&mut input)? }
+            }
+            DROP_VIEW => Self::DropView { name: input.text()?.to_owned() },
             TIME => Self::Clock(ClockRecord::of_time(input.u64()?.cast_signed())),
             CLOCK => Self::Clock(ClockRecord::decode(&mut input)?),
             ATOMIC => decode_atomic(&mut input)?,

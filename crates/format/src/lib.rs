@@ -24,6 +24,7 @@
 //! | [`ShortText`] | numbers, dates and times as text, fast |
 //! | [`part_lines`] | where key and value of a row lie side by side |
 //! | [`row`], [`key`] | one row; an order-preserving key |
+//! | [`mod@view`] | queries that are read as tables are |
 //! | [`value_file`] | long values, each in a file of values |
 #![forbid(unsafe_code)]
 
@@ -67,6 +68,7 @@ pub mod suggest;
 pub mod text;
 pub mod value;
 pub mod value_file;
+pub mod view;
 
 pub use article::with_article;
 pub use batch::{Batch, Column, Values, VariableValues};
@@ -87,3 +89,4 @@ pub use short_text::ShortText;
 pub use sketch::Sketch;
 pub use value::{Value, ValueRef};
 pub use value_file::ValueReference;
+pub use view::{View, ViewColumn, ViewInput};

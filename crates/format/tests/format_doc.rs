@@ -15,7 +15,7 @@ use esker_format::frame::{self, EpochStart, FileHeader, FrameHeader, kind};
 use esker_format::index_file::{self, IndexHeader};
 use esker_format::segment::{self, Trailer};
 use esker_format::value_file::{self, ValueFileHeader};
-use esker_format::{ClockRecord, DataType, Schema, Sequence, TableId, row, schema};
+use esker_format::{ClockRecord, DataType, Schema, Sequence, TableId, View, row, schema};
 
 const DOCUMENT: &str = include_str!("../../../docs/internals/format.md");
 
@@ -129,6 +129,8 @@ fn frame_kinds_are_those_of_the_code() {
         Edit::DropSequence { name: "s".into() },
         Edit::Atomic { edits: Vec::new(), rows: Vec::new() },
         Edit::Clock(ClockRecord::of_time(1)),
+        Edit::SetView { name: "v".into(), view: View::default() },
+        Edit::DropView { name: "v".into() },
     ];
     let names = [
         "create table",
@@ -143,6 +145,8 @@ fn frame_kinds_are_those_of_the_code() {
         "drop sequence",
         "atomic",
         "clock",
+        "set view",
+        "drop view",
     ];
     let mut code =
         vec![(kind::ROWS, "rows"), (kind::EPOCH_START, "epoch start"), (kind::CLOSE, "close")];

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`model`] | [`model::Query`] and its expressions, the operator table |
 //! | `semantics` | where NULLs go and what a division by zero is, where a statement chooses |
+//! | `view` | queries that are read by a name as tables are |
 //! | [`operator`] | the 38 operators that a field can be tested with |
 //! | [`json`] | queries as JSON |
 //! | `page`, `cursor` | answers page by page, from where the one before ended |
@@ -71,12 +72,14 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod time_zone;
+mod view;
 
 /// What tests share names this crate, whether they are within it or not.
 #[cfg(test)]
 extern crate self as esker_query;
 
 pub use crate::exec::spill::{TEMPORARY_PREFIX, TemporaryFiles};
+pub use crate::source::no_rows::NoRows;
 pub use crate::source::one_row::OneRow;
 pub use budget::Budget;
 pub use computed::{Computed, select};
@@ -101,3 +104,4 @@ pub use source::{
     ZONE_ROWS, Zone,
 };
 pub use time_zone::parse_value;
+pub use view::{Seen, VIEW_DEPTH_MAX, View, ViewInput};

@@ -3,6 +3,7 @@
 //! The executor knows tables only through these two traits, and nothing in them assumes a local
 //! file.
 
+pub(crate) mod no_rows;
 pub(crate) mod one_row;
 pub(crate) mod renamed;
 pub(crate) mod series;

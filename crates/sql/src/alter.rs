@@ -28,7 +28,8 @@ pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
     for operation in &alter.operations {
         convert_operation(operation, &mut alterations)?;
     }
-    Ok(Statement::AlterTable { name, alterations, if_exists: alter.if_exists })
+    let cascade = alter.operations.iter().any(is_cascade);
+    Ok(Statement::AlterTable { name, alterations, cascade, if_exists: alter.if_exists })
 }
 
 /// The statements that the grammar does not know begin so.
@@ -57,7 +58,8 @@ impl<'p> Start<'p> {
             return self.parser.expected("the end", self.parser.peek_token()).map_err(syntax);
         }
         let (name, alterations) = (plain_name(&self.name)?, vec![alteration]);
-        Ok(Some(Statement::AlterTable { name, alterations, if_exists: self.if_exists }))
+        let (cascade, if_exists) = (false, self.if_exists);
+        Ok(Some(Statement::AlterTable { name, alterations, cascade, if_exists }))
     }
 }
 
@@ -102,6 +104,12 @@ pub(crate) fn options(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     start.finish(Alteration::SetExpiry(field))
 }
 
+/// Whether an operation takes with it what depends on a column.
+fn is_cascade(operation: &ast::AlterTableOperation) -> bool {
+    use ast::{AlterTableOperation as O, DropBehavior};
+    matches!(operation, O::DropColumn { drop_behavior: Some(DropBehavior::Cascade), .. })
+}
+
 fn convert_operation(
     operation: &ast::AlterTableOperation,
     out: &mut Vec<Alteration>,
@@ -118,7 +126,7 @@ fn convert_operation(
             out.extend(column.checks.into_iter().map(Alteration::AddCheck));
             out.extend(column.unique.map(Alteration::AddIndex));
         }
-        O::DropColumn { column_names, if_exists: false, drop_behavior: None, .. } => {
+        O::DropColumn { column_names, if_exists: false, .. } => {
             let names = column_names.iter().map(|name| name.value.clone());
             out.extend(names.map(Alteration::DropField));
         }

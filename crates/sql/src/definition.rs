@@ -3,9 +3,9 @@
 use esker::{Alteration, ChangeOptions, Check, Error, ErrorKind, Result, Schema, Scope, Semantics};
 use esker_query::Constraint;
 
-use crate::index;
 use crate::run::Outcome;
 use crate::statement::Statement;
+use crate::{index, table_as, view};
 
 /// Runs a statement that defines a table or an index.
 pub(crate) fn define(
@@ -16,31 +16,37 @@ pub(crate) fn define(
     let dry_run = options.dry_run;
     let semantics = options.semantics.or(on.semantics());
     match statement {
-        Statement::CreateTable { name, schema, if_not_exists } => {
-            let exists = on.names()?.contains(name);
-            if exists && *if_not_exists {
-                return Ok(Outcome::Done(format!("table {name} exists already")));
-            }
-            if dry_run && !exists {
-                return Ok(Outcome::Done(format!("would create table {name}")));
-            }
-            on.create_table(name, meant(schema, semantics)?)?;
-            Ok(Outcome::Done(format!("created table {name}")))
-        }
-        Statement::AlterTable { name, alterations, if_exists } => {
+        Statement::CreateTableAs { .. } => table_as::run(on, statement, options),
+        Statement::CreateTable { .. } => create_table(on, statement, (semantics, dry_run)),
+        Statement::AlterTable { name, alterations, cascade, if_exists } => {
             let alterations = alterations.iter().map(|step| step_meant(step, semantics));
             let alterations = alterations.collect::<Result<Vec<_>>>()?;
-            let alter = |on: &dyn Scope, name: &str| on.alter_table(name, &alterations);
+            let alter = |on: &dyn Scope, name: &str| match cascade {
+                true => on.at_once(&mut |within| within.alter_table_cascading(name, &alterations)),
+                false => on.alter_table(name, &alterations),
+            };
             about_table(on, name, (*if_exists, dry_run), ("alter", "altered"), alter)
         }
         Statement::RenameTable { name, to, if_exists } => {
+            if on.has_view(name)? {
+                return view::rename_view(on, (name, to), (*if_exists, dry_run));
+            }
             let rename = |on: &dyn Scope, name: &str| on.rename_table(name, to);
             about_table(on, name, (*if_exists, dry_run), ("rename", "renamed"), rename)
         }
-        Statement::DropTable { name, if_exists } => {
-            about_table(on, name, (*if_exists, dry_run), ("drop", "dropped"), |on, name| {
-                on.drop_table(name)
-            })
+        Statement::DropTable { names, if_exists, cascade } => match names.as_slice() {
+            [name] if !cascade => {
+                let drop = |on: &dyn Scope, name: &str| on.drop_table(name);
+                about_table(on, name, (*if_exists, dry_run), ("drop", "dropped"), drop)
+            }
+            names => view::drop_all(on, "table", names, (*if_exists, *cascade, dry_run)),
+        },
+        Statement::CreateView { .. } => view::run_create(on, statement, (semantics, dry_run)),
+        Statement::RenameView { name, to, if_exists } => {
+            view::rename_view(on, (name, to), (*if_exists, dry_run))
+        }
+        Statement::DropView { names, if_exists, cascade } => {
+            view::drop_all(on, "view", names, (*if_exists, *cascade, dry_run))
         }
         Statement::Truncate { name, if_exists } => {
             let truncate = |on: &dyn Scope, name: &str| on.truncate_table(name);
@@ -57,6 +63,41 @@ pub(crate) fn define(
             Err(Error::new(ErrorKind::InvalidInput, message))
         }
     }
+}
+
+fn create_table(
+    on: &dyn Scope,
+    statement: &Statement,
+    (semantics, dry_run): (Semantics, bool),
+) -> Result<Outcome> {
+    let Statement::CreateTable { name, schema, or_replace, if_not_exists } = statement else {
+        return Err(Error::new(ErrorKind::InvalidInput, "expected CREATE TABLE"));
+    };
+    if *if_not_exists && on.has_view(name)? {
+        return Ok(Outcome::Done(format!("view {name} exists already")));
+    }
+    let exists = on.names()?.contains(name);
+    if exists && *if_not_exists {
+        return Ok(Outcome::Done(format!("table {name} exists already")));
+    }
+    let replaces = exists && *or_replace;
+    if dry_run && (replaces || !exists) {
+        let what = if replaces { "replace" } else { "create" };
+        return Ok(Outcome::Done(format!("would {what} table {name}")));
+    }
+    let schema = meant(schema, semantics)?;
+    if !replaces {
+        on.create_table(name, schema)?;
+        return Ok(Outcome::Done(format!("created table {name}")));
+    }
+    on.at_once(&mut |within| {
+        match within.drop_table(name) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            dropped => dropped?,
+        }
+        within.create_table(name, schema.clone()).map(drop)
+    })?;
+    Ok(Outcome::Done(format!("replaced table {name}")))
 }
 
 /// Does something to a table, unless it need not exist and does not, or only to see.

@@ -50,11 +50,13 @@ mod session;
 mod setting;
 mod statement;
 mod table;
+mod table_as;
 mod table_function;
 #[cfg(test)]
 mod tests;
 mod transaction;
 mod type_name;
+mod view;
 mod window;
 
 #[cfg(feature = "async")]

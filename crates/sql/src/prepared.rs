@@ -113,9 +113,14 @@ impl Prepared {
         if let Statement::Query(query) | Statement::QueryForUpdate(query) = &prepared.statement {
             let mut names = std::collections::BTreeSet::new();
             query.collect_tables(&mut names);
-            names.iter().try_for_each(|name| scope.table(name).map(drop))?;
+            names.iter().try_for_each(|name| match scope.has_view(name)? {
+                true => Ok(()),
+                false => scope.table(name).map(drop),
+            })?;
         }
-        if let Some(table) = prepared.table_name() {
+        if let Some(table) = prepared.table_name()
+            && !scope.has_view(table)?
+        {
             prepared.plan = prepared.plan_for(scope.table(table)?.schema());
         }
         Ok(prepared)
@@ -280,7 +285,11 @@ impl Prepared {
     fn ready<'s>(&self, scope: &'s dyn Scope) -> Result<Option<(ScopedTable<'s>, Cow<'_, Plan>)>> {
         let Some(plan) = &self.plan else { return Ok(None) };
         let Some(table) = self.table_name() else { return Ok(None) };
-        let table = scope.table(table)?;
+        // A view may have taken the place of the table.
+        let table = match scope.table(table) {
+            Err(e) if e.kind() == ErrorKind::InvalidInput => return Ok(None),
+            table => table?,
+        };
         let schema = table.schema();
         if plan.fits(&schema) {
             return Ok(Some((table, Cow::Borrowed(plan))));

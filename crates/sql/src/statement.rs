@@ -14,7 +14,8 @@ use crate::expression::ParameterNames;
 use crate::setting::{self, SettingStatement};
 use crate::transaction::{self, TransactionStatement};
 use crate::{
-    Error, Result, alter, change, index, merge, number, parameter, select, sequence, table, window,
+    Error, Result, alter, change, index, merge, number, parameter, select, sequence, table,
+    table_as, view, window,
 };
 
 /// The longest text, in bytes.
@@ -26,7 +27,7 @@ const WORDS_MAX: usize = 4_000;
 
 /// The most that may lie in each other, as the grammar counts: an expression of
 /// [`EXPR_DEPTH_MAX`](esker_query::model::EXPR_DEPTH_MAX) levels takes two for each in parentheses.
-const NESTING_MAX: usize = 300;
+pub(crate) const NESTING_MAX: usize = 300;
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,25 @@ pub enum Statement {
         name: String,
         /// Its fields and key.
         schema: Schema,
+        /// Whether it takes the place of a table of this name.
+        or_replace: bool,
+        /// Whether a table of this name is good as it is.
+        if_not_exists: bool,
+    },
+    /// Create a table with the rows that a query answers.
+    CreateTableAs {
+        /// Its name.
+        name: String,
+        /// The query.
+        query: Box<Query>,
+        /// What its first fields are called.
+        columns: Vec<String>,
+        /// The fields of its key; without any it is generated.
+        primary_key: Vec<String>,
+        /// Whether it gets the rows: not with `WITH NO DATA`.
+        with_data: bool,
+        /// Whether it takes the place of a table of this name.
+        or_replace: bool,
         /// Whether a table of this name is good as it is.
         if_not_exists: bool,
     },
@@ -57,6 +77,8 @@ pub enum Statement {
         name: String,
         /// The changes, in order.
         alterations: Vec<Alteration>,
+        /// Whether views that read what goes go, too.
+        cascade: bool,
         /// Whether it is good that there is none.
         if_exists: bool,
     },
@@ -69,12 +91,47 @@ pub enum Statement {
         /// Whether it is good that there is none.
         if_exists: bool,
     },
-    /// Remove a table.
+    /// Remove tables, all or none.
     DropTable {
-        /// Its name.
-        name: String,
+        /// Their names.
+        names: Vec<String>,
         /// Whether it is good that there is none.
         if_exists: bool,
+        /// Whether views that read them go, too.
+        cascade: bool,
+    },
+    /// Create a view.
+    CreateView {
+        /// Its name.
+        name: String,
+        /// What its first columns are called.
+        columns: Vec<String>,
+        /// The query.
+        query: Box<Query>,
+        /// The query as it is written.
+        text: String,
+        /// Whether it takes the place of a view of this name.
+        or_replace: bool,
+        /// Whether a view of this name is good as it is.
+        if_not_exists: bool,
+    },
+    /// Give a view another name.
+    RenameView {
+        /// Its name.
+        name: String,
+        /// The new name.
+        to: String,
+        /// Whether it is good that there is none.
+        if_exists: bool,
+    },
+    /// Remove views, all or none.
+    DropView {
+        /// Their names.
+        names: Vec<String>,
+        /// Whether it is good that there is none.
+        if_exists: bool,
+        /// Whether views that read them go, too.
+        cascade: bool,
     },
     /// Create an index.
     CreateIndex {
@@ -169,9 +226,9 @@ pub fn parse(text: &str) -> Result<Query> {
 }
 
 /// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE`,
-/// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE INDEX`, `DROP INDEX`,
-/// `CREATE SEQUENCE`, `DROP SEQUENCE`, `SET`, `RESET`, `SHOW`, `BEGIN`, `COMMIT`, `ROLLBACK`,
-/// `SAVEPOINT` or `RELEASE`.
+/// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE VIEW`, `ALTER VIEW`, `DROP VIEW`,
+/// `CREATE INDEX`, `DROP INDEX`, `CREATE SEQUENCE`, `DROP SEQUENCE`, `SET`, `RESET`, `SHOW`,
+/// `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT` or `RELEASE`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -189,10 +246,13 @@ pub fn parse_with_parameters(text: &str) -> Result<(Statement, ParameterNames)> 
     if let Some(statement) = beyond_grammar(&tokens)? {
         return Ok((statement, parameters));
     }
+    if let Some(statement) = table_as::read(&tokens, &parameters)? {
+        return Ok((statement, parameters));
+    }
     let read = parse_one(join_paths(tokens))?;
     let statement = match transaction::convert(&read)? {
         Some(statement) => statement,
-        None => convert(read, &parameters)?,
+        None => convert(read, text, &parameters)?,
     };
     Ok((statement, parameters))
 }
@@ -210,7 +270,7 @@ fn beyond_grammar(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         Some(Keyword::SET | Keyword::RESET | Keyword::SHOW) => return setting::read(tokens),
         _ => return Ok(None),
     }
-    for read in [sequence::create, alter::add_value, alter::options] {
+    for read in [sequence::create, alter::add_value, alter::options, view::rename] {
         if let Some(statement) = read(tokens)? {
             return Ok(Some(statement));
         }
@@ -242,7 +302,11 @@ fn parse_one(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement> {
     }
 }
 
-fn convert(statement: ast::Statement, parameters: &ParameterNames) -> Result<Statement> {
+fn convert(
+    statement: ast::Statement,
+    text: &str,
+    parameters: &ParameterNames,
+) -> Result<Statement> {
     let query = |query: Box<ast::Query>| select::convert(*query, parameters);
     match statement {
         ast::Statement::Query(query) if is_change(&query.body) => {
@@ -268,6 +332,7 @@ fn convert(statement: ast::Statement, parameters: &ParameterNames) -> Result<Sta
         ast::Statement::Delete(delete) => change::delete(delete, parameters).map(Statement::Change),
         ast::Statement::Merge(merge) => merge::merge(&merge, parameters).map(Statement::Change),
         ast::Statement::CreateTable(create) => table::create(create),
+        ast::Statement::CreateView(create) => view::create(create, text, parameters),
         ast::Statement::AlterTable(alter) => alter::convert(&alter),
         ast::Statement::CreateIndex(create) => index::create(&create),
         drop @ ast::Statement::Drop { object_type: ast::ObjectType::Index, .. } => {

@@ -1,4 +1,4 @@
-//! `CREATE TABLE`, `DROP TABLE` (or `SEQUENCE`) and `TRUNCATE TABLE`.
+//! `CREATE TABLE`, `DROP TABLE` (or `VIEW`, or `SEQUENCE`) and `TRUNCATE TABLE`.
 
 use esker_format::Schema;
 use esker_format::schema::{Check, NewIndex};
@@ -18,7 +18,8 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
         columns.chain(create.constraints.iter().map(ToString::to_string)).collect();
     let (expires_by, options) = expiry(&create.table_options)?;
     let (name_text, parts) = (&create.name, parts.join(", "));
-    let understood = format!("CREATE TABLE {if_not_exists}{name_text} ({parts}){options}");
+    let replace = if create.or_replace { "OR REPLACE " } else { "" };
+    let understood = format!("CREATE {replace}TABLE {if_not_exists}{name_text} ({parts}){options}");
     refuse_lost(&text, &understood)?;
     let mut key: Vec<String> = Vec::new();
     let mut columns = Vec::with_capacity(create.columns.len());
@@ -68,7 +69,17 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
         }
     }
     let schema = schema((columns, key), (checks, indexes), expires_by)?;
-    Ok(Statement::CreateTable { name, schema, if_not_exists: create.if_not_exists })
+    let (or_replace, if_not_exists) = (create.or_replace, create.if_not_exists);
+    refuse_both(or_replace, if_not_exists)?;
+    Ok(Statement::CreateTable { name, schema, or_replace, if_not_exists })
+}
+
+/// A table that is replaced is not good as it is.
+pub(crate) fn refuse_both(or_replace: bool, if_not_exists: bool) -> Result<()> {
+    if or_replace && if_not_exists {
+        return Err(Error::invalid("expected OR REPLACE or IF NOT EXISTS, found both"));
+    }
+    Ok(())
 }
 
 /// The field by which rows expire, `WITH (expires = 'field')`, and the options as they are written.
@@ -130,23 +141,33 @@ fn schema(
 
 pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {
     let text = drop.to_string();
-    let ast::Statement::Drop { object_type, if_exists, names, .. } = drop else {
+    let ast::Statement::Drop { object_type, if_exists, names, cascade, restrict, .. } = drop else {
         return Err(unsupported("this DROP", text));
     };
-    if !matches!(object_type, ast::ObjectType::Table | ast::ObjectType::Sequence) {
+    use ast::ObjectType as O;
+    if !matches!(object_type, O::Table | O::View | O::Sequence) {
         return Err(unsupported("this DROP", text));
     }
     let parts: Vec<String> = names.iter().map(ToString::to_string).collect();
     let if_exists_text = if if_exists { "IF EXISTS " } else { "" };
-    refuse_lost(&text, &format!("DROP {object_type} {if_exists_text}{}", parts.join(", ")))?;
-    let [name] = names.as_slice() else {
-        let what = if object_type == ast::ObjectType::Table { "tables" } else { "sequences" };
-        return Err(unsupported(&format!("dropping several {what} in one statement"), text));
+    let behaviour = match (cascade, restrict) {
+        (true, _) => " CASCADE",
+        (_, true) => " RESTRICT",
+        _ => "",
     };
-    let name = plain_name(name)?;
-    Ok(match object_type {
-        ast::ObjectType::Sequence => Statement::DropSequence { name, if_exists },
-        _ => Statement::DropTable { name, if_exists },
+    let all = parts.join(", ");
+    refuse_lost(&text, &format!("DROP {object_type} {if_exists_text}{all}{behaviour}"))?;
+    let names = names.iter().map(plain_name).collect::<Result<Vec<_>>>()?;
+    Ok(match (object_type, names.as_slice()) {
+        (O::Sequence, [name]) if !cascade => {
+            Statement::DropSequence { name: name.clone(), if_exists }
+        }
+        (O::Sequence, [_]) => return Err(unsupported("CASCADE for a sequence", text)),
+        (O::Sequence, _) => {
+            return Err(unsupported("dropping several sequences in one statement", text));
+        }
+        (O::View, _) => Statement::DropView { names, if_exists, cascade },
+        _ => Statement::DropTable { names, if_exists, cascade },
     })
 }
 

@@ -170,6 +170,9 @@ bugs! {
         SchemasForgottenTooEarly "schemas_forgotten_too_early"
             "a merge forgets the schemas of older snapshots",
         TruncationNotReplayed "truncation_not_replayed" "replay does not empty a truncated table",
+        ViewBoundToDroppedColumn "view_bound_to_dropped_column"
+            "a column goes though a view reads it",
+        ViewLostInCheckpoint "view_lost_in_checkpoint" "a checkpoint forgets views",
         TruncateBeforeDurable "truncate_before_durable"
             "the files of a truncated table go before that is durable",
         DefaultsLostInCheckpoint "defaults_lost_in_checkpoint"

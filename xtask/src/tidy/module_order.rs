@@ -20,6 +20,7 @@ const ORDERS: &[(&str, &[&str])] = &[(
         "semantics",
         "operator",
         "result",
+        "view",
         "source",
         "options",
         "bound",

@@ -41,10 +41,11 @@ macro_rules! commands {
 }
 
 commands! {
-    r"\d", "[NAME]", "list tables and sequences, or show one table", Names, Session::describe;
+    r"\d", "[NAME]", "list tables, sequences and views, or show one", Names, Session::describe;
     r"\dt", "[PART]", "list tables whose names have a part", Names, Session::list_tables;
     r"\di", "[TABLE]", "list indexes", Names, Session::list_indexes;
     r"\ds", "", "list sequences", Nothing, Session::list_sequences;
+    r"\dv", "", "list views", Nothing, Session::list_views;
     r"\l", "", "list databases", Nothing, Session::list_databases;
     r"\conninfo", "", "say what is connected", Nothing, Session::connection;
     r"\g", "[FILE]", "run the last statement again; its answer goes to a file", Nothing,

@@ -1,5 +1,6 @@
 //! What there is: `\d` and its kind, `\l`, `\conninfo`.
 
+use esker::ViewInfo;
 use esker_format::Schema;
 use esker_server::session::{AdminTask, DatabaseFigures, TableFigures, is_internal};
 
@@ -19,13 +20,17 @@ impl Session {
         Ok(figures)
     }
 
-    /// Lists the tables and sequences, or the fields of one table.
+    /// Lists the tables, sequences and views, or the fields of one of them.
     pub(super) fn describe(&mut self, rest: &str, console: &mut Console<'_>) -> Result<Next> {
         if rest.is_empty() {
             info::show_tables(&self.figures()?, console)?;
             return Ok(Next::Line);
         }
         let name = name(rest);
+        if let Some(view) = self.views()?.into_iter().find(|view| view.name == name) {
+            info::show_view(&view, console)?;
+            return Ok(Next::Line);
+        }
         let figures = match &mut self.target {
             Target::Here(statements) => {
                 // A transaction sees the tables that it has created and changed.
@@ -42,10 +47,29 @@ impl Session {
         Ok(Next::Line)
     }
 
+    /// The views; a transaction sees those that it has created.
+    fn views(&mut self) -> Result<Vec<ViewInfo>> {
+        match &mut self.target {
+            Target::Here(statements) => Ok(statements.scope().views()?),
+            Target::There(_) => Ok(self.figures()?.views),
+        }
+    }
+
+    /// Lists the views.
+    pub(super) fn list_views(&mut self, _: &str, console: &mut Console<'_>) -> Result<Next> {
+        let views = self.views()?;
+        match views.is_empty() {
+            true => writeln!(console.out, "no views")?,
+            false => info::list_views(&views, console)?,
+        }
+        Ok(Next::Line)
+    }
+
     /// Lists the tables whose names have a part.
     pub(super) fn list_tables(&mut self, rest: &str, console: &mut Console<'_>) -> Result<Next> {
         let mut figures = self.figures()?;
         figures.sequences.clear();
+        figures.views.clear();
         figures.tables.retain(|table| table.name.contains(rest));
         if figures.tables.is_empty() && !rest.is_empty() {
             return Err(Failure::usage(format!("no table has {rest:?} in its name")));

@@ -188,6 +188,10 @@ impl Session {
         let Target::Here(statements) = &self.target else { return };
         let (database, mut words) = (statements.database(), Words::default());
         database.sequences().iter().for_each(|sequence| words.add(&sequence.name));
+        for view in database.views() {
+            words.add(&view.name);
+            view.columns.iter().for_each(|column| words.add(&column.name));
+        }
         for name in database.tables() {
             words.add(&name);
             if let Ok(table) = database.table(&name) {

@@ -123,7 +123,7 @@ fn what_tables_cannot_be_is_refused() {
         ("CREATE TEMPORARY TABLE t (a i64)", "not all of"),
         ("CREATE TABLE t AS SELECT 1", "not all of"),
         ("DROP TABLE nobody", "no table \"nobody\""),
-        ("DROP VIEW people", "this DROP is not supported yet"),
+        ("DROP ROLE people", "this DROP is not supported yet"),
     ];
     for (text, wanted) in cases {
         let message = refused(&db, text);

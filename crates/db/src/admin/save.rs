@@ -17,7 +17,7 @@ use esker_vfs::OpenMode;
 
 use crate::read::snapshot::SnapshotTable;
 use crate::recovery::unfinished_backup::UNFINISHED_FILE;
-use crate::{Database, Options, Result, Table};
+use crate::{Database, Options, Result, Table, Transaction};
 
 /// Rows that are handed over at a time.
 const BATCH_ROWS: usize = 8_192;
@@ -80,6 +80,10 @@ impl Database {
             let schema = (**table.schema()).clone();
             copy_rows(&table, &self.create_table(&name, schema)?)?;
         }
+        Transaction::run(self.engine(), |within| {
+            let names = snapshot.names();
+            names.views.iter().try_for_each(|(name, view)| within.copy_view(name, view))
+        })?;
         self.wait_idle()
     }
 }

@@ -18,7 +18,9 @@ use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 
 use crate::catalog::checks::{self, Checks};
+use crate::catalog::defined_view::{self, Altered};
 use crate::catalog::expiry::{self, EndingExpired};
+use crate::catalog::names::Names;
 use crate::catalog::new_fields::NewFields;
 use crate::catalog::unique_build::BuildingUniques;
 use crate::catalog::{bucket_alteration, checked_rows};
@@ -61,8 +63,11 @@ impl Database {
     pub fn drop_table(&self, name: &str) -> Result<()> {
         let drop_it = |engine: &Arc<Engine>| {
             let core = named(engine, name)?;
+            let names = Arc::clone(engine.names.load().newest());
+            defined_view::refuse_read(&names, "table", name, true)?;
+            let views_known = Some(names);
             let dropped = vec![RemovedTable::new(Arc::clone(&core), Described::of(&core))];
-            Ok((NewDefinitions { dropped, ..NewDefinitions::default() }, ()))
+            Ok((NewDefinitions { dropped, views_known, ..NewDefinitions::default() }, ()))
         };
         self.define(drop_it).map(drop)
     }
@@ -77,10 +82,13 @@ impl Database {
         let rename = |engine: &Arc<Engine>| {
             let core = named(engine, from)?;
             refuse_taken(engine, to)?;
+            let names = Arc::clone(engine.names.load().newest());
+            defined_view::refuse_read(&names, "table", from, false)?;
+            let views_known = Some(names);
             let before = Described::of(&core);
             let after = Described { name: to.to_owned(), schema: Arc::clone(&before.schema) };
             let altered = vec![AlteredTable::new(core, before, after)];
-            Ok((NewDefinitions { altered, ..NewDefinitions::default() }, ()))
+            Ok((NewDefinitions { altered, views_known, ..NewDefinitions::default() }, ()))
         };
         self.define(rename).map(drop)
     }
@@ -136,11 +144,14 @@ impl Database {
         let _building = adds_index.then(|| Building::start(engine));
         let is_unique = |a: &Alteration| matches!(a, Alteration::AddIndex(new) if new.unique);
         let has_unique = alterations.iter().any(is_unique);
-        let make = |_: &Arc<Engine>| {
+        let make = |engine: &Arc<Engine>| {
+            let names = Arc::clone(engine.names.load().newest());
             let altered = self.altered(name, alterations, has_unique)?;
+            self.refuse_needed(&names, &altered, alterations)?;
+            let views_known = Some(names);
             let core = Arc::clone(&altered.core);
             let altered = vec![altered];
-            Ok((NewDefinitions { altered, ..NewDefinitions::default() }, core))
+            Ok((NewDefinitions { altered, views_known, ..NewDefinitions::default() }, core))
         };
         let (commit, core) = match has_unique {
             true => engine.define_by(make, |new| engine.commit_with_uniques(new))?,
@@ -182,6 +193,19 @@ impl Database {
         Ok(altered)
     }
 
+    /// Refuses changes of what a view reads.
+    fn refuse_needed(
+        &self,
+        names: &Names,
+        altered: &AlteredTable,
+        alterations: &[Alteration],
+    ) -> Result<()> {
+        let (before, after) = (&altered.before.schema, &altered.after.schema);
+        let altered = Altered { name: &altered.before.name, before, after, alterations };
+        let options = self.engine().query_options();
+        altered.refuse_needed(names, &options, &|core| Ok(core.schema()))
+    }
+
     /// Tests the rows there are: by new checks, and for values where there must be some. Returns
     /// the commit as of which they were tested: what is not durable yet is not visible yet.
     fn test_rows(&self, altered: &AlteredTable, alterations: &[Alteration]) -> Result<u64> {
@@ -209,13 +233,12 @@ fn named(engine: &Engine, name: &str) -> Result<Arc<TableCore>> {
     names.newest().get(name).cloned().ok_or_else(|| no_table(name, names.newest()))
 }
 
-/// Refuses a name that another table has.
+/// Refuses a name that a table or a view has.
 fn refuse_taken(engine: &Engine, name: &str) -> Result<()> {
-    if engine.names.load().newest().contains_key(name) {
-        let message = format!("table {name:?} exists already");
-        return Err(Error::new(ErrorKind::AlreadyExists, message));
+    match engine.names.load().newest().taken(name) {
+        Some(message) => Err(Error::new(ErrorKind::AlreadyExists, message)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// A table without rows in the place of another.

@@ -6,6 +6,7 @@
 //! | [`ddl`], [`new_fields`], [`expiry`] | changes of tables |
 //! | [`table_or_create`] | tables that are there or are made |
 //! | [`index`], [`unique_build`] | indexes, and filling unique ones beside writers |
+//! | [`defined_view`], [`view`] | views, and what may not change while they read it |
 //! | [`checks`], [`defaults`], [`sequence`] | what rows must meet, what fields get by themselves |
 
 pub(crate) mod altered_rows;
@@ -14,6 +15,7 @@ pub(crate) mod checked_rows;
 pub(crate) mod checks;
 pub(crate) mod ddl;
 pub(crate) mod defaults;
+pub(crate) mod defined_view;
 pub(crate) mod expiry;
 pub(crate) mod index;
 pub(crate) mod names;
@@ -22,3 +24,4 @@ pub(crate) mod sequence;
 pub(crate) mod shared_sequence;
 pub(crate) mod table_or_create;
 pub(crate) mod unique_build;
+pub(crate) mod view;

@@ -1,4 +1,4 @@
-//! Which tables there are, now and at the commits that somebody may still read at.
+//! Which tables and views there are, now and at the commits that somebody may still read at.
 //!
 //! # Invariants
 //!
@@ -6,17 +6,115 @@
 //!    order of numbers. `changed` refuses one that does not come after the last.
 //! 2. What a reader may ask for is kept: `settled` forgets what only readers before the oldest
 //!    registered commit see.
+//! 3. A view has no name of a table: commits refuse it, see `commit/definitions`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 
+use crate::catalog::defined_view::DefinedView;
 use crate::{Error, Result};
 
-/// The tables there are.
-pub(crate) type Names = BTreeMap<String, Arc<TableCore>>;
+/// The tables there are, and beside them the views.
+#[derive(Clone, Default)]
+pub(crate) struct Names {
+    tables: BTreeMap<String, Arc<TableCore>>,
+    pub views: BTreeMap<String, Arc<DefinedView>>,
+}
+
+impl Names {
+    /// None.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with views.
+    pub fn with_views(self, views: BTreeMap<String, Arc<DefinedView>>) -> Self {
+        Self { views, ..self }
+    }
+
+    /// What has a name, in words; `None` when it is free.
+    pub fn taken(&self, name: &str) -> Option<String> {
+        if self.views.contains_key(name) {
+            return Some(format!("view {name:?} exists already"));
+        }
+        let table = self.tables.get(name)?;
+        let kind = if table.schema().is_bucket() { "bucket" } else { "table" };
+        Some(format!("{kind} {name:?} exists already"))
+    }
+
+    /// The views that read a table or view by themselves.
+    pub fn readers_of<'n>(
+        &'n self,
+        name: &'n str,
+    ) -> impl Iterator<Item = (&'n String, &'n Arc<DefinedView>)> {
+        self.views.iter().filter(move |(_, view)| view.stored.reads(name))
+    }
+
+    /// The views that read a table or view, by themselves or by others: none before those that
+    /// read it.
+    pub fn dependants_of(&self, name: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        self.add_dependants(name, &mut all);
+        all
+    }
+
+    fn add_dependants(&self, name: &str, all: &mut Vec<String>) {
+        for (reader, _) in self.readers_of(name) {
+            if !all.contains(reader) {
+                self.add_dependants(reader, all);
+                all.push(reader.clone());
+            }
+        }
+    }
+
+    /// What is read where some names are: in place of views the tables that they read, and the
+    /// views. Names that nothing has stay, as those of tables.
+    pub fn read_by(&self, names: BTreeSet<String>) -> ReadNames {
+        let (mut read, mut next) = (ReadNames::default(), names.into_iter().collect::<Vec<_>>());
+        while let Some(name) = next.pop() {
+            match self.views.get(&name) {
+                None => drop(read.tables.insert(name)),
+                Some(view) => {
+                    if read.views.insert(name, Arc::clone(view)).is_none() {
+                        next.extend(view.stored.inputs.iter().map(|input| input.name.clone()));
+                    }
+                }
+            }
+        }
+        read
+    }
+}
+
+/// What a statement reads.
+#[derive(Default)]
+pub(crate) struct ReadNames {
+    pub tables: BTreeSet<String>,
+    pub views: BTreeMap<String, Arc<DefinedView>>,
+}
+
+impl Deref for Names {
+    type Target = BTreeMap<String, Arc<TableCore>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.tables
+    }
+}
+
+impl DerefMut for Names {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.tables
+    }
+}
+
+impl FromIterator<(String, Arc<TableCore>)> for Names {
+    fn from_iter<I: IntoIterator<Item = (String, Arc<TableCore>)>>(tables: I) -> Self {
+        Self { tables: tables.into_iter().collect(), views: BTreeMap::new() }
+    }
+}
 
 /// The tables by name; replaced whole, under the commit lock.
 pub(crate) struct NameHistory {

@@ -25,13 +25,14 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use esker_format::edit::Edit;
-use esker_format::{Moment, Schema, TableId};
+use esker_format::{Moment, Schema, TableId, View as StoredView};
 use esker_log::sabotage::Bug;
 use esker_table::table::UniqueKeys;
 use esker_table::view::View;
 use esker_table::{Table as TableCore, TableWriter};
 
 use crate::catalog::altered_rows::Entered;
+use crate::catalog::defined_view::DefinedView;
 use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::definitions::NewDefinitions;
 use crate::commit::stored_rows::LoggedRows;
@@ -138,6 +139,8 @@ impl Engine {
             }
             Edit::SetSequence { name, sequence } => self.set_sequence(name, *sequence),
             Edit::DropSequence { name } => self.remove_sequence(name),
+            Edit::SetView { name, view } => set_view(catalogue, (name, view), source)?,
+            Edit::DropView { name } => drop(catalogue.views.remove(name)),
             Edit::Load { table, next_row_id, .. } => {
                 let entry = source.expect(catalogue.tables.get_mut(table), *table, commit)?;
                 if let Some(entry) = entry {
@@ -290,6 +293,21 @@ impl Engine {
         entry.changed_at = commit;
         Ok(())
     }
+}
+
+/// A view is like this from this commit on.
+fn set_view(
+    catalogue: &mut Catalogue,
+    (name, stored): (&str, &StoredView),
+    source: &Source<'_, '_>,
+) -> Result<()> {
+    let own = source.definitions().and_then(|new| new.view(name));
+    let view = match own {
+        Some(own) => Arc::clone(own),
+        None => Arc::new(DefinedView::of_stored(stored.clone())?),
+    };
+    catalogue.views.insert(name.to_owned(), view);
+    Ok(())
 }
 
 /// A bug to plant: the rows of a table go before that is durable.

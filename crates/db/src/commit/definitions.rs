@@ -28,6 +28,7 @@ use crate::catalog::names::Names;
 use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::apply::{Own, Source};
 use crate::commit::conflict::conflict;
+use crate::commit::defined_views::ChangedView;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::{purpose_of, purpose_of_all, purpose_of_change};
 use crate::commit::options::CommitOptions;
@@ -42,6 +43,9 @@ pub(crate) struct NewDefinitions {
     pub altered: Vec<AlteredTable>,
     pub truncated: Vec<TruncatedTable>,
     pub dropped: Vec<RemovedTable>,
+    pub views: Vec<ChangedView>,
+    /// The views that were known when it was seen that none of them needs what goes or changes.
+    pub views_known: Option<Arc<Names>>,
 }
 
 impl NewDefinitions {
@@ -182,6 +186,7 @@ impl NewDefinitions {
             && self.altered.is_empty()
             && self.truncated.is_empty()
             && self.dropped.is_empty()
+            && self.views.is_empty()
     }
 
     /// What the commit is for, but for its rows.
@@ -191,7 +196,8 @@ impl NewDefinitions {
             .altered
             .iter()
             .map(|table| purpose_of_change(&table.before.schema, &table.after.schema));
-        purpose_of_all(created.chain(altered))
+        let views = self.views.iter().filter(|view| view.after.is_some());
+        purpose_of_all(created.chain(altered).chain(views.map(|_| Purpose::Adds)))
     }
 
     /// A table that gets another schema or name, by its number.
@@ -233,7 +239,9 @@ impl NewDefinitions {
         for TruncatedTable { old, unchanged_since, .. } in &self.truncated {
             expect_unchanged(catalogue, &old.core, &old.before, *unchanged_since)?;
         }
-        self.expect_names_free(engine.names.load().newest())?;
+        let names = engine.names.load();
+        self.expect_names_free(names.newest())?;
+        self.expect_views_as_known(names.newest())?;
         self.altered.iter().try_for_each(|altered| altered.enter(engine, catalogue))?;
         let entered = self.coming().try_for_each(|table| table.enter(engine, catalogue));
         entered.inspect_err(|_| self.leave(catalogue))
@@ -251,14 +259,20 @@ impl NewDefinitions {
         let gone = self.going().map(|table| &table.before);
         let given_up = gone.chain(self.altered.iter().map(|table| &table.before));
         let given_up: BTreeSet<&str> = given_up.map(|before| before.name.as_str()).collect();
+        let is_view_left = |name: &str| {
+            newest.views.contains_key(name) && !self.views.iter().any(|view| view.name == name)
+        };
         let created = self.coming().map(|table| table.core.name().to_string());
         let altered = self.altered.iter().map(|table| table.after.name.clone());
+        let views = self.views.iter().filter(|view| view.after.is_some());
+        let views = views.map(|view| view.name.clone());
         let mut coming = BTreeSet::new();
-        for name in created.chain(altered) {
-            let is_taken = newest.contains_key(&name) && !given_up.contains(name.as_str());
+        for name in created.chain(altered).chain(views) {
+            let is_table_left = newest.contains_key(&name) && !given_up.contains(name.as_str());
+            let is_taken = is_table_left || is_view_left(&name);
             if is_taken || coming.contains(&name) {
                 let why = "was created by another commit meanwhile";
-                return Err(conflict(format!("table {name:?} {why}")));
+                return Err(conflict(format!("{name:?} {why}")));
             }
             coming.insert(name);
         }
@@ -274,7 +288,8 @@ impl NewDefinitions {
             let (name, schema) = (table.core.name().to_string(), (*table.core.schema()).clone());
             Edit::CreateTable { table: table.core.id(), name, schema }
         });
-        dropped.chain(truncated).chain(altered).chain(created).collect()
+        let views = self.views.iter().map(ChangedView::edit);
+        dropped.chain(truncated).chain(altered).chain(created).chain(views).collect()
     }
 
     /// Builds the runs of new indexes, once the commit is durable.

@@ -27,6 +27,7 @@ pub(crate) fn purpose_of(edit: &Edit) -> Purpose {
         Edit::DropTable { .. }
         | Edit::TruncateTable { .. }
         | Edit::DropSequence { .. }
+        | Edit::DropView { .. }
         | Edit::Seal { .. }
         | Edit::Merge { .. }
         | Edit::Checkpoint { .. } => Purpose::Frees,
@@ -37,6 +38,7 @@ pub(crate) fn purpose_of(edit: &Edit) -> Purpose {
         | Edit::Load { .. }
         | Edit::AlterTable { .. }
         | Edit::SetSequence { .. }
+        | Edit::SetView { .. }
         | Edit::Clock(_)
         | Edit::Atomic { .. } => Purpose::Adds,
     }

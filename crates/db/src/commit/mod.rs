@@ -23,6 +23,7 @@ pub(crate) mod apply;
 pub(crate) mod by_key;
 pub(crate) mod coalesce;
 pub(crate) mod conflict;
+pub(crate) mod defined_views;
 pub(crate) mod definitions;
 pub(crate) mod expiry_clock;
 pub(crate) mod extension;

@@ -127,7 +127,7 @@ impl Engine {
 
     /// Everything as of the newest commit, once that is durable.
     pub(crate) fn pin_state(&self) -> Result<PinnedState> {
-        let (pinned, sequences, commit, number, next_table, guard) = {
+        let (pinned, sequences, views, commit, number, next_table, guard) = {
             let mut catalogue = self.lock();
             if !self.options.read_only {
                 drop(catalogue);
@@ -139,8 +139,19 @@ impl Engine {
             let pinned: Vec<Pinned> = tables.map(|(_, entry)| pin(entry)).collect();
             let sequences = self.sequences.load();
             let logged = sequences.iter().map(|(name, s)| (name.clone(), s.logged())).collect();
+            let views = catalogue.views.iter();
+            let views = views.filter(|_| !Bug::ViewLostInCheckpoint.is_planted());
+            let views = views.map(|(name, view)| (name.clone(), view.stored.clone())).collect();
             catalogue.checkpoint_number += 1;
-            (pinned, logged, commit, catalogue.checkpoint_number, catalogue.next_table, guard)
+            (
+                pinned,
+                logged,
+                views,
+                commit,
+                catalogue.checkpoint_number,
+                catalogue.next_table,
+                guard,
+            )
         };
         if !Bug::BackupBeforeDurable.is_planted() {
             self.sync()?;
@@ -162,6 +173,7 @@ impl Engine {
             tables,
             sequences,
             clock: Some(self.clock_record()),
+            views,
         };
         Ok(PinnedState { checkpoint, views: pinned.into_iter().map(|p| p.view).collect() })
     }

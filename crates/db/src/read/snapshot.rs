@@ -1,12 +1,12 @@
 //! Reading as of one commit, for as long as one likes.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, OnceLock};
 
 use esker_arena::{ReaderGuard, ReaderKind};
-use esker_format::{Batch, Moment, Schema, TableId, Value, ValueRef};
+use esker_format::{Batch, Field, Moment, Schema, TableId, Value, ValueRef};
 use esker_query::json::JsonQuery;
 use esker_query::{
     AnswerSink, Explanation, Query, QueryResult, Resolved, ResultColumn, Statistics, Tables,
@@ -14,7 +14,7 @@ use esker_query::{
 use esker_table::table::{Overlay, SnapshotPart};
 use esker_table::{Found, Table as TableCore, TableSnapshot};
 
-use crate::catalog::names::Names;
+use crate::catalog::names::{Names, ReadNames};
 use crate::commit::fit::fit_key;
 use crate::commit::times::FixedTime;
 use crate::engine::no_table;
@@ -143,7 +143,25 @@ impl Snapshot {
         }
         let names = self.inner.names.iter();
         let there = names.filter(|(_, table)| table.created_at() <= self.commit());
-        Cow::Owned(there.map(|(name, core)| (name.clone(), Arc::clone(core))).collect())
+        let there = there.map(|(name, core)| (name.clone(), Arc::clone(core)));
+        let views = self.inner.names.views.clone();
+        Cow::Owned(there.collect::<Names>().with_views(views))
+    }
+
+    /// True when a view had a name as of this commit.
+    pub(crate) fn has_view(&self, name: &str) -> bool {
+        match &self.definitions {
+            Some(definitions) => definitions.names.views.contains_key(name),
+            None => self.inner.names.views.contains_key(name),
+        }
+    }
+
+    /// What is read where some names are: of views the tables that they read.
+    pub(crate) fn names_read(&self, names: BTreeSet<String>) -> ReadNames {
+        match &self.definitions {
+            Some(definitions) => definitions.names.read_by(names),
+            None => self.inner.names.read_by(names),
+        }
     }
 
     /// True for a table that was there as of this commit, whatever its name is now.
@@ -240,6 +258,14 @@ impl Snapshot {
         let options = self.engine().statement_options(options);
         self.read_by(query, options, |tables, options| {
             Resolved::look(query, tables, &options)?.columns()
+        })
+    }
+
+    /// The columns as fields of a table that takes the rows.
+    pub(crate) fn fields_with(&self, query: &Query, options: &QueryOptions) -> Result<Vec<Field>> {
+        let options = self.engine().statement_options(options);
+        self.read_by(query, options, |tables, options| {
+            Resolved::look(query, tables, &options)?.fields()
         })
     }
 

@@ -1,20 +1,25 @@
 //! The tables that a statement reads, all as of one commit.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use esker_query::{Error, Query, Source, Tables};
+use esker_query::{Error, Query, Source, Tables, View};
 
+use crate::catalog::defined_view::DefinedView;
+use crate::catalog::names::ReadNames;
 use crate::read::source::SnapshotSource;
 use crate::{Result, Snapshot, SnapshotTable};
 
 /// Tables by their names.
 pub(crate) struct OpenTables {
     tables: Vec<(String, SnapshotTable)>,
+    views: Vec<(String, Arc<View>)>,
 }
 
 /// Their rows, as queries read them.
 pub(crate) struct TableSources<'a> {
     sources: Vec<(&'a str, SnapshotSource<'a>)>,
+    views: &'a [(String, Arc<View>)],
 }
 
 impl OpenTables {
@@ -28,20 +33,25 @@ impl OpenTables {
         Self::of(snapshot, names)
     }
 
-    /// Tables by their names.
+    /// Tables by their names; of views those that they read.
     ///
     /// # Errors
     /// As [`OpenTables::new`].
     pub fn of(snapshot: &Snapshot, names: BTreeSet<String>) -> Result<Self> {
+        let ReadNames { tables, views } = snapshot.names_read(names);
         let open = |name: String| snapshot.table(&name).map(|table| (name, table));
-        Ok(Self { tables: names.into_iter().map(open).collect::<Result<_>>()? })
+        let view = |(name, view): (String, Arc<DefinedView>)| (name, Arc::clone(&view.view));
+        Ok(Self {
+            tables: tables.into_iter().map(open).collect::<Result<_>>()?,
+            views: views.into_iter().map(view).collect(),
+        })
     }
 
     pub fn sources(&self) -> TableSources<'_> {
         let sources = self.tables.iter();
         let sources =
             sources.map(|(name, table)| (name.as_str(), SnapshotSource::new(table.rows_as_of())));
-        TableSources { sources: sources.collect() }
+        TableSources { sources: sources.collect(), views: &self.views }
     }
 }
 
@@ -51,5 +61,14 @@ impl Tables for TableSources<'_> {
         found.map(|(_, source)| source as &dyn Source).ok_or_else(|| {
             Error::invalid(format!("no table {name:?} was opened for this statement"))
         })
+    }
+
+    fn view(&self, name: &str) -> Option<&Arc<View>> {
+        let found = self.views.iter().find(|(known, _)| known == name);
+        found.map(|(_, view)| view)
+    }
+
+    fn has_views(&self) -> bool {
+        !self.views.is_empty()
     }
 }

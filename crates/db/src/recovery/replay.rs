@@ -27,6 +27,7 @@ use esker_table::view::RowGroup;
 use esker_table::{Table as TableCore, TableWriter};
 
 use super::index;
+use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::NameHistory;
 use crate::catalog::shared_sequence::SharedSequence;
 use crate::catalogue::{Catalogue, TableEntry};
@@ -126,6 +127,8 @@ impl Lookahead {
             | Edit::AlterTable { .. }
             | Edit::SetSequence { .. }
             | Edit::DropSequence { .. }
+            | Edit::SetView { .. }
+            | Edit::DropView { .. }
             | Edit::Checkpoint { .. } => {}
         }
         Ok(())
@@ -198,6 +201,11 @@ impl<'e> Replay<'e> {
         catalogue.next_table = checkpoint.next_table;
         catalogue.checkpoint_number = checkpoint.number;
         catalogue.checkpoint_commit = checkpoint.commit;
+        for (name, view) in checkpoint.views {
+            let defined = DefinedView::of_stored(view);
+            let defined = defined.map_err(|e| e.at(format_args!("view {name:?}")))?;
+            catalogue.views.insert(name, Arc::new(defined));
+        }
         for state in checkpoint.tables {
             this.restore(&mut catalogue, state, checkpoint.commit)?;
         }

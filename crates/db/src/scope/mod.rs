@@ -27,7 +27,8 @@ use esker_query::{Page, Query, Semantics};
 use crate::bucket::schema_of;
 use crate::catalog::table_or_create::{expect_alike, open_or_create};
 use crate::{
-    BucketOptions, ChangeOptions, Changed, Database, PageOptions, Result, Snapshot, Transaction,
+    BucketOptions, ChangeOptions, Changed, Database, PageOptions, Result, Snapshot, TableAs,
+    Transaction, ViewInfo, ViewOptions,
 };
 pub use bucket::{ScopedBucket, ScopedBucketReader};
 pub use table::{ScopedReader, ScopedTable};
@@ -58,6 +59,50 @@ pub trait Scope {
     /// # Errors
     /// As for [`Transaction::tables`].
     fn names(&self) -> Result<Vec<String>>;
+
+    /// The views, by name.
+    ///
+    /// # Errors
+    /// As for [`Scope::names`].
+    fn views(&self) -> Result<Vec<ViewInfo>>;
+
+    /// True when a view has a name.
+    ///
+    /// # Errors
+    /// As for [`Scope::names`].
+    fn has_view(&self, name: &str) -> Result<bool>;
+
+    /// Creates a view.
+    ///
+    /// # Errors
+    /// As for [`Database::create_view_with`].
+    fn create_view_with(&self, name: &str, query: &Query, options: &ViewOptions) -> Result<()>;
+
+    /// Removes a view.
+    ///
+    /// # Errors
+    /// As for [`Database::drop_view`].
+    fn drop_view(&self, name: &str) -> Result<()>;
+
+    /// Gives a view another name.
+    ///
+    /// # Errors
+    /// As for [`Database::rename_view`].
+    fn rename_view(&self, from: &str, to: &str) -> Result<()>;
+
+    /// The views that read a table or view, by themselves or by others: none before those that
+    /// read it, so that they can be dropped in this order.
+    ///
+    /// # Errors
+    /// As for [`Scope::names`].
+    fn dependants_of(&self, name: &str) -> Result<Vec<String>>;
+
+    /// Does several things in one commit, or none of them; again, where a database finds that
+    /// other commits have come between.
+    ///
+    /// # Errors
+    /// What it fails with.
+    fn at_once(&self, act: &mut dyn FnMut(&Transaction) -> Result<()>) -> Result<()>;
 
     /// A table, for its rows.
     ///
@@ -110,6 +155,18 @@ pub trait Scope {
         };
         open_or_create(open, create)
     }
+
+    /// Creates a table with the rows that a query answers; returns how many.
+    ///
+    /// # Errors
+    /// As for [`Database::create_table_as`].
+    fn create_table_as(
+        &self,
+        name: &str,
+        query: &Query,
+        table: &TableAs,
+        options: &ChangeOptions,
+    ) -> Result<u64>;
 
     /// Changes what a table is.
     ///
@@ -204,8 +261,30 @@ macro_rules! own_methods {
             self.change_with(change, options)
         }
 
+        fn create_view_with(&self, name: &str, query: &Query, options: &ViewOptions) -> Result<()> {
+            self.create_view_with(name, query, options)
+        }
+
+        fn drop_view(&self, name: &str) -> Result<()> {
+            self.drop_view(name)
+        }
+
+        fn rename_view(&self, from: &str, to: &str) -> Result<()> {
+            self.rename_view(from, to)
+        }
+
         fn create_table(&self, name: &str, schema: Schema) -> Result<()> {
             self.create_table(name, schema).map(drop)
+        }
+
+        fn create_table_as(
+            &self,
+            name: &str,
+            query: &Query,
+            table: &TableAs,
+            options: &ChangeOptions,
+        ) -> Result<u64> {
+            self.create_table_as(name, query, table, options)
         }
 
         fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
@@ -231,6 +310,22 @@ impl Scope for Database {
         Ok(self.tables())
     }
 
+    fn views(&self) -> Result<Vec<ViewInfo>> {
+        Ok(self.views())
+    }
+
+    fn has_view(&self, name: &str) -> Result<bool> {
+        Ok(self.engine().names.load().newest().views.contains_key(name))
+    }
+
+    fn dependants_of(&self, name: &str) -> Result<Vec<String>> {
+        Ok(self.engine().names_now().dependants_of(name))
+    }
+
+    fn at_once(&self, act: &mut dyn FnMut(&Transaction) -> Result<()>) -> Result<()> {
+        Transaction::run(self.engine(), |within| act(within))
+    }
+
     fn table(&self, name: &str) -> Result<ScopedTable<'_>> {
         Ok(ScopedTable::Database(self.table(name)?))
     }
@@ -249,6 +344,22 @@ impl Scope for Database {
 impl Scope for Transaction {
     fn names(&self) -> Result<Vec<String>> {
         self.tables()
+    }
+
+    fn views(&self) -> Result<Vec<ViewInfo>> {
+        self.views()
+    }
+
+    fn has_view(&self, name: &str) -> Result<bool> {
+        self.has_view(name)
+    }
+
+    fn dependants_of(&self, name: &str) -> Result<Vec<String>> {
+        self.dependants_of(name)
+    }
+
+    fn at_once(&self, act: &mut dyn FnMut(&Transaction) -> Result<()>) -> Result<()> {
+        self.all_or_nothing(|within| act(within))
     }
 
     fn table(&self, name: &str) -> Result<ScopedTable<'_>> {

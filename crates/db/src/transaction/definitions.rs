@@ -36,6 +36,8 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Clone)]
 pub(crate) struct Definitions {
     pub names: Arc<Names>,
+    /// As they were before.
+    pub base: Arc<Names>,
     /// Those that are not as they were.
     tables: BTreeMap<TableId, Definition>,
 }
@@ -74,17 +76,13 @@ enum Fate {
 
 impl Definitions {
     pub fn new(names: Names) -> Self {
-        Self { names: Arc::new(names), tables: BTreeMap::new() }
+        let names = Arc::new(names);
+        Self { base: Arc::clone(&names), names, tables: BTreeMap::new() }
     }
 
     /// A table that is not as it was.
     pub fn get(&self, table: TableId) -> Option<&Definition> {
         self.tables.get(&table)
-    }
-
-    /// True when a name is taken.
-    pub fn has(&self, name: &str) -> bool {
-        self.names.contains_key(name)
     }
 
     /// A table that was not there.
@@ -172,7 +170,9 @@ impl Definitions {
 
     /// What a commit makes of it, and the tables that come as they will be.
     pub fn to_commit(&self, engine: &Engine, read_at: u64) -> Result<NewDefinitions> {
-        let mut new = NewDefinitions::default();
+        let views = self.changed_views(read_at)?;
+        let views_known = Some(Arc::clone(&self.base));
+        let mut new = NewDefinitions { views, views_known, ..NewDefinitions::default() };
         for definition in self.tables.values() {
             let Definition { core, name, schema, is_tested, .. } = definition;
             let coming = |next: &AtomicU64| -> Result<CreatedTable> {

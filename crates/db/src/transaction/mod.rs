@@ -39,9 +39,11 @@ mod savepoint;
 mod spill;
 mod spilled;
 mod statement;
+mod table_as;
 mod tables;
 mod transact;
 mod undo;
+mod views;
 mod write_buffer;
 
 use std::collections::BTreeMap;
@@ -68,6 +70,7 @@ pub use options::{Isolation, TransactionOptions};
 use read_set::Reads;
 pub use rows::TransactionTable;
 pub use savepoint::Savepoint;
+pub use table_as::TableAs;
 use undo::{Savepoints, Step};
 use write_buffer::Change;
 

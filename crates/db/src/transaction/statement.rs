@@ -116,9 +116,18 @@ impl Transaction {
     pub(crate) fn snapshot_of(&self, names: BTreeSet<String>) -> Result<Snapshot> {
         self.settle()?;
         let mut state = self.state();
+        let names = self.names_of(&state, names);
         let names = names.iter().filter(|name| !name.is_empty());
         let tables = names.map(|name| self.current(&state, name)).collect::<Result<Vec<_>>>()?;
         self.with_changes(&mut state, tables.iter().map(|current| &current.core))
+    }
+
+    /// The tables that are read where some names are: those of views in their place.
+    fn names_of(&self, state: &State, names: BTreeSet<String>) -> BTreeSet<String> {
+        match &state.definitions {
+            Some(definitions) => definitions.names.read_by(names).tables,
+            None => self.snapshot.names().read_by(names).tables,
+        }
     }
 
     /// The snapshot with what the transaction has changed of some tables, which count as read.

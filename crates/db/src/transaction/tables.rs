@@ -13,6 +13,7 @@ use super::{State, Transaction};
 use crate::catalog::checked_rows;
 use crate::catalog::checks;
 use crate::catalog::checks::Checks;
+use crate::catalog::defined_view::{Altered, refuse_read};
 use crate::catalog::new_fields::NewFields;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
@@ -73,6 +74,7 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
+            refuse_read(&definitions.names, "table", name, true)?;
             definitions.drop_table(name, &current)?;
             let id = current.core.id();
             Ok(Taken::Changes(id, state.changes.remove(&id).map(Box::new)))
@@ -107,6 +109,7 @@ impl Transaction {
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, from)?;
             refuse_name(definitions, to)?;
+            refuse_read(&definitions.names, "table", from, false)?;
             definitions.rename(from, to, &current)?;
             Ok(Taken::Nothing)
         })
@@ -141,6 +144,11 @@ impl Transaction {
             let current = self.current(state, name)?;
             let schema = checked_rows::alter(&self.engine, name, &current.schema, alterations)?;
             self.engine.expect_sequences(&schema)?;
+            let (before, after) = (&current.schema, &schema);
+            let altered = Altered { name, before, after, alterations };
+            altered.refuse_needed(&definitions.names, &self.engine.query_options(), &|core| {
+                self.schema_within(definitions, core)
+            })?;
             let is_new = definitions.get(current.core.id()).is_some_and(|table| table.is_new());
             let adds_unique = |a: &Alteration| matches!(a, Alteration::AddIndex(new) if new.unique);
             if !is_new && alterations.iter().any(adds_unique) {
@@ -172,7 +180,7 @@ impl Transaction {
     }
 
     /// Changes what is defined: all of it or nothing.
-    fn define(
+    pub(super) fn define(
         &self,
         state: &mut State,
         change: impl FnOnce(&mut State, &mut Definitions) -> Result<Taken>,
@@ -217,7 +225,7 @@ impl Transaction {
     }
 
     /// A table as of the commit that is read at, which is registered, so that its schema is known.
-    fn as_it_was(&self, core: Arc<TableCore>) -> Result<TableVersion> {
+    pub(super) fn as_it_was(&self, core: Arc<TableCore>) -> Result<TableVersion> {
         let (view, at) = (core.view(), self.read_at());
         let forgotten = || {
             let name = core.name();
@@ -257,11 +265,10 @@ fn take(state: &mut State, current: &TableVersion, schema: &Arc<Schema>) -> Resu
 }
 
 fn refuse_name(definitions: &Definitions, name: &str) -> Result<()> {
-    if definitions.has(name) {
-        let message = format!("table {name:?} exists already");
-        return Err(Error::new(ErrorKind::AlreadyExists, message));
+    match definitions.names.taken(name) {
+        Some(message) => Err(Error::new(ErrorKind::AlreadyExists, message)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 impl State {

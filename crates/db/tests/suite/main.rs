@@ -90,6 +90,7 @@ mod update_operators;
 mod update_operators_model;
 #[path = "../../../../bench/src/user_rows.rs"]
 mod user_rows;
+mod views;
 mod waiting;
 
 /// True when databases in memory are on a simulated disk: see `cargo xtask ci test-stores`.

@@ -238,6 +238,30 @@ impl Schema {
         schema
     }
 
+    /// The same without the fields that were added after one, by its number: the last ones.
+    #[must_use]
+    pub fn with_fields_through(&self, last: FieldId) -> Self {
+        let mut schema = self.clone();
+        let later = schema.fields.iter().filter(|field| field.id > last).map(|field| field.id);
+        for id in later.collect::<Vec<_>>() {
+            schema.fields.retain(|field| field.id != id);
+            schema.indexes.retain(|index| index.fields.iter().all(|part| part.field != id));
+            schema.expiry = schema.expiry.filter(|expiry| *expiry != id);
+        }
+        schema.checks.clear();
+        schema
+    }
+
+    /// The same with a field twice, the second time as the last one: what asks for it by its name
+    /// may mean both.
+    #[must_use]
+    pub fn with_twin_of(&self, position: usize) -> Self {
+        let mut schema = self.clone();
+        let twin = schema.fields.get(position).cloned();
+        schema.fields.extend(twin);
+        schema
+    }
+
     /// The same with each field once more, as `excluded.field`, all nullable: what the update of a
     /// row that is in the way of a new one reads.
     ///

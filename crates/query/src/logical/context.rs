@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::named::NamedQuery;
@@ -9,7 +10,7 @@ use crate::exec::output::Materialised;
 use crate::model::QUERY_DEPTH_MAX;
 use crate::source::SourceRef;
 use crate::{
-    Error, ExplainedInput, ExplainedSubquery, Explanation, Options, Query, Result, Source,
+    Error, ExplainedInput, ExplainedSubquery, Explanation, Options, Query, Result, Source, View,
 };
 
 /// The tables that a statement may read, all as of one commit.
@@ -19,6 +20,17 @@ pub trait Tables {
     /// # Errors
     /// When there is none.
     fn table(&self, name: &str) -> Result<&dyn Source>;
+
+    /// A view by its name; no table has it then.
+    fn view(&self, name: &str) -> Option<&Arc<View>> {
+        let _ = name;
+        None
+    }
+
+    /// Whether there is any view.
+    fn has_views(&self) -> bool {
+        false
+    }
 }
 
 /// What a statement is resolved with.
@@ -36,6 +48,10 @@ pub(crate) struct Context<'a, 'o> {
     /// The queries that have names where the one at hand lies, the last one first.
     pub(super) names_known: RefCell<Option<Rc<NamedQuery>>>,
     pub(super) any_order: AnyOrder,
+    /// The view that the query at hand is a part of.
+    pub(super) in_view: RefCell<Option<Arc<View>>>,
+    /// The views that have been read.
+    pub(super) views: RefCell<Vec<Rc<NamedQuery>>>,
 }
 
 /// Which queries may read and show rows in any order.
@@ -71,13 +87,26 @@ impl<'a, 'o> Context<'a, 'o> {
     ) -> Self {
         let (depth, outer_count) = (Cell::new(0), Cell::new(0));
         let (names_known, any_order) = (RefCell::default(), AnyOrder::default());
-        Self { tables, options, runs, told, depth, outer_count, names_known, any_order }
+        let (in_view, views) = (RefCell::default(), RefCell::default());
+        Self {
+            tables,
+            options,
+            runs,
+            told,
+            depth,
+            outer_count,
+            names_known,
+            any_order,
+            in_view,
+            views,
+        }
     }
 
     /// The same where another is.
     pub(super) fn within<'b, 'p>(self, other: &Context<'b, 'p>) -> Self {
         let (depth, outer_count) = (other.depth.clone(), other.outer_count.clone());
-        Self { depth, outer_count, names_known: other.names_known.clone(), ..self }
+        let (names_known, in_view) = (other.names_known.clone(), other.in_view.clone());
+        Self { depth, outer_count, names_known, in_view, ..self }
     }
 
     /// The same where nothing is read.

@@ -82,8 +82,8 @@ impl<'a> Context<'a, '_> {
         if !rewrites || !is_simple(query) || self.named(&query.table).is_some() {
             return None;
         }
-        let table = self.tables.table(&query.table).ok()?;
-        let (own_name, own_schema) = (query.first_relation()?.name().to_owned(), table.schema());
+        let (table, own_schema) = self.table(&query.table).ok()?;
+        let (own_name, own_schema) = (query.first_relation()?.name().to_owned(), &own_schema);
         let own = Names::new(vec![(own_name, own_schema.clone(), true)]).ok()?;
         let (mut positions, mut fields) = (Vec::new(), Vec::new());
         for SelectItem { mut expr, alias } in own.expanded(&query.select).ok()? {
@@ -108,10 +108,10 @@ impl<'a> Context<'a, '_> {
             true => name.to_owned(),
             false => format!("{} AS {name}", query.table),
         };
-        let source = Renamed::new(source_schema, SourceRef::Borrowed(table));
+        let rows_estimated = cardinality::estimated_rows(table.get());
+        let source = Renamed::new(source_schema, table);
         let source = SourceRef::Shared(std::sync::Arc::new(source) as std::sync::Arc<_>);
         let rows = FlatRows { positions, filter };
-        let rows_estimated = cardinality::estimated_rows(table);
         let input = ExplainedInput { rows_estimated, ..ExplainedInput::table(&what) };
         Some(FlatQuery { source, schema, rows, input })
     }

@@ -91,7 +91,10 @@ impl<'a> Context<'a, '_> {
                 let input = ExplainedInput { what, ..kept.input };
                 Member::new(name, kept.schema, source, Some(input))
             }
-            (None, None) => Member::table(name, self.tables.table(&relation.table)?),
+            (None, None) => {
+                let (source, schema) = self.table(&relation.table)?;
+                Member::new(name, schema, source, None)
+            }
             (Some(query), _) if let Some(call) = query.as_call() => {
                 let called = self.called_with_constants(call, relation, reading.most)?;
                 Member::new(name, called.schema, called.source, Some(called.input))
@@ -154,7 +157,7 @@ impl<'a> Member<'a> {
         Self { flat: Some(rows), ..Self::new(name, schema, source, Some(input)) }
     }
 
-    fn table(name: String, source: &'a dyn Source) -> Self {
+    pub(super) fn table(name: String, source: &'a dyn Source) -> Self {
         Self::new(name, source.schema().clone(), SourceRef::Borrowed(source), None)
     }
 

@@ -57,6 +57,7 @@ mod streamed;
 mod subquery;
 mod table_call;
 mod unnest;
+mod view;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -219,13 +220,13 @@ impl<'a> Resolved<'a> {
         options: &'a Options,
         purpose: Purpose,
     ) -> Result<Self> {
-        if query.is_plain() {
+        if query.is_plain() && (first.is_some() || tables.view(&query.table).is_none()) {
             return Self::plain(query, tables, first, options);
         }
         let runs = purpose != Purpose::Look;
         let started_ns = options.clock.monotonic_ns();
         let mut in_any_order = false;
-        if runs && query.runs_queries_first() {
+        if runs && (query.runs_queries_first() || tables.has_views()) {
             // What cannot be answered is refused before any of it runs.
             let look = Self::new(query, tables, first, options, Purpose::Look)?;
             look.columns()?;
@@ -294,6 +295,16 @@ impl<'a> Resolved<'a> {
         }
         let statistics = super::stream(&self.query, self.source.get(), &self.options, sink)?;
         Ok(statistics.after(self.ready_ns))
+    }
+
+    /// The columns of the answer as fields of a table that takes its rows: each may be NULL.
+    ///
+    /// # Errors
+    /// As [`super::check`].
+    pub fn fields(&self) -> Result<Vec<Field>> {
+        let inputs = without_values(&self.options.inputs);
+        let program = bind_query(&self.query, self.source.get().schema(), &inputs)?;
+        Ok(schema_of(&program).fields().to_vec())
     }
 
     /// The columns of the answer.

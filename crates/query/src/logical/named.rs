@@ -10,7 +10,7 @@ use super::names::{called, without_twins};
 use super::{Answered, Context};
 use crate::exec::output::Materialised;
 use crate::model::With;
-use crate::{Error, ExplainedInput, Query, Result, Source};
+use crate::{Error, ExplainedInput, Query, Result, Semantics, Source, View};
 
 /// With so many, each is answered before the next: none is looked for within another.
 const MANY: usize = 16;
@@ -19,6 +19,8 @@ const MANY: usize = 16;
 pub(super) struct NamedQuery {
     pub(super) with: With,
     pub(super) outer: Option<Rc<Self>>,
+    /// The view that it is, or stands in.
+    view: Option<Arc<View>>,
     /// Whether the answer is kept: it is read more than once.
     is_kept: bool,
     answer: RefCell<Option<Kept>>,
@@ -59,7 +61,7 @@ impl NamedQuery {
         let input = ExplainedInput::query(name, None, rows.row_count() as u64, 0);
         let kept = RefCell::new(Some(Kept { rows, schema, input }));
         let with = With::new(name, Query::default());
-        Self { with, outer, is_kept: true, answer: kept.clone(), look: kept }
+        Self { with, outer, view: None, is_kept: true, answer: kept.clone(), look: kept }
     }
 }
 
@@ -74,6 +76,7 @@ impl NamedQuery {
         Self {
             with: With { query, ..self.with.clone() },
             outer: self.outer.clone(),
+            view: self.view.clone(),
             is_kept: false,
             answer: RefCell::default(),
             look: RefCell::default(),
@@ -85,8 +88,10 @@ impl Context<'_, '_> {
     /// Does what is to be done where the queries are known that a named query may read.
     pub(super) fn where_named<R>(&self, named: &NamedQuery, run: impl FnOnce() -> R) -> R {
         let before = self.names_known.replace(named.outer.clone());
+        let view = self.in_view.replace(named.view.clone());
         let done = run();
         self.names_known.replace(before);
+        self.in_view.replace(view);
         done
     }
 
@@ -112,6 +117,7 @@ impl Context<'_, '_> {
             let named = Rc::new(NamedQuery {
                 with: with.clone(),
                 outer: self.names_known.borrow().clone(),
+                view: self.in_view.borrow().clone(),
                 is_kept: are_many || with.materialized.unwrap_or(uses > 1),
                 answer: RefCell::default(),
                 look: RefCell::default(),
@@ -125,7 +131,7 @@ impl Context<'_, '_> {
         Ok(())
     }
 
-    /// The query of a name.
+    /// The query of a name: one that WITH gives it, or a view.
     pub(super) fn named(&self, name: &str) -> Option<Rc<NamedQuery>> {
         let mut next = self.names_known.borrow().clone();
         while let Some(named) = next {
@@ -134,7 +140,7 @@ impl Context<'_, '_> {
             }
             next = named.outer.clone();
         }
-        None
+        self.view(name)
     }
 
     /// The rows of a query by a name; of one that reads itself, where nothing else reads them, no
@@ -160,5 +166,31 @@ impl Context<'_, '_> {
             slot.replace(Some(kept.clone()));
         }
         Ok(kept)
+    }
+}
+
+impl NamedQuery {
+    /// A view, with the first `count` of its columns, as one that chooses `reader` reads it.
+    pub(super) fn of_view(
+        name: &str,
+        view: &Arc<View>,
+        (count, reader): (usize, Semantics),
+    ) -> Self {
+        let query = view.query_for(reader, count);
+        let columns = view.column_names().into_iter().take(count).collect();
+        let with = With { columns, ..With::new(name, query) };
+        Self {
+            with,
+            outer: None,
+            view: Some(Arc::clone(view)),
+            is_kept: false,
+            answer: RefCell::default(),
+            look: RefCell::default(),
+        }
+    }
+
+    /// Whether it is a view of this name, with so many columns.
+    pub(super) fn is_view(&self, name: &str, count: usize) -> bool {
+        self.with.name == name && self.with.columns.len() == count
     }
 }

@@ -168,7 +168,7 @@ fn column_type(query: &Query, at: usize, context: &Context<'_, '_>) -> Option<Da
     if !query.is_plain() || context.named(&query.table).is_some() {
         return None;
     }
-    let schema = context.tables.table(&query.table).ok()?.schema();
+    let (_, schema) = context.table(&query.table).ok()?;
     let data_type = schema.fields().get(schema.position(name)?)?.data_type;
     (data_type != DataType::Enum).then_some(data_type)
 }

@@ -1,6 +1,6 @@
 //! The fields that a query names, those of queries within it included.
 
-use super::{Expr, Join, Query, Relation};
+use super::{Expr, Join, Parameter, Query, Relation, RowCount};
 
 impl Query {
     /// Every expression in it, those of queries within it left out.
@@ -36,7 +36,68 @@ impl Query {
     }
 }
 
+impl Query {
+    /// Calls `visit` for itself and for every query within it.
+    pub(crate) fn each_within<'q>(&'q self, visit: &mut dyn FnMut(&'q Self)) {
+        visit(self);
+        self.with.iter().for_each(|with| with.query.each_within(visit));
+        self.set.iter().flat_map(|set| set.queries()).for_each(|query| query.each_within(visit));
+        self.derived.iter().for_each(|query| query.each_within(visit));
+        self.joins.iter().for_each(|join| join.relation.each_within(visit));
+        self.exprs().for_each(|expr| expr.each_within(visit));
+    }
+
+    /// A parameter in it, if there is one.
+    pub(crate) fn first_parameter(&self) -> Option<&Parameter> {
+        let mut first = None;
+        self.each_within(&mut |query| {
+            for count in query.limit.iter().chain([&query.offset]) {
+                if let RowCount::Parameter(parameter) = count {
+                    first.get_or_insert(parameter);
+                }
+            }
+            let on = query.joins.iter().flat_map(|join| join.relation.conditions());
+            for expr in query.exprs().chain(on) {
+                first = first.or_else(|| expr.first_parameter());
+            }
+        });
+        first
+    }
+
+    /// Whether a query within it shows all fields of a table, in that order.
+    pub(crate) fn shows_all_of(&self, table: &str) -> bool {
+        let is_all = |expr: &Expr| matches!(expr, Expr::AllFields(_));
+        let mut shows_all = false;
+        self.each_within(&mut |query| {
+            let is_shown = query.select.is_empty() || query.select.iter().any(|i| is_all(&i.expr));
+            let relations = query.relations();
+            shows_all |= is_shown && relations.iter().any(|relation| relation.has_table(table));
+        });
+        shows_all
+    }
+}
+
 impl Relation {
+    fn each_within<'q>(&'q self, visit: &mut dyn FnMut(&'q Query)) {
+        self.query.iter().for_each(|query| query.each_within(visit));
+        for Join { relation, on, .. } in &self.joins {
+            relation.each_within(visit);
+            on.iter().for_each(|on| on.each_within(visit));
+        }
+    }
+
+    /// The conditions of the joins in it.
+    fn conditions(&self) -> Vec<&Expr> {
+        let within = self.joins.iter().flat_map(|join| join.relation.conditions());
+        within.chain(self.joins.iter().filter_map(|join| join.on.as_ref())).collect()
+    }
+
+    /// Whether it is a table of this name, or a join with it.
+    fn has_table(&self, table: &str) -> bool {
+        let is_it = self.query.is_none() && self.table == table;
+        is_it || self.joins.iter().any(|join| join.relation.has_table(table))
+    }
+
     fn each_field_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         self.query.iter_mut().for_each(|query| query.each_field_mut(visit));
         for Join { relation, on, .. } in &mut self.joins {
@@ -56,6 +117,21 @@ impl Relation {
 }
 
 impl Expr {
+    fn each_within<'q>(&'q self, visit: &mut dyn FnMut(&'q Query)) {
+        if let Self::Subquery { query, .. } = self {
+            query.each_within(visit);
+        }
+        self.operands().into_iter().for_each(|operand| operand.each_within(visit));
+    }
+
+    /// A parameter in it, those of queries within it left out.
+    fn first_parameter(&self) -> Option<&Parameter> {
+        match self {
+            Self::Parameter(parameter) => Some(parameter),
+            _ => self.operands().into_iter().find_map(Self::first_parameter),
+        }
+    }
+
     /// As [`Query::each_field_mut`].
     pub(crate) fn each_field_mut(&mut self, visit: &mut dyn FnMut(&mut Self)) {
         match self {

@@ -1,6 +1,8 @@
 //! Figures about a database and its tables, for people: what `esker info` shows.
 
-use esker::{ClockInfo, Database, DefaultValue, FileInfo, MemoryInfo, SequenceInfo, TableInfo};
+use esker::{
+    ClockInfo, Database, DefaultValue, FileInfo, MemoryInfo, SequenceInfo, TableInfo, ViewInfo,
+};
 use esker_format::Schema;
 use esker_import::schema_text;
 use esker_query::Constraint;
@@ -16,6 +18,9 @@ pub struct DatabaseFigures {
     pub tables: Vec<TableInfo>,
     /// The sequences, by name.
     pub sequences: Vec<SequenceInfo>,
+    /// The views, by name.
+    #[serde(default)]
+    pub views: Vec<ViewInfo>,
     /// Its files.
     pub files: FileInfo,
     /// The newest commit that reads see.
@@ -41,6 +46,7 @@ impl DatabaseFigures {
         Ok(Self {
             tables: info.tables,
             sequences: info.sequences,
+            views: database.views(),
             files,
             visible_commit: info.visible_commit,
             checkpoint_commit: info.checkpoint_commit,

@@ -18,6 +18,7 @@ mod sweep;
 mod table_changes;
 mod transaction_tables;
 mod unique_values;
+mod view_changes;
 mod watchdog;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

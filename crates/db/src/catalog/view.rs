@@ -1,0 +1,140 @@
+//! Views as programs make and see them.
+
+use esker_format::DataType;
+use esker_query::{Query, Semantics};
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::defined_view::DefinedView;
+use crate::{Database, Result, Transaction};
+
+/// How a view is made.
+#[derive(Clone, Debug, Default)]
+pub struct ViewOptions {
+    /// What its first columns are called; the others as the query calls them.
+    pub columns: Vec<String>,
+    /// Whether it takes the place of a view of its name. Columns that other views read stay.
+    pub or_replace: bool,
+    /// Where NULLs go in its orders and what its divisions by zero are: it keeps that, whatever
+    /// the statement chooses that reads it.
+    pub semantics: Semantics,
+    /// The query as it was written, to be shown; without it, as the query model writes it.
+    pub text: Option<String>,
+}
+
+/// A view, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewInfo {
+    /// Its name.
+    pub name: String,
+    /// The query as it was written.
+    pub query: String,
+    /// Its columns, in order.
+    pub columns: Vec<ViewColumnInfo>,
+    /// The tables and views that it reads by themselves, sorted.
+    pub reads: Vec<String>,
+    /// What is as chosen when it was made, as names and values.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A column of a view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewColumnInfo {
+    /// Its name.
+    pub name: String,
+    /// The name of its type.
+    #[serde(rename = "type")]
+    pub data_type: String,
+}
+
+impl ViewInfo {
+    pub(crate) fn of(name: &str, view: &DefinedView) -> Self {
+        let stored = &view.stored;
+        let column = |column: &esker_format::ViewColumn| ViewColumnInfo {
+            name: column.name.clone(),
+            data_type: column.data_type.to_string(),
+        };
+        Self {
+            name: name.to_owned(),
+            query: stored.text.clone(),
+            columns: stored.columns.iter().map(column).collect(),
+            reads: stored.inputs.iter().map(|input| input.name.clone()).collect(),
+            settings: stored.settings.clone(),
+        }
+    }
+}
+
+impl ViewColumnInfo {
+    /// Its type.
+    ///
+    /// # Errors
+    /// None for what a database tells.
+    pub fn parsed_type(&self) -> Result<DataType> {
+        Ok(self.data_type.parse()?)
+    }
+}
+
+impl Database {
+    /// Creates a view: a query that is read by its name as a table is. It means what it meant when
+    /// it was made: fields that its tables get later are not in it, and what would change it is
+    /// refused.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Query, Schema, Value};
+    /// use esker_query::model::{Expr, Operator};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("name", DataType::Text).field("age", DataType::U8);
+    /// let people = db.create_table("people", schema.build()?)?;
+    /// people.insert(&["Ada".into(), 36u8.into()])?;
+    /// people.insert(&["Max".into(), 9u8.into()])?;
+    /// let mut adults = Query::table("people");
+    /// adults.filter = Some(Expr::field("age").binary(Operator::Gte, Expr::literal(18i64)));
+    /// db.create_view("adults", &adults)?;
+    /// let rows = db.query(&Query::table("adults"))?.to_rows();
+    /// assert_eq!(rows, [[Value::from("Ada"), Value::Uint(36)]]);
+    /// let refused = db.drop_table("people").unwrap_err().to_string();
+    /// assert!(refused.starts_with("table \"people\": view \"adults\" reads it"), "{refused}");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `AlreadyExists` when a table, bucket or view has the name; `InvalidInput` for a bad name, a
+    /// query that cannot be answered or has parameters, and two columns of one name; `NotFound`
+    /// for an unknown table.
+    pub fn create_view(&self, name: &str, query: &Query) -> Result<()> {
+        self.create_view_with(name, query, &ViewOptions::default())
+    }
+
+    /// The same with names for its columns, settings, or in place of another view.
+    ///
+    /// # Errors
+    /// As for [`Database::create_view`]; `InvalidInput` when another view reads a column that
+    /// would go or have another type, or the view would read itself.
+    pub fn create_view_with(&self, name: &str, query: &Query, options: &ViewOptions) -> Result<()> {
+        Transaction::run(self.engine(), |within| within.create_view_with(name, query, options))
+    }
+
+    /// Removes a view.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none, `InvalidInput` when a table has the name, or another view
+    /// reads it.
+    pub fn drop_view(&self, name: &str) -> Result<()> {
+        Transaction::run(self.engine(), |within| within.drop_view(name))
+    }
+
+    /// Gives a view another name.
+    ///
+    /// # Errors
+    /// As for [`Database::drop_view`]; `AlreadyExists` when the new name is taken.
+    pub fn rename_view(&self, from: &str, to: &str) -> Result<()> {
+        Transaction::run(self.engine(), |within| within.rename_view(from, to))
+    }
+
+    /// The views, by name.
+    #[must_use]
+    pub fn views(&self) -> Vec<ViewInfo> {
+        let names = self.engine().names_now();
+        names.views.iter().map(|(name, view)| ViewInfo::of(name, view)).collect()
+    }
+}

@@ -1,0 +1,302 @@
+//! Views within a transaction.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use esker_format::Schema;
+use esker_format::schema::{Alteration, validate_name};
+use esker_format::view::{COLUMNS_MAX, VIEWS_MAX};
+use esker_query::{Query, ResultColumn, Seen, Tables, View};
+use esker_table::Table as TableCore;
+
+use super::Transaction;
+use super::definitions::Definitions;
+use super::undo::Taken;
+use crate::catalog::checked_rows;
+use crate::catalog::defined_view::{Altered, DefinedView, TableSchemas, refuse_read};
+use crate::catalog::names::Names;
+use crate::catalog::view::{ViewInfo, ViewOptions};
+use crate::commit::defined_views::{ChangedView, InputKind, KnownInput};
+use crate::statement::options::QueryOptions;
+use crate::table_version::TableVersion;
+use crate::{Error, ErrorKind, Result};
+
+impl Transaction {
+    /// Creates a view: see [`crate::Database::create_view`]. Others see it with the commit.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::create_view`]; `ReadOnly` in a transaction that only reads.
+    pub fn create_view(&self, name: &str, query: &Query) -> Result<()> {
+        self.create_view_with(name, query, &ViewOptions::default())
+    }
+
+    /// The same with names for its columns, settings, or in place of another view.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::create_view_with`].
+    pub fn create_view_with(&self, name: &str, query: &Query, options: &ViewOptions) -> Result<()> {
+        validate_name("view", name)?;
+        self.settle()?;
+        self.define(&mut self.state(), |_, definitions| {
+            let names = Arc::clone(&definitions.names);
+            let old = names.views.get(name).filter(|_| options.or_replace);
+            if let Some(message) = names.taken(name).filter(|_| old.is_none()) {
+                return Err(Error::new(ErrorKind::AlreadyExists, message));
+            }
+            if names.views.len() >= VIEWS_MAX && old.is_none() {
+                return Err(Error::invalid(format!("at most {VIEWS_MAX} views")));
+            }
+            refuse_circle(&names, name, query)?;
+            let schema_of = |core: &Arc<TableCore>| self.schema_within(definitions, core);
+            let tables = TableSchemas::of_query(&names, query, &schema_of)?;
+            let given = QueryOptions { semantics: options.semantics, ..QueryOptions::default() };
+            let given = self.engine.statement_options(&given);
+            let at = |e: esker_query::Error| Error::from(e).at(format_args!("view {name:?}"));
+            let view = View::new(query.clone(), &options.columns, &tables, &given).map_err(at)?;
+            if view.columns.len() > COLUMNS_MAX {
+                return Err(Error::invalid(format!(
+                    "view {name:?}: at most {COLUMNS_MAX} columns"
+                )));
+            }
+            refuse_fewer_columns(&names, name, &view.columns)?;
+            let text = options.text.clone().unwrap_or_else(|| query.to_string());
+            let view = Arc::new(DefinedView::new(view, text)?);
+            let mut changed = (*names).clone();
+            changed.views.insert(name.to_owned(), view);
+            self.refuse_unread(&changed, name, definitions)?;
+            definitions.names = Arc::new(changed);
+            Ok(Taken::Nothing)
+        })
+    }
+
+    /// Removes a view.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::drop_view`].
+    pub fn drop_view(&self, name: &str) -> Result<()> {
+        self.settle()?;
+        self.define(&mut self.state(), |_, definitions| {
+            expect_view(&definitions.names, name)?;
+            refuse_read(&definitions.names, "view", name, true)?;
+            Arc::make_mut(&mut definitions.names).views.remove(name);
+            Ok(Taken::Nothing)
+        })
+    }
+
+    /// Gives a view another name.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::rename_view`].
+    pub fn rename_view(&self, from: &str, to: &str) -> Result<()> {
+        validate_name("view", to)?;
+        self.settle()?;
+        self.define(&mut self.state(), |_, definitions| {
+            let view = Arc::clone(expect_view(&definitions.names, from)?);
+            refuse_read(&definitions.names, "view", from, false)?;
+            if let Some(message) = definitions.names.taken(to) {
+                return Err(Error::new(ErrorKind::AlreadyExists, message));
+            }
+            let names = Arc::make_mut(&mut definitions.names);
+            names.views.remove(from);
+            names.views.insert(to.to_owned(), view);
+            Ok(Taken::Nothing)
+        })
+    }
+
+    /// The views that the transaction sees, by name.
+    ///
+    /// # Errors
+    /// As for [`Transaction::tables`].
+    pub fn views(&self) -> Result<Vec<ViewInfo>> {
+        let names = self.names()?;
+        Ok(names.views.iter().map(|(name, view)| ViewInfo::of(name, view)).collect())
+    }
+
+    /// True when a view has a name.
+    pub(crate) fn has_view(&self, name: &str) -> Result<bool> {
+        self.settle()?;
+        let state = self.state();
+        Ok(match &state.definitions {
+            Some(definitions) => definitions.names.views.contains_key(name),
+            None => self.snapshot.has_view(name),
+        })
+    }
+
+    /// Changes a table as [`Transaction::alter_table`] does, and drops the views that need what
+    /// changes, and those that read them: all of it or nothing.
+    ///
+    /// # Errors
+    /// As for [`Transaction::alter_table`].
+    pub fn alter_table_cascading(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
+        self.all_or_nothing(|within| {
+            while let Some(view) = within.view_needing(name, alterations)? {
+                for reader in within.dependants_of(&view)? {
+                    within.drop_view(&reader)?;
+                }
+                within.drop_view(&view)?;
+            }
+            within.alter_table(name, alterations)
+        })
+    }
+
+    /// A view that needs what some changes of a table take away.
+    fn view_needing(&self, name: &str, alterations: &[Alteration]) -> Result<Option<String>> {
+        let names = self.names()?;
+        let state = self.state();
+        let TableVersion { schema: before, .. } = self.current(&state, name)?;
+        let after = checked_rows::alter(&self.engine, name, &before, alterations)?;
+        let (before, after) = (&before, &after);
+        let altered = Altered { name, before, after, alterations };
+        let schema_of = |core: &Arc<TableCore>| match &state.definitions {
+            Some(definitions) => self.schema_within(definitions, core),
+            None => Ok(self.as_it_was(Arc::clone(core))?.schema),
+        };
+        let needed = altered.needed(&names, &self.engine.query_options(), &schema_of)?;
+        Ok(needed.map(|needed| needed.view))
+    }
+
+    /// The views that read a table or view, by themselves or by others: none before those that
+    /// read it.
+    pub(crate) fn dependants_of(&self, name: &str) -> Result<Vec<String>> {
+        Ok(self.names()?.dependants_of(name))
+    }
+
+    /// Puts a view in place as another database has it.
+    pub(crate) fn copy_view(&self, name: &str, view: &Arc<DefinedView>) -> Result<()> {
+        self.settle()?;
+        self.define(&mut self.state(), |_, definitions| {
+            let names = Arc::make_mut(&mut definitions.names);
+            names.views.insert(name.to_owned(), Arc::clone(view));
+            Ok(Taken::Nothing)
+        })
+    }
+
+    /// The tables and views as the transaction sees them.
+    pub(crate) fn names(&self) -> Result<Arc<Names>> {
+        self.settle()?;
+        let state = self.state();
+        Ok(match &state.definitions {
+            Some(definitions) => Arc::clone(&definitions.names),
+            None => Arc::new(self.snapshot.names().into_owned()),
+        })
+    }
+
+    /// What a table is, where some definitions have been made.
+    pub(super) fn schema_within(
+        &self,
+        definitions: &Definitions,
+        core: &Arc<TableCore>,
+    ) -> Result<Arc<Schema>> {
+        match definitions.get(core.id()) {
+            Some(definition) => Ok(Arc::clone(&definition.schema)),
+            None => Ok(self.as_it_was(Arc::clone(core))?.schema),
+        }
+    }
+
+    /// Refuses names by which a view that reads another one could not be read.
+    fn refuse_unread(&self, names: &Names, name: &str, definitions: &Definitions) -> Result<()> {
+        let schema_of = |core: &Arc<TableCore>| self.schema_within(definitions, core);
+        let options = self.engine.query_options();
+        for reader in names.dependants_of(name) {
+            let tables = TableSchemas::new(names, BTreeSet::from([reader.clone()]), &schema_of)?;
+            let fits = tables.view(&reader).is_some_and(|view| view.fits(&tables, &options));
+            if !fits {
+                let message = format!("view {name:?}: view {reader:?} could not be read any more");
+                return Err(Error::invalid(message));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Definitions {
+    /// The views that are not as they were, and what they read that is.
+    pub(super) fn changed_views(&self, read_at: u64) -> Result<Vec<ChangedView>> {
+        let (base, names) = (&self.base.views, &self.names.views);
+        let all: BTreeSet<&String> = base.keys().chain(names.keys()).collect();
+        let mut changed = Vec::new();
+        for name in all {
+            let (before, after) = (base.get(name).cloned(), names.get(name).cloned());
+            if before.as_ref().map(Arc::as_ptr) == after.as_ref().map(Arc::as_ptr) {
+                continue;
+            }
+            let inputs = match &after {
+                Some(view) => self.known_inputs(view, base, read_at)?,
+                None => Vec::new(),
+            };
+            changed.push(ChangedView { name: name.clone(), before, after, inputs });
+        }
+        Ok(changed)
+    }
+
+    fn known_inputs(
+        &self,
+        view: &DefinedView,
+        base: &BTreeMap<String, Arc<DefinedView>>,
+        read_at: u64,
+    ) -> Result<Vec<KnownInput>> {
+        let mut inputs = Vec::new();
+        for input in &view.stored.inputs {
+            let name = input.name.clone();
+            let is = match (self.names.get(&name), base.get(&name)) {
+                // What the transaction has made of it is compared by itself.
+                (Some(core), _) if self.get(core.id()).is_some() => continue,
+                (Some(core), _) => {
+                    let view = core.view();
+                    let forgotten = || Error::corrupt(format!("table {name:?}: no schema"));
+                    let schema = view.schema_at(read_at).ok_or_else(forgotten)?;
+                    InputKind::Table(core.id(), Arc::clone(schema))
+                }
+                (None, Some(known)) => InputKind::View(Arc::clone(known)),
+                (None, None) => continue,
+            };
+            inputs.push(KnownInput { name, is });
+        }
+        Ok(inputs)
+    }
+}
+
+fn expect_view<'n>(names: &'n Names, name: &str) -> Result<&'n Arc<DefinedView>> {
+    names.views.get(name).ok_or_else(|| {
+        if names.contains_key(name) {
+            return Error::invalid(format!("{name:?} is a table: expected a view"));
+        }
+        let known = names.views.keys().map(String::as_str);
+        let known = esker_format::suggest::near_or_all(name, "views", known);
+        Error::new(ErrorKind::NotFound, format!("no view {name:?}{known}"))
+    })
+}
+
+/// Refuses a view that would read itself.
+fn refuse_circle(names: &Names, name: &str, query: &Query) -> Result<()> {
+    let mut wanted = BTreeSet::new();
+    query.collect_tables(&mut wanted);
+    let is_within = names.views.contains_key(name) && {
+        let read = names.read_by(wanted);
+        read.views.contains_key(name)
+    };
+    match is_within {
+        true => Err(Error::invalid(format!("view {name:?} would read itself"))),
+        false => Ok(()),
+    }
+}
+
+/// Refuses columns of which those are not the same that other views read.
+fn refuse_fewer_columns(names: &Names, name: &str, columns: &[ResultColumn]) -> Result<()> {
+    let Some(old) = names.views.get(name) else { return Ok(()) };
+    for (reader, defined) in names.readers_of(name) {
+        let Some(Seen::Columns(count)) = defined.view.sees(name) else { continue };
+        let places = old.view.columns.iter().take(count).enumerate();
+        for (place, before) in places {
+            if columns.get(place) != Some(before) {
+                let (column, data_type) = (&before.name, before.data_type);
+                return Err(Error::invalid(format!(
+                    "view {name:?}: view {reader:?} reads it: expected column {} to stay \
+                     {column:?} of type {data_type}",
+                    place + 1
+                )));
+            }
+        }
+    }
+    Ok(())
+}

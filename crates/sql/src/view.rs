@@ -1,0 +1,193 @@
+//! `CREATE VIEW`, `ALTER VIEW … RENAME TO` and `DROP VIEW`.
+
+use esker::{ErrorKind, Scope, Semantics, Transaction, ViewOptions};
+use sqlparser::ast;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::change::{plain_name, refuse_lost};
+use crate::dialect::{self, EskerDialect};
+use crate::expression::ParameterNames;
+use crate::run::Outcome;
+use crate::statement::{Statement, syntax};
+use crate::table::refuse_both;
+use crate::{Result, select};
+
+/// A view, of a statement with this text.
+pub(crate) fn create(
+    create: ast::CreateView,
+    text: &str,
+    parameters: &ParameterNames,
+) -> Result<Statement> {
+    let written = create.to_string();
+    let ast::CreateView { name, columns, query, or_replace, if_not_exists, .. } = create;
+    let replace = if or_replace { "OR REPLACE " } else { "" };
+    let condition = if if_not_exists { "IF NOT EXISTS " } else { "" };
+    let names: Vec<String> = columns.iter().map(ToString::to_string).collect();
+    let list = match names.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", names.join(", ")),
+    };
+    let understood = format!("CREATE {replace}VIEW {condition}{name}{list} AS {query}");
+    refuse_lost(&written, &understood)?;
+    refuse_both(or_replace, if_not_exists)?;
+    let name = plain_name(&name)?;
+    let columns = columns.into_iter().map(|column| column.name.value).collect();
+    let shown = behind_as(text).unwrap_or_else(|| query.to_string());
+    let query = Box::new(select::convert(*query, parameters)?);
+    Ok(Statement::CreateView { name, columns, query, text: shown, or_replace, if_not_exists })
+}
+
+/// What stands behind the first AS that is in no brackets.
+fn behind_as(text: &str) -> Option<String> {
+    let tokens = dialect::tokenize(text).ok()?;
+    let mut depth = 0usize;
+    let is_as = |token: &TokenWithSpan| {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            Token::Word(word) => {
+                return depth == 0 && word.quote_style.is_none() && word.keyword == Keyword::AS;
+            }
+            _ => {}
+        }
+        false
+    };
+    let at = tokens.iter().position(is_as)?;
+    let end = tokens.get(at)?.span.end;
+    let line = usize::try_from(end.line).ok()?.checked_sub(1)?;
+    let column = usize::try_from(end.column).ok()?.checked_sub(1)?;
+    let rest = text.split_inclusive('\n').skip(line).collect::<String>();
+    let behind: String = rest.chars().skip(column).collect();
+    Some(behind.trim().trim_end_matches(';').trim_end().to_owned())
+}
+
+/// Reads `ALTER VIEW [IF EXISTS] name RENAME TO name`; nothing when it is another statement.
+pub(crate) fn rename(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
+    let mut parser = Parser::new(&EskerDialect).with_tokens_with_locations(tokens.to_vec());
+    if !parser.parse_keywords(&[Keyword::ALTER, Keyword::VIEW]) {
+        return Ok(None);
+    }
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    let name = plain_name(&parser.parse_object_name(false).map_err(syntax)?)?;
+    if !parser.parse_keywords(&[Keyword::RENAME, Keyword::TO]) {
+        return parser.expected("RENAME TO", parser.peek_token()).map_err(syntax);
+    }
+    let to = plain_name(&parser.parse_object_name(false).map_err(syntax)?)?;
+    while parser.consume_token(&Token::SemiColon) {}
+    if parser.peek_token().token != Token::EOF {
+        return parser.expected("the end", parser.peek_token()).map_err(syntax);
+    }
+    Ok(Some(Statement::RenameView { name, to, if_exists }))
+}
+
+pub(crate) fn run_create(
+    on: &dyn Scope,
+    statement: &Statement,
+    (semantics, dry_run): (Semantics, bool),
+) -> esker::Result<Outcome> {
+    let Statement::CreateView { name, columns, query, text, or_replace, if_not_exists } = statement
+    else {
+        return Err(esker::Error::new(ErrorKind::InvalidInput, "expected CREATE VIEW"));
+    };
+    let exists = on.has_view(name)?;
+    if *if_not_exists && (exists || on.names()?.contains(name)) {
+        let kind = if exists { "view" } else { "table" };
+        return Ok(Outcome::Done(format!("{kind} {name} exists already")));
+    }
+    let options = ViewOptions {
+        columns: columns.clone(),
+        or_replace: *or_replace,
+        semantics,
+        text: Some(text.clone()),
+    };
+    let (would, done) = match exists {
+        true => ("would replace", "replaced"),
+        false => ("would create", "created"),
+    };
+    if dry_run {
+        return Ok(Outcome::Done(format!("{would} view {name}")));
+    }
+    on.create_view_with(name, query, &options)?;
+    Ok(Outcome::Done(format!("{done} view {name}")))
+}
+
+pub(crate) fn rename_view(
+    on: &dyn Scope,
+    (name, to): (&str, &str),
+    (if_exists, dry_run): (bool, bool),
+) -> esker::Result<Outcome> {
+    if if_exists && !on.has_view(name)? {
+        return Ok(Outcome::Done(format!("no view {name}")));
+    }
+    if dry_run {
+        return Ok(Outcome::Done(format!("would rename view {name}")));
+    }
+    on.rename_view(name, to)?;
+    Ok(Outcome::Done(format!("renamed view {name}")))
+}
+
+/// Drops tables or views, in one commit.
+pub(crate) fn drop_all(
+    on: &dyn Scope,
+    kind: &str,
+    names: &[String],
+    (if_exists, cascade, dry_run): (bool, bool, bool),
+) -> esker::Result<Outcome> {
+    let listed = names.join(", ");
+    let kinds = match names.len() {
+        1 => kind.to_owned(),
+        _ => format!("{kind}s"),
+    };
+    if dry_run {
+        return Ok(Outcome::Done(format!("would drop {kinds} {listed}")));
+    }
+    let mut dropped = 0;
+    on.at_once(&mut |within| {
+        dropped = 0;
+        let mut names = in_order(within, names)?;
+        names.dedup();
+        for name in &names {
+            if cascade {
+                drop_dependants(within, name)?;
+            }
+            let done = match kind {
+                "view" => within.drop_view(name),
+                _ => within.drop_table(name),
+            };
+            match done {
+                Err(e) if if_exists && e.kind() == ErrorKind::NotFound => {}
+                done => {
+                    done?;
+                    dropped += 1;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Outcome::Done(match dropped {
+        0 => format!("no {kinds} {listed}"),
+        _ => format!("dropped {kinds} {listed}"),
+    }))
+}
+
+/// The names, those that others of them read last.
+fn in_order(within: &Transaction, names: &[String]) -> esker::Result<Vec<String>> {
+    let mut ordered: Vec<String> = Vec::new();
+    for name in names {
+        for reader in Scope::dependants_of(within, name)? {
+            if names.contains(&reader) && !ordered.contains(&reader) {
+                ordered.push(reader);
+            }
+        }
+        if !ordered.contains(name) {
+            ordered.push(name.clone());
+        }
+    }
+    Ok(ordered)
+}
+
+fn drop_dependants(within: &Transaction, name: &str) -> esker::Result<()> {
+    Scope::dependants_of(within, name)?.iter().try_for_each(|view| within.drop_view(view))
+}
