@@ -30,6 +30,7 @@ mod column;
 mod conflict_target;
 mod definition;
 mod dialect;
+mod explain;
 mod expression;
 mod group;
 mod index;
@@ -59,6 +60,7 @@ mod window;
 #[cfg(feature = "async")]
 pub use asynchronous::{AsyncDatabase, AsyncPrepared, AsyncRows};
 pub use esker_query::{Error, ErrorKind, Result};
+pub use explain::{Explain, ExplainFormat};
 pub use parameter::{expect_values, named_parameters};
 pub use parameters::{Named, Parameters};
 pub use place::place;

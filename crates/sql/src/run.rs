@@ -21,7 +21,7 @@ use crate::statement::{Statement, parse_with_parameters};
 pub enum Outcome {
     /// A query was answered.
     Rows(QueryResult),
-    /// A query was run, and these are its steps.
+    /// The steps of a query, and what they met where it ran.
     Plan(String),
     /// Rows were added.
     Added(Changed),
@@ -319,13 +319,14 @@ pub(crate) fn run_in(
         Statement::Query(query) => {
             Outcome::Rows(scope.snapshot_for(query)?.query_with(query, &for_query())?)
         }
-        Statement::Explain(query) => {
-            let explanation = scope.snapshot_for(query)?.explain_with(query, &for_query())?;
-            Outcome::Plan(explanation.to_string())
-        }
-        Statement::Plan(query) => {
-            let explanation = scope.snapshot_for(query)?.plan_with(query, &for_query())?;
-            Outcome::Plan(explanation.to_string())
+        Statement::Explain(explain) => {
+            let (query, options) = (&explain.query, for_query());
+            let snapshot = scope.snapshot_for(query)?;
+            let explanation = match explain.analyze {
+                true => snapshot.explain_with(query, &options)?,
+                false => snapshot.plan_with(query, &options)?,
+            };
+            Outcome::Plan(explain.shown(&explanation)?)
         }
         Statement::Change(change) => changed(change, scope.change_with(change, options)?),
         _ => return define(scope, statement, options),

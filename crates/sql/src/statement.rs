@@ -10,6 +10,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::conflict_target::join_paths;
 use crate::dialect::{self, EskerDialect};
+use crate::explain::{Explain, ExplainOptions};
 use crate::expression::ParameterNames;
 use crate::setting::{self, SettingStatement};
 use crate::transaction::{self, TransactionStatement};
@@ -36,10 +37,8 @@ pub enum Statement {
     Query(Query),
     /// Run a query within a transaction, and hold the rows that it finds: `SELECT … FOR UPDATE`.
     QueryForUpdate(Query),
-    /// Run a query and show its steps with what they met: `EXPLAIN ANALYZE`.
-    Explain(Query),
-    /// Show the steps of a query without running it: `EXPLAIN`.
-    Plan(Query),
+    /// Show the steps of a query, and what they met where it runs: `EXPLAIN`, `EXPLAIN ANALYZE`.
+    Explain(Explain),
     /// Change rows.
     Change(Change),
     /// Create a table.
@@ -130,8 +129,9 @@ impl Statement {
     #[must_use]
     pub fn only_reads(&self) -> bool {
         match self {
-            Self::Query(query) | Self::Explain(query) => !query.takes_values(),
-            Self::Plan(_) | Self::Setting(_) => true,
+            Self::Query(query) => !query.takes_values(),
+            Self::Explain(explain) => !explain.analyze || !explain.query.takes_values(),
+            Self::Setting(_) => true,
             _ => false,
         }
     }
@@ -251,15 +251,17 @@ fn convert(statement: ast::Statement, parameters: &ParameterNames) -> Result<Sta
         ast::Statement::Explain {
             describe_alias: ast::DescribeAlias::Explain,
             analyze,
-            verbose: false,
-            query_plan: false,
+            verbose: _,
+            query_plan: _,
             estimate: false,
             statement,
-            format: None,
-            options: None,
+            format,
+            options,
         } => match *statement {
-            ast::Statement::Query(select) if analyze => Ok(Statement::Explain(query(select)?)),
-            ast::Statement::Query(select) => Ok(Statement::Plan(query(select)?)),
+            ast::Statement::Query(select) if !is_change(&select.body) => {
+                let options = ExplainOptions::read(analyze, format.as_ref(), options.as_deref())?;
+                Ok(Statement::Explain(options.of(query(select)?)))
+            }
             other => Err(not_explained(&other)),
         },
         ast::Statement::Insert(insert) => change::insert(insert, parameters).map(Statement::Change),

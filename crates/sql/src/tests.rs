@@ -357,9 +357,9 @@ fn a_constant_key_is_shown_as_a_constant() {
 #[test]
 fn explain_is_a_statement() {
     let statement = parse_statement("EXPLAIN SELECT a FROM t").unwrap();
-    assert!(matches!(statement, Statement::Plan(query) if query.table == "t"));
+    assert!(matches!(statement, Statement::Explain(plan) if !plan.analyze && plan.query.table == "t"));
     let statement = parse_statement("EXPLAIN ANALYZE SELECT a FROM t").unwrap();
-    assert!(matches!(statement, Statement::Explain(query) if query.table == "t"));
+    assert!(matches!(statement, Statement::Explain(plan) if plan.analyze && plan.query.table == "t"));
     assert_eq!(refused("EXPLAIN SELECT a FROM t"), "expected SELECT, found EXPLAIN");
 }
 

@@ -18,6 +18,7 @@ mod answers;
 mod asynchronous;
 mod correlated;
 mod distinct_estimates;
+mod explain;
 mod fixture;
 mod function_values;
 mod functions;
