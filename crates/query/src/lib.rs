@@ -77,6 +77,7 @@ mod time_zone;
 extern crate self as esker_query;
 
 pub use crate::exec::spill::{TEMPORARY_PREFIX, TemporaryFiles};
+pub use crate::exec::table_function::{CollectedRows, RowCollector};
 pub use crate::source::one_row::OneRow;
 pub use budget::Budget;
 pub use computed::{Computed, select};

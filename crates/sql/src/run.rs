@@ -14,6 +14,7 @@ use crate::definition::define;
 use crate::parameters::Parameters;
 use crate::prepared::Prepared;
 use crate::statement::{Statement, parse_with_parameters};
+use crate::summary::summarize;
 
 /// What a statement came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -273,7 +274,7 @@ impl Sql for Transaction {
 }
 
 /// What a setting without a session is refused with.
-const NO_SESSION: &str = "SET, RESET and SHOW are about a session, which runs statements one after \
+const NO_SESSION: &str = "SET and RESET are about a session, which runs statements one after \
                           another; a database has settings by Options::semantics";
 
 /// Runs a statement, or says with [`ChangeOptions::dry_run`] what it would change.
@@ -319,6 +320,7 @@ pub(crate) fn run_in(
         Statement::Query(query) => {
             Outcome::Rows(scope.snapshot_for(query)?.query_with(query, &for_query())?)
         }
+        Statement::Summarize(query) => Outcome::Rows(summarize(scope, query, &for_query())?),
         Statement::Explain(explain) => {
             let (query, options) = (&explain.query, for_query());
             let snapshot = scope.snapshot_for(query)?;

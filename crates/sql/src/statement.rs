@@ -13,6 +13,7 @@ use crate::dialect::{self, EskerDialect};
 use crate::explain::{Explain, ExplainOptions};
 use crate::expression::ParameterNames;
 use crate::setting::{self, SettingStatement};
+use crate::show::{self, Summarized};
 use crate::transaction::{self, TransactionStatement};
 use crate::{
     Error, Result, alter, change, index, number, parameter, select, sequence, table, window,
@@ -39,6 +40,8 @@ pub enum Statement {
     QueryForUpdate(Query),
     /// Show the steps of a query, and what they met where it runs: `EXPLAIN`, `EXPLAIN ANALYZE`.
     Explain(Explain),
+    /// Answer what there is in each column of a query's answer: `SUMMARIZE`.
+    Summarize(Query),
     /// Change rows.
     Change(Change),
     /// Create a table.
@@ -129,7 +132,7 @@ impl Statement {
     #[must_use]
     pub fn only_reads(&self) -> bool {
         match self {
-            Self::Query(query) => !query.takes_values(),
+            Self::Query(query) | Self::Summarize(query) => !query.takes_values(),
             Self::Explain(explain) => !explain.analyze || !explain.query.takes_values(),
             Self::Setting(_) => true,
             _ => false,
@@ -140,8 +143,7 @@ impl Statement {
     #[must_use]
     pub fn answers_rows(&self) -> bool {
         match self {
-            Self::Query(_) | Self::QueryForUpdate(_) => true,
-            Self::Setting(setting) => matches!(setting, SettingStatement::Show(_)),
+            Self::Query(_) | Self::QueryForUpdate(_) | Self::Summarize(_) => true,
             Self::Change(Change::Insert(insert)) => insert.returning.is_some(),
             Self::Change(Change::Update(update)) => update.returning.is_some(),
             Self::Change(Change::Delete(delete)) => delete.returning.is_some(),
@@ -169,8 +171,8 @@ pub fn parse(text: &str) -> Result<Query> {
 
 /// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE`,
 /// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE INDEX`, `DROP INDEX`,
-/// `CREATE SEQUENCE`, `DROP SEQUENCE`, `SET`, `RESET`, `SHOW`, `BEGIN`, `COMMIT`, `ROLLBACK`,
-/// `SAVEPOINT` or `RELEASE`.
+/// `CREATE SEQUENCE`, `DROP SEQUENCE`, `SET`, `RESET`, `SHOW`, `DESCRIBE`, `SUMMARIZE`, `PRAGMA`,
+/// `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT` or `RELEASE`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -187,6 +189,16 @@ pub fn parse_with_parameters(text: &str) -> Result<(Statement, ParameterNames)> 
     let parameters = parameter::name_all(&mut tokens)?;
     if let Some(statement) = beyond_grammar(&tokens)? {
         return Ok((statement, parameters));
+    }
+    match show::summarized(&tokens)? {
+        None => {}
+        Some(Summarized::Table(query)) => return Ok((Statement::Summarize(*query), parameters)),
+        Some(Summarized::Query(tokens)) => {
+            return match convert(parse_one(join_paths(tokens))?, &parameters)? {
+                Statement::Query(query) => Ok((Statement::Summarize(query), parameters)),
+                _ => Err(Error::invalid("SUMMARIZE: expected a table or a SELECT that only reads")),
+            };
+        }
     }
     let read = parse_one(join_paths(tokens))?;
     let statement = match transaction::convert(&read)? {
@@ -206,7 +218,10 @@ fn beyond_grammar(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     let first = tokens.iter().find(|token| !matches!(token.token, Token::Whitespace(_)));
     match first.and_then(word) {
         Some(Keyword::CREATE | Keyword::ALTER) => {}
-        Some(Keyword::SET | Keyword::RESET | Keyword::SHOW) => return setting::read(tokens),
+        Some(Keyword::SET | Keyword::RESET) => return setting::read(tokens),
+        Some(Keyword::SHOW | Keyword::DESCRIBE | Keyword::DESC | Keyword::PRAGMA) => {
+            return show::read(tokens);
+        }
         _ => return Ok(None),
     }
     for read in [sequence::create, alter::add_value, alter::options] {

@@ -11,6 +11,7 @@ mod expression;
 mod function;
 mod grouping;
 mod join;
+mod name;
 mod operator;
 mod row;
 mod row_count;
@@ -33,6 +34,7 @@ pub use function::{FUNCTIONS, Family, Function, FunctionEntry, Makes, OperandKin
 pub(crate) use grouping::Groups;
 pub use grouping::{GROUPING_SETS_MAX, GroupingElement};
 pub use join::{Join, JoinKind, Relation, SubqueryForm};
+pub use name::name_text;
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
 pub use row_count::RowCount;
 pub use set::{SetBranch, SetOperation, SetOperator, With};

@@ -96,10 +96,14 @@ impl Session {
 pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
     match statement {
         // What a sequence has given out is not given out again.
-        Statement::Query(_) | Statement::Explain(_) if !statement.only_reads() => {
+        Statement::Query(_) | Statement::Summarize(_) | Statement::Explain(_)
+            if !statement.only_reads() =>
+        {
             (Level::Write, None)
         }
-        Statement::Query(query) | Statement::Explain(Explain { query, .. }) => {
+        Statement::Query(query)
+        | Statement::Summarize(query)
+        | Statement::Explain(Explain { query, .. }) => {
             (Level::Read, query.is_plain().then_some(query.table.as_str()))
         }
         Statement::QueryForUpdate(query) => {

@@ -27,6 +27,7 @@ mod guide;
 mod in_rust;
 mod indexes;
 mod intervals;
+mod introspection;
 mod join_order;
 mod joins;
 mod json_queries;
