@@ -171,7 +171,7 @@ impl Remote {
     ) -> Result<()> {
         let explained = match statement {
             Statement::Query(_) if settings.explain => Some(format!("EXPLAIN ANALYZE {text}")),
-            Statement::Explain(_) | Statement::Plan(_) => None,
+            Statement::Explain(_) => None,
             _ if settings.explain => return Err(Failure::usage("--explain is for SELECT")),
             _ => None,
         };
@@ -253,8 +253,7 @@ fn show(
     console: &mut Console<'_>,
 ) -> Result<()> {
     if let Some(text) = reply.text() {
-        let is_answer =
-            matches!(statement, Statement::Query(_) | Statement::Explain(_) | Statement::Plan(_));
+        let is_answer = matches!(statement, Statement::Query(_) | Statement::Explain(_));
         match is_answer {
             true => writeln!(console.out, "{}", text.trim_end())?,
             false => writeln!(console.err, "{text}")?,

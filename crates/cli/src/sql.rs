@@ -122,9 +122,14 @@ impl Settings {
         console: &mut Console<'_>,
     ) -> Result<()> {
         match statement {
-            Statement::Explain(query) => self.explain(session, query, console),
-            Statement::Plan(query) => {
-                shown(&session.plan_with(query, &self.query_options())?, console)
+            Statement::Explain(explain) => {
+                let (query, options) = (&explain.query, self.query_options());
+                let explanation = match explain.analyze {
+                    true => session.explain_with(query, &options)?,
+                    false => session.plan_with(query, &options)?,
+                };
+                let text = explain.shown(&explanation).map_err(esker::Error::from)?;
+                Ok(writeln!(console.out, "{}", text.trim_end())?)
             }
             Statement::Query(query) => self.ask(session, query, console),
             _ if self.explain => Err(Failure::usage("--explain is for SELECT")),

@@ -1,6 +1,7 @@
 //! A query's steps, with how they read the table and what they met.
 
 pub(crate) mod description;
+pub(crate) mod estimates;
 mod input;
 
 use std::fmt::{self, Display, Formatter, Write};
@@ -8,11 +9,11 @@ use std::fmt::{self, Display, Formatter, Write};
 use esker_vfs::sabotage::Bug;
 use serde::Serialize;
 
-use crate::Query;
 use crate::bind::{Program, Projection, Stage};
 use crate::bound::{Bound, OrderKey};
 use crate::exec::profile::{Profile, projection_name, stage_name};
 use crate::model::{Expr, Groups, OrderBy, RowCount};
+use crate::{Error, Query, Result};
 
 use description::Description;
 pub use input::ExplainedInput;
@@ -26,6 +27,8 @@ pub struct Explanation {
     pub table: String,
     /// What rows have to pass, as text.
     pub filter: Option<String>,
+    /// About how many rows are read and pass.
+    pub rows_estimated: u64,
     /// How each part of the table is read, in order.
     pub parts: Vec<ExplainedPart>,
     /// The steps, the one that reads the table first.
@@ -95,6 +98,8 @@ pub struct ExplainedStep {
     pub name: String,
     /// To what.
     pub what: String,
+    /// About how many rows it makes.
+    pub rows_estimated: u64,
     /// What it met; `None` when the query did not run.
     pub ran: Option<Ran>,
 }
@@ -108,6 +113,8 @@ pub struct Ran {
     pub rows_out: u64,
     /// How long it took itself, in milliseconds, what made its input ready left out.
     pub elapsed_ms: f64,
+    /// Bytes that it wrote to temporary files, for what it had no memory for.
+    pub spilled_bytes: u64,
 }
 
 /// What reading a table met.
@@ -134,25 +141,53 @@ impl Explanation {
         }
         self
     }
+
+    /// The same with what is made ready before: joins and queries, and subqueries.
+    pub(crate) fn reading(
+        self,
+        input: Option<ExplainedInput>,
+        subqueries: Vec<ExplainedSubquery>,
+    ) -> Self {
+        // What is read by the first step alone is counted there.
+        let read = self.met.map(|met| met.rows_read);
+        let input = input.map(|input| ExplainedInput { rows: input.rows.or(read), ..input });
+        Self { input, subqueries, ..self }
+    }
+
+    /// About how many rows the last step makes.
+    pub(crate) fn rows_out_estimated(&self) -> u64 {
+        self.steps.last().map_or(self.rows_estimated, |step| step.rows_estimated)
+    }
+
+    /// As a document of JSON: what `EXPLAIN (FORMAT JSON)` answers.
+    ///
+    /// # Errors
+    /// None: every member has a form in JSON.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string_pretty(self).map_err(|e| Error::invalid(format!("a plan: {e}")))
+    }
 }
 
 /// The plan of a query, with what its steps met if it has run.
 pub(crate) fn explained(
     query: &Query,
     program: &Program,
-    Description { parts, kept }: Description,
+    Description { parts, kept, estimates }: Description,
     profile: Option<&Profile>,
 ) -> Explanation {
     let ran = |i: usize| {
         let step = profile?.steps.get(i)?;
         let elapsed_ms = step.elapsed_ns as f64 / 1e6;
-        Some(Ran { rows_in: step.counts.rows_passed, rows_out: step.rows_out, elapsed_ms })
+        let (rows_in, rows_out) = (step.counts.rows_passed, step.rows_out);
+        Some(Ran { rows_in, rows_out, elapsed_ms, spilled_bytes: step.spilled_bytes })
     };
     let mut steps = Vec::with_capacity(program.stages.len() + 2);
     let over = |after: usize| program.windows.as_ref().filter(|windows| windows.after == after);
     let mut add = |name: &str, what: String| {
-        let ran = ran(steps.len());
-        steps.push(ExplainedStep { name: name.to_owned(), what, ran });
+        let (place, name) = (steps.len(), name.to_owned());
+        // default: there is an estimate for each step
+        let rows_estimated = estimates.steps.get(place).copied().unwrap_or_default();
+        steps.push(ExplainedStep { name, what, rows_estimated, ran: ran(place) });
     };
     for (i, stage) in program.stages.iter().enumerate() {
         over(i).into_iter().for_each(|_| add("window", list(&query.windows())));
@@ -173,8 +208,8 @@ pub(crate) fn explained(
     });
     let filter = query.filter.as_ref().map(ToString::to_string);
     let (table, awaits) = (query.table.clone(), awaits_answer(program));
-    let (input, subqueries) = (None, Vec::new());
-    Explanation { table, filter, parts, steps, met, input, subqueries, awaits }
+    let (input, subqueries, rows_estimated) = (None, Vec::new(), estimates.read);
+    Explanation { table, filter, rows_estimated, parts, steps, met, input, subqueries, awaits }
 }
 
 /// Whether what rows have to pass is known only once a subquery has been answered.
@@ -187,10 +222,14 @@ impl Display for Explanation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (depth, step) in self.steps.iter().rev().enumerate() {
             write!(f, "{}{} {}", "  ".repeat(depth), step.name, step.what)?;
-            if let Some(Ran { rows_in, rows_out, elapsed_ms }) = step.ran {
-                write!(f, "  (rows in {rows_in}, out {rows_out}, {elapsed_ms:.3} ms)")?;
+            write!(f, "  (about {} rows", step.rows_estimated)?;
+            if let Some(Ran { rows_in, rows_out, elapsed_ms, spilled_bytes }) = step.ran {
+                write!(f, "; rows in {rows_in}, out {rows_out}, {elapsed_ms:.3} ms")?;
+                if spilled_bytes > 0 {
+                    write!(f, ", {spilled_bytes} bytes to temporary files")?;
+                }
             }
-            f.write_char('\n')?;
+            f.write_str(")\n")?;
         }
         let indent = "  ".repeat(self.steps.len());
         if let Some(input) = &self.input {

@@ -79,6 +79,7 @@ mod view;
 extern crate self as esker_query;
 
 pub use crate::exec::spill::{TEMPORARY_PREFIX, TemporaryFiles};
+pub use crate::exec::table_function::{CollectedRows, RowCollector};
 pub use crate::source::no_rows::NoRows;
 pub use crate::source::one_row::OneRow;
 pub use budget::Budget;

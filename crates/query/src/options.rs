@@ -125,6 +125,11 @@ impl Options {
         &self.inputs.limits
     }
 
+    /// How many bytes the statement has written to temporary files so far.
+    pub(crate) fn spilled_bytes(&self) -> u64 {
+        self.temporary.as_ref().map_or(0, TemporaryFiles::bytes_written)
+    }
+
     /// The memory that the statement may hold.
     pub(crate) fn memory(&self) -> &Budget {
         &self.limits().memory

@@ -86,8 +86,18 @@ pub fn check(query: &Query, source: &dyn Source, inputs: &Inputs) -> Result<Vec<
 /// # Errors
 /// As [`execute`].
 pub fn explain(query: &Query, source: &dyn Source, options: &Options) -> Result<Explanation> {
+    explain_over(query, source, options, None)
+}
+
+/// The same over a source that has about so many rows, as was thought before it was made ready.
+pub(crate) fn explain_over(
+    query: &Query,
+    source: &dyn Source,
+    options: &Options,
+    given: Option<u64>,
+) -> Result<Explanation> {
     let program = bind_query(query, source.schema(), &without_values(&options.inputs))?;
-    let parts = describe(&program, source, options)?;
+    let parts = describe(&program, source, options, given)?;
     let profile = exec::run(&program, source, options, &mut |_| Ok(ControlFlow::Continue(())))?;
     Ok(crate::explain::explained(query, &program, parts, Some(&profile)))
 }
@@ -97,8 +107,18 @@ pub fn explain(query: &Query, source: &dyn Source, options: &Options) -> Result<
 /// # Errors
 /// `InvalidQuery` as for [`check`], and what reading an index fails with.
 pub fn plan(query: &Query, source: &dyn Source, options: &Options) -> Result<Explanation> {
+    plan_over(query, source, options, None)
+}
+
+/// The same over a source that was not made ready, and would have about so many rows.
+pub(crate) fn plan_over(
+    query: &Query,
+    source: &dyn Source,
+    options: &Options,
+    given: Option<u64>,
+) -> Result<Explanation> {
     let program = bind_query(query, source.schema(), &without_values(&options.inputs))?;
-    let parts = describe(&program, source, options)?;
+    let parts = describe(&program, source, options, given)?;
     Ok(crate::explain::explained(query, &program, parts, None))
 }
 

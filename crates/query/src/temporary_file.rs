@@ -9,9 +9,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use esker_format::checksum::{Place, checksum};
 use esker_format::codec::{Reader, Writer};
+use esker_vfs::sync::AtomicU64;
 use esker_vfs::{Environment, File, FileSystem, OpenMode, Random};
 
 use super::{Error, ErrorKind, Result};
@@ -29,6 +31,8 @@ pub struct TemporaryFiles {
     files: Arc<dyn FileSystem>,
     random: Arc<dyn Random>,
     dir: PathBuf,
+    /// How many bytes have been written so far.
+    written: Arc<AtomicU64>,
 }
 
 impl TemporaryFiles {
@@ -36,7 +40,7 @@ impl TemporaryFiles {
     #[must_use]
     pub fn new(environment: &Environment, dir: PathBuf) -> Self {
         let (files, random) = (Arc::clone(&environment.files), Arc::clone(&environment.random));
-        Self { files, random, dir }
+        Self { files, random, dir, written: Arc::new(AtomicU64::new(0)) }
     }
 
     pub(crate) fn create(&self) -> Result<SpillWriter> {
@@ -44,7 +48,13 @@ impl TemporaryFiles {
         let path = self.dir.join(format!("{TEMPORARY_PREFIX}{number:016x}"));
         let file = self.files.open(&path, OpenMode::CreateNew).map_err(|e| failed(&e))?;
         self.files.remove(&path).map_err(|e| failed(&e))?;
-        Ok(SpillWriter { file, number, len: 0, block: Writer::new() })
+        let written = Arc::clone(&self.written);
+        Ok(SpillWriter { file, number, len: 0, block: Writer::new(), written })
+    }
+
+    /// How many bytes have been written so far, to all of them.
+    pub(crate) fn bytes_written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
     }
 }
 
@@ -64,6 +74,8 @@ pub(crate) struct SpillWriter {
     number: u64,
     len: u64,
     block: Writer,
+    /// Of all files.
+    written: Arc<AtomicU64>,
 }
 
 impl SpillWriter {
@@ -97,6 +109,7 @@ impl SpillWriter {
         out.raw(payload);
         self.file.write_all_at(out.as_bytes(), self.len).map_err(|e| failed(&e))?;
         self.len += out.len() as u64;
+        self.written.fetch_add(out.len() as u64, Ordering::Relaxed);
         self.block.clear();
         Ok(())
     }

@@ -6,13 +6,13 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::change::{plain_name, refuse_lost};
+use crate::change::refuse_lost;
 use crate::dialect::EskerDialect;
 use crate::statement::{Statement, syntax, unsupported};
-use crate::{Error, Result, column, index, table, type_name};
+use crate::{Error, Result, column, index, qualified_name, table, type_name};
 
 pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
-    let name = plain_name(&alter.name)?;
+    let name = qualified_name::written(&alter.name)?;
     let if_exists = if alter.if_exists { "IF EXISTS " } else { "" };
     let operations: Vec<String> = alter.operations.iter().map(ToString::to_string).collect();
     let understood = format!("ALTER TABLE {if_exists}{} {}", alter.name, operations.join(", "));
@@ -21,7 +21,7 @@ pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
         let ast::RenameTableNameKind::To(to) = table_name else {
             return Err(unsupported("this RENAME", table_name));
         };
-        let (to, if_exists) = (plain_name(to)?, alter.if_exists);
+        let (to, if_exists) = (qualified_name::written(to)?, alter.if_exists);
         return Ok(Statement::RenameTable { name, to, if_exists });
     }
     let mut alterations = Vec::new();
@@ -57,7 +57,7 @@ impl<'p> Start<'p> {
         if self.parser.peek_token().token != Token::EOF {
             return self.parser.expected("the end", self.parser.peek_token()).map_err(syntax);
         }
-        let (name, alterations) = (plain_name(&self.name)?, vec![alteration]);
+        let (name, alterations) = (qualified_name::written(&self.name)?, vec![alteration]);
         let (cascade, if_exists) = (false, self.if_exists);
         Ok(Some(Statement::AlterTable { name, alterations, cascade, if_exists }))
     }

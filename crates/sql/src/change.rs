@@ -12,14 +12,14 @@ use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{shorten, unsupported};
-use crate::{Error, Result, merge, relation, select};
+use crate::{Error, Result, merge, qualified_name, relation, select};
 
 pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result<Change> {
     let text = insert.to_string();
     let ast::TableObject::TableName(name) = &insert.table else {
         return Err(unsupported("this kind of INSERT", &text));
     };
-    let table = plain_name(name)?;
+    let table = qualified_name::written(name)?;
     let names = Names::new(vec![table.clone()], parameters);
     let (or, on_conflict, conflict_key) = conflict(&insert, &table, parameters)?;
     let returning = returning(insert.returning.as_deref(), &names)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use esker_format::schema::{Check, DefaultValue, FieldId, NewIndex};
 use esker_format::{DataType, Field, Value};
-use esker_query::model::{Collation, Expr, Function};
+use esker_query::model::{Collation, Expr, Function, Operator};
 use esker_query::{Budget, Constraint, Deadline, Inputs, Limits, Semantics};
 use esker_vfs::Environment;
 use sqlparser::ast;
@@ -109,6 +109,9 @@ pub(crate) fn default_of_any(expr: &ast::Expr) -> Result<Option<DefaultValue>> {
     if matches!(&expr, Expr::Call(Function::Now | Function::CurrentDate, _)) {
         return Ok(Some(DefaultValue::Now));
     }
+    if let Some(after) = after_now(&expr) {
+        return Ok(Some(after));
+    }
     if let Expr::Call(Function::Nextval, operands) = &expr {
         return match operands.as_slice() {
             [Expr::Literal(Value::Text(name))] => Ok(Some(DefaultValue::NextValue(name.clone()))),
@@ -120,6 +123,18 @@ pub(crate) fn default_of_any(expr: &ast::Expr) -> Result<Option<DefaultValue>> {
         return Ok(None);
     }
     Ok(Some(DefaultValue::Literal(value)))
+}
+
+/// `now() + INTERVAL '5 minutes'`: so long after the row is written.
+fn after_now(expr: &Expr) -> Option<DefaultValue> {
+    let Expr::Apply(Operator::Add, operands) = expr else { return None };
+    let [Expr::Call(Function::Now, _), Expr::Literal(Value::Interval(after))] = operands.as_slice()
+    else {
+        return None;
+    };
+    // A month has no length of its own.
+    let us = (after.months() == 0).then(|| after.length_us())?;
+    u64::try_from(us).ok().map(DefaultValue::After)
 }
 
 /// The value of an expression in a definition. It is computed while the text is read, within limits

@@ -9,6 +9,7 @@ use esker_query::model::{
 use sqlparser::ast;
 
 use crate::collation::{self, GroupedText};
+use crate::qualified_name::without_schema;
 use crate::statement::unsupported;
 use crate::{Error, Result, literal, type_name};
 
@@ -183,7 +184,7 @@ impl Names {
         let joined = |names: &[ast::Ident]| {
             names.iter().map(|name| name.value.as_str()).collect::<Vec<_>>().join(".")
         };
-        match names {
+        match without_schema(names, &|name| self.is_table(name)) {
             [table, path @ ..] if !path.is_empty() && self.is_table(&table.value) => {
                 let (name, field) = (joined(path), Expr::Field(joined(path)));
                 // A name with its table's is a field's, never that of a select item.
@@ -194,7 +195,7 @@ impl Names {
                 })
             }
             // A path into a field of JSON, or a field of the new row, `excluded`: binding knows.
-            [_, _, ..] => Ok(Expr::Field(joined(names))),
+            names @ [_, _, ..] => Ok(Expr::Field(joined(names))),
             _ => Err(unsupported("a path", expr)),
         }
     }

@@ -6,31 +6,23 @@ use esker_format::schema::{IndexKind, NewIndex};
 use esker_format::suggest::near_or_all;
 use sqlparser::ast;
 
-use crate::change::{plain_name, refuse_lost};
+use crate::change::refuse_lost;
+use crate::qualified_name::written;
 use crate::run::Outcome;
 use crate::statement::{Statement, unsupported};
 use crate::{Error, Result, collation};
 
 pub(crate) fn create(create: &ast::CreateIndex) -> Result<Statement> {
-    let name = create.name.as_ref().map(plain_name).transpose()?;
-    let table = plain_name(&create.table_name)?;
+    let name = create.name.as_ref().map(written).transpose()?;
+    let table = written(&create.table_name)?;
     let fields = fields(&create.columns)?;
     let if_not_exists = if create.if_not_exists { "IF NOT EXISTS " } else { "" };
     let shown = create.name.as_ref().map_or(String::new(), |name| format!("{name} "));
     let on = &create.table_name;
     let columns = joined(&create.columns);
     let unique = if create.unique { "UNIQUE " } else { "" };
-    let (kind, using) = match &create.using {
-        None => (IndexKind::Ordered, String::new()),
-        Some(ast::IndexType::Custom(name)) if IndexKind::from_name(&name.value).is_some() => {
-            let kind = IndexKind::from_name(&name.value).unwrap_or_default();
-            (kind, format!(" USING {name} "))
-        }
-        Some(other) => {
-            let message = format!("USING {other}: expected ordered, trigram or bitmap");
-            return Err(Error::invalid(message));
-        }
-    };
+    let (kind, using) = kind(create.using.as_ref())?;
+    let using = using.map_or(String::new(), |name| format!(" USING {name} "));
     refuse_lost(
         &create.to_string(),
         &format!("CREATE {unique}INDEX {if_not_exists}{shown}ON {on}{using}({columns})"),
@@ -39,14 +31,31 @@ pub(crate) fn create(create: &ast::CreateIndex) -> Result<Statement> {
     Ok(Statement::CreateIndex { table, index, if_not_exists: create.if_not_exists })
 }
 
-/// `INDEX name (field, …)` within another statement.
+/// What stands behind USING, and the kind that it names.
+fn kind(using: Option<&ast::IndexType>) -> Result<(IndexKind, Option<&ast::Ident>)> {
+    match using {
+        None => Ok((IndexKind::Ordered, None)),
+        Some(ast::IndexType::Custom(name)) if IndexKind::from_name(&name.value).is_some() => {
+            Ok((IndexKind::from_name(&name.value).unwrap_or_default(), Some(name)))
+        }
+        Some(other) => {
+            let message = format!("USING {other}: expected ordered, trigram or bitmap");
+            Err(Error::invalid(message))
+        }
+    }
+}
+
+/// `INDEX name USING kind (field, …)` within another statement.
 pub(crate) fn declared(declared: &ast::IndexConstraint) -> Result<NewIndex> {
     let fields = fields(&declared.columns)?;
     let word = if declared.display_as_key { "KEY" } else { "INDEX" };
     let shown = declared.name.as_ref().map_or(String::new(), |name| format!("{name} "));
     let columns = joined(&declared.columns);
-    refuse_lost(&declared.to_string(), &format!("{word} {shown}({columns})"))?;
-    Ok(named(declared.name.as_ref().map(|name| name.value.clone()), fields))
+    let (kind, using) = kind(declared.index_type.as_ref())?;
+    let using = using.map_or(String::new(), |name| format!("USING {name} "));
+    refuse_lost(&declared.to_string(), &format!("{word} {shown}{using}({columns})"))?;
+    let index = named(declared.name.as_ref().map(|name| name.value.clone()), fields);
+    Ok(NewIndex { kind, ..index })
 }
 
 /// `UNIQUE (field, …)`, with a name perhaps, within another statement.
@@ -137,8 +146,8 @@ pub(crate) fn drop(drop: &ast::Statement) -> Result<Statement> {
     let if_exists_text = if *if_exists { "IF EXISTS " } else { "" };
     let on = table.as_ref().map_or(String::new(), |table| format!(" ON {table}"));
     refuse_lost(&drop.to_string(), &format!("DROP INDEX {if_exists_text}{name}{on}"))?;
-    let table = table.as_ref().map(plain_name).transpose()?;
-    Ok(Statement::DropIndex { table, name: plain_name(name)?, if_exists: *if_exists })
+    let table = table.as_ref().map(written).transpose()?;
+    Ok(Statement::DropIndex { table, name: written(name)?, if_exists: *if_exists })
 }
 
 pub(crate) fn run_create(

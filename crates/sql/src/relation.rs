@@ -4,8 +4,9 @@ use esker_query::model::{Expr, Join, JoinKind, Operator, Query, Relation};
 use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
+use crate::qualified_name::{self, ReadTable};
 use crate::statement::{shorten, unsupported};
-use crate::{Error, Result, collation, select, table_function};
+use crate::{Error, Result, collation, pragma, select, table_function};
 
 /// The joins there are, for the errors about others.
 const JOINS: &str = "supported are JOIN, LEFT, RIGHT and FULL JOIN, SEMI JOIN, ANTI JOIN and CROSS \
@@ -56,6 +57,10 @@ pub(crate) fn table(
     match tables {
         [one] if one.joins.is_empty() => {
             let relation = relation(&one.relation, parameters)?;
+            if esker::is_system_table(&relation.table) {
+                let name = &relation.table;
+                return Err(Error::invalid(format!("{name} is only read: it tells what there is")));
+            }
             let is_table = relation.query.is_none() && relation.joins.is_empty();
             if !is_table || !relation.columns.is_empty() {
                 return Err(unsupported("this kind of table", &one.relation));
@@ -90,13 +95,8 @@ fn relation(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Re
             if !with_hints.is_empty() || !partitions.is_empty() || !index_hints.is_empty() {
                 return Err(unsupported("a hint on a table", factor));
             }
-            let [ast::ObjectNamePart::Identifier(table)] = name.0.as_slice() else {
-                return Err(unsupported("a qualified table name", name));
-            };
-            if table.value.is_empty() {
-                return Err(Error::invalid("a table name has at least one character"));
-            }
-            called(Relation::table(&table.value), alias.as_ref())
+            let ReadTable { name, called: own } = qualified_name::read(name)?;
+            called(Relation { alias: own, ..Relation::table(name) }, alias.as_ref())
         }
         ast::TableFactor::Table {
             name,
@@ -110,6 +110,11 @@ fn relation(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Re
             sample: None,
             index_hints,
         } if with_hints.is_empty() && partitions.is_empty() && index_hints.is_empty() => {
+            if let Some(query) = pragma::call(name, args)? {
+                let query = Some(Box::new(query));
+                let (own, relation) = (name.to_string(), Relation { query, ..Relation::default() });
+                return called(Relation { alias: Some(own), ..relation }, alias.as_ref());
+            }
             let call = table_function::call(name, args, *with_ordinality, parameters)?;
             called(Relation::call(call), alias.as_ref())
         }

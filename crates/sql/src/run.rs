@@ -14,6 +14,7 @@ use crate::definition::define;
 use crate::parameters::Parameters;
 use crate::prepared::Prepared;
 use crate::statement::{Statement, parse_with_parameters};
+use crate::summary::summarize;
 
 /// What a statement came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +22,7 @@ use crate::statement::{Statement, parse_with_parameters};
 pub enum Outcome {
     /// A query was answered.
     Rows(QueryResult),
-    /// A query was run, and these are its steps.
+    /// The steps of a query, and what they met where it ran.
     Plan(String),
     /// Rows were added.
     Added(Changed),
@@ -273,7 +274,7 @@ impl Sql for Transaction {
 }
 
 /// What a setting without a session is refused with.
-const NO_SESSION: &str = "SET, RESET and SHOW are about a session, which runs statements one after \
+const NO_SESSION: &str = "SET and RESET are about a session, which runs statements one after \
                           another; a database has settings by Options::semantics";
 
 /// Runs a statement, or says with [`ChangeOptions::dry_run`] what it would change.
@@ -319,13 +320,15 @@ pub(crate) fn run_in(
         Statement::Query(query) => {
             Outcome::Rows(scope.snapshot_for(query)?.query_with(query, &for_query())?)
         }
-        Statement::Explain(query) => {
-            let explanation = scope.snapshot_for(query)?.explain_with(query, &for_query())?;
-            Outcome::Plan(explanation.to_string())
-        }
-        Statement::Plan(query) => {
-            let explanation = scope.snapshot_for(query)?.plan_with(query, &for_query())?;
-            Outcome::Plan(explanation.to_string())
+        Statement::Summarize(query) => Outcome::Rows(summarize(scope, query, &for_query())?),
+        Statement::Explain(explain) => {
+            let (query, options) = (&explain.query, for_query());
+            let snapshot = scope.snapshot_for(query)?;
+            let explanation = match explain.analyze {
+                true => snapshot.explain_with(query, &options)?,
+                false => snapshot.plan_with(query, &options)?,
+            };
+            Outcome::Plan(explain.shown(&explanation)?)
         }
         Statement::Change(change) => changed(change, scope.change_with(change, options)?),
         _ => return define(scope, statement, options),

@@ -5,12 +5,10 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::change::plain_name;
-use crate::column;
 use crate::dialect::EskerDialect;
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{Statement, syntax};
-use crate::{Error, Result};
+use crate::{Error, Result, column, qualified_name};
 
 /// Reads `CREATE SEQUENCE [IF NOT EXISTS] name [START [WITH] n] [INCREMENT [BY] n]`, the options in
 /// any order; nothing when it is another statement.
@@ -20,7 +18,7 @@ pub(crate) fn create(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         return Ok(None);
     }
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
-    let name = plain_name(&parser.parse_object_name(false).map_err(syntax)?)?;
+    let name = qualified_name::written(&parser.parse_object_name(false).map_err(syntax)?)?;
     let (mut start, mut increment) = (None, None);
     loop {
         if start.is_none() && parser.parse_keyword(Keyword::START) {

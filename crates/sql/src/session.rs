@@ -9,7 +9,7 @@ use esker_query::{Explanation, Query};
 use crate::parameters::Parameters;
 use crate::prepared::Prepared;
 use crate::run::{Outcome, Sql, expect_rows, first_of, run, with_parameters};
-use crate::setting::{self, SettingStatement};
+use crate::setting::SettingStatement;
 use crate::statement::{Statement, parse_with_parameters};
 use crate::transaction::TransactionStatement;
 
@@ -193,9 +193,6 @@ impl Session {
         let (statement, names) = parse_with_parameters(text)?;
         parameters.bind(&names, |values| {
             let options = self.for_change(&with_parameters(values));
-            if let Statement::Setting(_) = &statement {
-                return Ok(self.run(&statement, &options)?.answer()?.into());
-            }
             match &self.open {
                 Some(open) => open.transaction.statement_rows(&statement, &options),
                 None => self.database.statement_rows(&statement, &options),
@@ -257,9 +254,6 @@ impl Session {
         prepared: &Prepared,
         parameters: impl Parameters,
     ) -> Result<Rows> {
-        if let Statement::Setting(_) = prepared.statement() {
-            return Ok(self.run_prepared(prepared, parameters)?.answer()?.into());
-        }
         match &self.open {
             Some(open) => open.transaction.prepared_rows(prepared, parameters),
             None => self.database.prepared_rows(prepared, parameters),
@@ -280,13 +274,9 @@ impl Session {
         }
     }
 
-    /// Chooses a setting, or shows it. A transaction that is rolled back takes choices back, too.
+    /// Chooses a setting. A transaction that is rolled back takes choices back, too.
     fn set(&mut self, statement: &SettingStatement) -> Result<Outcome> {
         match statement {
-            SettingStatement::Show(name) => {
-                let chosen = self.semantics().or(self.scope().semantics());
-                return Ok(Outcome::Rows(setting::shown(name.as_deref(), chosen)?));
-            }
             SettingStatement::Set { is_local: true, .. } if self.open.is_none() => {
                 let message = "SET LOCAL is until the end of a transaction: expected BEGIN before";
                 return Err(Error::new(ErrorKind::InvalidInput, message));

@@ -1,15 +1,15 @@
-//! `SET`, `RESET` and `SHOW`: what a session chooses for the statements behind them.
+//! `SET` and `RESET`: what a session chooses for the statements behind them; `SHOW` of a setting.
 
-use esker::{Batch, Column, QueryResult, Semantics, ValueRef};
-use esker_format::DataType;
-use esker_query::{ResultColumn, Statistics};
+use esker::Semantics;
+use esker_query::model::{Expr, name_text};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::Result;
 use crate::dialect::EskerDialect;
-use crate::statement::{Statement, syntax};
-use crate::{Error, Result};
+use crate::show::end;
+use crate::statement::{Statement, parse, syntax};
 
 /// A statement about the settings of a session, whose names are [`Semantics::SETTINGS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +26,6 @@ pub enum SettingStatement {
     },
     /// Choose nothing any more: `RESET nulls_order`; of all settings without a name: `RESET ALL`.
     Reset(Option<String>),
-    /// Answer the value: `SHOW nulls_order`; of all settings without a name: `SHOW ALL`.
-    Show(Option<String>),
 }
 
 impl SettingStatement {
@@ -40,13 +38,12 @@ impl SettingStatement {
             Self::Set { name, value, .. } => before.with(name, value.as_deref()),
             Self::Reset(Some(name)) => before.with(name, None),
             Self::Reset(None) => Ok(Semantics::default()),
-            Self::Show(_) => Ok(before),
         }
     }
 }
 
-/// Reads `SET [SESSION | LOCAL] name (= | TO) value`, `RESET name` and `SHOW name`; nothing when it
-/// is another statement.
+/// Reads `SET [SESSION | LOCAL] name (= | TO) value` and `RESET name`; nothing when it is another
+/// statement.
 pub(crate) fn read(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     let mut parser = Parser::new(&EskerDialect).with_tokens_with_locations(tokens.to_vec());
     let statement = if parser.parse_keyword(Keyword::SET) {
@@ -65,15 +62,10 @@ pub(crate) fn read(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         SettingStatement::Set { name, value, is_local }
     } else if parser.parse_keyword(Keyword::RESET) {
         SettingStatement::Reset(name_or_all(&mut parser)?)
-    } else if parser.parse_keyword(Keyword::SHOW) {
-        SettingStatement::Show(name_or_all(&mut parser)?)
     } else {
         return Ok(None);
     };
-    while parser.consume_token(&Token::SemiColon) {}
-    if parser.peek_token().token != Token::EOF {
-        return parser.expected("the end of the statement", parser.peek_token()).map_err(syntax);
-    }
+    end(&mut parser)?;
     // A value that there is not is refused before anything runs.
     statement.applied(Semantics::default())?;
     Ok(Some(Statement::Setting(statement)))
@@ -101,25 +93,17 @@ fn word(parser: &mut Parser<'_>, expected: &str) -> Result<String> {
     }
 }
 
-/// What `SHOW` answers: a value, or the names and values of all settings.
-pub(crate) fn shown(name: Option<&str>, chosen: Semantics) -> Result<QueryResult> {
-    let column = |name: &str| ResultColumn { name: name.to_owned(), data_type: DataType::Text };
-    let (names, rows): (Vec<&str>, Vec<Vec<&str>>) = match name {
-        Some(name) => (vec![name], vec![vec![chosen.value_of(name)?]]),
-        None => {
-            let row = |name| Ok(vec![name, chosen.value_of(name)?]);
-            let rows = Semantics::SETTINGS.into_iter().map(row).collect::<Result<_>>()?;
-            (vec!["name", "setting"], rows)
+/// `SHOW name`, and `SHOW ALL`, behind the word.
+pub(crate) fn show(parser: &mut Parser<'_>) -> Result<Statement> {
+    let name = name_or_all(parser)?;
+    end(parser)?;
+    let query = match name {
+        None => "SELECT name, setting FROM esker_settings".to_owned(),
+        Some(name) => {
+            let (column, lower) = (name_text(&name), name.to_ascii_lowercase());
+            let known = Expr::literal(lower.as_str());
+            format!("SELECT setting AS {column} FROM esker_settings WHERE name = {known}")
         }
     };
-    let mut columns = vec![Column::empty(DataType::Text); names.len()];
-    for row in rows {
-        for (column, value) in columns.iter_mut().zip(row) {
-            column.push(ValueRef::Text(value)).map_err(Error::from)?;
-        }
-    }
-    let batches = vec![Batch { columns }];
-    let columns = names.into_iter().map(column).collect();
-    let statistics = Statistics::default();
-    Ok(QueryResult { columns, batches, statistics })
+    parse(&query).map(Statement::Query)
 }

@@ -10,8 +10,10 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::conflict_target::join_paths;
 use crate::dialect::{self, EskerDialect};
+use crate::explain::{Explain, ExplainOptions};
 use crate::expression::ParameterNames;
 use crate::setting::{self, SettingStatement};
+use crate::show::{self, Summarized};
 use crate::transaction::{self, TransactionStatement};
 use crate::{
     Error, Result, alter, change, index, merge, number, parameter, select, sequence, table,
@@ -37,10 +39,10 @@ pub enum Statement {
     Query(Query),
     /// Run a query within a transaction, and hold the rows that it finds: `SELECT … FOR UPDATE`.
     QueryForUpdate(Query),
-    /// Run a query and show its steps with what they met: `EXPLAIN ANALYZE`.
-    Explain(Query),
-    /// Show the steps of a query without running it: `EXPLAIN`.
-    Plan(Query),
+    /// Show the steps of a query, and what they met where it runs: `EXPLAIN`, `EXPLAIN ANALYZE`.
+    Explain(Explain),
+    /// Answer what there is in each column of a query's answer: `SUMMARIZE`.
+    Summarize(Query),
     /// Change rows.
     Change(Change),
     /// Create a table.
@@ -187,8 +189,9 @@ impl Statement {
     #[must_use]
     pub fn only_reads(&self) -> bool {
         match self {
-            Self::Query(query) | Self::Explain(query) => !query.takes_values(),
-            Self::Plan(_) | Self::Setting(_) => true,
+            Self::Query(query) | Self::Summarize(query) => !query.takes_values(),
+            Self::Explain(explain) => !explain.analyze || !explain.query.takes_values(),
+            Self::Setting(_) => true,
             _ => false,
         }
     }
@@ -197,8 +200,7 @@ impl Statement {
     #[must_use]
     pub fn answers_rows(&self) -> bool {
         match self {
-            Self::Query(_) | Self::QueryForUpdate(_) => true,
-            Self::Setting(setting) => matches!(setting, SettingStatement::Show(_)),
+            Self::Query(_) | Self::QueryForUpdate(_) | Self::Summarize(_) => true,
             Self::Change(Change::Insert(insert)) => insert.returning.is_some(),
             Self::Change(Change::Update(update)) => update.returning.is_some(),
             Self::Change(Change::Delete(delete)) => delete.returning.is_some(),
@@ -228,6 +230,7 @@ pub fn parse(text: &str) -> Result<Query> {
 /// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE`,
 /// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE VIEW`, `ALTER VIEW`, `DROP VIEW`,
 /// `CREATE INDEX`, `DROP INDEX`, `CREATE SEQUENCE`, `DROP SEQUENCE`, `SET`, `RESET`, `SHOW`,
+/// `DESCRIBE`, `SUMMARIZE`, `PRAGMA`,
 /// `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT` or `RELEASE`.
 ///
 /// # Errors
@@ -249,6 +252,16 @@ pub fn parse_with_parameters(text: &str) -> Result<(Statement, ParameterNames)> 
     if let Some(statement) = table_as::read(&tokens, &parameters)? {
         return Ok((statement, parameters));
     }
+    match show::summarized(&tokens)? {
+        None => {}
+        Some(Summarized::Table(query)) => return Ok((Statement::Summarize(*query), parameters)),
+        Some(Summarized::Query(tokens)) => {
+            return match convert(parse_one(join_paths(tokens))?, text, &parameters)? {
+                Statement::Query(query) => Ok((Statement::Summarize(query), parameters)),
+                _ => Err(Error::invalid("SUMMARIZE: expected a table or a SELECT that only reads")),
+            };
+        }
+    }
     let read = parse_one(join_paths(tokens))?;
     let statement = match transaction::convert(&read)? {
         Some(statement) => statement,
@@ -267,7 +280,10 @@ fn beyond_grammar(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     let first = tokens.iter().find(|token| !matches!(token.token, Token::Whitespace(_)));
     match first.and_then(word) {
         Some(Keyword::CREATE | Keyword::ALTER) => {}
-        Some(Keyword::SET | Keyword::RESET | Keyword::SHOW) => return setting::read(tokens),
+        Some(Keyword::SET | Keyword::RESET) => return setting::read(tokens),
+        Some(Keyword::SHOW | Keyword::DESCRIBE | Keyword::DESC | Keyword::PRAGMA) => {
+            return show::read(tokens);
+        }
         _ => return Ok(None),
     }
     for read in [sequence::create, alter::add_value, alter::options, view::rename] {
@@ -316,15 +332,17 @@ fn convert(
         ast::Statement::Explain {
             describe_alias: ast::DescribeAlias::Explain,
             analyze,
-            verbose: false,
-            query_plan: false,
+            verbose: _,
+            query_plan: _,
             estimate: false,
             statement,
-            format: None,
-            options: None,
+            format,
+            options,
         } => match *statement {
-            ast::Statement::Query(select) if analyze => Ok(Statement::Explain(query(select)?)),
-            ast::Statement::Query(select) => Ok(Statement::Plan(query(select)?)),
+            ast::Statement::Query(select) if !is_change(&select.body) => {
+                let options = ExplainOptions::read(analyze, format.as_ref(), options.as_deref())?;
+                Ok(Statement::Explain(options.of(query(select)?)))
+            }
             other => Err(not_explained(&other)),
         },
         ast::Statement::Insert(insert) => change::insert(insert, parameters).map(Statement::Change),

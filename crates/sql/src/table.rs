@@ -4,14 +4,15 @@ use esker_format::Schema;
 use esker_format::schema::{Check, NewIndex};
 use sqlparser::ast;
 
-use crate::change::{plain_name, refuse_lost};
+use crate::change::refuse_lost;
 use crate::column::{self, Column};
+use crate::qualified_name::written;
 use crate::statement::{Statement, unsupported};
 use crate::{Error, Result, index};
 
 pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     let text = create.to_string();
-    let name = plain_name(&create.name)?;
+    let name = written(&create.name)?;
     let if_not_exists = if create.if_not_exists { "IF NOT EXISTS " } else { "" };
     let columns = create.columns.iter().map(ToString::to_string);
     let parts: Vec<String> =
@@ -157,7 +158,7 @@ pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {
     };
     let all = parts.join(", ");
     refuse_lost(&text, &format!("DROP {object_type} {if_exists_text}{all}{behaviour}"))?;
-    let names = names.iter().map(plain_name).collect::<Result<Vec<_>>>()?;
+    let names = names.iter().map(written).collect::<Result<Vec<_>>>()?;
     Ok(match (object_type, names.as_slice()) {
         (O::Sequence, [name]) if !cascade => {
             Statement::DropSequence { name: name.clone(), if_exists }
@@ -180,5 +181,5 @@ pub(crate) fn truncate(truncate: ast::Truncate) -> Result<Statement> {
     let (word, condition) =
         (if truncate.table { "TABLE " } else { "" }, if if_exists { "IF EXISTS " } else { "" });
     refuse_lost(&text, &format!("TRUNCATE {word}{condition}{}", target.name))?;
-    Ok(Statement::Truncate { name: plain_name(&target.name)?, if_exists })
+    Ok(Statement::Truncate { name: written(&target.name)?, if_exists })
 }

@@ -5,10 +5,10 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::change::plain_name;
 use crate::conflict_target::join_paths;
 use crate::dialect::EskerDialect;
 use crate::expression::ParameterNames;
+use crate::qualified_name::written;
 use crate::run::Outcome;
 use crate::statement::{NESTING_MAX, Statement, syntax};
 use crate::table::refuse_both;
@@ -49,7 +49,7 @@ pub(crate) fn read(
         return parser.expected("the end of the statement", parser.peek_token()).map_err(syntax);
     }
     refuse_both(or_replace, if_not_exists)?;
-    let name = plain_name(&name)?;
+    let name = written(&name)?;
     let query = Box::new(select::convert(*query, parameters)?);
     let Columns { names: columns, primary_key } = columns;
     Ok(Some(Statement::CreateTableAs {

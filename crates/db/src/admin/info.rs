@@ -11,7 +11,7 @@ use esker_table::view::View;
 use esker_vfs::{DurationCounts, OpenMode};
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::Catalogue;
+use crate::catalog::names::Names;
 use crate::engine::Engine;
 use crate::maintenance::{RunCounts, WorkInfo, count_runs, parse_number};
 use crate::{Database, Result, SequenceInfo};
@@ -176,6 +176,34 @@ impl Engine {
         self.segment_files.values().files().iter().map(|file| file.byte_count()).sum()
     }
 
+    /// The snapshots and transactions that are held, the oldest first.
+    pub(crate) fn snapshot_infos(&self) -> Vec<SnapshotInfo> {
+        let now = self.environment.clock.monotonic_ns();
+        let info = |(commit, began): (u64, u64)| {
+            let age = Duration::from_nanos(now.saturating_sub(began));
+            SnapshotInfo { commit, age }
+        };
+        let mut held: Vec<SnapshotInfo> = self.registry.list().into_iter().map(info).collect();
+        held.sort_unstable_by_key(|held| (Reverse(held.age), held.commit));
+        held
+    }
+
+    /// Bytes of memory, by what they are for.
+    pub(crate) fn memory_info(&self) -> MemoryInfo {
+        // Without the commit lock: a statement asks.
+        let forwarding = forwarding_bytes(self.names.load().newest());
+        let arena = &self.arena;
+        MemoryInfo {
+            groups: arena.used_by(Category::Group),
+            indexes: arena.used_by(Category::Index),
+            visibility: arena.used_by(Category::Visibility),
+            loads: arena.used_by(Category::Load),
+            forwarding,
+            total: arena.used_bytes(),
+            limit: self.options.memory_limit_bytes,
+        }
+    }
+
     /// Bytes of log files. Opened for reading there is no log to ask, but files that stay as they
     /// are; those that cannot be looked at count nothing.
     fn log_bytes(&self) -> u64 {
@@ -195,8 +223,8 @@ impl Engine {
     }
 }
 
-fn forwarding_bytes(catalogue: &Catalogue) -> u64 {
-    let views = catalogue.tables.values().map(|entry| entry.writer.table().view());
+fn forwarding_bytes(names: &Names) -> u64 {
+    let views = names.values().map(|table| table.view());
     let of = |view: Arc<View>| view.retired.iter().map(|retired| retired.byte_count()).sum::<u64>();
     views.map(of).sum()
 }
@@ -219,15 +247,7 @@ impl Database {
     /// ```
     #[must_use]
     pub fn snapshots(&self) -> Vec<SnapshotInfo> {
-        let engine = self.engine();
-        let now = engine.environment.clock.monotonic_ns();
-        let info = |(commit, began): (u64, u64)| {
-            let age = Duration::from_nanos(now.saturating_sub(began));
-            SnapshotInfo { commit, age }
-        };
-        let mut held: Vec<SnapshotInfo> = engine.registry.list().into_iter().map(info).collect();
-        held.sort_unstable_by_key(|held| (Reverse(held.age), held.commit));
-        held
+        self.engine().snapshot_infos()
     }
 
     /// The newest commit that is applied; reads see it once it is acknowledged. As long as it stays
@@ -266,6 +286,7 @@ impl Database {
     #[must_use]
     pub fn info(&self) -> Info {
         let engine = self.engine();
+        let memory = engine.memory_info();
         let catalogue = engine.lock();
         let history = engine.names.load();
         let names = history.newest();
@@ -290,19 +311,10 @@ impl Database {
                 indexes: index_infos(table),
             })
         });
-        let arena = &engine.arena;
         Info {
             tables: tables.collect(),
             sequences: self.sequences(),
-            memory: MemoryInfo {
-                groups: arena.used_by(Category::Group),
-                indexes: arena.used_by(Category::Index),
-                visibility: arena.used_by(Category::Visibility),
-                loads: arena.used_by(Category::Load),
-                forwarding: forwarding_bytes(&catalogue),
-                total: arena.used_bytes(),
-                limit: engine.options.memory_limit_bytes,
-            },
+            memory,
             log_bytes: engine.log_bytes(),
             // default: a database in memory has no log
             syncs: engine.journal.log().map(|log| log.syncs()).unwrap_or_default(),

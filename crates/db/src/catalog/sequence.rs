@@ -334,7 +334,14 @@ impl Database {
     /// The sequences, by name.
     #[must_use]
     pub fn sequences(&self) -> Vec<SequenceInfo> {
-        let sequences = self.engine().sequences.load();
+        self.engine().sequence_infos()
+    }
+}
+
+impl Engine {
+    /// The sequences, by name.
+    pub(crate) fn sequence_infos(&self) -> Vec<SequenceInfo> {
+        let sequences = self.sequences.load();
         let info = |(name, sequence): (&String, &Arc<SharedSequence>)| {
             let state = sequence.state();
             let Sequence { start, increment, .. } = state.logged;

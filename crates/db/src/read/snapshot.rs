@@ -21,7 +21,7 @@ use crate::engine::no_table;
 use crate::engine_handle::EngineHandle;
 use crate::read::tables::OpenTables;
 use crate::transaction::Definitions;
-use crate::{QueryOptions, Result, Row};
+use crate::{Error, QueryOptions, Result, Row};
 
 /// The database as of one commit. While it lives, no merge drops what it sees.
 #[derive(Clone)]
@@ -164,6 +164,30 @@ impl Snapshot {
         }
     }
 
+    /// True when a table or bucket has a name as of this commit, or for the transaction that reads.
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        match &self.definitions {
+            Some(definitions) => definitions.names.contains_key(name),
+            None => {
+                let found = self.inner.names.get(name);
+                found.is_some_and(|table| table.created_at() <= self.commit())
+            }
+        }
+    }
+
+    /// What a table is as of this commit, or for the transaction that reads.
+    pub(crate) fn schema_of(&self, core: &Arc<TableCore>) -> Result<Arc<Schema>> {
+        if let Some(definition) = self.definitions.as_ref().and_then(|new| new.get(core.id())) {
+            return Ok(Arc::clone(&definition.schema));
+        }
+        let (view, name) = (core.view(), core.name());
+        let schema = view.schema_at(self.commit()).map(Arc::clone);
+        schema.ok_or_else(|| {
+            let at = self.commit();
+            Error::corrupt(format!("table {name:?}: its schema at commit {at} is forgotten"))
+        })
+    }
+
     /// True for a table that was there as of this commit, whatever its name is now.
     pub(crate) fn has(&self, core: &Arc<TableCore>) -> bool {
         let names = &self.inner.names;
@@ -238,8 +262,9 @@ impl Snapshot {
     /// # Errors
     /// `NotFound` when a table is not there, `InvalidInput` with the place in the JSON.
     pub fn bind_json(&self, query: &JsonQuery) -> Result<Query> {
-        let tables = OpenTables::of(self, query.tables())?;
-        Ok(query.bind_on(&tables.sources(), &self.engine().query_options())?)
+        let options = self.engine().query_options();
+        let tables = OpenTables::of(self, query.tables(), &options)?;
+        Ok(query.bind_on(&tables.sources(), &options)?)
     }
 
     /// The columns that the answer to a query has.
@@ -353,7 +378,7 @@ impl Snapshot {
         if !reads_tables && !reads_rows {
             options.inputs.sequences = Some(self.engine().as_sequences());
         }
-        let tables = OpenTables::new(self, query)?;
+        let tables = OpenTables::new(self, query, &options)?;
         let sources = tables.sources();
         Ok(read(&sources, options)?)
     }

@@ -3,23 +3,36 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use esker_query::{Error, Query, Source, Tables, View};
+use esker_query::{CollectedRows, Error, Options, Query, Source, Tables, View};
 
 use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::ReadNames;
+use crate::introspection::SystemTable;
 use crate::read::source::SnapshotSource;
 use crate::{Result, Snapshot, SnapshotTable};
 
 /// Tables by their names.
 pub(crate) struct OpenTables {
-    tables: Vec<(String, SnapshotTable)>,
+    tables: Vec<(String, OpenTable)>,
     views: Vec<(String, Arc<View>)>,
+}
+
+/// What a name means.
+enum OpenTable {
+    Rows(SnapshotTable),
+    /// Rows about tables.
+    System(CollectedRows),
 }
 
 /// Their rows, as queries read them.
 pub(crate) struct TableSources<'a> {
-    sources: Vec<(&'a str, SnapshotSource<'a>)>,
+    sources: Vec<(&'a str, TableSource<'a>)>,
     views: &'a [(String, Arc<View>)],
+}
+
+enum TableSource<'a> {
+    Rows(SnapshotSource<'a>),
+    System(&'a CollectedRows),
 }
 
 impl OpenTables {
@@ -27,19 +40,26 @@ impl OpenTables {
     ///
     /// # Errors
     /// `NotFound` when one is not there.
-    pub fn new(snapshot: &Snapshot, query: &Query) -> Result<Self> {
+    pub fn new(snapshot: &Snapshot, query: &Query, options: &Options) -> Result<Self> {
         let mut names = BTreeSet::new();
         query.collect_tables(&mut names);
-        Self::of(snapshot, names)
+        Self::of(snapshot, names, options)
     }
 
     /// Tables by their names; of views those that they read.
     ///
     /// # Errors
     /// As [`OpenTables::new`].
-    pub fn of(snapshot: &Snapshot, names: BTreeSet<String>) -> Result<Self> {
+    pub fn of(snapshot: &Snapshot, names: BTreeSet<String>, options: &Options) -> Result<Self> {
         let ReadNames { tables, views } = snapshot.names_read(names);
-        let open = |name: String| snapshot.table(&name).map(|table| (name, table));
+        let open = |name: String| {
+            let system = SystemTable::named(&name).filter(|_| !snapshot.has_name(&name));
+            let table = match system {
+                Some(system) => OpenTable::System(system.read(snapshot, options)?),
+                None => OpenTable::Rows(snapshot.table(&name)?),
+            };
+            Ok((name, table))
+        };
         let view = |(name, view): (String, Arc<DefinedView>)| (name, Arc::clone(&view.view));
         Ok(Self {
             tables: tables.into_iter().map(open).collect::<Result<_>>()?,
@@ -49,8 +69,15 @@ impl OpenTables {
 
     pub fn sources(&self) -> TableSources<'_> {
         let sources = self.tables.iter();
-        let sources =
-            sources.map(|(name, table)| (name.as_str(), SnapshotSource::new(table.rows_as_of())));
+        let sources = sources.map(|(name, table)| {
+            let source = match table {
+                OpenTable::Rows(table) => {
+                    TableSource::Rows(SnapshotSource::new(table.rows_as_of()))
+                }
+                OpenTable::System(rows) => TableSource::System(rows),
+            };
+            (name.as_str(), source)
+        });
         TableSources { sources: sources.collect(), views: &self.views }
     }
 }
@@ -58,9 +85,11 @@ impl OpenTables {
 impl Tables for TableSources<'_> {
     fn table(&self, name: &str) -> esker_query::Result<&dyn Source> {
         let found = self.sources.iter().find(|(known, _)| *known == name);
-        found.map(|(_, source)| source as &dyn Source).ok_or_else(|| {
-            Error::invalid(format!("no table {name:?} was opened for this statement"))
-        })
+        match found {
+            Some((_, TableSource::Rows(source))) => Ok(source),
+            Some((_, TableSource::System(rows))) => Ok(*rows),
+            None => Err(Error::invalid(format!("no table {name:?} was opened for this statement"))),
+        }
     }
 
     fn view(&self, name: &str) -> Option<&Arc<View>> {

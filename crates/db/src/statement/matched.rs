@@ -129,7 +129,7 @@ pub(crate) fn answer_with_row_ids(
     if query.is_plain() {
         return Ok(esker_query::execute(query, &source, options)?);
     }
-    let tables = OpenTables::new(snapshot.whole(), query)?;
+    let tables = OpenTables::new(snapshot.whole(), query, options)?;
     let read = tables.sources();
     Ok(Resolved::run_on(query, &source, &read, options)?.execute()?)
 }

@@ -10,6 +10,7 @@ use esker_query::{Explanation, Query, QueryResult, Statistics};
 use esker_table::Table as TableCore;
 
 use super::{State, Transaction};
+use crate::introspection::is_system_table;
 use crate::read::snapshot::Overlays;
 use crate::statement::{ChangeOptions, Changed};
 use crate::{QueryOptions, Result, Snapshot};
@@ -116,8 +117,14 @@ impl Transaction {
     pub(crate) fn snapshot_of(&self, names: BTreeSet<String>) -> Result<Snapshot> {
         self.settle()?;
         let mut state = self.state();
+        let is_there = |name: &str| match &state.definitions {
+            Some(definitions) => definitions.has(name),
+            None => self.snapshot.has_name(name),
+        };
         let names = self.names_of(&state, names);
-        let names = names.iter().filter(|name| !name.is_empty());
+        // What is read of the catalogue is no table.
+        let is_system = |name: &str| is_system_table(name) && !is_there(name);
+        let names = names.iter().filter(|name| !name.is_empty() && !is_system(name));
         let tables = names.map(|name| self.current(&state, name)).collect::<Result<Vec<_>>>()?;
         self.with_changes(&mut state, tables.iter().map(|current| &current.core))
     }

@@ -29,7 +29,8 @@ pub(crate) use crate::exec::output::copy::collect;
 use crate::filter::CodeTables;
 use crate::{Options, Result, Source};
 use input::Input;
-pub(crate) use profile::{Profile, Step};
+pub(crate) use profile::Profile;
+use profile::StepStart;
 use scan::ScanCounts;
 use showing::show;
 
@@ -45,7 +46,7 @@ pub(crate) fn run(
     if program.projection.limit == Some(0) {
         // Nothing is shown, and what would fail is not computed.
         for _ in 0..=program.stages.len() + usize::from(program.windows.is_some()) {
-            profile.push(Step { counts: ScanCounts::default(), rows_out: 0, elapsed_ns: 0 });
+            profile.push(StepStart::now(options).ended(ScanCounts::default(), 0, options));
         }
         profile.finish(clock);
         return Ok(profile);
@@ -54,28 +55,25 @@ pub(crate) fn run(
     let mut input = Input::Source(source);
     for (number, stage) in program.stages.iter().enumerate() {
         input = windows(program, number, input, options, &mut profile)?;
-        let started = clock.monotonic_ns();
+        let started = StepStart::now(options);
         let narrowed = aggregate::limit_pushdown::narrowed(program, source, options)?;
         let stage = narrowed.as_ref().unwrap_or(stage);
         let (groups, counts) = aggregate::stage::run_any(input, stage, &tables, options)?;
-        let rows_out = groups.row_count();
-        let elapsed_ns = clock.monotonic_ns() - started;
-        profile.push(Step { counts, rows_out, elapsed_ns });
+        profile.push(started.ended(counts, groups.row_count(), options));
         // Tables are kept by address, and the source they are of is about to go.
         tables.clear();
         input = groups;
     }
     input = windows(program, program.stages.len(), input, options, &mut profile)?;
     let projection = &program.projection;
-    let started = clock.monotonic_ns();
+    let started = StepStart::now(options);
     let mut rows_out = 0u64;
     let mut sink = |batch: esker_format::Batch| {
         rows_out += batch.len() as u64;
         sink(batch)
     };
     let counts = show(input, projection, &tables, options, &mut sink)?;
-    let elapsed_ns = clock.monotonic_ns() - started;
-    profile.push(Step { counts, rows_out, elapsed_ns });
+    profile.push(started.ended(counts, rows_out, options));
     profile.finish(clock);
     Ok(profile)
 }
@@ -92,9 +90,8 @@ fn windows<'i>(
     let Some(stage) = program.windows.as_ref().filter(|stage| stage.after == after) else {
         return Ok(input);
     };
-    let started = options.clock.monotonic_ns();
+    let started = StepStart::now(options);
     let (rows, counts) = window::run(input, stage, options)?;
-    let elapsed_ns = options.clock.monotonic_ns() - started;
-    profile.push(Step { counts, rows_out: rows.row_count(), elapsed_ns });
+    profile.push(started.ended(counts, rows.row_count(), options));
     Ok(rows)
 }

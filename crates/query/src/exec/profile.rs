@@ -3,6 +3,7 @@
 use esker_vfs::Clock;
 
 use super::scan::ScanCounts;
+use crate::Options;
 use crate::Statistics;
 use crate::bind::{Projection, Stage};
 
@@ -20,11 +21,44 @@ pub(crate) struct Step {
     pub(crate) counts: ScanCounts,
     pub(crate) rows_out: u64,
     pub(crate) elapsed_ns: u64,
+    /// Bytes that it wrote to temporary files.
+    pub(crate) spilled_bytes: u64,
+}
+
+/// When a step began, and what had been written to temporary files by then.
+pub(super) struct StepStart {
+    ns: u64,
+    spilled_bytes: u64,
+}
+
+impl StepStart {
+    pub(super) fn now(options: &Options) -> Self {
+        Self { ns: options.clock.monotonic_ns(), spilled_bytes: options.spilled_bytes() }
+    }
+
+    /// The step that has ended.
+    pub(super) fn ended(self, counts: ScanCounts, rows_out: u64, options: &Options) -> Step {
+        let elapsed_ns = options.clock.monotonic_ns() - self.ns;
+        let spilled_bytes = options.spilled_bytes() - self.spilled_bytes;
+        Step { counts, rows_out, elapsed_ns, spilled_bytes }
+    }
 }
 
 impl Profile {
     pub(super) fn start(clock: &dyn Clock) -> Self {
         Self { steps: Vec::new(), elapsed_ns: 0, started_ns: clock.monotonic_ns() }
+    }
+
+    /// That of rows that were only read, by what another step does with them.
+    pub(crate) fn of_scan(counts: ScanCounts) -> Self {
+        let (rows_out, elapsed_ns, spilled_bytes) = (counts.rows_passed, 0, 0);
+        let steps = vec![Step { counts, rows_out, elapsed_ns, spilled_bytes }];
+        Self { steps, elapsed_ns: 0, started_ns: 0 }
+    }
+
+    /// How many rows came out.
+    pub(crate) fn rows_out(&self) -> u64 {
+        self.steps.last().map_or(0, |step| step.rows_out)
     }
 
     pub(super) fn push(&mut self, step: Step) {

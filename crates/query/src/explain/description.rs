@@ -1,5 +1,6 @@
 //! How a query would read its table, shown without running it.
 
+use super::estimates::{Estimates, whole};
 use super::{ExplainedPart, Reading};
 use crate::access_path::{Access, Candidates, Goal, ScanPlan};
 use crate::bind::{FirstStep, Program, Stage};
@@ -16,9 +17,11 @@ pub(crate) struct Description {
     pub(crate) parts: Vec<ExplainedPart>,
     /// The step that reads the table with what it keeps, where that is less than it shows.
     pub(crate) kept: Option<Stage>,
+    pub(crate) estimates: Estimates,
 }
 
-/// How each part of a source is read, and what is kept of its rows.
+/// How each part of a source is read, what is kept of its rows, and about how many rows there are
+/// where. `given` says it of a source that was not made ready.
 ///
 /// # Errors
 /// When a run cannot be read.
@@ -26,6 +29,7 @@ pub(crate) fn describe(
     program: &Program,
     source: &dyn Source,
     options: &Options,
+    given: Option<u64>,
 ) -> Result<Description> {
     let first = program.first_step();
     let predicate = Predicate::compile(first.filter());
@@ -72,7 +76,8 @@ pub(crate) fn describe(
         FirstStep::Groups(stage) => stage::kept(stage, source),
         FirstStep::Rows(_) => None,
     };
-    Ok(Description { parts, kept })
+    let estimates = Estimates::of(program, (&predicate, source), given)?;
+    Ok(Description { parts, kept, estimates })
 }
 
 /// The runs that are read, each once.
@@ -84,9 +89,4 @@ fn names(candidates: &Candidates<'_>) -> Vec<String> {
         }
     });
     names
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of rows")]
-fn whole(estimate: f64) -> u64 {
-    estimate.round().max(0.0) as u64
 }

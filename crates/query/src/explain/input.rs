@@ -4,6 +4,7 @@ use std::fmt::{Formatter, Result};
 
 use serde::Serialize;
 
+use super::Explanation;
 use crate::exec::join::JoinCounts;
 use crate::model::JoinKind;
 
@@ -38,6 +39,12 @@ pub struct ExplainedInput {
     /// read by what is above it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<f64>,
+    /// Bytes that a join wrote to temporary files, for what it had no memory for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spilled_bytes: Option<u64>,
+    /// The steps of a query. What they read, where it is not a table, is among `inputs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Box<Explanation>>,
     /// What a join has on the left and on the right; what a query reads, where that is not a table.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Self>,
@@ -71,9 +78,16 @@ impl ExplainedInput {
 
     /// What is made of several inputs: rows of queries as one, rows that are written out.
     pub(crate) fn combined(kind: &str, inputs: Vec<Self>, rows: u64, elapsed_ns: u64) -> Self {
+        let mut estimates = inputs.iter().map(|input| input.rows_estimated);
+        let rows_estimated = match kind {
+            "intersect" | "intersect all" => estimates.min(),
+            "except" | "except all" => estimates.next(),
+            _ => estimates.reduce(u64::saturating_add),
+        };
         Self {
             kind: kind.to_owned(),
-            rows_estimated: rows,
+            // default: rows that are made of nothing are known
+            rows_estimated: rows_estimated.unwrap_or(rows),
             rows: Some(rows),
             elapsed_ms: Some(elapsed_ns as f64 / 1e6),
             inputs,
@@ -81,9 +95,17 @@ impl ExplainedInput {
         }
     }
 
+    /// The same with the steps that made its rows.
+    pub(crate) fn with_plan(self, plan: Option<Explanation>) -> Self {
+        let Some(mut plan) = plan else { return self };
+        let inputs = plan.input.take().into_iter().collect();
+        let rows_estimated = plan.rows_out_estimated();
+        Self { rows_estimated, inputs, plan: Some(Box::new(plan)), ..self }
+    }
+
     /// The same where its rows, which are there, are read once more.
     pub(crate) fn again(self) -> Self {
-        Self { elapsed_ms: None, inputs: Vec::new(), ..self }
+        Self { elapsed_ms: None, inputs: Vec::new(), plan: None, ..self }
     }
 
     /// The same where it has not run.
@@ -154,6 +176,9 @@ impl ExplainedInput {
             }
         }
         self.elapsed_ms.iter().try_for_each(|ms| write!(f, ", {ms:.3} ms"))?;
+        if let Some(bytes) = self.spilled_bytes.filter(|bytes| *bytes > 0) {
+            write!(f, ", {bytes} bytes to temporary files")?;
+        }
         f.write_str(")\n")?;
         self.inputs.iter().try_for_each(|input| input.show(f, depth + 1))
     }

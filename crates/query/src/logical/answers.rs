@@ -23,7 +23,7 @@ use crate::exec::collect;
 use crate::exec::output::materialised::slice;
 use crate::exec::output::{Materialised, RowBatches, even};
 use crate::model::{Expr, Relation, RowCount, SelectItem, SubqueryForm};
-use crate::{Error, ExplainedInput, Query, Result, Source, Unnesting, ZONE_ROWS};
+use crate::{Error, ExplainedInput, Explanation, Query, Result, Source, Unnesting, ZONE_ROWS};
 
 /// The number of a row that asks nothing.
 pub(super) const NONE: u32 = u32::MAX;
@@ -41,6 +41,8 @@ pub(super) struct Answers {
     /// The columns of the query, then the number of the values that a row was answered for.
     pub(super) rows: Materialised,
     pub(super) input: Option<ExplainedInput>,
+    /// How it came about, where that is to be shown.
+    pub(super) plan: Option<Explanation>,
     /// Whether the query ran for each combination of values by itself.
     pub(super) is_loop: bool,
     pub(super) elapsed_ns: u64,
@@ -58,6 +60,7 @@ impl Answers {
         let inputs = self.input.clone().into_iter().collect();
         let count = self.rows.row_count() as u64;
         let told = ExplainedInput::combined(kind, inputs, count, self.elapsed_ns);
+        let told = told.with_plan(self.plan.clone());
         let query = query.map_or(String::new(), |query| format!(": {query}"));
         let told = ExplainedInput { what: format!("{name}{query}"), ..told };
         if runs { told } else { told.not_run() }
@@ -198,7 +201,8 @@ impl Context<'_, '_> {
         };
         let Some(unnested) = unnested else {
             let rows = self.looped(query, outer, domain, &schema, form)?;
-            return Ok(Answers { rows, input: None, is_loop: true, elapsed_ns: clock() });
+            let elapsed_ns = clock();
+            return Ok(Answers { rows, input: None, plan: None, is_loop: true, elapsed_ns });
         };
         let answered =
             self.with_named_rows(&outer.relation, &domain.rows, || self.answer(&unnested))?;
@@ -210,7 +214,8 @@ impl Context<'_, '_> {
             // Only the numbers were wanted.
             false => answered.rows,
         };
-        Ok(Answers { rows, input: answered.input, is_loop: false, elapsed_ns: clock() })
+        let (input, plan) = (answered.input, answered.plan);
+        Ok(Answers { rows, input, plan, is_loop: false, elapsed_ns: clock() })
     }
 
     /// Runs a query for each combination of values.

@@ -19,9 +19,12 @@ use super::lateral::shown;
 use super::names::Names;
 use super::subquery::several_columns;
 use super::{Context, Ready};
+use crate::bind::bind_query;
 use crate::exec::output::Materialised;
 use crate::exec::output::copy::collect_column;
+use crate::explain::estimates::Estimates;
 use crate::model::{Aggregate, Expr, Join, Operator, Relation, SelectItem, SubqueryForm};
+use crate::predicate::Predicate;
 use crate::source::SourceRef;
 use crate::{Error, ExplainedInput, Query, Result, Source};
 
@@ -67,8 +70,9 @@ impl<'a> Context<'a, '_> {
                     if let Some(found) = found {
                         source = SourceRef::Shared(Arc::new(found) as Arc<_>);
                     }
+                    let given = (input.kind != "table").then_some(input.rows_estimated);
                     let passed = self.passing(&source, &select, filter.take(), &query)?;
-                    input = passed_input(input, &passed.1, passed.0.row_count(), self.runs);
+                    input = self.passed_input((input, given), &source, &passed)?;
                     passed.0
                 }
             };
@@ -92,12 +96,29 @@ impl<'a> Context<'a, '_> {
         select: &[SelectItem],
         filter: Option<Expr>,
         query: &Query,
-    ) -> Result<(Materialised, String)> {
-        let text = filter.as_ref().map(ToString::to_string).unwrap_or_default();
+    ) -> Result<(Materialised, Query)> {
         let select = Query { select: select.to_vec(), filter, ..Query::default() };
         let what = query.table.clone();
-        let rows = self.rows_of(&[(select, source.clone())], &what)?;
-        Ok((rows, text))
+        let rows = self.rows_of(&[(select.clone(), source.clone())], &what)?;
+        Ok((rows, select))
+    }
+
+    /// What was read, with the filter that its rows have passed.
+    fn passed_input(
+        &self,
+        (input, given): (ExplainedInput, Option<u64>),
+        source: &SourceRef<'a>,
+        (rows, query): &(Materialised, Query),
+    ) -> Result<ExplainedInput> {
+        let filter = query.filter.as_ref().map(ToString::to_string).unwrap_or_default();
+        let mut estimated = input.rows_estimated;
+        if self.shows_plans {
+            let program = bind_query(query, source.get().schema(), &self.options.inputs)?;
+            let predicate = Predicate::compile(program.first_step().filter());
+            estimated = Estimates::of(&program, (&predicate, source.get()), given)?.read;
+        }
+        let found = self.runs.then(|| rows.row_count() as u64);
+        Ok(ExplainedInput { rows: found, ..input.filtered(&filter, estimated) })
     }
 
     /// The rows with a column for a subquery.
@@ -127,8 +148,10 @@ impl<'a> Context<'a, '_> {
         let columns = in_batches(&column, rows.batches())?;
         let right = answers.explained(&one.column, Some(&one.written), self.runs);
         let count = rows.row_count() as u64;
+        let rows_estimated = left.rows_estimated;
         let told = ExplainedInput::combined("subquery join", vec![left, right], count, 0);
-        let told = ExplainedInput { what: one.column.clone(), elapsed_ms: None, ..told };
+        let (what, elapsed_ms) = (one.column.clone(), None);
+        let told = ExplainedInput { what, elapsed_ms, rows_estimated, ..told };
         let told = if self.runs { told } else { told.not_run() };
         Ok((rows.with_column(field, columns)?, told))
     }
@@ -312,10 +335,4 @@ fn in_batches(column: &Column, batches: &[Batch]) -> Result<Vec<Column>> {
         collect_column(column.data_type, &[column], places, false)
     };
     batches.iter().map(part).collect()
-}
-
-/// What was read, with the filter that its rows have passed.
-fn passed_input(input: ExplainedInput, filter: &str, rows: usize, runs: bool) -> ExplainedInput {
-    let estimated = if runs { rows as u64 } else { input.rows_estimated };
-    input.filtered(filter, estimated)
 }

@@ -41,6 +41,8 @@ pub(crate) struct Context<'a, 'o> {
     pub(super) runs: bool,
     /// How subqueries are answered, where that is to be shown.
     pub(super) told: Option<RefCell<Vec<ExplainedSubquery>>>,
+    /// Whether the steps of queries are to be shown.
+    pub(super) shows_plans: bool,
     /// In how many queries the one at hand lies, itself included.
     pub(super) depth: Cell<usize>,
     /// How many relations have been made of the values that queries within others name.
@@ -88,11 +90,13 @@ impl<'a, 'o> Context<'a, 'o> {
         let (depth, outer_count) = (Cell::new(0), Cell::new(0));
         let (names_known, any_order) = (RefCell::default(), AnyOrder::default());
         let (in_view, views) = (RefCell::default(), RefCell::default());
+        let shows_plans = false;
         Self {
             tables,
             options,
             runs,
             told,
+            shows_plans,
             depth,
             outer_count,
             names_known,
@@ -122,7 +126,8 @@ impl<'a, 'o> Context<'a, 'o> {
     /// The same with other options; [`Self::take_told`] keeps what EXPLAIN shows of it.
     pub(super) fn with_options<'p>(&self, options: &'p Options) -> Context<'a, 'p> {
         let told = self.told.as_ref().map(|_| RefCell::default());
-        Context::new(self.tables, options, self.runs, told).within(self)
+        let context = Context::new(self.tables, options, self.runs, told).within(self);
+        Context { shows_plans: self.shows_plans, ..context }
     }
 
     /// Takes over what EXPLAIN shows of queries that ran with other options.

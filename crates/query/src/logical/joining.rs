@@ -184,7 +184,10 @@ impl<'a, 'o> Context<'a, 'o> {
         let name = member.name().to_owned();
         let input = member.input.unwrap_or_else(|| ExplainedInput::table(&name));
         let (source, places) = (member.source, places.into_iter().collect());
-        let (rows_estimated, ranks, charge) = (None, None, Vec::new());
+        let (ranks, charge) = (None, Vec::new());
+        // What was not made ready has no rows yet.
+        let is_told = !self.runs && input.kind != "table";
+        let rows_estimated = is_told.then_some(input.rows_estimated);
         SideState { source, places, filter, input, rows_estimated, ranks, charge }
     }
 
@@ -380,8 +383,9 @@ impl<'a, 'o> Context<'a, 'o> {
         mut joined: SideState<'a, 'o>,
     ) -> Result<(SideState<'a, 'o>, Ran)> {
         let clock = &self.options.clock;
-        let started = clock.monotonic_ns();
+        let (started, spilled) = (clock.monotonic_ns(), self.options.spilled_bytes());
         let (rows, counts) = join::run(plan, side, pairs, self.options)?;
+        joined.input.spilled_bytes = Some(self.options.spilled_bytes() - spilled);
         let ran = Ran { counts, elapsed_ns: clock.monotonic_ns() - started };
         joined.rows_estimated = None;
         match rows {

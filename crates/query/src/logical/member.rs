@@ -107,10 +107,10 @@ impl<'a> Context<'a, '_> {
                 let query = reading.pushdown.tested_by(query, i, relation, &columns, self);
                 let is_outermost = self.depth.get() == 1 && self.any_order.outermost;
                 self.any_order.next.set(is_outermost);
-                let Answered { rows, input, elapsed_ns, .. } =
+                let Answered { rows, input, elapsed_ns, plan } =
                     self.answer(&query).map_err(|e| e.at(&name))?;
                 let count = rows.row_count() as u64;
-                let input = ExplainedInput::query(&name, input, count, elapsed_ns);
+                let input = ExplainedInput::query(&name, input, count, elapsed_ns).with_plan(plan);
                 let input = Some(if self.runs { input } else { input.not_run() });
                 let schema = rows.schema().clone();
                 let rows = rows.with_schema(without_twins(schema.clone()));

@@ -71,6 +71,7 @@ use crate::bind::scope::named;
 use crate::bind::{Program, bind_query};
 use crate::bound::Bound;
 use crate::exec::output::{Materialised, RowBatches};
+use crate::explain::description::{Description, describe};
 use crate::model::{Expr, Function};
 use crate::options::without_values;
 use crate::source::SourceRef;
@@ -97,6 +98,8 @@ enum Purpose {
     /// To be run and shown.
     Analyze,
     Look,
+    /// To see whether it is right.
+    Check,
 }
 
 /// Where the names of tables lead, for languages that need the types of fields.
@@ -223,12 +226,12 @@ impl<'a> Resolved<'a> {
         if query.is_plain() && (first.is_some() || tables.view(&query.table).is_none()) {
             return Self::plain(query, tables, first, options);
         }
-        let runs = purpose != Purpose::Look;
+        let runs = matches!(purpose, Purpose::Execute | Purpose::Analyze);
         let started_ns = options.clock.monotonic_ns();
         let mut in_any_order = false;
         if runs && (query.runs_queries_first() || tables.has_views()) {
             // What cannot be answered is refused before any of it runs.
-            let look = Self::new(query, tables, first, options, Purpose::Look)?;
+            let look = Self::new(query, tables, first, options, Purpose::Check)?;
             look.columns()?;
             in_any_order = look.in_any_order;
         }
@@ -236,6 +239,7 @@ impl<'a> Resolved<'a> {
         let streamed = (purpose == Purpose::Execute).then(|| Streamed::of(query, tables)).flatten();
         let told = (purpose != Purpose::Execute).then(RefCell::default);
         let mut context = Context::new(tables, &options, runs && streamed.is_none(), told);
+        context.shows_plans = matches!(purpose, Purpose::Analyze | Purpose::Look);
         context.any_order.outermost = in_any_order;
         let (query, source, input) = context.resolve(query, first)?;
         let in_any_order = context.any_order.found.get();
@@ -320,13 +324,18 @@ impl<'a> Resolved<'a> {
     /// # Errors
     /// As [`crate::explain`].
     pub fn explain(&self) -> Result<Explanation> {
-        let explanation = crate::explain(&self.query, self.source.get(), &self.options)?;
+        let (source, given) = (self.source.get(), self.given());
+        let explanation = crate::run::explain_over(&self.query, source, &self.options, given)?;
         Ok(self.with_what_runs_first(explanation.after(self.ready_ns)))
     }
 
     fn with_what_runs_first(&self, explanation: Explanation) -> Explanation {
-        let (input, subqueries) = (self.input.clone(), self.subqueries.clone());
-        Explanation { input, subqueries, ..explanation }
+        explanation.reading(self.input.clone(), self.subqueries.clone())
+    }
+
+    /// About how many rows there are of what is made ready.
+    fn given(&self) -> Option<u64> {
+        self.input.as_ref().map(|input| input.rows_estimated)
     }
 
     /// The steps, without running the rest.
@@ -334,7 +343,8 @@ impl<'a> Resolved<'a> {
     /// # Errors
     /// As [`crate::plan`].
     pub fn plan(&self) -> Result<Explanation> {
-        let explanation = crate::plan(&self.query, self.source.get(), &self.options)?;
+        let (source, given) = (self.source.get(), self.given());
+        let explanation = crate::run::plan_over(&self.query, source, &self.options, given)?;
         Ok(self.with_what_runs_first(explanation))
     }
 }
@@ -424,13 +434,12 @@ impl<'a, 'o> Context<'a, 'o> {
             return Ok(Answered { rows, input: Some(input), elapsed_ns, plan: None });
         }
         let (rest, source, input) = self.resolve(query, None)?;
-        let (options, is_told) = (self.options, self.told.is_some());
+        let options = self.options;
         let inputs =
             if self.runs { options.inputs.clone() } else { without_values(&options.inputs) };
         let program = bind_query(&rest, source.get().schema(), &inputs)?;
         let schema = schema_of(&program);
-        let parts =
-            is_told.then(|| crate::explain::description::describe(&program, source.get(), options));
+        let described = self.described(&program, source.get(), input.as_ref())?;
         let (mut batches, mut profile) = (RowBatches::new(options), None);
         if self.runs {
             let sink: crate::exec::Sink<'_> = &mut |batch| batches.push(batch);
@@ -443,11 +452,23 @@ impl<'a, 'o> Context<'a, 'o> {
             (Some(told), Some(before)) => told.replace(before),
             _ => Vec::new(),
         };
-        let plan = parts.transpose()?.map(|parts| {
-            let told = crate::explain::explained(&rest, &program, parts, profile.as_ref());
-            Explanation { input: input.clone(), subqueries, ..told.after(ready_ns) }
+        let plan = described.map(|described| {
+            let told = crate::explain::explained(&rest, &program, described, profile.as_ref());
+            told.after(ready_ns).reading(input.clone(), subqueries)
         });
         Ok(Answered { rows, input, elapsed_ns, plan })
+    }
+
+    /// What EXPLAIN shows of a program, where that is wanted.
+    fn described(
+        &self,
+        program: &Program,
+        source: &dyn Source,
+        input: Option<&ExplainedInput>,
+    ) -> Result<Option<Description>> {
+        let given = input.map(|input| input.rows_estimated);
+        let described = || describe(program, source, self.options, given);
+        self.shows_plans.then(described).transpose()
     }
 }
 

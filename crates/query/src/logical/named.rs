@@ -156,9 +156,10 @@ impl Context<'_, '_> {
             true => self.recursive(&named.with, most),
             false => self.answer(query).map_err(|e| e.at(name)),
         });
-        let Answered { rows, input, elapsed_ns, .. } = answered?;
+        let Answered { rows, input, elapsed_ns, plan } = answered?;
         let schema = called(rows.schema().clone(), columns, name)?;
-        let input = ExplainedInput::query(name, input, rows.row_count() as u64, elapsed_ns);
+        let count = rows.row_count() as u64;
+        let input = ExplainedInput::query(name, input, count, elapsed_ns).with_plan(plan);
         let input = if self.runs { input } else { input.not_run() };
         let rows = Arc::new(rows.with_schema(without_twins(schema.clone())));
         let kept = Kept { rows, schema, input };

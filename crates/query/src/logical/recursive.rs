@@ -16,6 +16,7 @@ use esker_format::{Batch, DataType, Field, KeyTable, Schema};
 
 use super::named::NamedQuery;
 use super::names::called;
+use super::table_call::ROWS_GUESSED;
 use super::{Answered, Context};
 use crate::bind::bind_query;
 use crate::bind::columns::{ColumnType, common_columns, show_as};
@@ -103,7 +104,8 @@ impl Context<'_, '_> {
         let elapsed_ns = self.options.clock.monotonic_ns() - started_ns;
         let count = rows.row_count() as u64;
         let input = ExplainedInput::combined("recursive union", Vec::new(), count, elapsed_ns);
-        let input = Some(if self.runs { input } else { input.not_run() });
+        let unknown = ExplainedInput { rows_estimated: ROWS_GUESSED, ..input.clone() };
+        let input = Some(if self.runs { input } else { unknown.not_run() });
         Ok(Answered { rows, input, elapsed_ns, plan: None })
     }
 

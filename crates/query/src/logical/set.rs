@@ -19,6 +19,7 @@ use crate::bind::columns::{ColumnType, as_one_column, common_columns, show_as};
 use crate::bind::{Program, Stage, bind_constant, bind_query};
 use crate::bound::{Bound, Node};
 use crate::evaluate::{Rows, Selection, evaluate};
+use crate::exec::Profile;
 use crate::exec::output::{Materialised, RowBatches, Sink};
 use crate::exec::set::{Add, Combination};
 use crate::model::{Expr, SelectItem, SetOperation, SetOperator};
@@ -151,6 +152,10 @@ impl<'a, 'o> Context<'a, 'o> {
         let elapsed_ns = elapsed_ns.saturating_sub(self.subqueries_ns().saturating_sub(asked_ns));
         let count = rows.row_count() as u64;
         let input = ExplainedInput::combined(&name, inputs, count, elapsed_ns);
+        let input = match query.values.len() as u64 {
+            0 => input,
+            rows_estimated => ExplainedInput { rows_estimated, ..input },
+        };
         Ok((rows, if self.runs { input } else { input.not_run() }))
     }
 
@@ -291,9 +296,7 @@ impl SetRun<'_, '_, '_> {
                         flow = sink(batch)?;
                         Ok(flow)
                     };
-                    let profile = crate::exec::run(program, source, options, rows)?;
-                    let rows = profile.steps.last().map_or(0, |step| step.rows_out);
-                    Ok((profile.statistics().rows_scanned, rows))
+                    crate::exec::run(program, source, options, rows)
                 })?;
                 Ok(flow)
             }
@@ -340,21 +343,18 @@ impl SetRun<'_, '_, '_> {
             if is_scan {
                 let keys = projection.outputs.clone();
                 let counts = add(&to.stage(keys, projection.filter.clone(), is_left), source)?;
-                return Ok((counts.rows_scanned, counts.rows_passed));
+                return Ok(Profile::of_scan(counts));
             }
             let rows: Sink<'_> = &mut |batch| add_batch((&fields, &types), batch, &mut *add);
-            let profile = crate::exec::run(program, source, options, rows)?;
-            let rows = profile.steps.last().map_or(0, |step| step.rows_out);
-            Ok((profile.statistics().rows_scanned, rows))
+            crate::exec::run(program, source, options, rows)
         })
     }
 
-    /// Makes a query ready, with what memory is left, and runs it: `run` tells how many rows it has
-    /// read and made.
+    /// Makes a query ready, with what memory is left, and runs it.
     fn branch(
         &self,
         query: &Query,
-        run: impl FnOnce(&Program, &dyn Source, &Options) -> Result<(u64, u64)>,
+        run: impl FnOnce(&Program, &dyn Source, &Options) -> Result<Profile>,
     ) -> Result<()> {
         let started_ns = self.context.options.clock.monotonic_ns();
         let options = self.context.options.with_memory_left();
@@ -362,13 +362,19 @@ impl SetRun<'_, '_, '_> {
         let (rest, source, input) = context.resolve(query, None)?;
         let mut program = bind_query(&rest, source.get().schema(), &options.inputs)?;
         show_as(&mut program, &self.columns)?;
-        let (scanned, count) = run(&program, source.get(), &options)?;
-        self.scanned.set(self.scanned.get() + scanned);
+        let described = context.described(&program, source.get(), input.as_ref())?;
+        let profile = run(&program, source.get(), &options)?;
+        self.scanned.set(self.scanned.get() + profile.statistics().rows_scanned);
         if self.context.told.is_some() {
             let elapsed_ns = options.clock.monotonic_ns() - started_ns;
             let elapsed_ns = elapsed_ns.saturating_sub(context.subqueries_ns());
+            let plan = described.map(|described| {
+                let told = crate::explain::explained(&rest, &program, described, Some(&profile));
+                told.reading(input.clone(), Vec::new())
+            });
+            let count = profile.rows_out();
             let told = ExplainedInput::query(&query.to_string(), input, count, elapsed_ns);
-            self.inputs.borrow_mut().push(told);
+            self.inputs.borrow_mut().push(told.with_plan(plan));
         }
         self.context.take_told(context);
         Ok(())
@@ -379,9 +385,19 @@ impl SetRun<'_, '_, '_> {
         let mut queries = Vec::new();
         leaves(set, &mut queries);
         for query in queries {
-            let (_, _, input) = self.context.resolve(query, None)?;
+            let (rest, source, input) = self.context.resolve(query, None)?;
+            let mut plan = None;
+            if self.context.shows_plans {
+                let inputs = without_values(&self.context.options.inputs);
+                let program = bind_query(&rest, source.get().schema(), &inputs)?;
+                let described = self.context.described(&program, source.get(), input.as_ref())?;
+                plan = described.map(|described| {
+                    let told = crate::explain::explained(&rest, &program, described, None);
+                    told.reading(input.clone(), Vec::new())
+                });
+            }
             let told = ExplainedInput::query(&query.to_string(), input, 0, 0).not_run();
-            self.inputs.borrow_mut().push(told);
+            self.inputs.borrow_mut().push(told.with_plan(plan));
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ use crate::source::SourceRef;
 use crate::{Error, ExplainedInput, Query, Result, Source};
 
 /// About how many rows a call makes of which nothing is known.
-const ROWS_GUESSED: u64 = 1_000;
+pub(super) const ROWS_GUESSED: u64 = 1_000;
 
 /// Where calls make more rows for each combination of values, the query that reads them is asked
 /// for one combination after another: it may stop at the first row, and no memory holds them.
@@ -141,7 +141,7 @@ impl<'a> Context<'a, '_> {
         }
         let rows = Materialised::of(schema, made.finish()?);
         let elapsed_ns = self.options.clock.monotonic_ns() - started_ns;
-        Ok(Answers { rows, input: None, is_loop: false, elapsed_ns })
+        Ok(Answers { rows, input: None, plan: None, is_loop: false, elapsed_ns })
     }
 
     /// Does something with the call of each combination of values and its number.

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use esker_format::Value;
 
+use super::name::Name;
 use super::{
     Aggregate, Expr, Form, Function, Groups, Join, JoinKind, Operator, OrderBy, Query, Relation,
     RowCount, SelectItem, SetBranch, SetOperation, SetOperator, SubqueryForm, With,
@@ -487,20 +488,5 @@ impl Display for Path<'_> {
             Name(name).fmt(f)?;
         }
         Ok(())
-    }
-}
-
-/// A name, quoted when it is not a plain word.
-struct Name<'a>(&'a str);
-
-impl Display for Name<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let word = |c: char| c.is_alphanumeric() || c == '_';
-        let plain = self.0.chars().all(word) && !self.0.starts_with(|c: char| c.is_numeric());
-        if plain && !self.0.is_empty() {
-            f.write_str(self.0)
-        } else {
-            write!(f, "\"{}\"", self.0.replace('"', "\"\""))
-        }
     }
 }

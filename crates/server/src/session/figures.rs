@@ -1,12 +1,10 @@
 //! Figures about a database and its tables, for people: what `esker info` shows.
 
 use esker::{
-    ClockInfo, Database, DefaultValue, FileInfo, MemoryInfo, SequenceInfo, TableInfo, ViewInfo,
+    ClockInfo, Database, FileInfo, MemoryInfo, SequenceInfo, TableInfo, ViewInfo, definition,
 };
 use esker_format::Schema;
 use esker_import::schema_text;
-use esker_query::Constraint;
-use esker_query::model::{Expr, Function};
 use serde::{Deserialize, Serialize};
 
 use crate::{Code, Error, Result};
@@ -89,24 +87,14 @@ impl TableFigures {
 fn rules(schema: &Schema) -> Result<Vec<String>> {
     let mut rules = Vec::new();
     for field in schema.fields() {
-        let default = match &field.default {
-            None => continue,
-            Some(DefaultValue::Literal(value)) => Expr::Literal(value.clone()).to_string(),
-            Some(DefaultValue::Now) => "now()".to_owned(),
-            Some(DefaultValue::After(us)) => format!("{} s after it is written", us / 1_000_000),
-            Some(DefaultValue::Uuid) => "uuid()".to_owned(),
-            Some(DefaultValue::NextValue(name)) => {
-                Expr::call(Function::Nextval, [Expr::literal(name.as_str())]).to_string()
-            }
-        };
-        rules.push(format!("default of {}: {default}", field.name));
+        let default = definition::default_text(field);
+        rules.extend(default.map(|default| format!("default of {}: {default}", field.name)));
     }
     if let Some(field) = schema.expiry_field() {
         rules.push(format!("rows expire by {}", field.name));
     }
-    for check in schema.checks() {
-        let condition = Constraint::decode(&check.condition).map_err(esker::Error::from)?;
-        rules.push(format!("check {}: {condition}", check.name));
+    for (name, condition) in definition::checks(schema)? {
+        rules.push(format!("check {name}: {condition}"));
     }
     Ok(rules)
 }

@@ -3,7 +3,7 @@
 use esker::{PageOptions, Query, QueryOptions, Semantics, Snapshot, Value};
 use esker_query::json::JsonQuery;
 use esker_query::model::{Change, InsertRows};
-use esker_sql::{Outcome, Statement};
+use esker_sql::{Explain, Outcome, Statement};
 
 use super::{Answer, Level, Session};
 use crate::Result;
@@ -98,10 +98,14 @@ impl Session {
 pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
     match statement {
         // What a sequence has given out is not given out again.
-        Statement::Query(query) | Statement::Explain(query) if query.takes_values() => {
+        Statement::Query(_) | Statement::Summarize(_) | Statement::Explain(_)
+            if !statement.only_reads() =>
+        {
             (Level::Write, None)
         }
-        Statement::Query(query) | Statement::Explain(query) | Statement::Plan(query) => {
+        Statement::Query(query)
+        | Statement::Summarize(query)
+        | Statement::Explain(Explain { query, .. }) => {
             (Level::Read, query.is_plain().then_some(query.table.as_str()))
         }
         Statement::QueryForUpdate(query) => {

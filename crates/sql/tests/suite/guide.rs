@@ -14,6 +14,8 @@ use esker_sql::{Outcome, Session};
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/sql.md");
 const FUNCTIONS_PAGE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/functions.md");
+const INTROSPECTION: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/introspection.md");
 const START: &str = "<!-- functions -->\n";
 const END: &str = "<!-- end of functions -->";
 
@@ -75,6 +77,13 @@ fn every_statement_of_the_guide_does_what_it_says() {
 fn every_aggregate_of_the_reference_does_what_it_says() {
     let statements = statements(&std::fs::read_to_string(FUNCTIONS_PAGE).unwrap());
     assert!(statements.len() > 7);
+    expect_answers(statements);
+}
+
+#[test]
+fn every_statement_about_tables_does_what_it_says() {
+    let statements = statements(&std::fs::read_to_string(INTROSPECTION).unwrap());
+    assert!(statements.len() > 30);
     expect_answers(statements);
 }
 

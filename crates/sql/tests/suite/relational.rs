@@ -256,7 +256,7 @@ fn plans_show_the_new_forms() {
         ("VALUES (1), (2)", &["values"]),
         ("WITH x AS (SELECT DISTINCT id FROM a) SELECT * FROM x", &["query x"]),
         ("WITH x AS MATERIALIZED (SELECT id FROM a) SELECT * FROM x", &["query x"]),
-        ("WITH x AS (SELECT id FROM a) SELECT * FROM x", &["table a AS x  (about 3 rows)"]),
+        ("WITH x AS (SELECT id FROM a) SELECT * FROM x", &["table a AS x  (about 3 rows"]),
         (
             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) \
              SELECT i FROM n",

@@ -182,7 +182,8 @@ fn plans_show_series_and_intervals() {
     for (text, expected) in [
         (
             "SELECT g FROM generate_series(1, 5) g WHERE g > 2",
-            "project g|  filter g > 2|    function generate_series(1, 5) AS g  (about 5 rows)",
+            "project g  (about 3 rows)|  filter g > 2|    function generate_series(1, 5) AS g  \
+            (about 5 rows)",
         ),
         (
             "SELECT d FROM generate_series(DATE '2024-01-31', DATE '2024-05-31', \

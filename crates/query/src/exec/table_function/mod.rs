@@ -3,6 +3,7 @@
 //! A series of numbers, and of moments without months, is made as it is read ([`Series`]), unless
 //! its steps are so long that a batch would have few rows. Other rows are collected first.
 
+mod collected;
 mod made_rows;
 mod numbers;
 mod parts;
@@ -16,6 +17,7 @@ use crate::exec::output::Materialised;
 use crate::source::SourceRef;
 use crate::source::series::Series;
 use crate::{Error, ErrorKind, Options, Result, ZONE_ROWS};
+pub use collected::{CollectedRows, RowCollector};
 pub(crate) use made_rows::MadeRows;
 use numbers::Numbers;
 

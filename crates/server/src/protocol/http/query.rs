@@ -83,6 +83,12 @@ pub(super) async fn explain(mut call: Call) -> Outcome {
     let (request, _) = asked(&mut call).await?;
     let analyze = call.parsed("analyze", "true or false")?.unwrap_or(false);
     let request = match request {
+        // One that says how its plan is to look.
+        Request::Sql { text, parameters }
+            if matches!(text.statement(), Ok(Statement::Explain(_))) =>
+        {
+            Request::Sql { text, parameters }
+        }
         Request::Sql { text, parameters } => {
             let explain = if analyze { "EXPLAIN ANALYZE" } else { "EXPLAIN" };
             let semantics = text.semantics();

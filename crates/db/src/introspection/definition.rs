@@ -1,0 +1,121 @@
+//! A table as the statement that makes it.
+
+use esker_format::schema::{DefaultValue, Index, IndexField, IndexKind};
+use esker_format::{Field, Interval, Schema, Value};
+use esker_query::Constraint;
+use esker_query::model::{Expr, Function, Operator, name_text};
+
+use crate::Result;
+
+/// `CREATE TABLE`, with all that the table is but its rows. `None` for what no statement makes: a
+/// bucket, and a table whose rows lie in the order of their key.
+///
+/// # Errors
+/// `Corrupt` when a check cannot be read.
+pub fn create_table(name: &str, schema: &Schema) -> Result<Option<String>> {
+    if schema.is_bucket() || schema.is_ordered_by_key() {
+        return Ok(None);
+    }
+    let mut parts: Vec<String> = schema.fields().iter().map(field).collect();
+    let key: Vec<String> = schema.key_fields().map(|field| name_text(&field.name)).collect();
+    if !key.is_empty() {
+        parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
+    }
+    for (name, condition) in checks(schema)? {
+        parts.push(format!("CONSTRAINT {} CHECK ({condition})", name_text(&name)));
+    }
+    parts.extend(schema.indexes().iter().map(|index| declared(schema, index)));
+    let parts = parts.join(",\n  ");
+    let made = format!("CREATE TABLE {} (\n  {parts}\n)", name_text(name));
+    Ok(Some(match schema.expiry_field() {
+        Some(field) => format!("{made} WITH (expires = {})", Expr::literal(field.name.as_str())),
+        None => made,
+    }))
+}
+
+/// The checks of a table: their names, and their conditions in SQL.
+///
+/// # Errors
+/// `Corrupt` when one cannot be read.
+pub fn checks(schema: &Schema) -> Result<Vec<(String, String)>> {
+    let check = |check: &esker_format::schema::Check| {
+        let condition = Constraint::decode(&check.condition)?;
+        Ok((check.name.clone(), condition.to_string()))
+    };
+    schema.checks().iter().map(check).collect()
+}
+
+/// What a field gets that is written without a value, in SQL; `None` for NULL.
+#[must_use]
+pub fn default_text(field: &Field) -> Option<String> {
+    let now = || Expr::Call(Function::Now, Vec::new());
+    let default = match field.default.as_ref()? {
+        DefaultValue::Literal(value) => Expr::Literal(value.clone()),
+        DefaultValue::Now => now(),
+        DefaultValue::Uuid => return Some("uuid()".to_owned()),
+        DefaultValue::After(us) => {
+            // default: no row lives for so long
+            let us = i64::try_from(*us).unwrap_or(i64::MAX);
+            let after = Interval::new(0, 0, us);
+            now().binary(Operator::Add, Expr::Literal(Value::Interval(after)))
+        }
+        DefaultValue::NextValue(name) => {
+            Expr::call(Function::Nextval, [Expr::literal(name.as_str())])
+        }
+    };
+    Some(default.to_string())
+}
+
+/// The type of a field as statements write it.
+#[must_use]
+pub fn type_text(field: &Field) -> String {
+    let Some(labels) = &field.labels else { return field.type_text() };
+    let labels: Vec<String> = labels.iter().map(|label| Expr::literal(label).to_string()).collect();
+    format!("{}({})", field.data_type, labels.join(", "))
+}
+
+/// `CREATE INDEX`, as a statement of its own.
+#[must_use]
+pub fn create_index(table: &str, schema: &Schema, index: &Index) -> String {
+    let unique = if index.unique { "UNIQUE " } else { "" };
+    let using = led(" USING ", using(index));
+    let (name, table, fields) = (name_text(&index.name), name_text(table), fields(schema, index));
+    format!("CREATE {unique}INDEX {name} ON {table}{using} ({fields})")
+}
+
+fn field(field: &Field) -> String {
+    let not_null = if field.nullable { "" } else { " NOT NULL" };
+    let default = led(" DEFAULT ", default_text(field).as_deref());
+    format!("{} {}{not_null}{default}", name_text(&field.name), type_text(field))
+}
+
+/// An index within the statement that makes its table.
+fn declared(schema: &Schema, index: &Index) -> String {
+    let (name, fields) = (name_text(&index.name), fields(schema, index));
+    let using = led(" USING ", using(index));
+    match index.unique {
+        true => format!("CONSTRAINT {name} UNIQUE ({fields})"),
+        false => format!("INDEX {name}{using} ({fields})"),
+    }
+}
+
+/// A text with what stands before it, or nothing.
+fn led(before: &str, text: Option<&str>) -> String {
+    text.map(|text| format!("{before}{text}")).into_iter().collect()
+}
+
+fn using(index: &Index) -> Option<&'static str> {
+    (index.kind != IndexKind::Ordered).then(|| index.kind.name())
+}
+
+/// The fields of an index, in parentheses of a statement.
+fn fields(schema: &Schema, index: &Index) -> String {
+    let text = |part: &IndexField| {
+        // default: the schema has refused an index on no field
+        let name = schema.field_of(part.field).map_or("", |field| field.name.as_str());
+        let steps = std::iter::once(name).chain(part.path.iter().map(String::as_str));
+        let place: Vec<String> = steps.map(name_text).collect();
+        format!("{}{}", place.join("."), if part.descending { " DESC" } else { "" })
+    };
+    index.fields.iter().map(text).collect::<Vec<_>>().join(", ")
+}

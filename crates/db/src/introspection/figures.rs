@@ -1,0 +1,264 @@
+//! `esker_*`: tables, columns and indexes with what the standard has no columns for, and figures.
+//!
+//! What a table is, the snapshot of the statement tells; figures are those of this moment, and
+//! leave out what a transaction has not committed.
+
+use esker_format::DataType::{Bool, I64, Text};
+use esker_format::ValueRef::{Bool as B, Null, Text as T};
+use esker_format::{Field, ValueRef};
+use esker_query::{RowCollector, Semantics};
+use esker_table::view::RowGroup;
+
+use super::facts::{Facts, TableFacts, number, optional, optional_text};
+use super::{MAIN_SCHEMA, SystemTable, all, definition};
+use crate::Result;
+use crate::maintenance::count_runs;
+
+/// How their names begin.
+pub(super) const PREFIX: &str = "esker_";
+
+pub(super) const TABLES: &[SystemTable] = &[
+    SystemTable {
+        name: "esker_tables",
+        columns: &[
+            ("table_name", Text),
+            ("kind", Text),
+            ("column_count", I64),
+            ("rows", I64),
+            ("dead_versions", I64),
+            ("segments", I64),
+            ("open_groups", I64),
+            ("segment_bytes", I64),
+            ("group_bytes", I64),
+            ("key_index_bytes", I64),
+            ("expires_by", Text),
+            ("schema_version", I64),
+            ("sql", Text),
+        ],
+        rows: tables,
+    },
+    SystemTable {
+        name: "esker_columns",
+        columns: &[
+            ("table_schema", Text),
+            ("table_name", Text),
+            ("position", I64),
+            ("column_name", Text),
+            ("type", Text),
+            ("is_nullable", Bool),
+            ("default", Text),
+            ("key_position", I64),
+        ],
+        rows: columns,
+    },
+    SystemTable {
+        name: "esker_indexes",
+        columns: &[
+            ("table_name", Text),
+            ("index_name", Text),
+            ("columns", Text),
+            ("kind", Text),
+            ("is_unique", Bool),
+            ("segments_built", I64),
+            ("segments", I64),
+            ("memory_bytes", I64),
+            ("sql", Text),
+        ],
+        rows: indexes,
+    },
+    SystemTable {
+        name: "esker_index_columns",
+        columns: &[
+            ("table_name", Text),
+            ("index_name", Text),
+            ("position", I64),
+            ("column_name", Text),
+            ("path", Text),
+            ("is_descending", Bool),
+        ],
+        rows: index_columns,
+    },
+    SystemTable {
+        name: "esker_sequences",
+        columns: &[("sequence_name", Text), ("start", I64), ("increment", I64), ("next", I64)],
+        rows: sequences,
+    },
+    SystemTable {
+        name: "esker_segments",
+        columns: &[
+            ("table_name", Text),
+            ("segment", I64),
+            ("rows", I64),
+            ("dead_versions", I64),
+            ("bytes", I64),
+        ],
+        rows: segments,
+    },
+    SystemTable {
+        name: "esker_settings",
+        columns: &[("name", Text), ("setting", Text)],
+        rows: settings,
+    },
+    SystemTable { name: "esker_memory", columns: &[("area", Text), ("bytes", I64)], rows: memory },
+    SystemTable {
+        name: "esker_snapshots",
+        columns: &[("commit", I64), ("age_ms", I64)],
+        rows: snapshots,
+    },
+];
+
+fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for table in &facts.tables {
+        let (core, schema, view) = (&table.core, &table.schema, table.core.view());
+        let dead: u64 = view.row_groups.iter().map(RowGroup::dead_count).sum();
+        let segment_bytes: u64 = view.segments().map(|segment| segment.file_bytes()).sum();
+        let group_bytes: u64 = view.groups().map(|group| group.byte_count()).sum();
+        let (sql, expiry) = (table.sql()?, schema.expiry_field().map(|field| field.name.as_str()));
+        rows.push(&[
+            T(&table.name),
+            T(table.kind()),
+            number(schema.fields().len())?,
+            number(core.live_rows())?,
+            number(dead)?,
+            number(view.segments().count())?,
+            number(view.groups().count())?,
+            number(segment_bytes)?,
+            number(group_bytes)?,
+            number(core.index().memory_bytes())?,
+            optional_text(expiry),
+            number(schema.version())?,
+            optional_text(sql.as_deref()),
+        ])?;
+    }
+    Ok(())
+}
+
+fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    let mut add = |place: (&str, &str), (at, field): (usize, &Field), key: Option<usize>| {
+        let (default, whole) = (definition::default_text(field), definition::type_text(field));
+        let key = key.map(number).transpose()?;
+        Ok::<_, crate::Error>(rows.push(&[
+            T(place.0),
+            T(place.1),
+            number(at + 1)?,
+            T(&field.name),
+            T(&whole),
+            B(field.nullable),
+            optional_text(default.as_deref()),
+            key.unwrap_or(Null), // default: it is no part of the key
+        ])?)
+    };
+    for table in &facts.tables {
+        for (at, field) in table.schema.fields().iter().enumerate() {
+            add((MAIN_SCHEMA, &table.name), (at, field), table.key_position(at))?;
+        }
+    }
+    for table in all() {
+        for (at, field) in table.schema().fields().iter().enumerate() {
+            add(table.place(), (at, field), None)?;
+        }
+    }
+    Ok(())
+}
+
+fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for TableFacts { name: table, schema, core } in &facts.tables {
+        let uniques = core.uniques();
+        for index in schema.indexes() {
+            let runs = count_runs(core, index);
+            let keys = uniques.iter().find(|keys| keys.index().id == index.id);
+            // default: an index that is not unique has no entries in memory
+            let memory = keys.map_or(0, |keys| keys.entries().memory_bytes());
+            rows.push(&[
+                T(table),
+                T(&index.name),
+                T(&schema.index_fields(index).join(", ")),
+                T(index.kind.name()),
+                B(index.unique),
+                number(runs.built)?,
+                number(runs.of)?,
+                number(memory)?,
+                T(&definition::create_index(table, schema, index)),
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+fn index_columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for TableFacts { name: table, schema, .. } in &facts.tables {
+        for index in schema.indexes() {
+            for (at, part) in index.fields.iter().enumerate() {
+                let field = schema.field_of(part.field).map(|field| field.name.as_str());
+                let path = (!part.path.is_empty()).then(|| part.path.join("."));
+                rows.push(&[
+                    T(table),
+                    T(&index.name),
+                    number(at + 1)?,
+                    optional_text(field),
+                    optional_text(path.as_deref()),
+                    B(part.descending),
+                ])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for sequence in facts.engine().sequence_infos() {
+        rows.push(&[
+            T(&sequence.name),
+            ValueRef::Int(sequence.start),
+            ValueRef::Int(sequence.increment),
+            optional(sequence.next),
+        ])?;
+    }
+    Ok(())
+}
+
+fn segments(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for table in &facts.tables {
+        for segment in table.core.view().segments() {
+            rows.push(&[
+                T(&table.name),
+                number(segment.id())?,
+                number(segment.row_count())?,
+                number(segment.dead_count())?,
+                number(segment.file_bytes())?,
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+fn settings(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for name in Semantics::SETTINGS {
+        rows.push(&[T(name), T(facts.semantics.value_of(name)?)])?;
+    }
+    Ok(())
+}
+
+fn memory(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    let memory = facts.engine().memory_info();
+    let areas = [
+        ("groups", memory.groups),
+        ("indexes", memory.indexes),
+        ("visibility", memory.visibility),
+        ("loads", memory.loads),
+        ("forwarding", memory.forwarding),
+        ("total", memory.total),
+        ("limit", memory.limit),
+    ];
+    for (area, bytes) in areas {
+        rows.push(&[T(area), number(bytes)?])?;
+    }
+    Ok(())
+}
+
+fn snapshots(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for held in facts.engine().snapshot_infos() {
+        rows.push(&[number(held.commit)?, number(held.age.as_millis())?])?;
+    }
+    Ok(())
+}

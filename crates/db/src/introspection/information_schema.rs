@@ -1,0 +1,357 @@
+//! The tables of `information_schema`, with the columns of the standard.
+//!
+//! A database has one catalogue, and until users make schemas it has `main`: where they will, only
+//! `place_of` has to know.
+
+use esker_format::DataType::{I64, Text};
+use esker_format::ValueRef::{Int, Null, Text as T};
+use esker_format::{Field, ValueRef};
+use esker_query::RowCollector;
+use esker_query::model::{Aggregate, FUNCTIONS, TableFunction, WindowFunction};
+
+use super::facts::{
+    Digits, Facts, TableFacts, number, optional, optional_text, type_name, yes_or_no,
+};
+use super::{INFORMATION_SCHEMA, MAIN_SCHEMA, SystemTable, all, definition};
+use crate::Result;
+
+/// The name of the one catalogue.
+const CATALOG: ValueRef<'static> = T("esker");
+const MAIN: ValueRef<'static> = T(MAIN_SCHEMA);
+
+pub(super) const TABLES: &[SystemTable] = &[
+    SystemTable {
+        name: "information_schema.schemata",
+        columns: &[
+            ("catalog_name", Text),
+            ("schema_name", Text),
+            ("schema_owner", Text),
+            ("default_character_set_name", Text),
+        ],
+        rows: schemata,
+    },
+    SystemTable {
+        name: "information_schema.tables",
+        columns: &[
+            ("table_catalog", Text),
+            ("table_schema", Text),
+            ("table_name", Text),
+            ("table_type", Text),
+            ("is_insertable_into", Text),
+            ("is_typed", Text),
+            ("commit_action", Text),
+        ],
+        rows: tables,
+    },
+    SystemTable {
+        name: "information_schema.columns",
+        columns: &[
+            ("table_catalog", Text),
+            ("table_schema", Text),
+            ("table_name", Text),
+            ("column_name", Text),
+            ("ordinal_position", I64),
+            ("column_default", Text),
+            ("is_nullable", Text),
+            ("data_type", Text),
+            ("character_maximum_length", I64),
+            ("character_octet_length", I64),
+            ("numeric_precision", I64),
+            ("numeric_precision_radix", I64),
+            ("numeric_scale", I64),
+            ("datetime_precision", I64),
+            ("collation_name", Text),
+            ("udt_name", Text),
+            ("is_identity", Text),
+            ("is_generated", Text),
+            ("generation_expression", Text),
+            ("is_updatable", Text),
+        ],
+        rows: columns,
+    },
+    SystemTable {
+        name: "information_schema.views",
+        columns: &[
+            ("table_catalog", Text),
+            ("table_schema", Text),
+            ("table_name", Text),
+            ("view_definition", Text),
+            ("check_option", Text),
+            ("is_updatable", Text),
+            ("is_insertable_into", Text),
+        ],
+        rows: none,
+    },
+    SystemTable {
+        name: "information_schema.table_constraints",
+        columns: &[
+            ("constraint_catalog", Text),
+            ("constraint_schema", Text),
+            ("constraint_name", Text),
+            ("table_catalog", Text),
+            ("table_schema", Text),
+            ("table_name", Text),
+            ("constraint_type", Text),
+            ("is_deferrable", Text),
+            ("initially_deferred", Text),
+            ("enforced", Text),
+        ],
+        rows: table_constraints,
+    },
+    SystemTable {
+        name: "information_schema.key_column_usage",
+        columns: &[
+            ("constraint_catalog", Text),
+            ("constraint_schema", Text),
+            ("constraint_name", Text),
+            ("table_catalog", Text),
+            ("table_schema", Text),
+            ("table_name", Text),
+            ("column_name", Text),
+            ("ordinal_position", I64),
+            ("position_in_unique_constraint", I64),
+        ],
+        rows: key_column_usage,
+    },
+    SystemTable {
+        name: "information_schema.check_constraints",
+        columns: &[
+            ("constraint_catalog", Text),
+            ("constraint_schema", Text),
+            ("constraint_name", Text),
+            ("check_clause", Text),
+        ],
+        rows: check_constraints,
+    },
+    SystemTable {
+        name: "information_schema.referential_constraints",
+        columns: &[
+            ("constraint_catalog", Text),
+            ("constraint_schema", Text),
+            ("constraint_name", Text),
+            ("unique_constraint_catalog", Text),
+            ("unique_constraint_schema", Text),
+            ("unique_constraint_name", Text),
+            ("match_option", Text),
+            ("update_rule", Text),
+            ("delete_rule", Text),
+        ],
+        rows: none,
+    },
+    SystemTable {
+        name: "information_schema.routines",
+        columns: &[
+            ("specific_catalog", Text),
+            ("specific_schema", Text),
+            ("specific_name", Text),
+            ("routine_catalog", Text),
+            ("routine_schema", Text),
+            ("routine_name", Text),
+            ("routine_type", Text),
+            ("data_type", Text),
+            ("routine_body", Text),
+            ("routine_definition", Text),
+        ],
+        rows: routines,
+    },
+    SystemTable {
+        name: "information_schema.sequences",
+        columns: &[
+            ("sequence_catalog", Text),
+            ("sequence_schema", Text),
+            ("sequence_name", Text),
+            ("data_type", Text),
+            ("numeric_precision", I64),
+            ("numeric_precision_radix", I64),
+            ("numeric_scale", I64),
+            ("start_value", Text),
+            ("minimum_value", Text),
+            ("maximum_value", Text),
+            ("increment", Text),
+            ("cycle_option", Text),
+        ],
+        rows: sequences,
+    },
+];
+
+/// There is no such thing yet.
+#[allow(clippy::unnecessary_wraps, reason = "as the functions that make rows")]
+fn none(_: &Facts<'_>, _: &mut RowCollector<'_>) -> Result<()> {
+    Ok(())
+}
+
+fn schemata(_: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for schema in [MAIN_SCHEMA, INFORMATION_SCHEMA] {
+        rows.push(&[CATALOG, T(schema), Null, T("UTF8")])?;
+    }
+    Ok(())
+}
+
+fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    let mut add = |schema, name, kind, is_written| {
+        let (written, no) = (yes_or_no(is_written), yes_or_no(false));
+        rows.push(&[CATALOG, T(schema), T(name), T(kind), written, no, Null])
+    };
+    for table in &facts.tables {
+        let kind = if table.schema.is_bucket() { "BUCKET" } else { "BASE TABLE" };
+        add(MAIN_SCHEMA, &table.name, kind, true)?;
+    }
+    for table in all() {
+        let (schema, name) = table.place();
+        add(schema, name, "SYSTEM VIEW", false)?;
+    }
+    Ok(())
+}
+
+/// A column, of whatever it is.
+struct ColumnFacts<'f> {
+    schema: &'static str,
+    table: &'f str,
+    field: &'f Field,
+    position: usize,
+    is_written: bool,
+}
+
+fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for table in &facts.tables {
+        for (position, field) in table.schema.fields().iter().enumerate() {
+            let (schema, table) = (MAIN_SCHEMA, table.name.as_str());
+            push_column(rows, &ColumnFacts { schema, table, field, position, is_written: true })?;
+        }
+    }
+    for table in all() {
+        let (schema, name) = table.place();
+        for (position, field) in table.schema().fields().iter().enumerate() {
+            let column = ColumnFacts { schema, table: name, field, position, is_written: false };
+            push_column(rows, &column)?;
+        }
+    }
+    Ok(())
+}
+
+fn push_column(rows: &mut RowCollector<'_>, column: &ColumnFacts<'_>) -> Result<()> {
+    let ColumnFacts { schema, table, field, position, is_written } = *column;
+    let (default, whole) = (definition::default_text(field), definition::type_text(field));
+    let digits = Digits::of(field.data_type);
+    let is_text = field.data_type == Text;
+    let length = field.length_max.map(i64::from);
+    let has_time =
+        matches!(field.data_type, esker_format::DataType::Timestamp | esker_format::DataType::Time);
+    Ok(rows.push(&[
+        CATALOG,
+        T(schema),
+        T(table),
+        T(&field.name),
+        number(position + 1)?,
+        optional_text(default.as_deref()),
+        yes_or_no(field.nullable),
+        T(&type_name(field)),
+        optional(length.filter(|_| is_text)),
+        optional(length.filter(|_| !is_text)),
+        optional(digits.precision),
+        optional(digits.radix),
+        optional(digits.scale),
+        optional(has_time.then_some(6)),
+        Null,
+        T(&whole),
+        yes_or_no(false),
+        T("NEVER"),
+        Null,
+        yes_or_no(is_written),
+    ])?)
+}
+
+fn table_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for table in &facts.tables {
+        let name = T(&table.name);
+        let mut add = |constraint: &str, kind| {
+            let (no, yes) = (yes_or_no(false), yes_or_no(true));
+            let constraint = T(constraint);
+            rows.push(&[CATALOG, MAIN, constraint, CATALOG, MAIN, name, T(kind), no, no, yes])
+        };
+        if !table.schema.key_positions().is_empty() {
+            add(&table.key_name(), "PRIMARY KEY")?;
+        }
+        for index in table.uniques() {
+            add(&index.name, "UNIQUE")?;
+        }
+        for check in table.schema.checks() {
+            add(&check.name, "CHECK")?;
+        }
+    }
+    Ok(())
+}
+
+fn key_column_usage(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    let mut add = |table: &TableFacts, constraint: &str, field: &str, at: usize| -> Result<()> {
+        let (name, constraint) = (T(&table.name), T(constraint));
+        let (field, at) = (T(field), number(at + 1)?);
+        Ok(rows.push(&[CATALOG, MAIN, constraint, CATALOG, MAIN, name, field, at, Null])?)
+    };
+    for table in &facts.tables {
+        for (at, field) in table.schema.key_fields().enumerate() {
+            add(table, &table.key_name(), &field.name, at)?;
+        }
+        for index in table.uniques() {
+            for (at, part) in index.fields.iter().enumerate() {
+                add(table, &index.name, &table.schema.place_of(part), at)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for table in &facts.tables {
+        for (name, condition) in definition::checks(&table.schema)? {
+            rows.push(&[CATALOG, MAIN, T(&name), T(&condition)])?;
+        }
+    }
+    Ok(())
+}
+
+fn routines(_: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    let mut add = |name: &str, kind| {
+        let (name, kind) = (T(name), T(kind));
+        rows.push(&[CATALOG, MAIN, name, CATALOG, MAIN, name, kind, Null, T("EXTERNAL"), Null])
+    };
+    for function in FUNCTIONS {
+        add(function.name, "FUNCTION")?;
+    }
+    for aggregate in Aggregate::ALL {
+        add(aggregate.name(), "AGGREGATE")?;
+    }
+    for name in WindowFunction::names() {
+        add(name, "WINDOW")?;
+    }
+    for function in TableFunction::ALL {
+        add(function.name(), "TABLE")?;
+    }
+    Ok(())
+}
+
+fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for sequence in facts.engine().sequence_infos() {
+        let (start, increment) = (sequence.start.to_string(), sequence.increment.to_string());
+        // A sequence goes on from its start, to the end of the integers.
+        let (least, most) = match sequence.increment < 0 {
+            true => (i64::MIN.to_string(), start.clone()),
+            false => (start.clone(), i64::MAX.to_string()),
+        };
+        rows.push(&[
+            CATALOG,
+            MAIN,
+            T(&sequence.name),
+            T("i64"),
+            Int(64),
+            Int(2),
+            Int(0),
+            T(&start),
+            T(&least),
+            T(&most),
+            T(&increment),
+            yes_or_no(false),
+        ])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! `PRAGMA`, as SQLite has it: questions about tables, each a query over the tables about tables.
+//! As functions they stand in FROM: `FROM pragma_table_info('t')`.
+
+use esker_format::suggest::near_or_all;
+use esker_query::Query;
+use esker_query::model::Expr;
+use sqlparser::ast;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
+
+use crate::qualified_name;
+use crate::show::{Shown, end, text};
+use crate::statement::{Statement, parse, syntax};
+use crate::{Error, Result};
+
+const FUNCTION_PREFIX: &str = "pragma_";
+
+/// One of them.
+struct Pragma {
+    name: &'static str,
+    /// What it is about.
+    about: About,
+    /// The query; `{t}` is the condition that it is of the table, `{i}` the name of the index.
+    query: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum About {
+    All,
+    Table,
+    Index,
+}
+
+const PRAGMAS: &[Pragma] = &[
+    Pragma {
+        name: "table_info",
+        about: About::Table,
+        query: "SELECT position - 1 AS cid, column_name AS name, type, \
+                CAST(NOT is_nullable AS i64) AS \"notnull\", \"default\" AS dflt_value, \
+                coalesce(key_position, 0) AS pk FROM esker_columns WHERE {t} ORDER BY position",
+    },
+    Pragma {
+        name: "table_list",
+        about: About::All,
+        query: "SELECT t.table_schema AS schema, t.table_name AS name, \
+                CASE t.table_type WHEN 'VIEW' THEN 'view' ELSE 'table' END AS type, \
+                count(*) AS ncol, 0 AS wr, 1 AS strict \
+                FROM information_schema.tables t JOIN information_schema.columns c \
+                ON c.table_schema = t.table_schema AND c.table_name = t.table_name \
+                WHERE t.table_type IN ('BASE TABLE', 'VIEW') GROUP BY 1, 2, 3 ORDER BY 1, 2",
+    },
+    Pragma {
+        name: "index_list",
+        about: About::Table,
+        query: "SELECT row_number() OVER (ORDER BY index_name) - 1 AS seq, index_name AS name, \
+                CAST(is_unique AS i64) AS \"unique\", 'c' AS origin, 0 AS partial \
+                FROM (SELECT 'main' AS table_schema, * FROM esker_indexes) i \
+                WHERE {t} ORDER BY 1",
+    },
+    Pragma {
+        name: "index_info",
+        about: About::Index,
+        query: "SELECT i.position - 1 AS seqno, c.position - 1 AS cid, i.column_name AS name \
+                FROM esker_index_columns i JOIN esker_columns c ON c.table_schema = 'main' \
+                AND c.table_name = i.table_name AND c.column_name = i.column_name \
+                WHERE i.index_name = {i} ORDER BY i.table_name, i.position",
+    },
+    Pragma {
+        name: "foreign_key_list",
+        about: About::Table,
+        query: "SELECT 0 AS id, 0 AS seq, k.table_name AS \"table\", k.column_name AS \"from\", \
+                u.column_name AS \"to\", r.update_rule AS on_update, r.delete_rule AS on_delete, \
+                r.match_option AS match FROM information_schema.referential_constraints r \
+                JOIN information_schema.key_column_usage k \
+                ON k.constraint_name = r.constraint_name \
+                JOIN information_schema.key_column_usage u \
+                ON u.constraint_name = r.unique_constraint_name \
+                JOIN information_schema.tables t ON t.table_name = k.table_name \
+                WHERE {t} ORDER BY 1, 2",
+    },
+    Pragma {
+        name: "database_list",
+        about: About::All,
+        query: "SELECT 0 AS seq, schema_name AS name, '' AS file \
+                FROM information_schema.schemata WHERE schema_name = 'main'",
+    },
+];
+
+impl Pragma {
+    fn named(name: &str) -> Result<&'static Self> {
+        let found = PRAGMAS.iter().find(|pragma| pragma.name.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| {
+            let near = near_or_all(name, "pragmas", PRAGMAS.iter().map(|pragma| pragma.name));
+            Error::invalid(format!("PRAGMA {name} is unknown{near}"))
+        })
+    }
+
+    fn query(&self, of: Option<&ast::ObjectName>) -> Result<Query> {
+        let name = self.name;
+        let query = match (self.about, of) {
+            (About::All, None) => self.query.to_owned(),
+            (About::All, Some(_)) => {
+                return Err(Error::invalid(format!("PRAGMA {name} is about all tables: {name}()")));
+            }
+            (About::Table, Some(of)) => {
+                let prefix = if self.name == "foreign_key_list" { "t." } else { "" };
+                self.query.replace("{t}", &Shown::of(of)?.condition(prefix))
+            }
+            (About::Index, Some(of)) => {
+                let index = Expr::literal(qualified_name::written(of)?.as_str());
+                self.query.replace("{i}", &index.to_string())
+            }
+            (About::Table | About::Index, None) => {
+                let what = if self.about == About::Table { "table" } else { "index" };
+                return Err(Error::invalid(format!(
+                    "PRAGMA {name}: expected the name of the {what}: PRAGMA {name}({what})"
+                )));
+            }
+        };
+        parse(&query)
+    }
+}
+
+/// What stands behind the word PRAGMA.
+pub(crate) fn read(parser: &mut Parser<'_>) -> Result<Statement> {
+    let name = parser.parse_object_name(false).map_err(syntax)?;
+    // SQLite writes a schema before the name: `PRAGMA main.table_info(t)`.
+    let pragma = Pragma::named(&qualified_name::written(&name)?)?;
+    let of = if parser.consume_token(&Token::LParen) {
+        let of = match parser.peek_token_ref().token {
+            Token::RParen => None,
+            _ => Some(object(parser)?),
+        };
+        parser.expect_token(&Token::RParen).map_err(syntax)?;
+        of
+    } else if parser.consume_token(&Token::Eq) {
+        Some(object(parser)?)
+    } else {
+        None
+    };
+    end(parser)?;
+    pragma.query(of.as_ref()).map(Statement::Query)
+}
+
+/// A name, or one in a text.
+fn object(parser: &mut Parser<'_>) -> Result<ast::ObjectName> {
+    match text(parser) {
+        Some(name) => Ok(ast::ObjectName::from(vec![ast::Ident::new(name)])),
+        None => parser.parse_object_name(false).map_err(syntax),
+    }
+}
+
+/// The query of a pragma that is called in FROM; `None` for another function.
+pub(crate) fn call(name: &ast::ObjectName, args: &[ast::FunctionArg]) -> Result<Option<Query>> {
+    let [ast::ObjectNamePart::Identifier(name)] = name.0.as_slice() else { return Ok(None) };
+    let lower = name.value.to_ascii_lowercase();
+    let Some(pragma) = lower.strip_prefix(FUNCTION_PREFIX) else { return Ok(None) };
+    let pragma = Pragma::named(pragma)?;
+    let of = match args {
+        [] => None,
+        [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Value(value)))] => {
+            value.value.clone().into_string()
+        }
+        _ => None,
+    };
+    if of.is_none() && !args.is_empty() {
+        return Err(Error::invalid(format!("{name}: expected one name, as a text")));
+    }
+    let of = of.map(|of| ast::ObjectName::from(vec![ast::Ident::new(of)]));
+    pragma.query(of.as_ref()).map(Some)
+}
