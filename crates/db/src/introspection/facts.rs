@@ -14,8 +14,6 @@ use crate::{Error, Result, Snapshot};
 /// What the snapshot of a statement sees.
 pub(super) struct Facts<'s> {
     snapshot: &'s Snapshot,
-    /// The tables and buckets, by name.
-    pub(super) tables: Vec<TableFacts>,
     pub(super) semantics: Semantics,
 }
 
@@ -27,13 +25,17 @@ pub(super) struct TableFacts {
 }
 
 impl<'s> Facts<'s> {
-    pub(super) fn new(snapshot: &'s Snapshot, options: &esker_query::Options) -> Result<Self> {
+    pub(super) fn new(snapshot: &'s Snapshot, options: &esker_query::Options) -> Self {
+        Self { snapshot, semantics: options.inputs.semantics }
+    }
+
+    /// The tables and buckets, by name.
+    pub(super) fn tables(&self) -> Result<Vec<TableFacts>> {
         let table = |(name, core): (&String, &Arc<TableCore>)| {
-            let schema = snapshot.schema_of(core)?;
+            let schema = self.snapshot.schema_of(core)?;
             Ok(TableFacts { name: name.clone(), schema, core: Arc::clone(core) })
         };
-        let tables = snapshot.names().iter().map(table).collect::<Result<_>>()?;
-        Ok(Self { snapshot, tables, semantics: options.inputs.semantics })
+        self.snapshot.names().iter().map(table).collect()
     }
 
     pub(super) fn engine(&self) -> &Engine {

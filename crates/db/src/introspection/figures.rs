@@ -108,7 +108,7 @@ pub(super) const TABLES: &[SystemTable] = &[
 ];
 
 fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for table in &facts.tables {
+    for table in &facts.tables()? {
         let (core, schema, view) = (&table.core, &table.schema, table.core.view());
         let dead: u64 = view.row_groups.iter().map(RowGroup::dead_count).sum();
         let segment_bytes: u64 = view.segments().map(|segment| segment.file_bytes()).sum();
@@ -148,7 +148,7 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             key.unwrap_or(Null), // default: it is no part of the key
         ])?)
     };
-    for table in &facts.tables {
+    for table in &facts.tables()? {
         for (at, field) in table.schema.fields().iter().enumerate() {
             add((MAIN_SCHEMA, &table.name), (at, field), table.key_position(at))?;
         }
@@ -162,7 +162,7 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for TableFacts { name: table, schema, core } in &facts.tables {
+    for TableFacts { name: table, schema, core } in &facts.tables()? {
         let uniques = core.uniques();
         for index in schema.indexes() {
             let runs = count_runs(core, index);
@@ -186,7 +186,7 @@ fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn index_columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for TableFacts { name: table, schema, .. } in &facts.tables {
+    for TableFacts { name: table, schema, .. } in &facts.tables()? {
         for index in schema.indexes() {
             for (at, part) in index.fields.iter().enumerate() {
                 let field = schema.field_of(part.field).map(|field| field.name.as_str());
@@ -218,7 +218,7 @@ fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn segments(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for table in &facts.tables {
+    for table in &facts.tables()? {
         for segment in table.core.view().segments() {
             rows.push(&[
                 T(&table.name),

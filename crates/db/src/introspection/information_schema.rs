@@ -188,11 +188,12 @@ fn schemata(_: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    let known = facts.tables()?;
     let mut add = |schema, name, kind, is_written| {
         let (written, no) = (yes_or_no(is_written), yes_or_no(false));
         rows.push(&[CATALOG, T(schema), T(name), T(kind), written, no, Null])
     };
-    for table in &facts.tables {
+    for table in &known {
         let kind = if table.schema.is_bucket() { "BUCKET" } else { "BASE TABLE" };
         add(MAIN_SCHEMA, &table.name, kind, true)?;
     }
@@ -213,7 +214,7 @@ struct ColumnFacts<'f> {
 }
 
 fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for table in &facts.tables {
+    for table in &facts.tables()? {
         for (position, field) in table.schema.fields().iter().enumerate() {
             let (schema, table) = (MAIN_SCHEMA, table.name.as_str());
             push_column(rows, &ColumnFacts { schema, table, field, position, is_written: true })?;
@@ -262,7 +263,7 @@ fn push_column(rows: &mut RowCollector<'_>, column: &ColumnFacts<'_>) -> Result<
 }
 
 fn table_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for table in &facts.tables {
+    for table in &facts.tables()? {
         let name = T(&table.name);
         let mut add = |constraint: &str, kind| {
             let (no, yes) = (yes_or_no(false), yes_or_no(true));
@@ -288,7 +289,7 @@ fn key_column_usage(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()
         let (field, at) = (T(field), number(at + 1)?);
         Ok(rows.push(&[CATALOG, MAIN, constraint, CATALOG, MAIN, name, field, at, Null])?)
     };
-    for table in &facts.tables {
+    for table in &facts.tables()? {
         for (at, field) in table.schema.key_fields().enumerate() {
             add(table, &table.key_name(), &field.name, at)?;
         }
@@ -302,7 +303,7 @@ fn key_column_usage(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()
 }
 
 fn check_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for table in &facts.tables {
+    for table in &facts.tables()? {
         for (name, condition) in definition::checks(&table.schema)? {
             rows.push(&[CATALOG, MAIN, T(&name), T(&condition)])?;
         }

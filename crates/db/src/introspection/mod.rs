@@ -94,7 +94,7 @@ impl SystemTable {
         options: &esker_query::Options,
     ) -> Result<CollectedRows> {
         let mut rows = RowCollector::new(self.schema(), options);
-        (self.rows)(&Facts::new(snapshot, options)?, &mut rows)?;
+        (self.rows)(&Facts::new(snapshot, options), &mut rows)?;
         Ok(rows.finish()?)
     }
 }
