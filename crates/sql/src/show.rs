@@ -146,7 +146,9 @@ fn show(parser: &mut Parser<'_>) -> Result<Statement> {
         );
         return parse(&query).map(Statement::Query);
     }
-    if parser.parse_keywords(&[Keyword::CREATE, Keyword::TABLE]) {
+    if parser.parse_keywords(&[Keyword::CREATE, Keyword::TABLE])
+        || parser.parse_keywords(&[Keyword::CREATE, Keyword::VIEW])
+    {
         let shown = Shown::of(&parser.parse_object_name(false).map_err(syntax)?)?;
         end(parser)?;
         let query = format!(

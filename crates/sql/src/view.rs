@@ -9,7 +9,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::change::refuse_lost;
 use crate::dialect::{self, EskerDialect};
 use crate::expression::ParameterNames;
-use crate::qualified_name::written;
+use crate::qualified_name;
 use crate::run::Outcome;
 use crate::statement::{Statement, syntax};
 use crate::table::refuse_both;
@@ -33,7 +33,7 @@ pub(crate) fn create(
     let understood = format!("CREATE {replace}VIEW {condition}{name}{list} AS {query}");
     refuse_lost(&written, &understood)?;
     refuse_both(or_replace, if_not_exists)?;
-    let name = written(&name)?;
+    let name = qualified_name::written(&name)?;
     let columns = columns.into_iter().map(|column| column.name.value).collect();
     let shown = behind_as(text).unwrap_or_else(|| query.to_string());
     let query = Box::new(select::convert(*query, parameters)?);
@@ -71,11 +71,11 @@ pub(crate) fn rename(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         return Ok(None);
     }
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
-    let name = written(&parser.parse_object_name(false).map_err(syntax)?)?;
+    let name = qualified_name::written(&parser.parse_object_name(false).map_err(syntax)?)?;
     if !parser.parse_keywords(&[Keyword::RENAME, Keyword::TO]) {
         return parser.expected("RENAME TO", parser.peek_token()).map_err(syntax);
     }
-    let to = written(&parser.parse_object_name(false).map_err(syntax)?)?;
+    let to = qualified_name::written(&parser.parse_object_name(false).map_err(syntax)?)?;
     while parser.consume_token(&Token::SemiColon) {}
     if parser.peek_token().token != Token::EOF {
         return parser.expected("the end", parser.peek_token()).map_err(syntax);

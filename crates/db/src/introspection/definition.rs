@@ -119,3 +119,9 @@ fn fields(schema: &Schema, index: &Index) -> String {
     };
     index.fields.iter().map(text).collect::<Vec<_>>().join(", ")
 }
+
+/// The statement that makes a view.
+pub(crate) fn create_view(name: &str, view: &esker_format::View) -> String {
+    let columns: Vec<String> = view.columns.iter().map(|column| name_text(&column.name)).collect();
+    format!("CREATE VIEW {} ({}) AS {}", name_text(name), columns.join(", "), view.text)
+}

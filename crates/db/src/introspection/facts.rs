@@ -8,6 +8,7 @@ use esker_query::Semantics;
 use esker_table::Table as TableCore;
 
 use super::definition;
+use crate::catalog::defined_view::DefinedView;
 use crate::engine::Engine;
 use crate::{Error, Result, Snapshot};
 
@@ -36,6 +37,12 @@ impl<'s> Facts<'s> {
             Ok(TableFacts { name: name.clone(), schema, core: Arc::clone(core) })
         };
         self.snapshot.names().iter().map(table).collect()
+    }
+
+    /// The views, by name.
+    pub(super) fn views(&self) -> Vec<(String, Arc<DefinedView>)> {
+        let names = self.snapshot.names();
+        names.views.iter().map(|(name, view)| (name.clone(), Arc::clone(view))).collect()
     }
 
     pub(super) fn engine(&self) -> &Engine {

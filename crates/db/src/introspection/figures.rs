@@ -5,7 +5,7 @@
 
 use esker_format::DataType::{Bool, I64, Text};
 use esker_format::ValueRef::{Bool as B, Null, Text as T};
-use esker_format::{Field, ValueRef};
+use esker_format::{Field, FieldId, ValueRef};
 use esker_query::{RowCollector, Semantics};
 use esker_table::view::RowGroup;
 
@@ -130,6 +130,27 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             optional_text(sql.as_deref()),
         ])?;
     }
+    for (name, view) in &facts.views() {
+        let (count, sql) = (view.stored.columns.len(), definition::create_view(name, &view.stored));
+        let (name, kind, count) = (T(name), T("view"), number(count)?);
+        // A view has no rows of its own.
+        let none = Null;
+        rows.push(&[
+            name,
+            kind,
+            count,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            T(&sql),
+        ])?;
+    }
     Ok(())
 }
 
@@ -151,6 +172,12 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for table in &facts.tables()? {
         for (at, field) in table.schema.fields().iter().enumerate() {
             add((MAIN_SCHEMA, &table.name), (at, field), table.key_position(at))?;
+        }
+    }
+    for (name, view) in &facts.views() {
+        for (at, column) in view.stored.columns.iter().enumerate() {
+            let field = Field::new(FieldId(1), column.name.clone(), column.data_type, true);
+            add((MAIN_SCHEMA, name.as_str()), (at, &field), None)?;
         }
     }
     for table in all() {

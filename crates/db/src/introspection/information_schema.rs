@@ -5,7 +5,7 @@
 
 use esker_format::DataType::{I64, Text};
 use esker_format::ValueRef::{Int, Null, Text as T};
-use esker_format::{Field, ValueRef};
+use esker_format::{Field, FieldId, ValueRef};
 use esker_query::RowCollector;
 use esker_query::model::{Aggregate, FUNCTIONS, TableFunction, WindowFunction};
 
@@ -80,7 +80,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("is_updatable", Text),
             ("is_insertable_into", Text),
         ],
-        rows: none,
+        rows: views,
     },
     SystemTable {
         name: "information_schema.table_constraints",
@@ -188,7 +188,7 @@ fn schemata(_: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    let known = facts.tables()?;
+    let (known, views) = (facts.tables()?, facts.views());
     let mut add = |schema, name, kind, is_written| {
         let (written, no) = (yes_or_no(is_written), yes_or_no(false));
         rows.push(&[CATALOG, T(schema), T(name), T(kind), written, no, Null])
@@ -196,6 +196,9 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for table in &known {
         let kind = if table.schema.is_bucket() { "BUCKET" } else { "BASE TABLE" };
         add(MAIN_SCHEMA, &table.name, kind, true)?;
+    }
+    for (name, _) in &views {
+        add(MAIN_SCHEMA, name, "VIEW", false)?;
     }
     for table in all() {
         let (schema, name) = table.place();
@@ -218,6 +221,13 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
         for (position, field) in table.schema.fields().iter().enumerate() {
             let (schema, table) = (MAIN_SCHEMA, table.name.as_str());
             push_column(rows, &ColumnFacts { schema, table, field, position, is_written: true })?;
+        }
+    }
+    for (table, view) in &facts.views() {
+        for (position, column) in view.stored.columns.iter().enumerate() {
+            let field = Field::new(FieldId(1), column.name.clone(), column.data_type, true);
+            let (schema, field) = (MAIN_SCHEMA, &field);
+            push_column(rows, &ColumnFacts { schema, table, field, position, is_written: false })?;
         }
     }
     for table in all() {
@@ -260,6 +270,14 @@ fn push_column(rows: &mut RowCollector<'_>, column: &ColumnFacts<'_>) -> Result<
         Null,
         yes_or_no(is_written),
     ])?)
+}
+
+fn views(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    let no = yes_or_no(false);
+    for (name, view) in &facts.views() {
+        rows.push(&[CATALOG, MAIN, T(name), T(&view.stored.text), T("NONE"), no, no])?;
+    }
+    Ok(())
 }
 
 fn table_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {

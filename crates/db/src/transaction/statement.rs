@@ -118,7 +118,7 @@ impl Transaction {
         self.settle()?;
         let mut state = self.state();
         let is_there = |name: &str| match &state.definitions {
-            Some(definitions) => definitions.has(name),
+            Some(definitions) => definitions.names.contains_key(name),
             None => self.snapshot.has_name(name),
         };
         let names = self.names_of(&state, names);
