@@ -18,11 +18,11 @@ use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 
 use crate::catalog::checks::{self, Checks};
-use crate::catalog::defined_view::{self, Altered};
 use crate::catalog::expiry::{self, EndingExpired};
 use crate::catalog::names::Names;
 use crate::catalog::new_fields::NewFields;
 use crate::catalog::unique_build::BuildingUniques;
+use crate::catalog::view_needs::{self, Altered};
 use crate::catalog::{bucket_alteration, checked_rows};
 use crate::commit::conflict::conflict;
 use crate::commit::definitions::{
@@ -64,7 +64,7 @@ impl Database {
         let drop_it = |engine: &Arc<Engine>| {
             let core = named(engine, name)?;
             let names = Arc::clone(engine.names.load().newest());
-            defined_view::refuse_read(&names, "table", name, true)?;
+            view_needs::refuse_read(&names, "table", name, true)?;
             let views_known = Some(names);
             let dropped = vec![RemovedTable::new(Arc::clone(&core), Described::of(&core))];
             Ok((NewDefinitions { dropped, views_known, ..NewDefinitions::default() }, ()))
@@ -83,7 +83,7 @@ impl Database {
             let core = named(engine, from)?;
             refuse_taken(engine, to)?;
             let names = Arc::clone(engine.names.load().newest());
-            defined_view::refuse_read(&names, "table", from, false)?;
+            view_needs::refuse_read(&names, "table", from, false)?;
             let views_known = Some(names);
             let before = Described::of(&core);
             let after = Described { name: to.to_owned(), schema: Arc::clone(&before.schema) };

@@ -1,15 +1,10 @@
 //! A view of the catalogue: as it is stored, and as queries read it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use esker_format::schema::Alteration;
-use esker_format::{FieldId, Schema, ViewColumn};
-use esker_log::sabotage::Bug;
-use esker_query::{NoRows, Options, Query, ResultColumn, Seen, Semantics, Source, Tables, View};
-use esker_table::Table as TableCore;
+use esker_format::{FieldId, ViewColumn};
+use esker_query::{ResultColumn, Seen, Semantics, View};
 
-use crate::catalog::names::{Names, ReadNames};
 use crate::{Error, Result};
 
 /// A view.
@@ -67,9 +62,10 @@ impl DefinedView {
             name: input.name.clone(),
             seen: match input.is_view {
                 true => Seen::Columns(input.through as usize),
-                // default: no table has a field of such a number
                 false => {
-                    Seen::FieldsThrough(FieldId(u16::try_from(input.through).unwrap_or(u16::MAX)))
+                    // default: no table has a field of such a number
+                    let last = u16::try_from(input.through).unwrap_or(u16::MAX);
+                    Seen::FieldsThrough(FieldId(last))
                 }
             },
         };
@@ -85,185 +81,4 @@ impl DefinedView {
 
 fn unreadable(error: &esker_query::Error) -> Error {
     Error::corrupt(format!("a stored view: {error}"))
-}
-
-/// Tables by what they are, without rows, and views: enough to look at queries.
-pub(crate) struct TableSchemas {
-    tables: BTreeMap<String, NoRows>,
-    views: BTreeMap<String, Arc<DefinedView>>,
-}
-
-impl TableSchemas {
-    /// What is read where some names are; `schema_of` tells what a table is.
-    ///
-    /// # Errors
-    /// `NotFound` for a name that nothing has.
-    pub fn new(
-        names: &Names,
-        wanted: BTreeSet<String>,
-        schema_of: &dyn Fn(&Arc<TableCore>) -> Result<Arc<Schema>>,
-    ) -> Result<Self> {
-        let ReadNames { tables, views } = names.read_by(wanted);
-        let look = |name: String| {
-            let core = names.get(&name).ok_or_else(|| crate::engine::no_table(&name, names))?;
-            Ok((name, NoRows::new((*schema_of(core)?).clone())))
-        };
-        Ok(Self { tables: tables.into_iter().map(look).collect::<Result<_>>()?, views })
-    }
-
-    /// The same of what a query reads.
-    ///
-    /// # Errors
-    /// As [`TableSchemas::new`].
-    pub fn of_query(
-        names: &Names,
-        query: &Query,
-        schema_of: &dyn Fn(&Arc<TableCore>) -> Result<Arc<Schema>>,
-    ) -> Result<Self> {
-        let mut wanted = BTreeSet::new();
-        query.collect_tables(&mut wanted);
-        Self::new(names, wanted, schema_of)
-    }
-
-    /// The same where a table is another.
-    fn with_table(&mut self, name: &str, schema: &Schema) {
-        self.tables.insert(name.to_owned(), NoRows::new(schema.clone()));
-    }
-}
-
-impl Tables for TableSchemas {
-    fn table(&self, name: &str) -> esker_query::Result<&dyn Source> {
-        let found = self.tables.get(name).map(|table| table as &dyn Source);
-        found.ok_or_else(|| esker_query::Error::invalid(format!("no table {name:?}")))
-    }
-
-    fn view(&self, name: &str) -> Option<&Arc<View>> {
-        self.views.get(name).map(|defined| &defined.view)
-    }
-
-    fn has_views(&self) -> bool {
-        !self.views.is_empty()
-    }
-}
-
-/// Refuses that a table or view goes, or gets another name, while views read it.
-///
-/// # Errors
-/// `InvalidInput` naming the views.
-pub(crate) fn refuse_read(names: &Names, kind: &str, name: &str, ends: bool) -> Result<()> {
-    let readers: Vec<String> =
-        names.readers_of(name).map(|(reader, _)| format!("{reader:?}")).collect();
-    if readers.is_empty() {
-        return Ok(());
-    }
-    let (views, verb, those) = match readers.len() {
-        1 => ("view", "reads", "that"),
-        _ => ("views", "read", "them"),
-    };
-    let cascade = if ends { ", or DROP … CASCADE" } else { "" };
-    let way = format!("; drop {those} before{cascade}");
-    let readers = readers.join(", ");
-    Err(Error::invalid(format!("{kind} {name:?}: {views} {readers} {verb} it{way}")))
-}
-
-/// A table before and after some changes.
-pub(crate) struct Altered<'a> {
-    pub name: &'a str,
-    pub before: &'a Schema,
-    pub after: &'a Schema,
-    pub alterations: &'a [Alteration],
-}
-
-/// A view that needs what changes.
-pub(crate) struct Needed {
-    pub view: String,
-    /// The field; `None` where the view could not be read for another reason.
-    field: Option<String>,
-}
-
-/// Tells what a table is.
-type SchemaOf<'a> = &'a dyn Fn(&Arc<TableCore>) -> Result<Arc<Schema>>;
-
-impl Altered<'_> {
-    /// Refuses changes of fields that a view reads.
-    ///
-    /// # Errors
-    /// `InvalidInput` naming the field and the view.
-    pub fn refuse_needed(
-        &self,
-        names: &Names,
-        options: &Options,
-        schema_of: SchemaOf<'_>,
-    ) -> Result<()> {
-        let Some(Needed { view, field }) = self.needed(names, options, schema_of)? else {
-            return Ok(());
-        };
-        let why = match field {
-            Some(field) => format!("reads field {field:?}"),
-            None => "could not be read any more".to_owned(),
-        };
-        let name = self.name;
-        Err(Error::invalid(format!("table {name:?}: view {view:?} {why}; drop that before")))
-    }
-
-    /// The first view that needs what changes.
-    ///
-    /// # Errors
-    /// What looking at a view fails with.
-    pub fn needed(
-        &self,
-        names: &Names,
-        options: &Options,
-        schema_of: SchemaOf<'_>,
-    ) -> Result<Option<Needed>> {
-        for (reader, defined) in names.readers_of(self.name) {
-            let wanted = BTreeSet::from([reader.clone()]);
-            let mut tables = TableSchemas::new(names, wanted, schema_of)?;
-            let needed = |field: Option<&String>| {
-                Ok(Some(Needed { view: reader.clone(), field: field.cloned() }))
-            };
-            let view = &defined.view;
-            tables.with_table(self.name, self.before);
-            let reads = |tables: &TableSchemas, field: &&String| {
-                view.reads_field(tables, (self.name, field), options)
-            };
-            if let Some(field) = self.taken().into_iter().find(|field| reads(&tables, field)) {
-                return needed(Some(field));
-            }
-            tables.with_table(self.name, self.after);
-            if let Some(field) = self.named_anew().into_iter().find(|field| reads(&tables, field)) {
-                return needed(Some(field));
-            }
-            if !Bug::ViewBoundToDroppedColumn.is_planted() && !view.fits(&tables, options) {
-                return needed(None);
-            }
-        }
-        Ok(None)
-    }
-
-    /// The fields that go, or get another type or name.
-    fn taken(&self) -> Vec<&String> {
-        let mut taken = Vec::new();
-        for alteration in self.alterations {
-            match alteration {
-                Alteration::DropField(_) if Bug::ViewBoundToDroppedColumn.is_planted() => {}
-                Alteration::DropField(field)
-                | Alteration::Widen { field, .. }
-                | Alteration::RenameField { from: field, .. } => taken.push(field),
-                _ => {}
-            }
-        }
-        taken
-    }
-
-    /// The names that fields get which had others.
-    fn named_anew(&self) -> Vec<&String> {
-        let mut names = Vec::new();
-        for alteration in self.alterations {
-            if let Alteration::RenameField { to, .. } = alteration {
-                names.push(to);
-            }
-        }
-        names
-    }
 }

@@ -6,7 +6,8 @@
 //! | [`ddl`], [`new_fields`], [`expiry`] | changes of tables |
 //! | [`table_or_create`] | tables that are there or are made |
 //! | [`index`], [`unique_build`] | indexes, and filling unique ones beside writers |
-//! | [`defined_view`], [`view`] | views, and what may not change while they read it |
+//! | [`defined_view`], [`view`] | views |
+//! | [`view_needs`] | what may not change while views read it |
 //! | [`checks`], [`defaults`], [`sequence`] | what rows must meet, what fields get by themselves |
 
 pub(crate) mod altered_rows;
@@ -25,3 +26,4 @@ pub(crate) mod shared_sequence;
 pub(crate) mod table_or_create;
 pub(crate) mod unique_build;
 pub(crate) mod view;
+pub(crate) mod view_needs;

@@ -11,7 +11,7 @@ use esker_query::Query;
 
 use super::Transaction;
 use super::rows::TransactionTable;
-use crate::catalog::defined_view::refuse_read;
+use crate::catalog::view_needs::refuse_read;
 use crate::limits::without_limits;
 use crate::{ChangeOptions, Database, Error, ErrorKind, QueryOptions, Result, Snapshot};
 

@@ -13,8 +13,8 @@ use super::{State, Transaction};
 use crate::catalog::checked_rows;
 use crate::catalog::checks;
 use crate::catalog::checks::Checks;
-use crate::catalog::defined_view::{Altered, refuse_read};
 use crate::catalog::new_fields::NewFields;
+use crate::catalog::view_needs::{Altered, refuse_read};
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 

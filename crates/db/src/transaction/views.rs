@@ -13,9 +13,10 @@ use super::Transaction;
 use super::definitions::Definitions;
 use super::undo::Taken;
 use crate::catalog::checked_rows;
-use crate::catalog::defined_view::{Altered, DefinedView, TableSchemas, refuse_read};
+use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::Names;
 use crate::catalog::view::{ViewInfo, ViewOptions};
+use crate::catalog::view_needs::{Altered, TableSchemas, refuse_read};
 use crate::commit::defined_views::{ChangedView, InputKind, KnownInput};
 use crate::statement::options::QueryOptions;
 use crate::table_version::TableVersion;
@@ -59,6 +60,7 @@ impl Transaction {
                 )));
             }
             refuse_fewer_columns(&names, name, &view.columns)?;
+            // default: it is shown as the query model writes it
             let text = options.text.clone().unwrap_or_else(|| query.to_string());
             let view = Arc::new(DefinedView::new(view, text)?);
             let mut changed = (*names).clone();

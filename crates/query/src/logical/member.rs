@@ -91,10 +91,7 @@ impl<'a> Context<'a, '_> {
                 let input = ExplainedInput { what, ..kept.input };
                 Member::new(name, kept.schema, source, Some(input))
             }
-            (None, None) => {
-                let (source, schema) = self.table(&relation.table)?;
-                Member::new(name, schema, source, None)
-            }
+            (None, None) => self.table_member(name, &relation.table)?,
             (Some(query), _) if let Some(call) = query.as_call() => {
                 let called = self.called_with_constants(call, relation, reading.most)?;
                 Member::new(name, called.schema, called.source, Some(called.input))
@@ -118,6 +115,15 @@ impl<'a> Context<'a, '_> {
             }
         };
         member.renamed(&relation.columns)
+    }
+}
+
+impl<'a> Context<'a, '_> {
+    /// A table as a member. Apart, since what lies in each other takes the stack of `member`.
+    #[inline(never)]
+    fn table_member(&self, name: String, table: &str) -> Result<Member<'a>> {
+        let (source, schema) = self.table(table)?;
+        Ok(Member::new(name, schema, source, None))
     }
 }
 
