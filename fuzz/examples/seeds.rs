@@ -12,7 +12,10 @@ use esker_format::segment::{
     ColumnLayout, Encoding, Extent, FieldSketch, Footer, RowIds, ValueFileUse, ZoneEntry,
 };
 use esker_format::value_file::ValueFileHeader;
-use esker_format::{ClockRecord, DataType, Field, FieldId, Schema, Sequence, TableId, Value, hash};
+use esker_format::{
+    ClockRecord, DataType, Field, FieldId, Schema, Sequence, TableId, Value, View, ViewColumn,
+    ViewInput, hash,
+};
 use std::path::Path;
 
 const SQL: &str = "SELECT origin AS o, count(*), avg(delay) / 2 FROM flights WHERE carrier IN \
@@ -297,10 +300,23 @@ fn checkpoint() -> Vec<u8> {
         next_segment: 4,
         tables: vec![table],
         sequences: vec![("orders".to_owned(), Sequence { start: 1, increment: 2, given: 33 })],
+        views: vec![("adults".to_owned(), view())],
     };
     let mut bytes = 5u64.to_le_bytes().to_vec();
     bytes.extend(state.encode());
     bytes
+}
+
+fn view() -> View {
+    let column = ViewColumn { name: "name".to_owned(), data_type: DataType::Text };
+    let input = ViewInput { name: "people".to_owned(), is_view: false, through: 2 };
+    View {
+        text: "SELECT name FROM people".to_owned(),
+        query: "{}".to_owned(),
+        columns: vec![column],
+        settings: vec![("nulls_order".to_owned(), "first".to_owned())],
+        inputs: vec![input],
+    }
 }
 
 /// What the checksums of [`checkpoint`] cover, which is a single piece.

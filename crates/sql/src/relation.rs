@@ -71,8 +71,8 @@ pub(crate) fn table(
         several => {
             let found: usize = several.iter().map(|table| 1 + table.joins.len()).sum();
             Err(Error::invalid(format!(
-                "expected one table to change, found {found}; name others behind FROM of UPDATE, or \
-                 USING of DELETE"
+                "expected one table to change, found {found}; name others behind FROM of UPDATE, \
+                 or USING of DELETE"
             )))
         }
     }

@@ -89,8 +89,8 @@ impl Beside {
     /// `InvalidInput` when it may be several.
     pub fn find(&self, name: &str, is_field: bool) -> Result<Option<&str>> {
         let is_meant = |column: &&ResultColumn| {
-            let own = column.name.split_once('.').map_or("", |(_, own)| own);
-            own.eq_ignore_ascii_case(name)
+            let own = column.name.split_once('.');
+            own.is_some_and(|(_, own)| own.eq_ignore_ascii_case(name))
         };
         let mut found = self.columns.iter().filter(is_meant).map(|column| column.name.as_str());
         match (is_field, found.next(), found.next()) {

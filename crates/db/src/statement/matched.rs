@@ -74,6 +74,7 @@ impl<'a> Wanted<'a> {
 
     /// What the table is called.
     fn name(&self) -> &str {
+        // default: without another name it goes by its own
         self.alias.map_or(self.table, String::as_str)
     }
 
@@ -155,6 +156,7 @@ impl<'r> Found<'r> {
 impl StatementRun<'_> {
     pub(super) fn update(&self, update: &Update) -> Result<Changed> {
         let schema = self.schema(&update.table)?;
+        // default: without another name it goes by its own
         let name = update.alias.as_ref().unwrap_or(&update.table);
         let field_of = |field: &str| beside::field_of(name, &update.joins, field);
         let set = whole_fields(&schema, &update.set, &field_of)?;

@@ -163,6 +163,7 @@ fn named(schema: &Schema, item: &SelectItem, beside: &Beside) -> Result<SelectIt
     }
     let alias = item.alias.clone().or_else(|| match &item.expr {
         Expr::Field(name) => {
+            // default: it is the column's own name
             let own = name.rsplit_once('.').map_or(name.as_str(), |(_, own)| own);
             // A column that is called by a table and itself is shown by the latter.
             (version_of(schema, name.split('.').next()?).is_none()).then(|| own.to_owned())

@@ -101,7 +101,8 @@ fn a_join_changes_what_subqueries_change() {
     for round in 0..4i64 {
         let rows = |name: &str| {
             format!(
-                "INSERT INTO {name} SELECT value, value % 7, value FROM generate_series({}, {}) AS g(value)",
+                "INSERT INTO {name} SELECT value, value % 7, value FROM \
+                 generate_series({}, {}) AS g(value)",
                 round * 5_000,
                 round * 5_000 + 4_999
             )
