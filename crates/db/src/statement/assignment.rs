@@ -52,7 +52,7 @@ pub(super) fn whole_fields<'s>(
         let mut operands = vec![document];
         operands.extend(steps_of(steps).into_iter().map(Expr::literal));
         // default: a value that is no part stays whole
-        operands.push(part_of(schema, value).unwrap_or_else(|| value.clone()));
+        operands.push(part_of(schema, value, Function::JsonGet).unwrap_or_else(|| value.clone()));
         let made = (field.clone(), Expr::call(Function::JsonSet, operands));
         // default: it comes last
         whole.insert(at.unwrap_or(whole.len()), made);
@@ -61,13 +61,13 @@ pub(super) fn whole_fields<'s>(
     Ok(whole.into())
 }
 
-/// The part of a document at a place.
-fn part_of(schema: &Schema, value: &Expr) -> Option<Expr> {
+/// The part of a document at a place, by the function that takes it out.
+pub(super) fn part_of(schema: &Schema, value: &Expr, function: Function) -> Option<Expr> {
     let Expr::Field(name) = value else { return None };
     let path = path_of(schema, name).ok().filter(|path| !path.steps.is_empty())?;
     let mut operands = vec![Expr::field(&schema.fields().get(path.position)?.name)];
     operands.extend(steps_of(&path.steps).into_iter().map(Expr::literal));
-    Some(Expr::call(Function::JsonGet, operands))
+    Some(Expr::call(function, operands))
 }
 
 fn path_of(schema: &Schema, name: &str) -> Result<Path> {

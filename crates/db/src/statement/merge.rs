@@ -9,7 +9,10 @@
 //! ```
 //!
 //! The clause is the number of the first whose condition holds. The values of another one are not
-//! computed. The statement runs in a transaction, of its own where there is none.
+//! computed. A condition is asked several times, and the source once a kind, so neither may be left
+//! to chance. The statement runs in a transaction, of its own where there is none.
+
+use std::collections::BTreeSet;
 
 use esker_format::{Schema, Value};
 use esker_query::QueryResult;
@@ -60,6 +63,7 @@ impl StatementRun<'_> {
     }
 
     fn merge_rows(&self, transaction: &Transaction, merge: &Merge) -> Result<Changed> {
+        expect_steady(transaction, merge)?;
         let schema = self.schema(&merge.table)?;
         let items = merge.returning.as_deref();
         let of = |when, kind| Changes::of(merge, &schema, when, kind);
@@ -282,4 +286,33 @@ fn add(all: &mut Changed, part: Changed) {
     if let (Some(QueryResult { batches, .. }), Some(part)) = (&mut all.returning, part.returning) {
         batches.extend(part.batches);
     }
+}
+
+/// Refuses what would be answered otherwise when it is asked again.
+fn expect_steady(transaction: &Transaction, merge: &Merge) -> Result<()> {
+    let conditions = merge.clauses.iter().filter_map(|clause| clause.filter.as_ref());
+    let random = std::iter::once(&merge.on).chain(conditions).find(|e| e.is_volatile());
+    if let Some(random) = random {
+        return Err(Error::invalid(format!(
+            "MERGE: {random}: a condition is asked several times, and cannot be left to chance: \
+             compute it in a field of the source"
+        )));
+    }
+    let is_of = |when| merge.clauses.iter().any(|clause| clause.when == when);
+    let kinds = [MergeWhen::Matched, MergeWhen::NotMatched, MergeWhen::NotMatchedBySource];
+    if kinds.into_iter().filter(|when| is_of(*when)).count() < 2 {
+        return Ok(());
+    }
+    let source = Query::from(merge.source.clone());
+    let mut names = BTreeSet::new();
+    source.collect_tables(&mut names);
+    let views = transaction.names()?.read_by(names).views;
+    let is_random = views.values().any(|view| view.view.query.is_volatile());
+    if is_random || source.is_volatile() {
+        return Err(Error::invalid(
+            "MERGE: the source is read once for each kind of WHEN, and cannot be left to chance: \
+             store it in a table",
+        ));
+    }
+    Ok(())
 }

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 
 use esker_format::{Schema, Value};
 use esker_query::QueryResult;
-use esker_query::model::{Expr, SelectItem};
+use esker_query::model::{Expr, Function, SelectItem};
 
 use super::StatementRun;
+use super::assignment::part_of;
 use super::beside::Beside;
 use crate::{Error, Result};
 
@@ -177,11 +178,15 @@ fn named(schema: &Schema, item: &SelectItem, beside: &Beside) -> Result<SelectIt
 
 fn name_fields(schema: &Schema, expr: &mut Expr, beside: &Beside) -> Result<()> {
     if let Expr::Field(name) = expr {
+        let is_field = schema.resolve(name).is_ok();
         let own = name.split_once('.').filter(|(of, _)| of.eq_ignore_ascii_case(&beside.target));
-        if let Some((_, own)) = own {
-            *expr = Expr::field(own);
-        } else if let Some(full) = beside.find(name, schema.resolve(name).is_ok())? {
+        if let Some(full) = beside.find(name, is_field)? {
             *expr = Expr::field(full);
+        } else if let Some((_, own)) = own.filter(|_| !is_field) {
+            // A path within a field is not to be taken for a field of another table.
+            let path = part_of(schema, &Expr::field(own), Function::JsonText);
+            // default: it is a field, or no name at all
+            *expr = path.unwrap_or_else(|| Expr::field(own));
         }
         return Ok(());
     }

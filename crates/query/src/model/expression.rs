@@ -353,6 +353,18 @@ impl Expr {
         is_within || self.operands().into_iter().any(Self::takes_values)
     }
 
+    /// True when it may have another value when it is computed again: by chance, or by values of
+    /// sequences, queries within included.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        let is_within = match self {
+            Self::Subquery { query, .. } => query.is_volatile(),
+            Self::Call(function, _) => *function == Function::Nextval || function.is_random(),
+            _ => false,
+        };
+        is_within || self.operands().into_iter().any(Self::is_volatile)
+    }
+
     /// True when a query lies anywhere within.
     #[must_use]
     pub fn has_subquery(&self) -> bool {

@@ -266,6 +266,15 @@ impl Query {
         takes_values || self.exprs().any(Expr::takes_values)
     }
 
+    /// True when it may be answered otherwise when it is asked again of the same rows: by chance,
+    /// or by values of sequences, queries within included.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        let mut is_volatile = self.with.iter().any(|with| with.query.is_volatile());
+        self.each_query_read(&mut |query| is_volatile |= query.is_volatile());
+        is_volatile || self.exprs().any(Expr::is_volatile)
+    }
+
     /// True when the answer has one row per group rather than one per row.
     #[must_use]
     pub fn is_grouped(&self) -> bool {

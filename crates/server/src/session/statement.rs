@@ -29,7 +29,9 @@ impl Session {
             }
             Statement::Change(Change::Update(_)) => self.reserve_quota(0, 0)?,
             // How many rows it adds is known once it is done.
-            Statement::Change(Change::Merge(_)) => self.reserve_quota(1, 0)?,
+            Statement::Change(Change::Merge(_)) | Statement::CreateTableAs { .. } => {
+                self.reserve_quota(1, 0)?;
+            }
             _ => {}
         }
         let options = self.change_options(parameters, semantics);
