@@ -11,11 +11,12 @@ pub(crate) enum Design {
     Constant,
     Nothing,
     Sum,
+    LongDecimal,
     Operand,
 }
 
 /// Every difference that is meant, and why.
-pub(crate) const DESIGNS: [(Design, &str, &str); 6] = [
+pub(crate) const DESIGNS: [(Design, &str, &str); 7] = [
     (
         Design::Overflow,
         "a number that does not fit its type",
@@ -47,6 +48,11 @@ pub(crate) const DESIGNS: [(Design, &str, &str); 6] = [
         Design::Sum,
         "a sum of integers that passes 2^63 on the way, or of unsigned ones that ends there",
         "exact here, where only the outcome has to fit; an overflow in SQLite",
+    ),
+    (
+        Design::LongDecimal,
+        "a product or a rounded number of more than 18 digits",
+        "a decimal here; SQLite's integers end there",
     ),
 ];
 

@@ -61,6 +61,9 @@ impl Sqlite {
     }
 }
 
+/// Why SQLite refuses a decimal.
+pub(crate) const LONG_DECIMAL: &str = "a decimal of more than 18 digits";
+
 fn refuse(message: &str) -> rusqlite::Error {
     rusqlite::Error::UserFunctionError(message.into())
 }
@@ -160,7 +163,7 @@ fn add_exact_functions(connection: &Connection, flags: FunctionFlags) -> Result<
         connection.create_scalar_function(name, 2, flags, move |c: &Context<'_>| {
             let (a, b) = (c.get::<Option<i64>>(0)?, c.get::<Option<i64>>(1)?);
             let Some((a, b)) = a.zip(b) else { return Ok(None) };
-            operation(a, b).map(Some).ok_or_else(|| refuse("does not fit"))
+            operation(a, b).map(Some).ok_or_else(|| refuse(LONG_DECIMAL))
         })?;
     }
     let text = |x: i64| {
