@@ -133,7 +133,7 @@ impl Transaction {
     fn names_of(&self, state: &State, names: BTreeSet<String>) -> BTreeSet<String> {
         match &state.definitions {
             Some(definitions) => definitions.names.read_by(names).tables,
-            None => self.snapshot.names().read_by(names).tables,
+            None => self.snapshot.names_read(names).tables,
         }
     }
 
