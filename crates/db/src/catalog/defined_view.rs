@@ -26,21 +26,20 @@ impl DefinedView {
         let setting = |name: &str| -> Result<(String, String)> {
             Ok((name.to_owned(), view.semantics.value_of(name)?.to_owned()))
         };
-        let input = |input: &esker_query::ViewInput| esker_format::ViewInput {
-            name: input.name.clone(),
-            is_view: matches!(input.seen, Seen::Columns(_)),
-            through: match input.seen {
-                Seen::FieldsThrough(FieldId(last)) => last.into(),
-                // default: no answer has so many columns
-                Seen::Columns(count) => u32::try_from(count).unwrap_or(u32::MAX),
-            },
+        let input = |input: &esker_query::ViewInput| {
+            let (name, too_many) = (input.name.clone(), |_| Error::invalid("too many columns"));
+            let (is_view, through) = match input.seen {
+                Seen::FieldsThrough(FieldId(last)) => (false, last.into()),
+                Seen::Columns(count) => (true, u32::try_from(count).map_err(too_many)?),
+            };
+            Ok(esker_format::ViewInput { name, is_view, through })
         };
         let stored = esker_format::View {
             text,
             query: View::encode(&view.query)?,
             columns: view.columns.iter().map(column).collect(),
             settings: Semantics::SETTINGS.into_iter().map(setting).collect::<Result<_>>()?,
-            inputs: view.inputs.iter().map(input).collect(),
+            inputs: view.inputs.iter().map(input).collect::<Result<_>>()?,
         };
         Ok(Self { stored, view: Arc::new(view) })
     }
@@ -58,22 +57,23 @@ impl DefinedView {
         for (name, value) in &stored.settings {
             semantics = semantics.with(name, Some(value)).map_err(|e| unreadable(&e))?;
         }
-        let input = |input: &esker_format::ViewInput| esker_query::ViewInput {
-            name: input.name.clone(),
-            seen: match input.is_view {
-                true => Seen::Columns(input.through as usize),
+        let input = |input: &esker_format::ViewInput| {
+            let (name, through) = (input.name.clone(), input.through);
+            let seen = match input.is_view {
+                true => Seen::Columns(through as usize),
                 false => {
-                    // default: no table has a field of such a number
-                    let last = u16::try_from(input.through).unwrap_or(u16::MAX);
-                    Seen::FieldsThrough(FieldId(last))
+                    let too_great =
+                        |_| Error::corrupt(format!("a stored view: field {through} of {name:?}"));
+                    Seen::FieldsThrough(FieldId(u16::try_from(through).map_err(too_great)?))
                 }
-            },
+            };
+            Ok(esker_query::ViewInput { name, seen })
         };
         let view = View {
             query: View::decode(&stored.query)?,
             columns: stored.columns.iter().map(column).collect(),
             semantics,
-            inputs: stored.inputs.iter().map(input).collect(),
+            inputs: stored.inputs.iter().map(input).collect::<Result<_>>()?,
         };
         Ok(Self { stored, view: Arc::new(view) })
     }
