@@ -1,7 +1,7 @@
 //! Changes of a table beside rows that it is joined with: `UPDATE … FROM`, `DELETE … USING`.
 //!
 //! The others are rows of the same table by its key, so each row has one match at most: which of
-//! several counts, nobody has said. SQLite has no USING, and is asked by EXISTS.
+//! several counts, no standard says. SQLite has no USING, and is asked by EXISTS.
 
 use crate::dice::Dice;
 use crate::expression::Spelling;

@@ -31,7 +31,7 @@ pub(crate) enum Rows {
     None,
     Any,
     Ordered,
-    /// Only how many counts: which of them, nobody has said.
+    /// Only their number counts: which rows they are, the statement leaves open.
     Counted,
 }
 

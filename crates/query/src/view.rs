@@ -13,7 +13,7 @@
 //!   whatever the one chooses that reads it.
 //! * No query around it lends it a name: one that WITH calls as a table of the view is not read.
 //!
-//! Whoever keeps views refuses what would change one: see [`View::reads_field`].
+//! The database refuses changes of tables that would change a view: see [`View::reads_field`].
 
 use esker_format::FieldId;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Which tables and views there are, now and at the commits that somebody may still read at.
+//! Which tables and views there are: now, and at earlier commits that readers still hold.
 //!
 //! # Invariants
 //!

@@ -54,7 +54,7 @@ impl Database {
         table: &TableAs,
         options: &ChangeOptions,
     ) -> Result<u64> {
-        Transaction::run(self.engine(), |within| within.make_table(name, query, (table, options)))
+        Transaction::run(self.engine(), |within| within.make_table(name, query, table, options))
     }
 }
 
@@ -70,7 +70,7 @@ impl Transaction {
         table: &TableAs,
         options: &ChangeOptions,
     ) -> Result<u64> {
-        self.all_or_nothing(|within| within.make_table(name, query, (table, options)))
+        self.all_or_nothing(|within| within.make_table(name, query, table, options))
     }
 
     /// The same, without taking back what it has done when it fails.
@@ -78,7 +78,8 @@ impl Transaction {
         &self,
         name: &str,
         query: &Query,
-        (table, options): (&TableAs, &ChangeOptions),
+        table: &TableAs,
+        options: &ChangeOptions,
     ) -> Result<u64> {
         // As it is before: the query may read the table that is replaced.
         let snapshot = self.snapshot_for(query)?;
