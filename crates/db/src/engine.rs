@@ -36,6 +36,7 @@ use crate::catalog::shared_sequence::Sequences;
 use crate::catalogue::Catalogue;
 use crate::commit::hooks::CommitHooks;
 use crate::commit::journal::Journal;
+use crate::commit::reference_check::BoundCommits;
 use crate::commit::times::Times;
 use crate::commit::watermarks::Watermarks;
 use crate::maintenance::Work;
@@ -60,6 +61,8 @@ pub(crate) struct Engine {
     pub watermarks: Arc<Watermarks>,
     /// What else takes part in commits.
     pub hooks: CommitHooks,
+    /// What commits become after which rows are gone that others may name.
+    pub bound_commits: &'static dyn BoundCommits,
     pub registry: ReaderRegistry,
     pub segment_files: Arc<SegmentFiles>,
     pub next_row_group: AtomicU64,

@@ -108,7 +108,7 @@ pub use esker_derive::{FieldType, Record};
 pub use esker_format::json;
 pub use esker_format::schema::{
     Alteration, Check, DefaultValue, INDEX_FIELDS_MAX, Index, IndexField, IndexId, IndexKind,
-    NewIndex,
+    NewIndex, NewReference, Reference, ReferenceAction, Referrer,
 };
 pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Interval, Labels, Moment, PrimaryKey, Schema,

@@ -9,7 +9,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::change::refuse_lost;
 use crate::dialect::EskerDialect;
 use crate::statement::{Statement, syntax, unsupported};
-use crate::{Error, Result, column, index, qualified_name, table, type_name};
+use crate::{Error, Result, column, index, qualified_name, reference, table, type_name};
 
 pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
     let name = qualified_name::written(&alter.name)?;
@@ -125,6 +125,7 @@ fn convert_operation(
             out.push(Alteration::AddField(column.field));
             out.extend(column.checks.into_iter().map(Alteration::AddCheck));
             out.extend(column.unique.map(Alteration::AddIndex));
+            out.extend(column.references.into_iter().map(Alteration::AddReference));
         }
         O::DropColumn { column_names, if_exists: false, .. } => {
             let names = column_names.iter().map(|name| name.value.clone());
@@ -150,6 +151,15 @@ fn convert_operation(
         }
         O::AddConstraint { constraint: ast::TableConstraint::Unique(new), not_valid: false } => {
             out.push(Alteration::AddIndex(index::unique(new)?));
+        }
+        O::AddConstraint {
+            constraint: ast::TableConstraint::ForeignKey(key),
+            not_valid: false,
+        } => {
+            out.push(Alteration::AddReference(reference::constraint(key)?));
+        }
+        O::DropForeignKey { name, drop_behavior: None } => {
+            out.push(Alteration::DropReference(name.value.clone()));
         }
         O::DropIndex { name } => out.push(Alteration::DropIndex(name.value.clone())),
         O::DropConstraint { if_exists: false, name, drop_behavior: None } => {

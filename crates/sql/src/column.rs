@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_format::schema::{Check, DefaultValue, FieldId, NewIndex};
+use esker_format::schema::{Check, DefaultValue, FieldId, NewIndex, NewReference};
 use esker_format::{DataType, Field, Value};
 use esker_query::model::{Collation, Expr, Function, Operator};
 use esker_query::{Budget, Constraint, Deadline, Inputs, Limits, Semantics};
@@ -12,7 +12,7 @@ use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
 use crate::statement::unsupported;
-use crate::{Error, Result, collation, type_name};
+use crate::{Error, Result, collation, reference, type_name};
 
 /// Names under which others know a new UUID.
 const UUID_FUNCTIONS: [&str; 5] = ["uuid", "uuidv7", "uuid7", "gen_random_uuid", "generate_uuid"];
@@ -28,6 +28,7 @@ pub(crate) struct Column {
     /// The index that makes its values unique.
     pub unique: Option<NewIndex>,
     pub checks: Vec<Check>,
+    pub references: Vec<NewReference>,
 }
 
 pub(crate) fn convert(column: &ast::ColumnDef) -> Result<Column> {
@@ -41,6 +42,7 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
     field.length_max = type_name::length(&column.data_type, data_type)?;
     field.labels = type_name::labels(&column.data_type)?.map(Arc::new);
     let (mut is_key, mut unique, mut checks) = (false, None, Vec::new());
+    let mut references = Vec::new();
     for option in &column.options {
         match &option.option {
             ast::ColumnOption::Null if option.name.is_none() => {}
@@ -64,6 +66,10 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
                 let name = named.map_or_else(unnamed, |n| n.value.clone());
                 checks.push(check(name, constraint)?);
             }
+            ast::ColumnOption::ForeignKey(key) => {
+                let fields = vec![name.to_owned()];
+                references.push(reference::declared(key, fields, option.name.as_ref())?);
+            }
             // Texts compare so anyway.
             ast::ColumnOption::Collation(name) if collation::named(name)? == Collation::Binary => {}
             ast::ColumnOption::Collation(_) => {
@@ -76,7 +82,7 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
             _ => return Err(unsupported("this property of a field", column)),
         }
     }
-    Ok(Column { field, is_key, unique, checks })
+    Ok(Column { field, is_key, unique, checks, references })
 }
 
 /// A name that no other check of a list has: the name itself, or with a number from 2 on.

@@ -48,10 +48,13 @@ pub(crate) fn define(
         Statement::DropView { names, if_exists, cascade } => {
             view::drop_all(on, "view", names, (*if_exists, *cascade, dry_run))
         }
-        Statement::Truncate { name, if_exists } => {
-            let truncate = |on: &dyn Scope, name: &str| on.truncate_table(name);
-            about_table(on, name, (*if_exists, dry_run), ("truncate", "truncated"), truncate)
-        }
+        Statement::Truncate { names, if_exists, cascade } => match names.as_slice() {
+            [name] if !cascade => {
+                let truncate = |on: &dyn Scope, name: &str| on.truncate_table(name);
+                about_table(on, name, (*if_exists, dry_run), ("truncate", "truncated"), truncate)
+            }
+            names => truncate_all(on, names, (*if_exists, *cascade, dry_run)),
+        },
         Statement::CreateIndex { table, index, if_not_exists } => {
             index::run_create(on, table, index, *if_not_exists, dry_run)
         }
@@ -98,6 +101,45 @@ fn create_table(
         within.create_table(name, schema.clone()).map(drop)
     })?;
     Ok(Outcome::Done(format!("replaced table {name}")))
+}
+
+/// Removes all rows of several tables, in one commit.
+fn truncate_all(
+    on: &dyn Scope,
+    names: &[String],
+    (if_exists, cascade, dry_run): (bool, bool, bool),
+) -> Result<Outcome> {
+    let mut all = Vec::new();
+    on.at_once(&mut |within| {
+        all.clear();
+        for name in names {
+            match within.table(name) {
+                Err(e) if if_exists && e.kind() == ErrorKind::NotFound => {}
+                found => all.push((name.clone(), found.map(|table| table.schema().clone())?)),
+            }
+        }
+        let mut at = 0;
+        while let Some((_, schema)) = all.get(at).filter(|_| cascade).cloned() {
+            for referrer in schema.referrers() {
+                if all.iter().all(|(name, _)| *name != referrer.table) {
+                    let schema = within.table(&referrer.table)?.schema().clone();
+                    all.push((referrer.table.clone(), schema));
+                }
+            }
+            at += 1;
+        }
+        let mut names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        if dry_run { Ok(()) } else { within.truncate_tables(&names) }
+    })?;
+    let listed = all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    Ok(Outcome::Done(match (all.len(), dry_run) {
+        (0, _) => format!("no tables {}", names.join(", ")),
+        (1, false) => format!("truncated table {listed}"),
+        (_, false) => format!("truncated tables {listed}"),
+        (_, true) => format!("would truncate tables {listed}"),
+    }))
 }
 
 /// Does something to a table, unless it need not exist and does not, or only to see.

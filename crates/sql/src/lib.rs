@@ -44,6 +44,7 @@ mod place;
 mod pragma;
 mod prepared;
 mod qualified_name;
+mod reference;
 mod relation;
 mod run;
 mod script;

@@ -68,14 +68,10 @@ const PRAGMAS: &[Pragma] = &[
     Pragma {
         name: "foreign_key_list",
         about: About::Table,
-        query: "SELECT 0 AS id, 0 AS seq, k.table_name AS \"table\", k.column_name AS \"from\", \
-                u.column_name AS \"to\", r.update_rule AS on_update, r.delete_rule AS on_delete, \
-                r.match_option AS match FROM information_schema.referential_constraints r \
-                JOIN information_schema.key_column_usage k \
-                ON k.constraint_name = r.constraint_name \
-                JOIN information_schema.key_column_usage u \
-                ON u.constraint_name = r.unique_constraint_name \
-                JOIN information_schema.tables t ON t.table_name = k.table_name \
+        query: "SELECT reference_number - 1 AS id, position - 1 AS seq, \
+                referenced_table AS \"table\", column_name AS \"from\", \
+                referenced_column AS \"to\", on_update, on_delete, 'NONE' AS match \
+                FROM (SELECT 'main' AS table_schema, * FROM esker_references) r \
                 WHERE {t} ORDER BY 1, 2",
     },
     Pragma {
@@ -102,10 +98,7 @@ impl Pragma {
             (About::All, Some(_)) => {
                 return Err(Error::invalid(format!("PRAGMA {name} is about all tables: {name}()")));
             }
-            (About::Table, Some(of)) => {
-                let prefix = if self.name == "foreign_key_list" { "t." } else { "" };
-                self.query.replace("{t}", &Shown::of(of)?.condition(prefix))
-            }
+            (About::Table, Some(of)) => self.query.replace("{t}", &Shown::of(of)?.condition("")),
             (About::Index, Some(of)) => {
                 let index = Expr::literal(qualified_name::written(of)?.as_str());
                 self.query.replace("{i}", &index.to_string())

@@ -175,12 +175,14 @@ pub enum Statement {
     Transaction(TransactionStatement),
     /// Choose a setting of the session, or show it.
     Setting(SettingStatement),
-    /// Remove all rows of a table.
+    /// Remove all rows of tables.
     Truncate {
-        /// Its name.
-        name: String,
-        /// Whether it is good that there is none.
+        /// Their names.
+        names: Vec<String>,
+        /// Whether it is good that there is none of a name.
         if_exists: bool,
+        /// Whether tables whose rows name theirs are emptied, too.
+        cascade: bool,
     },
 }
 

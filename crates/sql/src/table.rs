@@ -1,14 +1,14 @@
 //! `CREATE TABLE`, `DROP TABLE` (or `VIEW`, or `SEQUENCE`) and `TRUNCATE TABLE`.
 
 use esker_format::Schema;
-use esker_format::schema::{Check, NewIndex};
+use esker_format::schema::{Check, NewIndex, NewReference};
 use sqlparser::ast;
 
 use crate::change::refuse_lost;
 use crate::column::{self, Column};
 use crate::qualified_name::written;
 use crate::statement::{Statement, unsupported};
-use crate::{Error, Result, index};
+use crate::{Error, Result, index, reference};
 
 pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     let text = create.to_string();
@@ -34,7 +34,7 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     if key.len() > 1 {
         return Err(Error::invalid("two fields say PRIMARY KEY: write `PRIMARY KEY (a, b)` once"));
     }
-    let (mut checks, mut indexes) = (Vec::new(), Vec::new());
+    let (mut checks, mut indexes, mut references) = (Vec::new(), Vec::new(), Vec::new());
     for constraint in &create.constraints {
         let primary = match constraint {
             ast::TableConstraint::PrimaryKey(primary) => primary,
@@ -54,6 +54,10 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
                 indexes.push(index::unique(new)?);
                 continue;
             }
+            ast::TableConstraint::ForeignKey(key) => {
+                references.push(reference::constraint(key)?);
+                continue;
+            }
             _ => return Err(unsupported("this constraint", constraint)),
         };
         if !key.is_empty() {
@@ -69,7 +73,7 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
             key.push(name.value.clone());
         }
     }
-    let schema = schema((columns, key), (checks, indexes), expires_by)?;
+    let schema = schema((columns, key), Constraints { checks, indexes, references }, expires_by)?;
     let (or_replace, if_not_exists) = (create.or_replace, create.if_not_exists);
     refuse_both(or_replace, if_not_exists)?;
     Ok(Statement::CreateTable { name, schema, or_replace, if_not_exists })
@@ -112,16 +116,25 @@ pub(crate) fn expiry_of(options: &[ast::SqlOption], expected: &str) -> Result<(S
     }
 }
 
+/// What a table is declared with beside its fields and its key.
+struct Constraints {
+    checks: Vec<Check>,
+    indexes: Vec<NewIndex>,
+    references: Vec<NewReference>,
+}
+
 fn schema(
     (columns, key): (Vec<Column>, Vec<String>),
-    (checks, indexes): (Vec<Check>, Vec<NewIndex>),
+    Constraints { checks, indexes, references }: Constraints,
     expires_by: Option<String>,
 ) -> Result<Schema> {
     let mut builder = Schema::builder();
     if let Some(field) = expires_by {
         builder = builder.expires_by(field);
     }
-    for Column { mut field, checks, unique, .. } in columns {
+    let mut all_references = Vec::new();
+    for Column { mut field, checks, unique, references, .. } in columns {
+        all_references.extend(references);
         if let Some(index) = unique {
             builder = builder.add_index(index);
         }
@@ -136,6 +149,9 @@ fn schema(
     }
     for index in indexes {
         builder = builder.add_index(index);
+    }
+    for reference in all_references.into_iter().chain(references) {
+        builder = builder.reference(reference);
     }
     Ok(builder.primary_key(key).build()?)
 }
@@ -174,12 +190,18 @@ pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {
 
 pub(crate) fn truncate(truncate: ast::Truncate) -> Result<Statement> {
     let text = truncate.to_string();
-    let [target] = truncate.table_names.as_slice() else {
-        return Err(unsupported("truncating several tables in one statement", text));
-    };
     let if_exists = truncate.if_exists;
     let (word, condition) =
         (if truncate.table { "TABLE " } else { "" }, if if_exists { "IF EXISTS " } else { "" });
-    refuse_lost(&text, &format!("TRUNCATE {word}{condition}{}", target.name))?;
-    Ok(Statement::Truncate { name: written(&target.name)?, if_exists })
+    let names: Vec<String> = truncate.table_names.iter().map(|t| t.name.to_string()).collect();
+    let (cascade, behaviour) = match truncate.cascade {
+        Some(ast::CascadeOption::Cascade) => (true, " CASCADE"),
+        Some(ast::CascadeOption::Restrict) => (false, " RESTRICT"),
+        None => (false, ""),
+    };
+    let names = names.join(", ");
+    refuse_lost(&text, &format!("TRUNCATE {word}{condition}{names}{behaviour}"))?;
+    let names = truncate.table_names.iter().map(|target| written(&target.name));
+    let names = names.collect::<Result<_>>()?;
+    Ok(Statement::Truncate { names, if_exists, cascade })
 }

@@ -1,6 +1,6 @@
 //! `CREATE VIEW`, `ALTER VIEW … RENAME TO` and `DROP VIEW`.
 
-use esker::{ErrorKind, Scope, Semantics, Transaction, ViewOptions};
+use esker::{Alteration, ErrorKind, Scope, Semantics, Transaction, ViewOptions};
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -149,6 +149,9 @@ pub(crate) fn drop_all(
         dropped = 0;
         let mut names = in_order(within, names)?;
         names.dedup();
+        if kind == "table" {
+            names.iter().try_for_each(|name| unbind(within, name, (&names, cascade)))?;
+        }
         for name in &names {
             if cascade {
                 drop_dependants(within, name)?;
@@ -187,6 +190,23 @@ fn in_order(within: &Transaction, names: &[String]) -> esker::Result<Vec<String>
         }
     }
     Ok(ordered)
+}
+
+/// Drops the references to a table: of all tables, or of those that go with it.
+fn unbind(within: &Transaction, name: &str, (going, all): (&[String], bool)) -> esker::Result<()> {
+    let table = match within.table(name) {
+        // It is told of where the table is dropped.
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(_) if Scope::has_view(within, name)? => return Ok(()),
+        found => found?,
+    };
+    for referrer in table.schema().referrers() {
+        if referrer.table != name && (all || going.contains(&referrer.table)) {
+            let gone = Alteration::DropReference(referrer.reference.clone());
+            within.alter_table(&referrer.table, &[gone])?;
+        }
+    }
+    Ok(())
 }
 
 fn drop_dependants(within: &Transaction, name: &str) -> esker::Result<()> {

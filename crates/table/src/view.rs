@@ -142,6 +142,15 @@ impl RowGroup {
         }
     }
 
+    /// No row was created after this commit; [`u64::MAX`] for a load that is not committed.
+    #[must_use]
+    pub fn newest_commit(&self) -> u64 {
+        match self {
+            Self::Group(group) => group.newest_commit(),
+            Self::Segment(segment) => segment.newest_commit(),
+        }
+    }
+
     /// The commit that created a row; 0 when that was long ago.
     #[must_use]
     pub fn created(&self, row: usize) -> u64 {

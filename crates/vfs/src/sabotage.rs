@@ -173,6 +173,10 @@ bugs! {
         ViewBoundToDroppedColumn "view_bound_to_dropped_column"
             "a column goes though a view reads it",
         ViewLostInCheckpoint "view_lost_in_checkpoint" "a checkpoint forgets views",
+        ReferenceCheckedAsOfSnapshot "reference_checked_as_of_snapshot"
+            "a commit does not look again for the rows that its own name, or that name what goes",
+        CascadeInTwoCommits "cascade_in_two_commits"
+            "rows that name what is gone go in a commit of their own",
         TruncateBeforeDurable "truncate_before_durable"
             "the files of a truncated table go before that is durable",
         DefaultsLostInCheckpoint "defaults_lost_in_checkpoint"

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Engine;
 use crate::maintenance::parse_number;
 use crate::recovery::LOCK_FILE;
-use crate::{Database, Result, Snapshot};
+use crate::{Database, Result, Snapshot, TransactionOptions};
 
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ impl CheckReport {
 
 impl Database {
     /// Verifies every checksum, every index entry in both directions, keys, NULLs, row ids,
-    /// counts, and that every segment of the catalogue has its file.
+    /// counts, references, and that every segment of the catalogue has its file.
     ///
     /// # Errors
     /// Only when the check itself cannot be done; what is wrong is in the report.
@@ -82,6 +82,7 @@ impl Database {
             check_replaced(table, &mut report);
             super::unique_entries::check(engine, table, &mut report);
         }
+        self.check_references(&mut report)?;
         if let Some(message) = self.clock().warning() {
             report.notes.push(Problem { place: "clock".to_owned(), message });
         }
@@ -89,6 +90,17 @@ impl Database {
             self.check_files(&tables, &mut report)?;
         }
         Ok(report)
+    }
+
+    /// Every row that refers to another finds it.
+    fn check_references(&self, report: &mut CheckReport) -> Result<()> {
+        let snapshot = self.begin_with(TransactionOptions::new().read_only(true))?;
+        for name in snapshot.tables()? {
+            if let Err(e) = snapshot.check_references(&name) {
+                report.add(&name, e.to_string());
+            }
+        }
+        Ok(())
     }
 
     /// Every segment of the catalogue has its file, and every file is one of the catalogue's.

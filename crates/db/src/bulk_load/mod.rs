@@ -19,6 +19,7 @@ mod budget;
 mod expired;
 mod indexing;
 mod key_order;
+mod references;
 mod replacing;
 mod worker;
 
@@ -40,10 +41,12 @@ use crate::commit::conflict::refuse_other_schema;
 use crate::commit::fit::refuse_long_values;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of;
+use crate::commit::reference_check::named_beside_key;
 use crate::limits::without_limits;
 use appender::Appender;
 pub(crate) use batch_check::check_batch;
 use budget::{Budget, Gathered, rows_that_fit};
+use references::LoadReferences;
 use replacing::Replacing;
 use worker::Shared;
 
@@ -75,6 +78,8 @@ pub struct Load {
     rows: u64,
     /// Rows that have met the checks.
     tested: u64,
+    /// The rows of other tables that its rows name.
+    references: Option<LoadReferences>,
     /// Segments handed to workers.
     started: usize,
     finished: bool,
@@ -105,6 +110,10 @@ impl Load {
         let budget = Budget::of(engine, &shared.schema);
         let gathered = Gathered::fresh(Batch::empty(&shared.schema), engine);
         let input = Reservation::new(&engine.arena, Category::Load);
+        let references = match shared.schema.references() {
+            [] => None,
+            _ => Some(LoadReferences::new(engine, &shared.current())?),
+        };
         Ok(Self {
             shared,
             budget,
@@ -112,6 +121,7 @@ impl Load {
             input,
             rows: 0,
             tested: 0,
+            references,
             started: 0,
             finished: false,
         })
@@ -176,6 +186,7 @@ impl Load {
     /// `InvalidInput` when rows have been given, `OverBudget` when too many snapshots are open.
     pub fn replace_existing(&mut self) -> Result<()> {
         self.expect_no_rows("replace_existing")?;
+        refuse_replacing_named(&self.shared.schema)?;
         if let Some(shared) = Arc::get_mut(&mut self.shared)
             && !shared.schema.key_positions().is_empty()
         {
@@ -341,6 +352,10 @@ impl Load {
             checks.test(&self.gathered.batch, self.tested, &limits)?;
         }
         let first_row = self.tested;
+        if let Some(references) = &mut self.references {
+            let engine = &self.shared.table.engine;
+            references.test(engine, &self.gathered.batch, first_row)?;
+        }
         self.tested += self.gathered.batch.len() as u64;
         let empty = self.shared.empty_batch();
         let mut full = std::mem::replace(&mut self.gathered, empty);
@@ -389,6 +404,9 @@ impl Load {
         let mut catalogue = engine.lock_for_change()?;
         let table = shared.core.id();
         refuse_other_schema(&mut catalogue, table, &shared.schema)?;
+        if let Some(references) = &self.references {
+            references.expect_there(&mut catalogue)?;
+        }
         if engine.has_expiring() && shared.schema.expiry_field().is_some() {
             engine.time_of_commit()?;
         }
@@ -490,6 +508,17 @@ impl Load {
         // default: of a view that is refused the one before stays, whose segments have no readers
         let _ = core.set_view(view);
     }
+}
+
+/// Refuses to replace rows that others name by other fields than the key.
+fn refuse_replacing_named(schema: &Schema) -> Result<()> {
+    if named_beside_key(schema)?.is_empty() {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "rows that others refer to by other fields than the key are not replaced by a load: use \
+         an upsert",
+    ))
 }
 
 /// Refuses a load that replaces more rows than a frame can name.

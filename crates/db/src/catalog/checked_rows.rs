@@ -10,7 +10,7 @@ use esker_query::{Constraint, Limits, Query};
 use esker_table::table::describe_key;
 
 use crate::catalog::checks::{self, CheckCache, Checks, exact, reads, with_exact_names};
-use crate::catalog::{bucket_alteration, index};
+use crate::catalog::{bucket_alteration, index, references};
 use crate::engine::Engine;
 use crate::read::source::SnapshotSource;
 use crate::table_version::TableVersion;
@@ -52,6 +52,7 @@ pub(crate) fn alter(
     }
     schema.refuse_missing_values(&altered)?;
     Checks::of(&altered)?;
+    references::expect_targets(&altered)?;
     Ok(Arc::new(altered.with_version_after(schema)))
 }
 

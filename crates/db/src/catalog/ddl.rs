@@ -23,7 +23,7 @@ use crate::catalog::names::Names;
 use crate::catalog::new_fields::NewFields;
 use crate::catalog::unique_build::BuildingUniques;
 use crate::catalog::view_needs::{self, Altered};
-use crate::catalog::{bucket_alteration, checked_rows};
+use crate::catalog::{bucket_alteration, checked_rows, references};
 use crate::commit::conflict::conflict;
 use crate::commit::definitions::{
     AlteredTable, CreatedTable, Described, NewDefinitions, RemovedTable, TruncatedTable,
@@ -47,6 +47,9 @@ impl Database {
         validate_name("table", name)?;
         Checks::of(&schema)?;
         let schema = checks::with_exact_names(schema)?;
+        if !schema.references().is_empty() {
+            return self.create_bound_table(name, &schema);
+        }
         let (_, core) = self.define(|engine| {
             refuse_taken(engine, name)?;
             let core = engine.new_numbered_table(name, schema.clone())?;
@@ -61,8 +64,12 @@ impl Database {
     /// # Errors
     /// `NotFound` when there is none of this name.
     pub fn drop_table(&self, name: &str) -> Result<()> {
+        if is_bound(self.engine(), name) {
+            return self.drop_bound_table(name);
+        }
         let drop_it = |engine: &Arc<Engine>| {
             let core = named(engine, name)?;
+            expect_unbound(&core)?;
             let names = Arc::clone(engine.names.load().newest());
             view_needs::refuse_read(&names, "table", name, true)?;
             let views_known = Some(names);
@@ -79,8 +86,12 @@ impl Database {
     /// `InvalidInput` for a bad name.
     pub fn rename_table(&self, from: &str, to: &str) -> Result<()> {
         validate_name("table", to)?;
+        if is_bound(self.engine(), from) {
+            return self.rename_bound_table(from, to);
+        }
         let rename = |engine: &Arc<Engine>| {
             let core = named(engine, from)?;
+            expect_unbound(&core)?;
             refuse_taken(engine, to)?;
             let names = Arc::clone(engine.names.load().newest());
             view_needs::refuse_read(&names, "table", from, false)?;
@@ -140,6 +151,11 @@ impl Database {
             return self.alter_and_fill(name, alterations);
         }
         let engine = self.engine();
+        if let Some(core) = engine.names.load().newest().get(name)
+            && references::concern_others(&core.schema(), alterations)
+        {
+            return self.alter_bound_table(name, alterations);
+        }
         let adds_index = alterations.iter().any(|a| matches!(a, Alteration::AddIndex(_)));
         let _building = adds_index.then(|| Building::start(engine));
         let is_unique = |a: &Alteration| matches!(a, Alteration::AddIndex(new) if new.unique);
@@ -233,6 +249,19 @@ fn named(engine: &Engine, name: &str) -> Result<Arc<TableCore>> {
     names.newest().get(name).cloned().ok_or_else(|| no_table(name, names.newest()))
 }
 
+/// True when references bind the newest table of a name to others.
+fn is_bound(engine: &Engine, name: &str) -> bool {
+    engine.names.load().newest().get(name).is_some_and(|core| core.schema().is_bound())
+}
+
+/// References may have come since that was looked at.
+fn expect_unbound(core: &TableCore) -> Result<()> {
+    match core.schema().is_bound() {
+        true => Err(conflict(format!("table {:?} has got references meanwhile", core.name()))),
+        false => Ok(()),
+    }
+}
+
 /// Refuses a name that a table or a view has.
 fn refuse_taken(engine: &Engine, name: &str) -> Result<()> {
     match engine.names.load().newest().taken(name) {
@@ -244,6 +273,7 @@ fn refuse_taken(engine: &Engine, name: &str) -> Result<()> {
 /// A table without rows in the place of another.
 fn truncated(engine: &Engine, old: Arc<TableCore>) -> Result<(NewDefinitions, ())> {
     let before = Described::of(&old);
+    references::refuse_named(&before.name, &before.schema, &[])?;
     let core = engine.new_numbered_table(&before.name, (*before.schema).clone())?;
     let replacement = CreatedTable { core, next_row_id: 1 };
     let old = RemovedTable::new(old, before);

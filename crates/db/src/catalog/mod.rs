@@ -7,6 +7,7 @@
 //! | [`table_or_create`] | tables that are there or are made |
 //! | [`index`], [`unique_build`] | indexes, and filling unique ones beside writers |
 //! | [`defined_view`], [`view`] | views |
+//! | [`references`], [`reference_target`] | rows of a table that name rows of another |
 //! | [`view_needs`] | what may not change while views read it |
 //! | [`checks`], [`defaults`], [`sequence`] | what rows must meet, what fields get by themselves |
 
@@ -21,6 +22,8 @@ pub(crate) mod expiry;
 pub(crate) mod index;
 pub(crate) mod names;
 pub(crate) mod new_fields;
+pub(crate) mod reference_target;
+pub(crate) mod references;
 pub(crate) mod sequence;
 pub(crate) mod shared_sequence;
 pub(crate) mod table_or_create;

@@ -13,6 +13,7 @@
 //! | [`file_commit`], [`overflow`], [`private_rows`], [`long_values`] | what needs files first |
 //! | [`segment_rows`] | rows that are written as segments |
 //! | [`unique_check`], [`staged_keys`] | rows that are in the way of others |
+//! | [`reference_check`], [`named_rows`], [`value_set`] | rows that others name by references |
 //! | [`journal`], [`log_reserve`] | numbers and frames |
 //! | [`coalesce`] | many requests in one commit, many commits with one sync |
 //! | [`watermarks`], [`acknowledge`] | what is applied, durable, visible; who waits for it |
@@ -33,10 +34,12 @@ pub(crate) mod hooks;
 pub(crate) mod journal;
 pub(crate) mod log_reserve;
 pub(crate) mod long_values;
+pub(crate) mod named_rows;
 pub(crate) mod options;
 pub(crate) mod overflow;
 pub(crate) mod pipeline;
 pub(crate) mod private_rows;
+pub(crate) mod reference_check;
 pub(crate) mod restaged;
 pub(crate) mod row_sink;
 pub(crate) mod segment_rows;
@@ -45,5 +48,6 @@ pub(crate) mod staged_keys;
 pub(crate) mod stored_rows;
 pub(crate) mod times;
 pub(crate) mod unique_check;
+pub(crate) mod value_set;
 pub(crate) mod watermarks;
 pub(crate) mod write_set;

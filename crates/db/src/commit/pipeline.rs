@@ -48,6 +48,7 @@ use crate::commit::extension::Extension;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of;
 use crate::commit::options::CommitOptions;
+use crate::commit::reference_check::{BoundCommit, bound_changes, leaves_named};
 use crate::commit::staged::{Staged, StagedBatch};
 use crate::commit::unique_check as unique;
 use crate::commit::write_set::{TableWrites, WriteSet};
@@ -81,6 +82,8 @@ pub(crate) enum Stop {
     Empty,
     /// Files have to be written before.
     NeedsFiles,
+    /// Rows go that others may name: a transaction does it, which was begun.
+    LeavesNamed(Box<dyn BoundCommit>),
 }
 
 impl From<Error> for Stop {
@@ -152,6 +155,10 @@ impl EngineHandle {
         let outcome = valid.and_then(|()| {
             self.defining(&mut catalogue, options, |catalogue| {
                 self.stage_all(catalogue, &mut set, options, &mut stage)?;
+                if leaves_named(&set)? {
+                    let sync = options.sync.or_else(|| set.sync());
+                    return Err(Stop::LeavesNamed(self.bound_commits.begin(self, sync)?));
+                }
                 self.commit_staged(catalogue, &mut set, options)
             })
         });
@@ -160,6 +167,11 @@ impl EngineHandle {
             Ok(ticket) => ticket,
             Err(Stop::NeedsFiles) => {
                 return self.commit_after_files(catalogue, set, options).map(Ticket::commit);
+            }
+            Err(Stop::LeavesNamed(begun)) => {
+                let changes = bound_changes(&set);
+                drop(catalogue);
+                return begun.run(changes?);
             }
             Err(stop) => {
                 drop(catalogue);
@@ -183,10 +195,17 @@ impl EngineHandle {
         // So that it is known which versions came since.
         let guard = self.registry.register(|| self.watermarks.published())?;
         let mut writes = set.into_changed();
+        // Rows that were there may go while files are written.
+        let named = self.named_rows(&writes)?;
         for TableWrites { current, staged, .. } in &mut writes {
             staged.remember_deleted(&current.core)?;
         }
         drop(catalogue);
+        let validate = |catalogue: &mut Catalogue| {
+            (options.validate)(catalogue)?;
+            named.expect_there(catalogue, ErrorKind::ConstraintViolated)
+        };
+        let options = CommitOptions { validate: &validate, ..options };
         self.commit_with_files(writes, options, &guard)
     }
 }
@@ -276,6 +295,7 @@ impl Engine {
             return Err(Stop::Empty);
         }
         self.extend(catalogue, set, options)?;
+        self.expect_named(catalogue, set.as_slice())?;
         match self.needs_files(set.as_slice()) {
             true => Err(Stop::NeedsFiles),
             false => Ok(self.commit_in_frame(catalogue, set.as_slice(), options)?),

@@ -1,6 +1,8 @@
 //! A table as the statement that makes it.
 
-use esker_format::schema::{DefaultValue, Index, IndexField, IndexKind};
+use esker_format::schema::{
+    DefaultValue, Index, IndexField, IndexKind, Reference, ReferenceAction,
+};
 use esker_format::{Field, Interval, Schema, Value};
 use esker_query::Constraint;
 use esker_query::model::{Expr, Function, Operator, name_text};
@@ -24,6 +26,7 @@ pub fn create_table(name: &str, schema: &Schema) -> Result<Option<String>> {
     for (name, condition) in checks(schema)? {
         parts.push(format!("CONSTRAINT {} CHECK ({condition})", name_text(&name)));
     }
+    parts.extend(schema.references().iter().map(|reference| referred(schema, reference)));
     parts.extend(schema.indexes().iter().map(|index| declared(schema, index)));
     let parts = parts.join(",\n  ");
     let made = format!("CREATE TABLE {} (\n  {parts}\n)", name_text(name));
@@ -97,6 +100,24 @@ fn declared(schema: &Schema, index: &Index) -> String {
         true => format!("CONSTRAINT {name} UNIQUE ({fields})"),
         false => format!("INDEX {name}{using} ({fields})"),
     }
+}
+
+/// A reference within the statement that makes its table.
+fn referred(schema: &Schema, reference: &Reference) -> String {
+    let names =
+        |names: &mut dyn Iterator<Item = &str>| names.map(name_text).collect::<Vec<_>>().join(", ");
+    let fields = names(&mut schema.names_of(&reference.fields).into_iter());
+    let columns = names(&mut reference.columns.iter().map(String::as_str));
+    let (name, table) = (name_text(&reference.name), name_text(&reference.table));
+    let rule = |when: &str, action: ReferenceAction| match action {
+        ReferenceAction::NoAction => String::new(),
+        action => format!(" ON {when} {}", action.name()),
+    };
+    let (update, delete) =
+        (rule("UPDATE", reference.on_update), rule("DELETE", reference.on_delete));
+    format!(
+        "CONSTRAINT {name} FOREIGN KEY ({fields}) REFERENCES {table} ({columns}){update}{delete}"
+    )
 }
 
 /// A text with what stands before it, or nothing.

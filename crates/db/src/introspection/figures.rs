@@ -10,7 +10,7 @@ use esker_query::{RowCollector, Semantics};
 use esker_table::view::RowGroup;
 
 use super::facts::{Facts, TableFacts, number, optional, optional_text};
-use super::{MAIN_SCHEMA, SystemTable, all, definition};
+use super::{MAIN_SCHEMA, SystemTable, all, definition, references};
 use crate::Result;
 use crate::maintenance::count_runs;
 
@@ -77,6 +77,21 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("is_descending", Bool),
         ],
         rows: index_columns,
+    },
+    SystemTable {
+        name: "esker_references",
+        columns: &[
+            ("table_name", Text),
+            ("reference_name", Text),
+            ("reference_number", I64),
+            ("position", I64),
+            ("column_name", Text),
+            ("referenced_table", Text),
+            ("referenced_column", Text),
+            ("on_update", Text),
+            ("on_delete", Text),
+        ],
+        rows: references::columns,
     },
     SystemTable {
         name: "esker_sequences",

@@ -12,12 +12,12 @@ use esker_query::model::{Aggregate, FUNCTIONS, TableFunction, WindowFunction};
 use super::facts::{
     Digits, Facts, TableFacts, number, optional, optional_text, type_name, yes_or_no,
 };
-use super::{INFORMATION_SCHEMA, MAIN_SCHEMA, SystemTable, all, definition};
+use super::{INFORMATION_SCHEMA, MAIN_SCHEMA, SystemTable, all, definition, references};
 use crate::Result;
 
 /// The name of the one catalogue.
-const CATALOG: ValueRef<'static> = T("esker");
-const MAIN: ValueRef<'static> = T(MAIN_SCHEMA);
+pub(super) const CATALOG: ValueRef<'static> = T("esker");
+pub(super) const MAIN: ValueRef<'static> = T(MAIN_SCHEMA);
 
 pub(super) const TABLES: &[SystemTable] = &[
     SystemTable {
@@ -136,7 +136,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("update_rule", Text),
             ("delete_rule", Text),
         ],
-        rows: none,
+        rows: references::referential_constraints,
     },
     SystemTable {
         name: "information_schema.routines",
@@ -173,12 +173,6 @@ pub(super) const TABLES: &[SystemTable] = &[
         rows: sequences,
     },
 ];
-
-/// There is no such thing yet.
-#[allow(clippy::unnecessary_wraps, reason = "as the functions that make rows")]
-fn none(_: &Facts<'_>, _: &mut RowCollector<'_>) -> Result<()> {
-    Ok(())
-}
 
 fn schemata(_: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for schema in [MAIN_SCHEMA, INFORMATION_SCHEMA] {
@@ -297,23 +291,33 @@ fn table_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<(
         for check in table.schema.checks() {
             add(&check.name, "CHECK")?;
         }
+        for reference in table.schema.references() {
+            add(&reference.name, "FOREIGN KEY")?;
+        }
     }
     Ok(())
 }
 
 fn key_column_usage(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    let mut add = |table: &TableFacts, constraint: &str, field: &str, at: usize| -> Result<()> {
+    let mut add = |table: &TableFacts, constraint: &str, (field, at, of): (&str, usize, _)| {
         let (name, constraint) = (T(&table.name), T(constraint));
         let (field, at) = (T(field), number(at + 1)?);
-        Ok(rows.push(&[CATALOG, MAIN, constraint, CATALOG, MAIN, name, field, at, Null])?)
+        Ok::<_, crate::Error>(
+            rows.push(&[CATALOG, MAIN, constraint, CATALOG, MAIN, name, field, at, of])?,
+        )
     };
     for table in &facts.tables()? {
         for (at, field) in table.schema.key_fields().enumerate() {
-            add(table, &table.key_name(), &field.name, at)?;
+            add(table, &table.key_name(), (&field.name, at, Null))?;
         }
         for index in table.uniques() {
             for (at, part) in index.fields.iter().enumerate() {
-                add(table, &index.name, &table.schema.place_of(part), at)?;
+                add(table, &index.name, (&table.schema.place_of(part), at, Null))?;
+            }
+        }
+        for named in references::named(facts, table)? {
+            for (at, (field, of)) in named.fields.iter().zip(&named.places).enumerate() {
+                add(table, &named.reference.name, (field, at, number(of + 1)?))?;
             }
         }
     }

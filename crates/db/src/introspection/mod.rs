@@ -13,6 +13,7 @@
 //! |---|---|
 //! | [`information_schema`] | the tables of the standard |
 //! | [`figures`] | `esker_*`: what else is known, with figures |
+//! | [`references`] | references, in both |
 //! | [`facts`] | what both are made of |
 //! | [`definition`] | a table as the statement that makes it |
 
@@ -20,6 +21,7 @@ pub mod definition;
 mod facts;
 mod figures;
 mod information_schema;
+mod references;
 
 use esker_format::{DataType, Field, FieldId, Schema};
 use esker_query::{CollectedRows, RowCollector};

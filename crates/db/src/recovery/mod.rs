@@ -41,6 +41,7 @@ use crate::engine::Engine;
 use crate::maintenance::{Work, checkpoint_path, parse_number};
 use crate::recovery::lock_holder::LockHolder;
 use crate::recovery::unfinished_backup::{UNFINISHED_FILE, unfinished};
+use crate::transaction::TransactionCommits;
 use replay::{Lookahead, Replay};
 
 /// The name of the lock file.
@@ -157,6 +158,7 @@ impl Parts {
             journal,
             watermarks,
             hooks: CommitHooks::default(),
+            bound_commits: &TransactionCommits,
             registry,
             next_row_group: AtomicU64::new(1),
             catalogue: Mutex::new(Catalogue::empty()),

@@ -249,6 +249,11 @@ impl<'t> TransactionTable<'t> {
         self.done(&mut state, |state| change(&mut TransactionRows { table: self, state }))
     }
 
+    /// The rows as a change within a statement has them.
+    pub(super) fn rows_in<'a>(&'a self, state: &'a mut State) -> TransactionRows<'a, 't> {
+        TransactionRows { table: self, state }
+    }
+
     /// Runs a change, and takes back what it did when it fails.
     pub(crate) fn done<R>(
         &self,
@@ -256,8 +261,12 @@ impl<'t> TransactionTable<'t> {
         change: impl FnOnce(&mut State) -> Result<R>,
     ) -> Result<R> {
         let base = state.undo.len();
-        let outcome = change(state);
+        let outcome = change(state).and_then(|done| {
+            self.transaction.end_bound_statement(state)?;
+            Ok(done)
+        });
         if outcome.is_err() {
+            state.bound.forget_statement();
             state.undo_to(base);
         }
         state.forget_undo();
@@ -376,6 +385,7 @@ impl<'t> TransactionTable<'t> {
     ) -> Result<()> {
         refuse_long_values(self.schema(), |at| row.get(at).map(Value::as_ref))?;
         self.test(state, &row)?;
+        self.note_bound(state, key, Some(&row))?;
         let change = Change { base, now: PendingVersion::Row(row), new_row_id };
         self.transaction.note(state, &self.current, (self.bytes_of(key), change))
     }
@@ -404,6 +414,7 @@ impl<'t> TransactionTable<'t> {
         {
             state.reads.note_key(&self.current, &self.bytes_of(key), key);
         }
+        self.note_bound(state, key, None)?;
         let now =
             PendingVersion::Tombstone(key.iter().map(|value| ValueRef::to_owned(*value)).collect());
         let change = Change { base: seen.base, now, new_row_id: seen.new_row_id };
@@ -420,6 +431,13 @@ impl<'t> TransactionTable<'t> {
 pub(crate) struct TransactionRows<'a, 't> {
     table: &'a TransactionTable<'t>,
     state: &'a mut State,
+}
+
+impl TransactionRows<'_, '_> {
+    /// Adds a row that is new.
+    pub(super) fn add(&mut self, row: Vec<Value>) -> Result<u64> {
+        self.table.put(self.state, row, true)
+    }
 }
 
 impl RowSink for TransactionRows<'_, '_> {

@@ -84,6 +84,7 @@ impl State {
     pub(super) fn counted_bytes(&self) -> u64 {
         let kept: usize = self.changes.values().map(Delta::kept_bytes).sum();
         let bytes = self.changed_bytes() + kept + self.undo_bytes + self.reads.byte_count();
+        let bytes = bytes + self.bound.byte_count();
         bytes as u64
     }
 

@@ -6,6 +6,7 @@ use esker_format::Schema;
 use esker_format::schema::{Alteration, validate_name};
 use esker_table::Table as TableCore;
 
+use super::bound_tables::References;
 use super::definitions::Definitions;
 use super::rows::TransactionTable;
 use super::undo::{Step, Taken};
@@ -14,6 +15,7 @@ use crate::catalog::checked_rows;
 use crate::catalog::checks;
 use crate::catalog::checks::Checks;
 use crate::catalog::new_fields::NewFields;
+use crate::catalog::references::{self, Told, refuse_named};
 use crate::catalog::view_needs::{Altered, refuse_read};
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
@@ -56,11 +58,12 @@ impl Transaction {
         Checks::of(&schema)?;
         let schema = checks::with_exact_names(schema)?;
         self.settle()?;
-        self.define(&mut self.state(), |_, definitions| {
+        self.define(&mut self.state(), |state, definitions| {
             refuse_name(definitions, name)?;
             self.engine.expect_sequences(&schema)?;
+            let (schema, told) = self.complete(definitions, (name, schema.clone()), 0)?;
             definitions.create(&self.engine.new_numbered_table(name, schema)?)?;
-            Ok(Taken::Nothing)
+            self.tell(state, definitions, (told, false)).map(Taken::Several)
         })?;
         self.table(name)
     }
@@ -75,9 +78,13 @@ impl Transaction {
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
             refuse_read(&definitions.names, "table", name, true)?;
+            refuse_named(name, &current.schema, &[])?;
+            let references = current.schema.references();
+            let mut taken = self.untell(state, definitions, (name, references))?;
             definitions.drop_table(name, &current)?;
             let id = current.core.id();
-            Ok(Taken::Changes(id, state.changes.remove(&id).map(Box::new)))
+            taken.push(Taken::Changes(id, state.changes.remove(&id).map(Box::new)));
+            Ok(Taken::Several(taken))
         })
     }
 
@@ -88,6 +95,12 @@ impl Transaction {
     /// As for [`Transaction::drop_table`]. That another commit has changed rows of the table is
     /// reported by [`Transaction::commit`].
     pub fn truncate_table(&self, name: &str) -> Result<()> {
+        refuse_named(name, self.table(name)?.schema(), &[])?;
+        self.truncate_rows(name)
+    }
+
+    /// The same where other tables whose rows name its rows are truncated, too.
+    pub(super) fn truncate_rows(&self, name: &str) -> Result<()> {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
@@ -111,7 +124,8 @@ impl Transaction {
             refuse_name(definitions, to)?;
             refuse_read(&definitions.names, "table", from, false)?;
             definitions.rename(from, to, &current)?;
-            Ok(Taken::Nothing)
+            let schema = Arc::clone(&current.schema);
+            self.tell_name(state, definitions, (from, to), &schema).map(Taken::Several)
         })
     }
 
@@ -142,8 +156,20 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
+            let alterations = &references::meant(&current.schema, alterations);
             let schema = checked_rows::alter(&self.engine, name, &current.schema, alterations)?;
             self.engine.expect_sequences(&schema)?;
+            let references = References::of(&current.schema, &schema);
+            let (schema, told) = match references.new {
+                0 => (schema, Told::new()),
+                _ => {
+                    let first = schema.references().len() - references.new;
+                    let own = (name, (*schema).clone());
+                    let (schema, told) = self.complete(definitions, own, first)?;
+                    (Arc::new(schema.with_version_after(&current.schema)), told)
+                }
+            };
+            let schema = references.without_own_referrers(name, schema)?;
             let (before, after) = (&current.schema, &schema);
             let altered = Altered { name, before, after, alterations };
             altered.refuse_needed(&definitions.names, &self.engine.query_options(), &|core| {
@@ -172,10 +198,18 @@ impl Transaction {
                 checked_rows::test_not_null(&self.engine, &rows, &schema)?;
                 checked_rows::test_rows(&self.engine, &rows, &schema, alterations)?;
             }
-            let taken = take(state, &current, &schema)?;
-            let holds_rows = (is_tested || is_of_rows) && !is_new;
+            let refers = references.new > 0;
+            if refers {
+                let first = schema.references().len() - references.new;
+                self.test_references(state, definitions, (&current, &schema), first)?;
+            }
+            let mut taken = vec![take(state, &current, &schema)?];
+            let holds_rows = (is_tested || is_of_rows || refers) && !is_new;
             definitions.alter(name, &current, (&schema, holds_rows))?;
-            Ok(taken)
+            taken.extend(self.tell(state, definitions, (told, true))?);
+            taken.extend(self.untell(state, definitions, (name, &references.gone))?);
+            taken.extend(self.tell_columns(state, definitions, (name, &schema))?);
+            Ok(Taken::Several(taken))
         })
     }
 
@@ -251,7 +285,11 @@ impl Transaction {
 }
 
 /// Gives the changes of a table's rows another schema; returns what they were.
-fn take(state: &mut State, current: &TableVersion, schema: &Arc<Schema>) -> Result<Taken> {
+pub(super) fn take(
+    state: &mut State,
+    current: &TableVersion,
+    schema: &Arc<Schema>,
+) -> Result<Taken> {
     let id = current.core.id();
     // Those that come later are of the schema that goes with this definition.
     let Some(changes) = state.changes.get_mut(&id) else { return Ok(Taken::Changes(id, None)) };
@@ -276,6 +314,7 @@ impl State {
     pub(super) fn give_back(&mut self, taken: Taken) {
         match taken {
             Taken::Nothing => {}
+            Taken::Several(several) => several.into_iter().rev().for_each(|t| self.give_back(t)),
             Taken::Changes(id, Some(changes)) => drop(self.changes.insert(id, *changes)),
             Taken::Changes(id, None) => drop(self.changes.remove(&id)),
             Taken::Schema(id, schema) => {

@@ -64,7 +64,7 @@ impl Database {
         options: TransactionOptions,
         run: impl FnMut(&Transaction) -> Result<R>,
     ) -> Result<R> {
-        Transaction::run_with(self.engine(), options, run)
+        Transaction::run_with(self.engine(), options, run).map(|(result, _)| result)
     }
 }
 
@@ -74,6 +74,14 @@ impl Transaction {
         engine: &EngineHandle,
         run: impl FnMut(&Transaction) -> Result<R>,
     ) -> Result<R> {
+        Self::run_as_of(engine, run).map(|(result, _)| result)
+    }
+
+    /// The same; returns the number of the commit, too.
+    pub(crate) fn run_as_of<R>(
+        engine: &EngineHandle,
+        run: impl FnMut(&Transaction) -> Result<R>,
+    ) -> Result<(R, u64)> {
         Self::run_with(engine, TransactionOptions::new(), run)
     }
 
@@ -81,12 +89,12 @@ impl Transaction {
         engine: &EngineHandle,
         options: TransactionOptions,
         mut run: impl FnMut(&Transaction) -> Result<R>,
-    ) -> Result<R> {
+    ) -> Result<(R, u64)> {
         for attempt in 0.. {
             let transaction = Transaction::begin(engine, options, true)?;
             let read_at = transaction.read_at();
             let outcome = match run(&transaction) {
-                Ok(result) => transaction.commit().map(|_| result),
+                Ok(result) => transaction.commit().map(|commit| (result, commit)),
                 Err(e) => {
                     drop(transaction);
                     engine.acknowledge_through(read_at)?;

@@ -31,6 +31,8 @@ pub(super) enum Taken {
     Changes(TableId, Option<Box<Delta>>),
     /// The schema that they were of.
     Schema(TableId, Arc<Schema>),
+    /// Of several tables, in the order in which it was taken.
+    Several(Vec<Taken>),
 }
 
 impl Taken {
@@ -40,6 +42,7 @@ impl Taken {
             // Hidden versions are pinned in a list that the delta after it shares and adds to.
             Self::Changes(_, Some(delta)) => delta.bytes() + delta.spilled_bytes(),
             Self::Changes(_, None) | Self::Schema(..) | Self::Nothing => 0,
+            Self::Several(several) => several.iter().map(Self::byte_count).sum(),
         }
     }
 }

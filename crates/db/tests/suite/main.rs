@@ -60,6 +60,7 @@ mod objects;
 mod pages;
 mod places_under_threads;
 mod records;
+mod references;
 mod remembered_places;
 mod rot;
 mod rows;

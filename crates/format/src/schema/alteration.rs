@@ -11,12 +11,13 @@
 //! | a label more | it comes last: the places of the others stay |
 //! | a default, a check | these are about rows that are written later (a check is tested first) |
 //! | when rows expire | rows have the field already (those that had expired are ended first) |
+//! | a reference | it is about the rows of both tables (tested first) |
 //!
 //! The fields of the key stay: they may be renamed, no more.
 
 use std::sync::Arc;
 
-use super::{Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, NewIndex, Schema};
+use super::{Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, NewIndex, NewReference, Schema};
 use crate::{DataType, Error, Labels, Result, Value};
 
 /// One change of a schema.
@@ -73,6 +74,11 @@ pub enum Alteration {
     /// The timestamp field by which rows expire from now on, or none. The caller has
     /// ended the rows that had expired by another one, which do not come back.
     SetExpiry(Option<String>),
+    /// One more reference to rows of a table. The caller has tested the rows there are, and tells
+    /// that table.
+    AddReference(NewReference),
+    /// A reference less.
+    DropReference(String),
 }
 
 impl Alteration {
@@ -161,6 +167,7 @@ impl Schema {
             }
             Alteration::Widen { field, data_type, length_max } => {
                 self.refuse_key(field, "widened")?;
+                self.refuse_bound(field, "widened")?;
                 self.field_mut(field)?.widen(*data_type, *length_max)
             }
             Alteration::DropNotNull(name) => {
@@ -198,6 +205,8 @@ impl Schema {
             Alteration::AddIndex(new) => self.add_index(new),
             Alteration::DropIndex(name) => self.drop_index(name),
             Alteration::SetExpiry(name) => self.set_expiry(name.as_deref()),
+            Alteration::AddReference(new) => self.add_reference(new),
+            Alteration::DropReference(name) => self.drop_reference(name),
         }
     }
 
@@ -239,6 +248,7 @@ impl Schema {
 
     fn drop_field(&mut self, name: &str) -> Result<()> {
         self.refuse_key(name, "dropped")?;
+        self.refuse_bound(name, "dropped")?;
         let position = self.resolve(name)?;
         if self.fields.len() == 1 {
             let message = format!("field {name:?} is the last one; a table has at least one");

@@ -1,6 +1,9 @@
 //! Building a schema.
 
-use super::{Check, DefaultValue, Field, FieldId, NewIndex, PrimaryKey, Profile, RowOrder, Schema};
+use super::{
+    Check, DefaultValue, Field, FieldId, NewIndex, NewReference, PrimaryKey, Profile, RowOrder,
+    Schema,
+};
 use crate::{DataType, Error, ExpiryClock, Labels, Result};
 
 /// Builds a [`Schema`].
@@ -10,6 +13,7 @@ pub struct SchemaBuilder {
     key: Vec<String>,
     checks: Vec<Check>,
     indexes: Vec<NewIndex>,
+    references: Vec<NewReference>,
     profile: Profile,
     row_order: RowOrder,
     expiry: Option<String>,
@@ -166,6 +170,24 @@ impl SchemaBuilder {
         self
     }
 
+    /// Adds a reference to rows of another table. What it refers to is looked at when the table is
+    /// created.
+    ///
+    /// ```
+    /// use esker_format::schema::NewReference;
+    /// use esker_format::{DataType, Schema};
+    ///
+    /// let schema = Schema::builder().field("user", DataType::I64);
+    /// let schema = schema.reference(NewReference::new(["user"], "users")).build()?;
+    /// assert_eq!(schema.references()[0].table, "users");
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn reference(mut self, reference: NewReference) -> Self {
+        self.references.push(reference);
+        self
+    }
+
     /// Declares the primary key: one or more fields, by name. Without this call, or with an
     /// empty list, the key is generated.
     #[must_use]
@@ -256,6 +278,7 @@ impl SchemaBuilder {
         schema.set_expiry(self.expiry.as_deref())?;
         schema.expiry_clock = self.expiry_clock;
         self.indexes.iter().try_for_each(|index| schema.add_index(index))?;
+        self.references.iter().try_for_each(|new| schema.add_reference(new))?;
         schema.validate()?;
         Ok(schema)
     }

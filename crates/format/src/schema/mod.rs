@@ -5,6 +5,7 @@ mod builder;
 mod field;
 mod index;
 mod profile;
+mod reference;
 
 use crate::codec::{Reader, Writer};
 use crate::suggest::near_or_all;
@@ -16,6 +17,7 @@ pub use index::{
     INDEX_FIELDS_MAX, INDEX_IDS_MAX, INDEXES_MAX, Index, IndexField, IndexId, IndexKind, NewIndex,
 };
 pub use profile::{BUCKET_FIELDS, Profile, RowOrder};
+pub use reference::{NewReference, REFERENCES_MAX, Reference, ReferenceAction, Referrer};
 
 /// The number of a table within its database; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,6 +81,10 @@ pub struct Schema {
     pub(crate) expiry: Option<FieldId>,
     /// By which time it does.
     pub(crate) expiry_clock: ExpiryClock,
+    /// The rows of others that its rows refer to.
+    pub(crate) references: Vec<Reference>,
+    /// The references of others to its rows.
+    pub(crate) referrers: Vec<Referrer>,
 }
 
 impl Schema {
@@ -127,6 +133,8 @@ impl Schema {
             row_order: RowOrder::Arrival,
             expiry: None,
             expiry_clock: ExpiryClock::Date,
+            references: Vec::new(),
+            referrers: Vec::new(),
         }
     }
 
@@ -249,6 +257,8 @@ impl Schema {
             schema.expiry = schema.expiry.filter(|expiry| *expiry != id);
         }
         schema.checks.clear();
+        schema.references.clear();
+        schema.referrers.clear();
         schema
     }
 
@@ -332,6 +342,7 @@ impl Schema {
         out.u32(self.next_index);
         out.u32(self.rows_since);
         self.encode_profile(out);
+        self.encode_references(out);
     }
 
     /// Reads the stored form.
@@ -422,7 +433,8 @@ impl Schema {
             return Err(Error::invalid(format!("at most {CHECKS_MAX} checks, found {count}")));
         }
         self.validate_profile()?;
-        self.validate_indexes()
+        self.validate_indexes()?;
+        self.validate_references()
     }
 }
 

@@ -56,6 +56,8 @@ const BY_ELAPSED: u8 = 2 << 1;
 const PROFILE: u8 = 3 << 3;
 const TABLE: u8 = 1 << 3;
 const BUCKET: u8 = 2 << 3;
+/// References follow: from version 12 of the log on.
+const BOUND: u8 = 1 << 5;
 
 impl Schema {
     /// In which order the rows of segments lie. It never changes.
@@ -157,7 +159,8 @@ impl Schema {
             Profile::Table => TABLE,
             Profile::Bucket => BUCKET,
         };
-        out.u8(order | clock | profile);
+        let bound = if self.is_bound() { BOUND } else { 0 };
+        out.u8(order | clock | profile | bound);
         // default: no field has number 0.
         out.u16(self.expiry.map_or(0, |field| field.0));
     }
@@ -167,7 +170,7 @@ impl Schema {
         self.row_order = if flags & BY_KEY == 0 { RowOrder::Arrival } else { RowOrder::Key };
         self.expiry = Some(FieldId(input.u16()?)).filter(|field| field.0 != 0);
         let unknown = || Error::corrupt(format!("unknown profile of a table: {flags:#04x}"));
-        if flags & !(BY_KEY | CLOCK | PROFILE) != 0 {
+        if flags & !(BY_KEY | CLOCK | PROFILE | BOUND) != 0 {
             return Err(unknown());
         }
         self.expiry_clock = match flags & CLOCK {
@@ -187,7 +190,10 @@ impl Schema {
             BUCKET => Profile::Bucket,
             _ => return Err(unknown()),
         };
-        Ok(())
+        match flags & BOUND {
+            0 => Ok(()),
+            _ => self.decode_references(input),
+        }
     }
 
     fn is_bucket_by_shape(&self) -> bool {

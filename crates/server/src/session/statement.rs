@@ -115,7 +115,11 @@ pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
         }
         // What it computes may read other tables.
         Statement::Change(_) => (Level::Write, None),
-        Statement::Truncate { name, .. } => (Level::Write, Some(name)),
+        Statement::Truncate { names, cascade: false, .. } => match names.as_slice() {
+            [name] => (Level::Write, Some(name)),
+            _ => (Level::Write, None),
+        },
+        Statement::Truncate { .. } => (Level::Write, None),
         Statement::Transaction(_) | Statement::Setting(_) => (Level::Read, None),
         _ => (Level::Admin, None),
     }

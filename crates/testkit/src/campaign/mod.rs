@@ -12,6 +12,7 @@ mod held_snapshots;
 mod images;
 pub mod invariants;
 mod planted;
+mod reference_changes;
 mod report;
 pub mod sabotage;
 mod sweep;

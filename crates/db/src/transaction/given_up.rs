@@ -1,0 +1,139 @@
+//! Values that rows of a transaction no longer have, and that rows of others may name by a
+//! reference: none that came since its snapshot may, once it commits.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use esker_format::schema::Reference;
+use esker_format::{TableId, Value, ValueRef};
+use esker_table::Table as TableCore;
+use esker_table::view::RowGroup;
+
+use crate::catalog::reference_target::ReferenceTarget;
+use crate::catalogue::Catalogue;
+use crate::table_version::TableVersion;
+use crate::{Error, ErrorKind, Result};
+
+/// Bytes that values take beside their own, about.
+const VALUES_BYTES: usize = 160;
+
+/// Values that no row has any more.
+pub(super) struct GivenUp {
+    pub target: ReferenceTarget,
+    pub values: Vec<Value>,
+}
+
+/// All of them, by what names them.
+#[derive(Default)]
+pub(super) struct GivenUpRows {
+    by_reference: Vec<GivenUpOf>,
+    bytes: usize,
+}
+
+/// Those of a reference.
+struct GivenUpOf {
+    core: Arc<TableCore>,
+    name: String,
+    reference: Reference,
+    values: BTreeMap<Vec<u8>, GivenUp>,
+}
+
+impl GivenUpRows {
+    pub fn is_empty(&self) -> bool {
+        self.by_reference.is_empty()
+    }
+
+    /// Bytes that they take, about.
+    pub fn byte_count(&self) -> usize {
+        self.bytes
+    }
+
+    /// Values are given up that rows of a table may name.
+    pub fn note(&mut self, naming: &TableVersion, reference: &Reference, given: GivenUp) {
+        let id = naming.core.id();
+        let is_it = |of: &GivenUpOf| of.core.id() == id && of.reference.name == reference.name;
+        let at = self.by_reference.iter().position(is_it).unwrap_or_else(|| {
+            let (core, reference) = (Arc::clone(&naming.core), reference.clone());
+            let (name, values) = (naming.core.name().to_string(), BTreeMap::new());
+            self.by_reference.push(GivenUpOf { core, name, reference, values });
+            self.by_reference.len() - 1
+        });
+        let Some(of) = self.by_reference.get_mut(at) else { return };
+        let bytes = given.target.bytes_of(&given.values);
+        self.bytes += VALUES_BYTES + 2 * bytes.len();
+        of.values.insert(bytes, given);
+    }
+
+    /// Keeps those of which something holds.
+    pub fn retain(&mut self, mut stays: impl FnMut(&GivenUp) -> Result<bool>) -> Result<()> {
+        for of in &mut self.by_reference {
+            let mut gone = Vec::new();
+            for (bytes, given) in &of.values {
+                if !stays(given)? {
+                    gone.push(bytes.clone());
+                }
+            }
+            gone.iter().for_each(|bytes| drop(of.values.remove(bytes)));
+        }
+        self.by_reference.retain(|of| !of.values.is_empty());
+        Ok(())
+    }
+
+    /// Refuses rows that came after a commit and name what is given up. Under the commit lock.
+    ///
+    /// # Errors
+    /// `Conflict` naming the reference.
+    pub fn expect_unnamed(&self, catalogue: &mut Catalogue, read_at: u64) -> Result<()> {
+        for of in &self.by_reference {
+            let id: TableId = of.core.id();
+            let Some(entry) = catalogue.tables.get(&id) else {
+                return Err(of.conflict("was dropped or truncated"));
+            };
+            if entry.changed_at <= read_at {
+                continue;
+            }
+            let view = of.core.view();
+            for row_group in view.row_groups.iter().filter(|group| !group.is_loading()) {
+                if row_group.newest_commit() > read_at {
+                    of.expect_unnamed_in(row_group, read_at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl GivenUpOf {
+    fn expect_unnamed_in(&self, row_group: &RowGroup, read_at: u64) -> Result<()> {
+        let schema = self.core.schema();
+        let positions = schema.positions_of(&self.reference.fields)?;
+        let fields: Vec<_> = positions.iter().filter_map(|at| schema.fields().get(*at)).collect();
+        let Some(target) = self.values.values().next().map(|given| &given.target) else {
+            return Ok(());
+        };
+        for row in 0..row_group.row_count() {
+            if row_group.is_created_at(row, read_at) || !row_group.is_alive(row) {
+                continue;
+            }
+            let values = fields.iter().map(|field| row_group.value(field, row));
+            let values = values.collect::<esker_table::Result<Vec<_>>>()?;
+            if values.contains(&ValueRef::Null) {
+                continue;
+            }
+            let fitted = target.fit(&values);
+            if fitted.is_some_and(|fitted| self.values.contains_key(&target.bytes_of(&fitted))) {
+                return Err(self.conflict("has got a row that refers to one that goes"));
+            }
+        }
+        Ok(())
+    }
+
+    fn conflict(&self, what: &str) -> Error {
+        let (name, reference) = (&self.name, &self.reference.name);
+        let message = format!(
+            "table {name:?}, reference {reference:?}: it {what} since the transaction began; \
+             begin again"
+        );
+        Error::new(ErrorKind::Conflict, message)
+    }
+}
