@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `users`, `invoices` | the rows: their fields and texts |
 //! | `table` | what both are measured by |
+//! | `bound` | rows that refer to others, and fields that are generated |
 //! | `memory` | memory while loading |
 
+mod bound;
 mod invoices;
 mod memory;
 mod table;
@@ -15,7 +17,7 @@ use crate::Result;
 use crate::bench::Bench;
 use crate::outcome::Goal::{AtLeast, AtMost};
 use crate::outcome::Outcome;
-use crate::outcome::Unit::{Bytes, Microseconds, RowsPerSecond};
+use crate::outcome::Unit::{Bytes, Microseconds, RowsPerSecond, Times};
 use crate::rows::{Row, ask, once, row};
 use crate::workloads as w;
 pub(crate) use invoices::INVOICES;
@@ -43,6 +45,12 @@ pub(crate) const ROWS: &[Row] = &[
         &[ask("", AtMost(2.0), Microseconds, "(3 dependent loads)")],
         w::prepared::get,
     ),
+    row(
+        "load-with-reference",
+        &[ask("× without", AtLeast(0.7), Times, "")],
+        bound::load_with_reference,
+    ),
+    row("insert-generated", &[ask("× given", AtLeast(0.9), Times, "")], bound::insert_generated),
     once(row("memory", &[ask("peak", AtMost(640.0 * MIB), Bytes, "")], memory::run)),
 ];
 

@@ -11,7 +11,7 @@ use crate::esker_side::{Eskers, Outcome};
 use crate::query;
 use crate::sqlite::{LONG_DECIMAL, Sqlite};
 use crate::statement::{Rows, Statement, any, insert, question, whole};
-use crate::table::Table;
+use crate::table::{self, Table};
 
 /// Statements between two looks at the whole tables.
 const LOOK_EVERY: usize = 8;
@@ -68,7 +68,10 @@ impl Counts {
 impl Session {
     /// Fresh tables with some rows, and then anything.
     pub(crate) fn random(dice: &mut Dice, count: usize) -> Self {
-        let tables: Vec<Table> = (0..3).map(|number| Table::random(dice, number)).collect();
+        let mut tables: Vec<Table> = (0..3).map(|number| Table::random(dice, number)).collect();
+        if dice.beside == Beside::Sqlite {
+            table::refer(dice, &mut tables);
+        }
         let mut statements = Vec::with_capacity(count);
         for table in &tables {
             for _ in 0..6 {

@@ -34,14 +34,13 @@ pub(crate) struct Sqlite(Connection);
 impl Sqlite {
     pub(crate) fn new() -> Result<Self> {
         let connection = Connection::open_in_memory()?;
-        connection.execute_batch("PRAGMA case_sensitive_like = ON")?;
+        connection.execute_batch("PRAGMA case_sensitive_like = ON; PRAGMA foreign_keys = ON")?;
         add_functions(&connection)?;
         Ok(Self(connection))
     }
 
     /// Runs a statement and keeps what it did.
     pub(crate) fn run(&self, text: &str) -> Result<Outcome> {
-        let changes = self.0.total_changes();
         let mut statement = self.0.prepare(text)?;
         let columns = statement.column_count();
         let mut found = statement.query([])?;
@@ -49,7 +48,10 @@ impl Sqlite {
         while let Some(row) = found.next()? {
             rows.push((0..columns).map(|i| row.get(i)).collect::<Result<_>>()?);
         }
-        Ok(Outcome { changed: self.0.total_changes() - changes, rows })
+        drop(found);
+        // What references do is not counted.
+        let changed = if statement.readonly() { 0 } else { self.0.changes() };
+        Ok(Outcome { changed, rows })
     }
 
     /// Runs a statement that Esker refused, to see whether it is refused here, and undoes it.

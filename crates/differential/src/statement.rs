@@ -182,7 +182,9 @@ fn insert_select(dice: &mut Dice, table: &Table, from: &Table) -> Statement {
 }
 
 fn finish_insert(dice: &mut Dice, table: &Table, columns: &[Column], rows: Text) -> Statement {
+    // A row that REPLACE takes the place of was deleted first, where others refer to it.
     let conflict = dice.below(4);
+    let conflict = if conflict == 2 && table.is_referenced { 1 } else { conflict };
     finish_insert_with(dice, table, columns, rows, conflict)
 }
 

@@ -12,7 +12,21 @@ pub(crate) struct Table {
     pub(crate) key: usize,
     /// The statements that create its indexes.
     pub(crate) indexes: Vec<String>,
+    /// The reference of its last column.
+    reference: Option<Reference>,
+    /// Whether rows of others refer to its rows.
+    pub(crate) is_referenced: bool,
 }
+
+/// A reference of the last column of a table to the key of another.
+#[derive(Clone, Debug)]
+struct Reference {
+    table: String,
+    key: String,
+    on_delete: &'static str,
+}
+
+const ON_DELETE: [&str; 5] = ["", "", "CASCADE", "SET NULL", "RESTRICT"];
 
 /// A column.
 #[derive(Clone, Debug)]
@@ -60,13 +74,15 @@ impl Table {
         let name = format!("t{number}");
         let count = dice.below(5);
         let indexes = (0..count).map(|i| index(dice, &name, &columns, i)).collect();
-        Self { name, key: key.len(), columns, indexes }
+        let (reference, is_referenced) = (None, false);
+        Self { name, key: key.len(), columns, indexes, reference, is_referenced }
     }
 
     /// The rows of a series: one column of integers, called `g`.
     pub(crate) fn of_series() -> Self {
         let columns = vec![column("g", 0, false)];
-        Self { name: String::new(), columns, key: 0, indexes: Vec::new() }
+        let (name, indexes) = (String::new(), Vec::new());
+        Self { name, columns, key: 0, indexes, reference: None, is_referenced: false }
     }
 
     /// The same with columns named as those of the old row and of the new one.
@@ -85,7 +101,8 @@ impl Table {
     pub(crate) fn aliased(&self, alias: &str) -> Self {
         let name = |column: &Column| format!("{alias}.{}", column.name);
         let columns = self.columns.iter().map(|c| Column { name: name(c), ..c.clone() }).collect();
-        Self { name: alias.to_owned(), columns, key: self.key, indexes: Vec::new() }
+        let (name, indexes) = (alias.to_owned(), Vec::new());
+        Self { name, columns, key: self.key, indexes, reference: None, is_referenced: false }
     }
 
     pub(crate) fn columns_of(&self, kind: Kind) -> Vec<&str> {
@@ -111,8 +128,39 @@ impl Table {
             });
         }
         let strict = if in_esker { "" } else { " STRICT" };
-        let (columns, key) = (parts.join(", "), self.key_names().join(", "));
-        format!("CREATE TABLE {} ({columns}, PRIMARY KEY ({key})){strict}", self.name)
+        parts.push(format!("PRIMARY KEY ({})", self.key_names().join(", ")));
+        if let (Some(Reference { table, key, on_delete }), Some(last)) =
+            (&self.reference, self.columns.last())
+        {
+            let action = if on_delete.is_empty() { "" } else { " ON DELETE " };
+            let field = &last.name;
+            parts.push(format!(
+                "FOREIGN KEY ({field}) REFERENCES {table} ({key}){action}{on_delete}"
+            ));
+        }
+        format!("CREATE TABLE {} ({}){strict}", self.name, parts.join(", "))
+    }
+}
+
+/// Lets some tables refer to one before them, or to themselves.
+pub(crate) fn refer(dice: &mut Dice, tables: &mut [Table]) {
+    for at in 0..tables.len() {
+        let to = dice.below(at + 1);
+        let Some(other) = tables.get(to).filter(|other| other.key == 1 && dice.chance(60)) else {
+            continue;
+        };
+        let Some(key) = other.columns.first().cloned() else { continue };
+        // What goes by a reference to its own table is counted by SQLite, or not, as it comes.
+        let actions = if to == at { 2 } else { ON_DELETE.len() };
+        let on_delete = ON_DELETE.get(dice.below(actions)).copied().unwrap_or_default();
+        let reference = Reference { table: other.name.clone(), key: key.name.clone(), on_delete };
+        if let Some(other) = tables.get_mut(to) {
+            other.is_referenced = true;
+        }
+        if let Some(table) = tables.get_mut(at) {
+            table.columns.push(Column { name: "f".to_owned(), nullable: true, ..key });
+            table.reference = Some(reference);
+        }
     }
 }
 

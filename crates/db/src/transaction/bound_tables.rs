@@ -200,7 +200,7 @@ impl Transaction {
         &self,
         state: &mut State,
         definitions: &Definitions,
-        (current, schema): (&TableVersion, &Schema),
+        (current, schema): (&TableVersion, &Arc<Schema>),
         first: usize,
     ) -> Result<()> {
         for reference in schema.references().iter().skip(first) {
@@ -212,7 +212,9 @@ impl Transaction {
             let target = ReferenceTarget::of(&version.core, &version.schema, &reference.columns)?;
             let of = TransactionTable { transaction: self, current: version };
             let rows = self.with_changes(state, [&current.core])?.table_core(&current.core)?;
-            let names = current.schema.names_of(&reference.fields);
+            // A field that comes with the reference has its initial value in the rows there are.
+            let rows = rows.rows_as_of().with_schema(schema);
+            let names = schema.names_of(&reference.fields);
             let fields: Vec<Expr> = names.iter().map(|name| Expr::field(*name)).collect();
             let mut query = Query::table("");
             fields.iter().for_each(|field| {
@@ -221,7 +223,7 @@ impl Transaction {
             query.distinct = true;
             let is_there = |field: &Expr| Expr::Apply(Operator::IsNotNull, vec![field.clone()]);
             query.filter = fields.iter().map(is_there).reduce(Expr::and);
-            let source = SnapshotSource::new(rows.rows_as_of());
+            let source = SnapshotSource::new(&rows);
             let options = self.engine.query_options();
             for values in esker_query::execute(&query, &source, &options)?.to_rows() {
                 let borrowed: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();

@@ -1,8 +1,8 @@
 //! References: rows name rows that are there, whatever is changed, and whoever comes first.
 
 use esker::{
-    Alteration, ChangeOptions, DataType, Database, ErrorKind, NewReference, Options, Query,
-    ReferenceAction, Schema, Value,
+    Alteration, ChangeOptions, DataType, Database, ErrorKind, Field, FieldId, NewReference,
+    Options, Query, ReferenceAction, Schema, Value,
 };
 use esker_query::model::{Change, Delete, Expr, Operator, OrderBy, Update};
 
@@ -297,6 +297,16 @@ fn tables_that_are_bound_change_together() {
     db.alter_table("bills", &add).unwrap();
     refused(db.table("people").unwrap().delete(&[1i64.into()]));
     says(db.alter_table("bills", &add), "who");
+    // A field that comes with its reference.
+    let field = |name: &str, initial: Value| {
+        let field = Field::new(FieldId(0), name.into(), DataType::I64, true);
+        let reference = NewReference::new([name], "people");
+        [Alteration::AddField(Field { initial, ..field }), Alteration::AddReference(reference)]
+    };
+    assert!(refused(db.alter_table("bills", &field("by", 77i64.into()))).contains("number = 77"));
+    db.alter_table("bills", &field("by", 2i64.into())).unwrap();
+    db.alter_table("bills", &field("other", Value::Null)).unwrap();
+    assert_eq!(db.table("bills").unwrap().schema().references().len(), 3);
     db.drop_table("bills").unwrap();
     db.drop_table("people").unwrap();
 }
@@ -371,4 +381,78 @@ fn a_dry_run_changes_nothing() {
     let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
     assert_eq!(db.change_with(&Change::Delete(delete), &options).unwrap().rows, 3);
     assert_eq!(rows(&db, "orders").len(), 3);
+}
+
+/// Rows come, go and refer to each other from several threads, in commits of their own and in
+/// transactions: at the end each finds the one that it refers to.
+#[test]
+fn references_hold_under_threads() {
+    const KEYS: u64 = 12;
+    for action in [ReferenceAction::Cascade, ReferenceAction::SetNull, ReferenceAction::NoAction] {
+        let db = Options::new().memory().unwrap();
+        fill(&db, action);
+        let work = |number: u64| {
+            let (users, orders) = (db.table("users").unwrap(), db.table("orders").unwrap());
+            let mut dice = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            let mut refused = 0;
+            for _ in 0..1_500 {
+                dice ^= dice << 13;
+                dice ^= dice >> 7;
+                dice ^= dice << 17;
+                let user = i64::try_from(dice % KEYS).unwrap();
+                let order = i64::try_from(dice / KEYS % 64).unwrap();
+                let outcome = match dice / 1_000 % 6 {
+                    0 => users.upsert(&[user.into(), Value::Null]).map(drop),
+                    1 => users.delete(&[user.into()]).map(drop),
+                    2 | 3 => orders.upsert(&row(order, user)).map(drop),
+                    4 => db.transact(|within| {
+                        within.table("users")?.delete(&[user.into()])?;
+                        within.table("users")?.insert(&[user.into(), Value::Null])?;
+                        within.table("orders")?.upsert(&row(order, user)).map(drop)
+                    }),
+                    _ => db.transact(|within| {
+                        within.table("orders")?.upsert(&row(order + 100, user))?;
+                        within.table("orders")?.delete(&[order.into()]).map(drop)
+                    }),
+                };
+                match outcome.map_err(|e| e.kind()) {
+                    Ok(()) => {}
+                    Err(ErrorKind::ConstraintViolated) => refused += 1,
+                    // Of a commit that others came before, again and again.
+                    Err(ErrorKind::Conflict) => {}
+                    Err(kind) => panic!("{kind:?}"),
+                }
+            }
+            refused
+        };
+        let refused: u64 = std::thread::scope(|scope| {
+            let threads: Vec<_> = (1..4).map(|n| scope.spawn(move || work(n))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert!(refused > 0);
+        assert_eq!(db.check().unwrap().problems, []);
+    }
+}
+
+#[test]
+fn one_commit_has_rows_that_refer_to_each_other() {
+    let db = with_orders(ReferenceAction::Cascade);
+    let (users, orders) = (db.table("users").unwrap(), db.table("orders").unwrap());
+    let mut batch = db.batch();
+    batch.insert(&orders, &row(20, 7)).unwrap();
+    batch.insert(&users, &[7i64.into(), Value::Null]).unwrap();
+    batch.commit().unwrap();
+    // One that goes makes it a transaction.
+    let mut batch = db.batch();
+    batch.insert(&orders, &row(21, 8)).unwrap();
+    batch.delete(&users, &[1i64.into()]).unwrap();
+    batch.insert(&users, &[8i64.into(), Value::Null]).unwrap();
+    batch.commit().unwrap();
+    assert_eq!(rows(&db, "orders"), [row(12, 2), row(20, 7), row(21, 8)]);
+    let mut batch = db.batch();
+    batch.insert(&orders, &row(22, 9)).unwrap();
+    batch.delete(&users, &[2i64.into()]).unwrap();
+    refused(batch.commit());
+    assert_eq!(rows(&db, "orders").len(), 3);
+    assert!(db.check().unwrap().is_sound());
 }
