@@ -172,6 +172,8 @@ bugs! {
         TruncationNotReplayed "truncation_not_replayed" "replay does not empty a truncated table",
         ViewBoundToDroppedColumn "view_bound_to_dropped_column"
             "a column goes though a view reads it",
+        GeneratedValueNotRecomputedOnUpdate "generated_value_not_recomputed_on_update"
+            "an update leaves what is computed of a row as it was",
         ViewLostInCheckpoint "view_lost_in_checkpoint" "a checkpoint forgets views",
         TruncateBeforeDurable "truncate_before_durable"
             "the files of a truncated table go before that is durable",

@@ -8,7 +8,7 @@
 //! | [`index`], [`unique_build`] | indexes, and filling unique ones beside writers |
 //! | [`defined_view`], [`view`] | views |
 //! | [`view_needs`] | what may not change while views read it |
-//! | [`checks`], [`defaults`], [`sequence`] | what rows must meet, what fields get by themselves |
+//! | [`checks`], [`defaults`], [`sequence`], [`generated`] | what rows must meet, what fields get by themselves |
 
 pub(crate) mod altered_rows;
 pub(crate) mod bucket_alteration;
@@ -18,6 +18,7 @@ pub(crate) mod ddl;
 pub(crate) mod defaults;
 pub(crate) mod defined_view;
 pub(crate) mod expiry;
+pub(crate) mod generated;
 pub(crate) mod index;
 pub(crate) mod names;
 pub(crate) mod new_fields;

@@ -6,17 +6,18 @@ use esker_query::Constraint;
 use esker_query::model::{Expr, Function, Operator, name_text};
 
 use crate::Result;
+use crate::catalog::generated;
 
 /// `CREATE TABLE`, with all that the table is but its rows. `None` for what no statement makes: a
 /// bucket, and a table whose rows lie in the order of their key.
 ///
 /// # Errors
-/// `Corrupt` when a check cannot be read.
+/// `Corrupt` when a check, or what computes a field, cannot be read.
 pub fn create_table(name: &str, schema: &Schema) -> Result<Option<String>> {
     if schema.is_bucket() || schema.is_ordered_by_key() {
         return Ok(None);
     }
-    let mut parts: Vec<String> = schema.fields().iter().map(field).collect();
+    let mut parts = schema.fields().iter().map(field).collect::<Result<Vec<_>>>()?;
     let key: Vec<String> = schema.key_fields().map(|field| name_text(&field.name)).collect();
     if !key.is_empty() {
         parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
@@ -66,6 +67,26 @@ pub fn default_text(field: &Field) -> Option<String> {
     Some(default.to_string())
 }
 
+/// What computes the values of a field, in SQL; `None` where nothing does.
+///
+/// # Errors
+/// `Corrupt` when it cannot be read.
+pub fn generated_text(field: &Field) -> Result<Option<String>> {
+    let Some(generated) = &field.generated else { return Ok(None) };
+    Ok(Some(generated::expression(generated)?.to_string()))
+}
+
+/// What a field has of itself, as statements write it: that it is generated, or an identity.
+///
+/// # Errors
+/// `Corrupt` when what computes it cannot be read.
+pub fn extra_text(field: &Field) -> Result<Option<String>> {
+    if let (Some(expr), Some(generated)) = (generated_text(field)?, &field.generated) {
+        return Ok(Some(format!("GENERATED ALWAYS AS ({expr}) {}", generated.kind())));
+    }
+    Ok(None)
+}
+
 /// The type of a field as statements write it.
 #[must_use]
 pub fn type_text(field: &Field) -> String {
@@ -83,10 +104,11 @@ pub fn create_index(table: &str, schema: &Schema, index: &Index) -> String {
     format!("CREATE {unique}INDEX {name} ON {table}{using} ({fields})")
 }
 
-fn field(field: &Field) -> String {
+fn field(field: &Field) -> Result<String> {
     let not_null = if field.nullable { "" } else { " NOT NULL" };
     let default = led(" DEFAULT ", default_text(field).as_deref());
-    format!("{} {}{not_null}{default}", name_text(&field.name), type_text(field))
+    let extra = led(" ", extra_text(field)?.as_deref());
+    Ok(format!("{} {}{not_null}{default}{extra}", name_text(&field.name), type_text(field)))
 }
 
 /// An index within the statement that makes its table.

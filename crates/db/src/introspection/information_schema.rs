@@ -243,6 +243,7 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 fn push_column(rows: &mut RowCollector<'_>, column: &ColumnFacts<'_>) -> Result<()> {
     let ColumnFacts { schema, table, field, position, is_written } = *column;
     let (default, whole) = (definition::default_text(field), definition::type_text(field));
+    let generated = definition::generated_text(field)?;
     let digits = Digits::of(field.data_type);
     let is_text = field.data_type == Text;
     let length = field.length_max.map(i64::from);
@@ -266,8 +267,8 @@ fn push_column(rows: &mut RowCollector<'_>, column: &ColumnFacts<'_>) -> Result<
         Null,
         T(&whole),
         yes_or_no(false),
-        T("NEVER"),
-        Null,
+        T(if generated.is_some() { "ALWAYS" } else { "NEVER" }),
+        optional_text(generated.as_deref()),
         yes_or_no(is_written),
     ])?)
 }

@@ -27,7 +27,7 @@ use returning::Shown;
 use std::sync::Arc;
 pub(crate) use within::{change_within, fill_within};
 
-use esker_format::{Schema, Value, ValueRef};
+use esker_format::{Field, Schema, Value, ValueRef};
 use esker_query::model::{Change, Expr, Query, SelectItem};
 use esker_query::{QueryResult, Semantics};
 
@@ -178,8 +178,11 @@ impl StatementRun<'_> {
 /// The positions of the fields that are set; none of them twice, none of the key.
 fn set_positions(schema: &Schema, set: &[(String, Expr)]) -> Result<Vec<usize>> {
     let mut positions = Vec::with_capacity(set.len());
-    for (name, _) in set {
+    for (name, expr) in set {
         let position = schema.resolve(name)?;
+        if *expr != Expr::Default {
+            schema.fields().get(position).map_or(Ok(()), Field::refuse_given)?;
+        }
         if schema.key_positions().contains(&position) {
             let message = format!("field {name:?} is part of the key and cannot be updated");
             return Err(Error::invalid(message));

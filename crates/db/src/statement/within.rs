@@ -175,7 +175,8 @@ impl Puts<'_> {
         let Some(row) = self.conflicts.resolve(schema, &old, row.into())? else {
             return Ok(None);
         };
-        let row = row.into_owned();
+        let mut row = row.into_owned();
+        self.table.recompute(&mut row)?;
         self.table.replace(state, &key, (row.clone(), seen.base, seen.new_row_id))?;
         Ok(Some((Some(old), row)))
     }

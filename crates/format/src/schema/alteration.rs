@@ -10,13 +10,15 @@
 //! | not null | the rows there are were tested: none of them is NULL |
 //! | a label more | it comes last: the places of the others stay |
 //! | a default, a check | these are about rows that are written later (a check is tested first) |
+//! | what computes a field | the caller has given the rows there are their values |
+//! | a comment | it is about no row |
 //! | when rows expire | rows have the field already (those that had expired are ended first) |
 //!
 //! The fields of the key stay: they may be renamed, no more.
 
 use std::sync::Arc;
 
-use super::{Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, NewIndex, Schema};
+use super::{Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, Generated, NewIndex, Schema};
 use crate::{DataType, Error, Labels, Result, Value};
 
 /// One change of a schema.
@@ -61,6 +63,21 @@ pub enum Alteration {
         /// The new default.
         default: Option<DefaultValue>,
     },
+    /// What computes the values of a generated field, or that nothing does from now on. The caller
+    /// has given the rows there are the values that come of it.
+    SetGenerated {
+        /// The field.
+        field: String,
+        /// What computes its values.
+        generated: Option<Generated>,
+    },
+    /// What the table, or a field of it, is about.
+    SetComment {
+        /// The field; `None` for the table itself.
+        field: Option<String>,
+        /// The words, or none.
+        comment: Option<String>,
+    },
     /// One more condition for all rows. The caller has tested the rows there are.
     AddCheck(Check),
     /// A condition less.
@@ -78,10 +95,10 @@ pub enum Alteration {
 impl Alteration {
     /// True when rows stay what they are, and are checked and filled as before. A new unique index
     /// is a check that rows gathered before have not met.
-    fn is_about_indexes(&self) -> bool {
+    fn leaves_rows(&self) -> bool {
         match self {
             Self::AddIndex(new) => !new.unique,
-            Self::DropIndex(_) => true,
+            Self::DropIndex(_) | Self::SetComment { .. } => true,
             _ => false,
         }
     }
@@ -114,7 +131,7 @@ impl Schema {
         }
         self.refuse_missing_values(&schema)?;
         schema.version = self.version.saturating_add(1);
-        if !alterations.iter().all(Alteration::is_about_indexes) {
+        if !alterations.iter().all(Alteration::leaves_rows) {
             schema.rows_since = schema.version;
         }
         schema.validate()?;
@@ -183,6 +200,26 @@ impl Schema {
                 };
                 Ok(())
             }
+            Alteration::SetGenerated { field, generated } => {
+                let field = self.field_mut(field)?;
+                // How its values are kept was said when it was made.
+                let is_virtual = field.generated.as_ref().map(|known| known.is_virtual);
+                field.generated = generated.clone().map(|new| {
+                    // default: of a field that is generated from now on it is said here
+                    let is_virtual = is_virtual.unwrap_or(new.is_virtual);
+                    Arc::new(Generated { is_virtual, ..new })
+                });
+                self.note_generated();
+                Ok(())
+            }
+            Alteration::SetComment { field, comment } => {
+                let comment: Option<Arc<str>> = comment.as_deref().map(Arc::from);
+                match field {
+                    Some(field) => self.field_mut(field)?.comment = comment,
+                    None => self.comment = comment,
+                }
+                Ok(())
+            }
             Alteration::AddCheck(check) => {
                 self.checks.push(check.clone());
                 Ok(())
@@ -199,6 +236,10 @@ impl Schema {
             Alteration::DropIndex(name) => self.drop_index(name),
             Alteration::SetExpiry(name) => self.set_expiry(name.as_deref()),
         }
+    }
+
+    pub(super) fn note_generated(&mut self) {
+        self.has_generated = self.fields.iter().any(|field| field.generated.is_some());
     }
 
     fn field_mut(&mut self, name: &str) -> Result<&mut Field> {
@@ -234,6 +275,7 @@ impl Schema {
         field.id = FieldId(self.next_field);
         self.next_field += 1;
         self.fields.push(field);
+        self.note_generated();
         Ok(())
     }
 
@@ -251,6 +293,7 @@ impl Schema {
         }
         let field = self.fields.remove(position);
         self.drop_indexes_of(field.id);
+        self.note_generated();
         if let super::PrimaryKey::Fields(positions) = &mut self.primary_key {
             positions.iter_mut().filter(|p| **p > position).for_each(|p| *p -= 1);
         }

@@ -1,6 +1,10 @@
 //! Building a schema.
 
-use super::{Check, DefaultValue, Field, FieldId, NewIndex, PrimaryKey, Profile, RowOrder, Schema};
+use std::sync::Arc;
+
+use super::{
+    Check, DefaultValue, Field, FieldId, Generated, NewIndex, PrimaryKey, Profile, RowOrder, Schema,
+};
 use crate::{DataType, Error, ExpiryClock, Labels, Result};
 
 /// Builds a [`Schema`].
@@ -14,6 +18,7 @@ pub struct SchemaBuilder {
     row_order: RowOrder,
     expiry: Option<String>,
     expiry_clock: ExpiryClock,
+    comment: Option<Arc<str>>,
 }
 
 impl SchemaBuilder {
@@ -83,7 +88,7 @@ impl SchemaBuilder {
     #[must_use]
     pub fn labels(mut self, labels: Labels) -> Self {
         if let Some(field) = self.fields.last_mut() {
-            field.labels = Some(std::sync::Arc::new(labels));
+            field.labels = Some(Arc::new(labels));
         }
         self
     }
@@ -132,6 +137,23 @@ impl SchemaBuilder {
     #[must_use]
     pub fn default_next(self, sequence: impl Into<String>) -> Self {
         self.default_value(DefaultValue::NextValue(sequence.into()))
+    }
+
+    /// Computes the values of the field added last from the others of its row, whenever the row is
+    /// written: nobody gives it one. The expression has its stored form.
+    #[must_use]
+    pub fn generated(mut self, generated: Generated) -> Self {
+        if let Some(field) = self.fields.last_mut() {
+            field.generated = Some(Arc::new(generated));
+        }
+        self
+    }
+
+    /// Says what the table is about, in words.
+    #[must_use]
+    pub fn comment(mut self, comment: impl Into<Arc<str>>) -> Self {
+        self.comment = Some(comment.into());
+        self
     }
 
     /// Adds a condition that every row must meet, in its stored form.
@@ -253,6 +275,7 @@ impl SchemaBuilder {
         let (fields, checks) = (self.fields, self.checks);
         let mut schema = Schema::new(fields, primary_key, checks, next_field);
         (schema.profile, schema.row_order) = (self.profile, self.row_order);
+        schema.comment = self.comment;
         schema.set_expiry(self.expiry.as_deref())?;
         schema.expiry_clock = self.expiry_clock;
         self.indexes.iter().try_for_each(|index| schema.add_index(index))?;

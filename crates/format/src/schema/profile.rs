@@ -1,6 +1,6 @@
 //! What a table is for, in which order its rows are stored, and when they expire.
 
-use super::{FieldId, PrimaryKey, Schema};
+use super::{COMMENT_BYTES_MAX, FieldId, PrimaryKey, Schema};
 use crate::codec::{Reader, Writer};
 use crate::{DataType, Error, ExpiryClock, Field, Result};
 
@@ -56,6 +56,8 @@ const BY_ELAPSED: u8 = 2 << 1;
 const PROFILE: u8 = 3 << 3;
 const TABLE: u8 = 1 << 3;
 const BUCKET: u8 = 2 << 3;
+/// A comment on the table follows.
+const COMMENTED: u8 = 1 << 5;
 
 impl Schema {
     /// In which order the rows of segments lie. It never changes.
@@ -157,9 +159,11 @@ impl Schema {
             Profile::Table => TABLE,
             Profile::Bucket => BUCKET,
         };
-        out.u8(order | clock | profile);
+        let commented = if self.comment.is_some() { COMMENTED } else { 0 };
+        out.u8(order | clock | profile | commented);
         // default: no field has number 0.
         out.u16(self.expiry.map_or(0, |field| field.0));
+        self.comment.iter().for_each(|comment| out.text(comment));
     }
 
     pub(super) fn decode_profile(&mut self, input: &mut Reader<'_>) -> Result<()> {
@@ -167,8 +171,11 @@ impl Schema {
         self.row_order = if flags & BY_KEY == 0 { RowOrder::Arrival } else { RowOrder::Key };
         self.expiry = Some(FieldId(input.u16()?)).filter(|field| field.0 != 0);
         let unknown = || Error::corrupt(format!("unknown profile of a table: {flags:#04x}"));
-        if flags & !(BY_KEY | CLOCK | PROFILE) != 0 {
+        if flags & !(BY_KEY | CLOCK | PROFILE | COMMENTED) != 0 {
             return Err(unknown());
+        }
+        if flags & COMMENTED != 0 {
+            self.comment = Some(input.text()?.into());
         }
         self.expiry_clock = match flags & CLOCK {
             // Before version 9 of the log nothing said so, and buckets were known by their shape.
@@ -201,6 +208,10 @@ impl Schema {
         }
         if self.is_bucket() && !self.is_bucket_by_shape() {
             let message = "a bucket has other fields, another key or another expiry than buckets";
+            return Err(Error::invalid(message));
+        }
+        if self.comment.as_ref().is_some_and(|comment| comment.len() > COMMENT_BYTES_MAX) {
+            let message = format!("a comment on a table has at most {COMMENT_BYTES_MAX} bytes");
             return Err(Error::invalid(message));
         }
         let Some(expiry) = self.expiry else { return Ok(()) };
