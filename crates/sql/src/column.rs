@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_format::schema::{Check, DefaultValue, FieldId, NewIndex};
+use esker_format::schema::{Check, DefaultValue, FieldId, Generated, NewIndex};
 use esker_format::{DataType, Field, Value};
 use esker_query::model::{Collation, Expr, Function, Operator};
-use esker_query::{Budget, Constraint, Deadline, Inputs, Limits, Semantics};
+use esker_query::{Budget, Constraint, Deadline, GeneratedValue, Inputs, Limits, Semantics};
 use esker_vfs::Environment;
 use sqlparser::ast;
 
@@ -64,6 +64,14 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
                 let name = named.map_or_else(unnamed, |n| n.value.clone());
                 checks.push(check(name, constraint)?);
             }
+            ast::ColumnOption::Generated {
+                generation_expr: Some(expr),
+                generation_expr_mode: mode,
+                ..
+            } if option.name.is_none() => {
+                let is_virtual = *mode != Some(ast::GeneratedExpressionMode::Stored);
+                field.generated = Some(Arc::new(Generated { is_virtual, ..generated(expr)? }));
+            }
             // Texts compare so anyway.
             ast::ColumnOption::Collation(name) if collation::named(name)? == Collation::Binary => {}
             ast::ColumnOption::Collation(_) => {
@@ -77,6 +85,13 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
         }
     }
     Ok(Column { field, is_key, unique, checks })
+}
+
+/// What computes the values of a field from the others of its row.
+pub(crate) fn generated(expr: &ast::Expr) -> Result<Generated> {
+    let expr = Names::new(Vec::new(), &ParameterNames::default()).convert(expr)?;
+    let expression = GeneratedValue::encode(&expr)?;
+    Ok(Generated { expression, is_virtual: false })
 }
 
 /// A name that no other check of a list has: the name itself, or with a number from 2 on.
