@@ -13,7 +13,9 @@
 //! | `pattern`, `pieces` | LIKE and regular expressions; texts of any size, piece by piece |
 //! | `budget`, `limits`, `meter` | the memory and the time that a statement may take |
 //! | `temporary_file` | what does not fit in memory |
-//! | `row_expression`, [`Constraint`], [`GeneratedValue`] | conditions on rows, and values of fields, computed before rows are stored |
+//! | [`Constraint`] | a condition that is tested on rows before they are stored |
+//! | [`GeneratedValue`] | a value of a field, computed of a row before it is stored |
+//! | `row_expression` | what such expressions may be, and their stored form |
 //! | `predicate` | filters as conditions that kernels and zone maps decide |
 //! | `access_path` | which rows are looked at: all, or those that sorted runs name |
 //! | `logical` | joins and subqueries: from several tables to the one source that the rest reads |

@@ -1,5 +1,5 @@
-//! Rows of a load that come one by one and have fields that are computed: they are computed for many
-//! rows at a time.
+//! Rows of a load that come one by one and have fields that are computed: they are computed for
+//! many rows at a time.
 
 use esker_format::{Batch, Value};
 

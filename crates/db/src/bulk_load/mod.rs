@@ -212,7 +212,7 @@ impl Load {
     }
 
     /// Adds rows. The batch has the schema's columns, with values that fit them; rows marked so
-    /// ([`Column::DEFAULT_MARK`](super::Column::DEFAULT_MARK)) get defaults, and what is generated is
+    /// ([`Column::DEFAULT_MARK`](super::Column::DEFAULT_MARK)) get defaults. What is generated is
     /// computed: NULL, or what comes of the row, stands in its place. When memory is
     /// short this waits for segments to be written and for groups to be sealed.
     ///

@@ -8,7 +8,8 @@
 //! | [`index`], [`unique_build`] | indexes, and filling unique ones beside writers |
 //! | [`defined_view`], [`view`] | views |
 //! | [`view_needs`] | what may not change while views read it |
-//! | [`checks`], [`defaults`], [`sequence`], [`generated`] | what rows must meet, what fields get by themselves |
+//! | [`checks`], [`generated`] | what rows must meet, fields that are computed |
+//! | [`defaults`], [`sequence`], [`own_sequence`] | what fields get by themselves |
 
 pub(crate) mod altered_rows;
 pub(crate) mod bucket_alteration;
@@ -22,6 +23,7 @@ pub(crate) mod generated;
 pub(crate) mod index;
 pub(crate) mod names;
 pub(crate) mod new_fields;
+pub(crate) mod own_sequence;
 pub(crate) mod sequence;
 pub(crate) mod shared_sequence;
 pub(crate) mod table_or_create;

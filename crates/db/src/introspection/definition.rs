@@ -1,6 +1,6 @@
 //! A table as the statement that makes it.
 
-use esker_format::schema::{DefaultValue, Index, IndexField, IndexKind};
+use esker_format::schema::{DefaultValue, Identity, Index, IndexField, IndexKind};
 use esker_format::{Field, Interval, Schema, Value};
 use esker_query::Constraint;
 use esker_query::model::{Expr, Function, Operator, name_text};
@@ -46,9 +46,13 @@ pub fn checks(schema: &Schema) -> Result<Vec<(String, String)>> {
     schema.checks().iter().map(check).collect()
 }
 
-/// What a field gets that is written without a value, in SQL; `None` for NULL.
+/// What a field gets that is written without a value, in SQL; `None` for NULL, and for an identity,
+/// which [`extra_text`] tells.
 #[must_use]
 pub fn default_text(field: &Field) -> Option<String> {
+    if field.identity.is_some() {
+        return None;
+    }
     let now = || Expr::Call(Function::Now, Vec::new());
     let default = match field.default.as_ref()? {
         DefaultValue::Literal(value) => Expr::Literal(value.clone()),
@@ -84,7 +88,19 @@ pub fn extra_text(field: &Field) -> Result<Option<String>> {
     if let (Some(expr), Some(generated)) = (generated_text(field)?, &field.generated) {
         return Ok(Some(format!("GENERATED ALWAYS AS ({expr}) {}", generated.kind())));
     }
-    Ok(None)
+    Ok(field.identity.map(identity_text))
+}
+
+fn identity_text(identity: Identity) -> String {
+    let how = if identity.is_always { "ALWAYS" } else { "BY DEFAULT" };
+    let Identity { start, increment, .. } = identity;
+    let options = match (start, increment) {
+        (1, 1) => String::new(),
+        (start, 1) => format!(" (START WITH {start})"),
+        (1, increment) => format!(" (INCREMENT BY {increment})"),
+        (start, increment) => format!(" (START WITH {start} INCREMENT BY {increment})"),
+    };
+    format!("GENERATED {how} AS IDENTITY{options}")
 }
 
 /// The type of a field as statements write it.

@@ -98,7 +98,11 @@ impl StatementRun<'_> {
                 InsertRows::Values(rows) => rows.get(i).map_or(&[][..], Vec::as_slice),
                 InsertRows::Query(_) => &[],
             };
-            let given = fit_all(schema, &positions, values, exprs);
+            let allowed = match self.takes_whole_rows {
+                true => Ok(()),
+                false => refuse_given(schema, &positions, values),
+            };
+            let given = allowed.and_then(|()| fit_all(schema, &positions, values, exprs));
             let row = given.and_then(|given| engine.fill_row(schema, given));
             let row = row.and_then(|row| Ok(fit_row(schema, &row)?.into_owned()));
             row.map_err(|e| e.in_row(i as u64))
@@ -455,6 +459,13 @@ fn expect_count(want: usize, got: usize) -> Result<()> {
     Err(Error::invalid(format!("expected {want} values, found {got}")))
 }
 
+/// Refuses values of fields that take DEFAULT alone.
+fn refuse_given(schema: &Schema, positions: &[usize], values: &Values) -> Result<()> {
+    let given = positions.iter().zip(values).filter(|(_, value)| value.is_some());
+    let mut fields = given.filter_map(|(position, _)| schema.fields().get(*position));
+    Ok(fields.try_for_each(Field::refuse_given)?)
+}
+
 /// The values of a row that are given, by position.
 fn fit_all(
     schema: &Schema,
@@ -466,7 +477,6 @@ fn fit_all(
     let mut given = Vec::with_capacity(values.len());
     for (i, (position, value)) in positions.iter().zip(values).enumerate() {
         let Some(value) = value else { continue };
-        schema.fields().get(*position).map_or(Ok(()), Field::refuse_given)?;
         let fitted = fit_assigned(schema, *position, value);
         given.push((*position, fitted.map_err(|e| naming_parameter(e, exprs.get(i)))?));
     }

@@ -48,6 +48,10 @@ pub struct ChangeOptions {
     pub limits: Limits,
     /// As for [`QueryOptions::semantics`].
     pub semantics: Semantics,
+    /// Whether rows that are added are whole ones, as a file or another program has them: then what
+    /// is computed of a row may stand in its place, and an identity has the value that is given.
+    /// Without it such a field takes DEFAULT alone.
+    pub takes_whole_rows: bool,
 }
 
 impl ChangeOptions {
@@ -107,7 +111,8 @@ impl Database {
     pub fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
         let query = self.engine().statement_options(&options.for_query());
         let on = On::Database(self);
-        StatementRun { on, options: query, dry_run: options.dry_run }.change(change)
+        let (dry_run, takes_whole_rows) = (options.dry_run, options.takes_whole_rows);
+        StatementRun { on, options: query, dry_run, takes_whole_rows }.change(change)
     }
 }
 
@@ -125,6 +130,7 @@ struct StatementRun<'a> {
     on: On<'a>,
     options: esker_query::Options,
     dry_run: bool,
+    takes_whole_rows: bool,
 }
 
 impl StatementRun<'_> {
@@ -181,7 +187,7 @@ fn set_positions(schema: &Schema, set: &[(String, Expr)]) -> Result<Vec<usize>> 
     for (name, expr) in set {
         let position = schema.resolve(name)?;
         if *expr != Expr::Default {
-            schema.fields().get(position).map_or(Ok(()), Field::refuse_given)?;
+            schema.fields().get(position).into_iter().try_for_each(Field::refuse_given)?;
         }
         if schema.key_positions().contains(&position) {
             let message = format!("field {name:?} is part of the key and cannot be updated");

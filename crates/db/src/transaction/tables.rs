@@ -58,8 +58,9 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
             refuse_name(definitions, name)?;
+            let (schema, sequences) = self.engine.with_own_sequences(name, schema)?;
             self.engine.expect_sequences(&schema)?;
-            definitions.create(&self.engine.new_numbered_table(name, schema)?)?;
+            definitions.create(&self.engine.new_numbered_table(name, schema)?, sequences)?;
             Ok(Taken::Nothing)
         })?;
         self.table(name)
@@ -142,6 +143,8 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
+            let (alterations, sequences) = self.engine.with_new_sequences(name, alterations)?;
+            let alterations = alterations.as_slice();
             let schema = checked_rows::alter(&self.engine, name, &current.schema, alterations)?;
             self.engine.expect_sequences(&schema)?;
             let (before, after) = (&current.schema, &schema);
@@ -174,7 +177,7 @@ impl Transaction {
             }
             let taken = take(state, &current, &schema)?;
             let holds_rows = (is_tested || is_of_rows) && !is_new;
-            definitions.alter(name, &current, (&schema, holds_rows))?;
+            definitions.alter(name, &current, (&schema, holds_rows), sequences)?;
             Ok(taken)
         })
     }

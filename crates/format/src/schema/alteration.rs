@@ -191,29 +191,15 @@ impl Schema {
             }
             Alteration::AddLabel { field, label } => self.field_mut(field)?.add_label(label),
             Alteration::SetDefault { field, default } => {
-                let field = self.field_mut(field)?;
-                field.default = match default {
-                    Some(DefaultValue::Literal(value)) => {
-                        Some(DefaultValue::Literal(field.fit(value)?))
-                    }
-                    other => other.clone(),
-                };
-                Ok(())
+                self.field_mut(field)?.set_default(default.as_ref())
             }
             Alteration::SetGenerated { field, generated } => {
-                let field = self.field_mut(field)?;
-                // How its values are kept was said when it was made.
-                let is_virtual = field.generated.as_ref().map(|known| known.is_virtual);
-                field.generated = generated.clone().map(|new| {
-                    // default: of a field that is generated from now on it is said here
-                    let is_virtual = is_virtual.unwrap_or(new.is_virtual);
-                    Arc::new(Generated { is_virtual, ..new })
-                });
+                self.field_mut(field)?.set_generated(generated.as_ref());
                 self.note_generated();
                 Ok(())
             }
             Alteration::SetComment { field, comment } => {
-                let comment: Option<Arc<str>> = comment.as_deref().map(Arc::from);
+                let comment = comment.as_deref().map(Arc::from);
                 match field {
                     Some(field) => self.field_mut(field)?.comment = comment,
                     None => self.comment = comment,
@@ -311,6 +297,29 @@ impl Field {
             return Err(Error::invalid(message));
         }
         Ok(())
+    }
+
+    fn set_default(&mut self, default: Option<&DefaultValue>) -> Result<()> {
+        if self.identity.is_some() && self.default.is_some() {
+            let name = &self.name;
+            let message = format!("field {name:?} is an identity, whose default stays");
+            return Err(Error::invalid(message));
+        }
+        self.default = match default {
+            Some(DefaultValue::Literal(value)) => Some(DefaultValue::Literal(self.fit(value)?)),
+            other => other.cloned(),
+        };
+        Ok(())
+    }
+
+    fn set_generated(&mut self, generated: Option<&Generated>) {
+        // How its values are kept was said when it was made.
+        let is_virtual = self.generated.as_ref().map(|known| known.is_virtual);
+        self.generated = generated.map(|new| {
+            // default: of a field that is generated from now on it is said here
+            let is_virtual = is_virtual.unwrap_or(new.is_virtual);
+            Arc::new(Generated { is_virtual, ..new.clone() })
+        });
     }
 
     fn add_label(&mut self, label: &str) -> Result<()> {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Check, DefaultValue, Field, FieldId, Generated, NewIndex, PrimaryKey, Profile, RowOrder, Schema,
+    Check, DefaultValue, Field, FieldId, Generated, Identity, NewIndex, PrimaryKey, Profile,
+    RowOrder, Schema,
 };
 use crate::{DataType, Error, ExpiryClock, Labels, Result};
 
@@ -145,6 +146,16 @@ impl SchemaBuilder {
     pub fn generated(mut self, generated: Generated) -> Self {
         if let Some(field) = self.fields.last_mut() {
             field.generated = Some(Arc::new(generated));
+        }
+        self
+    }
+
+    /// Gives the field added last, an integer, a sequence of its own, which comes and goes with it
+    /// and gives rows the values that they are written without.
+    #[must_use]
+    pub fn identity(mut self, identity: Identity) -> Self {
+        if let Some(field) = self.fields.last_mut() {
+            field.identity = Some(identity);
         }
         self
     }

@@ -95,22 +95,26 @@ impl Field {
     /// Whether a row may be written without a value for it.
     #[must_use]
     pub fn may_be_left_out(&self) -> bool {
-        self.nullable || self.default.is_some() || self.generated.is_some()
+        self.nullable
+            || self.default.is_some()
+            || self.generated.is_some()
+            || self.identity.is_some()
     }
 
-    /// Refuses a value that somebody gives a field whose values are computed.
+    /// Refuses a value that a statement gives a field whose values are computed, or always those of
+    /// its sequence.
     ///
     /// # Errors
     /// `InvalidInput` naming the field.
     pub fn refuse_given(&self) -> Result<()> {
-        match &self.generated {
-            None => Ok(()),
-            Some(_) => {
-                let name = &self.name;
-                let message = format!("field {name:?} is generated: it takes DEFAULT, no value");
-                Err(Error::invalid(message))
-            }
-        }
+        let is_always = self.identity.is_some_and(|identity| identity.is_always);
+        let what = match &self.generated {
+            Some(_) => "is generated",
+            None if is_always => "is an identity",
+            None => return Ok(()),
+        };
+        let name = &self.name;
+        Err(Error::invalid(format!("field {name:?} {what}: it takes DEFAULT, no value")))
     }
 
     /// A value as the field stores it: as [`ValueRef::coerce`] does, and a text as the label that
@@ -247,7 +251,9 @@ impl Field {
             properties.push((COMMENT, out.into_bytes()));
         }
         if let Some(identity) = self.identity {
-            properties.push((IDENTITY, vec![identity.code()]));
+            let mut out = Writer::new();
+            identity.encode(&mut out);
+            properties.push((IDENTITY, out.into_bytes()));
         }
         properties
     }
@@ -341,12 +347,17 @@ impl Field {
             let message = format!("field {name:?} is generated: it has no default");
             return Err(Error::invalid(message));
         }
-        if self.identity.is_some() && (self.default_sequence().is_none() || self.nullable) {
-            let message = format!(
-                "field {name:?}: an identity is the next value of a sequence, \
-                                   and not NULL"
-            );
-            return Err(Error::invalid(message));
+        if let Some(identity) = self.identity {
+            identity.sequence().map_err(|e| e.at(format_args!("field {name:?}")))?;
+            // Its table names the sequence when it is made.
+            let is_of_sequence = !has_default || self.default_sequence().is_some();
+            if !is_of_sequence || self.generated.is_some() || !self.data_type.is_integer() {
+                let found = self.type_text();
+                return Err(Error::invalid(format!(
+                    "field {name:?}: an identity is an integer without another default, found \
+                     {found}"
+                )));
+            }
         }
         if self.comment.as_ref().is_some_and(|comment| comment.len() > COMMENT_BYTES_MAX) {
             let message =

@@ -60,7 +60,8 @@ impl DatabaseFigures {
 pub struct TableFigures {
     /// The fields, the primary key and the indexes, each as a text.
     pub schema: Vec<String>,
-    /// What holds besides: defaults, what is generated, comments, expiry and checks, each as a text.
+    /// What holds besides: defaults, what is generated, comments, expiry and checks, each as a
+    /// text.
     pub rules: Vec<String>,
     /// Figures.
     pub figures: TableInfo,
