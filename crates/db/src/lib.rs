@@ -77,6 +77,7 @@ pub use crate::admin::clock::ClockInfo;
 pub use crate::admin::info::{FileInfo, IndexInfo, Info, MemoryInfo, SnapshotInfo, TableInfo};
 pub use crate::bulk_load::appender::Appender;
 pub use crate::catalog::checks::check;
+pub use crate::catalog::generated::generated;
 pub use crate::catalog::sequence::SequenceInfo;
 pub use crate::catalog::view::{ViewColumnInfo, ViewInfo, ViewOptions};
 pub use crate::commit::acknowledge::Deferred;
@@ -107,8 +108,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use esker_derive::{FieldType, Record};
 pub use esker_format::json;
 pub use esker_format::schema::{
-    Alteration, Check, DefaultValue, INDEX_FIELDS_MAX, Index, IndexField, IndexId, IndexKind,
-    NewIndex, NewReference, Reference, ReferenceAction, Referrer,
+    Alteration, Check, DefaultValue, Generated, INDEX_FIELDS_MAX, Identity, Index, IndexField,
+    IndexId, IndexKind, NewIndex, NewReference, Reference, ReferenceAction, Referrer,
 };
 pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Interval, Labels, Moment, PrimaryKey, Schema,

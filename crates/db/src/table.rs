@@ -8,7 +8,7 @@ use esker_query::model::OnConflict;
 use esker_table::{Table as TableCore, TableWriter};
 
 use crate::commit::by_key::{FittedUpdate, remove_row};
-use crate::commit::fit::{fit_key, fit_row};
+use crate::commit::fit::fit_key;
 use crate::commit::row_sink::StagedRows;
 use crate::commit::staged::Staged;
 use crate::engine_handle::EngineHandle;
@@ -155,7 +155,7 @@ impl Table {
         row: &[Value],
         must_be_new: bool,
     ) -> Result<u64> {
-        let row = fit_row(&current.schema, row)?;
+        let row = self.engine.complete_row(current, row)?;
         if must_be_new || !Bug::UpsertWithoutChecks.is_planted() {
             self.engine.test_rows(current, std::slice::from_ref(&row))?;
         }

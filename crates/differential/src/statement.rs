@@ -140,7 +140,7 @@ pub(crate) fn insert(dice: &mut Dice, table: &Table, count: usize) -> Statement 
 
 /// The key and most others.
 fn given_columns(dice: &mut Dice, table: &Table) -> Vec<Column> {
-    let columns = table.columns.iter().enumerate();
+    let columns = table.given().enumerate();
     let given = columns.filter(|(i, c)| *i < table.key || !c.nullable || dice.chance(85));
     given.map(|(_, c)| c.clone()).collect()
 }
@@ -228,8 +228,8 @@ pub(crate) fn assignments(
 ) -> Vec<(String, Expression)> {
     let mut set: Vec<(String, Expression)> = Vec::new();
     for _ in 0..=dice.below(2) {
-        let place = table.key + dice.below(table.columns.len() - table.key);
-        let Some(column) = table.columns.get(place) else { continue };
+        let place = table.key + dice.below(table.given().count() - table.key);
+        let Some(column) = table.given().nth(place) else { continue };
         if set.iter().all(|(name, _)| *name != column.name) {
             let value = match column.kind {
                 Kind::Label if dice.chance(50) => Expression::Constant(column.kind.value(dice)),

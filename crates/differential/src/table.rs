@@ -36,6 +36,8 @@ pub(crate) struct Column {
     type_name: &'static str,
     check: &'static str,
     pub(crate) nullable: bool,
+    /// What computes it from the others of its row.
+    pub(crate) generated: Option<String>,
 }
 
 /// Kinds, Esker's types, SQLite's, and what SQLite has to check so that it holds the same.
@@ -70,6 +72,11 @@ impl Table {
             // JSON is last.
             let types = TYPES.len() - usize::from(dice.beside == Beside::DuckDb);
             columns.push(column(&format!("c{i}"), dice.below(types), nullable));
+        }
+        if dice.beside == Beside::Sqlite && dice.chance(50) {
+            let of = columns.clone();
+            let computed = (0..=dice.below(2)).filter_map(|i| computed(dice, &of, i));
+            columns.extend(computed.collect::<Vec<_>>());
         }
         let name = format!("t{number}");
         let count = dice.below(5);
@@ -110,6 +117,11 @@ impl Table {
         fits.map(|c| c.name.as_str()).collect()
     }
 
+    /// The columns that rows are given values for.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| column.generated.is_none())
+    }
+
     pub(crate) fn key_names(&self) -> Vec<&str> {
         self.columns.iter().take(self.key).map(|c| c.name.as_str()).collect()
     }
@@ -117,10 +129,15 @@ impl Table {
     pub(crate) fn create(&self, in_esker: bool) -> String {
         let mut parts = Vec::new();
         for column in &self.columns {
-            let Column { name, type_name, check, nullable, .. } = column;
+            let Column { name, type_name, check, nullable, generated, .. } = column;
             let entry = TYPES.iter().find(|t| t.1 == *type_name);
             let sqlite = entry.map_or("ANY", |t| t.2);
             let null = if *nullable { "" } else { " NOT NULL" };
+            if let Some(generated) = generated {
+                let type_name = if in_esker { type_name } else { sqlite };
+                parts.push(format!("{name} {type_name}{null} {generated}"));
+                continue;
+            }
             parts.push(match in_esker {
                 true => format!("{name} {type_name}{null}"),
                 false if check.is_empty() => format!("{name} {sqlite}{null}"),
@@ -205,5 +222,22 @@ fn index(dice: &mut Dice, table: &str, columns: &[Column], number: usize) -> Str
 fn column(name: &str, type_number: usize, nullable: bool) -> Column {
     let (kind, type_name, _, check) =
         TYPES.get(type_number).copied().unwrap_or((Kind::Int, "i64", "INT", ""));
-    Column { name: name.into(), kind, type_name, check, nullable }
+    Column { name: name.into(), kind, type_name, check, nullable, generated: None }
+}
+
+/// A column that is computed from another one, of integers or texts.
+fn computed(dice: &mut Dice, columns: &[Column], number: usize) -> Option<Column> {
+    let read = columns.get(dice.below(columns.len()))?;
+    let (name, of) = (format!("g{number}"), &read.name);
+    let (type_number, expression) = match read.kind {
+        Kind::Int if dice.chance(50) => (0, format!("{of} % 7")),
+        Kind::Int => (0, format!("coalesce({of}, 3) % 100 - 50")),
+        Kind::Text if dice.chance(50) => (0, format!("length({of})")),
+        Kind::Text => (6, format!("{of} || '!'")),
+        _ => return None,
+    };
+    let how = dice.pick(&["STORED", "VIRTUAL", ""]);
+    let always = if dice.chance(50) { "GENERATED ALWAYS " } else { "" };
+    let generated = Some(format!("{always}AS ({expression}) {how}"));
+    Some(Column { generated, ..column(&name, type_number, true) })
 }

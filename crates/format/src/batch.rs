@@ -383,6 +383,10 @@ pub fn fit_value<'a>(field: &'a crate::Field, value: ValueRef<'a>) -> Result<Val
     if is_kept_so {
         return Ok(value);
     }
+    if value.is_null() && field.generated.is_some() {
+        // It stands for the value that is to be computed.
+        return Ok(value);
+    }
     if value.is_null() && !field.nullable {
         let message = format!("field {:?} must not be null", field.name);
         return Err(Error::new(ErrorKind::ConstraintViolated, message));

@@ -623,7 +623,7 @@ fn missing_mark(field: &Field) -> u8 {
 
 impl NullMarks<'_> {
     fn mark(&mut self, base: usize, row: usize) -> std::result::Result<(), Misfit> {
-        if !self.field.nullable {
+        if !self.field.nullable && self.field.generated.is_none() {
             return Err(Misfit { row, is_null: true });
         }
         self.push(base + row, Column::NULL_MARK);

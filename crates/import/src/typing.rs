@@ -276,7 +276,7 @@ fn sources_of(columns: &[String], fields: &[Field]) -> Result<Vec<Option<usize>>
     let names = columns.join(", ");
     let sources = fields.iter().map(|field| {
         let column = columns.iter().position(|column| *column == field.name);
-        if column.is_none() && !field.nullable && field.default.is_none() {
+        if column.is_none() && !field.may_be_left_out() {
             let name = &field.name;
             let message = format!(
                 "no column for field {name:?}, which must have a value; the columns are {names}"

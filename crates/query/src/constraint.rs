@@ -1,15 +1,13 @@
 //! Conditions that rows are tested for before they are stored.
 
-use std::ops::Range;
-
-use esker_format::{Batch, ColumnSlice, Schema};
+use esker_format::{Batch, Schema};
 
 use crate::bind::bind_condition;
 use crate::bound::Bound;
 use crate::evaluate::{Lanes, Rows, Selection, evaluate};
-use crate::exec::output::materialised::slice;
 use crate::model::Expr;
-use crate::{Error, Fragment, Limits, Result, Zone};
+use crate::row_expression::{self, RowsAtHand, changing};
+use crate::{Error, Limits, Result};
 
 /// A condition on the rows of one schema.
 ///
@@ -54,7 +52,7 @@ impl Constraint {
     /// `OutOfRange` when it cannot be computed for a row; `OverBudget`, `Cancelled` and `TimedOut`
     /// as the limits have it.
     pub fn first_failing(&self, batch: &Batch, limits: &Limits) -> Result<Option<usize>> {
-        let part = Whole(batch);
+        let part = RowsAtHand { columns: &batch.columns, rows: batch.len() };
         let rows = Rows::new(&part, 0..batch.len(), limits);
         let vector = evaluate(&self.condition, &rows, Selection::All(batch.len()))?;
         let Lanes::Bools(values) = &vector.lanes else { return Ok(None) };
@@ -62,24 +60,14 @@ impl Constraint {
     }
 
     /// The most levels of a condition: its stored form nests three times as deep.
-    pub const DEPTH_MAX: usize = 40;
+    pub const DEPTH_MAX: usize = row_expression::DEPTH_MAX;
 
     /// The stored form of a condition.
     ///
     /// # Errors
     /// `InvalidQuery` when it has none: it nests too deep, or a number in it is not finite.
     pub fn encode(condition: &Expr) -> Result<String> {
-        let (depth, most) = (condition.depth(), Self::DEPTH_MAX);
-        if depth > most {
-            return Err(Error::invalid(format!(
-                "CHECK: the condition nests too deep: {depth} levels, at most {most}"
-            )));
-        }
-        let text = serde_json::to_string(condition).map_err(|e| Error::invalid(e.to_string()))?;
-        match Self::decode(&text) {
-            Ok(decoded) if decoded == *condition => Ok(text),
-            _ => Err(Error::invalid(format!("CHECK: {condition}: expected finite numbers"))),
-        }
+        row_expression::encode("CHECK: the condition", condition)
     }
 
     /// Reads the stored form of a condition.
@@ -87,50 +75,7 @@ impl Constraint {
     /// # Errors
     /// `Corrupt` when the text is not one.
     pub fn decode(text: &str) -> Result<Expr> {
-        let corrupt = |e: serde_json::Error| {
-            Error::new(crate::ErrorKind::Corrupt, format!("a stored condition: {e}"))
-        };
-        serde_json::from_str(text).map_err(corrupt)
-    }
-}
-
-/// The part of an expression that is not the same for the same row at any time.
-fn changing(expr: &Expr) -> Option<&Expr> {
-    match expr {
-        Expr::Parameter(_) => Some(expr),
-        expr if expr.varies() => Some(expr),
-        _ => expr.operands().into_iter().find_map(changing),
-    }
-}
-
-/// All rows of a batch.
-struct Whole<'a>(&'a Batch);
-
-impl Fragment for Whole<'_> {
-    fn row_count(&self) -> usize {
-        self.0.len()
-    }
-
-    fn visible_count(&self) -> Option<usize> {
-        Some(self.0.len())
-    }
-
-    fn batch_end(&self, start: usize, rows_max: usize) -> usize {
-        self.0.len().min(start.saturating_add(rows_max))
-    }
-
-    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
-        let column = self.0.columns.get(position);
-        let column = column.ok_or_else(|| Error::invalid(format!("no column {position}")))?;
-        slice(column, rows).ok_or_else(|| Error::invalid("rows past the end"))
-    }
-
-    fn visible(&self, _rows: Range<usize>) -> Option<Vec<u64>> {
-        None
-    }
-
-    fn zone(&self, _position: usize, _zone: usize) -> Option<Zone<'_>> {
-        None
+        row_expression::decode(text)
     }
 }
 

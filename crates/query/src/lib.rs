@@ -14,6 +14,8 @@
 //! | `budget`, `limits`, `meter` | the memory and the time that a statement may take |
 //! | `temporary_file` | what does not fit in memory |
 //! | [`Constraint`] | a condition that is tested on rows before they are stored |
+//! | [`GeneratedValue`] | a value of a field, computed of a row before it is stored |
+//! | `row_expression` | what such expressions may be, and their stored form |
 //! | `predicate` | filters as conditions that kernels and zone maps decide |
 //! | `access_path` | which rows are looked at: all, or those that sorted runs name |
 //! | `logical` | joins and subqueries: from several tables to the one source that the rest reads |
@@ -50,6 +52,7 @@ mod evaluate;
 mod exec;
 mod explain;
 mod filter;
+mod generated;
 pub mod json;
 mod limits;
 mod logical;
@@ -62,6 +65,7 @@ mod pattern;
 mod pieces;
 mod predicate;
 mod result;
+mod row_expression;
 mod run;
 mod semantics;
 mod source;
@@ -90,6 +94,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use explain::{
     ExplainedInput, ExplainedPart, ExplainedStep, ExplainedSubquery, Explanation, Met, Ran, Reading,
 };
+pub use generated::{FailedRow, GeneratedValue};
 pub use limits::{Deadline, Limits};
 pub use logical::{Resolved, Tables};
 pub use model::Query;

@@ -7,7 +7,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::change::refuse_lost;
-use crate::dialect::EskerDialect;
+use crate::dialect::{EskerDialect, is_word};
 use crate::statement::{Statement, syntax, unsupported};
 use crate::{Error, Result, column, index, qualified_name, reference, table, type_name};
 
@@ -78,6 +78,56 @@ pub(crate) fn add_value(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     }
     let label = parser.parse_literal_string().map_err(syntax)?;
     start.finish(Alteration::AddLabel { field: field.value, label })
+}
+
+/// Reads `ALTER TABLE [IF EXISTS] name ALTER [COLUMN] field SET EXPRESSION AS (…)` and `… DROP
+/// EXPRESSION`; nothing when it is another statement.
+pub(crate) fn expression(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
+    let Some(mut start) = Start::read(&EskerDialect, tokens) else { return Ok(None) };
+    let parser = &mut start.parser;
+    if !parser.parse_keyword(Keyword::ALTER) {
+        return Ok(None);
+    }
+    let _ = parser.parse_keyword(Keyword::COLUMN);
+    let Ok(field) = parser.parse_identifier() else { return Ok(None) };
+    let sets = parser.parse_keyword(Keyword::SET);
+    let is_meant = sets || parser.parse_keyword(Keyword::DROP);
+    if !is_meant || !is_word(&parser.peek_token_ref().token, "EXPRESSION") {
+        return Ok(None);
+    }
+    parser.advance_token();
+    let generated = if sets {
+        parser.expect_keyword(Keyword::AS).map_err(syntax)?;
+        parser.expect_token(&Token::LParen).map_err(syntax)?;
+        let expr = parser.parse_expr().map_err(syntax)?;
+        parser.expect_token(&Token::RParen).map_err(syntax)?;
+        Some(column::generated(&expr)?)
+    } else {
+        None
+    };
+    start.finish(Alteration::SetGenerated { field: field.value, generated })
+}
+
+/// `COMMENT ON TABLE name IS '…'` or `IS NULL`, and `COMMENT ON COLUMN table.field IS '…'`.
+pub(crate) fn comment(
+    about: &ast::CommentObject,
+    object: &ast::ObjectName,
+    comment: Option<&String>,
+    if_exists: bool,
+) -> Result<Statement> {
+    let (name, field) = match about {
+        ast::CommentObject::Table => (object.clone(), None),
+        ast::CommentObject::Column => {
+            let expected = || Error::invalid(format!("{object}: expected table.field"));
+            let (last, table) = object.0.split_last().ok_or_else(expected)?;
+            let field = last.as_ident().filter(|_| !table.is_empty()).ok_or_else(expected)?;
+            (ast::ObjectName(table.to_vec()), Some(field.value.clone()))
+        }
+        other => return Err(unsupported("a comment on other than tables and columns", other)),
+    };
+    let alterations = vec![Alteration::SetComment { field, comment: comment.cloned() }];
+    let name = qualified_name::written(&name)?;
+    Ok(Statement::AlterTable { name, alterations, cascade: false, if_exists })
 }
 
 /// Reads `ALTER TABLE [IF EXISTS] name SET (expires = 'field')` and `… RESET (expires)`; nothing

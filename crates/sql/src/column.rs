@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_format::schema::{Check, DefaultValue, FieldId, NewIndex, NewReference};
+use esker_format::schema::{
+    Check, DefaultValue, FieldId, Generated, Identity, NewIndex, NewReference,
+};
 use esker_format::{DataType, Field, Value};
 use esker_query::model::{Collation, Expr, Function, Operator};
-use esker_query::{Budget, Constraint, Deadline, Inputs, Limits, Semantics};
+use esker_query::{Budget, Constraint, Deadline, GeneratedValue, Inputs, Limits, Semantics};
 use esker_vfs::Environment;
 use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
 use crate::statement::unsupported;
-use crate::{Error, Result, collation, reference, type_name};
+use crate::{Error, Result, collation, reference, sequence, type_name};
 
 /// Names under which others know a new UUID.
 const UUID_FUNCTIONS: [&str; 5] = ["uuid", "uuidv7", "uuid7", "gen_random_uuid", "generate_uuid"];
@@ -37,8 +39,10 @@ pub(crate) fn convert(column: &ast::ColumnDef) -> Result<Column> {
 }
 
 fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
-    let data_type = type_name::convert(&column.data_type)?;
-    let mut field = Field::new(FieldId(0), name.to_owned(), data_type, true);
+    let serial = sequence::serial(&column.data_type);
+    let data_type = serial.map_or_else(|| type_name::convert(&column.data_type), Ok)?;
+    let mut field = Field::new(FieldId(0), name.to_owned(), data_type, serial.is_none());
+    field.identity = serial.map(|_| Identity::default());
     field.length_max = type_name::length(&column.data_type, data_type)?;
     field.labels = type_name::labels(&column.data_type)?.map(Arc::new);
     let (mut is_key, mut unique, mut checks) = (false, None, Vec::new());
@@ -70,6 +74,29 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
                 let fields = vec![name.to_owned()];
                 references.push(reference::declared(key, fields, option.name.as_ref())?);
             }
+            ast::ColumnOption::Generated {
+                generation_expr: Some(expr),
+                generation_expr_mode: mode,
+                ..
+            } if option.name.is_none() => {
+                let is_virtual = *mode != Some(ast::GeneratedExpressionMode::Stored);
+                field.generated = Some(Arc::new(Generated { is_virtual, ..generated(expr)? }));
+            }
+            ast::ColumnOption::Generated {
+                generation_expr: None,
+                generated_as,
+                sequence_options,
+                ..
+            } if option.name.is_none() => {
+                // default: without options it begins at 1
+                let options = sequence_options.as_deref().unwrap_or_default();
+                field.identity = Some(sequence::identity(generated_as, options)?);
+                field.nullable = false;
+            }
+            ast::ColumnOption::DialectSpecific(words) if sequence::is_autoincrement(words) => {
+                field.identity = Some(Identity::default());
+                field.nullable = false;
+            }
             // Texts compare so anyway.
             ast::ColumnOption::Collation(name) if collation::named(name)? == Collation::Binary => {}
             ast::ColumnOption::Collation(_) => {
@@ -83,6 +110,13 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
         }
     }
     Ok(Column { field, is_key, unique, checks, references })
+}
+
+/// What computes the values of a field from the others of its row.
+pub(crate) fn generated(expr: &ast::Expr) -> Result<Generated> {
+    let expr = Names::new(Vec::new(), &ParameterNames::default()).convert(expr)?;
+    let expression = GeneratedValue::encode(&expr)?;
+    Ok(Generated { expression, is_virtual: false })
 }
 
 /// A name that no other check of a list has: the name itself, or with a number from 2 on.

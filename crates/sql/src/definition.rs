@@ -1,7 +1,12 @@
 //! Statements that define tables and indexes, on a database or within a transaction.
 
-use esker::{Alteration, ChangeOptions, Check, Error, ErrorKind, Result, Schema, Scope, Semantics};
-use esker_query::Constraint;
+use std::sync::Arc;
+
+use esker::{
+    Alteration, ChangeOptions, Check, Error, ErrorKind, Field, Generated, Result, Schema, Scope,
+    Semantics,
+};
+use esker_query::{Constraint, GeneratedValue};
 
 use crate::run::Outcome;
 use crate::statement::Statement;
@@ -163,19 +168,42 @@ fn about_table(
     Ok(Outcome::Done(format!("{done} table {name}")))
 }
 
-/// A new table whose checks keep the settings of the session that defines it.
+/// A new table whose checks, and what computes its fields, keep the settings of the session that
+/// defines it.
 fn meant(schema: &Schema, semantics: Semantics) -> Result<Schema> {
     let mut steps = Vec::new();
     for check in schema.checks() {
         steps.push(Alteration::DropCheck(check.name.clone()));
         steps.push(step_meant(&Alteration::AddCheck(check.clone()), semantics)?);
     }
+    for field in schema.fields() {
+        if let Some(generated) = &field.generated {
+            let (field, generated) = (field.name.clone(), Some((**generated).clone()));
+            steps.push(step_meant(&Alteration::SetGenerated { field, generated }, semantics)?);
+        }
+    }
     Ok(schema.alter(&steps)?.with_version(schema.version()))
 }
 
 /// The same of a change of a table.
 fn step_meant(step: &Alteration, semantics: Semantics) -> Result<Alteration> {
-    let Alteration::AddCheck(Check { name, condition }) = step else { return Ok(step.clone()) };
-    let condition = semantics.meant(Constraint::decode(condition)?);
-    Ok(Alteration::AddCheck(esker::check(name, &condition)?))
+    let meant = |generated: &Generated| -> Result<Generated> {
+        let expr = semantics.meant(GeneratedValue::decode(&generated.expression)?);
+        Ok(Generated { expression: GeneratedValue::encode(&expr)?, ..generated.clone() })
+    };
+    Ok(match step {
+        Alteration::AddCheck(Check { name, condition }) => {
+            let condition = semantics.meant(Constraint::decode(condition)?);
+            Alteration::AddCheck(esker::check(name, &condition)?)
+        }
+        Alteration::SetGenerated { field, generated: Some(generated) } => {
+            let (field, generated) = (field.clone(), Some(meant(generated)?));
+            Alteration::SetGenerated { field, generated }
+        }
+        Alteration::AddField(field) if let Some(generated) = &field.generated => {
+            let generated = Some(Arc::new(meant(generated)?));
+            Alteration::AddField(Field { generated, ..field.clone() })
+        }
+        other => other.clone(),
+    })
 }

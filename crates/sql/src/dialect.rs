@@ -13,6 +13,8 @@ use sqlparser::keywords::{Keyword as K, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace, Word};
 
+use crate::identity_option;
+
 macro_rules! keywords {
     ($($name:ident)*) => {
         &[$(K::$name),*]
@@ -348,6 +350,13 @@ impl Dialect for EskerDialect {
             | Token::ShiftRight => Some(Ok(self.prec_value(Precedence::PgOther))),
             _ => None,
         }
+    }
+
+    fn parse_column_option(
+        &self,
+        parser: &mut Parser<'_>,
+    ) -> Result<Option<Result<Option<ast::ColumnOption>, ParserError>>, ParserError> {
+        Ok(identity_option::read(parser)?.map(|option| Ok(Some(option))))
     }
 
     fn supports_notnull_operator(&self) -> bool {

@@ -33,6 +33,7 @@ mod dialect;
 mod explain;
 mod expression;
 mod group;
+mod identity_option;
 mod index;
 mod interval;
 mod literal;

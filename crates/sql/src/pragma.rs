@@ -32,12 +32,23 @@ enum About {
 }
 
 const PRAGMAS: &[Pragma] = &[
+    // Those that are generated are hidden, as SQLite has it.
     Pragma {
         name: "table_info",
         about: About::Table,
+        query: "SELECT row_number() OVER (ORDER BY position) - 1 AS cid, column_name AS name, \
+                type, CAST(NOT is_nullable AS i64) AS \"notnull\", \"default\" AS dflt_value, \
+                coalesce(key_position, 0) AS pk FROM esker_columns \
+                WHERE {t} AND generated IS NULL ORDER BY position",
+    },
+    Pragma {
+        name: "table_xinfo",
+        about: About::Table,
         query: "SELECT position - 1 AS cid, column_name AS name, type, \
                 CAST(NOT is_nullable AS i64) AS \"notnull\", \"default\" AS dflt_value, \
-                coalesce(key_position, 0) AS pk FROM esker_columns WHERE {t} ORDER BY position",
+                coalesce(key_position, 0) AS pk, CASE WHEN generated IS NULL THEN 0 \
+                WHEN extra LIKE '% VIRTUAL' THEN 2 ELSE 3 END AS hidden \
+                FROM esker_columns WHERE {t} ORDER BY position",
     },
     Pragma {
         name: "table_list",

@@ -1,5 +1,7 @@
-//! `CREATE SEQUENCE`.
+//! `CREATE SEQUENCE`, and fields that have a sequence of their own.
 
+use esker_format::DataType;
+use esker_format::schema::Identity;
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -7,7 +9,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::dialect::EskerDialect;
 use crate::expression::{Names, ParameterNames};
-use crate::statement::{Statement, syntax};
+use crate::statement::{Statement, syntax, unsupported};
 use crate::{Error, Result, column, qualified_name};
 
 /// Reads `CREATE SEQUENCE [IF NOT EXISTS] name [START [WITH] n] [INCREMENT [BY] n]`, the options in
@@ -43,10 +45,50 @@ pub(crate) fn create(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
 
 /// A whole number, as a constant.
 fn number(parser: &mut Parser<'_>, what: &str) -> Result<i64> {
-    let expr: ast::Expr = parser.parse_expr().map_err(syntax)?;
-    let converted = Names::new(Vec::new(), &ParameterNames::default()).convert(&expr)?;
+    whole_number(&parser.parse_expr().map_err(syntax)?, what)
+}
+
+/// The same of an expression that has been read.
+fn whole_number(expr: &ast::Expr, what: &str) -> Result<i64> {
+    let converted = Names::new(Vec::new(), &ParameterNames::default()).convert(expr)?;
     match column::constant(&converted)? {
         esker_format::Value::Int(number) => Ok(number),
         _ => Err(Error::invalid(format!("{what}: expected a whole number, found `{expr}`"))),
     }
+}
+
+/// What `GENERATED … AS IDENTITY (…)` says.
+pub(crate) fn identity(
+    generated: &ast::GeneratedAs,
+    options: &[ast::SequenceOptions],
+) -> Result<Identity> {
+    let is_always = matches!(generated, ast::GeneratedAs::Always);
+    let mut identity = Identity { is_always, ..Identity::default() };
+    for option in options {
+        use ast::SequenceOptions as O;
+        match option {
+            O::StartWith(expr, _) => identity.start = whole_number(expr, "START")?,
+            O::IncrementBy(expr, _) => identity.increment = whole_number(expr, "INCREMENT")?,
+            // That is so anyway; how many are made ready at once does not show.
+            O::MinValue(None) | O::MaxValue(None) | O::Cycle(true) | O::Cache(_) => {}
+            _ => return Err(unsupported("this option of an identity", option)),
+        }
+    }
+    Ok(identity)
+}
+
+/// The type that a name of PostgreSQL stands for beside an identity: `serial` and its like.
+pub(crate) fn serial(name: &ast::DataType) -> Option<DataType> {
+    Some(match name.to_string().to_ascii_lowercase().as_str() {
+        "smallserial" | "serial2" => DataType::I16,
+        "serial" | "serial4" => DataType::I32,
+        "bigserial" | "serial8" => DataType::I64,
+        _ => return None,
+    })
+}
+
+/// Whether words are what SQLite and MySQL write for an identity.
+pub(crate) fn is_autoincrement(tokens: &[Token]) -> bool {
+    matches!(tokens, [Token::Word(word)]
+        if ["AUTOINCREMENT", "AUTO_INCREMENT"].iter().any(|w| word.value.eq_ignore_ascii_case(w)))
 }

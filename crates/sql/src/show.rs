@@ -177,7 +177,7 @@ fn columns_of(shown: &Shown) -> Result<Statement> {
     let query = format!(
         "SELECT column_name, type AS column_type, \
          CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS \"null\", \
-         CASE WHEN key_position IS NOT NULL THEN 'PRI' END AS key, \"default\" \
+         CASE WHEN key_position IS NOT NULL THEN 'PRI' END AS key, \"default\", extra, comment \
          FROM esker_columns WHERE {} ORDER BY position",
         shown.condition("")
     );

@@ -288,7 +288,9 @@ fn beyond_grammar(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         }
         _ => return Ok(None),
     }
-    for read in [sequence::create, alter::add_value, alter::options, view::rename] {
+    let readers =
+        [sequence::create, alter::add_value, alter::expression, alter::options, view::rename];
+    for read in readers {
         if let Some(statement) = read(tokens)? {
             return Ok(Some(statement));
         }
@@ -354,6 +356,9 @@ fn convert(
         ast::Statement::CreateTable(create) => table::create(create),
         ast::Statement::CreateView(create) => view::create(create, text, parameters),
         ast::Statement::AlterTable(alter) => alter::convert(&alter),
+        ast::Statement::Comment { object_type, object_name, comment, if_exists } => {
+            alter::comment(&object_type, &object_name, comment.as_ref(), if_exists)
+        }
         ast::Statement::CreateIndex(create) => index::create(&create),
         drop @ ast::Statement::Drop { object_type: ast::ObjectType::Index, .. } => {
             index::drop(&drop)

@@ -172,6 +172,8 @@ bugs! {
         TruncationNotReplayed "truncation_not_replayed" "replay does not empty a truncated table",
         ViewBoundToDroppedColumn "view_bound_to_dropped_column"
             "a column goes though a view reads it",
+        GeneratedValueNotRecomputedOnUpdate "generated_value_not_recomputed_on_update"
+            "an update leaves what is computed of a row as it was",
         ViewLostInCheckpoint "view_lost_in_checkpoint" "a checkpoint forgets views",
         ReferenceCheckedAsOfSnapshot "reference_checked_as_of_snapshot"
             "a commit does not look again for the rows that its own name, or that name what goes",

@@ -100,3 +100,30 @@ fn single_rows_are_added_replaced_and_removed() {
     assert_eq!(sandbox.fails(&["delete", "db", "t", "2"]).0, 3);
     assert_eq!(sandbox.ok(&["sql", "db", "SELECT count(*) AS n FROM t"]), "n\n3\n");
 }
+
+/// What is computed need not be in a file, and may be: a file that was exported is taken back.
+#[test]
+fn what_is_computed_goes_out_and_comes_back() {
+    let sandbox = Sandbox::new("export-computed");
+    let create = "CREATE TABLE t (id i64 PRIMARY KEY, n i64, \
+                  twice i64 NOT NULL GENERATED ALWAYS AS (n * 2) STORED)";
+    for db in ["db", "copy", "other"] {
+        sandbox.ok(&["sql", db, create]);
+    }
+    sandbox.write("without.csv", "id,n\n1,10\n2,20\n");
+    sandbox.write("wrong.csv", "id,n,twice\n3,30,61\n");
+    sandbox.write("blank.csv", "id,n,twice\n3,30,\n");
+    sandbox.ok(&["load", "db", "t", "without.csv", "--append"]);
+    sandbox.ok(&["load", "db", "t", "blank.csv", "--append"]);
+    let (_, error) = sandbox.fails(&["load", "other", "t", "wrong.csv", "--append"]);
+    assert!(error.contains("field \"twice\" is generated"), "{error}");
+    for file in ["all.csv", "all.ndjson"] {
+        sandbox.ok(&["export", "db", "t", "--output", file]);
+        sandbox.ok(&["load", "copy", "t", file, "--append"]);
+        let sum = sandbox.ok(&["sql", "copy", "SELECT sum(twice), count(*) FROM t"]);
+        assert!(sum.contains("120") && sum.contains('3'), "{sum}");
+        sandbox.ok(&["sql", "copy", "DELETE FROM t"]);
+    }
+    let shown = sandbox.ok(&["info", "db", "t"]);
+    assert!(shown.contains("twice is GENERATED ALWAYS AS (n * 2) STORED"), "{shown}");
+}

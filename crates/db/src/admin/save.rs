@@ -72,7 +72,8 @@ impl Database {
         // Times to live are copied as they are.
         self.engine().go_by_clock_of(from.engine());
         // Sequences have no versions: what they gave out since the snapshot stays given out.
-        for (name, sequence) in from.engine().sequences.load().iter() {
+        let sequences = from.engine().sequences.load();
+        for (name, sequence) in sequences.iter().filter(|(_, known)| !known.is_pending()) {
             self.add_sequence(name, sequence.given())?;
         }
         for name in snapshot.table_names() {

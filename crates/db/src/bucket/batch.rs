@@ -353,7 +353,7 @@ impl<'a> BatchTarget<'a> {
     ) -> Result<()> {
         match change {
             Change::Put { row, must_be_new } => {
-                let row = fit_row(&part.current.schema, row)?;
+                let row = self.table.engine.complete_row(&part.current, row)?;
                 self.table.engine.test_rows(&part.current, std::slice::from_ref(&row))?;
                 let prepared = writer.prepare_put(&row, *must_be_new)?;
                 part.staged.put(row, prepared);

@@ -48,7 +48,7 @@ pub(crate) fn check_batch(schema: &Schema, batch: &Batch, first_row: u64) -> Res
 }
 
 /// Most keys together are shorter than one may be.
-fn check_keys(schema: &Schema, batch: &Batch, first_row: u64) -> Result<()> {
+pub(crate) fn check_keys(schema: &Schema, batch: &Batch, first_row: u64) -> Result<()> {
     let is_key = |(at, field): &(usize, &Field)| {
         schema.key_positions().contains(at) || schema.is_unique_field(field.id)
     };
@@ -116,7 +116,10 @@ impl Checked<'_> {
 
     fn check_nulls(&self) -> Result<()> {
         let Some(nulls) = &self.column.nulls else { return Ok(()) };
-        let most = u8::from(self.field.nullable);
+        let most = match &self.field.generated {
+            Some(_) => Column::DEFAULT_MARK,
+            None => u8::from(self.field.nullable),
+        };
         if nulls.iter().fold(0, |most, mark| most.max(*mark)) <= most {
             return Ok(());
         }

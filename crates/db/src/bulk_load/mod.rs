@@ -14,9 +14,10 @@
 //! * Dropping a load before `finish` takes its index entries, segments and files away.
 
 pub(crate) mod appender;
-mod batch_check;
+pub(crate) mod batch_check;
 mod budget;
 mod expired;
+mod gathered_rows;
 mod indexing;
 mod key_order;
 mod references;
@@ -46,6 +47,7 @@ use crate::limits::without_limits;
 use appender::Appender;
 pub(crate) use batch_check::check_batch;
 use budget::{Budget, Gathered, rows_that_fit};
+use gathered_rows::GatheredRows;
 use references::LoadReferences;
 use replacing::Replacing;
 use worker::Shared;
@@ -73,6 +75,8 @@ pub struct Load {
     shared: Arc<Shared>,
     budget: Budget,
     gathered: Gathered,
+    /// Rows of which something is yet to be computed.
+    waiting: GatheredRows,
     /// What something beside the load takes for it.
     input: Reservation,
     rows: u64,
@@ -118,6 +122,7 @@ impl Load {
             shared,
             budget,
             gathered,
+            waiting: GatheredRows::default(),
             input,
             rows: 0,
             tested: 0,
@@ -150,7 +155,7 @@ impl Load {
 
     /// Refuses to change what becomes of rows that may be written already.
     fn expect_no_rows(&self, call: &str) -> Result<()> {
-        match self.rows {
+        match self.rows() {
             0 => Ok(()),
             rows => Err(Error::invalid(format!(
                 "{call}: expected a load without rows; {rows} have been given"
@@ -201,7 +206,7 @@ impl Load {
     /// How many rows have been given so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
-        self.rows
+        self.rows + self.waiting.len() as u64
     }
 
     /// Counts memory that is taken for the load by the caller, such as the reader of a file for
@@ -218,7 +223,8 @@ impl Load {
     }
 
     /// Adds rows. The batch has the schema's columns, with values that fit them; rows marked so
-    /// ([`Column::DEFAULT_MARK`](super::Column::DEFAULT_MARK)) get defaults. When memory is
+    /// ([`Column::DEFAULT_MARK`](super::Column::DEFAULT_MARK)) get defaults. What is generated is
+    /// computed: NULL, or what comes of the row, stands in its place. When memory is
     /// short this waits for segments to be written and for groups to be sealed.
     ///
     /// # Errors
@@ -229,9 +235,18 @@ impl Load {
     /// call, so a later call, or `finish`, may tell); `Conflict` when another writer holds a key;
     /// `OverBudget` when memory is too small for a row. After an error the load can only be
     /// dropped.
-    pub fn push(&mut self, mut batch: Batch) -> Result<()> {
+    pub fn push(&mut self, batch: Batch) -> Result<()> {
+        self.push_gathered()?;
+        self.push_batch(batch)
+    }
+
+    fn push_batch(&mut self, mut batch: Batch) -> Result<()> {
         self.shared.table.engine.fill_batch(self.schema(), &mut batch)?;
         check_batch(self.schema(), &batch, self.rows)?;
+        if self.schema().has_generated() {
+            let shared = &self.shared;
+            shared.table.engine.complete_batch(&shared.current(), &mut batch, self.rows)?;
+        }
         self.rows += batch.len() as u64;
         let limit = self.shared.table.engine.options.segment_rows_max;
         // Halved while there is no memory for as many rows at a time.
@@ -270,6 +285,9 @@ impl Load {
         // default: what is no bytes is a word
         let variable = |v: &Value| v.as_ref().as_bytes().map_or(8, |b| b.len() + 4);
         let bytes = row.iter().map(variable).sum::<usize>();
+        if self.schema().has_generated() {
+            return self.gather_row(row, bytes);
+        }
         if !self.make_room(1, bytes)? {
             return Err(self.refuse(1, bytes));
         }
@@ -370,6 +388,7 @@ impl Load {
     /// As for [`Load::push`], and what the disk says. Nothing is loaded then, except after
     /// `OutcomeUnknown`.
     pub fn finish(mut self) -> Result<LoadReport> {
+        self.push_gathered()?;
         if self.started == 0 && self.takes_the_log() {
             return self.finish_small();
         }

@@ -10,7 +10,7 @@ use esker_query::{Constraint, Limits, Query};
 use esker_table::table::describe_key;
 
 use crate::catalog::checks::{self, CheckCache, Checks, exact, reads, with_exact_names};
-use crate::catalog::{bucket_alteration, index, references};
+use crate::catalog::{bucket_alteration, generated, index, references};
 use crate::engine::Engine;
 use crate::read::source::SnapshotSource;
 use crate::table_version::TableVersion;
@@ -45,8 +45,14 @@ pub(crate) fn alter(
                 _ => {}
             }
         }
+        steps.extend(generated::follow(&altered, alteration)?);
         altered = altered.alter(&steps)?;
-        if matches!(alteration, Alteration::AddCheck(_)) {
+        let is_named = |a: &Alteration| match a {
+            Alteration::AddCheck(_) | Alteration::SetGenerated { .. } => true,
+            Alteration::AddField(field) => field.generated.is_some(),
+            _ => false,
+        };
+        if is_named(alteration) {
             altered = with_exact_names(altered)?;
         }
     }
@@ -118,10 +124,10 @@ pub(crate) fn test_rows(
 }
 
 impl Engine {
-    /// The checks of a table; `None` when it has none.
+    /// The checks of a table, and what computes its fields; `None` when it has none.
     pub fn checks(&self, current: &TableVersion) -> Result<Option<Arc<Checks>>> {
         let TableVersion { core, schema } = current;
-        if schema.checks().is_empty() {
+        if schema.checks().is_empty() && !schema.has_generated() {
             return Ok(None);
         }
         let known = self.checks.load();
@@ -151,6 +157,9 @@ impl Engine {
         rows: &[impl AsRef<[Value]>],
         limits: &Limits,
     ) -> Result<()> {
+        if current.schema.checks().is_empty() {
+            return Ok(());
+        }
         let Some(checks) = self.checks(current)? else { return Ok(()) };
         let mut batch = Batch::empty(&current.schema);
         rows.iter().try_for_each(|row| batch.push_row(&current.schema, row.as_ref()))?;

@@ -8,10 +8,14 @@ use esker_format::{Batch, Schema, TableId};
 use esker_query::model::Expr;
 use esker_query::{Constraint, Limits};
 
+use crate::catalog::generated::{self, GeneratedFields};
 use crate::{Error, Result};
 
-/// The checks of one version of a schema.
-pub(crate) struct Checks(Vec<(String, Expr, Constraint)>);
+/// The checks of one version of a schema, and what computes its generated fields.
+pub(crate) struct Checks {
+    conditions: Vec<(String, Expr, Constraint)>,
+    generated: GeneratedFields,
+}
 
 /// The checks in use, by table, with the schema that they are of. Its version does not name it: a
 /// transaction may take back a schema, and another one gets the same version.
@@ -52,7 +56,17 @@ impl Checks {
                 .map_err(|e| Error::from(e).at(format_args!("check {:?}", check.name)))?;
             Ok((check.name.clone(), condition, constraint))
         };
-        schema.checks().iter().map(resolve).collect::<Result<_>>().map(Self)
+        let conditions = schema.checks().iter().map(resolve).collect::<Result<_>>()?;
+        let generated = match schema.has_generated() {
+            true => GeneratedFields::of(schema)?,
+            false => GeneratedFields::default(),
+        };
+        Ok(Self { conditions, generated })
+    }
+
+    /// What computes the generated fields.
+    pub fn generated(&self) -> &GeneratedFields {
+        &self.generated
     }
 
     /// Refuses a batch with a row for which a check is false. The first row has a number.
@@ -60,7 +74,7 @@ impl Checks {
     /// # Errors
     /// `ConstraintViolated` naming the check, and the row where there are several.
     pub fn test(&self, batch: &Batch, first_row: u64, limits: &Limits) -> Result<()> {
-        for (name, condition, constraint) in &self.0 {
+        for (name, condition, constraint) in &self.conditions {
             let at = |e: Error| e.at(format_args!("check {name:?}"));
             let failing = constraint.first_failing(batch, limits).map_err(|e| at(e.into()))?;
             let Some(row) = failing else { continue };
@@ -83,8 +97,8 @@ pub(super) fn reads(schema: &Schema, condition: &Expr, field: &str) -> Result<bo
     Ok(condition.reads_field(exact(schema, field)?))
 }
 
-/// The same with the names in its checks as the fields have them: what a check reads must not
-/// change when another field gets a name that differs in case only.
+/// The same with the names in its checks, and in what computes its fields, as the fields have them:
+/// what these read must not change when another field gets a name that differs in case only.
 pub(crate) fn with_exact_names(schema: Schema) -> Result<Schema> {
     let mut steps = Vec::new();
     for check in schema.checks() {
@@ -94,11 +108,12 @@ pub(crate) fn with_exact_names(schema: Schema) -> Result<Schema> {
         steps.push(Alteration::DropCheck(check.name.clone()));
         steps.push(Alteration::AddCheck(self::check(&check.name, &condition)?));
     }
+    steps.extend(generated::with_exact_names(&schema)?);
     let version = schema.version();
     Ok(schema.alter(&steps)?.with_version(version))
 }
 
-fn name_exactly(schema: &Schema, expr: &mut Expr) -> Result<()> {
+pub(super) fn name_exactly(schema: &Schema, expr: &mut Expr) -> Result<()> {
     if let Expr::Field(name) = expr {
         *name = match name.split_once('.') {
             // A path into a field.

@@ -52,8 +52,9 @@ impl Database {
         }
         let (_, core) = self.define(|engine| {
             refuse_taken(engine, name)?;
-            let core = engine.new_numbered_table(name, schema.clone())?;
-            let created = vec![CreatedTable { core: Arc::clone(&core), next_row_id: 1 }];
+            let (schema, sequences) = engine.with_own_sequences(name, schema.clone())?;
+            let core = engine.new_numbered_table(name, schema)?;
+            let created = vec![CreatedTable { core: Arc::clone(&core), next_row_id: 1, sequences }];
             Ok((NewDefinitions { created, ..NewDefinitions::default() }, core))
         })?;
         Ok(Table::new(self.engine().clone(), core))
@@ -275,7 +276,7 @@ fn truncated(engine: &Engine, old: Arc<TableCore>) -> Result<(NewDefinitions, ()
     let before = Described::of(&old);
     references::refuse_named(&before.name, &before.schema, &[])?;
     let core = engine.new_numbered_table(&before.name, (*before.schema).clone())?;
-    let replacement = CreatedTable { core, next_row_id: 1 };
+    let replacement = CreatedTable { core, next_row_id: 1, sequences: Vec::new() };
     let old = RemovedTable::new(old, before);
     let truncated = vec![TruncatedTable { old, replacement, unchanged_since: None }];
     Ok((NewDefinitions { truncated, ..NewDefinitions::default() }, ()))

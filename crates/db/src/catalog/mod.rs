@@ -9,7 +9,8 @@
 //! | [`defined_view`], [`view`] | views |
 //! | [`references`], [`reference_target`] | rows of a table that name rows of another |
 //! | [`view_needs`] | what may not change while views read it |
-//! | [`checks`], [`defaults`], [`sequence`] | what rows must meet, what fields get by themselves |
+//! | [`checks`], [`generated`] | what rows must meet, fields that are computed |
+//! | [`defaults`], [`sequence`], [`own_sequence`] | what fields get by themselves |
 
 pub(crate) mod altered_rows;
 pub(crate) mod bucket_alteration;
@@ -19,9 +20,11 @@ pub(crate) mod ddl;
 pub(crate) mod defaults;
 pub(crate) mod defined_view;
 pub(crate) mod expiry;
+pub(crate) mod generated;
 pub(crate) mod index;
 pub(crate) mod names;
 pub(crate) mod new_fields;
+pub(crate) mod own_sequence;
 pub(crate) mod reference_target;
 pub(crate) mod references;
 pub(crate) mod sequence;

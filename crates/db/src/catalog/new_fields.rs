@@ -1,4 +1,5 @@
-//! New fields of which every row gets a value of its own: a UUID, or the next of a sequence.
+//! New fields of which every row gets a value of its own: a UUID, the next of a sequence, or what
+//! is computed from the row; and fields that are computed otherwise from now on.
 //!
 //! Of any other new field one value stands for all rows there are. Here they are written anew, in
 //! the commit that adds the field: a transaction adds it without a value, gives every row one, and
@@ -30,6 +31,10 @@ impl NewFields {
                 }
                 Alteration::AddField(field)
             }
+            Alteration::SetGenerated { generated: Some(_), .. } => {
+                adds_any = true;
+                alteration.clone()
+            }
             other => other.clone(),
         });
         let nullable = nullable.collect();
@@ -37,8 +42,8 @@ impl NewFields {
     }
 }
 
-/// True for a field whose default is another value for each row.
+/// True for a field that has another value in each row: its default, or what computes it.
 pub(crate) fn is_of_each_row(field: &esker_format::Field) -> bool {
     let of_each = matches!(field.default, Some(DefaultValue::Uuid | DefaultValue::NextValue(_)));
-    of_each && field.initial.is_null()
+    (of_each && field.initial.is_null()) || field.generated.is_some() || field.identity.is_some()
 }

@@ -86,7 +86,7 @@ impl Engine {
     ) -> Result<Option<(i64, Option<Ticket>)>> {
         let _catalogue = self.lock_for_change()?;
         let mut state = sequence.state();
-        if state.dropped {
+        if state.dropped || state.pending.is_some() {
             return Err(no_sequence(name, &self.sequences.load()));
         }
         // Somebody else may have been here meanwhile.
@@ -122,7 +122,7 @@ impl Engine {
         for (name, sequence) in self.sequences.load().iter() {
             let mut state = sequence.state();
             let returned = Sequence { given: state.given, ..state.logged };
-            if returned == state.logged || state.dropped {
+            if returned == state.logged || state.dropped || state.pending.is_some() {
                 continue;
             }
             // A failure leaves a gap, no more.
@@ -168,7 +168,7 @@ impl Engine {
     }
 
     /// Changes which sequences there are.
-    fn change_sequences(&self, change: impl FnOnce(&mut Sequences)) {
+    pub(super) fn change_sequences(&self, change: impl FnOnce(&mut Sequences)) {
         let mut sequences = (**self.sequences.load()).clone();
         change(&mut sequences);
         self.sequences.store(Arc::new(sequences));
@@ -308,8 +308,8 @@ impl Database {
             let mut catalogue = engine.lock_for_change()?;
             let sequences = engine.sequences.load();
             let refused = match sequences.get(name) {
-                None => Err(no_sequence(name, &sequences)),
-                Some(_) => Engine::refuse_in_use(&catalogue, name),
+                Some(known) if !known.is_pending() => Engine::refuse_in_use(&catalogue, name),
+                _ => Err(no_sequence(name, &sequences)),
             };
             if let Err(e) = refused {
                 drop(catalogue);
@@ -348,6 +348,7 @@ impl Engine {
             let next = state.logged.value(state.given);
             SequenceInfo { name: name.clone(), start, increment, next }
         };
-        sequences.iter().map(info).collect()
+        let made = sequences.iter().filter(|(_, sequence)| !sequence.is_pending());
+        made.map(info).collect()
     }
 }

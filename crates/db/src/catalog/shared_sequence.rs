@@ -33,13 +33,47 @@ pub(super) struct State {
     /// The newest frame, where this process wrote it.
     pub ticket: Option<Ticket>,
     pub dropped: bool,
+    /// A commit is yet to make it: values are given out of memory until then.
+    pub pending: Option<Pending>,
+}
+
+/// How far the commit is that makes a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pending {
+    Open,
+    /// Its frame says what has been given out, so that nothing more is.
+    Closed,
 }
 
 impl SharedSequence {
     /// A sequence as the catalogue has it.
     pub fn new(logged: Sequence) -> Arc<Self> {
         let (given, ahead) = (logged.given, AHEAD_FIRST);
-        Arc::new(Self(Mutex::new(State { logged, given, ahead, ticket: None, dropped: false })))
+        let (ticket, dropped, pending) = (None, false, None);
+        let state = State { logged, given, ahead, ticket, dropped, pending };
+        Arc::new(Self(Mutex::new(state)))
+    }
+
+    /// A sequence that a commit is yet to make.
+    pub(super) fn pending(new: Sequence) -> Arc<Self> {
+        let shared = Self::new(new);
+        shared.state().pending = Some(Pending::Open);
+        shared
+    }
+
+    /// Whether a commit is yet to make it.
+    pub fn is_pending(&self) -> bool {
+        self.state().pending.is_some()
+    }
+
+    /// As the frame says that makes it: nothing more is given out until it is applied.
+    pub(super) fn closed(&self) -> Sequence {
+        let mut state = self.state();
+        if state.pending.is_some() {
+            state.pending = Some(Pending::Closed);
+            state.logged.given = state.given;
+        }
+        state.logged
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -51,7 +85,7 @@ impl SharedSequence {
     /// commit lock.
     pub(super) fn follow(&self, logged: Sequence) {
         let mut state = self.state();
-        (state.logged, state.given) = (logged, logged.given);
+        (state.logged, state.given, state.pending) = (logged, logged.given, None);
     }
 
     /// As the newest frame says. Under the commit lock.
@@ -71,7 +105,8 @@ impl SharedSequence {
 impl State {
     /// The next value, if it is free, and the frame that freed it.
     pub fn take(&mut self) -> Option<Option<(i64, Option<Ticket>)>> {
-        if self.given >= self.logged.given && !Bug::SequenceNotLogged.is_planted() {
+        let is_free = self.pending == Some(Pending::Open) || self.given < self.logged.given;
+        if !is_free && !Bug::SequenceNotLogged.is_planted() {
             return None;
         }
         let value = self.logged.value(self.given);

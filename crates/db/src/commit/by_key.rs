@@ -39,6 +39,7 @@ impl<'k> FittedUpdate<'k> {
         let mut slot = sink.look(&self.key, hash)?;
         let Some(mut row) = sink.take_row(&mut slot)? else { return Ok(false) };
         assign(&mut row, self.changes);
+        sink.recompute(&mut row)?;
         sink.put(&self.key, slot, row).map(|()| true)
     }
 }

@@ -25,6 +25,7 @@ use esker_vfs::sync::{AtomicU64, Mutex, MutexGuard};
 
 use crate::catalog::altered_rows::AlteredRows;
 use crate::catalog::names::Names;
+use crate::catalog::own_sequence::{self, OwnSequence, gone};
 use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::apply::{Own, Source};
 use crate::commit::conflict::conflict;
@@ -65,6 +66,8 @@ impl NewDefinitions {
 pub(crate) struct CreatedTable {
     pub core: Arc<TableCore>,
     pub next_row_id: u64,
+    /// The sequences of its identities, which come with it.
+    pub sequences: Vec<Arc<OwnSequence>>,
 }
 
 /// A table that gets another schema, another name, or both.
@@ -75,6 +78,8 @@ pub(crate) struct AlteredTable {
     pub after: Described,
     /// No row may have come or changed after this commit: they were tested.
     pub unchanged_since: Option<u64>,
+    /// The sequences of new identities, which come with them.
+    pub sequences: Vec<Arc<OwnSequence>>,
     /// What is done to the rows there are, where that is more than the schema says.
     rows: Mutex<AlteredRows>,
 }
@@ -131,7 +136,7 @@ impl AlteredTable {
     /// A table that gets another name or schema, its rows as they are.
     pub fn new(core: Arc<TableCore>, before: Described, after: Described) -> Self {
         let (unchanged_since, rows) = (None, Mutex::new(AlteredRows::default()));
-        Self { core, before, after, unchanged_since, rows }
+        Self { core, before, after, unchanged_since, sequences: Vec::new(), rows }
     }
 
     fn enter(&self, engine: &Engine, catalogue: &mut Catalogue) -> Result<()> {
@@ -236,6 +241,7 @@ impl NewDefinitions {
     /// Refuses what others have come before, and enters the new tables, which have no name yet.
     pub(crate) fn enter(&self, engine: &Engine, catalogue: &mut Catalogue) -> Result<()> {
         self.going().try_for_each(|gone| gone.enter(engine, catalogue))?;
+        own_sequence::refuse_in_use(catalogue, &self.dropped)?;
         for TruncatedTable { old, unchanged_since, .. } in &self.truncated {
             expect_unchanged(catalogue, &old.core, &old.before, *unchanged_since)?;
         }
@@ -282,6 +288,7 @@ impl NewDefinitions {
     /// What the log says of them.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         let dropped = self.dropped.iter().map(|table| Edit::DropTable { table: table.core.id() });
+        let dropped = dropped.chain(self.sequence_edits());
         let truncated = self.truncated.iter().flat_map(TruncatedTable::edits);
         let altered = self.altered.iter().map(AlteredTable::edit);
         let created = self.created.iter().map(|table| {
@@ -290,6 +297,25 @@ impl NewDefinitions {
         });
         let views = self.views.iter().map(ChangedView::edit);
         dropped.chain(truncated).chain(altered).chain(created).chain(views).collect()
+    }
+
+    /// What the log says of sequences that go and come with fields.
+    fn sequence_edits(&self) -> Vec<Edit> {
+        let dropped = self.dropped.iter().flat_map(|table| gone(&table.before.schema, None));
+        let altered = self.altered.iter();
+        let altered = altered.flat_map(|t| gone(&t.before.schema, Some(&*t.after.schema)));
+        let going = dropped.chain(altered).map(str::to_owned).collect::<Vec<_>>();
+        let mut edits: Vec<Edit> =
+            going.into_iter().map(|name| Edit::DropSequence { name }).collect();
+        for TruncatedTable { old, replacement, .. } in &self.truncated {
+            let after = replacement.core.schema();
+            let going = gone(&old.before.schema, Some(&*after)).map(str::to_owned);
+            edits.extend(going.map(|name| Edit::DropSequence { name }));
+        }
+        let coming = self.coming().flat_map(|table| &table.sequences);
+        let coming = coming.chain(self.altered.iter().flat_map(|table| &table.sequences));
+        edits.extend(coming.map(|sequence| sequence.edit()));
+        edits
     }
 
     /// Builds the runs of new indexes, once the commit is durable.

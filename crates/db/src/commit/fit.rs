@@ -8,7 +8,8 @@ use esker_format::{Schema, Value, ValueRef};
 
 use crate::{Error, Result};
 
-/// Checks a row against the schema and fits every value to its field.
+/// Checks a row against the schema and fits every value to its field. NULL may stand in the place
+/// of what is generated.
 pub(crate) fn fit_row<'r>(schema: &Schema, row: &'r [Value]) -> Result<Cow<'r, [Value]>> {
     if row.len() != schema.fields().len() {
         let (want, got) = (schema.fields().len(), row.len());
@@ -46,6 +47,7 @@ pub(crate) fn fit_changes<N: AsRef<str>>(
         }
         let field = schema.fields().get(position);
         let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
+        field.refuse_given()?;
         fitted.push((position, fit_value(field, value)?));
     }
     Ok(fitted)

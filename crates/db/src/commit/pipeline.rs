@@ -29,6 +29,7 @@
 //! 3. Nothing is reported, not even a refusal, before what it rests on is durable: see
 //!    [`acknowledge`](super::acknowledge), which refuses it.
 
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
 use esker_format::Batch;
@@ -121,6 +122,11 @@ impl EngineHandle {
     /// One commit of a batch of inserted rows of a table with a generated key, without unique
     /// indexes.
     pub fn commit_batch(&self, current: &TableVersion, columns: &Batch) -> Result<()> {
+        let mut columns = Cow::Borrowed(columns);
+        if current.schema.has_generated() {
+            self.complete_batch(current, columns.to_mut(), 0)?;
+        }
+        let columns = &*columns;
         if let Some(checks) = self.checks(current)? {
             checks.test(columns, 0, &self.limits())?;
         }

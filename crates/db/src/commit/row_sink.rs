@@ -53,6 +53,9 @@ pub(crate) trait RowSink {
     /// Takes the row, if there is one.
     fn take_row(&mut self, slot: &mut Self::Slot) -> Result<Option<Vec<Value>>>;
 
+    /// Computes what is generated of a row that was made of another one.
+    fn recompute(&self, row: &mut [Value]) -> Result<()>;
+
     /// Puts a row, which has the key and fits the schema, and tests the checks of the table.
     fn put(&mut self, key: &[ValueRef<'_>], slot: Self::Slot, row: Vec<Value>) -> Result<()>;
 
@@ -184,6 +187,11 @@ impl RowSink for StagedRows<'_, '_> {
             Some(row) => Some(row.to_vec()),
             None => slot.existing.map(|e| self.current.core.row_at(e.location)).transpose()?,
         })
+    }
+
+    #[inline]
+    fn recompute(&self, row: &mut [Value]) -> Result<()> {
+        self.engine.recompute(self.current, row, self.limits)
     }
 
     fn put(&mut self, _key: &[ValueRef<'_>], slot: StagedSlot, row: Vec<Value>) -> Result<()> {

@@ -1,24 +1,25 @@
 //! A table as the statement that makes it.
 
 use esker_format::schema::{
-    DefaultValue, Index, IndexField, IndexKind, Reference, ReferenceAction,
+    DefaultValue, Identity, Index, IndexField, IndexKind, Reference, ReferenceAction,
 };
 use esker_format::{Field, Interval, Schema, Value};
 use esker_query::Constraint;
 use esker_query::model::{Expr, Function, Operator, name_text};
 
 use crate::Result;
+use crate::catalog::generated;
 
 /// `CREATE TABLE`, with all that the table is but its rows. `None` for what no statement makes: a
 /// bucket, and a table whose rows lie in the order of their key.
 ///
 /// # Errors
-/// `Corrupt` when a check cannot be read.
+/// `Corrupt` when a check, or what computes a field, cannot be read.
 pub fn create_table(name: &str, schema: &Schema) -> Result<Option<String>> {
     if schema.is_bucket() || schema.is_ordered_by_key() {
         return Ok(None);
     }
-    let mut parts: Vec<String> = schema.fields().iter().map(field).collect();
+    let mut parts = schema.fields().iter().map(field).collect::<Result<Vec<_>>>()?;
     let key: Vec<String> = schema.key_fields().map(|field| name_text(&field.name)).collect();
     if !key.is_empty() {
         parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
@@ -48,9 +49,13 @@ pub fn checks(schema: &Schema) -> Result<Vec<(String, String)>> {
     schema.checks().iter().map(check).collect()
 }
 
-/// What a field gets that is written without a value, in SQL; `None` for NULL.
+/// What a field gets that is written without a value, in SQL; `None` for NULL, and for an identity,
+/// which [`extra_text`] tells.
 #[must_use]
 pub fn default_text(field: &Field) -> Option<String> {
+    if field.identity.is_some() {
+        return None;
+    }
     let now = || Expr::Call(Function::Now, Vec::new());
     let default = match field.default.as_ref()? {
         DefaultValue::Literal(value) => Expr::Literal(value.clone()),
@@ -67,6 +72,38 @@ pub fn default_text(field: &Field) -> Option<String> {
         }
     };
     Some(default.to_string())
+}
+
+/// What computes the values of a field, in SQL; `None` where nothing does.
+///
+/// # Errors
+/// `Corrupt` when it cannot be read.
+pub fn generated_text(field: &Field) -> Result<Option<String>> {
+    let Some(generated) = &field.generated else { return Ok(None) };
+    Ok(Some(generated::expression(generated)?.to_string()))
+}
+
+/// What a field has of itself, as statements write it: that it is generated, or an identity.
+///
+/// # Errors
+/// `Corrupt` when what computes it cannot be read.
+pub fn extra_text(field: &Field) -> Result<Option<String>> {
+    if let (Some(expr), Some(generated)) = (generated_text(field)?, &field.generated) {
+        return Ok(Some(format!("GENERATED ALWAYS AS ({expr}) {}", generated.kind())));
+    }
+    Ok(field.identity.map(identity_text))
+}
+
+fn identity_text(identity: Identity) -> String {
+    let how = if identity.is_always { "ALWAYS" } else { "BY DEFAULT" };
+    let Identity { start, increment, .. } = identity;
+    let options = match (start, increment) {
+        (1, 1) => String::new(),
+        (start, 1) => format!(" (START WITH {start})"),
+        (1, increment) => format!(" (INCREMENT BY {increment})"),
+        (start, increment) => format!(" (START WITH {start} INCREMENT BY {increment})"),
+    };
+    format!("GENERATED {how} AS IDENTITY{options}")
 }
 
 /// The type of a field as statements write it.
@@ -86,10 +123,11 @@ pub fn create_index(table: &str, schema: &Schema, index: &Index) -> String {
     format!("CREATE {unique}INDEX {name} ON {table}{using} ({fields})")
 }
 
-fn field(field: &Field) -> String {
+fn field(field: &Field) -> Result<String> {
     let not_null = if field.nullable { "" } else { " NOT NULL" };
     let default = led(" DEFAULT ", default_text(field).as_deref());
-    format!("{} {}{not_null}{default}", name_text(&field.name), type_text(field))
+    let extra = led(" ", extra_text(field)?.as_deref());
+    Ok(format!("{} {}{not_null}{default}{extra}", name_text(&field.name), type_text(field)))
 }
 
 /// An index within the statement that makes its table.

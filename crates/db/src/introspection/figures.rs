@@ -34,6 +34,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("expires_by", Text),
             ("schema_version", I64),
             ("sql", Text),
+            ("comment", Text),
         ],
         rows: tables,
     },
@@ -48,6 +49,9 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("is_nullable", Bool),
             ("default", Text),
             ("key_position", I64),
+            ("generated", Text),
+            ("extra", Text),
+            ("comment", Text),
         ],
         rows: columns,
     },
@@ -143,6 +147,7 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             optional_text(expiry),
             number(schema.version())?,
             optional_text(sql.as_deref()),
+            optional_text(schema.comment()),
         ])?;
     }
     for (name, view) in &facts.views() {
@@ -164,6 +169,7 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             none,
             none,
             T(&sql),
+            none,
         ])?;
     }
     Ok(())
@@ -182,6 +188,9 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             B(field.nullable),
             optional_text(default.as_deref()),
             key.unwrap_or(Null), // default: it is no part of the key
+            optional_text(definition::generated_text(field)?.as_deref()),
+            optional_text(definition::extra_text(field)?.as_deref()),
+            optional_text(field.comment.as_deref()),
         ])?)
     };
     for table in &facts.tables()? {

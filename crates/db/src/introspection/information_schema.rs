@@ -63,6 +63,9 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("collation_name", Text),
             ("udt_name", Text),
             ("is_identity", Text),
+            ("identity_generation", Text),
+            ("identity_start", Text),
+            ("identity_increment", Text),
             ("is_generated", Text),
             ("generation_expression", Text),
             ("is_updatable", Text),
@@ -237,6 +240,10 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 fn push_column(rows: &mut RowCollector<'_>, column: &ColumnFacts<'_>) -> Result<()> {
     let ColumnFacts { schema, table, field, position, is_written } = *column;
     let (default, whole) = (definition::default_text(field), definition::type_text(field));
+    let generated = definition::generated_text(field)?;
+    let identity = field.identity;
+    let start = identity.map(|identity| identity.start.to_string());
+    let increment = identity.map(|identity| identity.increment.to_string());
     let digits = Digits::of(field.data_type);
     let is_text = field.data_type == Text;
     let length = field.length_max.map(i64::from);
@@ -259,9 +266,13 @@ fn push_column(rows: &mut RowCollector<'_>, column: &ColumnFacts<'_>) -> Result<
         optional(has_time.then_some(6)),
         Null,
         T(&whole),
-        yes_or_no(false),
-        T("NEVER"),
-        Null,
+        yes_or_no(identity.is_some()),
+        // default: what is no identity has none
+        identity.map_or(Null, |i| T(if i.is_always { "ALWAYS" } else { "BY DEFAULT" })),
+        optional_text(start.as_deref()),
+        optional_text(increment.as_deref()),
+        T(if generated.is_some() { "ALWAYS" } else { "NEVER" }),
+        optional_text(generated.as_deref()),
         yes_or_no(is_written),
     ])?)
 }

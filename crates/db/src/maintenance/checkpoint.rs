@@ -138,7 +138,8 @@ impl Engine {
             let tables = catalogue.tables.iter_mut();
             let pinned: Vec<Pinned> = tables.map(|(_, entry)| pin(entry)).collect();
             let sequences = self.sequences.load();
-            let logged = sequences.iter().map(|(name, s)| (name.clone(), s.logged())).collect();
+            let made = sequences.iter().filter(|(_, sequence)| !sequence.is_pending());
+            let logged = made.map(|(name, s)| (name.clone(), s.logged())).collect();
             let views = catalogue.views.iter();
             let views = views.filter(|_| !Bug::ViewLostInCheckpoint.is_planted());
             let views = views.map(|(name, view)| (name.clone(), view.stored.clone())).collect();

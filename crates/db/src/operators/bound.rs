@@ -86,6 +86,7 @@ fn at(step: &Step, e: Error) -> Error {
 fn bind<'s>(schema: &'s Schema, step: &'s Step, engine: &Engine) -> Result<BoundStep<'s>> {
     let path = Path::parse(schema, &step.path)?;
     let field = path.field(schema)?;
+    field.refuse_given()?;
     let operator = step.operator;
     if field.data_type != DataType::Json {
         typed::expect_defined(operator, field)?;

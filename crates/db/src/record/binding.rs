@@ -46,7 +46,7 @@ impl Binding {
     /// # Errors
     /// `InvalidInput` naming the field.
     pub fn check_writable<T: Record>(&self) -> Result<()> {
-        let needed = |field: &&Field| !field.nullable && field.default.is_none();
+        let needed = |field: &&Field| !field.may_be_left_out();
         let is_missing = |field: &&Field| !T::FIELDS.iter().any(|own| own.name == field.name);
         match self.schema.fields().iter().filter(needed).find(is_missing) {
             None => Ok(()),

@@ -9,7 +9,7 @@ use esker_query::{Computed, Inputs};
 use esker_table::table::Existing;
 
 use crate::commit::by_key::assign;
-use crate::commit::fit::{fit_changes, fit_key, fit_row};
+use crate::commit::fit::{fit_changes, fit_key};
 use crate::commit::row_sink::{RowSink, StagedRows};
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
@@ -54,7 +54,7 @@ impl Table {
     pub fn insert_if_absent(&self, row: &[Value]) -> Result<Option<Row>> {
         self.attempt(|current| {
             let schema = &current.schema;
-            let row = fit_row(schema, row)?;
+            let row = self.engine.complete_row(current, row)?;
             self.engine.test_rows(current, std::slice::from_ref(&row))?;
             let key = schema.key_positions().iter().filter_map(|p| row.get(*p));
             let key: Vec<_> = key.map(Value::as_ref).collect();
@@ -178,7 +178,8 @@ pub(crate) fn modify_row<S: RowSink>(
     {
         return Ok(Modified::Kept(row(old)));
     }
-    let new = make(&old)?;
+    let mut new = make(&old)?;
+    new.iter_mut().try_for_each(|new| sink.recompute(new))?;
     match &new {
         None => sink.remove(key, slot)?,
         Some(new) => sink.put(key, slot, new.clone())?,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use esker_format::{Schema, Value, ValueRef};
+use esker_format::{Field, Schema, Value, ValueRef};
 use esker_query::model::{ConflictUpdate, Expr, Insert, InsertRows, OnConflict};
 use esker_query::{Computed, Limits};
 use esker_table::TableWriter;
@@ -65,7 +65,9 @@ impl StatementRun<'_> {
                 let found = self.query(query)?;
                 // The rows are counted one by one later on: here, where there is none.
                 let want = match insert.fields.len() {
-                    0 => self.schema(&insert.table)?.fields().len(),
+                    0 => {
+                        unnamed_positions(&*self.schema(&insert.table)?, found.columns.len()).len()
+                    }
                     named => named,
                 };
                 expect_count(want, found.columns.len())?;
@@ -83,7 +85,12 @@ impl StatementRun<'_> {
         rows: &[Values],
     ) -> Result<Vec<Vec<Value>>> {
         let (schema, engine) = (&current.schema, self.engine());
-        let positions = insert_positions(schema, &insert.fields)?;
+        // default: without a row none is placed
+        let count = rows.first().map_or(0, Vec::len);
+        let positions = match insert.fields.as_slice() {
+            [] => unnamed_positions(schema, count),
+            names => insert_positions(schema, names)?,
+        };
         let placed = rows.iter().enumerate().map(|(i, values)| {
             self.expect_time_left(i)?;
             let exprs = match &insert.rows {
@@ -91,14 +98,20 @@ impl StatementRun<'_> {
                 InsertRows::Values(rows) => rows.get(i).map_or(&[][..], Vec::as_slice),
                 InsertRows::Query(_) => &[],
             };
-            let given = fit_all(schema, &positions, values, exprs);
+            let allowed = match self.takes_whole_rows {
+                true => Ok(()),
+                false => refuse_given(schema, &positions, values),
+            };
+            let given = allowed.and_then(|()| fit_all(schema, &positions, values, exprs));
             let row = given.and_then(|given| engine.fill_row(schema, given));
             let row = row.and_then(|row| Ok(fit_row(schema, &row)?.into_owned()));
             row.map_err(|e| e.in_row(i as u64))
         });
-        let placed: Vec<Vec<Value>> = placed.collect::<Result<_>>()?;
-        engine.test_rows_within(current, &placed, &self.options.inputs.limits)?;
-        Ok(placed)
+        let mut placed = placed.map(|row| row.map(Cow::Owned)).collect::<Result<Vec<_>>>()?;
+        let limits = &self.options.inputs.limits;
+        engine.complete_rows(current, &mut placed, limits)?;
+        engine.test_rows_within(current, &placed, limits)?;
+        Ok(placed.into_iter().map(Cow::into_owned).collect())
     }
 }
 
@@ -130,8 +143,9 @@ impl Table {
             check_cancelled(i)?;
             fit_row(&current.schema, row).map_err(|e| e.in_row(i as u64))
         });
-        let rows: Vec<_> = fit.collect::<Result<_>>()?;
+        let mut rows: Vec<_> = fit.collect::<Result<_>>()?;
         let limits = &self.engine.limits();
+        self.engine.complete_rows(current, &mut rows, limits)?;
         self.engine.test_rows_within(current, &rows, limits)?;
         self.change(current, |writer, staged| {
             let uniques = Target::Any.uniques(writer, matches!(conflicts, Conflicts::Skip));
@@ -232,9 +246,13 @@ struct Puts<'a, 'r> {
 }
 
 impl<'r> Puts<'_, 'r> {
-    /// Tests a row that is put in place of another one.
-    fn test(&self, row: &[Value]) -> Result<()> {
-        self.table.engine.test_rows_within(self.current, &[row], self.limits)
+    /// A row that is put in place of another one, with what is generated, and tested.
+    fn settled(&self, mut row: Cow<'r, [Value]>) -> Result<Cow<'r, [Value]>> {
+        if self.current.schema.has_generated() {
+            self.table.engine.recompute(self.current, row.to_mut(), Some(self.limits))?;
+        }
+        self.table.engine.test_rows_within(self.current, &[&*row], self.limits)?;
+        Ok(row)
     }
 
     /// Stages rows, one after another: each sees those before it. Returns how many were added or
@@ -303,7 +321,7 @@ impl<'r> Puts<'_, 'r> {
         let ConflictingRow::Stored(holder) = in_the_way else { return Ok(false) };
         let old = self.current.core.row_at(holder.location)?;
         let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
-        self.test(&row)?;
+        let row = self.settled(row)?;
         let id = [ValueRef::Uint(holder.row_id)];
         let key: Vec<ValueRef<'_>> = match schema.key_positions() {
             [] => id.to_vec(),
@@ -354,9 +372,8 @@ impl<'r> Puts<'_, 'r> {
             Some(existing) => {
                 let old = self.current.core.row_at(existing.location)?;
                 let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
-                self.test(&row)?;
                 before = Some(old);
-                row
+                self.settled(row)?
             }
         };
         self.stage(before.as_deref(), row, prepared);
@@ -378,7 +395,7 @@ impl<'r> Puts<'_, 'r> {
 
     /// Puts a row in the place of a staged one.
     fn change_staged(&mut self, at: usize, row: Cow<'r, [Value]>) -> Result<()> {
-        self.test(&row)?;
+        let row = self.settled(row)?;
         let before = self.staged.row_at(at).map(<[Value]>::to_vec);
         self.shown.add(before.as_deref(), Some(&row));
         self.staged.replace(at, row);
@@ -413,11 +430,17 @@ fn key_values<'r>(schema: &Schema, row: &'r [Value]) -> Vec<ValueRef<'r>> {
     schema.key_positions().iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect()
 }
 
+/// The positions of the fields that rows of so many values have values for where none is named: of
+/// all, or of all but those that are generated.
+fn unnamed_positions(schema: &Schema, count: usize) -> Vec<usize> {
+    let fields = schema.fields().iter().enumerate();
+    let is_whole = count == schema.fields().len();
+    let meant = fields.filter(|(_, field)| is_whole || field.generated.is_none());
+    meant.map(|(position, _)| position).collect()
+}
+
 /// The positions of the fields that rows have values for.
 fn insert_positions(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
-    if names.is_empty() {
-        return Ok((0..schema.fields().len()).collect());
-    }
     let mut positions = Vec::with_capacity(names.len());
     for name in names {
         let position = schema.resolve(name)?;
@@ -434,6 +457,13 @@ fn expect_count(want: usize, got: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!("expected {want} values, found {got}")))
+}
+
+/// Refuses values of fields that take DEFAULT alone.
+fn refuse_given(schema: &Schema, positions: &[usize], values: &Values) -> Result<()> {
+    let given = positions.iter().zip(values).filter(|(_, value)| value.is_some());
+    let mut fields = given.filter_map(|(position, _)| schema.fields().get(*position));
+    Ok(fields.try_for_each(Field::refuse_given)?)
 }
 
 /// The values of a row that are given, by position.

@@ -319,7 +319,8 @@ impl StatementRun<'_> {
             let gone = || Error::corrupt("a row that a statement has found is not there");
             let row = sink.take_row(&mut slot)?.ok_or_else(gone)?;
             let old = shown.is_asked().then(|| row.clone());
-            let new = make(&schema, row, values)?;
+            let mut new = make(&schema, row, values)?;
+            new.iter_mut().try_for_each(|new| sink.recompute(new))?;
             shown.add_beside(old.as_deref(), new.as_deref(), values);
             match new {
                 None => sink.remove(&key, slot)?,

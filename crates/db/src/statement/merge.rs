@@ -48,7 +48,12 @@ impl StatementRun<'_> {
 
     fn within<'t>(&self, transaction: &'t Transaction) -> StatementRun<'t> {
         let on = On::Transaction(transaction);
-        StatementRun { on, options: self.options.clone(), dry_run: self.dry_run }
+        StatementRun {
+            on,
+            options: self.options.clone(),
+            dry_run: self.dry_run,
+            takes_whole_rows: false,
+        }
     }
 
     /// All of it, or nothing.

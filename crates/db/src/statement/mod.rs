@@ -27,7 +27,7 @@ use returning::Shown;
 use std::sync::Arc;
 pub(crate) use within::{change_within, fill_within};
 
-use esker_format::{Schema, Value, ValueRef};
+use esker_format::{Field, Schema, Value, ValueRef};
 use esker_query::model::{Change, Expr, Query, SelectItem};
 use esker_query::{QueryResult, Semantics};
 
@@ -48,6 +48,10 @@ pub struct ChangeOptions {
     pub limits: Limits,
     /// As for [`QueryOptions::semantics`].
     pub semantics: Semantics,
+    /// Whether rows that are added are whole ones, as a file or another program has them: then what
+    /// is computed of a row may stand in its place, and an identity has the value that is given.
+    /// Without it such a field takes DEFAULT alone.
+    pub takes_whole_rows: bool,
 }
 
 impl ChangeOptions {
@@ -107,7 +111,8 @@ impl Database {
     pub fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
         let query = self.engine().statement_options(&options.for_query());
         let on = On::Database(self);
-        StatementRun { on, options: query, dry_run: options.dry_run }.change(change)
+        let (dry_run, takes_whole_rows) = (options.dry_run, options.takes_whole_rows);
+        StatementRun { on, options: query, dry_run, takes_whole_rows }.change(change)
     }
 }
 
@@ -125,6 +130,7 @@ struct StatementRun<'a> {
     on: On<'a>,
     options: esker_query::Options,
     dry_run: bool,
+    takes_whole_rows: bool,
 }
 
 impl StatementRun<'_> {
@@ -178,8 +184,11 @@ impl StatementRun<'_> {
 /// The positions of the fields that are set; none of them twice, none of the key.
 fn set_positions(schema: &Schema, set: &[(String, Expr)]) -> Result<Vec<usize>> {
     let mut positions = Vec::with_capacity(set.len());
-    for (name, _) in set {
+    for (name, expr) in set {
         let position = schema.resolve(name)?;
+        if *expr != Expr::Default {
+            schema.fields().get(position).into_iter().try_for_each(Field::refuse_given)?;
+        }
         if schema.key_positions().contains(&position) {
             let message = format!("field {name:?} is part of the key and cannot be updated");
             return Err(Error::invalid(message));

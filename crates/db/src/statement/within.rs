@@ -25,7 +25,8 @@ pub(crate) fn change_within(
 ) -> Result<Changed> {
     let query = transaction.engine().statement_options(&options.for_query());
     let on = On::Transaction(transaction);
-    let run = StatementRun { on, options: query, dry_run: options.dry_run };
+    let (dry_run, takes_whole_rows) = (options.dry_run, options.takes_whole_rows);
+    let run = StatementRun { on, options: query, dry_run, takes_whole_rows };
     if !run.dry_run {
         return run.change(change);
     }
@@ -40,7 +41,8 @@ pub(crate) fn change_within(
 pub(crate) fn fill_within(transaction: &Transaction, table: &str, fields: &[String]) -> Result<()> {
     let engine = transaction.engine();
     let options = engine.statement_options(&QueryOptions::default());
-    let run = StatementRun { on: On::Transaction(transaction), options, dry_run: false };
+    let on = On::Transaction(transaction);
+    let run = StatementRun { on, options, dry_run: false, takes_whole_rows: false };
     let make = |schema: &Schema, mut row: Vec<Value>, _: &[Value]| {
         for name in fields {
             let position = schema.expect_position(name)?;
@@ -175,7 +177,8 @@ impl Puts<'_> {
         let Some(row) = self.conflicts.resolve(schema, &old, row.into())? else {
             return Ok(None);
         };
-        let row = row.into_owned();
+        let mut row = row.into_owned();
+        self.table.recompute(&mut row)?;
         self.table.replace(state, &key, (row.clone(), seen.base, seen.new_row_id))?;
         Ok(Some((Some(old), row)))
     }

@@ -191,7 +191,7 @@ impl Transaction {
         let schema = Arc::new(current.schema.bound_anew(references, referrers)?);
         let taken = take(state, &current, &schema)?;
         let is_new = definitions.get(current.core.id()).is_some_and(|table| table.is_new());
-        definitions.alter(name, &current, (&schema, holds_rows && !is_new))?;
+        definitions.alter(name, &current, (&schema, holds_rows && !is_new), Vec::new())?;
         Ok(taken)
     }
 

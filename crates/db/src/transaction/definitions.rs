@@ -25,6 +25,7 @@ use esker_vfs::sync::AtomicU64;
 
 use crate::catalog::checks::Checks;
 use crate::catalog::names::Names;
+use crate::catalog::own_sequence::OwnSequence;
 use crate::commit::definitions::{
     AlteredTable, CreatedTable, Described, NewDefinitions, RemovedTable, TruncatedTable,
 };
@@ -49,6 +50,8 @@ pub(crate) struct Definition {
     pub name: String,
     pub schema: Arc<Schema>,
     pub checks: Arc<Checks>,
+    /// The sequences of new identities, which come with the commit.
+    sequences: Vec<Arc<OwnSequence>>,
     was: Was,
     fate: Fate,
     /// Whether its rows were tested, so that no other may come before the commit.
@@ -86,13 +89,18 @@ impl Definitions {
     }
 
     /// A table that was not there.
-    pub fn create(&mut self, core: &Arc<TableCore>) -> Result<()> {
+    pub fn create(
+        &mut self,
+        core: &Arc<TableCore>,
+        sequences: Vec<Arc<OwnSequence>>,
+    ) -> Result<()> {
         let (name, schema) = (core.name().to_string(), core.schema());
         let definition = Definition {
             core: Arc::clone(core),
             name: name.clone(),
             checks: Arc::new(Checks::of(&schema)?),
             schema,
+            sequences,
             was: Was::New(Arc::new(AtomicU64::new(1))),
             fate: Fate::Stays,
             is_tested: false,
@@ -146,8 +154,10 @@ impl Definitions {
         name: &str,
         current: &TableVersion,
         (schema, is_tested): (&Arc<Schema>, bool),
+        sequences: Vec<Arc<OwnSequence>>,
     ) -> Result<()> {
         let entry = self.entry(name, current)?;
+        entry.sequences.extend(sequences);
         entry.checks = Arc::new(Checks::of(schema)?);
         entry.schema = Arc::clone(schema);
         entry.is_tested |= is_tested;
@@ -162,6 +172,7 @@ impl Definitions {
             name: name.to_owned(),
             schema: Arc::clone(schema),
             checks,
+            sequences: Vec::new(),
             was: Was::There(Described { name: name.to_owned(), schema: Arc::clone(schema) }),
             fate: Fate::Stays,
             is_tested: false,
@@ -175,9 +186,14 @@ impl Definitions {
         let mut new = NewDefinitions { views, views_known, ..NewDefinitions::default() };
         for definition in self.tables.values() {
             let Definition { core, name, schema, is_tested, .. } = definition;
+            let sequences = || {
+                let stays = |sequence: &&Arc<OwnSequence>| sequence.is_of(schema);
+                definition.sequences.iter().filter(stays).cloned().collect::<Vec<_>>()
+            };
             let coming = |next: &AtomicU64| -> Result<CreatedTable> {
                 let core = engine.new_table(core.id(), name, (**schema).clone())?;
-                Ok(CreatedTable { core, next_row_id: next.load(Ordering::Relaxed) })
+                let (next_row_id, sequences) = (next.load(Ordering::Relaxed), sequences());
+                Ok(CreatedTable { core, next_row_id, sequences })
             };
             match (&definition.was, definition.fate) {
                 (_, Fate::Truncated) | (Was::New(_), Fate::Dropped) => {}
@@ -198,6 +214,7 @@ impl Definitions {
                     if after != *base {
                         let mut altered = AlteredTable::new(Arc::clone(core), base.clone(), after);
                         altered.unchanged_since = is_tested.then_some(read_at);
+                        altered.sequences = sequences();
                         new.altered.push(altered);
                     }
                 }

@@ -9,7 +9,7 @@ use esker_format::{Batch, Schema, Value, ValueRef};
 use super::delta::KnownKey;
 use super::{State, Transaction};
 use crate::commit::by_key::{FittedUpdate, remove_row};
-use crate::commit::fit::{fit_key, fit_row, refuse_long_values};
+use crate::commit::fit::{fit_key, refuse_long_values};
 use crate::commit::row_sink::RowSink;
 use crate::limits::{CancellationCheck, within_limits, without_limits};
 use crate::table_version::TableVersion;
@@ -148,7 +148,7 @@ impl<'t> TransactionTable<'t> {
     /// transaction that only reads. Nothing is changed then; the same below.
     pub fn insert(&self, row: &[Value]) -> Result<u64> {
         let mut state = self.transaction.state();
-        let row = fit_row(self.schema(), row)?.into_owned();
+        let row = self.complete(row)?;
         self.done(&mut state, |state| self.put(state, row, true))
     }
 
@@ -174,7 +174,7 @@ impl<'t> TransactionTable<'t> {
     /// As for [`TransactionTable::insert`].
     pub fn upsert(&self, row: &[Value]) -> Result<u64> {
         let mut state = self.transaction.state();
-        let row = fit_row(self.schema(), row)?.into_owned();
+        let row = self.complete(row)?;
         self.done(&mut state, |state| self.put(state, row, false))
     }
 
@@ -214,8 +214,7 @@ impl<'t> TransactionTable<'t> {
         self.done(&mut state, |state| {
             for (i, row) in rows.iter().enumerate() {
                 check_cancelled(i)?;
-                let put = fit_row(self.schema(), row)
-                    .and_then(|row| self.put(state, row.into_owned(), must_be_new));
+                let put = self.complete(row).and_then(|row| self.put(state, row, must_be_new));
                 put.map_err(|e| e.in_row((first + i) as u64))?;
             }
             Ok(())
@@ -390,6 +389,16 @@ impl<'t> TransactionTable<'t> {
         self.transaction.note(state, &self.current, (self.bytes_of(key), change))
     }
 
+    /// A row that is given whole, as it is stored.
+    fn complete(&self, row: &[Value]) -> Result<Vec<Value>> {
+        self.transaction.engine.complete_row(&self.current, row).map(Cow::into_owned)
+    }
+
+    /// Computes what is generated of a row that was made of another one.
+    pub(crate) fn recompute(&self, row: &mut [Value]) -> Result<()> {
+        self.transaction.engine.recompute(&self.current, row, None)
+    }
+
     /// Tests a row by the checks of the table as it is in the transaction.
     fn test(&self, state: &State, row: &[Value]) -> Result<()> {
         let Some(definition) = state.definition(&self.current) else {
@@ -472,6 +481,10 @@ impl RowSink for TransactionRows<'_, '_> {
 
     fn take_row(&mut self, seen: &mut Seen) -> Result<Option<Vec<Value>>> {
         Ok(seen.row.take())
+    }
+
+    fn recompute(&self, row: &mut [Value]) -> Result<()> {
+        self.table.recompute(row)
     }
 
     fn put(&mut self, key: &[ValueRef<'_>], seen: Seen, row: Vec<Value>) -> Result<()> {

@@ -60,9 +60,10 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             refuse_name(definitions, name)?;
+            let (schema, sequences) = self.engine.with_own_sequences(name, schema)?;
             self.engine.expect_sequences(&schema)?;
-            let (schema, told) = self.complete(definitions, (name, schema.clone()), 0)?;
-            definitions.create(&self.engine.new_numbered_table(name, schema)?)?;
+            let (schema, told) = self.complete(definitions, (name, schema), 0)?;
+            definitions.create(&self.engine.new_numbered_table(name, schema)?, sequences)?;
             self.tell(state, definitions, (told, false)).map(Taken::Several)
         })?;
         self.table(name)
@@ -156,7 +157,9 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
-            let alterations = &references::meant(&current.schema, alterations);
+            let alterations = references::meant(&current.schema, alterations);
+            let (alterations, sequences) = self.engine.with_new_sequences(name, &alterations)?;
+            let alterations = alterations.as_slice();
             let schema = checked_rows::alter(&self.engine, name, &current.schema, alterations)?;
             self.engine.expect_sequences(&schema)?;
             let references = References::of(&current.schema, &schema);
@@ -205,7 +208,7 @@ impl Transaction {
             }
             let mut taken = vec![take(state, &current, &schema)?];
             let holds_rows = (is_tested || is_of_rows || refers) && !is_new;
-            definitions.alter(name, &current, (&schema, holds_rows))?;
+            definitions.alter(name, &current, (&schema, holds_rows), sequences)?;
             taken.extend(self.tell(state, definitions, (told, true))?);
             taken.extend(self.untell(state, definitions, (name, &references.gone))?);
             taken.extend(self.tell_columns(state, definitions, (name, &schema))?);

@@ -41,6 +41,7 @@ mod finder;
 mod fixture;
 mod foreign_types;
 mod full_disk;
+mod generated_fields;
 mod held_rows;
 mod held_snapshots;
 mod index_changes;

@@ -12,9 +12,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::fixture::Directory;
 use esker::{
     Alteration, BackupOptions, ChangeOptions, DataType, Database, DefaultValue, Durability,
-    ErrorKind, Options, Schema, Value,
+    ErrorKind, Identity, Options, Schema, Value,
 };
 use esker_query::model::{Change, Expr, Insert};
 use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
@@ -250,4 +251,70 @@ fn threads_get_different_values() {
     });
     assert_eq!(db.next_value("orders").unwrap(), 2_001);
     assert_eq!(table.count().unwrap(), 2_000);
+}
+
+fn own(always: bool) -> Schema {
+    let identity = Identity { is_always: always, start: 5, increment: 2 };
+    let schema = Schema::builder().field("id", DataType::I64).identity(identity);
+    schema.nullable("item", DataType::Text).primary_key(["id"]).build().unwrap()
+}
+
+fn names(db: &Database) -> Vec<String> {
+    db.sequences().into_iter().map(|sequence| sequence.name).collect()
+}
+
+/// After a crash at any I/O the sequence of an identity is there if its table is, and none of its
+/// values is given out again.
+#[test]
+fn the_sequence_of_an_identity_comes_and_goes_with_its_table() {
+    let machine = Simulation::new(1, SimOptions { record: true, ..SimOptions::default() });
+    let db = open(&machine);
+    let table = db.create_table("t", own(false)).unwrap();
+    assert_eq!(names(&db), ["t_id_seq"]);
+    table.insert_fields(&[("item", "tea".into())]).unwrap();
+    let transaction = db.begin().unwrap();
+    transaction.create_table("u", own(true)).unwrap();
+    let values = ["milk", "jam"].map(|item| vec![Expr::Default, Expr::literal(item)]);
+    transaction.change(&Change::Insert(Insert::values("u", values.to_vec()))).unwrap();
+    // Nobody else is told of it, and no checkpoint has it.
+    assert_eq!(names(&db), ["t_id_seq"]);
+    db.checkpoint().unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(names(&db), ["t_id_seq", "u_id_seq"]);
+    db.table("u").unwrap().insert_fields(&[("item", "rice".into())]).unwrap();
+    db.checkpoint().unwrap();
+    db.drop_table("t").unwrap();
+    assert_eq!(names(&db), ["u_id_seq"]);
+    let transaction = db.begin().unwrap();
+    transaction.create_table("v", own(false)).unwrap();
+    transaction.rollback();
+    assert_eq!(names(&db), ["u_id_seq"]);
+    let mut cursor = machine.journal().unwrap().cursor();
+    while cursor.advance() {
+        let image = cursor.crash_image(CrashChoice::KeepNone);
+        let db = open(&Simulation::from_image(&image, 4, SimOptions::default()));
+        let own: Vec<String> = db.tables().into_iter().map(|t| format!("{t}_id_seq")).collect();
+        assert_eq!(names(&db), own);
+        for name in db.tables() {
+            let table = db.table(&name).unwrap();
+            table.insert_fields(&[("item", "new".into())]).unwrap();
+            let ids: Vec<Value> =
+                table.iter().unwrap().map(|row| row.unwrap().values()[0].clone()).collect();
+            assert!(ids.is_sorted(), "{ids:?}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_a_database_has_the_sequences_of_its_identities() {
+    let db = Options::new().memory().unwrap();
+    let table = db.create_table("t", own(true)).unwrap();
+    table.insert_fields(&[("item", "tea".into())]).unwrap();
+    let dir = Directory::new("identity-save");
+    db.save(dir.0.join("copy")).unwrap();
+    let copy = Options::new().open(dir.0.join("copy")).unwrap();
+    copy.table("t").unwrap().insert_fields(&[("item", "jam".into())]).unwrap();
+    let rows = copy.table("t").unwrap().snapshot().unwrap().rows().unwrap();
+    let ids: Vec<Value> = rows.into_iter().map(|(_, row)| row[0].clone()).collect();
+    assert_eq!(ids, [5, 7].map(Value::Int));
 }

@@ -10,6 +10,8 @@
 //! | not null | the rows there are were tested: none of them is NULL |
 //! | a label more | it comes last: the places of the others stay |
 //! | a default, a check | these are about rows that are written later (a check is tested first) |
+//! | what computes a field | the caller has given the rows there are their values |
+//! | a comment | it is about no row |
 //! | when rows expire | rows have the field already (those that had expired are ended first) |
 //! | a reference | it is about the rows of both tables (tested first) |
 //!
@@ -17,7 +19,9 @@
 
 use std::sync::Arc;
 
-use super::{Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, NewIndex, NewReference, Schema};
+use super::{
+    Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, Generated, NewIndex, NewReference, Schema,
+};
 use crate::{DataType, Error, Labels, Result, Value};
 
 /// One change of a schema.
@@ -62,6 +66,21 @@ pub enum Alteration {
         /// The new default.
         default: Option<DefaultValue>,
     },
+    /// What computes the values of a generated field, or that nothing does from now on. The caller
+    /// has given the rows there are the values that come of it.
+    SetGenerated {
+        /// The field.
+        field: String,
+        /// What computes its values.
+        generated: Option<Generated>,
+    },
+    /// What the table, or a field of it, is about.
+    SetComment {
+        /// The field; `None` for the table itself.
+        field: Option<String>,
+        /// The words, or none.
+        comment: Option<String>,
+    },
     /// One more condition for all rows. The caller has tested the rows there are.
     AddCheck(Check),
     /// A condition less.
@@ -84,10 +103,10 @@ pub enum Alteration {
 impl Alteration {
     /// True when rows stay what they are, and are checked and filled as before. A new unique index
     /// is a check that rows gathered before have not met.
-    fn is_about_indexes(&self) -> bool {
+    fn leaves_rows(&self) -> bool {
         match self {
             Self::AddIndex(new) => !new.unique,
-            Self::DropIndex(_) => true,
+            Self::DropIndex(_) | Self::SetComment { .. } => true,
             _ => false,
         }
     }
@@ -120,7 +139,7 @@ impl Schema {
         }
         self.refuse_missing_values(&schema)?;
         schema.version = self.version.saturating_add(1);
-        if !alterations.iter().all(Alteration::is_about_indexes) {
+        if !alterations.iter().all(Alteration::leaves_rows) {
             schema.rows_since = schema.version;
         }
         schema.validate()?;
@@ -181,13 +200,19 @@ impl Schema {
             }
             Alteration::AddLabel { field, label } => self.field_mut(field)?.add_label(label),
             Alteration::SetDefault { field, default } => {
-                let field = self.field_mut(field)?;
-                field.default = match default {
-                    Some(DefaultValue::Literal(value)) => {
-                        Some(DefaultValue::Literal(field.fit(value)?))
-                    }
-                    other => other.clone(),
-                };
+                self.field_mut(field)?.set_default(default.as_ref())
+            }
+            Alteration::SetGenerated { field, generated } => {
+                self.field_mut(field)?.set_generated(generated.as_ref());
+                self.note_generated();
+                Ok(())
+            }
+            Alteration::SetComment { field, comment } => {
+                let comment = comment.as_deref().map(Arc::from);
+                match field {
+                    Some(field) => self.field_mut(field)?.comment = comment,
+                    None => self.comment = comment,
+                }
                 Ok(())
             }
             Alteration::AddCheck(check) => {
@@ -208,6 +233,10 @@ impl Schema {
             Alteration::AddReference(new) => self.add_reference(new),
             Alteration::DropReference(name) => self.drop_reference(name),
         }
+    }
+
+    pub(super) fn note_generated(&mut self) {
+        self.has_generated = self.fields.iter().any(|field| field.generated.is_some());
     }
 
     fn field_mut(&mut self, name: &str) -> Result<&mut Field> {
@@ -243,6 +272,7 @@ impl Schema {
         field.id = FieldId(self.next_field);
         self.next_field += 1;
         self.fields.push(field);
+        self.note_generated();
         Ok(())
     }
 
@@ -261,6 +291,7 @@ impl Schema {
         }
         let field = self.fields.remove(position);
         self.drop_indexes_of(field.id);
+        self.note_generated();
         if let super::PrimaryKey::Fields(positions) = &mut self.primary_key {
             positions.iter_mut().filter(|p| **p > position).for_each(|p| *p -= 1);
         }
@@ -278,6 +309,29 @@ impl Field {
             return Err(Error::invalid(message));
         }
         Ok(())
+    }
+
+    fn set_default(&mut self, default: Option<&DefaultValue>) -> Result<()> {
+        if self.identity.is_some() && self.default.is_some() {
+            let name = &self.name;
+            let message = format!("field {name:?} is an identity, whose default stays");
+            return Err(Error::invalid(message));
+        }
+        self.default = match default {
+            Some(DefaultValue::Literal(value)) => Some(DefaultValue::Literal(self.fit(value)?)),
+            other => other.cloned(),
+        };
+        Ok(())
+    }
+
+    fn set_generated(&mut self, generated: Option<&Generated>) {
+        // How its values are kept was said when it was made.
+        let is_virtual = self.generated.as_ref().map(|known| known.is_virtual);
+        self.generated = generated.map(|new| {
+            // default: of a field that is generated from now on it is said here
+            let is_virtual = is_virtual.unwrap_or(new.is_virtual);
+            Arc::new(Generated { is_virtual, ..new.clone() })
+        });
     }
 
     fn add_label(&mut self, label: &str) -> Result<()> {

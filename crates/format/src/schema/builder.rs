@@ -1,8 +1,10 @@
 //! Building a schema.
 
+use std::sync::Arc;
+
 use super::{
-    Check, DefaultValue, Field, FieldId, NewIndex, NewReference, PrimaryKey, Profile, RowOrder,
-    Schema,
+    Check, DefaultValue, Field, FieldId, Generated, Identity, NewIndex, NewReference, PrimaryKey,
+    Profile, RowOrder, Schema,
 };
 use crate::{DataType, Error, ExpiryClock, Labels, Result};
 
@@ -18,6 +20,7 @@ pub struct SchemaBuilder {
     row_order: RowOrder,
     expiry: Option<String>,
     expiry_clock: ExpiryClock,
+    comment: Option<Arc<str>>,
 }
 
 impl SchemaBuilder {
@@ -87,7 +90,7 @@ impl SchemaBuilder {
     #[must_use]
     pub fn labels(mut self, labels: Labels) -> Self {
         if let Some(field) = self.fields.last_mut() {
-            field.labels = Some(std::sync::Arc::new(labels));
+            field.labels = Some(Arc::new(labels));
         }
         self
     }
@@ -136,6 +139,33 @@ impl SchemaBuilder {
     #[must_use]
     pub fn default_next(self, sequence: impl Into<String>) -> Self {
         self.default_value(DefaultValue::NextValue(sequence.into()))
+    }
+
+    /// Computes the values of the field added last from the others of its row, whenever the row is
+    /// written: nobody gives it one. The expression has its stored form.
+    #[must_use]
+    pub fn generated(mut self, generated: Generated) -> Self {
+        if let Some(field) = self.fields.last_mut() {
+            field.generated = Some(Arc::new(generated));
+        }
+        self
+    }
+
+    /// Gives the field added last, an integer, a sequence of its own, which comes and goes with it
+    /// and gives rows the values that they are written without.
+    #[must_use]
+    pub fn identity(mut self, identity: Identity) -> Self {
+        if let Some(field) = self.fields.last_mut() {
+            field.identity = Some(identity);
+        }
+        self
+    }
+
+    /// Says what the table is about, in words.
+    #[must_use]
+    pub fn comment(mut self, comment: impl Into<Arc<str>>) -> Self {
+        self.comment = Some(comment.into());
+        self
     }
 
     /// Adds a condition that every row must meet, in its stored form.
@@ -275,6 +305,7 @@ impl SchemaBuilder {
         let (fields, checks) = (self.fields, self.checks);
         let mut schema = Schema::new(fields, primary_key, checks, next_field);
         (schema.profile, schema.row_order) = (self.profile, self.row_order);
+        schema.comment = self.comment;
         schema.set_expiry(self.expiry.as_deref())?;
         schema.expiry_clock = self.expiry_clock;
         self.indexes.iter().try_for_each(|index| schema.add_index(index))?;

@@ -1,6 +1,6 @@
 //! One field of a table: its type, its limits, its default.
 
-use super::{FieldId, validate_name};
+use super::{COMMENT_BYTES_MAX, FieldId, Generated, Identity, validate_name};
 use std::sync::Arc;
 
 use crate::codec::{Reader, Writer};
@@ -28,6 +28,12 @@ pub struct Field {
     pub default: Option<DefaultValue>,
     /// The value of rows that are older than the field.
     pub initial: Value,
+    /// What computes its values from the others of its row; nobody gives it one then.
+    pub generated: Option<Arc<Generated>>,
+    /// How the sequence of its default belongs to it; `None` where that is anybody's.
+    pub identity: Option<Identity>,
+    /// What it is about, in words.
+    pub comment: Option<Arc<str>>,
 }
 
 /// What a field gets in a row that is written without a value for it.
@@ -55,6 +61,12 @@ const DEFAULT_COMPUTED: u8 = 3;
 const INITIAL: u8 = 4;
 /// The labels of an enum.
 const LABELS: u8 = 5;
+/// What computes its values.
+const GENERATED: u8 = 6;
+/// What it is about.
+const COMMENT: u8 = 7;
+/// How the sequence of its default belongs to it.
+const IDENTITY: u8 = 8;
 
 const NOW: u8 = 1;
 const UUID: u8 = 2;
@@ -65,8 +77,44 @@ impl Field {
     /// A field without limits and without a default.
     #[must_use]
     pub fn new(id: FieldId, name: String, data_type: DataType, nullable: bool) -> Self {
-        let (length_max, labels, default) = (None, None, None);
-        Self { id, name, data_type, nullable, length_max, labels, default, initial: Value::Null }
+        Self {
+            id,
+            name,
+            data_type,
+            nullable,
+            length_max: None,
+            labels: None,
+            default: None,
+            initial: Value::Null,
+            generated: None,
+            identity: None,
+            comment: None,
+        }
+    }
+
+    /// Whether a row may be written without a value for it.
+    #[must_use]
+    pub fn may_be_left_out(&self) -> bool {
+        self.nullable
+            || self.default.is_some()
+            || self.generated.is_some()
+            || self.identity.is_some()
+    }
+
+    /// Refuses a value that a statement gives a field whose values are computed, or always those of
+    /// its sequence.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the field.
+    pub fn refuse_given(&self) -> Result<()> {
+        let is_always = self.identity.is_some_and(|identity| identity.is_always);
+        let what = match &self.generated {
+            Some(_) => "is generated",
+            None if is_always => "is an identity",
+            None => return Ok(()),
+        };
+        let name = &self.name;
+        Err(Error::invalid(format!("field {name:?} {what}: it takes DEFAULT, no value")))
     }
 
     /// A value as the field stores it: as [`ValueRef::coerce`] does, and a text as the label that
@@ -192,6 +240,21 @@ impl Field {
         if !self.initial.is_null() {
             properties.push((INITIAL, value(&self.initial)));
         }
+        if let Some(generated) = &self.generated {
+            let mut out = Writer::new();
+            generated.encode(&mut out);
+            properties.push((GENERATED, out.into_bytes()));
+        }
+        if let Some(comment) = &self.comment {
+            let mut out = Writer::new();
+            out.text(comment);
+            properties.push((COMMENT, out.into_bytes()));
+        }
+        if let Some(identity) = self.identity {
+            let mut out = Writer::new();
+            identity.encode(&mut out);
+            properties.push((IDENTITY, out.into_bytes()));
+        }
         properties
     }
 
@@ -216,9 +279,13 @@ impl Field {
             LABELS if self.labels.is_none() => {
                 self.labels = Some(Arc::new(Labels::decode(input)?));
             }
-            LABELS | LENGTH_MAX | DEFAULT_LITERAL | DEFAULT_COMPUTED | INITIAL => {
-                return Err(repeated());
+            GENERATED if self.generated.is_none() => {
+                self.generated = Some(Arc::new(Generated::decode(input)?));
             }
+            COMMENT if self.comment.is_none() => self.comment = Some(input.text()?.into()),
+            IDENTITY if self.identity.is_none() => self.identity = Some(Identity::decode(input)?),
+            LABELS | LENGTH_MAX | DEFAULT_LITERAL | DEFAULT_COMPUTED | INITIAL | GENERATED
+            | COMMENT | IDENTITY => return Err(repeated()),
             other => return Err(Error::corrupt(format!("field property {other}"))),
         }
         Ok(())
@@ -270,8 +337,34 @@ impl Field {
                 "field {:?}: text and bytes have a length, {} has none",
                 self.name, self.data_type
             ))),
-            _ => self.validate_default(),
+            _ => self.validate_generated().and_then(|()| self.validate_default()),
         }
+    }
+
+    fn validate_generated(&self) -> Result<()> {
+        let (name, has_default) = (&self.name, self.default.is_some());
+        if self.generated.is_some() && (has_default || !self.initial.is_null()) {
+            let message = format!("field {name:?} is generated: it has no default");
+            return Err(Error::invalid(message));
+        }
+        if let Some(identity) = self.identity {
+            identity.sequence().map_err(|e| e.at(format_args!("field {name:?}")))?;
+            // Its table names the sequence when it is made.
+            let is_of_sequence = !has_default || self.default_sequence().is_some();
+            if !is_of_sequence || self.generated.is_some() || !self.data_type.is_integer() {
+                let found = self.type_text();
+                return Err(Error::invalid(format!(
+                    "field {name:?}: an identity is an integer without another default, found \
+                     {found}"
+                )));
+            }
+        }
+        if self.comment.as_ref().is_some_and(|comment| comment.len() > COMMENT_BYTES_MAX) {
+            let message =
+                format!("field {name:?}: a comment has at most {COMMENT_BYTES_MAX} bytes");
+            return Err(Error::invalid(message));
+        }
+        Ok(())
     }
 
     fn validate_default(&self) -> Result<()> {

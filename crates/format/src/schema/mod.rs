@@ -3,6 +3,8 @@
 mod alteration;
 mod builder;
 mod field;
+mod generated;
+mod identity;
 mod index;
 mod profile;
 mod reference;
@@ -10,9 +12,13 @@ mod reference;
 use crate::codec::{Reader, Writer};
 use crate::suggest::near_or_all;
 use crate::{DataType, Error, ExpiryClock, Result};
+use std::sync::Arc;
+
 pub use alteration::Alteration;
 pub use builder::SchemaBuilder;
 pub use field::{DefaultValue, Field};
+pub use generated::Generated;
+pub use identity::Identity;
 pub use index::{
     INDEX_FIELDS_MAX, INDEX_IDS_MAX, INDEXES_MAX, Index, IndexField, IndexId, IndexKind, NewIndex,
 };
@@ -39,6 +45,9 @@ pub const CHECKS_MAX: usize = 256;
 
 /// The longest name of a table or field, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
+
+/// The longest comment on a table or field, in bytes.
+pub const COMMENT_BYTES_MAX: usize = 64 << 10;
 
 /// The name of the column of [`Schema::with_row_id`]; it has a control character.
 pub const ROW_ID_NAME: &str = "\0row id";
@@ -85,6 +94,10 @@ pub struct Schema {
     pub(crate) references: Vec<Reference>,
     /// The references of others to its rows.
     pub(crate) referrers: Vec<Referrer>,
+    /// Whether a field is generated: asked of every row that is written.
+    pub(crate) has_generated: bool,
+    /// What the table is about, in words.
+    pub(crate) comment: Option<Arc<str>>,
 }
 
 impl Schema {
@@ -122,6 +135,8 @@ impl Schema {
     ) -> Self {
         Self {
             version: 1,
+            has_generated: fields.iter().any(|field| field.generated.is_some()),
+            comment: None,
             fields,
             primary_key,
             checks,
@@ -154,6 +169,19 @@ impl Schema {
     #[must_use]
     pub fn checks(&self) -> &[Check] {
         &self.checks
+    }
+
+    /// Whether a field is generated.
+    #[must_use]
+    #[inline]
+    pub fn has_generated(&self) -> bool {
+        self.has_generated
+    }
+
+    /// What the table is about, in words.
+    #[must_use]
+    pub fn comment(&self) -> Option<&str> {
+        self.comment.as_deref()
     }
 
     /// The field of a number.
@@ -259,6 +287,7 @@ impl Schema {
         schema.checks.clear();
         schema.references.clear();
         schema.referrers.clear();
+        schema.note_generated();
         schema
     }
 
@@ -416,6 +445,11 @@ impl Schema {
                 let name = &field.name;
                 return Err(Error::invalid(format!("key field {name:?} must not be nullable")));
             }
+            if field.generated.is_some() {
+                let name = &field.name;
+                let message = format!("key field {name:?} is generated: a key is given");
+                return Err(Error::invalid(message));
+            }
             index::refuse_interval(&"the primary key", field)?;
             if !used.insert(*position) {
                 return Err(Error::invalid(format!("key field {:?} is named twice", field.name)));
@@ -431,6 +465,9 @@ impl Schema {
         if self.checks.len() > CHECKS_MAX {
             let count = self.checks.len();
             return Err(Error::invalid(format!("at most {CHECKS_MAX} checks, found {count}")));
+        }
+        if self.has_generated != self.fields.iter().any(|field| field.generated.is_some()) {
+            return Err(Error::invalid("whether a table has generated fields is said wrongly"));
         }
         self.validate_profile()?;
         self.validate_indexes()?;

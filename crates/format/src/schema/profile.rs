@@ -1,6 +1,6 @@
 //! What a table is for, in which order its rows are stored, and when they expire.
 
-use super::{FieldId, PrimaryKey, Schema};
+use super::{COMMENT_BYTES_MAX, FieldId, PrimaryKey, Schema};
 use crate::codec::{Reader, Writer};
 use crate::{DataType, Error, ExpiryClock, Field, Result};
 
@@ -56,8 +56,10 @@ const BY_ELAPSED: u8 = 2 << 1;
 const PROFILE: u8 = 3 << 3;
 const TABLE: u8 = 1 << 3;
 const BUCKET: u8 = 2 << 3;
-/// References follow: from version 12 of the log on.
-const BOUND: u8 = 1 << 5;
+/// A comment on the table follows: from version 12 of the log on.
+const COMMENTED: u8 = 1 << 5;
+/// References follow, from the same version on.
+const BOUND: u8 = 1 << 6;
 
 impl Schema {
     /// In which order the rows of segments lie. It never changes.
@@ -159,10 +161,12 @@ impl Schema {
             Profile::Table => TABLE,
             Profile::Bucket => BUCKET,
         };
+        let commented = if self.comment.is_some() { COMMENTED } else { 0 };
         let bound = if self.is_bound() { BOUND } else { 0 };
-        out.u8(order | clock | profile | bound);
+        out.u8(order | clock | profile | commented | bound);
         // default: no field has number 0.
         out.u16(self.expiry.map_or(0, |field| field.0));
+        self.comment.iter().for_each(|comment| out.text(comment));
     }
 
     pub(super) fn decode_profile(&mut self, input: &mut Reader<'_>) -> Result<()> {
@@ -170,8 +174,11 @@ impl Schema {
         self.row_order = if flags & BY_KEY == 0 { RowOrder::Arrival } else { RowOrder::Key };
         self.expiry = Some(FieldId(input.u16()?)).filter(|field| field.0 != 0);
         let unknown = || Error::corrupt(format!("unknown profile of a table: {flags:#04x}"));
-        if flags & !(BY_KEY | CLOCK | PROFILE | BOUND) != 0 {
+        if flags & !(BY_KEY | CLOCK | PROFILE | COMMENTED | BOUND) != 0 {
             return Err(unknown());
+        }
+        if flags & COMMENTED != 0 {
+            self.comment = Some(input.text()?.into());
         }
         self.expiry_clock = match flags & CLOCK {
             // Before version 9 of the log nothing said so, and buckets were known by their shape.
@@ -207,6 +214,10 @@ impl Schema {
         }
         if self.is_bucket() && !self.is_bucket_by_shape() {
             let message = "a bucket has other fields, another key or another expiry than buckets";
+            return Err(Error::invalid(message));
+        }
+        if self.comment.as_ref().is_some_and(|comment| comment.len() > COMMENT_BYTES_MAX) {
+            let message = format!("a comment on a table has at most {COMMENT_BYTES_MAX} bytes");
             return Err(Error::invalid(message));
         }
         let Some(expiry) = self.expiry else { return Ok(()) };

@@ -1,4 +1,7 @@
-use super::{Alteration, Check, DefaultValue, Field, FieldId, IndexId, NewIndex, Profile, Schema};
+use super::{
+    Alteration, COMMENT_BYTES_MAX, Check, DefaultValue, Field, FieldId, Generated, Identity,
+    IndexId, NewIndex, Profile, Schema,
+};
 use crate::codec::{Reader, Writer};
 use crate::{DataType, Value};
 
@@ -194,4 +197,66 @@ fn the_profile_is_stored_and_older_schemas_are_read() {
     assert!(damaged.contains("a bucket has other fields"), "{damaged}");
     let wrong = Schema::builder().field("n", DataType::I64).bucket().build().unwrap_err();
     assert!(wrong.to_string().contains("a bucket has other fields"), "{wrong}");
+}
+
+fn computed() -> Generated {
+    Generated { expression: "id * 2".into(), is_virtual: true }
+}
+
+#[test]
+fn what_is_computed_and_what_is_said_is_stored() {
+    let always = Identity { is_always: true, start: -3, increment: 7 };
+    let made = Schema::builder()
+        .field("id", DataType::I64)
+        .identity(always)
+        .default_next("ids")
+        .nullable("twice", DataType::I64)
+        .generated(computed())
+        .comment("what it is about")
+        .build()
+        .unwrap();
+    let about = |field: Option<&str>, comment: &str| Alteration::SetComment {
+        field: field.map(str::to_owned),
+        comment: Some(comment.to_owned()),
+    };
+    let altered = made.alter(&[about(Some("twice"), "doubled"), about(None, "others")]).unwrap();
+    // Rows stay what they are.
+    assert!(altered.has_same_rows_as(&made));
+    for schema in [&made, &altered] {
+        let mut out = Writer::new();
+        schema.encode(&mut out);
+        assert_eq!(Schema::decode(&mut Reader::new(out.as_bytes())).as_ref(), Ok(schema));
+        assert!(schema.has_generated());
+    }
+    assert_eq!((made.comment(), altered.comment()), (Some("what it is about"), Some("others")));
+    assert_eq!(altered.fields()[0].own_sequence(), Some("ids"));
+    let stays = Generated { is_virtual: false, ..computed() };
+    let set = |generated| Alteration::SetGenerated { field: "twice".into(), generated };
+    let again = altered.alter(&[set(Some(stays))]).unwrap();
+    assert!(again.fields()[1].generated.as_ref().is_some_and(|kept| kept.is_virtual));
+    assert!(!altered.alter(&[set(None)]).unwrap().has_generated());
+    assert!(!altered.alter(&[Alteration::DropField("twice".into())]).unwrap().has_generated());
+    let long = "x".repeat(COMMENT_BYTES_MAX + 1);
+    for field in [None, Some("twice")] {
+        assert!(made.alter(&[about(field, &long)]).is_err());
+    }
+}
+
+#[test]
+fn what_is_computed_has_no_default_and_is_no_key() {
+    let field = || Schema::builder().field("a", DataType::I64).field("g", DataType::I64);
+    let computed = || field().generated(computed());
+    assert!(computed().build().is_ok());
+    let said = |built: crate::Result<Schema>| built.unwrap_err().to_string();
+    let default = computed().default_value(DefaultValue::Literal(Value::Int(1)));
+    assert_eq!(said(default.build()), "field \"g\" is generated: it has no default");
+    let key = computed().primary_key(["g"]);
+    assert_eq!(said(key.build()), "key field \"g\" is generated: a key is given");
+    let twice = computed().identity(Identity::default());
+    assert!(said(twice.build()).contains("an identity is an integer"));
+    let zero = field().identity(Identity { increment: 0, ..Identity::default() });
+    assert!(said(zero.build()).contains("is not 0"));
+    let stays = field().identity(Identity::default()).default_next("ids").build().unwrap();
+    let unset = Alteration::SetDefault { field: "g".into(), default: None };
+    assert!(said(stays.alter(&[unset])).contains("whose default stays"));
 }

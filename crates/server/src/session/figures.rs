@@ -60,7 +60,8 @@ impl DatabaseFigures {
 pub struct TableFigures {
     /// The fields, the primary key and the indexes, each as a text.
     pub schema: Vec<String>,
-    /// What holds besides: defaults, expiry and checks, each as a text.
+    /// What holds besides: defaults, what is generated, comments, expiry and checks, each as a
+    /// text.
     pub rules: Vec<String>,
     /// Figures.
     pub figures: TableInfo,
@@ -89,7 +90,12 @@ fn rules(schema: &Schema) -> Result<Vec<String>> {
     for field in schema.fields() {
         let default = definition::default_text(field);
         rules.extend(default.map(|default| format!("default of {}: {default}", field.name)));
+        let extra = definition::extra_text(field)?;
+        rules.extend(extra.map(|extra| format!("{} is {extra}", field.name)));
+        let comment = field.comment.iter();
+        rules.extend(comment.map(|comment| format!("comment on {}: {comment}", field.name)));
     }
+    rules.extend(schema.comment().map(|comment| format!("comment: {comment}")));
     if let Some(field) = schema.expiry_field() {
         rules.push(format!("rows expire by {}", field.name));
     }

@@ -1,6 +1,8 @@
 //! Rows by their keys.
 
-use esker::{ErrorKind, Row, Schema, ScopedTable, Semantics, Transaction, Value, ValueRef};
+use esker::{
+    ChangeOptions, ErrorKind, Row, Schema, ScopedTable, Semantics, Transaction, Value, ValueRef,
+};
 use esker_format::batch::fit_value;
 use esker_import::{parse_json_row, schema_text};
 use esker_query::model::{Change, Expr, Insert, OnConflict};
@@ -75,6 +77,7 @@ impl Session {
             }
         };
         let options = self.change_options(Vec::new(), Semantics::default());
+        let options = ChangeOptions { takes_whole_rows: true, ..options };
         let stored = match inserts.as_slice() {
             [one] => self.scope().change_with(one, &options)?.rows,
             inserts => self.as_one(|transaction| {

@@ -225,10 +225,10 @@ fn statements_ask_them() {
     assert_eq!(
         rows(&db, "DESCRIBE people"),
         [
-            "id|i64|NO|PRI|nextval('numbers')",
-            "name|text(40)|NO|null|null",
-            "born|date|YES|null|null",
-            "height|decimal(5,2)|YES|null|null",
+            "id|i64|NO|PRI|nextval('numbers')|null|null",
+            "name|text(40)|NO|null|null|null|null",
+            "born|date|YES|null|null|null|null",
+            "height|decimal(5,2)|YES|null|null|null|null",
         ]
     );
     assert_eq!(rows(&db, "SHOW COLUMNS FROM main.people"), rows(&db, "DESC TABLE people"));

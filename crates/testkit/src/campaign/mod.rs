@@ -8,6 +8,7 @@ mod damage;
 mod directed;
 mod exhaustive;
 mod full_disk;
+mod generated_fields;
 mod held_snapshots;
 mod images;
 pub mod invariants;

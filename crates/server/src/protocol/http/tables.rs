@@ -1,7 +1,7 @@
 //! Tables and their schemas.
 
 use axum::http::StatusCode;
-use esker::Alteration;
+use esker::{Alteration, definition};
 use esker_import::schema_text;
 use esker_sql::{Statement, parse_statement};
 use serde::Deserialize;
@@ -26,9 +26,19 @@ fn description(session: &Session, name: &str) -> Result<Json> {
     let table = session.scope().table(name)?;
     let schema = table.schema();
     let key: Vec<_> = schema.key_fields().map(|field| field.name.clone()).collect();
-    let fields = schema.fields().iter().map(|field| {
-        json!({ "name": field.name, "type": field.type_text(), "nullable": field.nullable })
-    });
+    let mut fields = Vec::with_capacity(schema.fields().len());
+    for field in schema.fields() {
+        let (name, data_type) = (&field.name, field.type_text());
+        let known = json!({ "name": name, "type": data_type, "nullable": field.nullable });
+        let Json::Object(mut known) = known else { continue };
+        if let Some(generated) = definition::generated_text(field)? {
+            known.insert("generated".to_owned(), generated.into());
+        }
+        if let Some(comment) = &field.comment {
+            known.insert("comment".to_owned(), (**comment).into());
+        }
+        fields.push(known);
+    }
     let indexes = schema.indexes().iter().map(|index| {
         json!({
             "name": index.name,
@@ -40,7 +50,7 @@ fn description(session: &Session, name: &str) -> Result<Json> {
     Ok(json!({
         "table": table.name(),
         "schema": schema_text::write(&schema),
-        "fields": fields.collect::<Vec<_>>(),
+        "fields": fields,
         "key": key,
         "indexes": indexes.collect::<Vec<_>>(),
         "rows": table.count()?,

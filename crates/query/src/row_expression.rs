@@ -1,0 +1,79 @@
+//! Expressions that are stored with a table and computed for its rows before these are stored: what
+//! they may be, and their stored form.
+
+use std::ops::Range;
+
+use esker_format::{Column, ColumnSlice};
+
+use crate::exec::output::materialised::slice;
+use crate::model::Expr;
+use crate::{Error, Fragment, Result, Zone};
+
+/// The most levels of an expression: its stored form nests three times as deep.
+pub(crate) const DEPTH_MAX: usize = 40;
+
+/// The stored form of an expression; errors begin with what it is.
+pub(crate) fn encode(what: &str, expr: &Expr) -> Result<String> {
+    let (depth, most) = (expr.depth(), DEPTH_MAX);
+    if depth > most {
+        return Err(Error::invalid(format!(
+            "{what} nests too deep: {depth} levels, at most {most}"
+        )));
+    }
+    let text = serde_json::to_string(expr).map_err(|e| Error::invalid(e.to_string()))?;
+    match decode(&text) {
+        Ok(decoded) if decoded == *expr => Ok(text),
+        _ => Err(Error::invalid(format!("{what}: {expr}: expected finite numbers"))),
+    }
+}
+
+/// Reads the stored form of an expression.
+pub(crate) fn decode(text: &str) -> Result<Expr> {
+    let corrupt = |e: serde_json::Error| {
+        Error::new(crate::ErrorKind::Corrupt, format!("a stored expression: {e}"))
+    };
+    serde_json::from_str(text).map_err(corrupt)
+}
+
+/// The part of an expression that is not the same for the same row at any time.
+pub(crate) fn changing(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Parameter(_) => Some(expr),
+        expr if expr.varies() => Some(expr),
+        _ => expr.operands().into_iter().find_map(changing),
+    }
+}
+
+/// Rows at hand, by the columns of a schema. Those that nobody reads may be empty.
+pub(crate) struct RowsAtHand<'a> {
+    pub columns: &'a [Column],
+    pub rows: usize,
+}
+
+impl Fragment for RowsAtHand<'_> {
+    fn row_count(&self) -> usize {
+        self.rows
+    }
+
+    fn visible_count(&self) -> Option<usize> {
+        Some(self.rows)
+    }
+
+    fn batch_end(&self, start: usize, rows_max: usize) -> usize {
+        self.rows.min(start.saturating_add(rows_max))
+    }
+
+    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+        let column = self.columns.get(position);
+        let column = column.ok_or_else(|| Error::invalid(format!("no column {position}")))?;
+        slice(column, rows).ok_or_else(|| Error::invalid("rows past the end"))
+    }
+
+    fn visible(&self, _rows: Range<usize>) -> Option<Vec<u64>> {
+        None
+    }
+
+    fn zone(&self, _position: usize, _zone: usize) -> Option<Zone<'_>> {
+        None
+    }
+}
