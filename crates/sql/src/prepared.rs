@@ -107,7 +107,17 @@ impl Prepared {
         text: &str,
         semantics: Semantics,
     ) -> Result<Self> {
-        let (statement, parameters) = parse_with_parameters(text)?;
+        let read = parse_with_parameters(text)?;
+        Self::of(database, scope, read, semantics)
+    }
+
+    /// The same of a statement that has been read.
+    pub(crate) fn of(
+        database: Option<&Database>,
+        scope: &dyn Scope,
+        (statement, parameters): (Statement, ParameterNames),
+        semantics: Semantics,
+    ) -> Result<Self> {
         let (database, plan) = (database.cloned(), None);
         let mut prepared = Self { database, statement, parameters, plan, semantics };
         if let Statement::Query(query) | Statement::QueryForUpdate(query) = &prepared.statement {

@@ -11,6 +11,7 @@ use esker::{
 use esker_query::model::{Change, Query, RowCount};
 
 use crate::definition::define;
+use crate::maintenance;
 use crate::parameters::Parameters;
 use crate::prepared::Prepared;
 use crate::statement::{Statement, parse_with_parameters};
@@ -264,6 +265,11 @@ impl Sql for Transaction {
                 "a transaction in SQL needs a session; this one is committed by its own calls",
             ),
             Statement::Setting(_) => refused(NO_SESSION),
+            Statement::Named(_) | Statement::Cursor(_) => refused(NAMES_NO_SESSION),
+            Statement::Maintenance(_) => Err(maintenance::outside_only()),
+            Statement::LockTable { tables, holds } => {
+                maintenance::lock_tables(self, tables, *holds)
+            }
             _ => run_in(self, statement, options),
         }
     }
@@ -276,6 +282,10 @@ impl Sql for Transaction {
 /// What a setting without a session is refused with.
 const NO_SESSION: &str = "SET and RESET are about a session, which runs statements one after \
                           another; a database has settings by Options::semantics";
+
+/// What names of a session are refused with where there is none.
+const NAMES_NO_SESSION: &str = "PREPARE, EXECUTE, DEALLOCATE and cursors are about a session, \
+                                which runs statements one after another";
 
 /// Runs a statement, or says with [`ChangeOptions::dry_run`] what it would change.
 ///
@@ -293,6 +303,11 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             "a transaction in SQL needs a session, which runs statements one after another",
         )),
         Statement::Setting(_) => Err(Error::new(ErrorKind::InvalidInput, NO_SESSION)),
+        Statement::Named(_) | Statement::Cursor(_) => {
+            Err(Error::new(ErrorKind::InvalidInput, NAMES_NO_SESSION))
+        }
+        Statement::Maintenance(statement) => maintenance::run(db, statement, dry_run),
+        Statement::LockTable { .. } => Err(maintenance::inside_only()),
         Statement::CreateSequence { name, start, increment, if_not_exists } => {
             let exists = has_sequence(db, name);
             if exists && *if_not_exists {

@@ -1,17 +1,26 @@
 //! Statements one after another, with a transaction between `BEGIN` and `COMMIT`.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use esker::{
-    ChangeOptions, Database, Error, ErrorKind, FromRow, QueryOptions, QueryResult, Result, Rows,
-    Savepoint, Scope, Semantics, Transaction, Value,
+    ChangeOptions, Database, Error, ErrorKind, FromRow, Limits, QueryOptions, QueryResult, Result,
+    Rows, Savepoint, Scope, Semantics, Transaction, Value,
 };
+use esker_query::model::Expr;
 use esker_query::{Explanation, Query};
 
+use crate::cursor::{self, CursorStatement, Cursors};
+use crate::named_statement::{NamedStatement, NamedStatements};
 use crate::parameters::Parameters;
 use crate::prepared::Prepared;
 use crate::run::{Outcome, Sql, expect_rows, first_of, run, with_parameters};
 use crate::setting::SettingStatement;
 use crate::statement::{Statement, parse_with_parameters};
 use crate::transaction::TransactionStatement;
+
+/// What FETCH may take where a statement has no limit of its own.
+const FETCH_BYTES_MAX: usize = esker_query::Options::MEMORY_BUDGET_BYTES;
 
 /// Runs statements one after another. Between `BEGIN` and `COMMIT` they are one transaction, which
 /// sees its own changes; a session that is dropped before rolls it back. A statement that fails
@@ -40,6 +49,7 @@ pub struct Session {
     database: Database,
     open: Option<Open>,
     settings: Settings,
+    named: NamedStatements,
 }
 
 /// What a session chooses.
@@ -62,6 +72,7 @@ impl Settings {
 struct Open {
     transaction: Transaction,
     savepoints: Vec<Saved>,
+    cursors: Cursors,
     /// What the session chose before it began.
     settings: Settings,
 }
@@ -72,6 +83,8 @@ struct Saved {
     name: String,
     savepoint: Savepoint,
     settings: Settings,
+    /// How many cursors were open.
+    cursors: usize,
 }
 
 impl Open {
@@ -94,7 +107,8 @@ impl Session {
     /// A session without a transaction.
     #[must_use]
     pub fn new(database: &Database) -> Self {
-        Self { database: database.clone(), open: None, settings: Settings::default() }
+        let (settings, named) = (Settings::default(), NamedStatements::default());
+        Self { database: database.clone(), open: None, settings, named }
     }
 
     /// The same with what it chooses: where NULLs go in orders and what a division by zero is, as
@@ -166,7 +180,7 @@ impl Session {
         parameters: impl Parameters,
     ) -> Result<Vec<T>> {
         let (statement, names) = parse_with_parameters(text)?;
-        expect_rows(&statement)?;
+        expect_rows(self.meant(&statement)?)?;
         parameters.bind(&names, |values| self.run(&statement, &with_parameters(values)))?.records()
     }
 
@@ -180,8 +194,9 @@ impl Session {
         parameters: impl Parameters,
     ) -> Result<Option<T>> {
         let (statement, names) = parse_with_parameters(text)?;
-        let statement = first_of(&statement)?;
-        parameters.bind(&names, |values| self.run(&statement, &with_parameters(values)))?.first()
+        expect_rows(self.meant(&statement)?)?;
+        let first = first_of(&statement).unwrap_or(Cow::Borrowed(&statement));
+        parameters.bind(&names, |values| self.run(&first, &with_parameters(values)))?.first()
     }
 
     /// Runs one statement that answers rows, row by row, as the transaction is now where there is
@@ -191,8 +206,12 @@ impl Session {
     /// As for [`Sql::sql_rows`].
     pub fn sql_rows(&mut self, text: &str, parameters: impl Parameters) -> Result<Rows> {
         let (statement, names) = parse_with_parameters(text)?;
+        expect_rows(self.meant(&statement)?)?;
         parameters.bind(&names, |values| {
             let options = self.for_change(&with_parameters(values));
+            if let Statement::Named(_) | Statement::Cursor(_) = statement {
+                return Ok(self.run(&statement, &options)?.answer()?.into());
+            }
             match &self.open {
                 Some(open) => open.transaction.statement_rows(&statement, &options),
                 None => self.database.statement_rows(&statement, &options),
@@ -240,8 +259,107 @@ impl Session {
             (_, Statement::Setting(setting)) => {
                 parameters.bind(prepared.parameters(), |_: &[Value]| self.set(setting))
             }
+            (_, statement @ (Statement::Named(_) | Statement::Cursor(_))) => {
+                let run = |values: &[Value]| self.run(statement, &prepared.options(values));
+                parameters.bind(prepared.parameters(), run)
+            }
             (Some(open), _) => open.transaction.run_prepared(prepared, parameters),
             (None, _) => self.database.run_prepared(prepared, parameters),
+        }
+    }
+
+    /// The statement that is run: of `EXECUTE` the one that the session keeps, else it itself.
+    ///
+    /// # Errors
+    /// `NotFound` when the session keeps none of that name.
+    pub fn meant<'s>(&'s self, statement: &'s Statement) -> Result<&'s Statement> {
+        match statement {
+            Statement::Named(NamedStatement::Execute { name, .. }) => {
+                Ok(self.named.get(name)?.prepared.statement())
+            }
+            _ => Ok(statement),
+        }
+    }
+
+    fn run_named(
+        &mut self,
+        statement: &NamedStatement,
+        options: &ChangeOptions,
+    ) -> Result<Outcome> {
+        match statement {
+            NamedStatement::Prepare { name, types, statement, parameters, bytes } => {
+                let read = ((**statement).clone(), Arc::clone(parameters));
+                let database = Some(&self.database);
+                let prepared = Prepared::of(database, self.scope(), read, Semantics::default())?;
+                self.named.keep(name, prepared, (types, *bytes))?;
+                Ok(Outcome::Done(format!("prepared {name}")))
+            }
+            NamedStatement::Execute { name, values } => {
+                self.named.get(name)?;
+                let values = self.values_of(values, options)?;
+                let kept = self.named.get(name)?;
+                let parameters = kept.fitted(name, values)?;
+                if !options.dry_run
+                    && let Some(done) = kept.prepared.run_straight(self.scope(), &parameters)?
+                {
+                    return Ok(done);
+                }
+                let statement = kept.prepared.statement().clone();
+                let options = ChangeOptions { parameters: parameters.into(), ..options.clone() };
+                self.run(&statement, &options)
+            }
+            NamedStatement::Deallocate(name) => {
+                self.named.forget(name.as_deref())?;
+                Ok(Outcome::Done(match name {
+                    Some(name) => format!("deallocated {name}"),
+                    None => "deallocated all prepared statements".to_owned(),
+                }))
+            }
+        }
+    }
+
+    /// The values of expressions that name no field.
+    fn values_of(&self, exprs: &[Expr], options: &ChangeOptions) -> Result<Vec<Value>> {
+        let literal = |expr: &Expr| match expr {
+            Expr::Literal(value) => Some(value.clone()),
+            _ => None,
+        };
+        if let Some(values) = exprs.iter().map(literal).collect() {
+            return Ok(values);
+        }
+        let mut query = Query::one_row();
+        exprs.iter().for_each(|expr| {
+            query.select(expr.clone());
+        });
+        let answer = self.query_with(&query, &options.for_query())?;
+        // default: one row is answered
+        Ok(answer.to_rows().pop().unwrap_or_default())
+    }
+
+    fn run_cursor(
+        &mut self,
+        statement: &CursorStatement,
+        options: &ChangeOptions,
+    ) -> Result<Outcome> {
+        let Some(open) = &mut self.open else { return Err(cursor::inside_only()) };
+        match statement {
+            CursorStatement::Declare { name, query } => {
+                open.cursors.expect_room(name)?;
+                // It is read for as long as the transaction goes on.
+                let limits = Limits { timeout: None, ..options.limits.clone() };
+                let options = QueryOptions { limits, ..options.for_query() };
+                let snapshot = open.transaction.snapshot_for(query)?;
+                open.cursors.add(name, snapshot.query_rows_with(query, &options)?);
+                Ok(Outcome::Done(format!("declared cursor {name}")))
+            }
+            CursorStatement::Fetch { name, rows } => {
+                let most = options.limits.memory_bytes.unwrap_or(FETCH_BYTES_MAX);
+                open.cursors.fetch(name, *rows, most).map(Outcome::Rows)
+            }
+            CursorStatement::Close(name) => {
+                open.cursors.close(name.as_deref())?;
+                Ok(Outcome::Done("closed".to_owned()))
+            }
         }
     }
 
@@ -269,6 +387,8 @@ impl Session {
         match (statement, &self.open) {
             (Statement::Transaction(statement), _) => self.transact(statement),
             (Statement::Setting(statement), _) => self.set(statement),
+            (Statement::Named(statement), _) => self.run_named(statement, options),
+            (Statement::Cursor(statement), _) => self.run_cursor(statement, options),
             (_, None) => run(&self.database, statement, options),
             (_, Some(open)) => open.transaction.run_statement(statement, options),
         }
@@ -312,8 +432,9 @@ impl Session {
                 return Err(Error::new(ErrorKind::InvalidInput, message));
             }
             let transaction = self.database.begin_with(*options)?;
-            let (savepoints, settings) = (Vec::new(), self.settings);
-            self.open = Some(Open { transaction, savepoints, settings });
+            let (savepoints, cursors) = (Vec::new(), Cursors::default());
+            let settings = self.settings;
+            self.open = Some(Open { transaction, savepoints, cursors, settings });
             return done("began a transaction");
         }
         let Some(open) = &mut self.open else {
@@ -337,13 +458,16 @@ impl Session {
             }
             TransactionStatement::Savepoint(name) => {
                 let (savepoint, settings) = (open.transaction.savepoint(), self.settings);
-                open.savepoints.push(Saved { name: name.clone(), savepoint, settings });
+                let (kept, cursors) = (name.clone(), open.cursors.len());
+                open.savepoints.push(Saved { name: kept, savepoint, settings, cursors });
                 return done(&format!("savepoint {name}"));
             }
             TransactionStatement::RollbackTo(name) => {
                 let (at, saved) = open.find(name)?;
                 open.transaction.rollback_to(saved.savepoint)?;
                 self.settings = saved.settings;
+                let cursors = saved.cursors;
+                open.cursors.truncate(cursors);
                 open.savepoints.truncate(at + 1);
                 return done(&format!("rolled back to {name}"));
             }

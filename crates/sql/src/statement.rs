@@ -9,9 +9,12 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::conflict_target::join_paths;
+use crate::cursor::{self, CursorStatement};
 use crate::dialect::{self, EskerDialect};
 use crate::explain::{Explain, ExplainOptions};
 use crate::expression::ParameterNames;
+use crate::maintenance::{self, MaintenanceStatement};
+use crate::named_statement::{self, NamedStatement};
 use crate::setting::{self, SettingStatement};
 use crate::show::{self, Summarized};
 use crate::transaction::{self, TransactionStatement};
@@ -175,6 +178,20 @@ pub enum Statement {
     Transaction(TransactionStatement),
     /// Choose a setting of the session, or show it.
     Setting(SettingStatement),
+    /// Keep a statement by a name, run or forget it: `PREPARE`, `EXECUTE`, `DEALLOCATE`.
+    Named(NamedStatement),
+    /// Answer the rows of a query some at a time: `DECLARE`, `FETCH`, `CLOSE`.
+    Cursor(CursorStatement),
+    /// Look after the database: `CHECKPOINT`, `VACUUM`, `ANALYZE`.
+    Maintenance(MaintenanceStatement),
+    /// Hold tables until the end of the transaction: `LOCK TABLE`.
+    LockTable {
+        /// Their names.
+        tables: Vec<String>,
+        /// Whether rows that others change meanwhile are a conflict; without it there is nothing
+        /// to do.
+        holds: bool,
+    },
     /// Remove all rows of tables.
     Truncate {
         /// Their names.
@@ -194,6 +211,10 @@ impl Statement {
             Self::Query(query) | Self::Summarize(query) => !query.takes_values(),
             Self::Explain(explain) => !explain.analyze || !explain.query.takes_values(),
             Self::Setting(_) => true,
+            Self::Named(named) => !matches!(named, NamedStatement::Execute { .. }),
+            Self::Cursor(CursorStatement::Declare { query, .. }) => !query.takes_values(),
+            Self::Cursor(_) => true,
+            Self::Maintenance(MaintenanceStatement::Analyze(_)) => true,
             _ => false,
         }
     }
@@ -203,6 +224,7 @@ impl Statement {
     pub fn answers_rows(&self) -> bool {
         match self {
             Self::Query(_) | Self::QueryForUpdate(_) | Self::Summarize(_) => true,
+            Self::Cursor(CursorStatement::Fetch { .. }) => true,
             Self::Change(Change::Insert(insert)) => insert.returning.is_some(),
             Self::Change(Change::Update(update)) => update.returning.is_some(),
             Self::Change(Change::Delete(delete)) => delete.returning.is_some(),
@@ -232,7 +254,8 @@ pub fn parse(text: &str) -> Result<Query> {
 /// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE`,
 /// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE VIEW`, `ALTER VIEW`, `DROP VIEW`,
 /// `CREATE INDEX`, `DROP INDEX`, `CREATE SEQUENCE`, `DROP SEQUENCE`, `SET`, `RESET`, `SHOW`,
-/// `DESCRIBE`, `SUMMARIZE`, `PRAGMA`,
+/// `DESCRIBE`, `SUMMARIZE`, `PRAGMA`, `PREPARE`, `EXECUTE`, `DEALLOCATE`, `DECLARE`, `FETCH`,
+/// `CLOSE`, `CHECKPOINT`, `VACUUM`, `ANALYZE`, `LOCK TABLE`,
 /// `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT` or `RELEASE`.
 ///
 /// # Errors
@@ -248,39 +271,63 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
 pub fn parse_with_parameters(text: &str) -> Result<(Statement, ParameterNames)> {
     let mut tokens = tokens(text)?;
     let parameters = parameter::name_all(&mut tokens)?;
-    if let Some(statement) = beyond_grammar(&tokens)? {
-        return Ok((statement, parameters));
+    let statement = read(tokens, text, &parameters)?;
+    let own = match &statement {
+        // Those are of the statement within.
+        Statement::Named(NamedStatement::Prepare { .. }) => Vec::new().into(),
+        _ => parameters,
+    };
+    Ok((statement, own))
+}
+
+/// Reads the tokens of a statement, or of one that is a part of it.
+pub(crate) fn read(
+    tokens: Vec<TokenWithSpan>,
+    text: &str,
+    parameters: &ParameterNames,
+) -> Result<Statement> {
+    if let Some(statement) = beyond_grammar(&tokens, text, parameters)? {
+        return Ok(statement);
     }
-    if let Some(statement) = table_as::read(&tokens, &parameters)? {
-        return Ok((statement, parameters));
+    if let Some(statement) = table_as::read(&tokens, parameters)? {
+        return Ok(statement);
     }
     match show::summarized(&tokens)? {
         None => {}
-        Some(Summarized::Table(query)) => return Ok((Statement::Summarize(*query), parameters)),
+        Some(Summarized::Table(query)) => return Ok(Statement::Summarize(*query)),
         Some(Summarized::Query(tokens)) => {
-            return match convert(parse_one(join_paths(tokens))?, text, &parameters)? {
-                Statement::Query(query) => Ok((Statement::Summarize(query), parameters)),
+            return match convert(parse_one(join_paths(tokens))?, text, parameters)? {
+                Statement::Query(query) => Ok(Statement::Summarize(query)),
                 _ => Err(Error::invalid("SUMMARIZE: expected a table or a SELECT that only reads")),
             };
         }
     }
     let read = parse_one(join_paths(tokens))?;
-    let statement = match transaction::convert(&read)? {
-        Some(statement) => statement,
-        None => convert(read, text, &parameters)?,
-    };
-    Ok((statement, parameters))
+    match transaction::convert(&read)? {
+        Some(statement) => Ok(statement),
+        None => convert(read, text, parameters),
+    }
 }
 
 /// A statement that the grammar does not know. Each reader takes a copy of the tokens, so that only
 /// what begins as such a statement is read.
-fn beyond_grammar(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
-    let word = |token: &TokenWithSpan| match &token.token {
-        Token::Word(word) => Some(word.keyword),
-        _ => None,
-    };
+fn beyond_grammar(
+    tokens: &[TokenWithSpan],
+    text: &str,
+    parameters: &ParameterNames,
+) -> Result<Option<Statement>> {
     let first = tokens.iter().find(|token| !matches!(token.token, Token::Whitespace(_)));
-    match first.and_then(word) {
+    let Some(Token::Word(word)) = first.map(|token| &token.token) else { return Ok(None) };
+    match word.value.to_ascii_lowercase().as_str() {
+        _ if word.quote_style.is_some() => return Ok(None),
+        "prepare" | "execute" | "deallocate" => {
+            return named_statement::read(tokens, text, parameters);
+        }
+        "declare" | "fetch" | "close" => return cursor::read(tokens, text, parameters),
+        "checkpoint" | "vacuum" | "analyze" | "lock" => return maintenance::read(tokens),
+        _ => {}
+    }
+    match Some(word.keyword) {
         Some(Keyword::CREATE | Keyword::ALTER) => {}
         Some(Keyword::SET | Keyword::RESET) => return setting::read(tokens),
         Some(Keyword::SHOW | Keyword::DESCRIBE | Keyword::DESC | Keyword::PRAGMA) => {

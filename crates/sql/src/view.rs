@@ -149,6 +149,10 @@ pub(crate) fn drop_all(
         dropped = 0;
         let mut names = in_order(within, names)?;
         names.dedup();
+        // Before any is gone: the error of one that is not there lists all that are.
+        if let Some(missing) = missing(within, kind, &names)?.filter(|_| !if_exists) {
+            return drop_one(within, kind, missing);
+        }
         if kind == "table" {
             names.iter().try_for_each(|name| unbind(within, name, (&names, cascade)))?;
         }
@@ -156,11 +160,7 @@ pub(crate) fn drop_all(
             if cascade {
                 drop_dependants(within, name)?;
             }
-            let done = match kind {
-                "view" => within.drop_view(name),
-                _ => within.drop_table(name),
-            };
-            match done {
+            match drop_one(within, kind, name) {
                 Err(e) if if_exists && e.kind() == ErrorKind::NotFound => {}
                 done => {
                     done?;
@@ -174,6 +174,31 @@ pub(crate) fn drop_all(
         0 => format!("no {kinds} {listed}"),
         _ => format!("dropped {kinds} {listed}"),
     }))
+}
+
+fn drop_one(within: &Transaction, kind: &str, name: &str) -> esker::Result<()> {
+    match kind {
+        "view" => within.drop_view(name),
+        _ => within.drop_table(name),
+    }
+}
+
+/// The first name that nothing of a kind has.
+fn missing<'n>(
+    within: &Transaction,
+    kind: &str,
+    names: &'n [String],
+) -> esker::Result<Option<&'n String>> {
+    for name in names {
+        let is_there = match kind {
+            "view" => Scope::has_view(within, name)?,
+            _ => within.table(name).is_ok(),
+        };
+        if !is_there {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
 }
 
 /// The names, those that others of them read last.

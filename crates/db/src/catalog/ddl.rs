@@ -13,13 +13,13 @@
 use std::sync::Arc;
 
 use esker_format::Schema;
-use esker_format::schema::{Alteration, validate_name};
+use esker_format::schema::Alteration;
 use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 
 use crate::catalog::checks::{self, Checks};
 use crate::catalog::expiry::{self, EndingExpired};
-use crate::catalog::names::Names;
+use crate::catalog::names::{Names, expect_usable};
 use crate::catalog::new_fields::NewFields;
 use crate::catalog::unique_build::BuildingUniques;
 use crate::catalog::view_needs::{self, Altered};
@@ -44,7 +44,7 @@ impl Database {
     /// # Errors
     /// `AlreadyExists` when there is one of this name, `InvalidInput` for a bad name.
     pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
-        validate_name("table", name)?;
+        expect_usable("table", name)?;
         Checks::of(&schema)?;
         let schema = checks::with_exact_names(schema)?;
         if !schema.references().is_empty() {
@@ -86,7 +86,7 @@ impl Database {
     /// `NotFound` for an unknown table, `AlreadyExists` when another has the new name,
     /// `InvalidInput` for a bad name.
     pub fn rename_table(&self, from: &str, to: &str) -> Result<()> {
-        validate_name("table", to)?;
+        expect_usable("table", to)?;
         if is_bound(self.engine(), from) {
             return self.rename_bound_table(from, to);
         }

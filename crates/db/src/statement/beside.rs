@@ -78,6 +78,14 @@ impl Beside {
         beside
     }
 
+    /// Whether a table goes by a name, of those that are read beside the one that is changed, or
+    /// that one beside others.
+    pub fn has_table(&self, name: &str) -> bool {
+        let mut tables = self.columns.iter().filter_map(|column| column.name.split_once('.'));
+        let is_target = !self.columns.is_empty() && self.target.eq_ignore_ascii_case(name);
+        is_target || tables.any(|(table, _)| table.eq_ignore_ascii_case(name))
+    }
+
     /// Their values in a match.
     pub fn values<'v>(&self, values: &'v [Value]) -> impl Iterator<Item = &'v Value> {
         self.places.iter().filter_map(|place| values.get(*place))

@@ -11,7 +11,9 @@ use esker_query::{QueryResult, Resolved};
 use super::assignment::whole_fields;
 use super::beside::{self, Beside};
 use super::returning::Shown;
-use super::{Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions};
+use super::{
+    Changed, On, StatementRun, fit_assigned, naming_parameter, refuse_aggregates, set_positions,
+};
 use crate::commit::fit::fit_key;
 use crate::commit::row_sink::{RowSink, StagedRows};
 use crate::read::source::SnapshotSource;
@@ -159,6 +161,7 @@ impl StatementRun<'_> {
         // default: without another name it goes by its own
         let name = update.alias.as_ref().unwrap_or(&update.table);
         let field_of = |field: &str| beside::field_of(name, &update.joins, field);
+        refuse_aggregates(&update.set)?;
         let set = whole_fields(&schema, &update.set, &field_of)?;
         let wanted = Wanted {
             table: &update.table,
@@ -306,7 +309,7 @@ impl StatementRun<'_> {
     ) -> Result<Changed> {
         let schema = Arc::clone(sink.schema());
         let key_fields = schema.key_positions().len();
-        let mut shown = Shown::new(&schema, wanted.returning).beside(&matched.beside);
+        let mut shown = Shown::beside(&schema, wanted.returning, &matched.beside);
         for (i, found) in matched.rows.iter().enumerate() {
             self.expect_time_left(i)?;
             let Found { row_id, key, values } = Found::of(found, key_fields)?;

@@ -26,7 +26,7 @@ use super::beside;
 use super::insert::Values;
 use super::matched::{Matched, Wanted};
 use super::returning::Shown;
-use super::{Changed, On, StatementRun, fit_assigned, set_positions};
+use super::{Changed, On, StatementRun, fit_assigned, refuse_aggregates, set_positions};
 use crate::{Error, Result, Transaction};
 
 /// The clause of a row to which nothing happens.
@@ -236,6 +236,7 @@ impl Changes {
                 MergeAction::Nothing => Action::Stays,
                 MergeAction::Delete => Action::Ends,
                 MergeAction::Update(set) => {
+                    refuse_aggregates(set)?;
                     let set = whole_fields(schema, set, &field_of)?;
                     let first = exprs.len();
                     exprs.extend(set.iter().map(|(_, e)| clauses.guarded(at, e.clone())));

@@ -181,6 +181,18 @@ impl StatementRun<'_> {
     }
 }
 
+/// Refuses to set a field to what is of many rows.
+fn refuse_aggregates(set: &[(String, Expr)]) -> Result<()> {
+    for (field, expr) in set {
+        if expr.has_aggregate() {
+            return Err(Error::invalid(format!(
+                "SET {field}: {expr}: an aggregate is not allowed here: write it in a subquery"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The positions of the fields that are set; none of them twice, none of the key.
 fn set_positions(schema: &Schema, set: &[(String, Expr)]) -> Result<Vec<usize>> {
     let mut positions = Vec::with_capacity(set.len());

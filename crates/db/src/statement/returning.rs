@@ -29,15 +29,17 @@ pub(super) struct Shown {
 impl Shown {
     /// None so far, for what is wanted.
     pub fn new(schema: &Schema, items: Option<&[SelectItem]>) -> Self {
-        let are_named = items.into_iter().flatten().any(|item| names_version(schema, &item.expr));
-        let is_free = |name: &&str| are_named && version_of(schema, name).is_some();
-        let versions = VERSIONS.into_iter().filter(is_free).collect();
-        Self { is_asked: items.is_some(), versions, ..Self::default() }
+        Self::beside(schema, items, &Beside::default())
     }
 
     /// The same with columns of other tables.
-    pub fn beside(self, beside: &Beside) -> Self {
-        Self { beside: beside.clone(), ..self }
+    pub fn beside(schema: &Schema, items: Option<&[SelectItem]>, beside: &Beside) -> Self {
+        let known = Known { schema, beside };
+        let are_named = items.into_iter().flatten().any(|item| known.names_version(&item.expr));
+        let is_free = |name: &&str| are_named && known.version_of(name).is_some();
+        let versions = VERSIONS.into_iter().filter(is_free).collect();
+        let (is_asked, beside) = (items.is_some(), beside.clone());
+        Self { is_asked, versions, beside, rows: Vec::new() }
     }
 
     /// True when somebody asks for rows.
@@ -94,7 +96,8 @@ impl StatementRun<'_> {
                     versions => schema.with_fields_of(versions, "RETURNING")?,
                 };
                 let extended = extended.with_columns(columns, "RETURNING")?;
-                let items = expanded(schema, items, beside).map_err(|e| e.at("RETURNING"))?;
+                let known = Known { schema, beside };
+                let items = expanded(known, items).map_err(|e| e.at("RETURNING"))?;
                 (Cow::Owned(extended), Cow::Owned(items))
             }
         };
@@ -108,23 +111,34 @@ impl StatementRun<'_> {
     }
 }
 
-/// The version that a name begins with, unless a field is called so.
-fn version_of(schema: &Schema, name: &str) -> Option<&'static str> {
-    let version = VERSIONS.into_iter().find(|version| name.eq_ignore_ascii_case(version))?;
-    schema.resolve(version).is_err().then_some(version)
+/// What names may mean.
+#[derive(Clone, Copy)]
+struct Known<'k> {
+    schema: &'k Schema,
+    beside: &'k Beside,
 }
 
-fn names_version(schema: &Schema, expr: &Expr) -> bool {
-    let is_version = match expr {
-        Expr::Field(name) => name.split_once('.').and_then(|(first, _)| version_of(schema, first)),
-        Expr::AllFields(table) => version_of(schema, table),
-        _ => None,
-    };
-    is_version.is_some() || expr.operands().into_iter().any(|expr| names_version(schema, expr))
+impl Known<'_> {
+    /// The version that a name begins with, unless a field or a table is called so.
+    fn version_of(self, name: &str) -> Option<&'static str> {
+        let version = VERSIONS.into_iter().find(|version| name.eq_ignore_ascii_case(version))?;
+        let is_free = self.schema.resolve(version).is_err() && !self.beside.has_table(version);
+        is_free.then_some(version)
+    }
+
+    fn names_version(self, expr: &Expr) -> bool {
+        let is_version = match expr {
+            Expr::Field(name) => name.split_once('.').and_then(|(first, _)| self.version_of(first)),
+            Expr::AllFields(table) => self.version_of(table),
+            _ => None,
+        };
+        is_version.is_some() || expr.operands().into_iter().any(|expr| self.names_version(expr))
+    }
 }
 
 /// Items in which `*` is every field of the table and of those beside it, and of no version.
-fn expanded(schema: &Schema, items: &[SelectItem], beside: &Beside) -> Result<Vec<SelectItem>> {
+fn expanded(known: Known<'_>, items: &[SelectItem]) -> Result<Vec<SelectItem>> {
+    let Known { schema, beside } = known;
     let fields = |prefix: &str| -> Vec<SelectItem> {
         let name = |field: &esker_format::Field| format!("{prefix}{}", field.name);
         let item = |name| SelectItem { expr: Expr::Field(name), alias: None };
@@ -133,7 +147,7 @@ fn expanded(schema: &Schema, items: &[SelectItem], beside: &Beside) -> Result<Ve
     let mut all = Vec::new();
     for item in items {
         let Expr::AllFields(table) = &item.expr else {
-            all.push(named(schema, item, beside)?);
+            all.push(named(known, item)?);
             continue;
         };
         let others = beside.columns.iter().filter_map(|column| {
@@ -144,7 +158,7 @@ fn expanded(schema: &Schema, items: &[SelectItem], beside: &Beside) -> Result<Ve
         });
         let is_target = table.is_empty() || beside.target.eq_ignore_ascii_case(table);
         let before = all.len();
-        match version_of(schema, table) {
+        match known.version_of(table) {
             Some(version) => all.extend(fields(&format!("{version}."))),
             None if is_target => all.extend(fields("")),
             None => {}
@@ -158,7 +172,8 @@ fn expanded(schema: &Schema, items: &[SelectItem], beside: &Beside) -> Result<Ve
 }
 
 /// An item whose names are those of the fields that are shown.
-fn named(schema: &Schema, item: &SelectItem, beside: &Beside) -> Result<SelectItem> {
+fn named(known: Known<'_>, item: &SelectItem) -> Result<SelectItem> {
+    let Known { schema, beside } = known;
     if beside.columns.is_empty() {
         return Ok(item.clone());
     }
@@ -167,7 +182,7 @@ fn named(schema: &Schema, item: &SelectItem, beside: &Beside) -> Result<SelectIt
             // default: it is the column's own name
             let own = name.rsplit_once('.').map_or(name.as_str(), |(_, own)| own);
             // A column that is called by a table and itself is shown by the latter.
-            (version_of(schema, name.split('.').next()?).is_none()).then(|| own.to_owned())
+            known.version_of(name.split('.').next()?).is_none().then(|| own.to_owned())
         }
         _ => None,
     });

@@ -74,6 +74,39 @@ impl Transaction {
         Ok(result)
     }
 
+    /// Holds a table: when another commit changes rows of it, or the table itself, before this
+    /// transaction commits, the commit fails with a `Conflict` that names it. No thread waits.
+    ///
+    /// Going back to a savepoint does not let go.
+    ///
+    /// ```
+    /// use esker::{DataType, ErrorKind, Options, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("n", DataType::I64).primary_key(["n"]).build()?;
+    /// let numbers = db.create_table("numbers", schema)?;
+    /// let transaction = db.begin()?;
+    /// transaction.hold_table("numbers")?;
+    /// numbers.insert(&[1i64.into()])?;
+    /// assert_eq!(transaction.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown table; `ReadOnly` in a transaction that only reads.
+    pub fn hold_table(&self, name: &str) -> Result<()> {
+        self.expect_writes()?;
+        self.settle()?;
+        let mut state = self.state();
+        let core = self.current(&state, name)?.core;
+        let definition = state.definitions.as_ref().and_then(|new| new.get(core.id()));
+        if !definition.is_some_and(|table| table.is_new()) {
+            state.reads.note_table(&core);
+            state.holds = true;
+        }
+        Ok(())
+    }
+
     /// Holds the rows of an answer, whose keys stand behind what is shown.
     fn hold_found(
         &self,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_format::Schema;
-use esker_format::schema::{Alteration, validate_name};
+use esker_format::schema::Alteration;
 use esker_table::Table as TableCore;
 
 use super::bound_tables::References;
@@ -14,6 +14,7 @@ use super::{State, Transaction};
 use crate::catalog::checked_rows;
 use crate::catalog::checks;
 use crate::catalog::checks::Checks;
+use crate::catalog::names::expect_usable;
 use crate::catalog::new_fields::NewFields;
 use crate::catalog::references::{self, Told, refuse_named};
 use crate::catalog::view_needs::{Altered, refuse_read};
@@ -54,7 +55,7 @@ impl Transaction {
     /// As for [`crate::Database::create_table`]; `ReadOnly` in a transaction that only reads. That
     /// another commit has created a table of this name is reported by [`Transaction::commit`].
     pub fn create_table(&self, name: &str, schema: Schema) -> Result<TransactionTable<'_>> {
-        validate_name("table", name)?;
+        expect_usable("table", name)?;
         Checks::of(&schema)?;
         let schema = checks::with_exact_names(schema)?;
         self.settle()?;
@@ -118,7 +119,7 @@ impl Transaction {
     /// As for [`Transaction::drop_table`]; `AlreadyExists` when another table has the new name,
     /// `InvalidInput` for a bad name.
     pub fn rename_table(&self, from: &str, to: &str) -> Result<()> {
-        validate_name("table", to)?;
+        expect_usable("table", to)?;
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, from)?;

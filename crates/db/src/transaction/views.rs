@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_format::Schema;
-use esker_format::schema::{Alteration, validate_name};
+use esker_format::schema::Alteration;
 use esker_format::view::{COLUMNS_MAX, VIEWS_MAX};
 use esker_query::{Query, ResultColumn, Seen, Tables, View};
 use esker_table::Table as TableCore;
@@ -14,7 +14,7 @@ use super::definitions::Definitions;
 use super::undo::Taken;
 use crate::catalog::checked_rows;
 use crate::catalog::defined_view::DefinedView;
-use crate::catalog::names::Names;
+use crate::catalog::names::{Names, expect_usable};
 use crate::catalog::view::{ViewInfo, ViewOptions};
 use crate::catalog::view_needs::{Altered, TableSchemas, refuse_read};
 use crate::commit::defined_views::{ChangedView, InputKind, KnownInput};
@@ -37,7 +37,7 @@ impl Transaction {
     /// # Errors
     /// As for [`crate::Database::create_view_with`].
     pub fn create_view_with(&self, name: &str, query: &Query, options: &ViewOptions) -> Result<()> {
-        validate_name("view", name)?;
+        expect_usable("view", name)?;
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
             let names = Arc::clone(&definitions.names);
@@ -92,7 +92,7 @@ impl Transaction {
     /// # Errors
     /// As for [`crate::Database::rename_view`].
     pub fn rename_view(&self, from: &str, to: &str) -> Result<()> {
-        validate_name("view", to)?;
+        expect_usable("view", to)?;
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
             let view = Arc::clone(expect_view(&definitions.names, from)?);

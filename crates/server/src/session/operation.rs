@@ -293,7 +293,8 @@ impl Request {
         }
     }
 
-    /// True for what changes which transaction a session has, or what it chooses.
+    /// True for what changes which transaction a session has, or what it chooses, and for what
+    /// needs what it keeps.
     #[must_use]
     pub fn is_about_transactions(&self) -> bool {
         match self {
@@ -309,6 +310,9 @@ impl Request {
                     "release",
                     "set",
                     "reset",
+                    "prepare",
+                    "execute",
+                    "deallocate",
                 ];
                 let text = text.trim_start();
                 let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());

@@ -3,7 +3,7 @@
 use esker::{PageOptions, Query, QueryOptions, Semantics, Snapshot, Value};
 use esker_query::json::JsonQuery;
 use esker_query::model::{Change, InsertRows};
-use esker_sql::{Explain, Outcome, Statement};
+use esker_sql::{CursorStatement, Explain, MaintenanceStatement, Outcome, Statement};
 
 use super::{Answer, Level, Session};
 use crate::Result;
@@ -16,9 +16,10 @@ impl Session {
         parameters: Vec<Value>,
         semantics: Semantics,
     ) -> Result<Answer> {
-        let (level, table) = needs(statement);
+        let meant = self.sql.meant(statement)?;
+        let (level, table) = needs(meant);
         self.access.expect(level, table)?;
-        match statement {
+        match meant {
             Statement::Change(Change::Insert(insert)) => {
                 let rows = match &insert.rows {
                     InsertRows::Values(rows) => rows.len(),
@@ -119,8 +120,16 @@ pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
             [name] => (Level::Write, Some(name)),
             _ => (Level::Write, None),
         },
-        Statement::Truncate { .. } => (Level::Write, None),
-        Statement::Transaction(_) | Statement::Setting(_) => (Level::Read, None),
+        Statement::Truncate { .. } | Statement::LockTable { .. } => (Level::Write, None),
+        Statement::Cursor(CursorStatement::Declare { query, .. }) => match query.takes_values() {
+            true => (Level::Write, None),
+            false => (Level::Read, query.is_plain().then_some(query.table.as_str())),
+        },
+        Statement::Transaction(_)
+        | Statement::Setting(_)
+        | Statement::Named(_)
+        | Statement::Cursor(_)
+        | Statement::Maintenance(MaintenanceStatement::Analyze(_)) => (Level::Read, None),
         _ => (Level::Admin, None),
     }
 }

@@ -49,6 +49,7 @@ mod returning;
 mod semantics;
 mod sequences;
 mod series;
+mod sessions;
 mod subqueries;
 mod tables;
 mod tpch_subqueries;

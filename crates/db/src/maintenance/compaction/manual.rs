@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Engine;
 use crate::maintenance::compaction::table::Progress;
 use crate::maintenance::value_gc::CollectionThreshold;
-use crate::{Bucket, Database, Error, ErrorKind, Result};
+use crate::{Bucket, Database, Error, ErrorKind, Result, Table};
 
 /// What a compaction did, or would do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,18 +114,45 @@ impl Bucket {
     /// `NotFound` when the bucket has been dropped; else as for [`Database::compact`].
     pub fn compact(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CompactReport> {
         let engine = &self.as_table().engine;
-        let table = Arc::clone(self.as_table().core());
-        if !engine.lock_for_change()?.tables.contains_key(&table.id()) {
-            return Err(Error::new(ErrorKind::NotFound, "the bucket has been dropped"));
+        engine.compact_alone(self.as_table().core(), false, progress)
+    }
+}
+
+impl Table {
+    /// The same for this table, as [`Database::compact`] does for all: files of long values are of
+    /// the whole database, and stay as they are. A dry run only counts.
+    ///
+    /// # Errors
+    /// `NotFound` when the table has been dropped; else as for [`Database::compact`].
+    pub fn compact(
+        &self,
+        dry_run: bool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<CompactReport> {
+        self.engine.compact_alone(self.core(), dry_run, progress)
+    }
+}
+
+impl Engine {
+    fn compact_alone(
+        self: &Arc<Self>,
+        table: &Arc<TableCore>,
+        dry_run: bool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<CompactReport> {
+        let kind = if table.schema().is_bucket() { "bucket" } else { "table" };
+        if !self.lock_for_change()?.tables.contains_key(&table.id()) {
+            let message = format!("the {kind} has been dropped");
+            return Err(Error::new(ErrorKind::NotFound, message));
         }
-        let rows = rows_of(&table);
-        let bytes_before = bytes_of(&table);
+        let rows = rows_of(table);
+        let bytes_before = bytes_of(table);
         let mut progress = Progress::new(progress, rows);
         progress.begin(rows);
         let rewritten =
-            engine.exclusively(|engine| engine.compact_table(table.id(), false, &mut progress))?;
+            self.exclusively(|engine| engine.compact_table(table.id(), dry_run, &mut progress))?;
         progress.end();
-        Ok(CompactReport { rewritten, bytes_before, bytes_after: bytes_of(&table) })
+        Ok(CompactReport { rewritten, bytes_before, bytes_after: bytes_of(table) })
     }
 }
 

@@ -125,6 +125,10 @@ fn only_reads(request: &Request) -> Result<bool> {
                 "a request has no settings before it: write them beside the statement, as \
                  {\"sql\": \"SELECT …\", \"nulls_order\": \"last\"}",
             )),
+            Statement::Named(_) | Statement::Cursor(_) => Err(Error::invalid(
+                "a request has no session that keeps prepared statements or cursors: send \
+                 parameters beside the statement, and read a long answer as it comes",
+            )),
             statement => Ok(statement.only_reads()),
         },
         _ => Ok(true),
