@@ -50,7 +50,7 @@ impl LoadReferences {
     /// the load itself is looked for at its end.
     ///
     /// # Errors
-    /// `ConstraintViolated` naming the row; `OverBudget` when there is no memory for what they name.
+    /// `ConstraintViolated` naming the row; `OverBudget` without memory for what they refer to.
     pub fn test(&mut self, engine: &Engine, batch: &Batch, first_row: u64) -> Result<()> {
         self.all.iter_mut().try_for_each(|of| of.test(engine, batch, first_row))?;
         let bytes: usize = self.all.iter().map(|of| of.rows.byte_count()).sum();

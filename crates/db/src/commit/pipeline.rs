@@ -43,13 +43,14 @@ use esker_vfs::sync::MutexGuard;
 
 use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::apply::{Own, Source};
+use crate::commit::bound_commits::BoundCommit;
 use crate::commit::conflict::refuse_other_schema;
 use crate::commit::definitions::together;
 use crate::commit::extension::Extension;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of;
 use crate::commit::options::CommitOptions;
-use crate::commit::reference_check::{BoundCommit, bound_changes, leaves_named};
+use crate::commit::reference_check::{bound_changes, leaves_named};
 use crate::commit::staged::{Staged, StagedBatch};
 use crate::commit::unique_check as unique;
 use crate::commit::write_set::{TableWrites, WriteSet};

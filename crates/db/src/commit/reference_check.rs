@@ -17,38 +17,11 @@ use esker_format::{Schema, Value, ValueRef};
 use crate::Result;
 use crate::catalog::reference_target::ReferenceTarget;
 use crate::catalogue::Catalogue;
+use crate::commit::bound_commits::BoundChanges;
 use crate::commit::named_rows::{NamedRows, NamedRowsOf, named_by};
 use crate::commit::write_set::{TableWrites, WriteSet};
 use crate::engine::{Engine, no_table};
-use crate::engine_handle::EngineHandle;
 use crate::table_version::TableVersion;
-
-/// Begins transactions for commits that touch what others refer to.
-pub(crate) trait BoundCommits: Send + Sync {
-    /// Begins one at what is published. Under the commit lock.
-    ///
-    /// # Errors
-    /// `OverBudget` when there are too many snapshots.
-    fn begin(&self, engine: &EngineHandle, sync: Option<bool>) -> Result<Box<dyn BoundCommit>>;
-}
-
-/// A transaction that was begun for a commit.
-pub(crate) trait BoundCommit {
-    /// Does the changes and what references make of them; returns the number of the commit.
-    ///
-    /// # Errors
-    /// `ConstraintViolated` when a reference refuses them, `Conflict` when others came first.
-    fn run(self: Box<Self>, changes: Vec<BoundChanges>) -> Result<u64>;
-}
-
-/// The changes of a table, by key.
-pub(crate) struct BoundChanges {
-    pub current: TableVersion,
-    /// The keys of the rows that go.
-    pub removed: Vec<Vec<Value>>,
-    /// Rows that come, or take the place of others: the row id of these where keys are generated.
-    pub put: Vec<(Option<u64>, Vec<Value>)>,
-}
 
 /// Whether some changes are those of a commit of its own, which has read nothing before.
 fn is_of_its_own(writes: &TableWrites<'_>) -> bool {

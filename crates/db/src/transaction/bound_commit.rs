@@ -7,9 +7,9 @@ use esker_format::{Value, ValueRef};
 
 use super::rows::TransactionTable;
 use super::{State, Transaction, TransactionOptions};
+use crate::commit::bound_commits::{BoundChanges, BoundCommit, BoundCommits};
 use crate::commit::by_key::remove_row;
 use crate::commit::fit::fit_key;
-use crate::commit::reference_check::{BoundChanges, BoundCommit, BoundCommits};
 use crate::commit::row_sink::RowSink;
 use crate::engine_handle::EngineHandle;
 use crate::{Error, ErrorKind, Result};

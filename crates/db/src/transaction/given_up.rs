@@ -26,7 +26,7 @@ pub(super) struct GivenUp {
 /// All of them, by what names them.
 #[derive(Default)]
 pub(super) struct GivenUpRows {
-    by_reference: Vec<GivenUpOf>,
+    by_reference: BTreeMap<(TableId, String), GivenUpOf>,
     bytes: usize,
 }
 
@@ -50,15 +50,12 @@ impl GivenUpRows {
 
     /// Values are given up that rows of a table may name.
     pub fn note(&mut self, naming: &TableVersion, reference: &Reference, given: GivenUp) {
-        let id = naming.core.id();
-        let is_it = |of: &GivenUpOf| of.core.id() == id && of.reference.name == reference.name;
-        let at = self.by_reference.iter().position(is_it).unwrap_or_else(|| {
+        let key = (naming.core.id(), reference.name.clone());
+        let of = self.by_reference.entry(key).or_insert_with(|| {
             let (core, reference) = (Arc::clone(&naming.core), reference.clone());
             let (name, values) = (naming.core.name().to_string(), BTreeMap::new());
-            self.by_reference.push(GivenUpOf { core, name, reference, values });
-            self.by_reference.len() - 1
+            GivenUpOf { core, name, reference, values }
         });
-        let Some(of) = self.by_reference.get_mut(at) else { return };
         let bytes = given.target.bytes_of(&given.values);
         self.bytes += VALUES_BYTES + 2 * bytes.len();
         of.values.insert(bytes, given);
@@ -66,7 +63,7 @@ impl GivenUpRows {
 
     /// Keeps those of which something holds.
     pub fn retain(&mut self, mut stays: impl FnMut(&GivenUp) -> Result<bool>) -> Result<()> {
-        for of in &mut self.by_reference {
+        for of in self.by_reference.values_mut() {
             let mut gone = Vec::new();
             for (bytes, given) in &of.values {
                 if !stays(given)? {
@@ -75,7 +72,7 @@ impl GivenUpRows {
             }
             gone.iter().for_each(|bytes| drop(of.values.remove(bytes)));
         }
-        self.by_reference.retain(|of| !of.values.is_empty());
+        self.by_reference.retain(|_, of| !of.values.is_empty());
         Ok(())
     }
 
@@ -84,8 +81,8 @@ impl GivenUpRows {
     /// # Errors
     /// `Conflict` naming the reference.
     pub fn expect_unnamed(&self, catalogue: &mut Catalogue, read_at: u64) -> Result<()> {
-        for of in &self.by_reference {
-            let id: TableId = of.core.id();
+        for of in self.by_reference.values() {
+            let id = of.core.id();
             let Some(entry) = catalogue.tables.get(&id) else {
                 return Err(of.conflict("was dropped or truncated"));
             };

@@ -388,12 +388,8 @@ impl Schema {
         }
         let names = self.names_of(fields);
         self.positions_of(fields)?;
-        if let Some(twice) = (1..names.len()).find(|i| {
-            names
-                .get(..*i)
-                .is_some_and(|earlier| names.get(*i).is_some_and(|name| earlier.contains(name)))
-        }) {
-            let twice = names.get(twice).copied().unwrap_or_default();
+        let mut seen = std::collections::BTreeSet::new();
+        if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
             return Err(at(format!("field {twice:?} is named twice")));
         }
         let sets = [*on_delete, *on_update];
