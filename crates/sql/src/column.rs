@@ -55,11 +55,7 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
                 is_key = true;
             }
             ast::ColumnOption::Unique(_) if option.option.to_string() == "UNIQUE" => {
-                let index = NewIndex::on(vec![(name.to_owned(), false)]).unique();
-                unique = Some(match &option.name {
-                    Some(name) => NewIndex { name: name.value.clone(), ..index },
-                    None => index,
-                });
+                unique = Some(unique_index(name, option.name.as_ref()));
             }
             ast::ColumnOption::Default(value) if option.name.is_none() => {
                 field.default = default(value, data_type).map_err(|e| e.at("DEFAULT"))?;
@@ -110,6 +106,15 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
         }
     }
     Ok(Column { field, is_key, unique, checks, references })
+}
+
+/// The index that makes the values of a field unique.
+fn unique_index(field: &str, named: Option<&ast::Ident>) -> NewIndex {
+    let index = NewIndex::on(vec![(field.to_owned(), false)]).unique();
+    match named {
+        Some(name) => NewIndex { name: name.value.clone(), ..index },
+        None => index,
+    }
 }
 
 /// What computes the values of a field from the others of its row.
