@@ -7,6 +7,7 @@
 //! | [`table_or_create`] | tables that are there or are made |
 //! | [`index`], [`unique_build`] | indexes, and filling unique ones beside writers |
 //! | [`defined_view`], [`view`] | views |
+//! | [`usable_name`] | names of new tables and views |
 //! | [`view_needs`] | what may not change while views read it |
 //! | [`checks`], [`defaults`], [`sequence`] | what rows must meet, what fields get by themselves |
 
@@ -25,5 +26,6 @@ pub(crate) mod sequence;
 pub(crate) mod shared_sequence;
 pub(crate) mod table_or_create;
 pub(crate) mod unique_build;
+pub(crate) mod usable_name;
 pub(crate) mod view;
 pub(crate) mod view_needs;
