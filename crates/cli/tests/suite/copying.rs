@@ -399,6 +399,12 @@ fn a_server_reaches_files_below_its_directory_for_administrators() {
         assert!(error.contains("admin") || error.contains("no files"), "{text}: {error}");
     }
     assert!(!sandbox.exists("shared/other.csv"));
+    for (token, is_admin) in [(&admin, true), (&writer, false)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
+        command.args(["--connect", &url, "query", r#"{"table": "'x.csv'", "select": ["id"]}"#]);
+        let asked = command.env("ESKER_TOKEN", token).current_dir(&sandbox.0).output().unwrap();
+        assert_eq!(asked.status.success(), is_admin, "{}", said(&asked).2);
+    }
     let (_, _, error) = ask(&admin, "COPY t FROM STDIN");
     assert!(error.contains("STDIN is of the program"), "{error}");
     // What a session keeps is kept for the statements behind it.
