@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use esker::{Batch, Database, Snapshot};
-use esker_import::{Format, Pipeline, RowWriter};
+use esker_import::{FileWriter, Format, Pipeline, RowWriter};
 use esker_query::model::Expr;
 use esker_query::{Query, ResultColumn};
 use esker_sql::Statement;
@@ -13,7 +13,7 @@ use esker_vfs::{Environment, OpenMode};
 
 use crate::arguments::{ExportArguments, InputFormat};
 use crate::failure::{Failure, Result};
-use crate::load::FileWriter;
+
 use crate::load::input::{character, format_of};
 use crate::{Console, output, remote, sql, units};
 

@@ -7,9 +7,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker::{ChangeOptions, Database, Limits, Options, QueryOptions};
+use esker_import::FileAccess;
 use esker_query::model::Change;
 use esker_query::{Explanation, Query, QueryResult};
-use esker_sql::{Outcome, Session, Statement};
+use esker_sql::{CopyStatement, Outcome, Session, Statement};
+use esker_vfs::Environment;
 
 use crate::arguments::{Format, SqlArguments};
 use crate::failure::{Failure, Result};
@@ -28,6 +30,8 @@ pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result
         explain: arguments.explain,
         dry_run: arguments.dry_run,
         limits: Limits { timeout: arguments.limits.timeout, ..Limits::default() },
+        statement_is_input: arguments.statement.is_none()
+            && !(console.is_terminal && std::io::stdin().is_terminal()),
     };
     let db = arguments.db.as_deref();
     let text = match &arguments.statement {
@@ -61,7 +65,7 @@ pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result
     let statements = parsed.iter().map(|(_, statement)| statement);
     let database = match db {
         Some(dir) => open_for(dir, statements, &settings, cancel)?,
-        None => Options::new().cancel(cancel).memory()?,
+        None => Options::new().files(files()).cancel(cancel).memory()?,
     };
     let mut session = Session::new(&database);
     for (text, statement) in &parsed {
@@ -99,7 +103,13 @@ fn open_for<'a>(
     };
     let creates = statements.clone().any(creates) && !settings.dry_run;
     let read_only = statements.clone().all(Statement::only_reads);
-    Ok(Options::new().create(creates).read_only(read_only).cancel(cancel).open(dir)?)
+    let options = Options::new().files(files()).create(creates).read_only(read_only);
+    Ok(options.cancel(cancel).open(dir)?)
+}
+
+/// The files that statements reach: all that the user may open.
+pub(crate) fn files() -> Arc<FileAccess> {
+    Arc::new(FileAccess::anywhere(&Environment::os()))
 }
 
 /// How statements are run and their answers shown.
@@ -111,6 +121,8 @@ pub(crate) struct Settings {
     pub(crate) explain: bool,
     pub(crate) dry_run: bool,
     pub(crate) limits: Limits,
+    /// Whether statements come from standard input, which then has no rows.
+    pub(crate) statement_is_input: bool,
 }
 
 impl Settings {
@@ -132,9 +144,49 @@ impl Settings {
                 Ok(writeln!(console.out, "{}", text.trim_end())?)
             }
             Statement::Query(query) => self.ask(session, query, console),
+            Statement::Copy(copy) if copy.file().is_standard && !self.explain => {
+                self.copy_standard(session, copy, console)
+            }
             _ if self.explain => Err(Failure::usage("--explain is for SELECT")),
             change => self.change(session, change, console),
         }
+    }
+
+    /// Copies rows from standard input, or to standard output.
+    fn copy_standard(
+        &self,
+        session: &mut Session,
+        copy: &CopyStatement,
+        console: &mut Console<'_>,
+    ) -> Result<()> {
+        let options = self.change_options();
+        let outcome = match copy {
+            CopyStatement::From { .. } if self.statement_is_input => {
+                return Err(Failure::usage(
+                    "COPY … FROM STDIN: standard input has the statements: give them as an \
+                     argument, or name a file",
+                ));
+            }
+            CopyStatement::From { .. } => {
+                session.copy_in(copy, Box::new(std::io::stdin()), &options)?
+            }
+            _ => session.copy_out(copy, console.out, &options)?,
+        };
+        match outcome {
+            Outcome::Added(changed) => {
+                self.tell_changed(&Statement::Copy(copy.clone()), changed.rows, console)
+            }
+            Outcome::Done(done) => {
+                console.flush_before_note()?;
+                Ok(writeln!(console.err, "{done}")?)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn change_options(&self) -> ChangeOptions {
+        let (dry_run, limits) = (self.dry_run, self.limits.clone());
+        ChangeOptions { dry_run, limits, ..ChangeOptions::default() }
     }
 
     /// Answers a query, or shows its steps.
@@ -156,9 +208,7 @@ impl Settings {
         statement: &Statement,
         console: &mut Console<'_>,
     ) -> Result<()> {
-        let (dry_run, limits) = (self.dry_run, self.limits.clone());
-        let options = ChangeOptions { dry_run, limits, ..ChangeOptions::default() };
-        let outcome = session.run(statement, &options)?;
+        let outcome = session.run(statement, &self.change_options())?;
         let changed = match outcome {
             Outcome::Added(changed) | Outcome::Changed(changed) | Outcome::Removed(changed) => {
                 changed
@@ -171,6 +221,7 @@ impl Settings {
         if let Some(rows) = &changed.returning {
             self.show(rows, console)?;
         }
+        let statement = session.meant(statement).unwrap_or(statement); // default: it is gone
         self.tell_changed(statement, changed.rows, console)
     }
 
@@ -182,9 +233,9 @@ impl Settings {
         console: &mut Console<'_>,
     ) -> Result<()> {
         let (would, did) = match statement {
-            Statement::Change(Change::Insert(_)) | Statement::CreateTableAs { .. } => {
-                ("add", "added")
-            }
+            Statement::Change(Change::Insert(_))
+            | Statement::CreateTableAs { .. }
+            | Statement::Copy(_) => ("add", "added"),
             Statement::Change(Change::Update(_) | Change::Merge(_)) => ("change", "changed"),
             Statement::Change(Change::Delete(_)) | Statement::Truncate { .. } => {
                 ("remove", "removed")
@@ -237,7 +288,7 @@ fn shown(plan: &Explanation, console: &mut Console<'_>) -> Result<()> {
 
 /// Opens a database that must exist, for reading.
 pub(crate) fn open_to_read(dir: &Path) -> Result<Database> {
-    Ok(Options::new().create(false).read_only(true).open(dir)?)
+    Ok(Options::new().files(files()).create(false).read_only(true).open(dir)?)
 }
 
 /// What a query took, in one line.

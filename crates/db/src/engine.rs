@@ -39,6 +39,7 @@ use crate::commit::hooks::CommitHooks;
 use crate::commit::journal::Journal;
 use crate::commit::times::Times;
 use crate::commit::watermarks::Watermarks;
+use crate::files::Files;
 use crate::maintenance::Work;
 use crate::{Error, ErrorKind, Options, Result};
 
@@ -112,6 +113,19 @@ pub(crate) fn no_table(name: &str, names: &Names) -> Error {
 }
 
 impl Engine {
+    /// How statements reach files.
+    ///
+    /// # Errors
+    /// `InvalidInput` where they do not.
+    pub(crate) fn file_access(&self) -> Result<Arc<dyn Files>> {
+        self.options.files.clone().ok_or_else(|| {
+            Error::invalid(
+                "this database reaches no files: a program gives it some by Options::files, a \
+                 server by the key files_dir",
+            )
+        })
+    }
+
     /// The commit lock.
     pub fn lock(&self) -> MutexGuard<'_, Catalogue> {
         // default: a panic leaves what is locked as it was, or whole

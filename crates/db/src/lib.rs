@@ -55,6 +55,7 @@ mod database;
 mod engine;
 mod engine_handle;
 mod error;
+mod files;
 mod introspection;
 mod limits;
 mod maintenance;
@@ -83,8 +84,9 @@ pub use crate::catalog::view::{ViewColumnInfo, ViewInfo, ViewOptions};
 pub use crate::commit::acknowledge::Deferred;
 pub use crate::commit::by_key::RowUpdate;
 pub use crate::commit::coalesce::{Requests, SharedSync};
+pub use crate::files::{FileFormat, FileRequest, FileRows, FileSink, FileTable, Files};
 pub use crate::introspection::{
-    INFORMATION_SCHEMA, MAIN_SCHEMA, definition, is_system_table, system_tables,
+    INFORMATION_SCHEMA, MAIN_SCHEMA, definition, is_made_table, is_system_table, system_tables,
 };
 pub use crate::read::index_lookup::{Finder, FoundRow, FoundRows};
 pub use crate::read::page::PageOptions;

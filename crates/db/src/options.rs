@@ -11,6 +11,8 @@ use esker_table::segment::SegmentFiles;
 use esker_table::value_file::ValueLimits;
 use esker_vfs::Environment;
 
+use crate::files::Files;
+
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
@@ -68,6 +70,7 @@ pub struct Options {
     pub(crate) join_order: JoinOrder,
     pub(crate) unnesting: Unnesting,
     pub(crate) semantics: Semantics,
+    pub(crate) files: Option<Arc<dyn Files>>,
 }
 
 impl Default for Options {
@@ -106,6 +109,7 @@ impl Default for Options {
             join_order: JoinOrder::default(),
             unnesting: Unnesting::default(),
             semantics: Semantics::default(),
+            files: None,
         }
     }
 }
@@ -289,6 +293,14 @@ impl Options {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// How statements reach files: `FROM 'x.csv'`, `COPY t FROM 'x.csv'`. Without it, they reach
+    /// none. `FileAccess` of the crate `esker-import` is one that reads and writes CSV and JSON.
+    #[must_use]
+    pub fn files(mut self, files: Arc<dyn Files>) -> Self {
+        self.files = Some(files);
+        self
     }
 
     /// The most bytes of a text, bytes or JSON that is stored with its row: longer ones go to value

@@ -1,6 +1,5 @@
 //! Rows as files have them: what [`ImportReader`](crate::ImportReader) reads back.
 
-use std::borrow::Cow;
 use std::io::Write;
 
 use esker_format::{
@@ -8,13 +7,69 @@ use esker_format::{
 };
 use memchr::{memchr, memchr2, memchr3};
 
-use crate::Format;
+use crate::{Error, Format, Result};
+
+/// How CSV is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CsvForm {
+    /// The byte between fields.
+    pub delimiter: u8,
+    /// What stands around fields that need it.
+    pub quote: u8,
+    /// What stands before a quote within them.
+    pub escape: u8,
+    /// What stands for NULL.
+    pub null: String,
+    /// Whether the first line has the names of the columns.
+    pub header: bool,
+}
+
+impl CsvForm {
+    /// The usual one, with a delimiter.
+    #[must_use]
+    pub fn delimited(delimiter: u8) -> Self {
+        Self { delimiter, quote: b'"', escape: b'"', null: String::new(), header: true }
+    }
+
+    /// Refuses what could not be read back.
+    ///
+    /// # Errors
+    /// `InvalidOptions` with what was expected.
+    pub fn validate(&self) -> Result<()> {
+        let Self { delimiter, quote, escape, null, .. } = self;
+        let is_plain = |byte: &u8| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'\0');
+        if ![delimiter, quote, escape].into_iter().all(is_plain)
+            || [quote, escape].contains(&delimiter)
+        {
+            return Err(Error::options(
+                "delimiter, quote and escape are ASCII characters other than line ends and NUL, \
+                 and the delimiter is none of the others",
+            ));
+        }
+        let marks = [b'\n', b'\r', *quote, *delimiter];
+        if null.bytes().any(|byte| marks.contains(&byte)) {
+            return Err(Error::options(format!(
+                "what stands for NULL has no quote, line end or delimiter, found {null:?}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether an empty field is NULL and quotes are doubled ones.
+    fn is_usual(&self) -> bool {
+        self.null.is_empty() && self.quote == b'"' && self.escape == b'"'
+    }
+
+    fn is_special(&self, byte: u8) -> bool {
+        byte == self.quote || byte == self.delimiter || matches!(byte, b'\n' | b'\r')
+    }
+}
 
 /// Writes rows of some columns.
 #[derive(Clone, Debug)]
 pub struct RowWriter {
     format: Format,
-    delimiter: u8,
+    csv: CsvForm,
     /// The names, as they stand before values in JSON, or in the header of CSV.
     names: Vec<Vec<u8>>,
 }
@@ -27,10 +82,20 @@ impl RowWriter {
         delimiter: u8,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Self {
+        Self::written(format, CsvForm::delimited(delimiter), names)
+    }
+
+    /// Writes rows as CSV of some form.
+    #[must_use]
+    pub fn csv<'a>(form: CsvForm, names: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::written(Format::Csv, form, names)
+    }
+
+    fn written<'a>(format: Format, csv: CsvForm, names: impl IntoIterator<Item = &'a str>) -> Self {
         let name = |name: &str| {
             let mut text = Vec::new();
             match format {
-                Format::Csv => csv_text(&mut text, name, delimiter),
+                Format::Csv => csv_text(&mut text, name, &csv),
                 Format::Ndjson | Format::Json => {
                     json_text(&mut text, name.as_bytes());
                     text.push(b':');
@@ -38,14 +103,16 @@ impl RowWriter {
             }
             text
         };
-        Self { format, delimiter, names: names.into_iter().map(name).collect() }
+        let names = names.into_iter().map(name).collect();
+        Self { format, csv, names }
     }
 
     /// What stands before all rows.
     #[must_use]
     pub fn start(&self) -> Vec<u8> {
         match self.format {
-            Format::Csv => [self.names.join(&self.delimiter), b"\n".to_vec()].concat(),
+            Format::Csv if !self.csv.header => Vec::new(),
+            Format::Csv => [self.names.join(&self.csv.delimiter), b"\n".to_vec()].concat(),
             Format::Ndjson => Vec::new(),
             Format::Json => b"[\n".to_vec(),
         }
@@ -99,7 +166,8 @@ impl RowWriter {
     /// Whether any part of a text stands for itself.
     fn needs_no_marks(&self, text: &[u8]) -> bool {
         let special = match self.format {
-            Format::Csv => memchr3(b'"', b'\n', b'\r', text).or(memchr(self.delimiter, text)),
+            Format::Csv if !self.csv.is_usual() => return false,
+            Format::Csv => memchr3(b'"', b'\n', b'\r', text).or(memchr(self.csv.delimiter, text)),
             _ if text.iter().fold(false, |any, byte| any | (*byte < b' ')) => return false,
             _ => memchr2(b'"', b'\\', text),
         };
@@ -116,12 +184,12 @@ impl RowWriter {
         if self.format == Format::Csv {
             for (position, cell) in cells.enumerate() {
                 if position > 0 {
-                    out.push(self.delimiter);
+                    out.push(self.csv.delimiter);
                 }
                 match cell {
                     Cell::Plain([]) => out.extend_from_slice(b"\"\""),
                     Cell::Plain(text) => out.extend_from_slice(text),
-                    Cell::Value(value) => csv_value(out, value, self.delimiter),
+                    Cell::Value(value) => csv_value(out, value, &self.csv),
                 }
             }
             out.push(b'\n');
@@ -182,7 +250,7 @@ impl Cells<'_> {
 }
 
 /// Writes what cannot fail, since it goes to memory.
-fn write_plain(out: &mut Vec<u8>, value: ValueRef<'_>) {
+pub(crate) fn write_plain(out: &mut Vec<u8>, value: ValueRef<'_>) {
     match (ShortText::of(value), value) {
         (Some(text), _) => out.extend_from_slice(text.as_bytes()),
         (None, ValueRef::Bool(v)) => out.extend_from_slice(if v { b"true" } else { b"false" }),
@@ -192,37 +260,40 @@ fn write_plain(out: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-fn csv_value(out: &mut Vec<u8>, value: ValueRef<'_>, delimiter: u8) {
+fn csv_value(out: &mut Vec<u8>, value: ValueRef<'_>, form: &CsvForm) {
     match value {
-        ValueRef::Null => {}
-        ValueRef::Text(text) => csv_text(out, text, delimiter),
-        ValueRef::Bytes([]) => out.extend_from_slice(b"\"\""),
+        ValueRef::Null => out.extend_from_slice(form.null.as_bytes()),
+        ValueRef::Text(text) => csv_text(out, text, form),
+        ValueRef::Bytes([]) => out.extend_from_slice(&[form.quote, form.quote]),
         value => {
             let start = out.len();
             write_plain(out, value);
             let text = out.get(start..).unwrap_or_default();
-            if text.iter().any(|byte| is_special(*byte, delimiter)) {
+            let is_null = !form.null.is_empty() && text == form.null.as_bytes();
+            if is_null || text.iter().any(|byte| form.is_special(*byte)) {
                 let text = String::from_utf8_lossy(text).into_owned();
                 out.truncate(start);
-                csv_text(out, &text, delimiter);
+                csv_text(out, &text, form);
             }
         }
     }
 }
 
-fn is_special(byte: u8, delimiter: u8) -> bool {
-    matches!(byte, b'"' | b'\n' | b'\r') || byte == delimiter
-}
-
-/// A text as a field of CSV: in quotes where it needs them. An empty one does: it is not NULL.
-fn csv_text(out: &mut Vec<u8>, text: &str, delimiter: u8) {
-    if !text.is_empty() && !text.bytes().any(|byte| is_special(byte, delimiter)) {
+/// A text as a field of CSV: in quotes where it needs them. An empty one does, and one that is
+/// written as NULL is: they are not NULL.
+fn csv_text(out: &mut Vec<u8>, text: &str, form: &CsvForm) {
+    let is_null = text.is_empty() || text == form.null;
+    if !is_null && !text.bytes().any(|byte| form.is_special(byte)) {
         return out.extend_from_slice(text.as_bytes());
     }
-    out.push(b'"');
-    let text = if text.contains('"') { Cow::Owned(text.replace('"', "\"\"")) } else { text.into() };
-    out.extend_from_slice(text.as_bytes());
-    out.push(b'"');
+    out.push(form.quote);
+    for byte in text.bytes() {
+        if byte == form.quote || byte == form.escape {
+            out.push(form.escape);
+        }
+        out.push(byte);
+    }
+    out.push(form.quote);
 }
 
 /// A value as JSON. Numbers are written in full; what is none of a number, true and false is a

@@ -26,6 +26,7 @@
 //! | [`row_text`](parse_json_row) | one row, as people write it |
 //! | `kinds`, `inference` | which types a file holds |
 //! | [`export`](RowWriter) | rows as files have them, the other way |
+//! | [`files`](FileAccess) | files that statements of a database name |
 //! | [`places`](Places) | the lines of rows, looked up afterwards |
 //! | [`pipeline`](Pipeline) | jobs in parallel, answers in order |
 #![forbid(unsafe_code)]
@@ -39,6 +40,7 @@ mod error;
 mod export;
 mod fault;
 mod fields;
+mod files;
 mod header;
 mod inference;
 mod input;
@@ -62,7 +64,10 @@ mod value_text;
 pub use chunk::Reject;
 pub use date_format::DateFormat;
 pub use error::{Error, ErrorKind, Result};
-pub use export::{RowWriter, distinct_names};
+pub use export::{CsvForm, RowWriter, distinct_names};
+pub use files::FileAccess;
+pub use files::named_form::NamedForm;
+pub use files::sink::FileWriter;
 pub use inference::Inference;
 pub use options::{Format, ImportOptions, Unknown};
 pub use pipeline::Pipeline;

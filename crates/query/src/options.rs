@@ -26,6 +26,8 @@ pub struct Options {
     pub join_order: JoinOrder,
     /// Whether subqueries become joins. The answer is the same.
     pub unnesting: Unnesting,
+    /// Whether the statement may read files: whoever opens its tables looks at this.
+    pub reaches_files: bool,
 }
 
 /// In which order the tables of inner joins are joined.
@@ -159,6 +161,7 @@ impl Options {
             indexes: IndexUse::default(),
             join_order: JoinOrder::default(),
             unnesting: Unnesting::default(),
+            reaches_files: true,
         }
         .with_memory(Self::MEMORY_BUDGET_BYTES)
     }

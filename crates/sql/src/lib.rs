@@ -28,11 +28,13 @@ mod change;
 mod collation;
 mod column;
 mod conflict_target;
+mod copy;
 mod cursor;
 mod definition;
 mod dialect;
 mod explain;
 mod expression;
+mod file_table;
 mod group;
 mod identity_option;
 mod index;
@@ -71,6 +73,7 @@ mod window;
 
 #[cfg(feature = "async")]
 pub use asynchronous::{AsyncDatabase, AsyncPrepared, AsyncRows};
+pub use copy::{CopiedFile, CopyStatement};
 pub use cursor::CursorStatement;
 pub use esker_query::{Error, ErrorKind, Result};
 pub use explain::{Explain, ExplainFormat};

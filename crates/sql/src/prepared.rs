@@ -123,13 +123,13 @@ impl Prepared {
         if let Statement::Query(query) | Statement::QueryForUpdate(query) = &prepared.statement {
             let mut names = std::collections::BTreeSet::new();
             query.collect_tables(&mut names);
-            let tables = names.iter().filter(|name| !esker::is_system_table(name));
+            let tables = names.iter().filter(|name| !esker::is_made_table(name));
             tables.into_iter().try_for_each(|name| match scope.has_view(name)? {
                 true => Ok(()),
                 false => scope.table(name).map(drop),
             })?;
         }
-        if let Some(table) = prepared.table_name().filter(|name| !esker::is_system_table(name))
+        if let Some(table) = prepared.table_name().filter(|name| !esker::is_made_table(name))
             && !scope.has_view(table)?
         {
             prepared.plan = prepared.plan_for(scope.table(table)?.schema());

@@ -1,12 +1,13 @@
 //! What stands behind FROM.
 
+use esker::FileTable;
 use esker_query::model::{Expr, Join, JoinKind, Operator, Query, Relation};
 use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
 use crate::qualified_name::{self, ReadTable};
 use crate::statement::{shorten, unsupported};
-use crate::{Error, Result, collation, pragma, select, table_function};
+use crate::{Error, Result, collation, file_table, pragma, select, table_function};
 
 /// The joins there are, for the errors about others.
 const JOINS: &str = "supported are JOIN, LEFT, RIGHT and FULL JOIN, SEMI JOIN, ANTI JOIN and CROSS \
@@ -57,6 +58,10 @@ pub(crate) fn table(
     match tables {
         [one] if one.joins.is_empty() => {
             let relation = relation(&one.relation, parameters)?;
+            if FileTable::named(&relation.table).is_some() {
+                let file = &relation.table;
+                return Err(Error::invalid(format!("{file} is a file, which is only read")));
+            }
             if esker::is_system_table(&relation.table) {
                 let name = &relation.table;
                 return Err(Error::invalid(format!("{name} is only read: it tells what there is")));
@@ -79,6 +84,14 @@ pub(crate) fn table(
 }
 
 fn relation(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Relation> {
+    match file_table::of(factor)? {
+        Some((file, alias)) => called(file, alias),
+        None => stored_or_asked(factor, parameters),
+    }
+}
+
+/// A table, a query, a call, or a join of these.
+fn stored_or_asked(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Relation> {
     match factor {
         ast::TableFactor::Table {
             name,

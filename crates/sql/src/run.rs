@@ -10,6 +10,7 @@ use esker::{
 };
 use esker_query::model::{Change, Query, RowCount};
 
+use crate::copy::{self, Standard};
 use crate::definition::define;
 use crate::maintenance;
 use crate::parameters::Parameters;
@@ -345,6 +346,7 @@ pub(crate) fn run_in(
             };
             Outcome::Plan(explain.shown(&explanation)?)
         }
+        Statement::Copy(copy) => return copy::run(scope, copy, Standard::None, options),
         Statement::Change(change) => changed(change, scope.change_with(change, options)?),
         _ => return define(scope, statement, options),
     })

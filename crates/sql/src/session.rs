@@ -1,6 +1,7 @@
 //! Statements one after another, with a transaction between `BEGIN` and `COMMIT`.
 
 use std::borrow::Cow;
+use std::io::{Read, Write};
 use std::sync::Arc;
 
 use esker::{
@@ -10,6 +11,7 @@ use esker::{
 use esker_query::model::Expr;
 use esker_query::{Explanation, Query};
 
+use crate::copy::{self, CopyStatement, Standard};
 use crate::cursor::{self, CursorStatement, Cursors};
 use crate::named_statement::{NamedStatement, NamedStatements};
 use crate::parameters::Parameters;
@@ -266,6 +268,34 @@ impl Session {
             (Some(open), _) => open.transaction.run_prepared(prepared, parameters),
             (None, _) => self.database.run_prepared(prepared, parameters),
         }
+    }
+
+    /// Runs `COPY … FROM STDIN` with bytes that stand for standard input.
+    ///
+    /// # Errors
+    /// As for [`Session::sql`].
+    pub fn copy_in(
+        &mut self,
+        copy: &CopyStatement,
+        bytes: Box<dyn Read + Send>,
+        options: &ChangeOptions,
+    ) -> Result<Outcome> {
+        let options = self.for_change(options);
+        copy::run(self.scope(), copy, Standard::In(bytes), &options)
+    }
+
+    /// Runs `COPY … TO STDOUT`, where a writer stands for standard output.
+    ///
+    /// # Errors
+    /// As for [`Session::sql`].
+    pub fn copy_out(
+        &mut self,
+        copy: &CopyStatement,
+        out: &mut dyn Write,
+        options: &ChangeOptions,
+    ) -> Result<Outcome> {
+        let options = self.for_change(options);
+        copy::run(self.scope(), copy, Standard::Out(out), &options)
     }
 
     /// The statement that is run: of `EXECUTE` the one that the session keeps, else it itself.

@@ -9,6 +9,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::conflict_target::join_paths;
+use crate::copy::{self, CopyStatement};
 use crate::cursor::{self, CursorStatement};
 use crate::dialect::{self, EskerDialect};
 use crate::explain::{Explain, ExplainOptions};
@@ -182,6 +183,8 @@ pub enum Statement {
     Named(NamedStatement),
     /// Answer the rows of a query some at a time: `DECLARE`, `FETCH`, `CLOSE`.
     Cursor(CursorStatement),
+    /// Add rows of a file to a table, or write rows to one: `COPY`.
+    Copy(CopyStatement),
     /// Look after the database: `CHECKPOINT`, `VACUUM`, `ANALYZE`.
     Maintenance(MaintenanceStatement),
     /// Hold tables until the end of the transaction: `LOCK TABLE`.
@@ -214,6 +217,7 @@ impl Statement {
             Self::Named(named) => !matches!(named, NamedStatement::Execute { .. }),
             Self::Cursor(CursorStatement::Declare { query, .. }) => !query.takes_values(),
             Self::Cursor(_) => true,
+            Self::Copy(CopyStatement::To { query, .. }) => !query.takes_values(),
             Self::Maintenance(MaintenanceStatement::Analyze(_)) => true,
             _ => false,
         }
@@ -255,7 +259,7 @@ pub fn parse(text: &str) -> Result<Query> {
 /// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE VIEW`, `ALTER VIEW`, `DROP VIEW`,
 /// `CREATE INDEX`, `DROP INDEX`, `CREATE SEQUENCE`, `DROP SEQUENCE`, `SET`, `RESET`, `SHOW`,
 /// `DESCRIBE`, `SUMMARIZE`, `PRAGMA`, `PREPARE`, `EXECUTE`, `DEALLOCATE`, `DECLARE`, `FETCH`,
-/// `CLOSE`, `CHECKPOINT`, `VACUUM`, `ANALYZE`, `LOCK TABLE`,
+/// `CLOSE`, `COPY`, `CHECKPOINT`, `VACUUM`, `ANALYZE`, `LOCK TABLE`,
 /// `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT` or `RELEASE`.
 ///
 /// # Errors
@@ -323,6 +327,7 @@ fn beyond_grammar(
         "prepare" | "execute" | "deallocate" => {
             return named_statement::read(tokens, text, parameters);
         }
+        "copy" => return copy::read(tokens, parameters),
         "declare" | "fetch" | "close" => return cursor::read(tokens, text, parameters),
         "checkpoint" | "vacuum" | "analyze" | "lock" => return maintenance::read(tokens),
         _ => {}

@@ -1,7 +1,7 @@
 //! Files, directories and locks, as the engine may use them.
 
 use std::fmt::Debug;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{Error, ErrorKind, GrowingMapping, Mapping, Result};
@@ -72,12 +72,36 @@ pub trait FileSystem: Send + Sync + Debug {
     /// True when there is a file or directory at `path`.
     fn exists(&self, path: &Path) -> Result<bool>;
 
+    /// The path without symbolic links, and whether a file with bytes is there: no directory, pipe
+    /// or device. Where there are no links it is the path itself.
+    ///
+    /// # Errors
+    /// `NotFound` when there is nothing at `path`.
+    fn real_path(&self, path: &Path) -> Result<RealPath> {
+        match self.exists(path)? {
+            true => Ok(RealPath { path: path.to_owned(), is_file: true }),
+            false => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("look for {}: it is not there", path.display()),
+            )),
+        }
+    }
+
     /// Takes a lock on the file at `path`, creating the file for an exclusive lock, and (for an
     /// exclusive lock) writes `holder` into it, unless the disk is full.
     ///
     /// # Errors
     /// `ErrorKind::Locked` when somebody else holds it; the message repeats what they wrote.
     fn lock(&self, path: &Path, mode: LockMode, holder: &str) -> Result<Box<dyn FileLock>>;
+}
+
+/// Where a path leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RealPath {
+    /// The path, without symbolic links.
+    pub path: PathBuf,
+    /// Whether a file with bytes is there.
+    pub is_file: bool,
 }
 
 /// An open file. Positions are bytes from the start.

@@ -38,7 +38,7 @@ pub use durations::{DurationCounts, Durations};
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use event::Event;
-pub use file::{File, FileLock, FileSystem, LockMode, OpenMode};
+pub use file::{File, FileLock, FileSystem, LockMode, OpenMode, RealPath};
 pub use mapping::{GrowingBytes, GrowingMapping, Mapping};
 pub use random::Random;
 pub use tasks::{Step, Task, TaskHandle, Tasks, parallel_map};

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use esker::{Alteration, Schema};
-use esker_import::{DateFormat, Format, ImportOptions, ImportReader, Unknown, schema_text};
+use esker_import::{
+    DateFormat, Format, ImportOptions, ImportReader, NamedForm, Unknown, schema_text,
+};
 use esker_vfs::Environment;
 
 use super::matching;
@@ -57,15 +59,10 @@ fn format(arguments: &LoadArguments, files: &[PathBuf]) -> Result<InputFormat> {
 
 /// How a file is written, by its name.
 pub(crate) fn format_of(file: &Path) -> InputFormat {
-    let plain = match file.extension().and_then(|e| e.to_str()) {
-        Some("gz" | "zst") => file.file_stem().map(PathBuf::from).unwrap_or_default(),
-        _ => file.to_owned(),
-    };
-    let extension = plain.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    match extension.to_ascii_lowercase().as_str() {
-        "tsv" | "tab" => InputFormat::Tsv,
-        "ndjson" | "jsonl" => InputFormat::Ndjson,
-        "json" | "geojson" => InputFormat::Json,
+    match NamedForm::of(file) {
+        Some(NamedForm { format: Format::Csv, has_tabs: true, .. }) => InputFormat::Tsv,
+        Some(NamedForm { format: Format::Ndjson, .. }) => InputFormat::Ndjson,
+        Some(NamedForm { format: Format::Json, .. }) => InputFormat::Json,
         _ => InputFormat::Csv,
     }
 }

@@ -28,7 +28,6 @@ use crate::arguments::{LoadArguments, OnDuplicate, OnError};
 use crate::failure::{Failure, Result, Status};
 use crate::{Console, units};
 pub(crate) use open_database::run_in;
-pub(crate) use rejects::FileWriter;
 use rejects::Rejects;
 
 /// What becomes of rows that cannot be added.

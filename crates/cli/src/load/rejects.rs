@@ -2,10 +2,9 @@
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use esker_import::Reject;
-use esker_vfs::{Environment, File, OpenMode};
+use esker_import::{FileWriter, Reject};
+use esker_vfs::{Environment, OpenMode};
 
 use crate::failure::{Failure, Result};
 use crate::output::csv_line;
@@ -69,30 +68,5 @@ impl Rejects {
         let Some(mut file) = self.file else { return Ok(None) };
         file.flush()?;
         Ok(self.path)
-    }
-}
-
-/// A file, written from start to end.
-pub(crate) struct FileWriter {
-    file: Arc<dyn File>,
-    offset: u64,
-}
-
-impl FileWriter {
-    pub(crate) fn new(file: Arc<dyn File>) -> Self {
-        Self { file, offset: 0 }
-    }
-}
-
-impl Write for FileWriter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.file.write_all_at(bytes, self.offset).map_err(std::io::Error::other)?;
-        self.file.start_writeback(self.offset, bytes.len() as u64);
-        self.offset += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Program;
 
 use clap::Parser;
+use esker_import::FileWriter;
+use esker_sql::{CopyStatement, Statement};
 use esker_vfs::{Environment, OpenMode};
 
 use super::describe::name;
 use super::session::{Next, Session, Target};
 use crate::arguments::{Arguments, Command, Format};
 use crate::failure::{Failure, Result};
-use crate::load::FileWriter;
+
 use crate::remote::{MAIN_DATABASE, variable};
 use crate::{Console, export, load};
 
@@ -153,6 +155,11 @@ impl Session {
 
     /// Loads a file into a table, or writes a table or an answer to a file.
     pub(super) fn copy(&mut self, rest: &str, console: &mut Console<'_>) -> Result<Next> {
+        if let Target::Here(_) = self.target
+            && let Some(statement) = as_statement(rest)
+        {
+            return self.take(&statement, console);
+        }
         if self.is_in_transaction() {
             return Err(Failure::usage(r"\copy is a commit of its own: COMMIT or ROLLBACK first"));
         }
@@ -264,6 +271,18 @@ fn words(text: &str) -> Vec<String> {
     }
     found.extend(word);
     found
+}
+
+/// What stands behind `\copy` as a statement, where it is written as PostgreSQL has it: with words
+/// behind the file that are no options of a command.
+fn as_statement(text: &str) -> Option<String> {
+    let copy = format!("COPY {}", text.trim_end_matches(';'));
+    let parsed = esker_sql::parse_statement(&copy).ok()?;
+    let Statement::Copy(statement) = parsed else { return None };
+    let path = format!("'{}'", statement.file().file.path.replace('\'', "''"));
+    let has_words = !copy.trim_end().ends_with(&path)
+        || matches!(&statement, CopyStatement::From { fields, .. } if !fields.is_empty());
+    (has_words && statement.names_file()).then_some(copy)
 }
 
 /// What is copied.

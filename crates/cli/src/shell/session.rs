@@ -83,7 +83,10 @@ impl Session {
         cancel: &Arc<AtomicBool>,
         console: &mut Console<'_>,
     ) -> Result<Self> {
-        let options = || Options::new().program("esker sql").cancel(Arc::clone(cancel));
+        let options = || {
+            let options = Options::new().program("esker sql").files(crate::sql::files());
+            options.cancel(Arc::clone(cancel))
+        };
         let Some(dir) = db else {
             let database = options().memory()?;
             return Ok(Self::new(&database, Place::default(), settings, cancel));

@@ -17,6 +17,7 @@ mod buckets;
 mod care;
 mod clock;
 mod commands;
+mod copying;
 mod exporting;
 mod first_files;
 mod flights_oracle;

@@ -19,9 +19,10 @@ use esker_table::Table as TableCore;
 
 use crate::catalog::checks::{self, Checks};
 use crate::catalog::expiry::{self, EndingExpired};
-use crate::catalog::names::{Names, expect_usable};
+use crate::catalog::names::Names;
 use crate::catalog::new_fields::NewFields;
 use crate::catalog::unique_build::BuildingUniques;
+use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view_needs::{self, Altered};
 use crate::catalog::{bucket_alteration, checked_rows, references};
 use crate::commit::conflict::conflict;

@@ -8,6 +8,7 @@
 //! | [`index`], [`unique_build`] | indexes, and filling unique ones beside writers |
 //! | [`defined_view`], [`view`] | views |
 //! | [`references`], [`reference_target`] | rows of a table that name rows of another |
+//! | [`usable_name`] | names of new tables and views |
 //! | [`view_needs`] | what may not change while views read it |
 //! | [`checks`], [`generated`] | what rows must meet, fields that are computed |
 //! | [`defaults`], [`sequence`], [`own_sequence`] | what fields get by themselves |
@@ -31,5 +32,6 @@ pub(crate) mod sequence;
 pub(crate) mod shared_sequence;
 pub(crate) mod table_or_create;
 pub(crate) mod unique_build;
+pub(crate) mod usable_name;
 pub(crate) mod view;
 pub(crate) mod view_needs;

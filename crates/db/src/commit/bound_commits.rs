@@ -1,5 +1,5 @@
 //! Commits that go on as a transaction: after them rows are gone that others may refer to, so that
-//! rows of other tables may have to go or change, too. See [`reference_check`](super::reference_check).
+//! rows of other tables may have to go or change, too. See `reference_check`.
 
 use esker_format::Value;
 

@@ -13,7 +13,8 @@
 //! | [`file_commit`], [`overflow`], [`private_rows`], [`long_values`] | what needs files first |
 //! | [`segment_rows`] | rows that are written as segments |
 //! | [`unique_check`], [`staged_keys`] | rows that are in the way of others |
-//! | [`reference_check`], [`bound_commits`], [`named_rows`], [`value_set`] | rows that others name by references |
+//! | [`reference_check`], [`named_rows`], [`value_set`] | rows that others refer to |
+//! | [`bound_commits`] | commits that go on as a transaction |
 //! | [`journal`], [`log_reserve`] | numbers and frames |
 //! | [`coalesce`] | many requests in one commit, many commits with one sync |
 //! | [`watermarks`], [`acknowledge`] | what is applied, durable, visible; who waits for it |

@@ -10,7 +10,7 @@ use esker_query::{RowCollector, Semantics};
 use esker_table::view::RowGroup;
 
 use super::facts::{Facts, TableFacts, number, optional, optional_text};
-use super::{MAIN_SCHEMA, SystemTable, all, definition, references};
+use super::{MAIN_SCHEMA, SystemTable, all, definition};
 use crate::Result;
 use crate::maintenance::count_runs;
 
@@ -95,7 +95,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("on_update", Text),
             ("on_delete", Text),
         ],
-        rows: references::columns,
+        rows: reference_columns,
     },
     SystemTable {
         name: "esker_sequences",
@@ -310,6 +310,29 @@ fn memory(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 fn snapshots(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for held in facts.engine().snapshot_infos() {
         rows.push(&[number(held.commit)?, number(held.age.as_millis())?])?;
+    }
+    Ok(())
+}
+
+/// The fields of references, one a row.
+fn reference_columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for table in &facts.tables()? {
+        for (at, reference) in table.schema.references().iter().enumerate() {
+            let fields = table.schema.names_of(&reference.fields);
+            for (position, (field, column)) in fields.iter().zip(&reference.columns).enumerate() {
+                rows.push(&[
+                    T(&table.name),
+                    T(&reference.name),
+                    number(at + 1)?,
+                    number(position + 1)?,
+                    T(field),
+                    T(&reference.table),
+                    T(column),
+                    T(reference.on_update.name()),
+                    T(reference.on_delete.name()),
+                ])?;
+            }
+        }
     }
     Ok(())
 }

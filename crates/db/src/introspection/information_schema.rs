@@ -5,19 +5,21 @@
 
 use esker_format::DataType::{I64, Text};
 use esker_format::ValueRef::{Int, Null, Text as T};
-use esker_format::{Field, FieldId, ValueRef};
+use esker_format::schema::Reference;
+use esker_format::{Field, FieldId, Schema, ValueRef};
 use esker_query::RowCollector;
 use esker_query::model::{Aggregate, FUNCTIONS, TableFunction, WindowFunction};
 
 use super::facts::{
     Digits, Facts, TableFacts, number, optional, optional_text, type_name, yes_or_no,
 };
-use super::{INFORMATION_SCHEMA, MAIN_SCHEMA, SystemTable, all, definition, references};
-use crate::Result;
+use super::{INFORMATION_SCHEMA, MAIN_SCHEMA, SystemTable, all, definition};
+use crate::catalog::reference_target::{TargetKey, key_of};
+use crate::{Error, Result};
 
 /// The name of the one catalogue.
-pub(super) const CATALOG: ValueRef<'static> = T("esker");
-pub(super) const MAIN: ValueRef<'static> = T(MAIN_SCHEMA);
+const CATALOG: ValueRef<'static> = T("esker");
+const MAIN: ValueRef<'static> = T(MAIN_SCHEMA);
 
 pub(super) const TABLES: &[SystemTable] = &[
     SystemTable {
@@ -139,7 +141,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("update_rule", Text),
             ("delete_rule", Text),
         ],
-        rows: references::referential_constraints,
+        rows: referential_constraints,
     },
     SystemTable {
         name: "information_schema.routines",
@@ -313,9 +315,7 @@ fn key_column_usage(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()
     let mut add = |table: &TableFacts, constraint: &str, (field, at, of): (&str, usize, _)| {
         let (name, constraint) = (T(&table.name), T(constraint));
         let (field, at) = (T(field), number(at + 1)?);
-        Ok::<_, crate::Error>(
-            rows.push(&[CATALOG, MAIN, constraint, CATALOG, MAIN, name, field, at, of])?,
-        )
+        Ok::<_, Error>(rows.push(&[CATALOG, MAIN, constraint, CATALOG, MAIN, name, field, at, of])?)
     };
     for table in &facts.tables()? {
         for (at, field) in table.schema.key_fields().enumerate() {
@@ -326,7 +326,7 @@ fn key_column_usage(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()
                 add(table, &index.name, (&table.schema.place_of(part), at, Null))?;
             }
         }
-        for named in references::named(facts, table)? {
+        for named in named(facts, table)? {
             for (at, (field, of)) in named.fields.iter().zip(&named.places).enumerate() {
                 add(table, &named.reference.name, (field, at, number(of + 1)?))?;
             }
@@ -386,6 +386,68 @@ fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             T(&increment),
             yes_or_no(false),
         ])?;
+    }
+    Ok(())
+}
+
+/// A reference, and the constraint of the other table that it names.
+struct NamedConstraint<'t> {
+    reference: &'t Reference,
+    /// The names of its fields.
+    fields: Vec<&'t str>,
+    /// The constraint.
+    constraint: String,
+    /// The place of the column of each field in the constraint.
+    places: Vec<usize>,
+}
+
+/// The references of a table.
+///
+/// # Errors
+/// `Corrupt` when one names what is not there.
+fn named<'t>(facts: &Facts<'_>, table: &'t TableFacts) -> Result<Vec<NamedConstraint<'t>>> {
+    let references = table.schema.references();
+    if references.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tables = facts.tables()?;
+    references.iter().map(|reference| constraint(&tables, table, reference)).collect()
+}
+
+fn constraint<'t>(
+    tables: &[TableFacts],
+    table: &'t TableFacts,
+    reference: &'t Reference,
+) -> Result<NamedConstraint<'t>> {
+    let gone = || {
+        let name = &reference.name;
+        Error::corrupt(format!("reference {name:?} names what is not there"))
+    };
+    let other = tables.iter().find(|other| other.name == reference.table).ok_or_else(gone)?;
+    let schema: &Schema = &other.schema;
+    let position = |column: &String| schema.position(column).ok_or_else(gone);
+    let positions = reference.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
+    let (key, order) = key_of(schema, &positions).ok_or_else(gone)?;
+    let constraint = match key {
+        TargetKey::Primary => other.key_name(),
+        TargetKey::Unique(id) => {
+            let index = schema.indexes().iter().find(|index| index.id == id).ok_or_else(gone)?;
+            index.name.clone()
+        }
+    };
+    let place = |at: usize| order.iter().position(|column| *column == at).ok_or_else(gone);
+    let places = (0..positions.len()).map(place).collect::<Result<_>>()?;
+    let fields = table.schema.names_of(&reference.fields);
+    Ok(NamedConstraint { reference, fields, constraint, places })
+}
+
+fn referential_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for table in &facts.tables()? {
+        for NamedConstraint { reference, constraint, .. } in named(facts, table)? {
+            let (name, of) = (T(&reference.name), T(&constraint));
+            let (update, delete) = (reference.on_update.name(), reference.on_delete.name());
+            rows.push(&[CATALOG, MAIN, name, CATALOG, MAIN, of, T("NONE"), T(update), T(delete)])?;
+        }
     }
     Ok(())
 }

@@ -13,7 +13,6 @@
 //! |---|---|
 //! | [`information_schema`] | the tables of the standard |
 //! | [`figures`] | `esker_*`: what else is known, with figures |
-//! | [`references`] | references, in both |
 //! | [`facts`] | what both are made of |
 //! | [`definition`] | a table as the statement that makes it |
 
@@ -21,11 +20,11 @@ pub mod definition;
 mod facts;
 mod figures;
 mod information_schema;
-mod references;
 
 use esker_format::{DataType, Field, FieldId, Schema};
 use esker_query::{CollectedRows, RowCollector};
 
+use crate::files::FileTable;
 use crate::{Result, Snapshot};
 use facts::Facts;
 
@@ -56,6 +55,12 @@ fn all() -> impl Iterator<Item = &'static SystemTable> {
 #[must_use]
 pub fn is_system_table(name: &str) -> bool {
     SystemTable::named(name).is_some()
+}
+
+/// True for the name of what is read as a table and is none: a table about tables, or a file.
+#[must_use]
+pub fn is_made_table(name: &str) -> bool {
+    is_system_table(name) || FileTable::named(name).is_some()
 }
 
 /// The names of the tables about tables.

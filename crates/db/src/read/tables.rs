@@ -7,6 +7,7 @@ use esker_query::{CollectedRows, Error, Options, Query, Source, Tables, View};
 
 use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::ReadNames;
+use crate::files::{FileTable, reading};
 use crate::introspection::SystemTable;
 use crate::read::source::SnapshotSource;
 use crate::{Result, Snapshot, SnapshotTable};
@@ -20,8 +21,8 @@ pub(crate) struct OpenTables {
 /// What a name means.
 enum OpenTable {
     Rows(SnapshotTable),
-    /// Rows about tables.
-    System(CollectedRows),
+    /// Rows about tables, or of a file.
+    Collected(CollectedRows),
 }
 
 /// Their rows, as queries read them.
@@ -32,7 +33,7 @@ pub(crate) struct TableSources<'a> {
 
 enum TableSource<'a> {
     Rows(SnapshotSource<'a>),
-    System(&'a CollectedRows),
+    Collected(&'a CollectedRows),
 }
 
 impl OpenTables {
@@ -53,10 +54,18 @@ impl OpenTables {
     pub fn of(snapshot: &Snapshot, names: BTreeSet<String>, options: &Options) -> Result<Self> {
         let ReadNames { tables, views } = snapshot.names_read(names);
         let open = |name: String| {
-            let system = SystemTable::named(&name).filter(|_| !snapshot.has_name(&name));
-            let table = match system {
-                Some(system) => OpenTable::System(system.read(snapshot, options)?),
-                None => OpenTable::Rows(snapshot.table(&name)?),
+            let is_stored = snapshot.has_name(&name);
+            let (system, file) = match is_stored {
+                true => (None, None),
+                false => (SystemTable::named(&name), FileTable::named(&name)),
+            };
+            let table = if let Some(system) = system {
+                OpenTable::Collected(system.read(snapshot, options)?)
+            } else if let Some(file) = file {
+                let files = snapshot.engine().file_access()?;
+                OpenTable::Collected(reading::read(&*files, &file, options)?)
+            } else {
+                OpenTable::Rows(snapshot.table(&name)?)
             };
             Ok((name, table))
         };
@@ -74,7 +83,7 @@ impl OpenTables {
                 OpenTable::Rows(table) => {
                     TableSource::Rows(SnapshotSource::new(table.rows_as_of()))
                 }
-                OpenTable::System(rows) => TableSource::System(rows),
+                OpenTable::Collected(rows) => TableSource::Collected(rows),
             };
             (name.as_str(), source)
         });
@@ -87,7 +96,7 @@ impl Tables for TableSources<'_> {
         let found = self.sources.iter().find(|(known, _)| *known == name);
         match found {
             Some((_, TableSource::Rows(source))) => Ok(source),
-            Some((_, TableSource::System(rows))) => Ok(*rows),
+            Some((_, TableSource::Collected(rows))) => Ok(*rows),
             None => Err(Error::invalid(format!("no table {name:?} was opened for this statement"))),
         }
     }

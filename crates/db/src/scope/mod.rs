@@ -17,6 +17,7 @@ mod table;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use esker_format::Schema;
 use esker_format::schema::Alteration;
@@ -27,8 +28,8 @@ use esker_query::{Page, Query, Semantics};
 use crate::bucket::schema_of;
 use crate::catalog::table_or_create::{expect_alike, open_or_create};
 use crate::{
-    BucketOptions, ChangeOptions, Changed, Database, PageOptions, Result, Snapshot, TableAs,
-    Transaction, ViewInfo, ViewOptions,
+    BucketOptions, ChangeOptions, Changed, Database, FileRows, Files, PageOptions, Result,
+    Snapshot, TableAs, Transaction, ViewInfo, ViewOptions,
 };
 pub use bucket::{ScopedBucket, ScopedBucketReader};
 pub use table::{ScopedReader, ScopedTable};
@@ -117,6 +118,23 @@ pub trait Scope {
     /// `NotFound` within a transaction when there is no such table; `OverBudget` when there is no
     /// memory for another snapshot.
     fn snapshot_of(&self, tables: BTreeSet<String>) -> Result<Snapshot>;
+
+    /// How statements reach files: see [`Options::files`](crate::Options::files).
+    ///
+    /// # Errors
+    /// `InvalidInput` where they reach none.
+    fn file_access(&self) -> Result<Arc<dyn Files>>;
+
+    /// Adds the rows of a file to a table; returns how many.
+    ///
+    /// # Errors
+    /// As for [`Database::copy_rows`].
+    fn copy_rows(
+        &self,
+        table: &str,
+        rows: Box<dyn FileRows>,
+        options: &ChangeOptions,
+    ) -> Result<u64>;
 
     /// What the database chooses where a statement does not: see [`crate::Options::semantics`].
     fn semantics(&self) -> Semantics;
@@ -251,6 +269,19 @@ macro_rules! own_methods {
     () => {
         fn semantics(&self) -> Semantics {
             self.engine().options.semantics
+        }
+
+        fn file_access(&self) -> Result<Arc<dyn Files>> {
+            self.engine().file_access()
+        }
+
+        fn copy_rows(
+            &self,
+            table: &str,
+            rows: Box<dyn FileRows>,
+            options: &ChangeOptions,
+        ) -> Result<u64> {
+            self.copy_rows(table, rows, options)
         }
 
         fn page(&self, query: &Query, options: &PageOptions) -> Result<Page> {

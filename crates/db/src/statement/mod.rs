@@ -12,6 +12,7 @@ mod assignment;
 mod beside;
 pub(crate) mod conditional;
 mod conflict;
+mod copy;
 pub(crate) mod delete_many;
 mod insert;
 mod matched;

@@ -30,6 +30,8 @@ pub struct Limits {
     ///
     /// [`ErrorKind::Cancelled`]: crate::ErrorKind::Cancelled
     pub cancel: Option<Arc<AtomicBool>>,
+    /// Whether it is kept from [files](crate::Options::files), which the database reaches.
+    pub without_files: bool,
 }
 
 /// What a query is run with.
@@ -82,12 +84,13 @@ impl Engine {
 
     /// What a statement is run with. Its time counts from here.
     pub(crate) fn statement_options(&self, given: &QueryOptions) -> esker_query::Options {
-        let Limits { timeout, memory_bytes, cancel } = &given.limits;
+        let Limits { timeout, memory_bytes, cancel, without_files } = &given.limits;
         let mut options = esker_query::Options::new(&self.environment);
         options.inputs.parameters = Arc::clone(&given.parameters);
         // default: what a statement does not say the database does
         options.inputs.limits.cancel = Arc::clone(cancel.as_ref().unwrap_or(&self.options.cancel));
         options.inputs.semantics = given.semantics.or(self.options.semantics);
+        options.reaches_files = !without_files;
         options.indexes = self.options.index_use;
         options.join_order = self.options.join_order;
         options.unnesting = self.options.unnesting;

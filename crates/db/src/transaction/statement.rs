@@ -10,7 +10,7 @@ use esker_query::{Explanation, Query, QueryResult, Statistics};
 use esker_table::Table as TableCore;
 
 use super::{State, Transaction};
-use crate::introspection::is_system_table;
+use crate::introspection::is_made_table;
 use crate::read::snapshot::Overlays;
 use crate::statement::{ChangeOptions, Changed};
 use crate::{QueryOptions, Result, Snapshot};
@@ -122,9 +122,9 @@ impl Transaction {
             None => self.snapshot.has_name(name),
         };
         let names = self.names_of(&state, names);
-        // What is read of the catalogue is no table.
-        let is_system = |name: &str| is_system_table(name) && !is_there(name);
-        let names = names.iter().filter(|name| !name.is_empty() && !is_system(name));
+        // What is read of the catalogue, and files, are no tables.
+        let is_made = |name: &str| is_made_table(name) && !is_there(name);
+        let names = names.iter().filter(|name| !name.is_empty() && !is_made(name));
         let tables = names.map(|name| self.current(&state, name)).collect::<Result<Vec<_>>>()?;
         self.with_changes(&mut state, tables.iter().map(|current| &current.core))
     }

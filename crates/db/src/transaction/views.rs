@@ -14,11 +14,12 @@ use super::definitions::Definitions;
 use super::undo::Taken;
 use crate::catalog::checked_rows;
 use crate::catalog::defined_view::DefinedView;
-use crate::catalog::names::{Names, expect_usable};
+use crate::catalog::names::Names;
+use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view::{ViewInfo, ViewOptions};
 use crate::catalog::view_needs::{Altered, TableSchemas, refuse_read};
 use crate::commit::defined_views::{ChangedView, InputKind, KnownInput};
-use crate::introspection::is_system_table;
+use crate::introspection::{is_made_table, is_system_table};
 use crate::statement::options::QueryOptions;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
@@ -49,7 +50,7 @@ impl Transaction {
                 return Err(Error::invalid(format!("at most {VIEWS_MAX} views")));
             }
             refuse_circle(&names, name, query)?;
-            refuse_system_tables(&names, name, query)?;
+            refuse_made_tables(&names, name, query)?;
             let schema_of = |core: &Arc<TableCore>| self.schema_within(definitions, core);
             let tables = TableSchemas::of_query(&names, query, &schema_of)?;
             let given = QueryOptions { semantics: options.semantics, ..QueryOptions::default() };
@@ -305,13 +306,17 @@ fn refuse_fewer_columns(names: &Names, name: &str, columns: &[ResultColumn]) -> 
     Ok(())
 }
 
-/// Refuses a view of tables about tables: what depends on what would have no end.
-fn refuse_system_tables(names: &Names, view: &str, query: &Query) -> Result<()> {
+/// Refuses a view of tables about tables: what depends on what would have no end; and of files,
+/// which the database does not keep.
+fn refuse_made_tables(names: &Names, view: &str, query: &Query) -> Result<()> {
     let mut read = BTreeSet::new();
     query.collect_tables(&mut read);
-    let is_system = |name: &&String| is_system_table(name) && !names.contains_key(*name);
-    match read.iter().find(is_system) {
+    let is_made = |name: &&String| is_made_table(name) && !names.contains_key(*name);
+    match read.iter().find(is_made) {
         None => Ok(()),
+        Some(file) if !is_system_table(file) => Err(Error::invalid(format!(
+            "view {view:?}: {file} is a file, which no view reads: load it into a table"
+        ))),
         Some(table) => Err(Error::invalid(format!(
             "view {view:?}: {table} is a table about tables, which no view reads"
         ))),

@@ -221,6 +221,9 @@ keys! {
     "tls.certificate" = tls_certificate: PATH.or_off(),
         "the chain of certificates as PEM; read again when the file changes";
     "tls.key" = tls_key: PATH.or_off(), "the private key as PEM; read again with the certificate";
+    "files_dir" = files_dir: PATH.or_off(),
+        "the directory below which statements read and write files, with a token for `admin`; that \
+         of another tenant than `default` is below it, by the tenant's name";
     "durability" = durability: DURABILITY,
         "when a write is answered: on the disk, or at most that much before it is";
     "memory" = memory: SWITCH, "keep everything in memory only";

@@ -64,6 +64,8 @@ pub struct Config {
     pub tls_certificate: Option<PathBuf>,
     /// The key of the first of them, as PEM.
     pub tls_key: Option<PathBuf>,
+    /// The directory below which statements reach files.
+    pub files_dir: Option<PathBuf>,
     /// When commits are acknowledged.
     pub durability: Durability,
     /// Whether everything is in memory only.
@@ -118,6 +120,7 @@ impl Default for Config {
             trust_local: false,
             tls_certificate: None,
             tls_key: None,
+            files_dir: None,
             durability: Durability::Sync,
             memory: false,
             memory_limit_bytes: 4 << 30,

@@ -341,6 +341,8 @@ impl Session {
             timeout: self.limits.timeout,
             memory_bytes: self.limits.memory_bytes,
             cancel: Some(Arc::clone(&self.cancel.0)),
+            // What lies beside a database is of the server.
+            without_files: self.access.expect(Level::Admin, None).is_err(),
         }
     }
 

@@ -3,7 +3,9 @@
 use esker::{PageOptions, Query, QueryOptions, Semantics, Snapshot, Value};
 use esker_query::json::JsonQuery;
 use esker_query::model::{Change, InsertRows};
-use esker_sql::{CursorStatement, Explain, MaintenanceStatement, Outcome, Statement};
+use esker_sql::{
+    CopyStatement, CursorStatement, Explain, MaintenanceStatement, Outcome, Statement,
+};
 
 use super::{Answer, Level, Session};
 use crate::Result;
@@ -30,7 +32,9 @@ impl Session {
             }
             Statement::Change(Change::Update(_)) => self.reserve_quota(0, 0)?,
             // How many rows it adds is known once it is done.
-            Statement::Change(Change::Merge(_)) | Statement::CreateTableAs { .. } => {
+            Statement::Change(Change::Merge(_))
+            | Statement::CreateTableAs { .. }
+            | Statement::Copy(CopyStatement::From { .. }) => {
                 self.reserve_quota(1, 0)?;
             }
             _ => {}
@@ -81,7 +85,11 @@ impl Session {
     pub(crate) fn parse_query(&self, json: &str) -> Result<JsonQuery> {
         let query = JsonQuery::parse(json)?;
         for table in query.tables() {
-            self.access.expect(Level::Read, Some(&table))?;
+            match esker::FileTable::named(&table) {
+                None => self.access.expect(Level::Read, Some(&table))?,
+                // What lies beside a database is of the server.
+                Some(_) => self.access.expect(Level::Admin, None)?,
+            }
         }
         Ok(query)
     }
@@ -130,6 +138,9 @@ pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
         | Statement::Named(_)
         | Statement::Cursor(_)
         | Statement::Maintenance(MaintenanceStatement::Analyze(_)) => (Level::Read, None),
+        Statement::Copy(copy) if copy.names_file() => (Level::Admin, None),
+        Statement::Copy(CopyStatement::To { .. }) => (Level::Read, None),
+        Statement::Copy(CopyStatement::From { table, .. }) => (Level::Write, Some(table)),
         _ => (Level::Admin, None),
     }
 }

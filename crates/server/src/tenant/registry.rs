@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use esker::{BackupOptions, BackupReport, Database, Options};
+use esker_import::FileAccess;
 use esker_vfs::Environment;
 
 use super::backups::Backups;
@@ -25,6 +26,9 @@ pub struct TenantOptions {
     pub database: Options,
     /// What each may take unless it says otherwise.
     pub limits: TenantLimits,
+    /// The directory below which statements reach files: of a tenant that is not always there,
+    /// below the directory of its name. None without it.
+    pub files: Option<PathBuf>,
 }
 
 /// A tenant whose database is open.
@@ -344,6 +348,13 @@ impl Tenants {
 
     fn insert(&self, name: &TenantName) -> Result<Arc<Tenant>> {
         let options = self.options.database.clone().environment(self.environment.clone());
+        let options = match &self.options.files {
+            Some(files) => {
+                let own = if name.is_main() { files.clone() } else { files.join(name.as_str()) };
+                options.files(Arc::new(FileAccess::below(&self.environment, own)))
+            }
+            None => options,
+        };
         let (database, limits) = match self.directory() {
             Some(directory) => {
                 let own = name.directory(directory);

@@ -33,7 +33,7 @@ proptest! {
 
 fn tenants(environment: &Environment, limits: TenantLimits) -> Result<Tenants> {
     let directory = Some(PathBuf::from("server"));
-    let options = TenantOptions { directory, database: Options::new(), limits };
+    let options = TenantOptions { directory, database: Options::new(), limits, files: None };
     Tenants::open(environment, options)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::file::OsFile;
 use super::lock::OsLock;
-use crate::{Error, ErrorKind, File, FileLock, FileSystem, LockMode, OpenMode, Result};
+use crate::{Error, ErrorKind, File, FileLock, FileSystem, LockMode, OpenMode, RealPath, Result};
 
 /// The file systems of the machine.
 #[derive(Debug)]
@@ -80,6 +80,13 @@ impl FileSystem for OsFiles {
 
     fn exists(&self, path: &Path) -> Result<bool> {
         path.try_exists().map_err(|e| Error::from_io(e, "look for", path))
+    }
+
+    fn real_path(&self, path: &Path) -> Result<RealPath> {
+        let error = |e| Error::from_io(e, "look for", path);
+        let real = fs::canonicalize(path).map_err(error)?;
+        let is_file = fs::metadata(&real).map_err(error)?.is_file();
+        Ok(RealPath { path: real, is_file })
     }
 
     fn lock(&self, path: &Path, mode: LockMode, holder: &str) -> Result<Box<dyn FileLock>> {

@@ -73,8 +73,12 @@ impl AccessControl {
             options.durability(config.durability).memory_limit(config.memory_limit_bytes);
         let database = database.program("esker serve");
         let directory = directory.filter(|_| !config.memory);
-        let options =
-            TenantOptions { directory: directory.clone(), database, limits: config.limits };
+        let options = TenantOptions {
+            directory: directory.clone(),
+            database,
+            limits: config.limits,
+            files: config.files_dir.clone(),
+        };
         let tenants = Tenants::open(environment, options)?;
         let tokens = Arc::new(TokenStore::open(environment, directory)?);
         tokens.go_by(&tenants.get(&TenantName::main())?.database);

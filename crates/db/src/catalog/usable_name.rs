@@ -1,0 +1,32 @@
+//! Which names a new table or view may have.
+
+use esker_format::schema::validate_name;
+
+use crate::files::FileTable;
+use crate::introspection::{INFORMATION_SCHEMA, is_system_table};
+use crate::{Error, Result};
+
+/// The schemas that have no tables of users.
+const RESERVED_SCHEMAS: [&str; 2] = [INFORMATION_SCHEMA, "pg_catalog"];
+
+/// Refuses a name that a new table or view cannot have. One that had such a name before it was
+/// reserved keeps it.
+///
+/// # Errors
+/// `InvalidInput` for a bad name, and for one that is reserved.
+pub(crate) fn expect_usable(what: &str, name: &str) -> Result<()> {
+    validate_name(what, name)?;
+    let refuse =
+        |why: String| Err(Error::invalid(format!("{what} name {name:?} is reserved: {why}")));
+    if is_system_table(name) {
+        return refuse("it is that of a table about tables".to_owned());
+    }
+    if FileTable::named(name).is_some() {
+        return refuse("it is that of a file".to_owned());
+    }
+    let schema = name.split_once('.').map(|(schema, _)| schema.to_ascii_lowercase());
+    match RESERVED_SCHEMAS.into_iter().find(|known| schema.as_deref() == Some(known)) {
+        Some(schema) => refuse(format!("{schema} has no tables of users")),
+        None => Ok(()),
+    }
+}
