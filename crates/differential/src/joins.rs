@@ -107,7 +107,7 @@ fn grouped(dice: &mut Dice, parts: Vec<Part>, scope: &Table, filter: Text) -> St
 
 /// What FROM has, and all columns by their full names.
 fn parts(dice: &mut Dice, tables: &[Table]) -> (Vec<Part>, Table) {
-    let mut scope = Table { name: String::new(), columns: Vec::new(), key: 0, indexes: Vec::new() };
+    let mut scope = Table::of_columns(Vec::new());
     let mut parts = Vec::new();
     let numbers = Table::of_series();
     for i in 0..1 + dice.below(3) {
@@ -212,7 +212,7 @@ fn subquery(dice: &mut Dice, scope: &Table, tables: &[Table]) -> Text {
     let kind = dice.pick(&KEYS);
     let own = condition(dice, &inner, 1);
     let both = [scope.columns.clone(), inner.columns.clone()].concat();
-    let both = Table { name: String::new(), columns: both, key: 0, indexes: Vec::new() };
+    let both = Table::of_columns(both);
     let is_correlated = dice.chance(60);
     let mut across: Vec<Expression> = Vec::new();
     if is_correlated {

@@ -87,7 +87,11 @@ impl Table {
 
     /// The rows of a series: one column of integers, called `g`.
     pub(crate) fn of_series() -> Self {
-        let columns = vec![column("g", 0, false)];
+        Self::of_columns(vec![column("g", 0, false)])
+    }
+
+    /// Columns without a table.
+    pub(crate) fn of_columns(columns: Vec<Column>) -> Self {
         let (name, indexes) = (String::new(), Vec::new());
         Self { name, columns, key: 0, indexes, reference: None, is_referenced: false }
     }
