@@ -50,6 +50,13 @@ impl ReferenceTarget {
         Ok(Self { core, schema, key, positions, order })
     }
 
+    /// The same columns of the table as it is by another schema; `None` when one of them is gone.
+    pub fn by_schema(&self, schema: &Arc<Schema>) -> Option<Self> {
+        let position = |field: &Field| schema.fields().iter().position(|f| f.id == field.id);
+        let positions = self.fields().map(position).collect::<Option<_>>()?;
+        Some(Self { schema: Arc::clone(schema), positions, ..self.clone() })
+    }
+
     /// The fields, in the order of the reference.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.positions.iter().filter_map(|at| self.schema.fields().get(*at))

@@ -225,17 +225,18 @@ impl Transaction {
             query.filter = fields.iter().map(is_there).reduce(Expr::and);
             let source = SnapshotSource::new(&rows);
             let options = self.engine.query_options();
+            let mut fitting = Vec::new();
+            let refused = |values: &[Value]| {
+                let name = current.core.name();
+                Error::violated(missing(&name, &reference.name, &target, values))
+            };
             for values in esker_query::execute(&query, &source, &options)?.to_rows() {
                 let borrowed: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
-                let found = match target.fit(&borrowed) {
-                    Some(fitted) => of.has_values(state, &target, &fitted)?,
-                    None => false,
-                };
-                if !found {
-                    let name = current.core.name();
-                    let message = missing(&name, &reference.name, &target, &values);
-                    return Err(Error::violated(message));
-                }
+                fitting.push(target.fit(&borrowed).ok_or_else(|| refused(&values))?);
+            }
+            let found = of.find_all(state, &target, &fitting)?;
+            if let Some((values, _)) = fitting.iter().zip(found).find(|(_, f)| !f.is_there) {
+                return Err(refused(values));
             }
         }
         Ok(())
@@ -282,6 +283,24 @@ impl References {
         let stay = before.references().iter().filter(stays).count();
         let gone = before.references().iter().filter(|r| !stays(r)).cloned().collect();
         Self { new: after.references().len() - stay, gone }
+    }
+
+    /// The schema of a table whose references to itself have the names that its fields have.
+    pub fn with_own_columns(name: &str, schema: Arc<Schema>) -> Result<Arc<Schema>> {
+        let mut references = schema.references().to_vec();
+        for referrer in schema.referrers().iter().filter(|referrer| referrer.table == name) {
+            let own = references.iter_mut().find(|own| own.name == referrer.reference);
+            if let Some(own) = own {
+                let columns = schema.names_of(&referrer.fields);
+                own.columns = columns.into_iter().map(str::to_owned).collect();
+            }
+        }
+        if references == schema.references() {
+            return Ok(schema);
+        }
+        let version = schema.version();
+        let bound = schema.bound_anew(references, schema.referrers().to_vec())?;
+        Ok(Arc::new(bound.with_version(version)))
     }
 
     /// The schema of a table without what it knows of its own references that go.

@@ -17,12 +17,6 @@ use crate::{Error, ErrorKind, Result};
 /// Bytes that values take beside their own, about.
 const VALUES_BYTES: usize = 160;
 
-/// Values that no row has any more.
-pub(super) struct GivenUp {
-    pub target: ReferenceTarget,
-    pub values: Vec<Value>,
-}
-
 /// All of them, by what names them.
 #[derive(Default)]
 pub(super) struct GivenUpRows {
@@ -35,7 +29,9 @@ struct GivenUpOf {
     core: Arc<TableCore>,
     name: String,
     reference: Reference,
-    values: BTreeMap<Vec<u8>, GivenUp>,
+    target: ReferenceTarget,
+    /// By their bytes.
+    values: BTreeMap<Vec<u8>, Vec<Value>>,
 }
 
 impl GivenUpRows {
@@ -49,28 +45,34 @@ impl GivenUpRows {
     }
 
     /// Values are given up that rows of a table may name.
-    pub fn note(&mut self, naming: &TableVersion, reference: &Reference, given: GivenUp) {
+    pub fn note(
+        &mut self,
+        naming: &TableVersion,
+        reference: &Reference,
+        target: &ReferenceTarget,
+        values: &[Value],
+    ) {
         let key = (naming.core.id(), reference.name.clone());
         let of = self.by_reference.entry(key).or_insert_with(|| {
             let (core, reference) = (Arc::clone(&naming.core), reference.clone());
-            let (name, values) = (naming.core.name().to_string(), BTreeMap::new());
-            GivenUpOf { core, name, reference, values }
+            let (name, target) = (naming.core.name().to_string(), target.clone());
+            GivenUpOf { core, name, reference, target, values: BTreeMap::new() }
         });
-        let bytes = given.target.bytes_of(&given.values);
+        let bytes = target.bytes_of(values);
         self.bytes += VALUES_BYTES + 2 * bytes.len();
-        of.values.insert(bytes, given);
+        of.values.insert(bytes, values.to_vec());
     }
 
-    /// Keeps those of which something holds.
-    pub fn retain(&mut self, mut stays: impl FnMut(&GivenUp) -> Result<bool>) -> Result<()> {
+    /// Keeps those that are to stay, of each reference.
+    pub fn retain(
+        &mut self,
+        mut stay: impl FnMut(&ReferenceTarget, &[Vec<Value>]) -> Result<Vec<bool>>,
+    ) -> Result<()> {
         for of in self.by_reference.values_mut() {
-            let mut gone = Vec::new();
-            for (bytes, given) in &of.values {
-                if !stays(given)? {
-                    gone.push(bytes.clone());
-                }
-            }
-            gone.iter().for_each(|bytes| drop(of.values.remove(bytes)));
+            let values: Vec<Vec<Value>> = of.values.values().cloned().collect();
+            let mut stay = stay(&of.target, &values)?.into_iter();
+            // default: there is a word for each
+            of.values.retain(|_, _| stay.next().unwrap_or(true));
         }
         self.by_reference.retain(|_, of| !of.values.is_empty());
         Ok(())
@@ -105,9 +107,7 @@ impl GivenUpOf {
         let schema = self.core.schema();
         let positions = schema.positions_of(&self.reference.fields)?;
         let fields: Vec<_> = positions.iter().filter_map(|at| schema.fields().get(*at)).collect();
-        let Some(target) = self.values.values().next().map(|given| &given.target) else {
-            return Ok(());
-        };
+        let target = &self.target;
         for row in 0..row_group.row_count() {
             if row_group.is_created_at(row, read_at) || !row_group.is_alive(row) {
                 continue;

@@ -36,11 +36,16 @@ use crate::commit::fit::{fit_key, fit_value};
 use crate::commit::named_rows::{NamedRows, missing, named_by};
 use crate::read::source::SnapshotSource;
 use crate::table_version::TableVersion;
-use crate::transaction::given_up::{GivenUp, GivenUpRows};
+use crate::transaction::given_up::GivenUpRows;
 use crate::{Error, ErrorKind, Result, SnapshotTable};
 
 /// Values that are looked for in one query.
-const VALUES_AT_ONCE: usize = 256;
+const VALUES_AT_ONCE: usize = 1_024;
+/// The same of several fields, which are written one below the other.
+const ROWS_AT_ONCE: usize = 32;
+
+/// Bytes that a noted value takes beside its own, about.
+const NOTED_BYTES: usize = 160;
 
 /// One of the references of a table, or of those to it.
 type NumberOf = (TableId, usize);
@@ -56,6 +61,8 @@ pub(super) struct BoundState {
     pub named: NamedRows,
     /// What is gone that the snapshot has.
     pub given_up: GivenUpRows,
+    /// Bytes of what the statement has noted, about.
+    bytes: usize,
 }
 
 struct Naming {
@@ -90,13 +97,14 @@ struct NamingRows<'t> {
 impl BoundState {
     /// Bytes that it keeps, about.
     pub fn byte_count(&self) -> usize {
-        self.named.byte_count() + self.given_up.byte_count()
+        self.named.byte_count() + self.given_up.byte_count() + self.bytes
     }
 
     /// Forgets what the statement has noted.
     pub fn forget_statement(&mut self) {
         self.naming.clear();
         self.giving_up.clear();
+        self.bytes = 0;
     }
 }
 
@@ -154,7 +162,10 @@ impl TransactionTable<'_> {
             let current = &self.current;
             let naming = state.bound.naming.entry((current.core.id(), number));
             let new = || Naming { current: current.clone(), values: BTreeMap::new() };
-            naming.or_insert_with(new).values.insert(bytes, values);
+            let taken = NOTED_BYTES + bytes.len();
+            if naming.or_insert_with(new).values.insert(bytes, values).is_none() {
+                state.bound.bytes += taken;
+            }
         }
         Ok(())
     }
@@ -173,6 +184,7 @@ impl TransactionTable<'_> {
         match rows.get_mut(&bytes) {
             Some(given) => given.new = new,
             None if !old.iter().any(Value::is_null) => {
+                state.bound.bytes += 2 * NOTED_BYTES + bytes.len();
                 drop(rows.insert(bytes, Given { old: old.to_vec(), new }));
             }
             None => {}
@@ -236,29 +248,33 @@ impl Transaction {
     ) -> Result<()> {
         let naming = self.naming_of(state, current, number)?;
         let of = TransactionTable { transaction: self, current: current.clone() };
-        let mut gone = Vec::new();
-        for given in given {
-            if !of.has_values(state, &naming.target, &given.old)? {
-                let naming_table = &naming.table.current;
-                let is_new = state.definition(naming_table).is_some_and(|table| table.is_new());
-                // Of a table of its own no other commit has rows.
-                if is_new {
-                    gone.push(given);
-                    continue;
+        let old: Vec<Vec<Value>> = given.iter().map(|given| given.old.clone()).collect();
+        let found = of.find_all(state, &naming.target, &old)?;
+        let naming_table = &naming.table.current;
+        // Of a table of its own no other commit has rows.
+        let is_new = state.definition(naming_table).is_some_and(|table| table.is_new());
+        let (mut removed, mut changed, mut moved) = (Vec::new(), Vec::new(), Vec::new());
+        for (given, found) in given.into_iter().zip(found) {
+            if !found.is_there && !is_new {
+                let (target, values) = (&naming.target, &given.old);
+                state.bound.given_up.note(naming_table, &naming.reference, target, values);
+            }
+            match given.new.is_some() {
+                false if found.is_there => {}
+                false => removed.push(given),
+                true => {
+                    moved.push(given.clone());
+                    if !found.is_there {
+                        changed.push(given);
+                    }
                 }
-                state.bound.given_up.note(
-                    &naming.table.current,
-                    &naming.reference,
-                    GivenUp { target: naming.target.clone(), values: given.old.clone() },
-                );
-                gone.push(given);
             }
         }
-        let (removed, changed): (Vec<_>, Vec<_>) =
-            gone.into_iter().partition(|given| given.new.is_none());
-        for (given, action) in
-            [(removed, naming.reference.on_delete), (changed, naming.reference.on_update)]
-        {
+        let Reference { on_delete, on_update, .. } = naming.reference;
+        // Rows go along with the row that they referred to, though another has its values now.
+        let follows = !matches!(on_update, ReferenceAction::NoAction | ReferenceAction::Restrict);
+        let changed = if follows { moved } else { changed };
+        for (given, action) in [(changed, on_update), (removed, on_delete)] {
             match action {
                 _ if given.is_empty() => {}
                 ReferenceAction::NoAction => refusing.push((current.clone(), number, given)),
@@ -278,21 +294,17 @@ impl Transaction {
         given: &[Given],
     ) -> Result<()> {
         let of = TransactionTable { transaction: self, current: current.clone() };
-        for given in given {
-            if of.has_values(state, &naming.target, &given.old)? {
-                continue;
-            }
-            let named = naming.rows_naming(state, std::slice::from_ref(&given.old))?;
-            if !named.is_empty() {
-                let (name, reference) = (naming.table.name(), &naming.reference.name);
-                let (table, shown) = (current.core.name(), naming.target.shown(&given.old));
-                return Err(Error::violated(format!(
-                    "the row of table {table:?} with {shown} is referenced from table {name:?}, \
-                     reference {reference:?}"
-                )));
-            }
-        }
-        Ok(())
+        let old: Vec<Vec<Value>> = given.iter().map(|given| given.old.clone()).collect();
+        let found = of.find_all(state, &naming.target, &old)?;
+        let gone = old.into_iter().zip(found).filter(|(_, found)| !found.is_there);
+        let gone: Vec<Vec<Value>> = gone.map(|(old, _)| old).collect();
+        let Some(row) = naming.rows_naming(state, &gone)?.into_iter().next() else { return Ok(()) };
+        let (name, reference) = (naming.table.name(), &naming.reference.name);
+        let (table, shown) = (current.core.name(), naming.target.shown(&row.values));
+        Err(Error::violated(format!(
+            "the row of table {table:?} with {shown} is referenced from table {name:?}, reference \
+             {reference:?}"
+        )))
     }
 
     /// Refuses rows that name rows that are not there; remembers those of the snapshot.
@@ -311,32 +323,47 @@ impl Transaction {
         let target = ReferenceTarget::of(&version.core, &version.schema, &reference.columns)?;
         let of = TransactionTable { transaction: self, current: version };
         let table = self.name_within(state, current);
+        let mut fitting = Vec::new();
         for values in values.into_values() {
             let borrowed: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
-            let fitted = target.fit(&borrowed);
-            let (is_there, is_in_snapshot) = match &fitted {
-                Some(fitted) => of.finds(state, &target, fitted)?,
-                None => (false, false),
-            };
-            if !is_there {
-                // A later change of the same statement may have given it another value.
-                let naming = NamingRows {
-                    table: TransactionTable { transaction: self, current: current.clone() },
-                    reference: reference.clone(),
-                    positions: current.schema.positions_of(&reference.fields)?,
-                    target: target.clone(),
-                };
-                if naming.rows_naming(state, std::slice::from_ref(&values))?.is_empty() {
-                    continue;
-                }
-                return Err(Error::violated(missing(&table, &reference.name, &target, &values)));
+            match target.fit(&borrowed) {
+                Some(fitted) => fitting.push((values, fitted)),
+                None => self.expect_unnamed(state, current, reference, (&target, &values))?,
             }
-            if let Some(fitted) = fitted.filter(|_| is_in_snapshot) {
+        }
+        let fitted: Vec<_> = fitting.iter().map(|(_, fitted)| fitted.clone()).collect();
+        let found = of.find_all(state, &target, &fitted)?;
+        for ((values, fitted), found) in fitting.into_iter().zip(found) {
+            if !found.is_there {
+                self.expect_unnamed(state, current, reference, (&target, &values))?;
+            } else if found.is_in_snapshot {
                 let fitted: Vec<ValueRef<'_>> = fitted.iter().map(Value::as_ref).collect();
                 state.bound.named.of(&table, reference, &target).note(&fitted)?;
             }
         }
         Ok(())
+    }
+
+    /// Refuses values that no row has: unless a later change of the same statement has given the
+    /// row other ones.
+    fn expect_unnamed(
+        &self,
+        state: &mut State,
+        current: &TableVersion,
+        reference: &Reference,
+        (target, values): (&ReferenceTarget, &Vec<Value>),
+    ) -> Result<()> {
+        let naming = NamingRows {
+            table: TransactionTable { transaction: self, current: current.clone() },
+            reference: reference.clone(),
+            positions: current.schema.positions_of(&reference.fields)?,
+            target: target.clone(),
+        };
+        if naming.rows_naming(state, std::slice::from_ref(values))?.is_empty() {
+            return Ok(());
+        }
+        let table = self.name_within(state, current);
+        Err(Error::violated(missing(&table, &reference.name, target, values)))
     }
 
     /// What a table is called in the transaction.
@@ -354,14 +381,21 @@ impl Transaction {
             return Ok(());
         }
         let mut given_up = std::mem::take(&mut state.bound.given_up);
-        given_up.retain(|given| {
-            let current = TableVersion {
-                core: Arc::clone(&given.target.core),
-                schema: Arc::clone(&given.target.schema),
+        given_up.retain(|target, values| {
+            let core = &target.core;
+            let is_defined =
+                state.definitions.as_ref().is_some_and(|new| new.get(core.id()).is_some());
+            // No other commit knows a table that a savepoint has taken back.
+            if !is_defined && !self.snapshot.has(core) {
+                return Ok(vec![false; values.len()]);
+            }
+            let current = self.version_of(state, Arc::clone(core))?;
+            let Some(target) = target.by_schema(&current.schema) else {
+                return Ok(vec![true; values.len()]);
             };
-            let current = self.version_of(state, current.core)?;
             let of = TransactionTable { transaction: self, current };
-            Ok(!of.has_values(state, &given.target, &given.values)?)
+            let found = of.find_all(state, &target, values)?;
+            Ok(found.into_iter().map(|found| !found.is_there).collect())
         })?;
         state.bound.given_up = given_up;
         Ok(())
@@ -370,46 +404,59 @@ impl Transaction {
 
 /// Looking.
 impl TransactionTable<'_> {
-    /// True when a row has some values, none of them NULL.
-    pub(super) fn has_values(
+    /// Of several values that fit, none of them NULL, whether a row has them.
+    pub(super) fn find_all(
         &self,
         state: &mut State,
         target: &ReferenceTarget,
-        values: &[Value],
-    ) -> Result<bool> {
-        Ok(self.finds(state, target, values)?.0)
-    }
-
-    /// Whether a row has some values that fit, and whether one of the snapshot has them.
-    fn finds(
-        &self,
-        state: &mut State,
-        target: &ReferenceTarget,
-        values: &[Value],
-    ) -> Result<(bool, bool)> {
+        wanted: &[Vec<Value>],
+    ) -> Result<Vec<FoundValues>> {
         if target.key == TargetKey::Primary {
-            let key = target.ordered(values);
-            let seen = self.see(state, &key)?;
-            let base = match seen.base {
-                BaseVersion::Unknown => {
-                    self.transaction.base(state).version(&self.current, &key)?
-                }
-                known => known,
-            };
-            return Ok((seen.row.is_some(), base != BaseVersion::Absent));
+            return wanted.iter().map(|values| self.find_key(state, target, values)).collect();
         }
-        let wanted = [values.to_vec()];
-        if self.rows_with(state, &target.positions, &wanted)?.is_empty() {
-            return Ok((false, false));
-        }
+        let of = |found: Vec<FoundRow>| -> std::collections::BTreeSet<Vec<u8>> {
+            found.iter().map(|found| target.bytes_of(&found.values)).collect()
+        };
+        let there = of(self.rows_with(state, &target.positions, wanted)?);
         let is_new = state.definition(&self.current).is_some_and(|table| table.is_new());
         let is_known = !is_new && self.transaction.snapshot.has(&self.current.core);
-        if !is_known {
-            return Ok((true, false));
-        }
-        let before = self.transaction.snapshot.table_core(&self.current.core)?;
-        let found = self.rows_of(&before, &target.positions, &wanted)?;
-        Ok((true, !found.is_empty()))
+        let before = match is_known && !there.is_empty() {
+            false => std::collections::BTreeSet::new(),
+            true => {
+                let before = self.transaction.snapshot.table_core(&self.current.core)?;
+                let schema = before.schema();
+                let target = target.by_schema(schema);
+                // default: a column that came since had no values
+                let positions = target.map(|target| target.positions).unwrap_or_default();
+                match positions.is_empty() {
+                    true => std::collections::BTreeSet::new(),
+                    false => of(self.rows_of(&before, &positions, wanted)?),
+                }
+            }
+        };
+        let found = wanted.iter().map(|values| {
+            let bytes = target.bytes_of(values);
+            let (is_there, is_in_snapshot) = (there.contains(&bytes), before.contains(&bytes));
+            FoundValues { is_there, is_in_snapshot }
+        });
+        Ok(found.collect())
+    }
+
+    /// The same of a key.
+    fn find_key(
+        &self,
+        state: &mut State,
+        target: &ReferenceTarget,
+        values: &[Value],
+    ) -> Result<FoundValues> {
+        let key = target.ordered(values);
+        let seen = self.see(state, &key)?;
+        let base = match seen.base {
+            BaseVersion::Unknown => self.transaction.base(state).version(&self.current, &key)?,
+            known => known,
+        };
+        let (is_there, is_in_snapshot) = (seen.row.is_some(), base != BaseVersion::Absent);
+        Ok(FoundValues { is_there, is_in_snapshot })
     }
 
     /// The rows, as the transaction has them, with some of several values in some fields: the key,
@@ -445,7 +492,8 @@ impl TransactionTable<'_> {
         let (source, key_fields) =
             (SnapshotSource::with_row_id(rows.rows_as_of()), schema.key_positions().len());
         let mut found = Vec::new();
-        for wanted in wanted.chunks(VALUES_AT_ONCE) {
+        let at_once = if fields.len() == 1 { VALUES_AT_ONCE } else { ROWS_AT_ONCE };
+        for wanted in wanted.chunks(at_once) {
             query.filter = Some(has_one_of(&fields, wanted));
             let options = self.transaction.engine.query_options();
             let answer = esker_query::execute(&query, &source, &options)?;
@@ -455,6 +503,14 @@ impl TransactionTable<'_> {
         }
         Ok(found)
     }
+}
+
+/// Whether a row has some values.
+#[derive(Clone, Copy)]
+pub(super) struct FoundValues {
+    pub is_there: bool,
+    /// Whether one of the snapshot has them.
+    pub is_in_snapshot: bool,
 }
 
 /// A row that was found.
@@ -545,6 +601,12 @@ impl NamingRows<'_> {
                     _ => Value::Null,
                 };
                 *slot = fit_value(field, &value).map_err(at)?;
+            }
+            self.table.recompute(&mut row).map_err(at)?;
+            if self.positions.iter().any(|position| schema.key_positions().contains(position)) {
+                self.table.remove(state, &key, &seen).map_err(at)?;
+                self.table.put(state, row, true).map_err(at)?;
+                continue;
             }
             self.table.replace(state, &key, (row, seen.base, seen.new_row_id)).map_err(at)?;
         }

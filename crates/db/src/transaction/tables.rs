@@ -174,6 +174,7 @@ impl Transaction {
                 }
             };
             let schema = references.without_own_referrers(name, schema)?;
+            let schema = References::with_own_columns(name, schema)?;
             let (before, after) = (&current.schema, &schema);
             let altered = Altered { name, before, after, alterations };
             altered.refuse_needed(&definitions.names, &self.engine.query_options(), &|core| {

@@ -2,9 +2,9 @@
 
 use esker::{
     Alteration, ChangeOptions, DataType, Database, ErrorKind, Field, FieldId, NewReference,
-    Options, Query, ReferenceAction, Schema, Value,
+    Options, Query, ReferenceAction, Schema, Value, generated,
 };
-use esker_query::model::{Change, Delete, Expr, Operator, OrderBy, Update};
+use esker_query::model::{Change, Delete, Expr, Function, Operator, OrderBy, Update};
 
 fn users() -> Schema {
     let schema = Schema::builder().field("id", DataType::I64).nullable("mail", DataType::Text);
@@ -327,7 +327,7 @@ fn what_cannot_be_referred_to_is_refused_by_name() {
         (NewReference::new(["text"], "users"), "field \"text\" is text, and \"id\""),
         (NewReference::new(["user"], "users").to(["none"]), "unknown field \"none\""),
         (NewReference::new(["user"], "orders").to(["user"]), "expected its primary key"),
-        (NewReference::new(["id"], "users").on_delete(ReferenceAction::SetNull), "the key"),
+        (NewReference::new(["id"], "users").on_delete(ReferenceAction::SetNull), "SET NULL, but"),
     ];
     for (reference, expected) in cases {
         let message = create(reference);
@@ -455,4 +455,151 @@ fn one_commit_has_rows_that_refer_to_each_other() {
     refused(batch.commit());
     assert_eq!(rows(&db, "orders").len(), 3);
     assert!(db.check().unwrap().is_sound());
+}
+
+/// What a reference changes is computed anew, and may be part of the key.
+#[test]
+fn what_a_reference_changes_is_a_row_as_others_are() {
+    let db = Options::new().memory().unwrap();
+    let users = db.create_table("users", users()).unwrap();
+    users.insert_many(&[vec![1i64.into(), "a".into()], vec![2i64.into(), "b".into()]]).unwrap();
+    let none = Expr::literal("none");
+    let shown = Expr::call(Function::Coalesce, [Expr::field("user"), none]);
+    let reference = NewReference::new(["user"], "users").to(["mail"]);
+    let reference =
+        reference.on_delete(ReferenceAction::SetNull).on_update(ReferenceAction::Cascade);
+    let schema = Schema::builder().field("id", DataType::I64).nullable("user", DataType::Text);
+    let schema = schema.nullable("shown", DataType::Text).generated(generated(&shown).unwrap());
+    let schema = schema.primary_key(["id"]).reference(reference).build().unwrap();
+    let orders = db.create_table("orders", schema).unwrap();
+    for (id, user) in [(10i64, "a"), (11, "b")] {
+        orders.insert(&[id.into(), user.into(), Value::Null]).unwrap();
+    }
+    let reference = NewReference::new(["user"], "users").to(["mail"]);
+    let reference =
+        reference.on_delete(ReferenceAction::Cascade).on_update(ReferenceAction::Cascade);
+    let schema = Schema::builder().field("user", DataType::Text).field("n", DataType::I64);
+    let schema = schema.primary_key(["user"]).reference(reference).build().unwrap();
+    let by_user = db.create_table("by_user", schema).unwrap();
+    by_user.insert_many(&[vec!["a".into(), 1i64.into()], vec!["b".into(), 2i64.into()]]).unwrap();
+    users.update(&[1i64.into()], &[("mail", "z".into())]).unwrap();
+    users.delete(&[2i64.into()]).unwrap();
+    let order = |id: i64| orders.get(&[id.into()]).unwrap().unwrap().values().to_vec();
+    assert_eq!(order(10), [10i64.into(), "z".into(), "z".into()]);
+    assert_eq!(order(11), [11i64.into(), Value::Null, "none".into()]);
+    assert_eq!(by_user.count().unwrap(), 1);
+    let moved = by_user.get(&["z".into()]).unwrap().unwrap();
+    assert_eq!(moved.values(), ["z".into(), Value::Int(1)]);
+    assert!(db.check().unwrap().is_sound());
+}
+
+/// `UPDATE users SET mail = …` of every row, by the mail that it has.
+fn remail(db: &Database, pairs: &[(&str, &str)]) -> Result<u64, esker::Error> {
+    let mut operands = Vec::new();
+    for (from, to) in pairs {
+        operands.push(Expr::field("mail").binary(Operator::Eq, Expr::literal(*from)));
+        operands.push(Expr::literal(*to));
+    }
+    operands.push(Expr::field("mail"));
+    let set = vec![("mail".to_owned(), Expr::Apply(Operator::Case, operands))];
+    db.change(&Change::Update(Update { table: "users".into(), set, ..Update::default() }))
+}
+
+/// Each row goes along with the one that it referred to, though another has its values now.
+#[test]
+fn rows_follow_rows_that_take_the_values_of_each_other() {
+    let db = by_mail(ReferenceAction::Cascade);
+    assert_eq!(remail(&db, &[("a", "b"), ("b", "c")]).unwrap(), 2);
+    assert_eq!(rows(&db, "orders"), [[10i64.into(), "b".into()], [11i64.into(), "c".into()]]);
+    remail(&db, &[("b", "c"), ("c", "b")]).unwrap();
+    assert_eq!(rows(&db, "orders"), [[10i64.into(), "c".into()], [11i64.into(), "b".into()]]);
+    let db = by_mail(ReferenceAction::SetNull);
+    remail(&db, &[("a", "b"), ("b", "a")]).unwrap();
+    let nulls = [vec![10i64.into(), Value::Null], vec![11i64.into(), Value::Null]];
+    assert_eq!(rows(&db, "orders"), nulls);
+    assert!(db.check().unwrap().is_sound());
+}
+
+/// What was given up was looked for by the places that its columns had before.
+#[test]
+fn a_column_that_goes_moves_no_other_one_of_a_reference() {
+    let db = Options::new().memory().unwrap();
+    let schema = Schema::builder().field("id", DataType::I64).nullable("x", DataType::I64);
+    let schema = schema.nullable("mail", DataType::I64).nullable("n", DataType::I64);
+    let by_mail = esker::NewIndex::new("by_mail", ["mail"]).unique();
+    let schema = schema.primary_key(["id"]).add_index(by_mail).build().unwrap();
+    let users = db.create_table("users", schema).unwrap();
+    for (id, x, mail, n) in [(1i64, 1i64, 1i64, 1i64), (2, 2, 2, 2), (7, 0, 70, 1)] {
+        users.insert(&[id.into(), x.into(), mail.into(), n.into()]).unwrap();
+    }
+    let reference = NewReference::new(["user"], "users").to(["mail"]);
+    let schema = Schema::builder().field("id", DataType::I64).nullable("user", DataType::I64);
+    let schema = schema.primary_key(["id"]).reference(reference).build().unwrap();
+    db.create_table("orders", schema).unwrap();
+    let transaction = db.begin().unwrap();
+    transaction.table("users").unwrap().delete(&[1i64.into()]).unwrap();
+    transaction.alter_table("users", &[Alteration::DropField("x".into())]).unwrap();
+    db.table("orders").unwrap().insert(&row(10, 1)).unwrap();
+    assert_eq!(transaction.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    assert!(db.check().unwrap().is_sound());
+}
+
+#[test]
+fn a_table_refers_to_itself_by_other_names() {
+    let db = Options::new().memory().unwrap();
+    let schema = Schema::builder().field("id", DataType::I64).nullable("user", DataType::I64);
+    let schema = schema.primary_key(["id"]).reference(NewReference::new(["user"], "tree"));
+    let tree = db.create_table("tree", schema.build().unwrap()).unwrap();
+    tree.insert(&row(1, 1)).unwrap();
+    let rename = Alteration::RenameField { from: "id".into(), to: "number".into() };
+    db.alter_table("tree", &[rename]).unwrap();
+    db.rename_table("tree", "wood").unwrap();
+    tree.insert(&row(2, 1)).unwrap();
+    refused(tree.insert(&row(3, 9)));
+    refused(tree.delete(&[1i64.into()]));
+    assert!(tree.delete(&[2i64.into()]).unwrap() && tree.delete(&[1i64.into()]).unwrap());
+    assert!(db.check().unwrap().is_sound());
+}
+
+#[test]
+fn many_rows_of_a_composite_key_go_at_once() {
+    let db = Options::new().memory().unwrap();
+    let two = |name: &str| {
+        let schema = Schema::builder().field("a", DataType::I64).field("b", DataType::I64);
+        (name.to_owned(), schema.primary_key(["a", "b"]))
+    };
+    let (name, rooms) = two("rooms");
+    let rooms = db.create_table(&name, rooms.build().unwrap()).unwrap();
+    let reference = NewReference::new(["b", "a"], "rooms").to(["b", "a"]);
+    let (name, beds) = two("beds");
+    let beds = beds.reference(reference.on_delete(ReferenceAction::Cascade)).build().unwrap();
+    let beds = db.create_table(&name, beds).unwrap();
+    let all: Vec<_> = (0..500i64).map(|n| row(n / 7, n)).collect();
+    rooms.insert_many(&all).unwrap();
+    beds.insert_many(&all).unwrap();
+    assert_eq!(
+        db.change(&Change::Delete(Delete { table: "rooms".into(), ..Delete::default() })).unwrap(),
+        500
+    );
+    assert_eq!(beds.count().unwrap(), 0);
+}
+
+#[test]
+fn a_table_that_a_savepoint_took_back_is_forgotten() {
+    let db = with_orders(ReferenceAction::NoAction);
+    let transaction = db.begin().unwrap();
+    let savepoint = transaction.savepoint();
+    let schema = Schema::builder().field("id", DataType::I64).primary_key(["id"]);
+    transaction.create_table("p", schema.build().unwrap()).unwrap();
+    transaction.table("p").unwrap().insert(&[1i64.into()]).unwrap();
+    let schema = Schema::builder().field("id", DataType::I64).nullable("p", DataType::I64);
+    let schema = schema.primary_key(["id"]).reference(NewReference::new(["p"], "p"));
+    transaction.create_table("q", schema.build().unwrap()).unwrap();
+    transaction.table("p").unwrap().delete(&[1i64.into()]).unwrap();
+    let add = [Alteration::AddReference(NewReference::new(["id"], "p").named("r"))];
+    assert!(transaction.alter_table("orders", &add).is_err());
+    transaction.rollback_to(savepoint).unwrap();
+    transaction.table("orders").unwrap().insert(&row(20, 3)).unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(rows(&db, "orders").len(), 4);
 }

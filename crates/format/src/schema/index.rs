@@ -377,7 +377,8 @@ impl Schema {
     /// made with the same version, where a transaction takes back what it made.
     fn rows(&self) -> impl PartialEq + '_ {
         let Self { fields, primary_key, checks, next_field, profile, row_order, expiry, .. } = self;
-        (fields, primary_key, checks, next_field, profile, row_order, expiry, self.expiry_clock)
+        let rows = (fields, primary_key, checks, next_field, profile, row_order);
+        (rows, expiry, self.expiry_clock, &self.references, &self.referrers)
     }
 
     pub(super) fn add_index(&mut self, new: &NewIndex) -> Result<()> {

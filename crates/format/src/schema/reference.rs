@@ -393,17 +393,18 @@ impl Schema {
             return Err(at(format!("field {twice:?} is named twice")));
         }
         let sets = [*on_delete, *on_update];
-        let key = |id: &FieldId| self.key_fields().any(|field| field.id == *id);
-        let changes_key = sets
+        let is_generated =
+            |id: &&FieldId| self.field_of(**id).is_some_and(|field| field.generated.is_some());
+        let changes = sets
             .iter()
             .any(|action| matches!(action, ReferenceAction::SetNull | ReferenceAction::SetDefault))
             || *on_update == ReferenceAction::Cascade;
-        if changes_key && fields.iter().any(key) {
-            return Err(at(
-                "a field of the key cannot be changed: expected NO ACTION, RESTRICT, or ON DELETE \
-                 CASCADE"
-                    .to_owned(),
-            ));
+        if changes && let Some(field) = fields.iter().find(is_generated) {
+            let field = self.names_of(&[*field]).join("");
+            return Err(at(format!(
+                "field {field:?} is generated and gets no other value: expected NO ACTION, \
+                 RESTRICT, or ON DELETE CASCADE"
+            )));
         }
         let refuses_null = |id: &FieldId| self.field_of(*id).is_some_and(|field| !field.nullable);
         if sets.contains(&ReferenceAction::SetNull)

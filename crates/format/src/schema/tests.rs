@@ -1,6 +1,6 @@
 use super::{
     Alteration, COMMENT_BYTES_MAX, Check, DefaultValue, Field, FieldId, Generated, Identity,
-    IndexId, NewIndex, Profile, Schema,
+    IndexId, NewIndex, NewReference, Profile, ReferenceAction, Referrer, Schema,
 };
 use crate::codec::{Reader, Writer};
 use crate::{DataType, Value};
@@ -220,8 +220,9 @@ fn what_is_computed_and_what_is_said_is_stored() {
         comment: Some(comment.to_owned()),
     };
     let altered = made.alter(&[about(Some("twice"), "doubled"), about(None, "others")]).unwrap();
-    // Rows stay what they are.
-    assert!(altered.has_same_rows_as(&made));
+    // Rows stay what they are; what is said of a field is compared with it.
+    let said = made.alter(&[about(None, "others")]).unwrap();
+    assert!(said.has_same_rows_as(&made));
     for schema in [&made, &altered] {
         let mut out = Writer::new();
         schema.encode(&mut out);
@@ -259,4 +260,33 @@ fn what_is_computed_has_no_default_and_is_no_key() {
     let stays = field().identity(Identity::default()).default_next("ids").build().unwrap();
     let unset = Alteration::SetDefault { field: "g".into(), default: None };
     assert!(said(stays.alter(&[unset])).contains("whose default stays"));
+}
+
+#[test]
+fn references_are_stored_and_tell_rows_apart() {
+    let reference = NewReference::new(["user"], "users").named("of").to(["id"]);
+    let reference = reference.on_delete(ReferenceAction::SetNull);
+    let schema = Schema::builder().field("id", DataType::I64).nullable("user", DataType::I64);
+    let schema = schema.primary_key(["id"]).reference(reference).build().unwrap();
+    let (table, fields) = ("orders".to_owned(), vec![FieldId(1)]);
+    let referrer = Referrer { table, reference: "of".to_owned(), fields };
+    let bound = schema.bound_anew(schema.references().to_vec(), vec![referrer]).unwrap();
+    for schema in [&schema, &bound] {
+        let mut out = Writer::new();
+        schema.encode(&mut out);
+        let bytes = out.into_bytes();
+        assert_eq!(Schema::decode(&mut Reader::new(&bytes)).as_ref(), Ok(schema));
+        for end in 0..bytes.len() {
+            assert!(Schema::decode(&mut Reader::new(&bytes[..end])).is_err(), "{end} bytes");
+        }
+    }
+    // Two schemas of one version, as a transaction makes them that takes one back.
+    let other = schema.bound_anew(Vec::new(), Vec::new()).unwrap();
+    assert_eq!(other.version(), bound.version());
+    assert!(!other.has_same_rows_as(&bound));
+    let refused = bound.alter(&[Alteration::DropField("user".into())]).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "field \"user\" is part of reference \"of\" and cannot be dropped: drop that before"
+    );
 }

@@ -2,9 +2,10 @@
 
 use esker::{PageOptions, Query, QueryOptions, Semantics, Snapshot, Value};
 use esker_query::json::JsonQuery;
-use esker_query::model::{Change, InsertRows};
+use esker_query::model::{Change, Expr, InsertRows};
 use esker_sql::{
-    CopyStatement, CursorStatement, Explain, MaintenanceStatement, Outcome, Statement,
+    CopyStatement, CursorStatement, Explain, MaintenanceStatement, NamedStatement, Outcome,
+    Statement,
 };
 
 use super::{Answer, Level, Session};
@@ -21,6 +22,12 @@ impl Session {
         let meant = self.sql.meant(statement)?;
         let (level, table) = needs(meant);
         self.access.expect(level, table)?;
+        // What a sequence gives to a prepared statement is not given out again.
+        if let Statement::Named(NamedStatement::Execute { values, .. }) = statement
+            && values.iter().any(Expr::takes_values)
+        {
+            self.access.expect(Level::Write, None)?;
+        }
         match meant {
             Statement::Change(Change::Insert(insert)) => {
                 let rows = match &insert.rows {
