@@ -2,6 +2,7 @@
 //! equal.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use esker_format::{Value, ValueRef};
@@ -74,10 +75,11 @@ impl ValueSet {
         if self.contains(hash, values) || at == u32::MAX {
             return false;
         }
-        if self.by_hash.contains_key(&hash) {
-            self.others.push((hash, at));
-        } else {
-            self.by_hash.insert(hash, at);
+        match self.by_hash.entry(hash) {
+            Entry::Occupied(_) => self.others.push((hash, at)),
+            Entry::Vacant(place) => {
+                place.insert(at);
+            }
         }
         // default: what is no text or bytes has none
         let own: usize = values.iter().map(|v| v.as_bytes().map_or(0, <[u8]>::len)).sum();

@@ -31,6 +31,7 @@ pub(crate) struct TableSources<'a> {
     views: &'a [(String, Arc<View>)],
 }
 
+#[allow(clippy::large_enum_variant, reason = "there is one of each table of a query")]
 enum TableSource<'a> {
     Rows(SnapshotSource<'a>),
     Collected(&'a CollectedRows),

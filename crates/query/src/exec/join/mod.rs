@@ -70,6 +70,7 @@ use partitioned::Outcome;
 use probe::Probe;
 
 /// Rows that came out of a join.
+#[allow(clippy::large_enum_variant, reason = "there is one of a join")]
 pub(crate) enum Rows<'b> {
     /// Pairs, with the wanted columns of the left and then of the right, and the ranks of the rows
     /// that they are made of, where these are noted.
