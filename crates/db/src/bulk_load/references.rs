@@ -64,7 +64,7 @@ impl LoadReferences {
     /// Refuses a row that is not there any more. Under the commit lock.
     pub fn expect_there(&self, catalogue: &mut Catalogue) -> Result<()> {
         let kind = ErrorKind::ConstraintViolated;
-        self.all.iter().try_for_each(|of| of.rows.expect_there(catalogue, 0, kind))
+        self.all.iter().try_for_each(|of| of.rows.expect_there(catalogue, kind))
     }
 }
 

@@ -1,8 +1,8 @@
-//! Rows of other tables that a commit depends on: those that its own rows name by references.
+//! Rows of other tables that a commit depends on: its own rows refer to them, or *name* them.
 //!
-//! They are gathered as rows are staged, or as a transaction puts them, and looked at under the
-//! commit lock, against the newest versions: a row that was there when it was read may have gone
-//! since. Each is kept once, however many rows name it.
+//! A commit gathers them as rows are staged, a transaction as it puts rows. Under the commit lock
+//! each is looked up in the newest versions, since it may have gone meanwhile. A row is kept once,
+//! however many rows name it.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ impl NamedRows {
         if kind == ErrorKind::Conflict && Bug::ReferenceCheckedAsOfSnapshot.is_planted() {
             return Ok(());
         }
-        self.references.values().try_for_each(|of| of.expect_there(catalogue, 0, kind))
+        self.references.values().try_for_each(|of| of.expect_there(catalogue, kind))
     }
 }
 
@@ -102,17 +102,9 @@ impl NamedRowsOf {
         self.coming.insert(hash, values);
     }
 
-    /// Refuses a row, of those from one on, that is not there. Under the commit lock.
-    pub fn expect_there(
-        &self,
-        catalogue: &mut Catalogue,
-        first: usize,
-        kind: ErrorKind,
-    ) -> Result<()> {
-        for values in self.values.iter_from(first) {
-            self.expect_values(catalogue, values, kind)?;
-        }
-        Ok(())
+    /// Refuses a row that is not there. Under the commit lock.
+    pub fn expect_there(&self, catalogue: &mut Catalogue, kind: ErrorKind) -> Result<()> {
+        self.values.iter_from(0).try_for_each(|values| self.expect_values(catalogue, values, kind))
     }
 
     /// Refuses one of the rows, by its number among them. Under the commit lock.

@@ -1,42 +1,19 @@
 //! Sets of values of several fields, in the order in which they came: one entry for all that are
 //! equal.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use esker_format::{Value, ValueRef};
+
+use crate::commit::staged_keys::StagedKeys;
 
 /// Bytes that an entry takes beside its values, about.
 const ENTRY_BYTES: usize = 80;
 
-/// Different values, by their hash.
+/// Different values, found by their hash.
 #[derive(Default)]
 pub(crate) struct ValueSet {
     rows: Vec<Vec<Value>>,
-    /// The place of the first with a hash.
-    by_hash: HashMap<u64, u32, BuildHasherDefault<AsItIs>>,
-    /// Those whose hash another one had already.
-    others: Vec<(u64, u32)>,
+    places: StagedKeys,
     bytes: usize,
-}
-
-/// The values are hashed already.
-#[derive(Default)]
-struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
 }
 
 impl ValueSet {
@@ -57,30 +34,19 @@ impl ValueSet {
 
     /// True when some values are there.
     pub fn contains(&self, hash: u64, values: &[ValueRef<'_>]) -> bool {
-        let is_it = |at: &u32| {
-            let known = self.rows.get(*at as usize);
+        let is_it = |at: usize| {
+            let known = self.rows.get(at);
             known.is_some_and(|known| known.iter().zip(values).all(|(a, b)| a.as_ref() == *b))
         };
-        match self.by_hash.get(&hash) {
-            None => false,
-            Some(at) if is_it(at) => true,
-            Some(_) => self.others.iter().any(|(other, at)| *other == hash && is_it(at)),
-        }
+        self.places.find(hash, is_it).is_some()
     }
 
     /// Adds values; false when they were there.
     pub fn insert(&mut self, hash: u64, values: &[ValueRef<'_>]) -> bool {
-        // default: more than memory holds
-        let at = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        if self.contains(hash, values) || at == u32::MAX {
+        if self.contains(hash, values) {
             return false;
         }
-        match self.by_hash.entry(hash) {
-            Entry::Occupied(_) => self.others.push((hash, at)),
-            Entry::Vacant(place) => {
-                place.insert(at);
-            }
-        }
+        self.places.insert(hash, self.rows.len(), |_| false);
         // default: what is no text or bytes has none
         let own: usize = values.iter().map(|v| v.as_bytes().map_or(0, <[u8]>::len)).sum();
         self.bytes += ENTRY_BYTES + values.len() * size_of::<Value>() + own;
