@@ -9,7 +9,7 @@ use crate::catalog::reference_target::{ReferenceTarget, key_of};
 use crate::table_version::TableVersion;
 use crate::{Error, Result};
 
-/// What other tables are told of the references of one.
+/// The new referrers of other tables, by the names of these.
 pub(crate) type Told = BTreeMap<String, Vec<Referrer>>;
 
 /// A table whose references are to be completed.
@@ -21,8 +21,8 @@ pub(crate) struct Completing<'a> {
 }
 
 impl Completing<'_> {
-    /// The schema with the names, columns and indexes of its references, from one on, and what the
-    /// tables are told that they name. What it names itself is in the schema.
+    /// Completes the references from number `first` on: their names, columns and indexes. Returns
+    /// the schema, and the referrers that other tables get; its own are in the schema.
     ///
     /// # Errors
     /// `NotFound` for an unknown table, `InvalidInput` for what cannot be referred to.
@@ -54,7 +54,7 @@ impl Completing<'_> {
     }
 }
 
-/// The columns that a reference names, and what their table is told.
+/// Fills in the columns of a reference; returns the referrer that their table gets.
 fn complete_one(
     (name, schema): (&str, &Schema),
     reference: &mut Reference,

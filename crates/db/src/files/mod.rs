@@ -1,7 +1,7 @@
 //! Files of rows that statements name: `FROM 'x.csv'`, `COPY t FROM 'x.csv'`.
 //!
-//! The engine knows no format of files and may reach none. Whoever opens the database decides both,
-//! by a [`Files`] that is given to `Options::files`: without it, statements that name files are
+//! The engine knows no format of files and reaches none by itself. The program that opens the
+//! database gives it a [`Files`] by `Options::files`; without one, statements that name files are
 //! refused.
 //!
 //! ```text

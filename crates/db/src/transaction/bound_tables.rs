@@ -1,5 +1,5 @@
-//! Definitions of tables that references bind to each other: what is done to one is told to the
-//! others, in the same commit.
+//! Definitions of tables that refer to each other. A change of one changes the schemas of the
+//! others in the same commit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Transaction {
         Ok(TableVersion { core: Arc::clone(core), schema })
     }
 
-    /// A schema with its references, from one on, completed, and what others are told.
+    /// Completes the references of a schema from number `first` on; see [`Completing::complete`].
     pub(super) fn complete(
         &self,
         definitions: &Definitions,

@@ -1,4 +1,5 @@
-//! References within a transaction: at the end of each statement all rows name rows that are there.
+//! References within a transaction. At the end of each statement the rows that others refer to, or
+//! *name*, are there.
 //!
 //! ```text
 //! statement ─► notes: values that its rows name      table "orders": user = 7
@@ -67,7 +68,7 @@ pub(super) struct BoundState {
 
 struct Naming {
     current: TableVersion,
-    /// By their bytes in the target; empty where they do not fit it.
+    /// By their bytes as the fields have them.
     values: BTreeMap<Vec<u8>, Vec<Value>>,
 }
 
