@@ -150,8 +150,11 @@ fn cargo(arguments: &[&str]) -> Result<Outcome> {
 /// By the profile of the tests, as the documentation: what builds run is then run once for all.
 fn clippy() -> Result<Outcome> {
     let check = ["clippy", "--workspace", "--all-targets", "--profile", "test", "--locked"];
-    cargo(&[&check[..], &["--", "-D", "warnings"]].concat())
+    cargo(&[&check[..], &UNOPTIMISED, &["--", "-D", "warnings"]].concat())
 }
+
+/// What derives need of `esker-format` is built where nothing else is: it need not be fast there.
+const UNOPTIMISED: [&str; 2] = ["--config", "profile.test.package.esker-format.opt-level=0"];
 
 /// Every test, with the same random input each time: a change is not to fail for what it has not
 /// touched. The campaigns draw others.
@@ -193,10 +196,17 @@ fn tests_on_disk(build: &TestBuild) -> Result<Vec<Program>> {
     Ok(vec![of("crates/db", &modules)?, of("crates/sql", &changes)?])
 }
 
-/// With the asynchronous part of `esker-sql`, as the tests have it.
+/// Of the libraries, with the asynchronous part of `esker-sql`. An example is documented, too: asking
+/// for one gives what they depend on the features that it has for clippy, which has checked it.
 fn documentation() -> Result<Outcome> {
-    let doc = ["doc", "--workspace", "--no-deps", "--profile", "test", "--locked"];
-    Program::cargo(&[&doc[..], &["--features", "esker-sql/async"]].concat())
+    let doc = ["doc", "--workspace", "--lib", "--example", "embedded", "--no-deps"];
+    let doc = [
+        &doc[..],
+        &["--profile", "test", "--locked", "--features", "esker-sql/async"],
+        &UNOPTIMISED,
+    ]
+    .concat();
+    Program::cargo(&doc)
         .without_incremental_state()
         .environment("RUSTDOCFLAGS", "-D warnings")
         .run()

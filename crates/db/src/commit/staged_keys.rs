@@ -42,7 +42,7 @@ impl StagedKeys {
 
 /// What is hashed is a hash.
 #[derive(Default)]
-struct AsItIs(u64);
+pub(crate) struct AsItIs(u64);
 
 impl Hasher for AsItIs {
     fn finish(&self) -> u64 {
