@@ -6,7 +6,7 @@ use sqlparser::ast;
 
 use crate::expression::Names;
 use crate::statement::unsupported;
-use crate::{Error, Result, group, interval, table_function, window};
+use crate::{Error, Result, aggregate_in_words, group, interval, table_function, window};
 
 impl Names {
     /// `EXTRACT`, `SUBSTRING … FROM`, `TRIM … FROM`, `POSITION … IN`, `CEIL` and `FLOOR`, which the
@@ -92,6 +92,9 @@ impl Names {
             },
             ast::FunctionArguments::Subquery(_) => return Err(unsupported("this call", function)),
         };
+        if let Some(expr) = self.aggregate_in_words(function, list)? {
+            return Ok(expr);
+        }
         if let Some(aggregate) = aggregate {
             let aggregate = self.aggregate(function, aggregate, list)?;
             let Some(filter) = &function.filter else { return Ok(aggregate) };
@@ -227,7 +230,7 @@ fn is_plain(kind: &ast::CeilFloorKind) -> bool {
 /// The error for a name that no function has, with the names that are like it.
 fn unknown_function(name: &str) -> Error {
     let aggregates = Aggregate::ALL.into_iter().map(Aggregate::name);
-    let known = aggregates.chain(Function::names());
+    let known = aggregates.chain(Function::names()).chain(aggregate_in_words::names());
     let near = esker_format::suggest::did_you_mean(name, known);
     Error::invalid(format!("unknown function {name}{near}"))
 }

@@ -25,7 +25,11 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
     let returning = returning(insert.returning.as_deref(), &names)?;
     let returning_text = returning_text(insert.returning.as_deref());
     let Some(source) = insert.source else {
-        return Err(unsupported("INSERT without VALUES or SELECT", &text));
+        refuse_lost(&text, &format!("{or} {name} DEFAULT VALUES{returning_text}"))?;
+        let rows = InsertRows::Values(vec![Vec::new()]);
+        let fields = Vec::new();
+        let insert = Insert { table, fields, rows, on_conflict, conflict_key, returning };
+        return Ok(Change::Insert(insert));
     };
     let columns: Vec<String> = insert.columns.iter().map(ToString::to_string).collect();
     let columns =

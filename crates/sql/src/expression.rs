@@ -111,9 +111,7 @@ impl Names {
             E::IsNotTrue(operand) => self.is_known(operand, true).map(not),
             E::IsNotFalse(operand) => self.is_known(operand, false).map(not),
             E::InList { expr: operand, list, negated } => {
-                let operator = if *negated { Operator::NotIn } else { Operator::In };
-                let operands: Vec<_> = std::iter::once(&**operand).chain(list).collect();
-                self.apply(operator, &operands)
+                self.among(if *negated { Operator::NotIn } else { Operator::In }, operand, list)
             }
             E::Tuple(values) => {
                 values.iter().map(|e| self.convert(e)).collect::<Result<_>>().map(Expr::Row)
@@ -217,6 +215,48 @@ impl Names {
             return rows(operator, operands);
         }
         Ok(Expr::Apply(operator, operands))
+    }
+
+    /// `value = ANY (ARRAY[…])`.
+    pub(crate) fn compared_with_any(
+        &self,
+        operator: Operator,
+        value: &ast::Expr,
+        list: &[ast::Expr],
+    ) -> Result<Expr> {
+        match operator {
+            _ if list.is_empty() => Ok(Expr::literal(false)),
+            Operator::Eq => self.among(Operator::In, value, list),
+            _ => Ok(Expr::Apply(Operator::Or, self.compared_with_each(operator, value, list)?)),
+        }
+    }
+
+    /// `value <> ALL (ARRAY[…])`.
+    pub(crate) fn compared_with_all(
+        &self,
+        operator: Operator,
+        value: &ast::Expr,
+        list: &[ast::Expr],
+    ) -> Result<Expr> {
+        match operator {
+            _ if list.is_empty() => Ok(Expr::literal(true)),
+            Operator::Neq => self.among(Operator::NotIn, value, list),
+            _ => Ok(Expr::Apply(Operator::And, self.compared_with_each(operator, value, list)?)),
+        }
+    }
+
+    fn among(&self, operator: Operator, value: &ast::Expr, list: &[ast::Expr]) -> Result<Expr> {
+        let operands: Vec<_> = std::iter::once(value).chain(list).collect();
+        self.apply(operator, &operands)
+    }
+
+    fn compared_with_each(
+        &self,
+        operator: Operator,
+        value: &ast::Expr,
+        list: &[ast::Expr],
+    ) -> Result<Vec<Expr>> {
+        list.iter().map(|other| self.apply(operator, &[value, other])).collect()
     }
 
     fn is_known(&self, operand: &ast::Expr, truth: bool) -> Result<Expr> {

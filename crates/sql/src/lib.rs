@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod aggregate_in_words;
 mod alter;
 #[cfg(feature = "async")]
 mod asynchronous;

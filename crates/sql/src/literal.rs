@@ -13,7 +13,12 @@ pub(crate) fn convert(value: &ast::Value, negative: bool) -> Result<Value> {
     Ok(match value {
         ast::Value::Number(digits, _) => number(digits, negative)?,
         other if negative => return Err(unsupported("a minus sign", other)),
-        ast::Value::SingleQuotedString(text) => Value::Text(text.clone()),
+        // `E'a\n'` and `U&'\0041'` have been read: what they stand for is there.
+        ast::Value::SingleQuotedString(text)
+        | ast::Value::EscapedStringLiteral(text)
+        | ast::Value::UnicodeStringLiteral(text)
+        | ast::Value::NationalStringLiteral(text) => Value::Text(text.clone()),
+        ast::Value::DollarQuotedString(quoted) => Value::Text(quoted.value.clone()),
         ast::Value::Boolean(truth) => Value::Bool(*truth),
         ast::Value::Null => Value::Null,
         ast::Value::HexStringLiteral(digits) => Value::Bytes(hex(digits)?),

@@ -253,6 +253,14 @@ pub(crate) fn subquery(expr: &ast::Expr, names: &Names) -> Result<Expr> {
             let among = operand.among(query);
             Ok(negated(among, *is_negated))
         }
+        ast::Expr::AnyOp { left, compare_op, right, .. }
+            if let ast::Expr::Array(list) = &**right =>
+        {
+            names.compared_with_any(comparison(compare_op, expr)?, left, &list.elem)
+        }
+        ast::Expr::AllOp { left, compare_op, right } if let ast::Expr::Array(list) = &**right => {
+            names.compared_with_all(comparison(compare_op, expr)?, left, &list.elem)
+        }
         ast::Expr::AnyOp { left, compare_op, right, is_some: _ } => {
             let (operator, query) = (comparison(compare_op, expr)?, queried(right, expr)?);
             let (left, query) = keyed(names, left, within(query)?)?;

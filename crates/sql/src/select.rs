@@ -273,16 +273,44 @@ fn name_as_written(written: &ast::Expr, converted: &Expr) -> Option<String> {
     let name = call.name.to_string().to_lowercase();
     let is_same = call.filter.is_none()
         && call.within_group.is_empty()
-        && converted.to_string().to_lowercase().starts_with(&name);
+        && !operands(call).any(reads_otherwise)
+        && converted.to_string().split('(').next().is_some_and(|n| n.eq_ignore_ascii_case(&name));
     (!is_same).then(|| written.to_string().replacen(&call.name.to_string(), &name, 1))
 }
 
-/// True for what has rows of values or intervals as operands.
+/// The expressions that a call is of.
+fn operands(call: &ast::Function) -> impl Iterator<Item = &ast::Expr> {
+    let list = match &call.args {
+        ast::FunctionArguments::List(list) => list.args.as_slice(),
+        _ => &[],
+    };
+    list.iter().filter_map(|argument| match argument {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    })
+}
+
+/// True for what has rows of values or intervals as operands, and for what is a call once it is
+/// converted: `2 ^ 3`, `EXTRACT(year FROM d)`.
 fn reads_otherwise(written: &ast::Expr) -> bool {
+    use ast::BinaryOperator as B;
     use ast::Expr as E;
     match written {
         E::Interval(_) | E::Tuple(_) | E::Collate { .. } => true,
-        E::BinaryOp { left, right, .. } => reads_otherwise(left) || reads_otherwise(right),
+        E::Extract { .. } | E::AtTimeZone { .. } | E::Position { .. } => true,
+        E::AnyOp { right, .. } | E::AllOp { right, .. } => matches!(**right, E::Array(_)),
+        E::BinaryOp { op, left, right } => {
+            let is_call = matches!(
+                op,
+                B::PGExp
+                    | B::BitwiseAnd
+                    | B::BitwiseOr
+                    | B::PGBitwiseXor
+                    | B::PGBitwiseShiftLeft
+                    | B::PGBitwiseShiftRight
+            );
+            is_call || reads_otherwise(left) || reads_otherwise(right)
+        }
         E::UnaryOp { expr, .. }
         | E::Nested(expr)
         | E::InList { expr, .. }

@@ -77,12 +77,12 @@ pub(crate) fn identity(
     Ok(identity)
 }
 
-/// The type that a name of PostgreSQL stands for beside an identity: `serial` and its like.
+/// The type that a name of PostgreSQL stands for beside an identity: `serial` and its like. Each is
+/// that of the integer of its name, so that `serial` is what `int` is, which refers to it.
 pub(crate) fn serial(name: &ast::DataType) -> Option<DataType> {
     Some(match name.to_string().to_ascii_lowercase().as_str() {
         "smallserial" | "serial2" => DataType::I16,
-        "serial" | "serial4" => DataType::I32,
-        "bigserial" | "serial8" => DataType::I64,
+        "serial" | "serial4" | "bigserial" | "serial8" => DataType::I64,
         _ => return None,
     })
 }

@@ -431,8 +431,11 @@ fn key_values<'r>(schema: &Schema, row: &'r [Value]) -> Vec<ValueRef<'r>> {
 }
 
 /// The positions of the fields that rows of so many values have values for where none is named: of
-/// all, or of all but those that are generated.
+/// all, or of all but those that are generated. A row of no values has the defaults.
 fn unnamed_positions(schema: &Schema, count: usize) -> Vec<usize> {
+    if count == 0 {
+        return Vec::new();
+    }
     let fields = schema.fields().iter().enumerate();
     let is_whole = count == schema.fields().len();
     let meant = fields.filter(|(_, field)| is_whole || field.generated.is_none());

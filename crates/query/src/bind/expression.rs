@@ -550,7 +550,7 @@ pub(super) fn cast(operand: Bound, to: DataType) -> Result<Bound> {
         (Bytes, _) | (_, Bytes) => from == Text,
         (_, DataType::Enum) => false,
         (_, Text) | (Text, _) | (Date, Timestamp) | (Timestamp, Date) => true,
-        (Bool, to) => to.is_integer(),
+        (Bool, other) | (other, Bool) => other.is_integer(),
         (from, to) => from.is_numeric() && to.is_numeric(),
     };
     if !possible && to == Interval && from.is_numeric() {

@@ -17,6 +17,10 @@ use crate::model::{Function, FunctionEntry, OperandKind, Operator, Outcome, is_p
 use crate::pattern::{Captured, Pattern, Place};
 use crate::{Error, Inputs, Limits, Result};
 
+fn text(text: &str) -> Bound {
+    Bound::literal(Value::Text(text.to_owned()))
+}
+
 /// A call with operands of the right types.
 pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) -> Result<Bound> {
     let entry = function.entry();
@@ -44,6 +48,9 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
             let name = operands.first().and_then(|o| o.data_type);
             Ok(Bound::literal(Value::Text(name.map_or("null".into(), |t| t.to_string()))))
         }
+        Function::Version => Ok(text(concat!("Esker ", env!("CARGO_PKG_VERSION")))),
+        Function::CurrentDatabase => Ok(text("esker")),
+        Function::CurrentSchema => Ok(text("main")),
         Function::Pi => Ok(Bound::literal(Value::Float(std::f64::consts::PI))),
         Function::TryCast => try_cast(operands),
         Function::Nextval => next_value(operands, inputs),

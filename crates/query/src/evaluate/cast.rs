@@ -159,6 +159,8 @@ fn convert(value: ValueRef<'_>, to: DataType) -> Option<Value> {
     let as_target = |value: ValueRef<'_>| value.coerce(to).ok().map(ValueRef::to_owned);
     match (value, to) {
         (ValueRef::Text(text), _) => parse_value(text.trim(), to).ok(),
+        (ValueRef::Int(v), DataType::Bool) => Some(Value::Bool(v != 0)),
+        (ValueRef::Uint(v), DataType::Bool) => Some(Value::Bool(v != 0)),
         (ValueRef::Bool(v), t) if t.is_integer() => as_target(ValueRef::Int(v.into())),
         (ValueRef::Date(days), DataType::Timestamp) => {
             Some(Value::Timestamp(i64::from(days).checked_mul(DAY_US)?))

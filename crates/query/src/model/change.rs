@@ -24,7 +24,7 @@ pub struct Insert {
     /// The table's name.
     pub table: String,
     /// The fields that the rows have values for; empty for every field, in their order. The
-    /// others are NULL.
+    /// others, and all fields of a row of no values, have their defaults.
     #[serde(default)]
     pub fields: Vec<String>,
     /// The rows.

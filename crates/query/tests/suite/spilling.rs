@@ -125,8 +125,9 @@ proptest! {
     }
 }
 
+/// Rows and groups that take some ten times the largest budget of the tests.
 fn many() -> MemorySource {
-    parts(3, 25_000, 12_000)
+    parts(3, 9_000, 4_500)
 }
 
 /// Parts of so many rows, each with so many names that the one before has not.

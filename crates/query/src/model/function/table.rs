@@ -21,7 +21,7 @@ functions! {
             "The greatest operand; NULLs are left out.", "greatest(2, NULL, 7)" => "7";
         Least = "least" ("a, …": Common) -> Common, UP_TO_ALL, .or_more().seeing_nulls();
             "The least operand; NULLs are left out.", "least(2, NULL, 7)" => "2";
-        Typeof = "typeof" ("a": Any) -> Text, A_NAME, .seeing_nulls();
+        Typeof = "typeof" | "pg_typeof" ("a": Any) -> Text, A_NAME, .seeing_nulls();
             "The name of the operand's type, whatever its value.", "typeof(1.5)" => "decimal(2,1)";
         TryCast = "try_cast" ("a AS type": Any Text) -> First, UP_TO_ALL, .seeing_nulls();
             "The operand as a value of the type, as CAST makes it; NULL where CAST fails.",
@@ -157,7 +157,7 @@ functions! {
                 => "175f9cbcb2b43c2c20fe494db64e9ab46a821e53d2cdbf30b18799a9b2df94c7";
         QuoteLiteral = "quote_literal" ("a": Any) -> Text, quoted();
             "The operand as a literal of SQL.", "quote_literal('it''s')" => "'it''s'";
-        QuoteNullable = "quote_nullable" ("a": Any) -> Text, quoted(), .seeing_nulls();
+        QuoteNullable = "quote_nullable" | "quote" ("a": Any) -> Text, quoted(), .seeing_nulls();
             "The same, and the text `NULL` for NULL.", "quote_nullable(NULL)" => "NULL";
         QuoteIdent = "quote_ident" ("name": Text) -> Text, quoted();
             "The name as SQL takes it: in double quotes where it needs them.",
@@ -534,6 +534,17 @@ functions! {
         RandomUuid = "gen_random_uuid" | "uuid" | "uuidv4" ("":) -> Uuid, FIXED, .seeing_nulls();
             "A random UUID (version 4), another one for each row.",
             "gen_random_uuid() IS NULL" => "false";
+    }
+    /// What is asked.
+    System "About the system" {
+        Version = "version" ("":) -> Text, A_NAME;
+            "The name and the version of the program.", "version() LIKE 'Esker %'" => "true";
+        CurrentDatabase = "current_database" | "current_catalog" ("":) -> Text, A_NAME;
+            "What `information_schema` calls the catalog: always `esker`.",
+            "current_database()" => "esker";
+        CurrentSchema = "current_schema" ("":) -> Text, A_NAME;
+            "The schema of tables without another one: always `main`.",
+            "current_schema()" => "main";
     }
     /// Named sequences.
     Sequence "Sequences" {
