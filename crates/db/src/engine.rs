@@ -41,6 +41,7 @@ use crate::commit::times::Times;
 use crate::commit::watermarks::Watermarks;
 use crate::files::Files;
 use crate::maintenance::Work;
+use crate::read::other_tables::TEMPORARY_PREFIX;
 use crate::{Error, ErrorKind, Options, Result};
 
 /// Snapshots that are held for a while.
@@ -58,6 +59,8 @@ pub(crate) struct Engine {
     pub database: u128,
     pub hash_key: [u64; 2],
     pub arena: Arc<Arena>,
+    /// The engine that it takes its memory from, where it is of a private database.
+    pub memory_of: Option<Arc<Self>>,
     pub journal: Journal,
     pub watermarks: Arc<Watermarks>,
     /// What else takes part in commits.
@@ -106,6 +109,15 @@ pub(crate) fn no_table(name: &str, names: &Names) -> Error {
         return Error::invalid(format!(
             "{name:?} is a view: expected a table; rows are changed in the tables that it reads"
         ));
+    }
+    if let Some(table) = name.strip_prefix(TEMPORARY_PREFIX) {
+        return Error::new(
+            ErrorKind::NotFound,
+            format!(
+                "no temporary table {table:?} here: a session has those that it makes by CREATE \
+                 TEMP TABLE, until it ends"
+            ),
+        );
     }
     let all = names.keys().chain(names.views.keys());
     let known = near_or_all(name, "tables", all.map(String::as_str));

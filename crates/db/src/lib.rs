@@ -63,6 +63,7 @@ mod memory_pressure;
 mod object;
 pub mod operators;
 mod options;
+mod private_database;
 mod read;
 pub mod record;
 mod recovery;
@@ -86,9 +87,12 @@ pub use crate::commit::by_key::RowUpdate;
 pub use crate::commit::coalesce::{Requests, SharedSync};
 pub use crate::files::{FileFormat, FileRequest, FileRows, FileSink, FileTable, Files};
 pub use crate::introspection::{
-    INFORMATION_SCHEMA, MAIN_SCHEMA, definition, is_made_table, is_system_table, system_tables,
+    INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA, definition, is_made_table, is_system_table,
+    system_tables,
 };
 pub use crate::read::index_lookup::{Finder, FoundRow, FoundRows};
+#[doc(hidden)]
+pub use crate::read::other_tables::OtherTables;
 pub use crate::read::page::PageOptions;
 pub use crate::read::range::KeyRange;
 pub use crate::read::result_row::ResultRow;

@@ -46,7 +46,7 @@ pub(crate) fn define(
             }
             names => view::drop_all(on, "table", names, (*if_exists, *cascade, dry_run)),
         },
-        Statement::CreateView { .. } => view::run_create(on, statement, (semantics, dry_run)),
+        Statement::CreateView { .. } => view::run_create(on, statement, semantics, options),
         Statement::RenameView { name, to, if_exists } => {
             view::rename_view(on, (name, to), (*if_exists, dry_run))
         }
@@ -84,7 +84,7 @@ fn create_table(
     if *if_not_exists && on.has_view(name)? {
         return Ok(Outcome::Done(format!("view {name} exists already")));
     }
-    let exists = on.names()?.contains(name);
+    let exists = on.has_name(name)?;
     if exists && *if_not_exists {
         return Ok(Outcome::Done(format!("table {name} exists already")));
     }

@@ -19,6 +19,7 @@ use crate::prepared::Prepared;
 use crate::run::{Outcome, Sql, expect_rows, first_of, run, with_parameters};
 use crate::setting::SettingStatement;
 use crate::statement::{Statement, parse_with_parameters};
+use crate::temporary::{Mark, Own};
 use crate::transaction::TransactionStatement;
 
 /// What FETCH may take where a statement has no limit of its own.
@@ -49,9 +50,11 @@ const FETCH_BYTES_MAX: usize = esker_query::Options::MEMORY_BUDGET_BYTES;
 #[derive(Debug)]
 pub struct Session {
     database: Database,
-    open: Option<Open>,
+    pub(crate) open: Option<Open>,
     settings: Settings,
     named: NamedStatements,
+    /// Its temporary tables and views, once there are any.
+    pub(crate) own: Option<Own>,
 }
 
 /// What a session chooses.
@@ -71,22 +74,26 @@ impl Settings {
 
 /// A transaction under way.
 #[derive(Debug)]
-struct Open {
+pub(crate) struct Open {
     transaction: Transaction,
-    savepoints: Vec<Saved>,
+    pub(crate) savepoints: Vec<Saved>,
     cursors: Cursors,
     /// What the session chose before it began.
     settings: Settings,
+    /// How its temporary tables were.
+    own: Mark,
 }
 
 /// A savepoint, with what the session chose there.
 #[derive(Debug)]
-struct Saved {
+pub(crate) struct Saved {
     name: String,
     savepoint: Savepoint,
     settings: Settings,
     /// How many cursors were open.
     cursors: usize,
+    /// How its temporary tables were.
+    pub(crate) own: Mark,
 }
 
 impl Open {
@@ -110,7 +117,7 @@ impl Session {
     #[must_use]
     pub fn new(database: &Database) -> Self {
         let (settings, named) = (Settings::default(), NamedStatements::default());
-        Self { database: database.clone(), open: None, settings, named }
+        Self { database: database.clone(), open: None, settings, named, own: None }
     }
 
     /// The same with what it chooses: where NULLs go in orders and what a division by zero is, as
@@ -151,6 +158,7 @@ impl Session {
     #[must_use]
     pub fn scope(&self) -> &dyn Scope {
         match &self.open {
+            _ if self.own.is_some() => self,
             Some(open) => &open.transaction,
             None => &self.database,
         }
@@ -214,6 +222,9 @@ impl Session {
             if let Statement::Named(_) | Statement::Cursor(_) = statement {
                 return Ok(self.run(&statement, &options)?.answer()?.into());
             }
+            if self.is_placed(&statement) {
+                return self.placed_rows(&statement, &options);
+            }
             match &self.open {
                 Some(open) => open.transaction.statement_rows(&statement, &options),
                 None => self.database.statement_rows(&statement, &options),
@@ -265,6 +276,16 @@ impl Session {
                 let run = |values: &[Value]| self.run(statement, &prepared.options(values));
                 parameters.bind(prepared.parameters(), run)
             }
+            (_, statement) if self.is_placed(statement) => {
+                let run = |values: &[Value]| {
+                    if let Some(done) = prepared.run_straight(self.scope(), values)? {
+                        self.own.iter_mut().try_for_each(Own::end_statement)?;
+                        return Ok(done);
+                    }
+                    self.run(statement, &prepared.options(values))
+                };
+                parameters.bind(prepared.parameters(), run)
+            }
             (Some(open), _) => open.transaction.run_prepared(prepared, parameters),
             (None, _) => self.database.run_prepared(prepared, parameters),
         }
@@ -281,7 +302,9 @@ impl Session {
         options: &ChangeOptions,
     ) -> Result<Outcome> {
         let options = self.for_change(options);
-        copy::run(self.scope(), copy, Standard::In(bytes), &options)
+        let done = copy::run(self.scope(), copy, Standard::In(bytes), &options)?;
+        self.own.iter_mut().try_for_each(Own::end_statement)?;
+        Ok(done)
     }
 
     /// Runs `COPY … TO STDOUT`, where a writer stands for standard output.
@@ -295,7 +318,10 @@ impl Session {
         options: &ChangeOptions,
     ) -> Result<Outcome> {
         let options = self.for_change(options);
-        copy::run(self.scope(), copy, Standard::Out(out), &options)
+        match self.resolved(&Statement::Copy(copy.clone()))?.as_ref() {
+            Statement::Copy(copy) => copy::run(self.scope(), copy, Standard::Out(out), &options),
+            _ => copy::run(self.scope(), copy, Standard::Out(out), &options),
+        }
     }
 
     /// The statement that is run: of `EXECUTE` the one that the session keeps, else it itself.
@@ -304,6 +330,9 @@ impl Session {
     /// `NotFound` when the session keeps none of that name.
     pub fn meant<'s>(&'s self, statement: &'s Statement) -> Result<&'s Statement> {
         match statement {
+            Statement::Qualified(inner) if matches!(**inner, Statement::Named(_)) => {
+                self.meant(inner)
+            }
             Statement::Named(NamedStatement::Execute { name, .. }) => {
                 Ok(self.named.get(name)?.prepared.statement())
             }
@@ -375,10 +404,12 @@ impl Session {
         match statement {
             CursorStatement::Declare { name, query } => {
                 open.cursors.expect_room(name)?;
+                let query = &*self.resolved_query(query)?;
+                let snapshot = self.scope().snapshot_for(query)?;
+                let Some(open) = &mut self.open else { return Err(cursor::inside_only()) };
                 // It is read for as long as the transaction goes on.
                 let limits = Limits { timeout: None, ..options.limits.clone() };
                 let options = QueryOptions { limits, ..options.for_query() };
-                let snapshot = open.transaction.snapshot_for(query)?;
                 open.cursors.add(name, snapshot.query_rows_with(query, &options)?);
                 Ok(Outcome::Done(format!("declared cursor {name}")))
             }
@@ -402,6 +433,11 @@ impl Session {
         prepared: &Prepared,
         parameters: impl Parameters,
     ) -> Result<Rows> {
+        if self.is_placed(prepared.statement()) {
+            return parameters.bind(prepared.parameters(), |values| {
+                self.placed_rows(prepared.statement(), &prepared.options(values))
+            });
+        }
         match &self.open {
             Some(open) => open.transaction.prepared_rows(prepared, parameters),
             None => self.database.prepared_rows(prepared, parameters),
@@ -414,6 +450,27 @@ impl Session {
     /// As for [`Session::sql`].
     pub fn run(&mut self, statement: &Statement, options: &ChangeOptions) -> Result<Outcome> {
         let options = &self.for_change(options);
+        match self.is_placed(statement) {
+            true => self.run_placed(statement, options),
+            false => self.run_unplaced(statement, options),
+        }
+    }
+
+    /// A statement whose names are looked up in what the session has for itself, row by row.
+    fn placed_rows(&mut self, statement: &Statement, options: &ChangeOptions) -> Result<Rows> {
+        let options = self.for_change(options);
+        if let Statement::Query(query) = self.resolved(statement)?.as_ref() {
+            return self.scope().snapshot_for(query)?.query_rows_with(query, &options.for_query());
+        }
+        Ok(self.run(statement, &options)?.answer()?.into())
+    }
+
+    /// Runs a statement whose names are those of all.
+    pub(crate) fn run_unplaced(
+        &mut self,
+        statement: &Statement,
+        options: &ChangeOptions,
+    ) -> Result<Outcome> {
         match (statement, &self.open) {
             (Statement::Transaction(statement), _) => self.transact(statement),
             (Statement::Setting(statement), _) => self.set(statement),
@@ -454,6 +511,11 @@ impl Session {
         }))
     }
 
+    fn own_mark(&self) -> Mark {
+        // default: without temporary tables there is nothing to go back to
+        self.own.as_ref().map(Own::mark).unwrap_or_default()
+    }
+
     fn transact(&mut self, statement: &TransactionStatement) -> Result<Outcome> {
         let done = |what: &str| Ok(Outcome::Done(what.to_owned()));
         if let TransactionStatement::Begin(options) = statement {
@@ -463,8 +525,9 @@ impl Session {
             }
             let transaction = self.database.begin_with(*options)?;
             let (savepoints, cursors) = (Vec::new(), Cursors::default());
-            let settings = self.settings;
-            self.open = Some(Open { transaction, savepoints, cursors, settings });
+            let (settings, own) = (self.settings, self.own_mark());
+            self.own.iter_mut().try_for_each(Own::begin)?;
+            self.open = Some(Open { transaction, savepoints, cursors, settings, own });
             return done("began a transaction");
         }
         let Some(open) = &mut self.open else {
@@ -476,25 +539,38 @@ impl Session {
             TransactionStatement::Commit => {
                 if let Some(open) = self.open.take() {
                     let chosen = std::mem::replace(&mut self.settings, open.settings);
-                    open.transaction.commit()?;
+                    if let Err(e) = open.transaction.commit() {
+                        self.own.iter_mut().for_each(|own| own.roll_back(&open.own));
+                        return Err(e);
+                    }
                     self.settings = Settings { session: chosen.session, ..Settings::default() };
+                    self.own.iter_mut().try_for_each(Own::commit).map_err(|e| {
+                        let message = format!(
+                            "the transaction was committed, but for its temporary tables: {e}"
+                        );
+                        Error::new(e.kind(), message)
+                    })?;
                 }
                 return done("committed");
             }
             TransactionStatement::Rollback => {
                 self.settings = open.settings;
+                self.own.iter_mut().for_each(|own| own.roll_back(&open.own));
                 self.open = None;
                 return done("rolled back");
             }
             TransactionStatement::Savepoint(name) => {
                 let (savepoint, settings) = (open.transaction.savepoint(), self.settings);
                 let (kept, cursors) = (name.clone(), open.cursors.len());
-                open.savepoints.push(Saved { name: kept, savepoint, settings, cursors });
+                // default: there is nothing to go back to
+                let own = self.own.as_ref().map(Own::mark).unwrap_or_default();
+                open.savepoints.push(Saved { name: kept, savepoint, settings, cursors, own });
                 return done(&format!("savepoint {name}"));
             }
             TransactionStatement::RollbackTo(name) => {
                 let (at, saved) = open.find(name)?;
                 open.transaction.rollback_to(saved.savepoint)?;
+                self.own.iter_mut().try_for_each(|own| own.go_back(&saved.own))?;
                 self.settings = saved.settings;
                 let cursors = saved.cursors;
                 open.cursors.truncate(cursors);
@@ -504,6 +580,7 @@ impl Session {
             TransactionStatement::Release(name) => {
                 let (at, saved) = open.find(name)?;
                 open.transaction.release(saved.savepoint)?;
+                self.own.iter().try_for_each(|own| own.forget(&saved.own))?;
                 open.savepoints.truncate(at);
                 return done(&format!("released {name}"));
             }
@@ -516,6 +593,7 @@ impl Session {
     /// # Errors
     /// As for [`Database::query_with`].
     pub fn query_with(&self, query: &Query, options: &QueryOptions) -> Result<QueryResult> {
+        let query = &*self.resolved_query(query)?;
         self.scope().snapshot_for(query)?.query_with(query, &self.for_query(options))
     }
 
@@ -524,6 +602,7 @@ impl Session {
     /// # Errors
     /// As for [`Database::explain_with`].
     pub fn explain_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
+        let query = &*self.resolved_query(query)?;
         self.scope().snapshot_for(query)?.explain_with(query, &self.for_query(options))
     }
 
@@ -532,6 +611,7 @@ impl Session {
     /// # Errors
     /// As for [`Database::plan_with`].
     pub fn plan_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
+        let query = &*self.resolved_query(query)?;
         self.scope().snapshot_for(query)?.plan_with(query, &self.for_query(options))
     }
 

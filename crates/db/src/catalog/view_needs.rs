@@ -11,12 +11,15 @@ use esker_table::Table as TableCore;
 
 use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::{Names, ReadNames};
+use crate::read::other_tables::OtherTables;
 use crate::{Error, Result};
 
 /// Tables by what they are, without rows, and views: enough to look at queries.
 pub(crate) struct TableSchemas {
     tables: BTreeMap<String, NoRows>,
-    views: BTreeMap<String, Arc<DefinedView>>,
+    views: BTreeMap<String, Arc<View>>,
+    /// Those of other databases that temporary views read.
+    others: Vec<Arc<Self>>,
 }
 
 impl TableSchemas {
@@ -29,12 +32,55 @@ impl TableSchemas {
         wanted: BTreeSet<String>,
         schema_of: &dyn Fn(&Arc<TableCore>) -> Result<Arc<Schema>>,
     ) -> Result<Self> {
+        Self::beside(names, wanted, schema_of, None)
+    }
+
+    /// The same, with some of another database.
+    fn beside(
+        names: &Names,
+        wanted: BTreeSet<String>,
+        schema_of: SchemaOf<'_>,
+        others: Option<Arc<Self>>,
+    ) -> Result<Self> {
         let ReadNames { tables, views } = names.read_by(wanted);
-        let look = |name: String| {
-            let core = names.get(&name).ok_or_else(|| crate::engine::no_table(&name, names))?;
-            Ok((name, NoRows::new((*schema_of(core)?).clone())))
+        let mut others: Vec<_> = others.into_iter().collect();
+        others.extend(views.values().filter_map(|view| view.others.clone()));
+        let is_other = |name: &&String| {
+            let is_of = |other: &Arc<Self>| other.has(name);
+            names.contains_key(*name) || !others.iter().any(is_of)
         };
-        Ok(Self { tables: tables.into_iter().map(look).collect::<Result<_>>()?, views })
+        let look = |name: &String| {
+            let core = names.get(name).ok_or_else(|| crate::engine::no_table(name, names))?;
+            Ok((name.clone(), NoRows::new((*schema_of(core)?).clone())))
+        };
+        let tables = tables.iter().filter(is_other).map(look).collect::<Result<_>>()?;
+        let views = views.into_iter().map(|(name, view)| (name, Arc::clone(&view.view)));
+        Ok(Self { tables, views: views.collect(), others })
+    }
+
+    /// Tables and views of another database, by the names that they have here.
+    ///
+    /// # Errors
+    /// `NotFound` for a name that nothing has.
+    pub fn of_others(others: &OtherTables, wanted: BTreeSet<String>) -> Result<Self> {
+        let snapshot = others.snapshot();
+        let ReadNames { tables, views } = snapshot.names_read(wanted);
+        let look = |name: String| {
+            let schema = snapshot.schema_of(snapshot.core(&name)?)?;
+            Ok((others.name_here(&name), NoRows::new((*schema).clone())))
+        };
+        let view = |(name, view): (String, Arc<DefinedView>)| {
+            (others.name_here(&name), others.view_here(&view))
+        };
+        Ok(Self {
+            tables: tables.into_iter().map(look).collect::<Result<_>>()?,
+            views: views.into_iter().map(view).collect(),
+            others: Vec::new(),
+        })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.tables.contains_key(name) || self.views.contains_key(name)
     }
 
     /// The same of what a query reads.
@@ -44,11 +90,12 @@ impl TableSchemas {
     pub fn of_query(
         names: &Names,
         query: &Query,
-        schema_of: &dyn Fn(&Arc<TableCore>) -> Result<Arc<Schema>>,
+        schema_of: SchemaOf<'_>,
+        others: Option<Arc<Self>>,
     ) -> Result<Self> {
         let mut wanted = BTreeSet::new();
         query.collect_tables(&mut wanted);
-        Self::new(names, wanted, schema_of)
+        Self::beside(names, wanted, schema_of, others)
     }
 
     /// The same where a table is another.
@@ -59,16 +106,19 @@ impl TableSchemas {
 
 impl Tables for TableSchemas {
     fn table(&self, name: &str) -> esker_query::Result<&dyn Source> {
-        let found = self.tables.get(name).map(|table| table as &dyn Source);
+        let mut all = std::iter::once(self).chain(self.others.iter().map(Arc::as_ref));
+        let found = all.find_map(|some| some.tables.get(name)).map(|table| table as &dyn Source);
         found.ok_or_else(|| esker_query::Error::invalid(format!("no table {name:?}")))
     }
 
     fn view(&self, name: &str) -> Option<&Arc<View>> {
-        self.views.get(name).map(|defined| &defined.view)
+        let mut all = std::iter::once(self).chain(self.others.iter().map(Arc::as_ref));
+        all.find_map(|some| some.views.get(name))
     }
 
     fn has_views(&self) -> bool {
-        !self.views.is_empty()
+        let mut all = std::iter::once(self).chain(self.others.iter().map(Arc::as_ref));
+        all.any(|some| !some.views.is_empty())
     }
 }
 

@@ -11,10 +11,11 @@ use esker_query::RowCollector;
 use esker_query::model::{Aggregate, FUNCTIONS, TableFunction, WindowFunction};
 
 use super::facts::{
-    Digits, Facts, TableFacts, number, optional, optional_text, type_name, yes_or_no,
+    Digits, Facts, TableFacts, ViewFacts, number, optional, optional_text, type_name, yes_or_no,
 };
 use super::{INFORMATION_SCHEMA, MAIN_SCHEMA, SystemTable, all, definition};
 use crate::catalog::reference_target::{TargetKey, key_of};
+use crate::catalog::sequence::SequenceInfo;
 use crate::{Error, Result};
 
 /// The name of the one catalogue.
@@ -179,8 +180,8 @@ pub(super) const TABLES: &[SystemTable] = &[
     },
 ];
 
-fn schemata(_: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for schema in [MAIN_SCHEMA, INFORMATION_SCHEMA] {
+fn schemata(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for schema in facts.schemas().chain([INFORMATION_SCHEMA]) {
         rows.push(&[CATALOG, T(schema), Null, T("UTF8")])?;
     }
     Ok(())
@@ -193,11 +194,15 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
         rows.push(&[CATALOG, T(schema), T(name), T(kind), written, no, Null])
     };
     for table in &known {
-        let kind = if table.schema.is_bucket() { "BUCKET" } else { "BASE TABLE" };
-        add(MAIN_SCHEMA, &table.name, kind, true)?;
+        let kind = match table.schema.is_bucket() {
+            true => "BUCKET",
+            false if table.is_temporary() => "LOCAL TEMPORARY",
+            false => "BASE TABLE",
+        };
+        add(table.place, &table.name, kind, true)?;
     }
-    for (name, _) in &views {
-        add(MAIN_SCHEMA, name, "VIEW", false)?;
+    for view in &views {
+        add(view.place, &view.name, "VIEW", false)?;
     }
     for table in all() {
         let (schema, name) = table.place();
@@ -218,14 +223,14 @@ struct ColumnFacts<'f> {
 fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for table in &facts.tables()? {
         for (position, field) in table.schema.fields().iter().enumerate() {
-            let (schema, table) = (MAIN_SCHEMA, table.name.as_str());
+            let (schema, table) = (table.place, table.name.as_str());
             push_column(rows, &ColumnFacts { schema, table, field, position, is_written: true })?;
         }
     }
-    for (table, view) in &facts.views() {
+    for ViewFacts { place, name: table, view } in &facts.views() {
         for (position, column) in view.stored.columns.iter().enumerate() {
             let field = Field::new(FieldId(1), column.name.clone(), column.data_type, true);
-            let (schema, field) = (MAIN_SCHEMA, &field);
+            let (schema, field) = (*place, &field);
             push_column(rows, &ColumnFacts { schema, table, field, position, is_written: false })?;
         }
     }
@@ -281,8 +286,8 @@ fn push_column(rows: &mut RowCollector<'_>, column: &ColumnFacts<'_>) -> Result<
 
 fn views(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     let no = yes_or_no(false);
-    for (name, view) in &facts.views() {
-        rows.push(&[CATALOG, MAIN, T(name), T(&view.stored.text), T("NONE"), no, no])?;
+    for ViewFacts { place, name, view } in &facts.views() {
+        rows.push(&[CATALOG, T(place), T(name), T(&view.stored.text), T("NONE"), no, no])?;
     }
     Ok(())
 }
@@ -292,8 +297,8 @@ fn table_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<(
         let name = T(&table.name);
         let mut add = |constraint: &str, kind| {
             let (no, yes) = (yes_or_no(false), yes_or_no(true));
-            let constraint = T(constraint);
-            rows.push(&[CATALOG, MAIN, constraint, CATALOG, MAIN, name, T(kind), no, no, yes])
+            let (constraint, place) = (T(constraint), T(table.place));
+            rows.push(&[CATALOG, place, constraint, CATALOG, place, name, T(kind), no, no, yes])
         };
         if !table.schema.key_positions().is_empty() {
             add(&table.key_name(), "PRIMARY KEY")?;
@@ -314,8 +319,9 @@ fn table_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<(
 fn key_column_usage(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     let mut add = |table: &TableFacts, constraint: &str, (field, at, of): (&str, usize, _)| {
         let (name, constraint) = (T(&table.name), T(constraint));
-        let (field, at) = (T(field), number(at + 1)?);
-        Ok::<_, Error>(rows.push(&[CATALOG, MAIN, constraint, CATALOG, MAIN, name, field, at, of])?)
+        let (field, at, place) = (T(field), number(at + 1)?, T(table.place));
+        let row = [CATALOG, place, constraint, CATALOG, place, name, field, at, of];
+        Ok::<_, Error>(rows.push(&row)?)
     };
     for table in &facts.tables()? {
         for (at, field) in table.schema.key_fields().enumerate() {
@@ -338,7 +344,7 @@ fn key_column_usage(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()
 fn check_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for table in &facts.tables()? {
         for (name, condition) in definition::checks(&table.schema)? {
-            rows.push(&[CATALOG, MAIN, T(&name), T(&condition)])?;
+            rows.push(&[CATALOG, T(table.place), T(&name), T(&condition)])?;
         }
     }
     Ok(())
@@ -365,29 +371,35 @@ fn routines(_: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for sequence in facts.engine().sequence_infos() {
-        let (start, increment) = (sequence.start.to_string(), sequence.increment.to_string());
-        // A sequence goes on from its start, to the end of the integers.
-        let (least, most) = match sequence.increment < 0 {
-            true => (i64::MIN.to_string(), start.clone()),
-            false => (start.clone(), i64::MAX.to_string()),
-        };
-        rows.push(&[
-            CATALOG,
-            MAIN,
-            T(&sequence.name),
-            T("i64"),
-            Int(64),
-            Int(2),
-            Int(0),
-            T(&start),
-            T(&least),
-            T(&most),
-            T(&increment),
-            yes_or_no(false),
-        ])?;
+    for (place, engine) in facts.engines() {
+        for sequence in engine.sequence_infos() {
+            push_sequence(rows, place, &sequence)?;
+        }
     }
     Ok(())
+}
+
+fn push_sequence(rows: &mut RowCollector<'_>, place: &str, sequence: &SequenceInfo) -> Result<()> {
+    let (start, increment) = (sequence.start.to_string(), sequence.increment.to_string());
+    // A sequence goes on from its start, to the end of the integers.
+    let (least, most) = match sequence.increment < 0 {
+        true => (i64::MIN.to_string(), start.clone()),
+        false => (start.clone(), i64::MAX.to_string()),
+    };
+    Ok(rows.push(&[
+        CATALOG,
+        T(place),
+        T(&sequence.name),
+        T("i64"),
+        Int(64),
+        Int(2),
+        Int(0),
+        T(&start),
+        T(&least),
+        T(&most),
+        T(&increment),
+        yes_or_no(false),
+    ])?)
 }
 
 /// A reference, and the constraint of the other table that it names.
@@ -423,7 +435,9 @@ fn constraint<'t>(
         let name = &reference.name;
         Error::corrupt(format!("reference {name:?} names what is not there"))
     };
-    let other = tables.iter().find(|other| other.name == reference.table).ok_or_else(gone)?;
+    let is_named =
+        |other: &&TableFacts| (other.place, &other.name) == (table.place, &reference.table);
+    let other = tables.iter().find(is_named).ok_or_else(gone)?;
     let schema: &Schema = &other.schema;
     let position = |column: &String| schema.position(column).ok_or_else(gone);
     let positions = reference.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
@@ -446,7 +460,8 @@ fn referential_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Re
         for NamedConstraint { reference, constraint, .. } in named(facts, table)? {
             let (name, of) = (T(&reference.name), T(&constraint));
             let (update, delete) = (reference.on_update.name(), reference.on_delete.name());
-            rows.push(&[CATALOG, MAIN, name, CATALOG, MAIN, of, T("NONE"), T(update), T(delete)])?;
+            let (place, update, delete) = (T(table.place), T(update), T(delete));
+            rows.push(&[CATALOG, place, name, CATALOG, place, of, T("NONE"), update, delete])?;
         }
     }
     Ok(())

@@ -53,7 +53,36 @@ impl OpenTables {
     /// # Errors
     /// As [`OpenTables::new`].
     pub fn of(snapshot: &Snapshot, names: BTreeSet<String>, options: &Options) -> Result<Self> {
-        let ReadNames { tables, views } = snapshot.names_read(names);
+        let Some(others) = snapshot.others() else {
+            return Self::read(snapshot, snapshot.names_read(names), options);
+        };
+        let said: Vec<String> =
+            names.iter().filter(|name| others.name_at_home(name).is_some()).cloned().collect();
+        let (ours, theirs) = others.names_read(snapshot, names);
+        let mut open = Self::read(snapshot, ours, options)?;
+        for name in said {
+            let Some(bare) = others.name_at_home(&name) else { continue };
+            match open.views.iter().find(|(known, _)| known == bare) {
+                Some((_, view)) => open.views.push((name, Arc::clone(view))),
+                None => {
+                    let table = OpenTable::Rows(snapshot.table(bare)?);
+                    open.tables.push((name, table));
+                }
+            }
+        }
+        for name in theirs.tables {
+            let table = others.snapshot().table(&name)?;
+            open.tables.push((others.name_here(&name), OpenTable::Rows(table)));
+        }
+        for (name, view) in theirs.views {
+            open.views.push((others.name_here(&name), others.view_here(&view)));
+        }
+        Ok(open)
+    }
+
+    /// Tables and views of one database.
+    fn read(snapshot: &Snapshot, names: ReadNames, options: &Options) -> Result<Self> {
+        let ReadNames { tables, views } = names;
         let open = |name: String| {
             let is_stored = snapshot.has_name(&name);
             let (system, file) = match is_stored {

@@ -228,7 +228,7 @@ impl StatementRun<'_> {
             On::Database(database) => self.commit_matched(database, wanted, make),
             On::Transaction(transaction) => {
                 let table = transaction.table(wanted.table)?;
-                let snapshot = transaction.snapshot_for(&wanted.query(table.schema()))?;
+                let snapshot = self.snapshot_for(transaction, &wanted.query(table.schema()))?;
                 let matched = self.matched(snapshot.table(wanted.table)?, wanted)?;
                 table.change_rows(|rows| self.change_found(rows, &matched, wanted, make))
             }
@@ -285,6 +285,7 @@ impl StatementRun<'_> {
 
     /// The rows of a table that are wanted, as of a snapshot.
     pub(super) fn matched(&self, snapshot: SnapshotTable, wanted: &Wanted<'_>) -> Result<Matched> {
+        let snapshot = snapshot.with_others(self.others.as_ref());
         let query = wanted.query(snapshot.schema());
         let answer = answer_with_row_ids(&snapshot, &query, &self.options)?;
         let key: Vec<_> = snapshot.schema().key_fields().map(|f| f.name.as_str()).collect();

@@ -52,7 +52,8 @@ impl Transaction {
             refuse_circle(&names, name, query)?;
             refuse_made_tables(&names, name, query)?;
             let schema_of = |core: &Arc<TableCore>| self.schema_within(definitions, core);
-            let tables = TableSchemas::of_query(&names, query, &schema_of)?;
+            let others = other_schemas(query, options)?;
+            let tables = TableSchemas::of_query(&names, query, &schema_of, others.clone())?;
             let given = QueryOptions { semantics: options.semantics, ..QueryOptions::default() };
             let given = self.engine.statement_options(&given);
             let at = |e: esker_query::Error| Error::from(e).at(format_args!("view {name:?}"));
@@ -65,7 +66,7 @@ impl Transaction {
             refuse_fewer_columns(&names, name, &view.columns)?;
             // default: it is shown as the query model writes it
             let text = options.text.clone().unwrap_or_else(|| query.to_string());
-            let view = Arc::new(DefinedView::new(view, text)?);
+            let view = Arc::new(DefinedView { others, ..DefinedView::new(view, text)? });
             let mut changed = (*names).clone();
             changed.views.insert(name.to_owned(), view);
             self.refuse_unread(&changed, name, definitions)?;
@@ -270,6 +271,15 @@ fn expect_view<'n>(names: &'n Names, name: &str) -> Result<&'n Arc<DefinedView>>
         let known = esker_format::suggest::near_or_all(name, "views", known);
         Error::new(ErrorKind::NotFound, format!("no view {name:?}{known}"))
     })
+}
+
+/// What a temporary view reads of the tables of all.
+fn other_schemas(query: &Query, options: &ViewOptions) -> Result<Option<Arc<TableSchemas>>> {
+    let Some(others) = &options.others else { return Ok(None) };
+    let mut names = BTreeSet::new();
+    query.collect_tables(&mut names);
+    let theirs = names.iter().filter_map(|name| others.own_name(name)).map(str::to_owned);
+    Ok(Some(Arc::new(TableSchemas::of_others(others, theirs.collect())?)))
 }
 
 /// Refuses a view that would read itself.

@@ -9,7 +9,7 @@ use esker_sql::{
 };
 
 use super::{Answer, Level, Session};
-use crate::Result;
+use crate::{Error, Result};
 
 impl Session {
     /// Runs a statement that was read.
@@ -19,8 +19,17 @@ impl Session {
         parameters: Vec<Value>,
         semantics: Semantics,
     ) -> Result<Answer> {
-        let meant = self.sql.meant(statement)?;
-        let (level, table) = needs(meant);
+        let said = self.sql.meant(statement)?;
+        let is_temporary = self.sql.is_of_temporary(said)?;
+        if is_temporary {
+            self.expect_lasting(said)?;
+        }
+        let meant = &*self.sql.resolved(said)?;
+        let (level, table) = match is_temporary {
+            // It changes nothing that others see.
+            true => (Level::Read, None),
+            false => needs(meant),
+        };
         self.access.expect(level, table)?;
         // What a sequence gives to a prepared statement is not given out again.
         if let Statement::Named(NamedStatement::Execute { values, .. }) = statement
@@ -29,6 +38,7 @@ impl Session {
             self.access.expect(Level::Write, None)?;
         }
         match meant {
+            _ if is_temporary => {}
             Statement::Change(Change::Insert(insert)) => {
                 let rows = match &insert.rows {
                     InsertRows::Values(rows) => rows.len(),
@@ -57,6 +67,22 @@ impl Session {
                 None => Answer::Changed(changed),
             },
         })
+    }
+
+    /// Refuses temporary tables where the session ends with the request.
+    fn expect_lasting(&self, statement: &Statement) -> Result<()> {
+        if !self.is_for_one_request || self.is_in_transaction() {
+            return Ok(());
+        }
+        let what = match statement {
+            Statement::Temporary { .. } => "a temporary table or view",
+            _ => "temporary tables and views",
+        };
+        Err(Error::invalid(format!(
+            "{what}: they are a session's own, and this one ends with the request: use a \
+             connection of the wire protocol, or a transaction of HTTP, until whose end they are \
+             there"
+        )))
     }
 
     pub(super) fn query(&self, query: &JsonQuery) -> Result<Answer> {
