@@ -31,7 +31,7 @@ use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
 use crate::catalog::checks::CheckCache;
-use crate::catalog::names::{NameHistory, Names};
+use crate::catalog::names::{NameHistory, Names, TEMPORARY_PREFIX};
 use crate::catalog::shared_sequence::Sequences;
 use crate::catalogue::Catalogue;
 use crate::commit::bound_commits::BoundCommits;
@@ -41,7 +41,6 @@ use crate::commit::times::Times;
 use crate::commit::watermarks::Watermarks;
 use crate::files::Files;
 use crate::maintenance::Work;
-use crate::read::other_tables::TEMPORARY_PREFIX;
 use crate::{Error, ErrorKind, Options, Result};
 
 /// Snapshots that are held for a while.

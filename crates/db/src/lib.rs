@@ -91,8 +91,6 @@ pub use crate::introspection::{
     system_tables,
 };
 pub use crate::read::index_lookup::{Finder, FoundRow, FoundRows};
-#[doc(hidden)]
-pub use crate::read::other_tables::OtherTables;
 pub use crate::read::page::PageOptions;
 pub use crate::read::range::KeyRange;
 pub use crate::read::result_row::ResultRow;
@@ -100,6 +98,8 @@ pub use crate::read::row::Row;
 pub use crate::read::rows::{CancelRows, Rows};
 pub use crate::read::snapshot::{Snapshot, SnapshotTable};
 pub use crate::read::table_rows::TableRows;
+#[doc(hidden)]
+pub use crate::read::tables::OtherTables;
 pub use crate::read::visit::RowRef;
 pub use crate::statement::conditional::Modified;
 pub use crate::statement::options::{Limits, QueryOptions};
@@ -124,8 +124,8 @@ pub use esker_format::{
 #[doc(hidden)]
 pub use esker_query::JoinOrder;
 pub use esker_query::{
-    AnswerSink, DivisionByZero, Explanation, IndexUse, NullsOrder, Page, Query, QueryResult,
-    Semantics, Unnesting,
+    Activity, AnswerSink, DivisionByZero, Explanation, IndexUse, NullsOrder, Page, Query,
+    QueryResult, Semantics, SessionActivity, SlowStatementActivity, Unnesting,
 };
 /// The most values that a field may have in one segment for a bitmap index to hold them; with more,
 /// the segment is scanned.

@@ -74,6 +74,7 @@ mod type_name;
 mod view;
 mod window;
 
+pub use alter::OptionalStep;
 #[cfg(feature = "async")]
 pub use asynchronous::{AsyncDatabase, AsyncPrepared, AsyncRows};
 pub use copy::{CopiedFile, CopyStatement};

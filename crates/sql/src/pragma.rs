@@ -58,7 +58,8 @@ const PRAGMAS: &[Pragma] = &[
                 count(*) AS ncol, 0 AS wr, 1 AS strict \
                 FROM information_schema.tables t JOIN information_schema.columns c \
                 ON c.table_schema = t.table_schema AND c.table_name = t.table_name \
-                WHERE t.table_type IN ('BASE TABLE', 'LOCAL TEMPORARY', 'VIEW') GROUP BY 1, 2, 3 ORDER BY 1, 2",
+                WHERE t.table_type IN ('BASE TABLE', 'LOCAL TEMPORARY', 'VIEW') \
+                GROUP BY 1, 2, 3 ORDER BY 1, 2",
     },
     Pragma {
         name: "index_list",

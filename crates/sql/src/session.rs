@@ -22,9 +22,6 @@ use crate::statement::{Statement, parse_with_parameters};
 use crate::temporary::{Mark, Own};
 use crate::transaction::TransactionStatement;
 
-/// What FETCH may take where a statement has no limit of its own.
-const FETCH_BYTES_MAX: usize = esker_query::Options::MEMORY_BUDGET_BYTES;
-
 /// Runs statements one after another. Between `BEGIN` and `COMMIT` they are one transaction, which
 /// sees its own changes; a session that is dropped before rolls it back. A statement that fails
 /// changes nothing, and the transaction goes on.
@@ -90,7 +87,7 @@ pub(crate) struct Saved {
     name: String,
     savepoint: Savepoint,
     settings: Settings,
-    /// How many cursors were open.
+    /// How many cursors had been opened.
     cursors: usize,
     /// How its temporary tables were.
     pub(crate) own: Mark,
@@ -407,15 +404,14 @@ impl Session {
                 let query = &*self.resolved_query(query)?;
                 let snapshot = self.scope().snapshot_for(query)?;
                 let Some(open) = &mut self.open else { return Err(cursor::inside_only()) };
-                // It is read for as long as the transaction goes on.
+                // It is read for as long as the transaction goes on; each FETCH has its time.
                 let limits = Limits { timeout: None, ..options.limits.clone() };
                 let options = QueryOptions { limits, ..options.for_query() };
                 open.cursors.add(name, snapshot.query_rows_with(query, &options)?);
                 Ok(Outcome::Done(format!("declared cursor {name}")))
             }
             CursorStatement::Fetch { name, rows } => {
-                let most = options.limits.memory_bytes.unwrap_or(FETCH_BYTES_MAX);
-                open.cursors.fetch(name, *rows, most).map(Outcome::Rows)
+                open.cursors.fetch(name, *rows, &options.limits).map(Outcome::Rows)
             }
             CursorStatement::Close(name) => {
                 open.cursors.close(name.as_deref())?;
@@ -516,6 +512,20 @@ impl Session {
         self.own.as_ref().map(Own::mark).unwrap_or_default()
     }
 
+    /// Commits what is for all, and then what is the session's own.
+    fn commit(&mut self, open: Open) -> Result<()> {
+        let chosen = std::mem::replace(&mut self.settings, open.settings);
+        if let Err(e) = open.transaction.commit() {
+            self.own.iter_mut().for_each(|own| own.roll_back(&open.own));
+            return Err(e);
+        }
+        self.settings = Settings { session: chosen.session, ..Settings::default() };
+        self.own.iter_mut().try_for_each(Own::commit).map_err(|e| {
+            let message = format!("the transaction was committed, but for temporary tables: {e}");
+            Error::new(e.kind(), message)
+        })
+    }
+
     fn transact(&mut self, statement: &TransactionStatement) -> Result<Outcome> {
         let done = |what: &str| Ok(Outcome::Done(what.to_owned()));
         if let TransactionStatement::Begin(options) = statement {
@@ -537,20 +547,7 @@ impl Session {
         match statement {
             TransactionStatement::Begin(_) => {}
             TransactionStatement::Commit => {
-                if let Some(open) = self.open.take() {
-                    let chosen = std::mem::replace(&mut self.settings, open.settings);
-                    if let Err(e) = open.transaction.commit() {
-                        self.own.iter_mut().for_each(|own| own.roll_back(&open.own));
-                        return Err(e);
-                    }
-                    self.settings = Settings { session: chosen.session, ..Settings::default() };
-                    self.own.iter_mut().try_for_each(Own::commit).map_err(|e| {
-                        let message = format!(
-                            "the transaction was committed, but for its temporary tables: {e}"
-                        );
-                        Error::new(e.kind(), message)
-                    })?;
-                }
+                self.open.take().map_or(Ok(()), |open| self.commit(open))?;
                 return done("committed");
             }
             TransactionStatement::Rollback => {
@@ -561,7 +558,7 @@ impl Session {
             }
             TransactionStatement::Savepoint(name) => {
                 let (savepoint, settings) = (open.transaction.savepoint(), self.settings);
-                let (kept, cursors) = (name.clone(), open.cursors.len());
+                let (kept, cursors) = (name.clone(), open.cursors.opened());
                 // default: there is nothing to go back to
                 let own = self.own.as_ref().map(Own::mark).unwrap_or_default();
                 open.savepoints.push(Saved { name: kept, savepoint, settings, cursors, own });
@@ -573,7 +570,7 @@ impl Session {
                 self.own.iter_mut().try_for_each(|own| own.go_back(&saved.own))?;
                 self.settings = saved.settings;
                 let cursors = saved.cursors;
-                open.cursors.truncate(cursors);
+                open.cursors.close_later(cursors);
                 open.savepoints.truncate(at + 1);
                 return done(&format!("rolled back to {name}"));
             }

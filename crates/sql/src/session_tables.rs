@@ -55,9 +55,9 @@ impl Session {
             let (name, if_exists) = (name.clone(), *if_exists);
             return names.place(&Statement::DropIndex { table: Some(table), name, if_exists });
         }
-        match statement {
+        match statement.said() {
             Statement::Temporary { statement, .. } => names.place_definition(Home::Own, statement),
-            other => names.place(other),
+            _ => names.place(statement),
         }
     }
 
@@ -103,7 +103,7 @@ impl Session {
     /// # Errors
     /// As for [`Session::run`].
     pub fn is_of_temporary(&self, statement: &Statement) -> Result<bool> {
-        if matches!(statement, Statement::Temporary { .. }) {
+        if matches!(statement.said(), Statement::Temporary { .. }) {
             return Ok(true);
         }
         if !self.is_placed(statement) {
@@ -144,7 +144,7 @@ impl Session {
         statement: &Statement,
         options: &ChangeOptions,
     ) -> Result<Outcome> {
-        if let Statement::Temporary { statement, on_commit } = statement {
+        if let Statement::Temporary { statement, on_commit } = statement.said() {
             return self.make_temporary(statement, *on_commit, options);
         }
         let placed = self.place(statement)?;

@@ -143,6 +143,11 @@ fn show(parser: &mut Parser<'_>) -> Result<Statement> {
     if is("VIEWS") {
         return list(parser, "table_name", &of_type("= 'VIEW'"));
     }
+    if is("SESSIONS") {
+        parser.advance_token();
+        end(parser)?;
+        return parse("SELECT * FROM esker_sessions ORDER BY id").map(Statement::Query);
+    }
     if is("SCHEMAS") {
         return list(parser, "schema_name", "information_schema.schemata");
     }
@@ -159,16 +164,7 @@ fn show(parser: &mut Parser<'_>) -> Result<Statement> {
         return columns_of(&shown);
     }
     if is("INDEXES") || is("INDEX") || is("INDICES") || is("KEYS") {
-        parser.advance_token();
-        let shown = behind_from(parser)?;
-        end(parser)?;
-        let condition = shown.map_or_else(|| "true".to_owned(), |shown| shown.condition(""));
-        let query = format!(
-            "SELECT index_name AS name, table_name AS \"table\", columns, kind, \
-             is_unique AS \"unique\" FROM esker_indexes i \
-             WHERE {condition} ORDER BY 2, 1"
-        );
-        return parse(&query).map(Statement::Query);
+        return indexes(parser);
     }
     if parser.parse_keywords(&[Keyword::CREATE, Keyword::TABLE])
         || parser.parse_keywords(&[Keyword::CREATE, Keyword::VIEW])
@@ -183,6 +179,20 @@ fn show(parser: &mut Parser<'_>) -> Result<Statement> {
         return parse(&query).map(Statement::Query);
     }
     setting::show(parser)
+}
+
+/// What stands behind `SHOW INDEXES`.
+fn indexes(parser: &mut Parser<'_>) -> Result<Statement> {
+    parser.advance_token();
+    let shown = behind_from(parser)?;
+    end(parser)?;
+    let condition = shown.map_or_else(|| "true".to_owned(), |shown| shown.condition(""));
+    let query = format!(
+        "SELECT index_name AS name, table_name AS \"table\", columns, kind, \
+         is_unique AS \"unique\" FROM esker_indexes i \
+         WHERE {condition} ORDER BY 2, 1"
+    );
+    parse(&query).map(Statement::Query)
 }
 
 fn expected_from(what: &str) -> Error {

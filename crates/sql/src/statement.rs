@@ -8,6 +8,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::alter::OptionalStep;
 use crate::conflict_target::join_paths;
 use crate::copy::{self, CopyStatement};
 use crate::cursor::{self, CursorStatement};
@@ -89,6 +90,8 @@ pub enum Statement {
         cascade: bool,
         /// Whether it is good that there is none.
         if_exists: bool,
+        /// Which of the changes are left out where there is nothing to do.
+        optional: Vec<OptionalStep>,
     },
     /// Give a table another name.
     RenameTable {

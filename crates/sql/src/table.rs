@@ -14,18 +14,8 @@ use crate::{Error, Result, index, reference};
 pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     let text = create.to_string();
     let name = written(&create.name)?;
-    let if_not_exists = if create.if_not_exists { "IF NOT EXISTS " } else { "" };
-    let columns = create.columns.iter().map(ToString::to_string);
-    let parts: Vec<String> =
-        columns.chain(create.constraints.iter().map(ToString::to_string)).collect();
     let (expires_by, options) = expiry(&create.table_options)?;
-    let (name_text, parts) = (&create.name, parts.join(", "));
-    let replace = if create.or_replace { "OR REPLACE " } else { "" };
-    let (temporary, on_commit) = (temporary_text(&create), OnCommit::text(create.on_commit));
-    let understood = format!(
-        "CREATE {replace}{temporary}TABLE {if_not_exists}{name_text} ({parts}){options}{on_commit}"
-    );
-    refuse_lost(&text, &understood)?;
+    refuse_lost(&text, &understood(&create, &options))?;
     let mut key: Vec<String> = Vec::new();
     let mut columns = Vec::with_capacity(create.columns.len());
     for column in &create.columns {
@@ -84,6 +74,18 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     let on_commit = OnCommit::read(create.on_commit, is_temporary)?;
     let table = Statement::CreateTable { name, schema, or_replace, if_not_exists };
     Ok(if is_temporary { table.temporary(on_commit) } else { table })
+}
+
+/// The statement as it is understood.
+fn understood(create: &ast::CreateTable, options: &str) -> String {
+    let columns = create.columns.iter().map(ToString::to_string);
+    let parts: Vec<String> =
+        columns.chain(create.constraints.iter().map(ToString::to_string)).collect();
+    let (name, parts) = (&create.name, parts.join(", "));
+    let if_not_exists = if create.if_not_exists { "IF NOT EXISTS " } else { "" };
+    let replace = if create.or_replace { "OR REPLACE " } else { "" };
+    let (temporary, on_commit) = (temporary_text(create), OnCommit::text(create.on_commit));
+    format!("CREATE {replace}{temporary}TABLE {if_not_exists}{name} ({parts}){options}{on_commit}")
 }
 
 /// How it is said that a table is temporary: LOCAL and GLOBAL mean nothing.

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use esker_format::{FieldId, ViewColumn};
-use esker_query::{ResultColumn, Seen, Semantics, View};
+use esker_query::{ResultColumn, Seen, Semantics, Tables, View};
 
-use crate::catalog::view_needs::TableSchemas;
 use crate::{Error, Result};
 
 /// A view.
@@ -13,7 +12,7 @@ pub(crate) struct DefinedView {
     pub stored: esker_format::View,
     pub view: Arc<View>,
     /// What it reads of another database, as that was when it was made: of a temporary view.
-    pub others: Option<Arc<TableSchemas>>,
+    pub others: Option<Arc<dyn Tables + Send + Sync>>,
 }
 
 impl DefinedView {

@@ -5,7 +5,7 @@ use esker_query::{Query, Semantics};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::defined_view::DefinedView;
-use crate::read::other_tables::OtherTables;
+use crate::read::tables::OtherTables;
 use crate::{Database, Result, Transaction};
 
 /// How a view is made.

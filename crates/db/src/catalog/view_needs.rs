@@ -9,17 +9,18 @@ use esker_log::sabotage::Bug;
 use esker_query::{NoRows, Options, Query, Source, Tables, View};
 use esker_table::Table as TableCore;
 
-use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::{Names, ReadNames};
-use crate::read::other_tables::OtherTables;
 use crate::{Error, Result};
+
+/// Tables and views of another database.
+pub(crate) type OtherSchemas = Arc<dyn Tables + Send + Sync>;
 
 /// Tables by what they are, without rows, and views: enough to look at queries.
 pub(crate) struct TableSchemas {
     tables: BTreeMap<String, NoRows>,
     views: BTreeMap<String, Arc<View>>,
     /// Those of other databases that temporary views read.
-    others: Vec<Arc<Self>>,
+    others: Vec<OtherSchemas>,
 }
 
 impl TableSchemas {
@@ -40,13 +41,13 @@ impl TableSchemas {
         names: &Names,
         wanted: BTreeSet<String>,
         schema_of: SchemaOf<'_>,
-        others: Option<Arc<Self>>,
+        others: Option<OtherSchemas>,
     ) -> Result<Self> {
         let ReadNames { tables, views } = names.read_by(wanted);
         let mut others: Vec<_> = others.into_iter().collect();
         others.extend(views.values().filter_map(|view| view.others.clone()));
         let is_other = |name: &&String| {
-            let is_of = |other: &Arc<Self>| other.has(name);
+            let is_of = |other: &OtherSchemas| other.table(name).is_ok();
             names.contains_key(*name) || !others.iter().any(is_of)
         };
         let look = |name: &String| {
@@ -58,29 +59,9 @@ impl TableSchemas {
         Ok(Self { tables, views: views.collect(), others })
     }
 
-    /// Tables and views of another database, by the names that they have here.
-    ///
-    /// # Errors
-    /// `NotFound` for a name that nothing has.
-    pub fn of_others(others: &OtherTables, wanted: BTreeSet<String>) -> Result<Self> {
-        let snapshot = others.snapshot();
-        let ReadNames { tables, views } = snapshot.names_read(wanted);
-        let look = |name: String| {
-            let schema = snapshot.schema_of(snapshot.core(&name)?)?;
-            Ok((others.name_here(&name), NoRows::new((*schema).clone())))
-        };
-        let view = |(name, view): (String, Arc<DefinedView>)| {
-            (others.name_here(&name), others.view_here(&view))
-        };
-        Ok(Self {
-            tables: tables.into_iter().map(look).collect::<Result<_>>()?,
-            views: views.into_iter().map(view).collect(),
-            others: Vec::new(),
-        })
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.tables.contains_key(name) || self.views.contains_key(name)
+    /// Tables and views that are known.
+    pub fn known(tables: BTreeMap<String, NoRows>, views: BTreeMap<String, Arc<View>>) -> Self {
+        Self { tables, views, others: Vec::new() }
     }
 
     /// The same of what a query reads.
@@ -91,7 +72,7 @@ impl TableSchemas {
         names: &Names,
         query: &Query,
         schema_of: SchemaOf<'_>,
-        others: Option<Arc<Self>>,
+        others: Option<OtherSchemas>,
     ) -> Result<Self> {
         let mut wanted = BTreeSet::new();
         query.collect_tables(&mut wanted);
@@ -106,19 +87,20 @@ impl TableSchemas {
 
 impl Tables for TableSchemas {
     fn table(&self, name: &str) -> esker_query::Result<&dyn Source> {
-        let mut all = std::iter::once(self).chain(self.others.iter().map(Arc::as_ref));
-        let found = all.find_map(|some| some.tables.get(name)).map(|table| table as &dyn Source);
+        if let Some(table) = self.tables.get(name) {
+            return Ok(table);
+        }
+        let found = self.others.iter().find_map(|other| other.table(name).ok());
         found.ok_or_else(|| esker_query::Error::invalid(format!("no table {name:?}")))
     }
 
     fn view(&self, name: &str) -> Option<&Arc<View>> {
-        let mut all = std::iter::once(self).chain(self.others.iter().map(Arc::as_ref));
-        all.find_map(|some| some.views.get(name))
+        let others = || self.others.iter().find_map(|other| other.view(name));
+        self.views.get(name).or_else(others)
     }
 
     fn has_views(&self) -> bool {
-        let mut all = std::iter::once(self).chain(self.others.iter().map(Arc::as_ref));
-        all.any(|some| !some.views.is_empty())
+        !self.views.is_empty() || self.others.iter().any(|other| other.has_views())
     }
 }
 

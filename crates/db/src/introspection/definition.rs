@@ -37,14 +37,6 @@ pub fn create_table(name: &str, schema: &Schema) -> Result<Option<String>> {
     }))
 }
 
-/// The same statement for a table or view that is in a schema: temporary ones are made otherwise.
-pub(crate) fn in_schema(schema: &str, sql: String) -> String {
-    match sql.strip_prefix("CREATE ") {
-        Some(rest) if schema == super::TEMPORARY_SCHEMA => format!("CREATE TEMP {rest}"),
-        _ => sql,
-    }
-}
-
 /// The checks of a table: their names, and their conditions in SQL.
 ///
 /// # Errors

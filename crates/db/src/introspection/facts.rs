@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_format::schema::Index;
 use esker_format::{DataType, Field, Schema, ValueRef};
-use esker_query::Semantics;
+use esker_query::{Activity, Semantics};
 use esker_table::Table as TableCore;
 
 use super::{MAIN_SCHEMA, TEMPORARY_SCHEMA, definition};
@@ -17,6 +17,7 @@ use crate::{Error, Result, Snapshot};
 pub(super) struct Facts<'s> {
     snapshot: &'s Snapshot,
     pub(super) semantics: Semantics,
+    options: &'s esker_query::Options,
 }
 
 /// A view.
@@ -37,8 +38,21 @@ pub(super) struct TableFacts {
 }
 
 impl<'s> Facts<'s> {
-    pub(super) fn new(snapshot: &'s Snapshot, options: &esker_query::Options) -> Self {
-        Self { snapshot, semantics: options.inputs.semantics }
+    pub(super) fn new(snapshot: &'s Snapshot, options: &'s esker_query::Options) -> Self {
+        Self { snapshot, semantics: options.inputs.semantics, options }
+    }
+
+    /// What goes on beside the statement, where anybody tells; `name` is what is asked for.
+    ///
+    /// # Errors
+    /// `InvalidInput` where it may not know.
+    pub(super) fn activity(&self, name: &str) -> Result<Option<&'s dyn Activity>> {
+        match &self.options.activity {
+            None if !self.options.reaches_files => {
+                Err(Error::invalid(format!("{name} is for administrators")))
+            }
+            activity => Ok(activity.as_deref()),
+        }
     }
 
     /// What is seen, each with the schema of its tables: those of all before those of a session.
@@ -119,7 +133,7 @@ impl TableFacts {
     /// The statement that makes it; `None` where SQL has none.
     pub(super) fn sql(&self) -> Result<Option<String>> {
         let sql = definition::create_table(&self.name, &self.schema)?;
-        Ok(sql.map(|sql| definition::in_schema(self.place, sql)))
+        Ok(sql.map(|sql| in_schema(self.place, sql)))
     }
 
     /// The unique indexes.
@@ -130,6 +144,14 @@ impl TableFacts {
     /// The place of a field in the key, from 1 on.
     pub(super) fn key_position(&self, position: usize) -> Option<usize> {
         self.schema.key_positions().iter().position(|key| *key == position).map(|at| at + 1)
+    }
+}
+
+/// The statement that makes a table or view that is in a schema: temporary ones are made otherwise.
+pub(super) fn in_schema(schema: &str, sql: String) -> String {
+    match sql.strip_prefix("CREATE ") {
+        Some(rest) if schema == TEMPORARY_SCHEMA => format!("CREATE TEMP {rest}"),
+        _ => sql,
     }
 }
 

@@ -3,13 +3,13 @@
 //! What a table is, the snapshot of the statement tells; figures are those of this moment, and
 //! leave out what a transaction has not committed.
 
-use esker_format::DataType::{Bool, I64, Text};
-use esker_format::ValueRef::{Bool as B, Null, Text as T};
+use esker_format::DataType::{Bool, I64, Text, Timestamp};
+use esker_format::ValueRef::{Bool as B, Null, Text as T, Timestamp as At};
 use esker_format::{Field, FieldId, ValueRef};
 use esker_query::{RowCollector, Semantics};
 use esker_table::view::RowGroup;
 
-use super::facts::{Facts, TableFacts, ViewFacts, number, optional, optional_text};
+use super::facts::{Facts, TableFacts, ViewFacts, in_schema, number, optional, optional_text};
 use super::{SystemTable, all, definition};
 use crate::Result;
 use crate::maintenance::count_runs;
@@ -125,6 +125,30 @@ pub(super) const TABLES: &[SystemTable] = &[
     },
     SystemTable { name: "esker_memory", columns: &[("area", Text), ("bytes", I64)], rows: memory },
     SystemTable {
+        name: "esker_sessions",
+        columns: &[
+            ("id", I64),
+            ("protocol", Text),
+            ("token", Text),
+            ("started", Timestamp),
+            ("statement", Text),
+            ("statement_since", Timestamp),
+            ("transaction_since", Timestamp),
+        ],
+        rows: sessions,
+    },
+    SystemTable {
+        name: "esker_slow_statements",
+        columns: &[
+            ("ended", Timestamp),
+            ("elapsed_ms", I64),
+            ("statement", Text),
+            ("plan", Text),
+            ("completed", Bool),
+        ],
+        rows: slow_statements,
+    },
+    SystemTable {
         name: "esker_snapshots",
         columns: &[("commit", I64), ("age_ms", I64)],
         rows: snapshots,
@@ -158,7 +182,7 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     }
     for ViewFacts { place, name, view } in &facts.views() {
         let (count, sql) = (view.stored.columns.len(), definition::create_view(name, &view.stored));
-        let sql = definition::in_schema(place, sql);
+        let sql = in_schema(place, sql);
         let (name, kind, count) = (T(name), T("view"), number(count)?);
         // A view has no rows of its own.
         let none = Null;
@@ -322,6 +346,37 @@ fn memory(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 fn snapshots(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for held in facts.engine().snapshot_infos() {
         rows.push(&[number(held.commit)?, number(held.age.as_millis())?])?;
+    }
+    Ok(())
+}
+
+fn sessions(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    let Some(activity) = facts.activity("esker_sessions")? else { return Ok(()) };
+    for session in activity.sessions() {
+        let token = Some(session.token.as_str()).filter(|token| !token.is_empty());
+        rows.push(&[
+            number(session.id)?,
+            T(session.protocol),
+            optional_text(token),
+            At(session.started_us),
+            optional_text(session.statement.as_deref()),
+            session.statement_since_us.map_or(Null, At), // default: nothing runs
+            session.transaction_since_us.map_or(Null, At), // default: it has none
+        ])?;
+    }
+    Ok(())
+}
+
+fn slow_statements(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    let Some(activity) = facts.activity("esker_slow_statements")? else { return Ok(()) };
+    for slow in activity.slow_statements() {
+        rows.push(&[
+            At(slow.ended_us),
+            number(slow.elapsed_ms)?,
+            T(&slow.statement),
+            optional_text(slow.plan.as_deref()),
+            B(slow.completed),
+        ])?;
     }
     Ok(())
 }

@@ -15,7 +15,6 @@ use super::facts::{
 };
 use super::{INFORMATION_SCHEMA, MAIN_SCHEMA, SystemTable, all, definition};
 use crate::catalog::reference_target::{TargetKey, key_of};
-use crate::catalog::sequence::SequenceInfo;
 use crate::{Error, Result};
 
 /// The name of the one catalogue.
@@ -371,35 +370,33 @@ fn routines(_: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for (place, engine) in facts.engines() {
-        for sequence in engine.sequence_infos() {
-            push_sequence(rows, place, &sequence)?;
-        }
+    let infos = facts.engines().into_iter();
+    let infos = infos.flat_map(|(place, engine)| {
+        engine.sequence_infos().into_iter().map(move |sequence| (place, sequence))
+    });
+    for (place, sequence) in infos {
+        let (start, increment) = (sequence.start.to_string(), sequence.increment.to_string());
+        // A sequence goes on from its start, to the end of the integers.
+        let (least, most) = match sequence.increment < 0 {
+            true => (i64::MIN.to_string(), start.clone()),
+            false => (start.clone(), i64::MAX.to_string()),
+        };
+        rows.push(&[
+            CATALOG,
+            T(place),
+            T(&sequence.name),
+            T("i64"),
+            Int(64),
+            Int(2),
+            Int(0),
+            T(&start),
+            T(&least),
+            T(&most),
+            T(&increment),
+            yes_or_no(false),
+        ])?;
     }
     Ok(())
-}
-
-fn push_sequence(rows: &mut RowCollector<'_>, place: &str, sequence: &SequenceInfo) -> Result<()> {
-    let (start, increment) = (sequence.start.to_string(), sequence.increment.to_string());
-    // A sequence goes on from its start, to the end of the integers.
-    let (least, most) = match sequence.increment < 0 {
-        true => (i64::MIN.to_string(), start.clone()),
-        false => (start.clone(), i64::MAX.to_string()),
-    };
-    Ok(rows.push(&[
-        CATALOG,
-        T(place),
-        T(&sequence.name),
-        T("i64"),
-        Int(64),
-        Int(2),
-        Int(0),
-        T(&start),
-        T(&least),
-        T(&most),
-        T(&increment),
-        yes_or_no(false),
-    ])?)
 }
 
 /// A reference, and the constraint of the other table that it names.

@@ -3,7 +3,6 @@
 //! | module | what it reads |
 //! |---|---|
 //! | [`snapshot`], [`tables`] | tables, all as of one commit |
-//! | [`other_tables`] | temporary tables of a session beside those of all |
 //! | [`source`] | columns, for queries |
 //! | [`row`], [`visit`], [`range`], [`index_lookup`] | rows by key, in order, by an index |
 //! | [`table_rows`] | all rows of a table, one after another |
@@ -11,7 +10,6 @@
 
 pub(crate) mod held_snapshots;
 pub(crate) mod index_lookup;
-pub(crate) mod other_tables;
 pub(crate) mod page;
 pub(crate) mod range;
 pub(crate) mod result_row;

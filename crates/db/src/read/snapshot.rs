@@ -19,8 +19,7 @@ use crate::commit::fit::fit_key;
 use crate::commit::times::FixedTime;
 use crate::engine::no_table;
 use crate::engine_handle::EngineHandle;
-use crate::read::other_tables::OtherTables;
-use crate::read::tables::OpenTables;
+use crate::read::tables::{OpenTables, OtherTables};
 use crate::transaction::Definitions;
 use crate::{Error, QueryOptions, Result, Row};
 

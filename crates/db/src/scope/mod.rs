@@ -12,6 +12,7 @@
 //! a table that a transaction has created, altered, renamed or dropped is that for all of them.
 
 mod bucket;
+mod others;
 mod table;
 #[cfg(test)]
 mod tests;

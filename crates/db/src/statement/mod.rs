@@ -37,7 +37,7 @@ use crate::commit::fit::fit_value;
 use crate::commit::staged::Staged;
 use crate::engine_handle::EngineHandle;
 use crate::limits::ROWS_PER_LOOK;
-use crate::read::other_tables::OtherTables;
+use crate::read::tables::OtherTables;
 
 /// What a statement is run with.
 #[derive(Clone, Debug, Default)]

@@ -11,8 +11,8 @@ use esker_table::Table as TableCore;
 
 use super::{State, Transaction};
 use crate::introspection::is_made_table;
-use crate::read::other_tables::{OtherTables, is_elsewhere};
 use crate::read::snapshot::Overlays;
+use crate::read::tables::{OtherTables, is_elsewhere};
 use crate::statement::{ChangeOptions, Changed};
 use crate::{QueryOptions, Result, Snapshot};
 

@@ -12,8 +12,8 @@ use super::{
 /// The new name of a table; `None` where it stays.
 pub type NewName<'r> = dyn FnMut(&str) -> Option<String> + 'r;
 
-/// A walk over the tables of a statement.
-struct Walk<'r, 'f> {
+/// The tables of a statement on the way to other names.
+struct Renaming<'r, 'f> {
     rename: &'r mut NewName<'f>,
     /// What WITH has named so far.
     known: Vec<String>,
@@ -32,7 +32,7 @@ impl Query {
     /// assert_eq!(query, Query::table("t"));
     /// ```
     pub fn rename_tables(&mut self, rename: &mut NewName<'_>) {
-        Walk { rename, known: Vec::new() }.query(self);
+        Renaming { rename, known: Vec::new() }.query(self);
     }
 }
 
@@ -64,28 +64,28 @@ impl Change {
 
     /// Gives the tables that it reads beside the one that it changes other names.
     pub fn rename_sources(&mut self, rename: &mut NewName<'_>) {
-        let mut walk = Walk { rename, known: Vec::new() };
+        let mut names = Renaming { rename, known: Vec::new() };
         match self {
-            Self::Insert(insert) => walk.insert(insert),
+            Self::Insert(insert) => names.insert(insert),
             Self::Update(Update { set, joins, filter, order_by, returning, .. }) => {
-                set.iter_mut().for_each(|(_, expr)| walk.expr(expr));
-                walk.joins(joins);
-                filter.iter_mut().for_each(|expr| walk.expr(expr));
-                order_by.iter_mut().for_each(|key| walk.expr(&mut key.expr));
-                walk.items(returning);
+                set.iter_mut().for_each(|(_, expr)| names.expr(expr));
+                names.joins(joins);
+                filter.iter_mut().for_each(|expr| names.expr(expr));
+                order_by.iter_mut().for_each(|key| names.expr(&mut key.expr));
+                names.items(returning);
             }
             Self::Delete(Delete { joins, filter, order_by, returning, .. }) => {
-                walk.joins(joins);
-                filter.iter_mut().for_each(|expr| walk.expr(expr));
-                order_by.iter_mut().for_each(|key| walk.expr(&mut key.expr));
-                walk.items(returning);
+                names.joins(joins);
+                filter.iter_mut().for_each(|expr| names.expr(expr));
+                order_by.iter_mut().for_each(|key| names.expr(&mut key.expr));
+                names.items(returning);
             }
-            Self::Merge(merge) => walk.merge(merge),
+            Self::Merge(merge) => names.merge(merge),
         }
     }
 }
 
-impl Walk<'_, '_> {
+impl Renaming<'_, '_> {
     fn name(&mut self, table: &mut String, alias: &mut Option<String>) {
         if table.is_empty() || self.known.iter().any(|with| with.eq_ignore_ascii_case(table)) {
             return;

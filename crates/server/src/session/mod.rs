@@ -357,12 +357,14 @@ impl Session {
 
     /// What a statement may take.
     pub(crate) fn limits(&self) -> Limits {
+        let is_admin = self.access.expect(Level::Admin, None).is_ok();
         Limits {
             timeout: self.limits.timeout,
             memory_bytes: self.limits.memory_bytes,
             cancel: Some(Arc::clone(&self.cancel.0)),
-            // What lies beside a database is of the server.
-            without_files: self.access.expect(Level::Admin, None).is_err(),
+            // What lies beside a database is of the server, and what others do is not theirs.
+            without_files: !is_admin,
+            activity: self.request_log.clone().filter(|_| is_admin).map(|log| log as _),
         }
     }
 

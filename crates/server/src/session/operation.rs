@@ -320,7 +320,10 @@ impl Request {
                 let first = text.get(..end).unwrap_or_default();
                 // What it makes may be the session's own.
                 let is_temporary = first.eq_ignore_ascii_case("create")
-                    && matches!(sql.statement(), Ok(Statement::Temporary { .. }));
+                    && matches!(
+                        sql.statement().map(Statement::said),
+                        Ok(Statement::Temporary { .. })
+                    );
                 is_temporary || words.iter().any(|word| word.eq_ignore_ascii_case(first))
             }
             _ => false,

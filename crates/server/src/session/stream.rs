@@ -44,6 +44,7 @@ impl Session {
                 if let Statement::Query(query) = &*resolved {
                     let (level, table) = needs(&resolved);
                     self.access.expect(level, table)?;
+                    self.expect_files(&resolved)?;
                     let options = self.change_options(parameters, text.semantics()).for_query();
                     let _permit = self.access.begin_query()?;
                     let snapshot = self.scope().snapshot_for(query)?;

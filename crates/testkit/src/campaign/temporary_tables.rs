@@ -57,7 +57,7 @@ fn nothing_is_stored() -> Outcome {
 fn nothing_is_backed_up() -> Outcome {
     let machine = machine();
     let (db, _own) = begun(&machine)?;
-    db.backup("copy", &BackupOptions::default()).map_err(said)?;
+    db.backup("copy", &BackupOptions::default(), &mut |_, _| {}).map_err(said)?;
     let copy = options().environment(machine.environment()).open("copy").map_err(said)?;
     expect_one_table(&copy)
 }

@@ -65,6 +65,24 @@ impl Access for Reads {
 }
 
 #[test]
+fn who_only_reads_sees_neither_files_nor_what_others_do() {
+    let (database, _) = begun();
+    let mut session = Session::with(&database, Arc::new(Reads), SessionLimits::default());
+    for text in [
+        "SELECT * FROM esker_sessions",
+        "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM Esker_Slow_Statements)",
+        "SHOW SESSIONS",
+        "SELECT * FROM 'x.csv'",
+        "EXPLAIN SELECT * FROM 'x.csv'",
+    ] {
+        assert_eq!(session.run(sql(text)).unwrap_err().code(), Code::Forbidden, "{text}");
+    }
+    let json = r#"{"table": "esker_sessions"}"#.to_owned();
+    assert_eq!(session.run(Request::Query { json }).unwrap_err().code(), Code::Forbidden);
+    assert_eq!(count(&mut Session::new(&database), "esker_sessions").unwrap(), 0);
+}
+
+#[test]
 fn who_only_reads_may_have_some() {
     let (database, _) = begun();
     let mut session = Session::with(&database, Arc::new(Reads), SessionLimits::default());
