@@ -98,8 +98,8 @@ fn export(
 
 /// A SELECT in place of a table.
 fn statement(text: &str) -> Result<Query> {
-    match esker_sql::parse_statement(text)? {
-        Statement::Query(query) => Ok(query),
+    match esker_sql::parse_statement(text)?.said() {
+        Statement::Query(_) => Ok(esker_sql::parse(text)?),
         _ => Err(Failure::usage("--sql: expected a SELECT")),
     }
 }

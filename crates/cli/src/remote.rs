@@ -169,6 +169,7 @@ impl Remote {
         settings: &Settings,
         console: &mut Console<'_>,
     ) -> Result<()> {
+        let statement = statement.said();
         let explained = match statement {
             Statement::Query(_) if settings.explain => Some(format!("EXPLAIN ANALYZE {text}")),
             Statement::Explain(_) => None,

@@ -94,7 +94,7 @@ fn open_for<'a>(
 ) -> Result<Database> {
     let creates = |statement: &Statement| {
         matches!(
-            statement,
+            statement.said(),
             Statement::CreateTable { .. }
                 | Statement::CreateTableAs { .. }
                 | Statement::CreateView { .. }
@@ -134,6 +134,15 @@ impl Settings {
         console: &mut Console<'_>,
     ) -> Result<()> {
         match statement {
+            Statement::Qualified(said)
+                if matches!(
+                    **said,
+                    Statement::Query(_) | Statement::Explain(_) | Statement::Copy(_)
+                ) =>
+            {
+                let resolved = session.resolved(statement)?.into_owned();
+                self.execute(session, &resolved, console)
+            }
             Statement::Explain(explain) => {
                 let (query, options) = (&explain.query, self.query_options());
                 let explanation = match explain.analyze {
@@ -232,7 +241,7 @@ impl Settings {
         rows: u64,
         console: &mut Console<'_>,
     ) -> Result<()> {
-        let (would, did) = match statement {
+        let (would, did) = match statement.said() {
             Statement::Change(Change::Insert(_))
             | Statement::CreateTableAs { .. }
             | Statement::Copy(_) => ("add", "added"),

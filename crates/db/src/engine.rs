@@ -31,7 +31,7 @@ use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
 use crate::catalog::checks::CheckCache;
-use crate::catalog::names::{NameHistory, Names};
+use crate::catalog::names::{NameHistory, Names, TEMPORARY_PREFIX};
 use crate::catalog::shared_sequence::Sequences;
 use crate::catalogue::Catalogue;
 use crate::commit::bound_commits::BoundCommits;
@@ -58,6 +58,8 @@ pub(crate) struct Engine {
     pub database: u128,
     pub hash_key: [u64; 2],
     pub arena: Arc<Arena>,
+    /// The engine that it takes its memory from, where it is of a private database.
+    pub memory_of: Option<Arc<Self>>,
     pub journal: Journal,
     pub watermarks: Arc<Watermarks>,
     /// What else takes part in commits.
@@ -106,6 +108,15 @@ pub(crate) fn no_table(name: &str, names: &Names) -> Error {
         return Error::invalid(format!(
             "{name:?} is a view: expected a table; rows are changed in the tables that it reads"
         ));
+    }
+    if let Some(table) = name.strip_prefix(TEMPORARY_PREFIX) {
+        return Error::new(
+            ErrorKind::NotFound,
+            format!(
+                "no temporary table {table:?} here: a session has those that it makes by CREATE \
+                 TEMP TABLE, until it ends"
+            ),
+        );
     }
     let all = names.keys().chain(names.views.keys());
     let known = near_or_all(name, "tables", all.map(String::as_str));

@@ -63,6 +63,7 @@ mod memory_pressure;
 mod object;
 pub mod operators;
 mod options;
+mod private_database;
 mod read;
 pub mod record;
 mod recovery;
@@ -86,7 +87,8 @@ pub use crate::commit::by_key::RowUpdate;
 pub use crate::commit::coalesce::{Requests, SharedSync};
 pub use crate::files::{FileFormat, FileRequest, FileRows, FileSink, FileTable, Files};
 pub use crate::introspection::{
-    INFORMATION_SCHEMA, MAIN_SCHEMA, definition, is_made_table, is_system_table, system_tables,
+    INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA, definition, is_made_table, is_system_table,
+    system_tables,
 };
 pub use crate::read::index_lookup::{Finder, FoundRow, FoundRows};
 pub use crate::read::page::PageOptions;
@@ -96,6 +98,8 @@ pub use crate::read::row::Row;
 pub use crate::read::rows::{CancelRows, Rows};
 pub use crate::read::snapshot::{Snapshot, SnapshotTable};
 pub use crate::read::table_rows::TableRows;
+#[doc(hidden)]
+pub use crate::read::tables::OtherTables;
 pub use crate::read::visit::RowRef;
 pub use crate::statement::conditional::Modified;
 pub use crate::statement::options::{Limits, QueryOptions};
@@ -120,8 +124,8 @@ pub use esker_format::{
 #[doc(hidden)]
 pub use esker_query::JoinOrder;
 pub use esker_query::{
-    AnswerSink, DivisionByZero, Explanation, IndexUse, NullsOrder, Page, Query, QueryResult,
-    Semantics, Unnesting,
+    Activity, AnswerSink, DivisionByZero, Explanation, IndexUse, NullsOrder, Page, Query,
+    QueryResult, Semantics, SessionActivity, SlowStatementActivity, Unnesting,
 };
 /// The most values that a field may have in one segment for a bitmap index to hold them; with more,
 /// the segment is scanned.

@@ -50,6 +50,10 @@ impl Engine {
     /// Has a group sealed, and waits a little for that. False when there is nothing to seal, or
     /// no task that would.
     fn seal_for_memory(&self, failures: &mut Option<u64>) -> Result<bool> {
+        if let Some(other) = &self.memory_of {
+            // What one session has stays in memory; the rows of all need not.
+            return other.seal_for_memory(failures);
+        }
         if !self.is_durable() || !self.options.background {
             return Ok(false);
         }
@@ -159,9 +163,13 @@ impl Engine {
         if used + needed <= limit {
             return Ok(());
         }
+        let way = match self.memory_of {
+            Some(_) => "temporary tables are part of it: drop some",
+            None => "use a bulk load",
+        };
         let message = format!(
             "a commit of {frame_bytes} bytes may need {needed} bytes of memory; {used} are in \
-             use, the limit is {limit}: use a bulk load, or open with a higher memory limit"
+             use, the limit is {limit}: {way}, or open with a higher memory limit"
         );
         Err(Error::new(ErrorKind::OverBudget, message))
     }
@@ -171,10 +179,12 @@ impl Engine {
         if used <= self.memory_mark() {
             return Ok(());
         }
-        let message = format!(
-            "{used} bytes of memory are in use, the limit is {limit}; open with a higher memory \
-             limit"
-        );
+        let way = match self.memory_of {
+            Some(_) => "temporary tables are part of it: drop some, or open with a higher",
+            None => "open with a higher",
+        };
+        let message =
+            format!("{used} bytes of memory are in use, the limit is {limit}; {way} memory limit");
         Err(Error::new(ErrorKind::OverBudget, message))
     }
 

@@ -41,6 +41,7 @@
 #![forbid(unsafe_code)]
 
 mod access_path;
+mod activity;
 mod bind;
 mod bound;
 mod budget;
@@ -86,6 +87,7 @@ pub use crate::exec::spill::{TEMPORARY_PREFIX, TemporaryFiles};
 pub use crate::exec::table_function::{CollectedRows, RowCollector};
 pub use crate::source::no_rows::NoRows;
 pub use crate::source::one_row::OneRow;
+pub use activity::{Activity, SessionActivity, SlowStatementActivity};
 pub use budget::Budget;
 pub use computed::{Computed, select};
 pub use constraint::Constraint;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use esker_format::Value;
 use esker_vfs::{Clock, Environment, Tasks};
 
+use crate::activity::Activity;
 use crate::{Budget, Deadline, Limits, Result, Semantics, TemporaryFiles};
 
 /// The machine a query runs on, and how much of it.
@@ -28,6 +29,8 @@ pub struct Options {
     pub unnesting: Unnesting,
     /// Whether the statement may read files: whoever opens its tables looks at this.
     pub reaches_files: bool,
+    /// What goes on beside it, for who may know.
+    pub activity: Option<Arc<dyn Activity>>,
 }
 
 /// In which order the tables of inner joins are joined.
@@ -162,6 +165,7 @@ impl Options {
             join_order: JoinOrder::default(),
             unnesting: Unnesting::default(),
             reaches_files: true,
+            activity: None,
         }
         .with_memory(Self::MEMORY_BUDGET_BYTES)
     }

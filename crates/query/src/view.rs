@@ -18,7 +18,7 @@
 use esker_format::FieldId;
 use serde::Serialize;
 
-use crate::model::{Expr, Function, Operator, OrderBy, Query, Relation};
+use crate::model::{Expr, Function, NewName, Operator, OrderBy, Query, Relation};
 use crate::{DivisionByZero, Error, ErrorKind, Result, ResultColumn, Semantics};
 
 /// How many views may lie in each other.
@@ -83,6 +83,17 @@ impl View {
     #[must_use]
     pub fn sees(&self, name: &str) -> Option<Seen> {
         self.inputs.iter().find(|input| input.name == name).map(|input| input.seen)
+    }
+
+    /// The same view where what it reads goes by other names.
+    #[must_use]
+    pub fn renamed(&self, rename: &mut NewName<'_>) -> Self {
+        let mut renamed = self.clone();
+        renamed.query.rename_tables(rename);
+        for input in &mut renamed.inputs {
+            input.name = rename(&input.name).unwrap_or_else(|| std::mem::take(&mut input.name));
+        }
+        renamed
     }
 
     /// The names of its columns.

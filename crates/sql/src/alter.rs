@@ -1,5 +1,8 @@
 //! `ALTER TABLE`.
 
+use std::ops::Range;
+
+use esker_format::Schema;
 use esker_format::schema::Alteration;
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
@@ -21,15 +24,92 @@ pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
         let ast::RenameTableNameKind::To(to) = table_name else {
             return Err(unsupported("this RENAME", table_name));
         };
-        let (to, if_exists) = (qualified_name::written(to)?, alter.if_exists);
+        let (to, if_exists) = (qualified_name::beside_table(to)?, alter.if_exists);
         return Ok(Statement::RenameTable { name, to, if_exists });
     }
-    let mut alterations = Vec::new();
+    let (mut alterations, mut optional) = (Vec::new(), Vec::new());
     for operation in &alter.operations {
+        let first = alterations.len();
         convert_operation(operation, &mut alterations)?;
+        for unless in Unless::of(operation) {
+            optional.push(OptionalStep { steps: first..alterations.len(), unless });
+        }
     }
     let cascade = alter.operations.iter().any(is_cascade);
-    Ok(Statement::AlterTable { name, alterations, cascade, if_exists: alter.if_exists })
+    Ok(Statement::AlterTable { name, alterations, cascade, if_exists: alter.if_exists, optional })
+}
+
+/// Changes of a table that are left out where there is nothing to do: `IF [NOT] EXISTS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionalStep {
+    /// Which of the changes.
+    steps: Range<usize>,
+    unless: Unless,
+}
+
+/// When there is nothing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Unless {
+    /// The field is there.
+    Field(String),
+    /// The field is not there.
+    NoField(String),
+    /// There is no such constraint.
+    NoConstraint(String),
+}
+
+impl Unless {
+    fn of(operation: &ast::AlterTableOperation) -> Vec<Self> {
+        use ast::AlterTableOperation as O;
+        match operation {
+            O::AddColumn { if_not_exists: true, column_def, .. } => {
+                vec![Self::Field(column_def.name.value.clone())]
+            }
+            O::DropColumn { column_names, if_exists: true, .. } => {
+                column_names.iter().map(|name| Self::NoField(name.value.clone())).collect()
+            }
+            O::DropConstraint { if_exists: true, name, .. } => {
+                vec![Self::NoConstraint(name.value.clone())]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The field that a change is about, where another change of its kind is not.
+    fn is_of(&self, alteration: &Alteration) -> bool {
+        match (self, alteration) {
+            (Self::NoField(name), Alteration::DropField(field)) => name == field,
+            (Self::NoField(_), _) => false,
+            _ => true,
+        }
+    }
+
+    fn holds(&self, schema: &Schema) -> bool {
+        match self {
+            Self::Field(name) => schema.position(name).is_some(),
+            Self::NoField(name) => schema.position(name).is_none(),
+            Self::NoConstraint(name) => {
+                let is_check = schema.checks().iter().any(|check| check.name == *name);
+                let is_unique = schema.indexes().iter().any(|i| i.unique && i.name == *name);
+                let is_reference = schema.references().iter().any(|r| r.name == *name);
+                !(is_check || is_unique || is_reference)
+            }
+        }
+    }
+}
+
+/// The changes of a table that there is something to do for.
+pub(crate) fn needed(
+    alterations: &[Alteration],
+    optional: &[OptionalStep],
+    schema: &Schema,
+) -> Vec<Alteration> {
+    let is_done = |(at, alteration): &(usize, &Alteration)| {
+        let mut of = optional.iter().filter(|step| step.steps.contains(at));
+        of.any(|step| step.unless.is_of(alteration) && step.unless.holds(schema))
+    };
+    let steps = alterations.iter().enumerate().filter(|step| !is_done(step));
+    steps.map(|(_, alteration)| alteration.clone()).collect()
 }
 
 /// The statements that the grammar does not know begin so.
@@ -58,8 +138,8 @@ impl<'p> Start<'p> {
             return self.parser.expected("the end", self.parser.peek_token()).map_err(syntax);
         }
         let (name, alterations) = (qualified_name::written(&self.name)?, vec![alteration]);
-        let (cascade, if_exists) = (false, self.if_exists);
-        Ok(Some(Statement::AlterTable { name, alterations, cascade, if_exists }))
+        let (cascade, if_exists, optional) = (false, self.if_exists, Vec::new());
+        Ok(Some(Statement::AlterTable { name, alterations, cascade, if_exists, optional }))
     }
 }
 
@@ -127,7 +207,8 @@ pub(crate) fn comment(
     };
     let alterations = vec![Alteration::SetComment { field, comment: comment.cloned() }];
     let name = qualified_name::written(&name)?;
-    Ok(Statement::AlterTable { name, alterations, cascade: false, if_exists })
+    let (cascade, optional) = (false, Vec::new());
+    Ok(Statement::AlterTable { name, alterations, cascade, if_exists, optional })
 }
 
 /// Reads `ALTER TABLE [IF EXISTS] name SET (expires = 'field')` and `… RESET (expires)`; nothing
@@ -166,7 +247,7 @@ fn convert_operation(
 ) -> Result<()> {
     use ast::AlterTableOperation as O;
     match operation {
-        O::AddColumn { if_not_exists: false, column_def, column_position: None, .. } => {
+        O::AddColumn { column_def, column_position: None, .. } => {
             let column = column::convert(column_def)?;
             if column.is_key {
                 let message = format!("field {:?}: the key of a table stays", column.field.name);
@@ -177,7 +258,7 @@ fn convert_operation(
             out.extend(column.unique.map(Alteration::AddIndex));
             out.extend(column.references.into_iter().map(Alteration::AddReference));
         }
-        O::DropColumn { column_names, if_exists: false, .. } => {
+        O::DropColumn { column_names, .. } => {
             let names = column_names.iter().map(|name| name.value.clone());
             out.extend(names.map(Alteration::DropField));
         }
@@ -212,7 +293,7 @@ fn convert_operation(
             out.push(Alteration::DropReference(name.value.clone()));
         }
         O::DropIndex { name } => out.push(Alteration::DropIndex(name.value.clone())),
-        O::DropConstraint { if_exists: false, name, drop_behavior: None } => {
+        O::DropConstraint { name, drop_behavior: None, .. } => {
             out.push(Alteration::DropCheck(name.value.clone()));
         }
         _ => return Err(unsupported("this change of a table", operation)),

@@ -11,6 +11,7 @@ use esker_query::model::{
 use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
+use crate::qualified_name::beside_table;
 use crate::statement::{shorten, unsupported};
 use crate::{Error, Result, merge, qualified_name, relation, select};
 
@@ -20,8 +21,8 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
         return Err(unsupported("this kind of INSERT", &text));
     };
     let table = qualified_name::written(name)?;
-    let names = Names::new(vec![table.clone()], parameters);
-    let (or, on_conflict, conflict_key) = conflict(&insert, &table, parameters)?;
+    let names = Names::new(vec![beside_table(name)?], parameters);
+    let (or, on_conflict, conflict_key) = conflict(&insert, &beside_table(name)?, parameters)?;
     let returning = returning(insert.returning.as_deref(), &names)?;
     let returning_text = returning_text(insert.returning.as_deref());
     let Some(source) = insert.source else {

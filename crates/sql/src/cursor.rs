@@ -1,7 +1,11 @@
 //! `DECLARE name CURSOR FOR …`, `FETCH n FROM name` and `CLOSE name`: the rows of a query, some at
 //! a time, within a transaction.
 
-use esker::{Batch, Column, Error, ErrorKind, QueryResult, Result, Rows, ValueRef};
+use std::collections::VecDeque;
+
+use esker::{
+    Batch, Column, Error, ErrorKind, Limits, QueryResult, Result, ResultRow, Rows, Value, ValueRef,
+};
 use esker_query::Statistics;
 use esker_query::model::Query;
 use sqlparser::keywords::Keyword;
@@ -15,6 +19,9 @@ use crate::statement::{self, Statement, syntax};
 
 /// How many a transaction has open: each has a thread.
 const CURSORS_MAX: usize = 16;
+
+/// What FETCH may take where a statement has no limit of its own.
+const FETCH_BYTES_MAX: usize = esker_query::Options::MEMORY_BUDGET_BYTES;
 
 /// What a value takes beside its text, about.
 const VALUE_BYTES: usize = 16;
@@ -153,12 +160,58 @@ pub(crate) fn inside_only() -> Error {
 #[derive(Debug, Default)]
 pub(crate) struct Cursors {
     open: Vec<Open>,
+    /// How many the transaction has opened.
+    opened: usize,
 }
 
 #[derive(Debug)]
 struct Open {
     name: String,
     rows: Rows,
+    /// Rows that were taken and not answered, which come first.
+    ahead: VecDeque<ResultRow>,
+    /// Which of all cursors of the transaction it is.
+    number: usize,
+}
+
+impl Open {
+    /// So many rows at the most. The inner error leaves it where it is.
+    fn take(&mut self, rows: u64, bytes_max: usize) -> Result<Result<QueryResult>> {
+        let columns = self.rows.columns().to_vec();
+        let (mut taken, mut bytes, mut left) = (VecDeque::new(), 0usize, rows);
+        while left > 0 {
+            let Some(row) = self.ahead.pop_front().map(Ok).or_else(|| self.rows.next()) else {
+                break;
+            };
+            let row = row?;
+            let long =
+                row.values().iter().filter_map(|value| value.as_ref().as_bytes().map(<[u8]>::len));
+            bytes += VALUE_BYTES * columns.len() + long.sum::<usize>();
+            taken.push_back(row);
+            if bytes > bytes_max {
+                taken.append(&mut self.ahead);
+                self.ahead = taken;
+                return Ok(Err(Error::new(
+                    ErrorKind::OverBudget,
+                    format!(
+                        "FETCH: the rows take more than {bytes_max} bytes: fetch fewer; the \
+                         cursor is where it was"
+                    ),
+                )));
+            }
+            left -= 1;
+        }
+        let empty = || columns.iter().map(|column| Column::empty(column.data_type)).collect();
+        let mut batch = Batch { columns: empty() };
+        for row in &taken {
+            // default: a row has a value for each column
+            let values =
+                row.values().iter().map(Value::as_ref).chain(std::iter::repeat(ValueRef::Null));
+            batch.columns.iter_mut().zip(values).try_for_each(|(to, value)| to.push(value))?;
+        }
+        let batches = if batch.is_empty() { Vec::new() } else { vec![batch] };
+        Ok(Ok(QueryResult { columns, batches, statistics: Statistics::default() }))
+    }
 }
 
 impl Cursors {
@@ -180,52 +233,42 @@ impl Cursors {
     }
 
     pub(crate) fn add(&mut self, name: &str, rows: Rows) {
-        self.open.push(Open { name: name.to_owned(), rows });
+        let (name, ahead, number) = (name.to_owned(), VecDeque::new(), self.opened);
+        self.open.push(Open { name, rows, ahead, number });
+        self.opened += 1;
     }
 
-    /// How many are open.
-    pub(crate) fn len(&self) -> usize {
-        self.open.len()
+    /// How many were opened so far.
+    pub(crate) fn opened(&self) -> usize {
+        self.opened
     }
 
-    /// Closes those that were opened behind so many.
-    pub(crate) fn truncate(&mut self, len: usize) {
-        self.open.truncate(len);
+    /// Closes those that were opened behind so many. What was closed since stays closed, and what
+    /// was answered since is not answered again.
+    pub(crate) fn close_later(&mut self, opened: usize) {
+        self.open.retain(|open| open.number < opened);
     }
 
-    /// The next rows of one, which take so many bytes at the most.
+    /// The next rows of one, within the limits of a statement. Where they are too large, it stays
+    /// where it is; where the query fails or takes too long, it is closed.
     pub(crate) fn fetch(
         &mut self,
         name: &str,
         rows: Option<u64>,
-        bytes_max: usize,
+        limits: &Limits,
     ) -> Result<QueryResult> {
         let at = self.place(name).ok_or_else(|| self.unknown(name))?;
         let Some(open) = self.open.get_mut(at) else { return Err(self.unknown(name)) };
-        let columns = open.rows.columns().to_vec();
-        let empty = || columns.iter().map(|column| Column::empty(column.data_type)).collect();
-        let mut batch = Batch { columns: empty() };
-        let mut left = rows.unwrap_or(u64::MAX); // default: all of them
-        let mut bytes = 0usize;
-        while left > 0 {
-            let Some(row) = open.rows.next() else { break };
-            let row = row?;
-            let values = row.values().iter().map(esker::Value::as_ref);
-            let long = values.clone().filter_map(|value| value.as_bytes()).map(<[u8]>::len);
-            bytes += VALUE_BYTES * columns.len() + long.sum::<usize>();
-            if bytes > bytes_max {
-                return Err(Error::new(
-                    ErrorKind::OverBudget,
-                    format!("FETCH: the rows take more than {bytes_max} bytes: fetch fewer"),
-                ));
+        // default: what FETCH may take where a statement has no limit of its own
+        let bytes_max = limits.memory_bytes.unwrap_or(FETCH_BYTES_MAX);
+        open.rows.wait_at_most(limits.timeout);
+        match open.take(rows.unwrap_or(u64::MAX), bytes_max) {
+            Ok(answer) => answer,
+            Err(e) => {
+                self.open.remove(at);
+                Err(Error::new(e.kind(), format!("FETCH: {e}; cursor {name:?} is closed")))
             }
-            // default: a row has a value for each column
-            let values = values.chain(std::iter::repeat(ValueRef::Null));
-            batch.columns.iter_mut().zip(values).try_for_each(|(to, value)| to.push(value))?;
-            left -= 1;
         }
-        let batches = if batch.is_empty() { Vec::new() } else { vec![batch] };
-        Ok(QueryResult { columns, batches, statistics: Statistics::default() })
     }
 
     /// Closes one, or all.

@@ -1,5 +1,6 @@
 //! Statements that define tables and indexes, on a database or within a transaction.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker::{
@@ -10,7 +11,7 @@ use esker_query::{Constraint, GeneratedValue};
 
 use crate::run::Outcome;
 use crate::statement::Statement;
-use crate::{index, table_as, view};
+use crate::{alter, index, table_as, view};
 
 /// Runs a statement that defines a table or an index.
 pub(crate) fn define(
@@ -23,7 +24,16 @@ pub(crate) fn define(
     match statement {
         Statement::CreateTableAs { .. } => table_as::run(on, statement, options),
         Statement::CreateTable { .. } => create_table(on, statement, (semantics, dry_run)),
-        Statement::AlterTable { name, alterations, cascade, if_exists } => {
+        Statement::AlterTable { name, alterations, cascade, if_exists, optional } => {
+            let mut alterations = Cow::Borrowed(alterations);
+            if !optional.is_empty()
+                && let Ok(table) = on.table(name)
+            {
+                alterations = Cow::Owned(alter::needed(&alterations, optional, &table.schema()));
+                if alterations.is_empty() {
+                    return Ok(Outcome::Done(format!("nothing to do for table {name}")));
+                }
+            }
             let alterations = alterations.iter().map(|step| step_meant(step, semantics));
             let alterations = alterations.collect::<Result<Vec<_>>>()?;
             let alter = |on: &dyn Scope, name: &str| match cascade {
@@ -46,7 +56,7 @@ pub(crate) fn define(
             }
             names => view::drop_all(on, "table", names, (*if_exists, *cascade, dry_run)),
         },
-        Statement::CreateView { .. } => view::run_create(on, statement, (semantics, dry_run)),
+        Statement::CreateView { .. } => view::run_create(on, statement, semantics, options),
         Statement::RenameView { name, to, if_exists } => {
             view::rename_view(on, (name, to), (*if_exists, dry_run))
         }
@@ -84,7 +94,7 @@ fn create_table(
     if *if_not_exists && on.has_view(name)? {
         return Ok(Outcome::Done(format!("view {name} exists already")));
     }
-    let exists = on.names()?.contains(name);
+    let exists = on.has_name(name)?;
     if exists && *if_not_exists {
         return Ok(Outcome::Done(format!("table {name} exists already")));
     }

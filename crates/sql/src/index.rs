@@ -7,13 +7,13 @@ use esker_format::suggest::near_or_all;
 use sqlparser::ast;
 
 use crate::change::refuse_lost;
-use crate::qualified_name::written;
+use crate::qualified_name::{beside_table, written};
 use crate::run::Outcome;
 use crate::statement::{Statement, unsupported};
 use crate::{Error, Result, collation};
 
 pub(crate) fn create(create: &ast::CreateIndex) -> Result<Statement> {
-    let name = create.name.as_ref().map(written).transpose()?;
+    let name = create.name.as_ref().map(beside_table).transpose()?;
     let table = written(&create.table_name)?;
     let fields = fields(&create.columns)?;
     let if_not_exists = if create.if_not_exists { "IF NOT EXISTS " } else { "" };
@@ -147,7 +147,7 @@ pub(crate) fn drop(drop: &ast::Statement) -> Result<Statement> {
     let on = table.as_ref().map_or(String::new(), |table| format!(" ON {table}"));
     refuse_lost(&drop.to_string(), &format!("DROP INDEX {if_exists_text}{name}{on}"))?;
     let table = table.as_ref().map(written).transpose()?;
-    Ok(Statement::DropIndex { table, name: written(name)?, if_exists: *if_exists })
+    Ok(Statement::DropIndex { table, name: beside_table(name)?, if_exists: *if_exists })
 }
 
 pub(crate) fn run_create(

@@ -48,6 +48,7 @@ mod number;
 mod parameter;
 mod parameters;
 mod place;
+mod placed;
 mod pragma;
 mod prepared;
 mod qualified_name;
@@ -58,6 +59,7 @@ mod script;
 mod select;
 mod sequence;
 mod session;
+mod session_tables;
 mod setting;
 mod show;
 mod statement;
@@ -65,6 +67,7 @@ mod summary;
 mod table;
 mod table_as;
 mod table_function;
+mod temporary;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -72,6 +75,7 @@ mod type_name;
 mod view;
 mod window;
 
+pub use alter::OptionalStep;
 #[cfg(feature = "async")]
 pub use asynchronous::{AsyncDatabase, AsyncPrepared, AsyncRows};
 pub use copy::{CopiedFile, CopyStatement};
@@ -89,6 +93,7 @@ pub use script::{is_complete, open_quote, statements};
 pub use session::Session;
 pub use setting::SettingStatement;
 pub use statement::{Statement, parse, parse_statement, parse_with_parameters};
+pub use temporary::OnCommit;
 pub use transaction::TransactionStatement;
 
 /// The programs in the guide are tests.

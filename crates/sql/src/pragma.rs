@@ -58,21 +58,21 @@ const PRAGMAS: &[Pragma] = &[
                 count(*) AS ncol, 0 AS wr, 1 AS strict \
                 FROM information_schema.tables t JOIN information_schema.columns c \
                 ON c.table_schema = t.table_schema AND c.table_name = t.table_name \
-                WHERE t.table_type IN ('BASE TABLE', 'VIEW') GROUP BY 1, 2, 3 ORDER BY 1, 2",
+                WHERE t.table_type IN ('BASE TABLE', 'LOCAL TEMPORARY', 'VIEW') \
+                GROUP BY 1, 2, 3 ORDER BY 1, 2",
     },
     Pragma {
         name: "index_list",
         about: About::Table,
         query: "SELECT row_number() OVER (ORDER BY index_name) - 1 AS seq, index_name AS name, \
                 CAST(is_unique AS i64) AS \"unique\", 'c' AS origin, 0 AS partial \
-                FROM (SELECT 'main' AS table_schema, * FROM esker_indexes) i \
-                WHERE {t} ORDER BY 1",
+                FROM esker_indexes i WHERE {t} ORDER BY 1",
     },
     Pragma {
         name: "index_info",
         about: About::Index,
         query: "SELECT i.position - 1 AS seqno, c.position - 1 AS cid, i.column_name AS name \
-                FROM esker_index_columns i JOIN esker_columns c ON c.table_schema = 'main' \
+                FROM esker_index_columns i JOIN esker_columns c ON c.table_schema = i.table_schema \
                 AND c.table_name = i.table_name AND c.column_name = i.column_name \
                 WHERE i.index_name = {i} ORDER BY i.table_name, i.position",
     },
@@ -82,14 +82,14 @@ const PRAGMAS: &[Pragma] = &[
         query: "SELECT reference_number - 1 AS id, position - 1 AS seq, \
                 referenced_table AS \"table\", column_name AS \"from\", \
                 referenced_column AS \"to\", on_update, on_delete, 'NONE' AS match \
-                FROM (SELECT 'main' AS table_schema, * FROM esker_references) r \
-                WHERE {t} ORDER BY 1, 2",
+                FROM esker_references r WHERE {t} ORDER BY 1, 2",
     },
     Pragma {
         name: "database_list",
         about: About::All,
-        query: "SELECT 0 AS seq, schema_name AS name, '' AS file \
-                FROM information_schema.schemata WHERE schema_name = 'main'",
+        query: "SELECT CASE schema_name WHEN 'main' THEN 0 ELSE 1 END AS seq, \
+                schema_name AS name, '' AS file \
+                FROM information_schema.schemata WHERE schema_name <> 'information_schema'",
     },
 ];
 
@@ -111,7 +111,7 @@ impl Pragma {
             }
             (About::Table, Some(of)) => self.query.replace("{t}", &Shown::of(of)?.condition("")),
             (About::Index, Some(of)) => {
-                let index = Expr::literal(qualified_name::written(of)?.as_str());
+                let index = Expr::literal(qualified_name::beside_table(of)?.as_str());
                 self.query.replace("{i}", &index.to_string())
             }
             (About::Table | About::Index, None) => {
@@ -129,7 +129,7 @@ impl Pragma {
 pub(crate) fn read(parser: &mut Parser<'_>) -> Result<Statement> {
     let name = parser.parse_object_name(false).map_err(syntax)?;
     // SQLite writes a schema before the name: `PRAGMA main.table_info(t)`.
-    let pragma = Pragma::named(&qualified_name::written(&name)?)?;
+    let pragma = Pragma::named(&qualified_name::beside_table(&name)?)?;
     let of = if parser.consume_token(&Token::LParen) {
         let of = match parser.peek_token_ref().token {
             Token::RParen => None,

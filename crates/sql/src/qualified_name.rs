@@ -1,13 +1,19 @@
 //! Names of tables with the schema that they are in: `main.t`, `information_schema.tables`.
 //!
-//! A table of `main` goes by its own name. Until users make schemas, this is the one place that
-//! knows which there are.
+//! A table of `main` goes by its own name, a temporary one as `temp.t` where it is said that it is
+//! one. `main.t` is kept until it is known whether a session has a temporary table of that name:
+//! see [`placed`](crate::placed). Until users make schemas, this is the one place that knows which
+//! there are.
 
-use esker::{INFORMATION_SCHEMA, MAIN_SCHEMA, is_system_table};
+use esker::{INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA, is_system_table};
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::statement::unsupported;
 use crate::{Error, Result};
+
+/// What PostgreSQL calls the schema of temporary tables.
+const POSTGRES_TEMPORARY_SCHEMA: &str = "pg_temp";
 
 /// What PostgreSQL keeps its catalogue in.
 const RESERVED_SCHEMA: &str = "pg_catalog";
@@ -39,8 +45,8 @@ pub(crate) fn read(name: &ObjectName) -> Result<ReadTable> {
         }
         return Ok(ReadTable { name, called: Some(table) });
     }
-    expect_main(schema)?;
-    Ok(ReadTable { name: table.value.clone(), called: None })
+    let called = Some(table.value.clone());
+    Ok(ReadTable { name: in_schema(schema, table)?, called })
 }
 
 /// The name of what is made, changed or removed: a table, an index or a sequence.
@@ -53,9 +59,31 @@ pub(crate) fn written(name: &ObjectName) -> Result<String> {
         Some(schema) if is_schema(schema, INFORMATION_SCHEMA) => Err(Error::invalid(format!(
             "{name}: {INFORMATION_SCHEMA} is only read: its tables tell what there is"
         ))),
-        Some(schema) => expect_main(schema).map(|()| table.value.clone()),
+        Some(schema) => in_schema(schema, table),
         None => Ok(table.value.clone()),
     }
+}
+
+/// The name of what is where its table is, whatever schema is written before it: an index, or a
+/// sequence.
+///
+/// # Errors
+/// As [`written`].
+pub(crate) fn beside_table(name: &ObjectName) -> Result<String> {
+    written(name)?;
+    Ok(parts(name)?.1.value.clone())
+}
+
+/// Whether a name of a statement says that it is of `main`.
+pub(crate) fn names_main(tokens: &[TokenWithSpan]) -> bool {
+    let is_main = |token: &Token| match token {
+        Token::Word(word) => word.value.eq_ignore_ascii_case(MAIN_SCHEMA),
+        _ => false,
+    };
+    tokens.windows(2).any(|pair| match pair {
+        [schema, point] => is_main(&schema.token) && point.token == Token::Period,
+        _ => false,
+    })
 }
 
 /// The names of a field without the schema of its table, where one is written.
@@ -65,7 +93,9 @@ pub(crate) fn without_schema<'n>(
 ) -> &'n [Ident] {
     match names {
         [schema, rest @ ..] if rest.len() > 1 => {
-            let is_named = is_schema(schema, MAIN_SCHEMA) || is_schema(schema, INFORMATION_SCHEMA);
+            let is_named = is_schema(schema, MAIN_SCHEMA)
+                || is_schema(schema, INFORMATION_SCHEMA)
+                || is_temporary(schema);
             let is_of_table = rest.first().is_some_and(|table| is_table(&table.value));
             if is_named && is_of_table && !is_table(&schema.value) { rest } else { names }
         }
@@ -77,9 +107,24 @@ fn is_schema(name: &Ident, schema: &str) -> bool {
     name.value.eq_ignore_ascii_case(schema)
 }
 
-fn expect_main(schema: &Ident) -> Result<()> {
+/// Whether a schema is that of temporary tables.
+fn is_temporary(schema: &Ident) -> bool {
+    is_schema(schema, TEMPORARY_SCHEMA) || is_schema(schema, POSTGRES_TEMPORARY_SCHEMA)
+}
+
+/// Whether a name says that it is of a temporary table.
+pub(crate) fn says_temporary(name: &ObjectName) -> Result<bool> {
+    Ok(parts(name)?.0.is_some_and(is_temporary))
+}
+
+/// The name of a table with the schema that is written before it.
+fn in_schema(schema: &Ident, table: &Ident) -> Result<String> {
+    let table = &table.value;
     if is_schema(schema, MAIN_SCHEMA) {
-        return Ok(());
+        return Ok(format!("{MAIN_SCHEMA}.{table}"));
+    }
+    if is_temporary(schema) {
+        return Ok(format!("{TEMPORARY_SCHEMA}.{table}"));
     }
     if is_schema(schema, RESERVED_SCHEMA) {
         return Err(Error::invalid(format!(
@@ -89,7 +134,8 @@ fn expect_main(schema: &Ident) -> Result<()> {
     }
     let schema = &schema.value;
     Err(Error::invalid(format!(
-        "unknown schema {schema:?}; there are {MAIN_SCHEMA} and {INFORMATION_SCHEMA}"
+        "unknown schema {schema:?}; there are {MAIN_SCHEMA}, {TEMPORARY_SCHEMA} and \
+         {INFORMATION_SCHEMA}"
     )))
 }
 

@@ -14,6 +14,7 @@ use crate::copy::{self, Standard};
 use crate::definition::define;
 use crate::maintenance;
 use crate::parameters::Parameters;
+use crate::placed::{in_main, no_session};
 use crate::prepared::Prepared;
 use crate::statement::{Statement, parse_with_parameters};
 use crate::summary::summarize;
@@ -206,6 +207,7 @@ pub trait Sql: Scope + Sized {
             Statement::Query(query) => {
                 self.snapshot_for(query)?.query_rows_with(query, &options.for_query())
             }
+            Statement::Qualified(_) => self.statement_rows(&in_main(statement.clone())?, options),
             _ => {
                 expect_rows(statement)?;
                 Ok(self.run_statement(statement, options)?.answer()?.into())
@@ -268,6 +270,8 @@ impl Sql for Transaction {
             Statement::Setting(_) => refused(NO_SESSION),
             Statement::Named(_) | Statement::Cursor(_) => refused(NAMES_NO_SESSION),
             Statement::Maintenance(_) => Err(maintenance::outside_only()),
+            Statement::Temporary { .. } => Err(no_session()),
+            Statement::Qualified(_) => self.run_statement(&in_main(statement.clone())?, options),
             Statement::LockTable { tables, holds } => {
                 maintenance::lock_tables(self, tables, *holds)
             }
@@ -308,6 +312,8 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             Err(Error::new(ErrorKind::InvalidInput, NAMES_NO_SESSION))
         }
         Statement::Maintenance(statement) => maintenance::run(db, statement, dry_run),
+        Statement::Temporary { .. } => Err(no_session()),
+        Statement::Qualified(_) => run(db, &in_main(statement.clone())?, options),
         Statement::LockTable { .. } => Err(maintenance::inside_only()),
         Statement::CreateSequence { name, start, increment, if_not_exists } => {
             let exists = has_sequence(db, name);

@@ -20,7 +20,7 @@ pub(crate) fn create(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         return Ok(None);
     }
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
-    let name = qualified_name::written(&parser.parse_object_name(false).map_err(syntax)?)?;
+    let name = qualified_name::beside_table(&parser.parse_object_name(false).map_err(syntax)?)?;
     let (mut start, mut increment) = (None, None);
     loop {
         if start.is_none() && parser.parse_keyword(Keyword::START) {

@@ -19,10 +19,8 @@ use crate::prepared::Prepared;
 use crate::run::{Outcome, Sql, expect_rows, first_of, run, with_parameters};
 use crate::setting::SettingStatement;
 use crate::statement::{Statement, parse_with_parameters};
+use crate::temporary::{Mark, Own};
 use crate::transaction::TransactionStatement;
-
-/// What FETCH may take where a statement has no limit of its own.
-const FETCH_BYTES_MAX: usize = esker_query::Options::MEMORY_BUDGET_BYTES;
 
 /// Runs statements one after another. Between `BEGIN` and `COMMIT` they are one transaction, which
 /// sees its own changes; a session that is dropped before rolls it back. A statement that fails
@@ -49,9 +47,11 @@ const FETCH_BYTES_MAX: usize = esker_query::Options::MEMORY_BUDGET_BYTES;
 #[derive(Debug)]
 pub struct Session {
     database: Database,
-    open: Option<Open>,
+    pub(crate) open: Option<Open>,
     settings: Settings,
     named: NamedStatements,
+    /// Its temporary tables and views, once there are any.
+    pub(crate) own: Option<Own>,
 }
 
 /// What a session chooses.
@@ -71,22 +71,26 @@ impl Settings {
 
 /// A transaction under way.
 #[derive(Debug)]
-struct Open {
+pub(crate) struct Open {
     transaction: Transaction,
-    savepoints: Vec<Saved>,
+    pub(crate) savepoints: Vec<Saved>,
     cursors: Cursors,
     /// What the session chose before it began.
     settings: Settings,
+    /// How its temporary tables were.
+    own: Mark,
 }
 
 /// A savepoint, with what the session chose there.
 #[derive(Debug)]
-struct Saved {
+pub(crate) struct Saved {
     name: String,
     savepoint: Savepoint,
     settings: Settings,
-    /// How many cursors were open.
+    /// How many cursors had been opened.
     cursors: usize,
+    /// How its temporary tables were.
+    pub(crate) own: Mark,
 }
 
 impl Open {
@@ -110,7 +114,7 @@ impl Session {
     #[must_use]
     pub fn new(database: &Database) -> Self {
         let (settings, named) = (Settings::default(), NamedStatements::default());
-        Self { database: database.clone(), open: None, settings, named }
+        Self { database: database.clone(), open: None, settings, named, own: None }
     }
 
     /// The same with what it chooses: where NULLs go in orders and what a division by zero is, as
@@ -151,6 +155,7 @@ impl Session {
     #[must_use]
     pub fn scope(&self) -> &dyn Scope {
         match &self.open {
+            _ if self.own.is_some() => self,
             Some(open) => &open.transaction,
             None => &self.database,
         }
@@ -214,6 +219,9 @@ impl Session {
             if let Statement::Named(_) | Statement::Cursor(_) = statement {
                 return Ok(self.run(&statement, &options)?.answer()?.into());
             }
+            if self.is_placed(&statement) {
+                return self.placed_rows(&statement, &options);
+            }
             match &self.open {
                 Some(open) => open.transaction.statement_rows(&statement, &options),
                 None => self.database.statement_rows(&statement, &options),
@@ -265,6 +273,16 @@ impl Session {
                 let run = |values: &[Value]| self.run(statement, &prepared.options(values));
                 parameters.bind(prepared.parameters(), run)
             }
+            (_, statement) if self.is_placed(statement) => {
+                let run = |values: &[Value]| {
+                    if let Some(done) = prepared.run_straight(self.scope(), values)? {
+                        self.own.iter_mut().try_for_each(Own::end_statement)?;
+                        return Ok(done);
+                    }
+                    self.run(statement, &prepared.options(values))
+                };
+                parameters.bind(prepared.parameters(), run)
+            }
             (Some(open), _) => open.transaction.run_prepared(prepared, parameters),
             (None, _) => self.database.run_prepared(prepared, parameters),
         }
@@ -281,7 +299,9 @@ impl Session {
         options: &ChangeOptions,
     ) -> Result<Outcome> {
         let options = self.for_change(options);
-        copy::run(self.scope(), copy, Standard::In(bytes), &options)
+        let done = copy::run(self.scope(), copy, Standard::In(bytes), &options)?;
+        self.own.iter_mut().try_for_each(Own::end_statement)?;
+        Ok(done)
     }
 
     /// Runs `COPY … TO STDOUT`, where a writer stands for standard output.
@@ -295,7 +315,10 @@ impl Session {
         options: &ChangeOptions,
     ) -> Result<Outcome> {
         let options = self.for_change(options);
-        copy::run(self.scope(), copy, Standard::Out(out), &options)
+        match self.resolved(&Statement::Copy(copy.clone()))?.as_ref() {
+            Statement::Copy(copy) => copy::run(self.scope(), copy, Standard::Out(out), &options),
+            _ => copy::run(self.scope(), copy, Standard::Out(out), &options),
+        }
     }
 
     /// The statement that is run: of `EXECUTE` the one that the session keeps, else it itself.
@@ -304,6 +327,9 @@ impl Session {
     /// `NotFound` when the session keeps none of that name.
     pub fn meant<'s>(&'s self, statement: &'s Statement) -> Result<&'s Statement> {
         match statement {
+            Statement::Qualified(inner) if matches!(**inner, Statement::Named(_)) => {
+                self.meant(inner)
+            }
             Statement::Named(NamedStatement::Execute { name, .. }) => {
                 Ok(self.named.get(name)?.prepared.statement())
             }
@@ -375,16 +401,17 @@ impl Session {
         match statement {
             CursorStatement::Declare { name, query } => {
                 open.cursors.expect_room(name)?;
-                // It is read for as long as the transaction goes on.
+                let query = &*self.resolved_query(query)?;
+                let snapshot = self.scope().snapshot_for(query)?;
+                let Some(open) = &mut self.open else { return Err(cursor::inside_only()) };
+                // It is read for as long as the transaction goes on; each FETCH has its time.
                 let limits = Limits { timeout: None, ..options.limits.clone() };
                 let options = QueryOptions { limits, ..options.for_query() };
-                let snapshot = open.transaction.snapshot_for(query)?;
                 open.cursors.add(name, snapshot.query_rows_with(query, &options)?);
                 Ok(Outcome::Done(format!("declared cursor {name}")))
             }
             CursorStatement::Fetch { name, rows } => {
-                let most = options.limits.memory_bytes.unwrap_or(FETCH_BYTES_MAX);
-                open.cursors.fetch(name, *rows, most).map(Outcome::Rows)
+                open.cursors.fetch(name, *rows, &options.limits).map(Outcome::Rows)
             }
             CursorStatement::Close(name) => {
                 open.cursors.close(name.as_deref())?;
@@ -402,6 +429,11 @@ impl Session {
         prepared: &Prepared,
         parameters: impl Parameters,
     ) -> Result<Rows> {
+        if self.is_placed(prepared.statement()) {
+            return parameters.bind(prepared.parameters(), |values| {
+                self.placed_rows(prepared.statement(), &prepared.options(values))
+            });
+        }
         match &self.open {
             Some(open) => open.transaction.prepared_rows(prepared, parameters),
             None => self.database.prepared_rows(prepared, parameters),
@@ -414,6 +446,27 @@ impl Session {
     /// As for [`Session::sql`].
     pub fn run(&mut self, statement: &Statement, options: &ChangeOptions) -> Result<Outcome> {
         let options = &self.for_change(options);
+        match self.is_placed(statement) {
+            true => self.run_placed(statement, options),
+            false => self.run_unplaced(statement, options),
+        }
+    }
+
+    /// A statement whose names are looked up in what the session has for itself, row by row.
+    fn placed_rows(&mut self, statement: &Statement, options: &ChangeOptions) -> Result<Rows> {
+        let options = self.for_change(options);
+        if let Statement::Query(query) = self.resolved(statement)?.as_ref() {
+            return self.scope().snapshot_for(query)?.query_rows_with(query, &options.for_query());
+        }
+        Ok(self.run(statement, &options)?.answer()?.into())
+    }
+
+    /// Runs a statement whose names are those of all.
+    pub(crate) fn run_unplaced(
+        &mut self,
+        statement: &Statement,
+        options: &ChangeOptions,
+    ) -> Result<Outcome> {
         match (statement, &self.open) {
             (Statement::Transaction(statement), _) => self.transact(statement),
             (Statement::Setting(statement), _) => self.set(statement),
@@ -454,6 +507,25 @@ impl Session {
         }))
     }
 
+    fn own_mark(&self) -> Mark {
+        // default: without temporary tables there is nothing to go back to
+        self.own.as_ref().map(Own::mark).unwrap_or_default()
+    }
+
+    /// Commits what is for all, and then what is the session's own.
+    fn commit(&mut self, open: Open) -> Result<()> {
+        let chosen = std::mem::replace(&mut self.settings, open.settings);
+        if let Err(e) = open.transaction.commit() {
+            self.own.iter_mut().for_each(|own| own.roll_back(&open.own));
+            return Err(e);
+        }
+        self.settings = Settings { session: chosen.session, ..Settings::default() };
+        self.own.iter_mut().try_for_each(Own::commit).map_err(|e| {
+            let message = format!("the transaction was committed, but for temporary tables: {e}");
+            Error::new(e.kind(), message)
+        })
+    }
+
     fn transact(&mut self, statement: &TransactionStatement) -> Result<Outcome> {
         let done = |what: &str| Ok(Outcome::Done(what.to_owned()));
         if let TransactionStatement::Begin(options) = statement {
@@ -463,8 +535,9 @@ impl Session {
             }
             let transaction = self.database.begin_with(*options)?;
             let (savepoints, cursors) = (Vec::new(), Cursors::default());
-            let settings = self.settings;
-            self.open = Some(Open { transaction, savepoints, cursors, settings });
+            let (settings, own) = (self.settings, self.own_mark());
+            self.own.iter_mut().try_for_each(Own::begin)?;
+            self.open = Some(Open { transaction, savepoints, cursors, settings, own });
             return done("began a transaction");
         }
         let Some(open) = &mut self.open else {
@@ -474,36 +547,37 @@ impl Session {
         match statement {
             TransactionStatement::Begin(_) => {}
             TransactionStatement::Commit => {
-                if let Some(open) = self.open.take() {
-                    let chosen = std::mem::replace(&mut self.settings, open.settings);
-                    open.transaction.commit()?;
-                    self.settings = Settings { session: chosen.session, ..Settings::default() };
-                }
+                self.open.take().map_or(Ok(()), |open| self.commit(open))?;
                 return done("committed");
             }
             TransactionStatement::Rollback => {
                 self.settings = open.settings;
+                self.own.iter_mut().for_each(|own| own.roll_back(&open.own));
                 self.open = None;
                 return done("rolled back");
             }
             TransactionStatement::Savepoint(name) => {
                 let (savepoint, settings) = (open.transaction.savepoint(), self.settings);
-                let (kept, cursors) = (name.clone(), open.cursors.len());
-                open.savepoints.push(Saved { name: kept, savepoint, settings, cursors });
+                let (kept, cursors) = (name.clone(), open.cursors.opened());
+                // default: there is nothing to go back to
+                let own = self.own.as_ref().map(Own::mark).unwrap_or_default();
+                open.savepoints.push(Saved { name: kept, savepoint, settings, cursors, own });
                 return done(&format!("savepoint {name}"));
             }
             TransactionStatement::RollbackTo(name) => {
                 let (at, saved) = open.find(name)?;
                 open.transaction.rollback_to(saved.savepoint)?;
+                self.own.iter_mut().try_for_each(|own| own.go_back(&saved.own))?;
                 self.settings = saved.settings;
                 let cursors = saved.cursors;
-                open.cursors.truncate(cursors);
+                open.cursors.close_later(cursors);
                 open.savepoints.truncate(at + 1);
                 return done(&format!("rolled back to {name}"));
             }
             TransactionStatement::Release(name) => {
                 let (at, saved) = open.find(name)?;
                 open.transaction.release(saved.savepoint)?;
+                self.own.iter().try_for_each(|own| own.forget(&saved.own))?;
                 open.savepoints.truncate(at);
                 return done(&format!("released {name}"));
             }
@@ -516,6 +590,7 @@ impl Session {
     /// # Errors
     /// As for [`Database::query_with`].
     pub fn query_with(&self, query: &Query, options: &QueryOptions) -> Result<QueryResult> {
+        let query = &*self.resolved_query(query)?;
         self.scope().snapshot_for(query)?.query_with(query, &self.for_query(options))
     }
 
@@ -524,6 +599,7 @@ impl Session {
     /// # Errors
     /// As for [`Database::explain_with`].
     pub fn explain_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
+        let query = &*self.resolved_query(query)?;
         self.scope().snapshot_for(query)?.explain_with(query, &self.for_query(options))
     }
 
@@ -532,6 +608,7 @@ impl Session {
     /// # Errors
     /// As for [`Database::plan_with`].
     pub fn plan_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
+        let query = &*self.resolved_query(query)?;
         self.scope().snapshot_for(query)?.plan_with(query, &self.for_query(options))
     }
 

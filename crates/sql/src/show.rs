@@ -1,7 +1,7 @@
 //! `SHOW`, `DESCRIBE`, `SUMMARIZE` and `PRAGMA`: questions about tables. Each is a query over the
 //! tables about tables, so that it is run, prepared and served as any other.
 
-use esker::{INFORMATION_SCHEMA, MAIN_SCHEMA, is_system_table};
+use esker::{INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA, is_system_table};
 use esker_query::Query;
 use esker_query::model::{Expr, name_text};
 use sqlparser::ast;
@@ -16,7 +16,8 @@ use crate::{Error, Result, pragma, setting};
 
 /// A table that a statement is about.
 pub(crate) struct Shown {
-    schema: &'static str,
+    /// The schema that is written; without one a temporary table comes first.
+    schema: Option<&'static str>,
     table: String,
     /// As it stands in FROM.
     written: String,
@@ -26,19 +27,36 @@ impl Shown {
     pub(crate) fn of(name: &ast::ObjectName) -> Result<Self> {
         let ReadTable { name, called } = qualified_name::read(name)?;
         if let Some(table) = called {
-            return Ok(Self { schema: INFORMATION_SCHEMA, table, written: name });
+            let known = [MAIN_SCHEMA, TEMPORARY_SCHEMA];
+            let of = |schema: &&&str| {
+                name.strip_prefix(**schema).is_some_and(|rest| rest.starts_with('.'))
+            };
+            // default: no other schema has tables
+            let schema = known.iter().find(of).copied().unwrap_or(INFORMATION_SCHEMA);
+            let written = match schema {
+                INFORMATION_SCHEMA => name,
+                schema => format!("{schema}.{}", name_text(&table)),
+            };
+            return Ok(Self { schema: Some(schema), table, written });
         }
         let written = name_text(&name);
         let table = if is_system_table(&name) { name.to_ascii_lowercase() } else { name };
-        Ok(Self { schema: MAIN_SCHEMA, table, written })
+        Ok(Self { schema: None, table, written })
     }
 
     /// That rows are about it. Where there is no such table, it is an error.
     pub(crate) fn condition(&self, prefix: &str) -> String {
         let Self { schema, table, written } = self;
-        let (schema, table) = (Expr::literal(*schema), Expr::literal(table.as_str()));
+        let table = Expr::literal(table.as_str());
+        let is_meant = match schema {
+            Some(schema) => format!("{prefix}table_schema = {}", Expr::literal(*schema)),
+            None => format!(
+                "{prefix}table_schema = (SELECT max(n.table_schema) FROM information_schema.tables \
+                 n WHERE n.table_name = {table} AND n.table_schema IN ('main', 'temp'))"
+            ),
+        };
         format!(
-            "{prefix}table_schema = {schema} AND {prefix}table_name = {table} \
+            "{is_meant} AND {prefix}table_name = {table} \
              AND NOT EXISTS (SELECT 1 FROM {written} LIMIT 0)"
         )
     }
@@ -111,13 +129,24 @@ fn show(parser: &mut Parser<'_>) -> Result<Statement> {
         parse(&(query + " ORDER BY 1")).map(Statement::Query)
     };
     let of_type = |kind: &str| {
-        format!("information_schema.tables WHERE table_schema = 'main' AND table_type {kind}")
+        format!(
+            "information_schema.tables WHERE table_schema IN ('main', 'temp') AND table_type {kind}"
+        )
     };
     if is("TABLES") {
-        return list(parser, "table_name", &of_type("IN ('BASE TABLE', 'VIEW')"));
+        return list(
+            parser,
+            "table_name",
+            &of_type("IN ('BASE TABLE', 'LOCAL TEMPORARY', 'VIEW')"),
+        );
     }
     if is("VIEWS") {
         return list(parser, "table_name", &of_type("= 'VIEW'"));
+    }
+    if is("SESSIONS") {
+        parser.advance_token();
+        end(parser)?;
+        return parse("SELECT * FROM esker_sessions ORDER BY id").map(Statement::Query);
     }
     if is("SCHEMAS") {
         return list(parser, "schema_name", "information_schema.schemata");
@@ -135,16 +164,7 @@ fn show(parser: &mut Parser<'_>) -> Result<Statement> {
         return columns_of(&shown);
     }
     if is("INDEXES") || is("INDEX") || is("INDICES") || is("KEYS") {
-        parser.advance_token();
-        let shown = behind_from(parser)?;
-        end(parser)?;
-        let condition = shown.map_or_else(|| "true".to_owned(), |shown| shown.condition(""));
-        let query = format!(
-            "SELECT index_name AS name, table_name AS \"table\", columns, kind, \
-             is_unique AS \"unique\" FROM (SELECT 'main' AS table_schema, * FROM esker_indexes) i \
-             WHERE {condition} ORDER BY 2, 1"
-        );
-        return parse(&query).map(Statement::Query);
+        return indexes(parser);
     }
     if parser.parse_keywords(&[Keyword::CREATE, Keyword::TABLE])
         || parser.parse_keywords(&[Keyword::CREATE, Keyword::VIEW])
@@ -153,12 +173,26 @@ fn show(parser: &mut Parser<'_>) -> Result<Statement> {
         end(parser)?;
         let query = format!(
             "SELECT table_name AS \"table\", sql AS create_statement \
-             FROM (SELECT 'main' AS table_schema, * FROM esker_tables) t WHERE {}",
+             FROM esker_tables t WHERE {}",
             shown.condition("")
         );
         return parse(&query).map(Statement::Query);
     }
     setting::show(parser)
+}
+
+/// What stands behind `SHOW INDEXES`.
+fn indexes(parser: &mut Parser<'_>) -> Result<Statement> {
+    parser.advance_token();
+    let shown = behind_from(parser)?;
+    end(parser)?;
+    let condition = shown.map_or_else(|| "true".to_owned(), |shown| shown.condition(""));
+    let query = format!(
+        "SELECT index_name AS name, table_name AS \"table\", columns, kind, \
+         is_unique AS \"unique\" FROM esker_indexes i \
+         WHERE {condition} ORDER BY 2, 1"
+    );
+    parse(&query).map(Statement::Query)
 }
 
 fn expected_from(what: &str) -> Error {

@@ -8,6 +8,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::alter::OptionalStep;
 use crate::conflict_target::join_paths;
 use crate::copy::{self, CopyStatement};
 use crate::cursor::{self, CursorStatement};
@@ -16,11 +17,13 @@ use crate::explain::{Explain, ExplainOptions};
 use crate::expression::ParameterNames;
 use crate::maintenance::{self, MaintenanceStatement};
 use crate::named_statement::{self, NamedStatement};
+use crate::qualified_name::names_main;
 use crate::setting::{self, SettingStatement};
 use crate::show::{self, Summarized};
+use crate::temporary::OnCommit;
 use crate::transaction::{self, TransactionStatement};
 use crate::{
-    Error, Result, alter, change, index, merge, number, parameter, select, sequence, table,
+    Error, Result, alter, change, index, merge, number, parameter, placed, select, sequence, table,
     table_as, view, window,
 };
 
@@ -87,6 +90,8 @@ pub enum Statement {
         cascade: bool,
         /// Whether it is good that there is none.
         if_exists: bool,
+        /// Which of the changes are left out where there is nothing to do.
+        optional: Vec<OptionalStep>,
     },
     /// Give a table another name.
     RenameTable {
@@ -195,6 +200,16 @@ pub enum Statement {
         /// to do.
         holds: bool,
     },
+    /// Make a table or view that is the session's own: `CREATE TEMP TABLE`, `CREATE TEMP VIEW`.
+    Temporary {
+        /// The statement that makes it.
+        statement: Box<Statement>,
+        /// What becomes of its rows at the end of a transaction.
+        on_commit: OnCommit,
+    },
+    /// A statement that says of a table that it is of `main`, where a session may have a temporary
+    /// table of that name.
+    Qualified(Box<Statement>),
     /// Remove all rows of tables.
     Truncate {
         /// Their names.
@@ -207,10 +222,25 @@ pub enum Statement {
 }
 
 impl Statement {
+    /// The same for a table or view of the session's own.
+    pub(crate) fn temporary(self, on_commit: OnCommit) -> Self {
+        Self::Temporary { statement: Box::new(self), on_commit }
+    }
+
+    /// What it says, wherever its tables are.
+    #[must_use]
+    pub fn said(&self) -> &Self {
+        match self {
+            Self::Qualified(statement) => statement,
+            other => other,
+        }
+    }
+
     /// True when it changes nothing that is stored, and begins and ends no transaction.
     #[must_use]
     pub fn only_reads(&self) -> bool {
         match self {
+            Self::Qualified(statement) => statement.only_reads(),
             Self::Query(query) | Self::Summarize(query) => !query.takes_values(),
             Self::Explain(explain) => !explain.analyze || !explain.query.takes_values(),
             Self::Setting(_) => true,
@@ -227,6 +257,7 @@ impl Statement {
     #[must_use]
     pub fn answers_rows(&self) -> bool {
         match self {
+            Self::Qualified(statement) => statement.answers_rows(),
             Self::Query(_) | Self::QueryForUpdate(_) | Self::Summarize(_) => true,
             Self::Cursor(CursorStatement::Fetch { .. }) => true,
             Self::Change(Change::Insert(insert)) => insert.returning.is_some(),
@@ -243,7 +274,7 @@ impl Statement {
 /// # Errors
 /// `InvalidQuery` with the place of a syntax error, or the text of what is not supported.
 pub fn parse(text: &str) -> Result<Query> {
-    match parse_statement(text)? {
+    match placed::in_main(parse_statement(text)?)? {
         Statement::Query(query) => Ok(query),
         Statement::QueryForUpdate(_) => {
             Err(Error::invalid("expected a SELECT that only reads, found FOR UPDATE"))
@@ -275,13 +306,14 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
 pub fn parse_with_parameters(text: &str) -> Result<(Statement, ParameterNames)> {
     let mut tokens = tokens(text)?;
     let parameters = parameter::name_all(&mut tokens)?;
+    let names_main = names_main(&tokens);
     let statement = read(tokens, text, &parameters)?;
     let own = match &statement {
         // Those are of the statement within.
         Statement::Named(NamedStatement::Prepare { .. }) => Vec::new().into(),
         _ => parameters,
     };
-    Ok((statement, own))
+    Ok((if names_main { Statement::Qualified(Box::new(statement)) } else { statement }, own))
 }
 
 /// Reads the tokens of a statement, or of one that is a part of it.

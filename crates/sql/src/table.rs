@@ -6,22 +6,16 @@ use sqlparser::ast;
 
 use crate::change::refuse_lost;
 use crate::column::{self, Column};
-use crate::qualified_name::written;
+use crate::qualified_name::{beside_table, says_temporary, written};
 use crate::statement::{Statement, unsupported};
+use crate::temporary::OnCommit;
 use crate::{Error, Result, index, reference};
 
 pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     let text = create.to_string();
     let name = written(&create.name)?;
-    let if_not_exists = if create.if_not_exists { "IF NOT EXISTS " } else { "" };
-    let columns = create.columns.iter().map(ToString::to_string);
-    let parts: Vec<String> =
-        columns.chain(create.constraints.iter().map(ToString::to_string)).collect();
     let (expires_by, options) = expiry(&create.table_options)?;
-    let (name_text, parts) = (&create.name, parts.join(", "));
-    let replace = if create.or_replace { "OR REPLACE " } else { "" };
-    let understood = format!("CREATE {replace}TABLE {if_not_exists}{name_text} ({parts}){options}");
-    refuse_lost(&text, &understood)?;
+    refuse_lost(&text, &understood(&create, &options))?;
     let mut key: Vec<String> = Vec::new();
     let mut columns = Vec::with_capacity(create.columns.len());
     for column in &create.columns {
@@ -76,7 +70,32 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     let schema = schema((columns, key), Constraints { checks, indexes, references }, expires_by)?;
     let (or_replace, if_not_exists) = (create.or_replace, create.if_not_exists);
     refuse_both(or_replace, if_not_exists)?;
-    Ok(Statement::CreateTable { name, schema, or_replace, if_not_exists })
+    let is_temporary = create.temporary || says_temporary(&create.name)?;
+    let on_commit = OnCommit::read(create.on_commit, is_temporary)?;
+    let table = Statement::CreateTable { name, schema, or_replace, if_not_exists };
+    Ok(if is_temporary { table.temporary(on_commit) } else { table })
+}
+
+/// The statement as it is understood.
+fn understood(create: &ast::CreateTable, options: &str) -> String {
+    let columns = create.columns.iter().map(ToString::to_string);
+    let parts: Vec<String> =
+        columns.chain(create.constraints.iter().map(ToString::to_string)).collect();
+    let (name, parts) = (&create.name, parts.join(", "));
+    let if_not_exists = if create.if_not_exists { "IF NOT EXISTS " } else { "" };
+    let replace = if create.or_replace { "OR REPLACE " } else { "" };
+    let (temporary, on_commit) = (temporary_text(create), OnCommit::text(create.on_commit));
+    format!("CREATE {replace}{temporary}TABLE {if_not_exists}{name} ({parts}){options}{on_commit}")
+}
+
+/// How it is said that a table is temporary: LOCAL and GLOBAL mean nothing.
+fn temporary_text(create: &ast::CreateTable) -> String {
+    let place = match create.global {
+        Some(true) => "GLOBAL ",
+        Some(false) => "LOCAL ",
+        None => "",
+    };
+    format!("{place}{}", if create.temporary { "TEMPORARY " } else { "" })
 }
 
 /// A table that is replaced is not good as it is.
@@ -174,7 +193,11 @@ pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {
     };
     let all = parts.join(", ");
     refuse_lost(&text, &format!("DROP {object_type} {if_exists_text}{all}{behaviour}"))?;
-    let names = names.iter().map(written).collect::<Result<Vec<_>>>()?;
+    let name = |name: &ast::ObjectName| match object_type {
+        O::Sequence => beside_table(name),
+        _ => written(name),
+    };
+    let names = names.iter().map(name).collect::<Result<Vec<_>>>()?;
     Ok(match (object_type, names.as_slice()) {
         (O::Sequence, [name]) if !cascade => {
             Statement::DropSequence { name: name.clone(), if_exists }

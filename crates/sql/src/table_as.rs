@@ -8,11 +8,22 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::conflict_target::join_paths;
 use crate::dialect::EskerDialect;
 use crate::expression::ParameterNames;
-use crate::qualified_name::written;
+use crate::qualified_name::{says_temporary, written};
 use crate::run::Outcome;
 use crate::statement::{NESTING_MAX, Statement, syntax};
 use crate::table::refuse_both;
+use crate::temporary::OnCommit;
 use crate::{Result, select};
+
+/// What stands before the query.
+struct Start {
+    name: sqlparser::ast::ObjectName,
+    columns: Columns,
+    or_replace: bool,
+    if_not_exists: bool,
+    is_temporary: bool,
+    on_commit: Option<sqlparser::ast::OnCommit>,
+}
 
 /// What may stand in brackets behind the name.
 #[derive(Default)]
@@ -21,8 +32,8 @@ struct Columns {
     primary_key: Vec<String>,
 }
 
-/// Reads `CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name [(a, b, PRIMARY KEY (a))] AS query
-/// [WITH [NO] DATA]`; nothing when it is another statement.
+/// Reads `CREATE [OR REPLACE] [TEMP] TABLE [IF NOT EXISTS] name [(a, b, PRIMARY KEY (a))]
+/// [ON COMMIT …] AS query [WITH [NO] DATA]`; nothing when it is another statement.
 pub(crate) fn read(
     tokens: &[TokenWithSpan],
     parameters: &ParameterNames,
@@ -37,22 +48,27 @@ pub(crate) fn read(
     let parser = Parser::new(&EskerDialect).with_recursion_limit(NESTING_MAX);
     let mut parser = parser.with_tokens_with_locations(join_paths(tokens.to_vec()));
     let Some(start) = start(&mut parser) else { return Ok(None) };
-    let (name, columns, or_replace, if_not_exists) = start;
+    let Start { name, columns, or_replace, if_not_exists, is_temporary, mut on_commit } = start;
     let query = parser.parse_query().map_err(syntax)?;
     let mut with_data = true;
     if parser.parse_keyword(Keyword::WITH) {
         with_data = !parser.parse_keyword(Keyword::NO);
         parser.expect_keyword(Keyword::DATA).map_err(syntax)?;
     }
+    if on_commit.is_none() {
+        on_commit = OnCommit::parse(&mut parser).map_err(syntax)?;
+    }
     while parser.consume_token(&Token::SemiColon) {}
     if parser.peek_token().token != Token::EOF {
         return parser.expected("the end of the statement", parser.peek_token()).map_err(syntax);
     }
     refuse_both(or_replace, if_not_exists)?;
+    let is_temporary = is_temporary || says_temporary(&name)?;
+    let on_commit = OnCommit::read(on_commit, is_temporary)?;
     let name = written(&name)?;
     let query = Box::new(select::convert(*query, parameters)?);
     let Columns { names: columns, primary_key } = columns;
-    Ok(Some(Statement::CreateTableAs {
+    let table = Statement::CreateTableAs {
         name,
         query,
         columns,
@@ -60,15 +76,19 @@ pub(crate) fn read(
         with_data,
         or_replace,
         if_not_exists,
-    }))
+    };
+    Ok(Some(if is_temporary { table.temporary(on_commit) } else { table }))
 }
 
-/// What stands before the query: the name, what is in brackets, OR REPLACE and IF NOT EXISTS.
-fn start(parser: &mut Parser<'_>) -> Option<(sqlparser::ast::ObjectName, Columns, bool, bool)> {
+/// What stands before the query; nothing where it is no such statement.
+fn start(parser: &mut Parser<'_>) -> Option<Start> {
     if !parser.parse_keyword(Keyword::CREATE) {
         return None;
     }
     let or_replace = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
+    let _ = parser.parse_one_of_keywords(&[Keyword::LOCAL, Keyword::GLOBAL]);
+    let temporary = [Keyword::TEMP, Keyword::TEMPORARY];
+    let is_temporary = parser.parse_one_of_keywords(&temporary).is_some();
     if !parser.parse_keyword(Keyword::TABLE) {
         return None;
     }
@@ -78,7 +98,15 @@ fn start(parser: &mut Parser<'_>) -> Option<(sqlparser::ast::ObjectName, Columns
     if parser.consume_token(&Token::LParen) {
         columns = in_brackets(parser)?;
     }
-    parser.parse_keyword(Keyword::AS).then_some((name, columns, or_replace, if_not_exists))
+    let on_commit = OnCommit::parse(parser).ok()?;
+    parser.parse_keyword(Keyword::AS).then_some(Start {
+        name,
+        columns,
+        or_replace,
+        if_not_exists,
+        is_temporary,
+        on_commit,
+    })
 }
 
 /// Names of columns, and the key.
@@ -118,7 +146,7 @@ pub(crate) fn run(
         return Err(esker::Error::new(ErrorKind::InvalidInput, "expected CREATE TABLE … AS"));
     };
     let is_view = on.has_view(name)?;
-    let exists = is_view || on.names()?.contains(name);
+    let exists = on.has_name(name)?;
     if *if_not_exists && exists {
         let kind = if is_view { "view" } else { "table" };
         return Ok(Outcome::Done(format!("{kind} {name} exists already")));

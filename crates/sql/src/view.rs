@@ -1,6 +1,6 @@
 //! `CREATE VIEW`, `ALTER VIEW … RENAME TO` and `DROP VIEW`.
 
-use esker::{Alteration, ErrorKind, Scope, Semantics, Transaction, ViewOptions};
+use esker::{Alteration, ChangeOptions, ErrorKind, Scope, Semantics, Transaction, ViewOptions};
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -13,6 +13,7 @@ use crate::qualified_name;
 use crate::run::Outcome;
 use crate::statement::{Statement, syntax};
 use crate::table::refuse_both;
+use crate::temporary::OnCommit;
 use crate::{Result, select};
 
 /// A view, of a statement with this text.
@@ -22,22 +23,26 @@ pub(crate) fn create(
     parameters: &ParameterNames,
 ) -> Result<Statement> {
     let written = create.to_string();
-    let ast::CreateView { name, columns, query, or_replace, if_not_exists, .. } = create;
+    let ast::CreateView { name, columns, query, or_replace, if_not_exists, temporary, .. } = create;
     let replace = if or_replace { "OR REPLACE " } else { "" };
+    let kind = if temporary { "TEMPORARY " } else { "" };
     let condition = if if_not_exists { "IF NOT EXISTS " } else { "" };
     let names: Vec<String> = columns.iter().map(ToString::to_string).collect();
     let list = match names.is_empty() {
         true => String::new(),
         false => format!(" ({})", names.join(", ")),
     };
-    let understood = format!("CREATE {replace}VIEW {condition}{name}{list} AS {query}");
+    let understood = format!("CREATE {replace}{kind}VIEW {condition}{name}{list} AS {query}");
     refuse_lost(&written, &understood)?;
     refuse_both(or_replace, if_not_exists)?;
+    let is_temporary = temporary || qualified_name::says_temporary(&name)?;
     let name = qualified_name::written(&name)?;
     let columns = columns.into_iter().map(|column| column.name.value).collect();
     let shown = behind_as(text).unwrap_or_else(|| query.to_string());
     let query = Box::new(select::convert(*query, parameters)?);
-    Ok(Statement::CreateView { name, columns, query, text: shown, or_replace, if_not_exists })
+    let view =
+        Statement::CreateView { name, columns, query, text: shown, or_replace, if_not_exists };
+    Ok(if is_temporary { view.temporary(OnCommit::PreserveRows) } else { view })
 }
 
 /// What stands behind the first AS that is in no brackets.
@@ -75,7 +80,7 @@ pub(crate) fn rename(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     if !parser.parse_keywords(&[Keyword::RENAME, Keyword::TO]) {
         return parser.expected("RENAME TO", parser.peek_token()).map_err(syntax);
     }
-    let to = qualified_name::written(&parser.parse_object_name(false).map_err(syntax)?)?;
+    let to = qualified_name::beside_table(&parser.parse_object_name(false).map_err(syntax)?)?;
     while parser.consume_token(&Token::SemiColon) {}
     if parser.peek_token().token != Token::EOF {
         return parser.expected("the end", parser.peek_token()).map_err(syntax);
@@ -86,14 +91,16 @@ pub(crate) fn rename(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
 pub(crate) fn run_create(
     on: &dyn Scope,
     statement: &Statement,
-    (semantics, dry_run): (Semantics, bool),
+    semantics: Semantics,
+    given: &ChangeOptions,
 ) -> esker::Result<Outcome> {
+    let dry_run = given.dry_run;
     let Statement::CreateView { name, columns, query, text, or_replace, if_not_exists } = statement
     else {
         return Err(esker::Error::new(ErrorKind::InvalidInput, "expected CREATE VIEW"));
     };
     let exists = on.has_view(name)?;
-    if *if_not_exists && (exists || on.names()?.contains(name)) {
+    if *if_not_exists && on.has_name(name)? {
         let kind = if exists { "view" } else { "table" };
         return Ok(Outcome::Done(format!("{kind} {name} exists already")));
     }
@@ -102,6 +109,7 @@ pub(crate) fn run_create(
         or_replace: *or_replace,
         semantics,
         text: Some(text.clone()),
+        others: given.others.clone(),
     };
     let (would, done) = match exists {
         true => ("would replace", "replaced"),

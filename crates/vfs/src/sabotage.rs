@@ -175,6 +175,7 @@ bugs! {
         GeneratedValueNotRecomputedOnUpdate "generated_value_not_recomputed_on_update"
             "an update leaves what is computed of a row as it was",
         ViewLostInCheckpoint "view_lost_in_checkpoint" "a checkpoint forgets views",
+        TempTableInTheLog "temp_table_in_the_log" "a temporary table is one of the database",
         ReferenceCheckedAsOfSnapshot "reference_checked_as_of_snapshot"
             "a commit does not look again for the rows that its own name, or that name what goes",
         CascadeInTwoCommits "cascade_in_two_commits"

@@ -22,6 +22,7 @@ const ORDERS: &[(&str, &[&str])] = &[(
         "result",
         "view",
         "source",
+        "activity",
         "options",
         "bound",
         "evaluate",

@@ -1,6 +1,6 @@
 //! What there is: `\d` and its kind, `\l`, `\conninfo`.
 
-use esker::ViewInfo;
+use esker::{TEMPORARY_SCHEMA, TableInfo, ViewInfo};
 use esker_format::Schema;
 use esker_server::session::{AdminTask, DatabaseFigures, TableFigures, is_internal};
 
@@ -13,7 +13,17 @@ impl Session {
     /// Figures about the database, without tables that only the server uses.
     fn figures(&mut self) -> Result<DatabaseFigures> {
         let mut figures = match &mut self.target {
-            Target::Here(statements) => DatabaseFigures::of(statements.database())?,
+            Target::Here(statements) => {
+                let mut figures = DatabaseFigures::of(statements.database())?;
+                if let Some(own) = statements.temporary() {
+                    let named = |table: TableInfo| TableInfo {
+                        name: format!("{TEMPORARY_SCHEMA}.{}", table.name),
+                        ..table
+                    };
+                    figures.tables.extend(own.info().tables.into_iter().map(named));
+                }
+                figures
+            }
             Target::There(remote) => remote.admin(&AdminTask::Info { table: None })?,
         };
         figures.tables.retain(|table| !is_internal(&table.name));
@@ -34,7 +44,7 @@ impl Session {
         let figures = match &mut self.target {
             Target::Here(statements) => {
                 // A transaction sees the tables that it has created and changed.
-                if statements.is_in_transaction() {
+                if statements.is_in_transaction() || statements.has_temporary() {
                     let table = statements.scope().table(&name)?;
                     show_fields(&table.schema(), console)?;
                     return Ok(Next::Line);

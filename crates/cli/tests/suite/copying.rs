@@ -317,7 +317,9 @@ fn options_of_copy_are_read_or_refused_by_name() {
         "COPY (WITH a AS (SELECT 1) SELECT * FROM a) TO STDOUT CSV",
     ] {
         let statement = parse_statement(text).unwrap_or_else(|e| panic!("{text}: {e}"));
-        assert!(matches!(statement, Statement::Copy(copy) if copy.file().is_standard), "{text}");
+        let is_standard =
+            |said: &Statement| matches!(said, Statement::Copy(copy) if copy.file().is_standard);
+        assert!(is_standard(statement.said()), "{text}");
     }
 }
 
@@ -418,4 +420,33 @@ fn a_server_reaches_files_below_its_directory_for_administrators() {
     assert_eq!(found, "word\nb\nid\n1\nid\n2\n");
     assert_eq!(ask(&admin, "VACUUM t; ANALYZE t; CHECKPOINT").0, Some(0));
     assert_eq!(ask(&writer, "CHECKPOINT").0, Some(2));
+}
+
+#[test]
+fn a_file_without_rows_is_read_as_it_was_written() {
+    let sandbox = Sandbox::new("no-rows");
+    let mut session = session(&sandbox);
+    ok(&mut session, "CREATE TABLE t (id i64 PRIMARY KEY, name text)");
+    for (file, options) in [
+        ("empty.csv", "(FORMAT csv)"),
+        ("empty.txt", "(FORMAT text)"),
+        ("empty.ndjson", "(FORMAT ndjson)"),
+        ("empty.json", "(FORMAT json)"),
+        ("header.csv", "(FORMAT csv, HEADER)"),
+    ] {
+        ok(&mut session, &format!("COPY t TO '{file}' {options}"));
+        let outcome = ok(&mut session, &format!("COPY t FROM '{file}' {options}"));
+        assert_eq!(outcome.rows_changed(), 0, "{file}");
+    }
+    sandbox.write("nothing.csv", "");
+    let e = refused(&mut session, "COPY t FROM 'nothing.csv' (FORMAT csv, HEADER)");
+    assert!(e.contains("expected a header line"), "{e}");
+    let Statement::Copy(copy) = parse_statement("COPY t FROM STDIN (FORMAT csv)").unwrap() else {
+        panic!("it is no COPY");
+    };
+    let options = ChangeOptions::default();
+    let none = session.copy_in(&copy, Box::new(&b""[..]), &options).unwrap();
+    assert_eq!(none.rows_changed(), 0);
+    let one = session.copy_in(&copy, Box::new(&b"1,one\n"[..]), &options).unwrap();
+    assert_eq!(one.rows_changed(), 1);
 }

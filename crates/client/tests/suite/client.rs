@@ -233,3 +233,46 @@ fn what_takes_too_long_is_cancelled_and_the_connection_goes_on() {
     assert_eq!(error.code(), Some(Code::Cancelled), "{error}");
     assert_eq!(client.sql("SELECT 1 AS n", &[]).unwrap().rows.len(), 1);
 }
+
+#[test]
+fn temporary_tables_are_of_one_connection_until_it_ends() {
+    let server = Served::start();
+    let mut one = people(&server);
+    one.insert("people", &rows(3)).unwrap();
+    let mut other = Client::connect(&server.url()).unwrap();
+    one.sql("CREATE TEMP TABLE s AS SELECT id FROM people WHERE id > 0", &[]).unwrap();
+    other.sql("CREATE TEMP TABLE s (id i64 PRIMARY KEY)", &[]).unwrap();
+    other.sql("INSERT INTO s SELECT id + 10 FROM people", &[]).unwrap();
+    let count = "SELECT id FROM s WHERE id NOT IN (SELECT id FROM people)";
+    let found = |client: &mut Client| client.sql(count, &[]).map(|reply| reply.rows.len());
+    assert_eq!(found(&mut one).unwrap(), 0);
+    assert_eq!(found(&mut other).unwrap(), 3);
+    one.sql("BEGIN", &[]).unwrap();
+    one.sql("INSERT INTO s VALUES (77)", &[]).unwrap();
+    one.sql("CREATE TEMP VIEW v AS SELECT count(*) AS n FROM s JOIN people USING (id)", &[])
+        .unwrap();
+    assert_eq!(found(&mut one).unwrap(), 1);
+    one.sql("ROLLBACK", &[]).unwrap();
+    assert_eq!(found(&mut one).unwrap(), 0);
+    assert_eq!(one.sql("SELECT * FROM v", &[]).unwrap_err().code(), Some(Code::NotFound));
+    drop(other);
+    let mut next = Client::connect(&server.url()).unwrap();
+    assert_eq!(found(&mut next).unwrap_err().code(), Some(Code::NotFound));
+}
+
+#[test]
+fn an_administrator_asks_for_the_sessions() {
+    let server = Served::start();
+    let mut one = people(&server);
+    let mut other = Client::connect(&server.url()).unwrap();
+    other.sql("BEGIN", &[]).unwrap();
+    let found = "SELECT protocol, statement LIKE 'SELECT%', transaction_since IS NOT NULL \
+                 FROM esker_sessions ORDER BY id";
+    let rows = one.sql(found, &[]).unwrap().rows;
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert_eq!(rows[0], ["wire".into(), true.into(), false.into()]);
+    assert_eq!(rows[1][2], true.into());
+    let shown = one.sql("SHOW SESSIONS", &[]).unwrap();
+    assert_eq!((shown.columns[0].name.as_str(), shown.rows.len()), ("id", 2));
+    one.sql("SELECT count(*) FROM esker_slow_statements WHERE NOT completed", &[]).unwrap();
+}

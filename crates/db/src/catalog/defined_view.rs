@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_format::{FieldId, ViewColumn};
-use esker_query::{ResultColumn, Seen, Semantics, View};
+use esker_query::{ResultColumn, Seen, Semantics, Tables, View};
 
 use crate::{Error, Result};
 
@@ -11,6 +11,8 @@ use crate::{Error, Result};
 pub(crate) struct DefinedView {
     pub stored: esker_format::View,
     pub view: Arc<View>,
+    /// What it reads of another database, as that was when it was made: of a temporary view.
+    pub others: Option<Arc<dyn Tables + Send + Sync>>,
 }
 
 impl DefinedView {
@@ -41,7 +43,7 @@ impl DefinedView {
             settings: Semantics::SETTINGS.into_iter().map(setting).collect::<Result<_>>()?,
             inputs: view.inputs.iter().map(input).collect::<Result<_>>()?,
         };
-        Ok(Self { stored, view: Arc::new(view) })
+        Ok(Self { stored, view: Arc::new(view), others: None })
     }
 
     /// A view that is stored.
@@ -75,7 +77,7 @@ impl DefinedView {
             semantics,
             inputs: stored.inputs.iter().map(input).collect::<Result<_>>()?,
         };
-        Ok(Self { stored, view: Arc::new(view) })
+        Ok(Self { stored, view: Arc::new(view), others: None })
     }
 }
 

@@ -18,6 +18,12 @@ use esker_table::Table as TableCore;
 use crate::catalog::defined_view::DefinedView;
 use crate::{Error, Result};
 
+/// What stands before the names of a session's temporary tables.
+pub(crate) const TEMPORARY_PREFIX: &str = "temp.";
+
+/// What stands before the names of other tables, where it has to be said.
+pub(crate) const MAIN_PREFIX: &str = "main.";
+
 /// The tables there are, and beside them the views.
 #[derive(Clone, Default)]
 pub(crate) struct Names {

@@ -191,8 +191,8 @@ impl Engine {
     }
 }
 
-/// The sequences of a database, for statements.
-struct StatementSequences(EngineHandle);
+/// The sequences of a database, for statements, and of one beside it.
+struct StatementSequences(EngineHandle, Option<EngineHandle>);
 
 impl std::fmt::Debug for StatementSequences {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -202,7 +202,14 @@ impl std::fmt::Debug for StatementSequences {
 
 impl esker_query::Sequences for StatementSequences {
     fn next_value(&self, name: &str) -> esker_query::Result<i64> {
-        self.0.next_value(name).map_err(|e| {
+        let taken = match (self.0.next_value(name), &self.1) {
+            (Err(e), Some(other)) if e.kind() == ErrorKind::NotFound => {
+                // What is nowhere is told by those of the statement's own database.
+                other.next_value(name).map_err(|_| e)
+            }
+            (taken, _) => taken,
+        };
+        taken.map_err(|e| {
             let kind = match e.kind() {
                 ErrorKind::Corrupt => esker_query::ErrorKind::Corrupt,
                 ErrorKind::Poisoned
@@ -239,9 +246,9 @@ impl EngineHandle {
         }
     }
 
-    /// The sequences, for a statement.
-    pub fn as_sequences(&self) -> Arc<dyn esker_query::Sequences> {
-        Arc::new(StatementSequences(self.clone()))
+    /// The sequences, for a statement; those of another database where there is none of a name.
+    pub fn as_sequences(&self, other: Option<&Self>) -> Arc<dyn esker_query::Sequences> {
+        Arc::new(StatementSequences(self.clone(), other.cloned()))
     }
 }
 

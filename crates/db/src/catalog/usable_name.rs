@@ -2,6 +2,7 @@
 
 use esker_format::schema::validate_name;
 
+use crate::catalog::names::{MAIN_PREFIX, TEMPORARY_PREFIX};
 use crate::files::FileTable;
 use crate::introspection::{INFORMATION_SCHEMA, is_system_table};
 use crate::{Error, Result};
@@ -23,6 +24,9 @@ pub(crate) fn expect_usable(what: &str, name: &str) -> Result<()> {
     }
     if FileTable::named(name).is_some() {
         return refuse("it is that of a file".to_owned());
+    }
+    if name.starts_with(MAIN_PREFIX) || name.starts_with(TEMPORARY_PREFIX) {
+        return refuse("it says the schema of another table".to_owned());
     }
     let schema = name.split_once('.').map(|(schema, _)| schema.to_ascii_lowercase());
     match RESERVED_SCHEMAS.into_iter().find(|known| schema.as_deref() == Some(known)) {

@@ -5,6 +5,7 @@ use esker_query::{Query, Semantics};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::defined_view::DefinedView;
+use crate::read::tables::OtherTables;
 use crate::{Database, Result, Transaction};
 
 /// How a view is made.
@@ -19,6 +20,9 @@ pub struct ViewOptions {
     pub semantics: Semantics,
     /// The query as it was written, to be shown; without it, as the query model writes it.
     pub text: Option<String>,
+    /// Tables of all that a temporary view reads, by names with their schema before them.
+    #[doc(hidden)]
+    pub others: Option<OtherTables>,
 }
 
 /// A view, as it is shown.

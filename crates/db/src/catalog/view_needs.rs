@@ -9,14 +9,18 @@ use esker_log::sabotage::Bug;
 use esker_query::{NoRows, Options, Query, Source, Tables, View};
 use esker_table::Table as TableCore;
 
-use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::{Names, ReadNames};
 use crate::{Error, Result};
+
+/// Tables and views of another database.
+pub(crate) type OtherSchemas = Arc<dyn Tables + Send + Sync>;
 
 /// Tables by what they are, without rows, and views: enough to look at queries.
 pub(crate) struct TableSchemas {
     tables: BTreeMap<String, NoRows>,
-    views: BTreeMap<String, Arc<DefinedView>>,
+    views: BTreeMap<String, Arc<View>>,
+    /// Those of other databases that temporary views read.
+    others: Vec<OtherSchemas>,
 }
 
 impl TableSchemas {
@@ -29,12 +33,35 @@ impl TableSchemas {
         wanted: BTreeSet<String>,
         schema_of: &dyn Fn(&Arc<TableCore>) -> Result<Arc<Schema>>,
     ) -> Result<Self> {
+        Self::beside(names, wanted, schema_of, None)
+    }
+
+    /// The same, with some of another database.
+    fn beside(
+        names: &Names,
+        wanted: BTreeSet<String>,
+        schema_of: SchemaOf<'_>,
+        others: Option<OtherSchemas>,
+    ) -> Result<Self> {
         let ReadNames { tables, views } = names.read_by(wanted);
-        let look = |name: String| {
-            let core = names.get(&name).ok_or_else(|| crate::engine::no_table(&name, names))?;
-            Ok((name, NoRows::new((*schema_of(core)?).clone())))
+        let mut others: Vec<_> = others.into_iter().collect();
+        others.extend(views.values().filter_map(|view| view.others.clone()));
+        let is_other = |name: &&String| {
+            let is_of = |other: &OtherSchemas| other.table(name).is_ok();
+            names.contains_key(*name) || !others.iter().any(is_of)
         };
-        Ok(Self { tables: tables.into_iter().map(look).collect::<Result<_>>()?, views })
+        let look = |name: &String| {
+            let core = names.get(name).ok_or_else(|| crate::engine::no_table(name, names))?;
+            Ok((name.clone(), NoRows::new((*schema_of(core)?).clone())))
+        };
+        let tables = tables.iter().filter(is_other).map(look).collect::<Result<_>>()?;
+        let views = views.into_iter().map(|(name, view)| (name, Arc::clone(&view.view)));
+        Ok(Self { tables, views: views.collect(), others })
+    }
+
+    /// Tables and views that are known.
+    pub fn known(tables: BTreeMap<String, NoRows>, views: BTreeMap<String, Arc<View>>) -> Self {
+        Self { tables, views, others: Vec::new() }
     }
 
     /// The same of what a query reads.
@@ -44,11 +71,12 @@ impl TableSchemas {
     pub fn of_query(
         names: &Names,
         query: &Query,
-        schema_of: &dyn Fn(&Arc<TableCore>) -> Result<Arc<Schema>>,
+        schema_of: SchemaOf<'_>,
+        others: Option<OtherSchemas>,
     ) -> Result<Self> {
         let mut wanted = BTreeSet::new();
         query.collect_tables(&mut wanted);
-        Self::new(names, wanted, schema_of)
+        Self::beside(names, wanted, schema_of, others)
     }
 
     /// The same where a table is another.
@@ -59,16 +87,20 @@ impl TableSchemas {
 
 impl Tables for TableSchemas {
     fn table(&self, name: &str) -> esker_query::Result<&dyn Source> {
-        let found = self.tables.get(name).map(|table| table as &dyn Source);
+        if let Some(table) = self.tables.get(name) {
+            return Ok(table);
+        }
+        let found = self.others.iter().find_map(|other| other.table(name).ok());
         found.ok_or_else(|| esker_query::Error::invalid(format!("no table {name:?}")))
     }
 
     fn view(&self, name: &str) -> Option<&Arc<View>> {
-        self.views.get(name).map(|defined| &defined.view)
+        let others = || self.others.iter().find_map(|other| other.view(name));
+        self.views.get(name).or_else(others)
     }
 
     fn has_views(&self) -> bool {
-        !self.views.is_empty()
+        !self.views.is_empty() || self.others.iter().any(|other| other.has_views())
     }
 }
 

@@ -4,56 +4,125 @@ use std::sync::Arc;
 
 use esker_format::schema::Index;
 use esker_format::{DataType, Field, Schema, ValueRef};
-use esker_query::Semantics;
+use esker_query::{Activity, Semantics};
 use esker_table::Table as TableCore;
 
-use super::definition;
+use super::{MAIN_SCHEMA, TEMPORARY_SCHEMA, definition};
 use crate::catalog::defined_view::DefinedView;
 use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 use crate::{Error, Result, Snapshot};
 
 /// What the snapshot of a statement sees.
 pub(super) struct Facts<'s> {
     snapshot: &'s Snapshot,
     pub(super) semantics: Semantics,
+    options: &'s esker_query::Options,
+}
+
+/// A view.
+pub(super) struct ViewFacts {
+    /// The schema that it is in.
+    pub(super) place: &'static str,
+    pub(super) name: String,
+    pub(super) view: Arc<DefinedView>,
 }
 
 /// A table or bucket.
 pub(super) struct TableFacts {
+    /// The schema that it is in.
+    pub(super) place: &'static str,
     pub(super) name: String,
     pub(super) schema: Arc<Schema>,
     pub(super) core: Arc<TableCore>,
 }
 
 impl<'s> Facts<'s> {
-    pub(super) fn new(snapshot: &'s Snapshot, options: &esker_query::Options) -> Self {
-        Self { snapshot, semantics: options.inputs.semantics }
+    pub(super) fn new(snapshot: &'s Snapshot, options: &'s esker_query::Options) -> Self {
+        Self { snapshot, semantics: options.inputs.semantics, options }
+    }
+
+    /// What goes on beside the statement, where anybody tells; `name` is what is asked for.
+    ///
+    /// # Errors
+    /// `InvalidInput` where it may not know.
+    pub(super) fn activity(&self, name: &str) -> Result<Option<&'s dyn Activity>> {
+        match &self.options.activity {
+            None if !self.options.reaches_files => {
+                Err(Error::invalid(format!("{name} is for administrators")))
+            }
+            activity => Ok(activity.as_deref()),
+        }
+    }
+
+    /// What is seen, each with the schema of its tables: those of all before those of a session.
+    fn snapshots(&self) -> Vec<(&'static str, &'s Snapshot)> {
+        let Some(others) = self.snapshot.others() else {
+            return vec![(MAIN_SCHEMA, self.snapshot)];
+        };
+        let home = (others.home_schema(), self.snapshot);
+        let mut all = vec![home, (others.schema(), others.snapshot())];
+        all.sort_by_key(|(schema, _)| *schema);
+        all
+    }
+
+    /// The schemas that there are tables in.
+    pub(super) fn schemas(&self) -> impl Iterator<Item = &'static str> {
+        self.snapshots().into_iter().map(|(schema, _)| schema)
     }
 
     /// The tables and buckets, by name.
     pub(super) fn tables(&self) -> Result<Vec<TableFacts>> {
-        let table = |(name, core): (&String, &Arc<TableCore>)| {
-            let schema = self.snapshot.schema_of(core)?;
-            Ok(TableFacts { name: name.clone(), schema, core: Arc::clone(core) })
-        };
-        self.snapshot.names().iter().map(table).collect()
+        let mut all = Vec::new();
+        for (place, snapshot) in self.snapshots() {
+            for (name, core) in snapshot.names().iter() {
+                let (name, core) = (name.clone(), Arc::clone(core));
+                all.push(TableFacts { place, name, schema: snapshot.schema_of(&core)?, core });
+            }
+        }
+        Ok(all)
     }
 
     /// The views, by name.
-    pub(super) fn views(&self) -> Vec<(String, Arc<DefinedView>)> {
-        let names = self.snapshot.names();
-        names.views.iter().map(|(name, view)| (name.clone(), Arc::clone(view))).collect()
+    pub(super) fn views(&self) -> Vec<ViewFacts> {
+        let mut all = Vec::new();
+        for (place, snapshot) in self.snapshots() {
+            let names = snapshot.names();
+            let view = |(name, view): (&String, &Arc<DefinedView>)| {
+                let (name, view) = (name.clone(), Arc::clone(view));
+                ViewFacts { place, name, view }
+            };
+            all.extend(names.views.iter().map(view));
+        }
+        all
     }
 
-    pub(super) fn engine(&self) -> &Engine {
-        self.snapshot.engine()
+    /// The engine of the database, and behind it that of what a session has.
+    pub(super) fn engines(&self) -> Vec<(&'static str, &'s EngineHandle)> {
+        let engines = self.snapshots().into_iter();
+        engines.map(|(schema, snapshot)| (schema, snapshot.engine())).collect()
+    }
+
+    pub(super) fn engine(&self) -> &'s Engine {
+        let main = self.snapshots().into_iter().map(|(_, snapshot)| snapshot.engine()).next();
+        // default: there is one at least
+        main.unwrap_or(self.snapshot.engine())
     }
 }
 
 impl TableFacts {
     /// What it is called in lists of tables.
     pub(super) fn kind(&self) -> &'static str {
-        if self.schema.is_bucket() { "bucket" } else { "table" }
+        match self.schema.is_bucket() {
+            true => "bucket",
+            false if self.is_temporary() => "temporary table",
+            false => "table",
+        }
+    }
+
+    /// Whether it is one of a session's own.
+    pub(super) fn is_temporary(&self) -> bool {
+        self.place == TEMPORARY_SCHEMA
     }
 
     /// The name of the constraint that its key is.
@@ -63,7 +132,8 @@ impl TableFacts {
 
     /// The statement that makes it; `None` where SQL has none.
     pub(super) fn sql(&self) -> Result<Option<String>> {
-        definition::create_table(&self.name, &self.schema)
+        let sql = definition::create_table(&self.name, &self.schema)?;
+        Ok(sql.map(|sql| in_schema(self.place, sql)))
     }
 
     /// The unique indexes.
@@ -74,6 +144,14 @@ impl TableFacts {
     /// The place of a field in the key, from 1 on.
     pub(super) fn key_position(&self, position: usize) -> Option<usize> {
         self.schema.key_positions().iter().position(|key| *key == position).map(|at| at + 1)
+    }
+}
+
+/// The statement that makes a table or view that is in a schema: temporary ones are made otherwise.
+pub(super) fn in_schema(schema: &str, sql: String) -> String {
+    match sql.strip_prefix("CREATE ") {
+        Some(rest) if schema == TEMPORARY_SCHEMA => format!("CREATE TEMP {rest}"),
+        _ => sql,
     }
 }
 

@@ -3,14 +3,14 @@
 //! What a table is, the snapshot of the statement tells; figures are those of this moment, and
 //! leave out what a transaction has not committed.
 
-use esker_format::DataType::{Bool, I64, Text};
-use esker_format::ValueRef::{Bool as B, Null, Text as T};
+use esker_format::DataType::{Bool, I64, Text, Timestamp};
+use esker_format::ValueRef::{Bool as B, Null, Text as T, Timestamp as At};
 use esker_format::{Field, FieldId, ValueRef};
 use esker_query::{RowCollector, Semantics};
 use esker_table::view::RowGroup;
 
-use super::facts::{Facts, TableFacts, number, optional, optional_text};
-use super::{MAIN_SCHEMA, SystemTable, all, definition};
+use super::facts::{Facts, TableFacts, ViewFacts, in_schema, number, optional, optional_text};
+use super::{SystemTable, all, definition};
 use crate::Result;
 use crate::maintenance::count_runs;
 
@@ -35,6 +35,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("schema_version", I64),
             ("sql", Text),
             ("comment", Text),
+            ("table_schema", Text),
         ],
         rows: tables,
     },
@@ -67,6 +68,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("segments", I64),
             ("memory_bytes", I64),
             ("sql", Text),
+            ("table_schema", Text),
         ],
         rows: indexes,
     },
@@ -79,6 +81,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("column_name", Text),
             ("path", Text),
             ("is_descending", Bool),
+            ("table_schema", Text),
         ],
         rows: index_columns,
     },
@@ -94,6 +97,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("referenced_column", Text),
             ("on_update", Text),
             ("on_delete", Text),
+            ("table_schema", Text),
         ],
         rows: reference_columns,
     },
@@ -110,6 +114,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("rows", I64),
             ("dead_versions", I64),
             ("bytes", I64),
+            ("table_schema", Text),
         ],
         rows: segments,
     },
@@ -119,6 +124,30 @@ pub(super) const TABLES: &[SystemTable] = &[
         rows: settings,
     },
     SystemTable { name: "esker_memory", columns: &[("area", Text), ("bytes", I64)], rows: memory },
+    SystemTable {
+        name: "esker_sessions",
+        columns: &[
+            ("id", I64),
+            ("protocol", Text),
+            ("token", Text),
+            ("started", Timestamp),
+            ("statement", Text),
+            ("statement_since", Timestamp),
+            ("transaction_since", Timestamp),
+        ],
+        rows: sessions,
+    },
+    SystemTable {
+        name: "esker_slow_statements",
+        columns: &[
+            ("ended", Timestamp),
+            ("elapsed_ms", I64),
+            ("statement", Text),
+            ("plan", Text),
+            ("completed", Bool),
+        ],
+        rows: slow_statements,
+    },
     SystemTable {
         name: "esker_snapshots",
         columns: &[("commit", I64), ("age_ms", I64)],
@@ -148,10 +177,12 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             number(schema.version())?,
             optional_text(sql.as_deref()),
             optional_text(schema.comment()),
+            T(table.place),
         ])?;
     }
-    for (name, view) in &facts.views() {
+    for ViewFacts { place, name, view } in &facts.views() {
         let (count, sql) = (view.stored.columns.len(), definition::create_view(name, &view.stored));
+        let sql = in_schema(place, sql);
         let (name, kind, count) = (T(name), T("view"), number(count)?);
         // A view has no rows of its own.
         let none = Null;
@@ -170,6 +201,7 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             none,
             T(&sql),
             none,
+            T(place),
         ])?;
     }
     Ok(())
@@ -195,13 +227,13 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     };
     for table in &facts.tables()? {
         for (at, field) in table.schema.fields().iter().enumerate() {
-            add((MAIN_SCHEMA, &table.name), (at, field), table.key_position(at))?;
+            add((table.place, &table.name), (at, field), table.key_position(at))?;
         }
     }
-    for (name, view) in &facts.views() {
+    for ViewFacts { place, name, view } in &facts.views() {
         for (at, column) in view.stored.columns.iter().enumerate() {
             let field = Field::new(FieldId(1), column.name.clone(), column.data_type, true);
-            add((MAIN_SCHEMA, name.as_str()), (at, &field), None)?;
+            add((place, name.as_str()), (at, &field), None)?;
         }
     }
     for table in all() {
@@ -213,7 +245,7 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for TableFacts { name: table, schema, core } in &facts.tables()? {
+    for TableFacts { place, name: table, schema, core } in &facts.tables()? {
         let uniques = core.uniques();
         for index in schema.indexes() {
             let runs = count_runs(core, index);
@@ -230,6 +262,7 @@ fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
                 number(runs.of)?,
                 number(memory)?,
                 T(&definition::create_index(table, schema, index)),
+                T(place),
             ])?;
         }
     }
@@ -237,7 +270,7 @@ fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn index_columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for TableFacts { name: table, schema, .. } in &facts.tables()? {
+    for TableFacts { place, name: table, schema, .. } in &facts.tables()? {
         for index in schema.indexes() {
             for (at, part) in index.fields.iter().enumerate() {
                 let field = schema.field_of(part.field).map(|field| field.name.as_str());
@@ -249,6 +282,7 @@ fn index_columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
                     optional_text(field),
                     optional_text(path.as_deref()),
                     B(part.descending),
+                    T(place),
                 ])?;
             }
         }
@@ -257,7 +291,8 @@ fn index_columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for sequence in facts.engine().sequence_infos() {
+    let infos = facts.engines().into_iter().map(|(_, engine)| engine.sequence_infos());
+    for sequence in infos.flatten() {
         rows.push(&[
             T(&sequence.name),
             ValueRef::Int(sequence.start),
@@ -277,6 +312,7 @@ fn segments(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
                 number(segment.row_count())?,
                 number(segment.dead_count())?,
                 number(segment.file_bytes())?,
+                T(table.place),
             ])?;
         }
     }
@@ -314,6 +350,37 @@ fn snapshots(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     Ok(())
 }
 
+fn sessions(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    let Some(activity) = facts.activity("esker_sessions")? else { return Ok(()) };
+    for session in activity.sessions() {
+        let token = Some(session.token.as_str()).filter(|token| !token.is_empty());
+        rows.push(&[
+            number(session.id)?,
+            T(session.protocol),
+            optional_text(token),
+            At(session.started_us),
+            optional_text(session.statement.as_deref()),
+            session.statement_since_us.map_or(Null, At), // default: nothing runs
+            session.transaction_since_us.map_or(Null, At), // default: it has none
+        ])?;
+    }
+    Ok(())
+}
+
+fn slow_statements(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    let Some(activity) = facts.activity("esker_slow_statements")? else { return Ok(()) };
+    for slow in activity.slow_statements() {
+        rows.push(&[
+            At(slow.ended_us),
+            number(slow.elapsed_ms)?,
+            T(&slow.statement),
+            optional_text(slow.plan.as_deref()),
+            B(slow.completed),
+        ])?;
+    }
+    Ok(())
+}
+
 /// The fields of references, one a row.
 fn reference_columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for table in &facts.tables()? {
@@ -330,6 +397,7 @@ fn reference_columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<(
                     T(column),
                     T(reference.on_update.name()),
                     T(reference.on_delete.name()),
+                    T(table.place),
                 ])?;
             }
         }

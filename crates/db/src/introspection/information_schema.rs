@@ -11,7 +11,7 @@ use esker_query::RowCollector;
 use esker_query::model::{Aggregate, FUNCTIONS, TableFunction, WindowFunction};
 
 use super::facts::{
-    Digits, Facts, TableFacts, number, optional, optional_text, type_name, yes_or_no,
+    Digits, Facts, TableFacts, ViewFacts, number, optional, optional_text, type_name, yes_or_no,
 };
 use super::{INFORMATION_SCHEMA, MAIN_SCHEMA, SystemTable, all, definition};
 use crate::catalog::reference_target::{TargetKey, key_of};
@@ -179,8 +179,8 @@ pub(super) const TABLES: &[SystemTable] = &[
     },
 ];
 
-fn schemata(_: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for schema in [MAIN_SCHEMA, INFORMATION_SCHEMA] {
+fn schemata(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for schema in facts.schemas().chain([INFORMATION_SCHEMA]) {
         rows.push(&[CATALOG, T(schema), Null, T("UTF8")])?;
     }
     Ok(())
@@ -193,11 +193,15 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
         rows.push(&[CATALOG, T(schema), T(name), T(kind), written, no, Null])
     };
     for table in &known {
-        let kind = if table.schema.is_bucket() { "BUCKET" } else { "BASE TABLE" };
-        add(MAIN_SCHEMA, &table.name, kind, true)?;
+        let kind = match table.schema.is_bucket() {
+            true => "BUCKET",
+            false if table.is_temporary() => "LOCAL TEMPORARY",
+            false => "BASE TABLE",
+        };
+        add(table.place, &table.name, kind, true)?;
     }
-    for (name, _) in &views {
-        add(MAIN_SCHEMA, name, "VIEW", false)?;
+    for view in &views {
+        add(view.place, &view.name, "VIEW", false)?;
     }
     for table in all() {
         let (schema, name) = table.place();
@@ -218,14 +222,14 @@ struct ColumnFacts<'f> {
 fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for table in &facts.tables()? {
         for (position, field) in table.schema.fields().iter().enumerate() {
-            let (schema, table) = (MAIN_SCHEMA, table.name.as_str());
+            let (schema, table) = (table.place, table.name.as_str());
             push_column(rows, &ColumnFacts { schema, table, field, position, is_written: true })?;
         }
     }
-    for (table, view) in &facts.views() {
+    for ViewFacts { place, name: table, view } in &facts.views() {
         for (position, column) in view.stored.columns.iter().enumerate() {
             let field = Field::new(FieldId(1), column.name.clone(), column.data_type, true);
-            let (schema, field) = (MAIN_SCHEMA, &field);
+            let (schema, field) = (*place, &field);
             push_column(rows, &ColumnFacts { schema, table, field, position, is_written: false })?;
         }
     }
@@ -281,8 +285,8 @@ fn push_column(rows: &mut RowCollector<'_>, column: &ColumnFacts<'_>) -> Result<
 
 fn views(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     let no = yes_or_no(false);
-    for (name, view) in &facts.views() {
-        rows.push(&[CATALOG, MAIN, T(name), T(&view.stored.text), T("NONE"), no, no])?;
+    for ViewFacts { place, name, view } in &facts.views() {
+        rows.push(&[CATALOG, T(place), T(name), T(&view.stored.text), T("NONE"), no, no])?;
     }
     Ok(())
 }
@@ -292,8 +296,8 @@ fn table_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<(
         let name = T(&table.name);
         let mut add = |constraint: &str, kind| {
             let (no, yes) = (yes_or_no(false), yes_or_no(true));
-            let constraint = T(constraint);
-            rows.push(&[CATALOG, MAIN, constraint, CATALOG, MAIN, name, T(kind), no, no, yes])
+            let (constraint, place) = (T(constraint), T(table.place));
+            rows.push(&[CATALOG, place, constraint, CATALOG, place, name, T(kind), no, no, yes])
         };
         if !table.schema.key_positions().is_empty() {
             add(&table.key_name(), "PRIMARY KEY")?;
@@ -314,8 +318,9 @@ fn table_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<(
 fn key_column_usage(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     let mut add = |table: &TableFacts, constraint: &str, (field, at, of): (&str, usize, _)| {
         let (name, constraint) = (T(&table.name), T(constraint));
-        let (field, at) = (T(field), number(at + 1)?);
-        Ok::<_, Error>(rows.push(&[CATALOG, MAIN, constraint, CATALOG, MAIN, name, field, at, of])?)
+        let (field, at, place) = (T(field), number(at + 1)?, T(table.place));
+        let row = [CATALOG, place, constraint, CATALOG, place, name, field, at, of];
+        Ok::<_, Error>(rows.push(&row)?)
     };
     for table in &facts.tables()? {
         for (at, field) in table.schema.key_fields().enumerate() {
@@ -338,7 +343,7 @@ fn key_column_usage(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()
 fn check_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for table in &facts.tables()? {
         for (name, condition) in definition::checks(&table.schema)? {
-            rows.push(&[CATALOG, MAIN, T(&name), T(&condition)])?;
+            rows.push(&[CATALOG, T(table.place), T(&name), T(&condition)])?;
         }
     }
     Ok(())
@@ -365,7 +370,11 @@ fn routines(_: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for sequence in facts.engine().sequence_infos() {
+    let infos = facts.engines().into_iter();
+    let infos = infos.flat_map(|(place, engine)| {
+        engine.sequence_infos().into_iter().map(move |sequence| (place, sequence))
+    });
+    for (place, sequence) in infos {
         let (start, increment) = (sequence.start.to_string(), sequence.increment.to_string());
         // A sequence goes on from its start, to the end of the integers.
         let (least, most) = match sequence.increment < 0 {
@@ -374,7 +383,7 @@ fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
         };
         rows.push(&[
             CATALOG,
-            MAIN,
+            T(place),
             T(&sequence.name),
             T("i64"),
             Int(64),
@@ -423,7 +432,9 @@ fn constraint<'t>(
         let name = &reference.name;
         Error::corrupt(format!("reference {name:?} names what is not there"))
     };
-    let other = tables.iter().find(|other| other.name == reference.table).ok_or_else(gone)?;
+    let is_named =
+        |other: &&TableFacts| (other.place, &other.name) == (table.place, &reference.table);
+    let other = tables.iter().find(is_named).ok_or_else(gone)?;
     let schema: &Schema = &other.schema;
     let position = |column: &String| schema.position(column).ok_or_else(gone);
     let positions = reference.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
@@ -446,7 +457,8 @@ fn referential_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Re
         for NamedConstraint { reference, constraint, .. } in named(facts, table)? {
             let (name, of) = (T(&reference.name), T(&constraint));
             let (update, delete) = (reference.on_update.name(), reference.on_delete.name());
-            rows.push(&[CATALOG, MAIN, name, CATALOG, MAIN, of, T("NONE"), T(update), T(delete)])?;
+            let (place, update, delete) = (T(table.place), T(update), T(delete));
+            rows.push(&[CATALOG, place, name, CATALOG, place, of, T("NONE"), update, delete])?;
         }
     }
     Ok(())

@@ -31,6 +31,9 @@ use facts::Facts;
 /// The schema of the tables that users make.
 pub const MAIN_SCHEMA: &str = "main";
 
+/// The schema of the temporary tables of a session.
+pub const TEMPORARY_SCHEMA: &str = "temp";
+
 /// The schema of the tables of the standard.
 pub const INFORMATION_SCHEMA: &str = "information_schema";
 

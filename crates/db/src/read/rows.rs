@@ -20,14 +20,18 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
 
 use esker_format::{Batch, ValueRef};
-use esker_query::{AnswerSink, Query, QueryResult, ResultColumn};
+use esker_query::{AnswerSink, Deadline, Query, QueryResult, ResultColumn};
 use esker_vfs::sync::{Mutex, MutexGuard};
-use esker_vfs::{Event, TaskHandle, Tasks};
+use esker_vfs::{Clock, Event, TaskHandle, Tasks};
 
 use crate::record::FromRow;
 use crate::{Database, Error, ErrorKind, QueryOptions, Result, ResultRow, Snapshot, Transaction};
+
+/// How long who has a deadline waits before it looks again.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// So many batches lie between the query and who takes its rows.
 const QUEUED_MAX: usize = 2;
@@ -86,6 +90,8 @@ enum Batches {
 struct Running {
     queue: Arc<Queue>,
     thread: Arc<dyn TaskHandle>,
+    /// When who takes the rows waits no longer.
+    limits: Option<esker_query::Limits>,
 }
 
 impl Drop for Running {
@@ -125,6 +131,7 @@ struct Queue {
     limits: esker_query::Limits,
     state: Mutex<State>,
     moved: Event,
+    clock: Arc<dyn Clock>,
 }
 
 #[derive(Default)]
@@ -174,13 +181,27 @@ impl Queue {
         })
     }
 
-    /// The next batch; none at the end.
-    fn next(&self) -> Result<Option<Batch>> {
-        self.wait(|state| match (state.batches.pop_front(), &mut state.ended) {
+    /// The next batch; none at the end. Past the deadline of these limits the query ends.
+    fn next(&self, limits: Option<&esker_query::Limits>) -> Result<Option<Batch>> {
+        let next = |state: &mut State| match (state.batches.pop_front(), &mut state.ended) {
             (Some(batch), _) => Some(Ok(Some(batch))),
             (None, Some(ended)) => Some(std::mem::replace(ended, Ok(())).map(|()| None)),
             (None, None) => None,
-        })
+        };
+        let Some(limits) = limits else { return self.wait(next) };
+        loop {
+            let seen = self.moved.generation();
+            let taken = next(&mut self.lock());
+            if let Some(taken) = taken {
+                self.signal();
+                return taken;
+            }
+            if let Err(e) = limits.expect_time_left() {
+                self.leave();
+                return Err(e.into());
+            }
+            self.tasks.wait_timeout(&self.moved, seen, PATIENCE);
+        }
     }
 }
 
@@ -267,6 +288,17 @@ impl<T> Rows<T> {
         CancelRows { queue }
     }
 
+    /// From now on, and until it is called again, waiting for rows takes so long at the most: past
+    /// it the query ends, and the rows with `TimedOut`.
+    pub fn wait_at_most(&mut self, timeout: Option<Duration>) {
+        let Batches::Found(running) = &mut self.batches else { return };
+        let queue = &running.queue;
+        running.limits = timeout.map(|timeout| esker_query::Limits {
+            deadline: Some(Deadline::new(&queue.clock, timeout)),
+            ..queue.limits.clone()
+        });
+    }
+
     /// Waits until rows are at hand: then [`Rows::next_at_hand`] has one. False at the end.
     ///
     /// # Errors
@@ -275,7 +307,7 @@ impl<T> Rows<T> {
         while self.next >= self.batch.len() {
             let batch = match &mut self.batches {
                 Batches::Held(batches) => Ok(batches.next()),
-                Batches::Found(running) => running.queue.next(),
+                Batches::Found(running) => running.queue.next(running.limits.as_ref()),
             };
             if !matches!(batch, Ok(Some(_))) {
                 self.batches = Batches::Held(Vec::new().into_iter());
@@ -352,6 +384,7 @@ impl Snapshot {
             limits: options.inputs.limits.clone(),
             state: Mutex::default(),
             moved: Event::new(),
+            clock: Arc::clone(&self.engine().environment.clock),
         });
         let (asked, snapshot, filled) = (query.clone(), self.clone(), Arc::clone(&queue));
         let given = options.clone();
@@ -363,7 +396,7 @@ impl Snapshot {
         };
         match options.tasks.spawn_thread("rows", Box::new(job)) {
             Some(thread) => {
-                let running = Running { queue, thread };
+                let running = Running { queue, thread, limits: None };
                 Ok(Rows::new(running.queue.columns()?, Batches::Found(running)))
             }
             None => Ok(self.query_by(query, options)?.into()),

@@ -19,7 +19,7 @@ use crate::commit::fit::fit_key;
 use crate::commit::times::FixedTime;
 use crate::engine::no_table;
 use crate::engine_handle::EngineHandle;
-use crate::read::tables::OpenTables;
+use crate::read::tables::{OpenTables, OtherTables};
 use crate::transaction::Definitions;
 use crate::{Error, QueryOptions, Result, Row};
 
@@ -33,6 +33,8 @@ pub struct Snapshot {
     overlays: Option<Arc<Overlays>>,
     /// What it has made of the tables themselves.
     definitions: Option<Arc<Definitions>>,
+    /// Tables of another database that are read beside.
+    others: Option<Arc<OtherTables>>,
 }
 
 /// What a transaction has changed, by table.
@@ -90,7 +92,8 @@ impl Snapshot {
         let names = Arc::clone(engine.names.load().at(commit));
         let (engine, late) = (engine.clone(), OnceLock::new());
         let inner = Registered { engine, guard: Some(guard), commit, time, late, names };
-        Ok(Self { reader: None, inner: Arc::new(inner), overlays: None, definitions: None })
+        let inner = Arc::new(inner);
+        Ok(Self { reader: None, inner, overlays: None, definitions: None, others: None })
     }
 
     /// The same, with what a transaction has changed.
@@ -101,7 +104,20 @@ impl Snapshot {
     ) -> Self {
         let overlays = Some(Arc::new(overlays)).filter(|overlays| !overlays.is_empty());
         let (reader, inner) = (self.reader.clone(), Arc::clone(&self.inner));
-        Self { reader, inner, overlays, definitions }
+        Self { reader, inner, overlays, definitions, others: self.others.clone() }
+    }
+
+    /// The same, with tables of another database by names with their schema before.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_others(self, others: Option<&OtherTables>) -> Self {
+        let others = others.cloned().map(Arc::new).or(self.others);
+        Self { others, ..self }
+    }
+
+    /// Tables of another database that are read beside.
+    pub(crate) fn others(&self) -> Option<&OtherTables> {
+        self.others.as_deref()
     }
 
     /// The moment at which rows have expired.
@@ -376,11 +392,17 @@ impl Snapshot {
         let reads_tables =
             !query.table.is_empty() || query.derived.is_some() || !query.joins.is_empty();
         if !reads_tables && !reads_rows {
-            options.inputs.sequences = Some(self.engine().as_sequences());
+            options.inputs.sequences = Some(self.sequences());
         }
         let tables = OpenTables::new(self, query, &options)?;
         let sources = tables.sources();
         Ok(read(&sources, options)?)
+    }
+
+    /// The sequences that statements here take values of.
+    fn sequences(&self) -> Arc<dyn esker_query::Sequences> {
+        let others = self.others().map(|others| others.snapshot().engine());
+        self.engine().as_sequences(others)
     }
 
     /// How a query would be answered. It is not run.
@@ -436,6 +458,11 @@ impl SnapshotTable {
     pub(crate) fn is_of(&self, core: &TableCore) -> bool {
         let seen = self.rows.table();
         seen.id() == core.id() && self.rows.schema().has_same_rows_as(&core.schema())
+    }
+
+    /// The same, with tables of another database beside it.
+    pub(crate) fn with_others(self, others: Option<&OtherTables>) -> Self {
+        Self { snapshot: self.snapshot.with_others(others), ..self }
     }
 
     /// All tables as of the same commit.

@@ -1,4 +1,15 @@
 //! The tables that a statement reads, all as of one commit.
+//!
+//! A session has temporary tables in a database of its own. A statement that reads both runs on one
+//! of them, its home; what is of the other goes by names with the schema before them:
+//!
+//! ```text
+//! home is the database       t                temp.u
+//! home is the session's      u                main.t
+//! ```
+//!
+//! A view means what it meant where it is defined. Where one of the other database is read, the
+//! names in it change sides.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,9 +17,9 @@ use std::sync::Arc;
 use esker_query::{CollectedRows, Error, Options, Query, Source, Tables, View};
 
 use crate::catalog::defined_view::DefinedView;
-use crate::catalog::names::ReadNames;
+use crate::catalog::names::{MAIN_PREFIX, ReadNames, TEMPORARY_PREFIX};
 use crate::files::{FileTable, reading};
-use crate::introspection::SystemTable;
+use crate::introspection::{MAIN_SCHEMA, SystemTable, TEMPORARY_SCHEMA};
 use crate::read::source::SnapshotSource;
 use crate::{Result, Snapshot, SnapshotTable};
 
@@ -53,7 +64,36 @@ impl OpenTables {
     /// # Errors
     /// As [`OpenTables::new`].
     pub fn of(snapshot: &Snapshot, names: BTreeSet<String>, options: &Options) -> Result<Self> {
-        let ReadNames { tables, views } = snapshot.names_read(names);
+        let Some(others) = snapshot.others() else {
+            return Self::read(snapshot, snapshot.names_read(names), options);
+        };
+        let said: Vec<String> =
+            names.iter().filter(|name| others.name_at_home(name).is_some()).cloned().collect();
+        let (ours, theirs) = others.names_read(snapshot, names);
+        let mut open = Self::read(snapshot, ours, options)?;
+        for name in said {
+            let Some(bare) = others.name_at_home(&name) else { continue };
+            match open.views.iter().find(|(known, _)| known == bare) {
+                Some((_, view)) => open.views.push((name, Arc::clone(view))),
+                None => {
+                    let table = OpenTable::Rows(snapshot.table(bare)?);
+                    open.tables.push((name, table));
+                }
+            }
+        }
+        for name in theirs.tables {
+            let table = others.snapshot().table(&name)?;
+            open.tables.push((others.name_here(&name), OpenTable::Rows(table)));
+        }
+        for (name, view) in theirs.views {
+            open.views.push((others.name_here(&name), others.view_here(&view)));
+        }
+        Ok(open)
+    }
+
+    /// Tables and views of one database.
+    fn read(snapshot: &Snapshot, names: ReadNames, options: &Options) -> Result<Self> {
+        let ReadNames { tables, views } = names;
         let open = |name: String| {
             let is_stored = snapshot.has_name(&name);
             let (system, file) = match is_stored {
@@ -110,4 +150,106 @@ impl Tables for TableSources<'_> {
     fn has_views(&self) -> bool {
         !self.views.is_empty()
     }
+}
+
+/// Tables and views of another database, as of one moment.
+#[derive(Clone, Debug)]
+pub struct OtherTables {
+    is_temporary: bool,
+    snapshot: Snapshot,
+    /// What views of the other database read of this one.
+    back: BTreeSet<String>,
+}
+
+/// True for a name of a table in another database, where none of this one has it.
+pub(crate) fn is_elsewhere(name: &str) -> bool {
+    name.starts_with(TEMPORARY_PREFIX) || name.starts_with(MAIN_PREFIX)
+}
+
+impl OtherTables {
+    /// Some tables, of which a view reads these of the database that they are read beside.
+    pub(crate) fn of(snapshot: Snapshot, is_temporary: bool, back: BTreeSet<String>) -> Self {
+        Self { is_temporary, snapshot, back }
+    }
+
+    /// What views among them read of the database that they are read beside.
+    pub(crate) fn back(&self) -> impl Iterator<Item = &String> {
+        self.back.iter()
+    }
+
+    /// Some names, and what views among these tables read of the database beside them.
+    #[must_use]
+    pub fn with_back(&self, names: BTreeSet<String>) -> BTreeSet<String> {
+        names.into_iter().chain(self.back.iter().cloned()).collect()
+    }
+
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The schema that they are in.
+    pub(crate) fn schema(&self) -> &'static str {
+        if self.is_temporary { TEMPORARY_SCHEMA } else { MAIN_SCHEMA }
+    }
+
+    /// The schema of the tables beside which they are read.
+    pub(crate) fn home_schema(&self) -> &'static str {
+        if self.is_temporary { MAIN_SCHEMA } else { TEMPORARY_SCHEMA }
+    }
+
+    /// The name by which they know a table that goes by another one here.
+    pub(crate) fn own_name<'n>(&self, name: &'n str) -> Option<&'n str> {
+        name.strip_prefix(prefixes(self.is_temporary).0)
+    }
+
+    /// What is read where some names are: here, and of these tables by their own names.
+    pub(crate) fn names_read(
+        &self,
+        home: &Snapshot,
+        names: BTreeSet<String>,
+    ) -> (ReadNames, ReadNames) {
+        // Those that say that they are here.
+        let said = names.iter().filter_map(|name| self.name_at_home(name));
+        let said = home.names_read(said.map(str::to_owned).collect());
+        let mut ours = home.names_read(names);
+        ours.tables.extend(said.tables);
+        ours.views.extend(said.views);
+        let theirs = ours.tables.iter().filter_map(|name| self.own_name(name));
+        let theirs = theirs.map(str::to_owned).collect();
+        let mut theirs = self.snapshot.names_read(theirs);
+        let home_prefix = prefixes(self.is_temporary).1;
+        let back = theirs.tables.iter().filter_map(|name| name.strip_prefix(home_prefix));
+        let back = home.names_read(back.map(str::to_owned).collect());
+        ours.tables.extend(back.tables);
+        ours.views.extend(back.views);
+        let is_ours =
+            |name: &String| self.own_name(name).is_none() && self.name_at_home(name).is_none();
+        ours.tables.retain(is_ours);
+        theirs.tables.retain(|name| !name.starts_with(home_prefix));
+        (ours, theirs)
+    }
+
+    /// The name at home of a table that says that it is there.
+    pub(crate) fn name_at_home<'n>(&self, name: &'n str) -> Option<&'n str> {
+        name.strip_prefix(prefixes(self.is_temporary).1)
+    }
+
+    /// The name by which a table of theirs goes here.
+    pub(crate) fn name_here(&self, name: &str) -> String {
+        let (prefix, home_prefix) = prefixes(self.is_temporary);
+        match name.strip_prefix(home_prefix) {
+            Some(own) => own.to_owned(),
+            None => format!("{prefix}{name}"),
+        }
+    }
+
+    /// A view of theirs, as it is read here.
+    pub(crate) fn view_here(&self, view: &DefinedView) -> Arc<View> {
+        Arc::new(view.view.renamed(&mut |name| Some(self.name_here(name))))
+    }
+}
+
+/// What stands before names of the other tables, and of those of the home.
+pub(crate) fn prefixes(is_temporary: bool) -> (&'static str, &'static str) {
+    if is_temporary { (TEMPORARY_PREFIX, MAIN_PREFIX) } else { (MAIN_PREFIX, TEMPORARY_PREFIX) }
 }

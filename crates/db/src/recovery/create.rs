@@ -58,7 +58,9 @@ pub(super) fn create(
     let journal = Journal::Log(Box::new(log));
     let (dir, lock) = (dir.to_owned(), Some(lock));
     let of = (database, hash_key);
-    let parts = Parts { environment, options, dir, lock, of, clock: None, journal, watermarks };
+    let (clock, memory_of) = (None, None);
+    let parts =
+        Parts { environment, options, dir, lock, of, clock, journal, watermarks, memory_of };
     let engine = parts.assemble()?;
     engine.lock().checkpoint_number = 1;
     // A load may have written segments before any commit was durable.

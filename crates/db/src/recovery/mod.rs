@@ -59,6 +59,8 @@ struct Parts {
     clock: Option<ClockRecord>,
     journal: Journal,
     watermarks: Arc<Watermarks>,
+    /// Whose memory it takes, where that is not its own.
+    memory_of: Option<Arc<Engine>>,
 }
 
 impl Engine {
@@ -118,6 +120,14 @@ impl Engine {
 
     /// A database without files.
     pub(crate) fn in_memory(options: Options) -> Result<Arc<Self>> {
+        Self::in_memory_of(options, None)
+    }
+
+    /// The same, which takes its memory from another engine.
+    pub(crate) fn in_memory_of(
+        options: Options,
+        memory_of: Option<Arc<Self>>,
+    ) -> Result<Arc<Self>> {
         // default: the machine, unless a test has another
         let environment = options.environment.clone().unwrap_or_else(Environment::os);
         let random = || environment.random.next_u64();
@@ -126,8 +136,13 @@ impl Engine {
         let watermarks = Arc::new(Watermarks::new(0));
         let journal = Journal::Memory(Arc::clone(&watermarks), AtomicU64::new(1));
         let (dir, lock, clock) = (PathBuf::new(), None, None);
-        let parts = Parts { environment, options, dir, lock, of, clock, journal, watermarks };
+        let clock_of = memory_of.clone();
+        let parts =
+            Parts { environment, options, dir, lock, of, clock, journal, watermarks, memory_of };
         let engine = Arc::new(parts.assemble()?);
+        if let Some(other) = clock_of {
+            engine.go_by_clock_of(&other);
+        }
         engine.start_tasks();
         Ok(engine)
     }
@@ -136,9 +151,13 @@ impl Engine {
 impl Parts {
     /// An engine without tables.
     fn assemble(self) -> Result<Engine> {
-        let Self { environment, options, dir, lock, of, clock, journal, watermarks } = self;
+        let Self { environment, options, dir, lock, of, clock, journal, watermarks, memory_of } =
+            self;
         let (database, hash_key) = of;
-        let arena = new_arena(&options)?;
+        let arena = match &memory_of {
+            Some(other) => Arc::clone(&other.arena),
+            None => new_arena(&options)?,
+        };
         let registry = ReaderRegistry::new(&arena)?;
         let addressable = arena.reserved_bytes() / ARENA_RESERVE;
         let memory_limit_bytes = options.memory_limit_bytes.min(addressable);
@@ -155,6 +174,7 @@ impl Parts {
             last_uuid: AtomicU64::new(0),
             hash_key,
             arena,
+            memory_of,
             journal,
             watermarks,
             hooks: CommitHooks::default(),
@@ -377,7 +397,9 @@ fn replay_with(
     let journal = Journal::Memory(Arc::clone(&watermarks), next);
     let (dir, of, clock) =
         (dir.to_owned(), (checkpoint.database, checkpoint.hash_key), ahead.clock);
-    let parts = Parts { environment, options, dir, lock, of, clock, journal, watermarks };
+    let memory_of = None;
+    let parts =
+        Parts { environment, options, dir, lock, of, clock, journal, watermarks, memory_of };
     let engine = parts.assemble()?;
     let mut replay = Replay::start(&engine, checkpoint, ahead)?;
     apply(&mut replay)?;

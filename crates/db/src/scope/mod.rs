@@ -12,6 +12,7 @@
 //! a table that a transaction has created, altered, renamed or dropped is that for all of them.
 
 mod bucket;
+mod others;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -72,6 +73,12 @@ pub trait Scope {
     /// # Errors
     /// As for [`Scope::names`].
     fn has_view(&self, name: &str) -> Result<bool>;
+
+    /// True when a table, bucket or view has a name.
+    ///
+    /// # Errors
+    /// As for [`Scope::names`].
+    fn has_name(&self, name: &str) -> Result<bool>;
 
     /// Creates a view.
     ///
@@ -349,6 +356,10 @@ impl Scope for Database {
         Ok(self.engine().names.load().newest().views.contains_key(name))
     }
 
+    fn has_name(&self, name: &str) -> Result<bool> {
+        Ok(self.engine().names_now().taken(name).is_some())
+    }
+
     fn dependants_of(&self, name: &str) -> Result<Vec<String>> {
         Ok(self.engine().names_now().dependants_of(name))
     }
@@ -383,6 +394,10 @@ impl Scope for Transaction {
 
     fn has_view(&self, name: &str) -> Result<bool> {
         self.has_view(name)
+    }
+
+    fn has_name(&self, name: &str) -> Result<bool> {
+        Ok(self.names()?.taken(name).is_some())
     }
 
     fn dependants_of(&self, name: &str) -> Result<Vec<String>> {

@@ -33,7 +33,7 @@ fn apply(on: On<'_>, table: &str, filter: Option<&Expr>, update: &Update) -> Res
         On::Transaction(transaction) => transaction.engine(),
     };
     let options = engine.statement_options(&QueryOptions::default());
-    let run = StatementRun { on, options, dry_run: false, takes_whole_rows: false };
+    let run = StatementRun::alone(on, options);
     Bound::new(&*run.schema(table)?, update, engine)?;
     let wanted = Wanted::all(table, filter);
     let changed = run.change_matched(&wanted, &|schema, row, _| {

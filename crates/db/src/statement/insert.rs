@@ -53,7 +53,8 @@ impl StatementRun<'_> {
         Ok(match &insert.rows {
             InsertRows::Values(rows) => {
                 let mut inputs = self.options.inputs.clone();
-                inputs.sequences = Some(self.engine().as_sequences());
+                let others = self.others.as_ref().map(|others| others.snapshot().engine());
+                inputs.sequences = Some(self.engine().as_sequences(others));
                 let value = |expr: &Expr| match expr {
                     Expr::Default => Ok(None),
                     expr => esker_query::constant(expr, &inputs).map(Some),

@@ -14,7 +14,7 @@ use super::returning::Shown;
 use super::{
     Changed, On, StatementRun, fit_assigned, naming_parameter, refuse_aggregates, set_positions,
 };
-use crate::commit::fit::fit_key;
+use crate::commit::fit::{fit_key, fit_value};
 use crate::commit::row_sink::{RowSink, StagedRows};
 use crate::read::source::SnapshotSource;
 use crate::read::tables::OpenTables;
@@ -155,6 +155,14 @@ impl<'r> Found<'r> {
     }
 }
 
+/// What is asked of a row for a value that it gets: nothing for a default.
+fn asked(expr: &Expr) -> Expr {
+    match expr {
+        Expr::Default => Expr::literal(Value::Null),
+        expr => expr.clone(),
+    }
+}
+
 impl StatementRun<'_> {
     pub(super) fn update(&self, update: &Update) -> Result<Changed> {
         let schema = self.schema(&update.table)?;
@@ -171,7 +179,7 @@ impl StatementRun<'_> {
             order_by: &update.order_by,
             limit: update.limit.as_ref(),
             set: set.iter().map(|(field, _)| field.clone()).collect(),
-            exprs: set.iter().map(|(_, expr)| expr.clone()).collect(),
+            exprs: set.iter().map(|(_, expr)| asked(expr)).collect(),
             is_once: false,
             removes: false,
             returning: update.returning.as_deref(),
@@ -181,8 +189,14 @@ impl StatementRun<'_> {
         let changed = self.change_matched(&wanted, &|schema, mut row, values| {
             let positions = set_positions(schema, &set)?;
             for (i, (position, value)) in positions.iter().zip(values).enumerate() {
-                let fitted = fit_assigned(schema, *position, value);
                 let expr = set.get(i).map(|(_, expr)| expr);
+                let fitted = match (expr, schema.fields().get(*position)) {
+                    // What is generated is computed below.
+                    (Some(Expr::Default), Some(field)) => {
+                        fit_value(field, &self.engine().default_of(schema, field)?)
+                    }
+                    _ => fit_assigned(schema, *position, value),
+                };
                 let fitted = fitted.map_err(|e| naming_parameter(e, expr))?;
                 if let Some(slot) = row.get_mut(*position) {
                     *slot = fitted;
@@ -228,7 +242,7 @@ impl StatementRun<'_> {
             On::Database(database) => self.commit_matched(database, wanted, make),
             On::Transaction(transaction) => {
                 let table = transaction.table(wanted.table)?;
-                let snapshot = transaction.snapshot_for(&wanted.query(table.schema()))?;
+                let snapshot = self.snapshot_for(transaction, &wanted.query(table.schema()))?;
                 let matched = self.matched(snapshot.table(wanted.table)?, wanted)?;
                 table.change_rows(|rows| self.change_found(rows, &matched, wanted, make))
             }
@@ -285,6 +299,7 @@ impl StatementRun<'_> {
 
     /// The rows of a table that are wanted, as of a snapshot.
     pub(super) fn matched(&self, snapshot: SnapshotTable, wanted: &Wanted<'_>) -> Result<Matched> {
+        let snapshot = snapshot.with_others(self.others.as_ref());
         let query = wanted.query(snapshot.schema());
         let answer = answer_with_row_ids(&snapshot, &query, &self.options)?;
         let key: Vec<_> = snapshot.schema().key_fields().map(|f| f.name.as_str()).collect();

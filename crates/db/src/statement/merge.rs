@@ -49,10 +49,9 @@ impl StatementRun<'_> {
     fn within<'t>(&self, transaction: &'t Transaction) -> StatementRun<'t> {
         let on = On::Transaction(transaction);
         StatementRun {
-            on,
-            options: self.options.clone(),
+            others: self.others.clone(),
             dry_run: self.dry_run,
-            takes_whole_rows: false,
+            ..StatementRun::alone(on, self.options.clone())
         }
     }
 
@@ -102,7 +101,7 @@ impl StatementRun<'_> {
     fn find(&self, transaction: &Transaction, merge: &Merge, changes: &Changes) -> Result<Matched> {
         let wanted = changes.wanted(merge);
         let table = transaction.table(&merge.table)?;
-        let snapshot = transaction.snapshot_for(&wanted.query(table.schema()))?;
+        let snapshot = self.snapshot_for(transaction, &wanted.query(table.schema()))?;
         self.matched(snapshot.table(&merge.table)?, &wanted)
     }
 

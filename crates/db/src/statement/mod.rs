@@ -32,11 +32,12 @@ use esker_format::{Field, Schema, Value, ValueRef};
 use esker_query::model::{Change, Expr, Query, SelectItem};
 use esker_query::{QueryResult, Semantics};
 
-use super::{Database, Error, Limits, QueryOptions, Result, Transaction};
+use super::{Database, Error, Limits, QueryOptions, Result, Snapshot, Transaction};
 use crate::commit::fit::fit_value;
 use crate::commit::staged::Staged;
 use crate::engine_handle::EngineHandle;
 use crate::limits::ROWS_PER_LOOK;
+use crate::read::tables::OtherTables;
 
 /// What a statement is run with.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +54,10 @@ pub struct ChangeOptions {
     /// is computed of a row may stand in its place, and an identity has the value that is given.
     /// Without it such a field takes DEFAULT alone.
     pub takes_whole_rows: bool,
+    /// Tables of another database that it reads by names with their schema before them: those of
+    /// the session that runs it, or of all where it changes one of the session's.
+    #[doc(hidden)]
+    pub others: Option<OtherTables>,
 }
 
 impl ChangeOptions {
@@ -112,8 +117,7 @@ impl Database {
     pub fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
         let query = self.engine().statement_options(&options.for_query());
         let on = On::Database(self);
-        let (dry_run, takes_whole_rows) = (options.dry_run, options.takes_whole_rows);
-        StatementRun { on, options: query, dry_run, takes_whole_rows }.change(change)
+        StatementRun::new(on, query, options).change(change)
     }
 }
 
@@ -132,6 +136,20 @@ struct StatementRun<'a> {
     options: esker_query::Options,
     dry_run: bool,
     takes_whole_rows: bool,
+    /// What it reads of another database.
+    others: Option<OtherTables>,
+}
+
+impl<'a> StatementRun<'a> {
+    fn new(on: On<'a>, options: esker_query::Options, given: &ChangeOptions) -> Self {
+        let (dry_run, takes_whole_rows) = (given.dry_run, given.takes_whole_rows);
+        Self { on, options, dry_run, takes_whole_rows, others: given.others.clone() }
+    }
+
+    /// A part of a statement, or what a program does by functions.
+    fn alone(on: On<'a>, options: esker_query::Options) -> Self {
+        Self::new(on, options, &ChangeOptions::default())
+    }
 }
 
 impl StatementRun<'_> {
@@ -153,10 +171,15 @@ impl StatementRun<'_> {
 
     fn query(&self, query: &Query) -> Result<QueryResult> {
         let snapshot = match self.on {
-            On::Database(database) => database.snapshot()?,
-            On::Transaction(transaction) => transaction.snapshot_for(query)?,
+            On::Database(database) => database.snapshot()?.with_others(self.others.as_ref()),
+            On::Transaction(transaction) => self.snapshot_for(transaction, query)?,
         };
         snapshot.query_by(query, self.options.clone())
+    }
+
+    /// What a transaction sees, for a query.
+    fn snapshot_for(&self, transaction: &Transaction, query: &Query) -> Result<Snapshot> {
+        transaction.snapshot_beside(query, self.others.as_ref())
     }
 
     /// Sees, every some hundred rows, whether the statement is to end.

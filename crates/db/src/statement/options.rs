@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker_format::Value;
-use esker_query::{Budget, Deadline, Semantics, TemporaryFiles};
+use esker_query::{Activity, Budget, Deadline, Semantics, TemporaryFiles};
 
 use crate::engine::Engine;
 
@@ -32,6 +32,8 @@ pub struct Limits {
     pub cancel: Option<Arc<AtomicBool>>,
     /// Whether it is kept from [files](crate::Options::files), which the database reaches.
     pub without_files: bool,
+    /// What goes on beside it, as who runs it knows; a server tells administrators.
+    pub activity: Option<Arc<dyn Activity>>,
 }
 
 /// What a query is run with.
@@ -84,13 +86,14 @@ impl Engine {
 
     /// What a statement is run with. Its time counts from here.
     pub(crate) fn statement_options(&self, given: &QueryOptions) -> esker_query::Options {
-        let Limits { timeout, memory_bytes, cancel, without_files } = &given.limits;
+        let Limits { timeout, memory_bytes, cancel, without_files, activity } = &given.limits;
         let mut options = esker_query::Options::new(&self.environment);
         options.inputs.parameters = Arc::clone(&given.parameters);
         // default: what a statement does not say the database does
         options.inputs.limits.cancel = Arc::clone(cancel.as_ref().unwrap_or(&self.options.cancel));
         options.inputs.semantics = given.semantics.or(self.options.semantics);
         options.reaches_files = !without_files;
+        options.activity.clone_from(activity);
         options.indexes = self.options.index_use;
         options.join_order = self.options.join_order;
         options.unnesting = self.options.unnesting;

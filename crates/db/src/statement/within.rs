@@ -25,8 +25,7 @@ pub(crate) fn change_within(
 ) -> Result<Changed> {
     let query = transaction.engine().statement_options(&options.for_query());
     let on = On::Transaction(transaction);
-    let (dry_run, takes_whole_rows) = (options.dry_run, options.takes_whole_rows);
-    let run = StatementRun { on, options: query, dry_run, takes_whole_rows };
+    let run = StatementRun::new(on, query, options);
     if !run.dry_run {
         return run.change(change);
     }
@@ -42,7 +41,7 @@ pub(crate) fn fill_within(transaction: &Transaction, table: &str, fields: &[Stri
     let engine = transaction.engine();
     let options = engine.statement_options(&QueryOptions::default());
     let on = On::Transaction(transaction);
-    let run = StatementRun { on, options, dry_run: false, takes_whole_rows: false };
+    let run = StatementRun::alone(on, options);
     let make = |schema: &Schema, mut row: Vec<Value>, _: &[Value]| {
         for name in fields {
             let position = schema.expect_position(name)?;

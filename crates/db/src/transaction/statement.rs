@@ -12,6 +12,7 @@ use esker_table::Table as TableCore;
 use super::{State, Transaction};
 use crate::introspection::is_made_table;
 use crate::read::snapshot::Overlays;
+use crate::read::tables::{OtherTables, is_elsewhere};
 use crate::statement::{ChangeOptions, Changed};
 use crate::{QueryOptions, Result, Snapshot};
 
@@ -108,9 +109,19 @@ impl Transaction {
 
     /// The database as the transaction sees it, for a query. Its tables count as read.
     pub(crate) fn snapshot_for(&self, query: &Query) -> Result<Snapshot> {
+        self.snapshot_beside(query, None)
+    }
+
+    /// The same, with tables of another database.
+    pub(crate) fn snapshot_beside(
+        &self,
+        query: &Query,
+        others: Option<&OtherTables>,
+    ) -> Result<Snapshot> {
         let mut names = BTreeSet::new();
         query.collect_tables(&mut names);
-        self.snapshot_of(names)
+        names.extend(others.into_iter().flat_map(OtherTables::back).cloned());
+        Ok(self.snapshot_of(names)?.with_others(others))
     }
 
     /// The same for tables by their names.
@@ -123,7 +134,7 @@ impl Transaction {
         };
         let names = self.names_of(&state, names);
         // What is read of the catalogue, and files, are no tables.
-        let is_made = |name: &str| is_made_table(name) && !is_there(name);
+        let is_made = |name: &str| (is_made_table(name) || is_elsewhere(name)) && !is_there(name);
         let names = names.iter().filter(|name| !name.is_empty() && !is_made(name));
         let tables = names.map(|name| self.current(&state, name)).collect::<Result<Vec<_>>>()?;
         self.with_changes(&mut state, tables.iter().map(|current| &current.core))

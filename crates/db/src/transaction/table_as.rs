@@ -82,7 +82,7 @@ impl Transaction {
         options: &ChangeOptions,
     ) -> Result<u64> {
         // As it is before: the query may read the table that is replaced.
-        let snapshot = self.snapshot_for(query)?;
+        let snapshot = self.snapshot_beside(query, options.others.as_ref())?;
         let given = options.for_query();
         let schema = schema_of(&snapshot, query, &given, table)?;
         let names = self.names()?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_format::Schema;
 use esker_format::schema::Alteration;
 use esker_format::view::{COLUMNS_MAX, VIEWS_MAX};
-use esker_query::{Query, ResultColumn, Seen, Tables, View};
+use esker_query::{NoRows, Query, ResultColumn, Seen, Tables, View};
 use esker_table::Table as TableCore;
 
 use super::Transaction;
@@ -14,10 +14,10 @@ use super::definitions::Definitions;
 use super::undo::Taken;
 use crate::catalog::checked_rows;
 use crate::catalog::defined_view::DefinedView;
-use crate::catalog::names::Names;
+use crate::catalog::names::{Names, ReadNames};
 use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view::{ViewInfo, ViewOptions};
-use crate::catalog::view_needs::{Altered, TableSchemas, refuse_read};
+use crate::catalog::view_needs::{Altered, OtherSchemas, TableSchemas, refuse_read};
 use crate::commit::defined_views::{ChangedView, InputKind, KnownInput};
 use crate::introspection::{is_made_table, is_system_table};
 use crate::statement::options::QueryOptions;
@@ -52,7 +52,8 @@ impl Transaction {
             refuse_circle(&names, name, query)?;
             refuse_made_tables(&names, name, query)?;
             let schema_of = |core: &Arc<TableCore>| self.schema_within(definitions, core);
-            let tables = TableSchemas::of_query(&names, query, &schema_of)?;
+            let others = other_schemas(query, options)?;
+            let tables = TableSchemas::of_query(&names, query, &schema_of, others.clone())?;
             let given = QueryOptions { semantics: options.semantics, ..QueryOptions::default() };
             let given = self.engine.statement_options(&given);
             let at = |e: esker_query::Error| Error::from(e).at(format_args!("view {name:?}"));
@@ -65,7 +66,7 @@ impl Transaction {
             refuse_fewer_columns(&names, name, &view.columns)?;
             // default: it is shown as the query model writes it
             let text = options.text.clone().unwrap_or_else(|| query.to_string());
-            let view = Arc::new(DefinedView::new(view, text)?);
+            let view = Arc::new(DefinedView { others, ..DefinedView::new(view, text)? });
             let mut changed = (*names).clone();
             changed.views.insert(name.to_owned(), view);
             self.refuse_unread(&changed, name, definitions)?;
@@ -270,6 +271,25 @@ fn expect_view<'n>(names: &'n Names, name: &str) -> Result<&'n Arc<DefinedView>>
         let known = esker_format::suggest::near_or_all(name, "views", known);
         Error::new(ErrorKind::NotFound, format!("no view {name:?}{known}"))
     })
+}
+
+/// What a temporary view reads of the tables of all.
+fn other_schemas(query: &Query, options: &ViewOptions) -> Result<Option<OtherSchemas>> {
+    let Some(others) = &options.others else { return Ok(None) };
+    let mut names = BTreeSet::new();
+    query.collect_tables(&mut names);
+    let theirs = names.iter().filter_map(|name| others.own_name(name)).map(str::to_owned);
+    let snapshot = others.snapshot();
+    let ReadNames { tables, views } = snapshot.names_read(theirs.collect());
+    let look = |name: String| {
+        let schema = snapshot.schema_of(snapshot.core(&name)?)?;
+        Ok((others.name_here(&name), NoRows::new((*schema).clone())))
+    };
+    let tables = tables.into_iter().map(look).collect::<Result<_>>()?;
+    let view = |(name, view): (String, Arc<DefinedView>)| {
+        (others.name_here(&name), others.view_here(&view))
+    };
+    Ok(Some(Arc::new(TableSchemas::known(tables, views.into_iter().map(view).collect()))))
 }
 
 /// Refuses a view that would read itself.

@@ -16,6 +16,7 @@ mod text_reader;
 
 use std::io::{Read, Write};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use esker::{Batch, FileRequest, FileRows, FileSink, FileTable, Schema};
 use esker_query::ResultColumn;
@@ -136,6 +137,13 @@ impl esker::Files for FileAccess {
     fn open(&self, file: &FileTable, request: &FileRequest) -> esker::Result<Box<dyn FileRows>> {
         let place = self.place(&file.path)?;
         let environment = &self.environment;
+        if let Some(schema) = may_be_empty(file, request)? {
+            let opened = environment.files.open(&place, OpenMode::Read);
+            let is_empty = opened.and_then(|opened| Ok(!opened.is_stream()? && opened.len()? == 0));
+            if is_empty.map_err(|e| self.named(file, &place, e.into()))? {
+                return Ok(Box::new(Nothing(schema)));
+            }
+        }
         let found = self.found(file, request, |reading| match reading.text {
             None => ImportReader::open(environment, &place, reading.options),
             Some(form) => {
@@ -157,6 +165,17 @@ impl esker::Files for FileAccess {
         request: &FileRequest,
     ) -> esker::Result<Box<dyn FileRows>> {
         let environment = &self.environment;
+        let mut bytes = bytes;
+        if let Some(schema) = may_be_empty(file, request)? {
+            let mut first = Vec::new();
+            bytes.by_ref().take(1).read_to_end(&mut first).map_err(|e| {
+                esker::Error::new(esker::ErrorKind::Io, format!("{}: {e}", file.path))
+            })?;
+            if first.is_empty() {
+                return Ok(Box::new(Nothing(schema)));
+            }
+            bytes = Box::new(std::io::Cursor::new(first).chain(bytes));
+        }
         let found = self.found(file, request, |reading| match reading.text {
             None => {
                 ImportReader::from_reader(environment, &file.path, bytes, None, reading.options)
@@ -198,6 +217,39 @@ impl esker::Files for FileAccess {
 struct Found {
     reader: ImportReader,
     places: Places,
+}
+
+/// The fields of rows that a file may have none of, since that is how `COPY` writes no rows:
+/// without a header, and without the brackets of JSON.
+fn may_be_empty(file: &FileTable, request: &FileRequest) -> esker::Result<Option<Arc<Schema>>> {
+    let has_header = file.options.iter().any(|(name, value)| name == "header" && value != "false");
+    if !request.as_copied || has_header {
+        return Ok(None);
+    }
+    // What cannot be read is refused.
+    Reading::of(file, request)?;
+    Ok(request.schema.clone())
+}
+
+/// A file without rows.
+struct Nothing(Arc<Schema>);
+
+impl FileRows for Nothing {
+    fn schema(&self) -> &Schema {
+        &self.0
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+
+    fn read(self: Box<Self>, _: &mut dyn FnMut(Batch) -> esker::Result<()>) -> esker::Result<u64> {
+        Ok(0)
+    }
+
+    fn places(&self) -> Box<dyn Fn(esker::Error) -> esker::Error> {
+        Box::new(|e| e)
+    }
 }
 
 /// The same, and how errors are to name it.

@@ -19,6 +19,7 @@ mod row_count;
 mod serial;
 mod set;
 mod table_function;
+mod table_names;
 mod walk;
 mod window;
 
@@ -41,6 +42,7 @@ pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
 pub use row_count::RowCount;
 pub use set::{SetBranch, SetOperation, SetOperator, With};
 pub use table_function::{TableCall, TableFunction};
+pub use table_names::NewName;
 pub use window::{
     Frame, FrameBound, FrameExclusion, FrameOffset, FrameUnits, Window, WindowCall, WindowFunction,
 };

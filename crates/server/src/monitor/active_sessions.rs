@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use esker::SessionActivity;
 use esker_vfs::Environment;
 use serde::Serialize;
 use tokio::sync::Notify;
@@ -53,6 +54,28 @@ pub struct RunningInfo {
     pub statement: String,
     /// For how long it has been running.
     pub elapsed_ms: u64,
+}
+
+impl From<SeatInfo> for SessionActivity {
+    fn from(seat: SeatInfo) -> Self {
+        let now_us = later(seat.began_us, seat.age_ms);
+        let since = |elapsed_ms: u64| now_us.saturating_sub(later(0, elapsed_ms));
+        let newest = seat.running.last();
+        Self {
+            id: seat.id,
+            protocol: seat.protocol,
+            token: seat.token,
+            started_us: seat.began_us,
+            statement_since_us: newest.map(|running| since(running.elapsed_ms)),
+            statement: newest.map(|running| running.statement.clone()),
+            transaction_since_us: seat.transaction_ms.map(since),
+        }
+    }
+}
+
+/// So many milliseconds after a time in microseconds.
+fn later(us: i64, ms: u64) -> i64 {
+    us.saturating_add_unsigned(ms.saturating_mul(1_000))
 }
 
 #[derive(Debug)]

@@ -108,6 +108,8 @@ pub struct Session {
     /// Where what runs is listed.
     active_session: Option<Arc<ActiveSession>>,
     noted: TransactionRecord,
+    /// Whether what it has for itself would be gone when its request has been answered.
+    is_for_one_request: bool,
 }
 
 impl Session {
@@ -135,6 +137,7 @@ impl Session {
             request_log,
             active_session,
             noted,
+            is_for_one_request: false,
         }
     }
 
@@ -148,8 +151,24 @@ impl Session {
             sql: sibling.sql.with_semantics(self.sql.semantics()),
             request_log: self.request_log.clone(),
             active_session: self.active_session.clone(),
+            is_for_one_request: true,
             ..sibling
         }
+    }
+
+    /// The same session for one request, after which it ends.
+    pub(crate) fn for_one_request(self) -> Self {
+        Self { is_for_one_request: true, ..self }
+    }
+
+    /// The same session for requests one after another.
+    pub(crate) fn for_many_requests(self) -> Self {
+        Self { is_for_one_request: false, ..self }
+    }
+
+    /// Whether it has something for itself, so that its requests are done by itself.
+    pub(crate) fn has_temporary(&self) -> bool {
+        self.sql.has_temporary()
     }
 
     /// Leaves it to the owner of the session, which has no transaction, to wait for the disk: see
@@ -158,6 +177,7 @@ impl Session {
         let deferred = self.database().deferred();
         self.sql = esker_sql::Session::new(&deferred).with_semantics(self.sql.semantics());
         self.deferred = Some(deferred);
+        self.is_for_one_request = false;
     }
 
     /// The handle of a session whose owner waits for the disk.
@@ -337,12 +357,14 @@ impl Session {
 
     /// What a statement may take.
     pub(crate) fn limits(&self) -> Limits {
+        let is_admin = self.access.expect(Level::Admin, None).is_ok();
         Limits {
             timeout: self.limits.timeout,
             memory_bytes: self.limits.memory_bytes,
             cancel: Some(Arc::clone(&self.cancel.0)),
-            // What lies beside a database is of the server.
-            without_files: self.access.expect(Level::Admin, None).is_err(),
+            // What lies beside a database is of the server, and what others do is not theirs.
+            without_files: !is_admin,
+            activity: self.request_log.clone().filter(|_| is_admin).map(|log| log as _),
         }
     }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use esker::{Batch, Isolation, Load, QueryResult, Row, Schema, Value};
+use esker_sql::Statement;
 
 use super::{AdminTask, SqlText};
 use crate::{Error, Result};
@@ -287,7 +288,7 @@ impl Request {
             | Self::Buckets
             | Self::BucketGet { .. }
             | Self::BucketRange { .. } => true,
-            Self::Sql { text, .. } => text.statement().is_ok_and(esker_sql::Statement::only_reads),
+            Self::Sql { text, .. } => text.statement().is_ok_and(Statement::only_reads),
             Self::Admin(task) => task.only_reads(),
             _ => false,
         }
@@ -299,7 +300,7 @@ impl Request {
     pub fn is_about_transactions(&self) -> bool {
         match self {
             Self::Begin { .. } | Self::Commit | Self::Rollback => true,
-            Self::Sql { text, .. } => {
+            Self::Sql { text: sql, .. } => {
                 let words = [
                     "begin",
                     "start",
@@ -314,10 +315,16 @@ impl Request {
                     "execute",
                     "deallocate",
                 ];
-                let text = text.trim_start();
+                let text = sql.trim_start();
                 let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
                 let first = text.get(..end).unwrap_or_default();
-                words.iter().any(|word| word.eq_ignore_ascii_case(first))
+                // What it makes may be the session's own.
+                let is_temporary = first.eq_ignore_ascii_case("create")
+                    && matches!(
+                        sql.statement().map(Statement::said),
+                        Ok(Statement::Temporary { .. })
+                    );
+                is_temporary || words.iter().any(|word| word.eq_ignore_ascii_case(first))
             }
             _ => false,
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{Limits, QueryOptions, Value};
+use esker::{Activity, Limits, QueryOptions, SessionActivity, SlowStatementActivity, Value};
 use esker_sql::Statement;
 
 use super::{Request, Session, SqlText, value_bytes};
@@ -25,6 +25,17 @@ pub(crate) struct RequestLog {
     pub active_sessions: Arc<ActiveSessions>,
     pub token: String,
     pub tenant: TenantName,
+}
+
+impl Activity for RequestLog {
+    fn sessions(&self) -> Vec<SessionActivity> {
+        self.active_sessions.list(&self.tenant).into_iter().map(SessionActivity::from).collect()
+    }
+
+    fn slow_statements(&self) -> Vec<SlowStatementActivity> {
+        let all = self.metrics.slow_statements(&self.tenant).into_iter();
+        all.map(SlowStatementActivity::from).collect()
+    }
 }
 
 impl RequestLog {

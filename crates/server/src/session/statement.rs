@@ -9,7 +9,7 @@ use esker_sql::{
 };
 
 use super::{Answer, Level, Session};
-use crate::Result;
+use crate::{Error, Result};
 
 impl Session {
     /// Runs a statement that was read.
@@ -19,9 +19,19 @@ impl Session {
         parameters: Vec<Value>,
         semantics: Semantics,
     ) -> Result<Answer> {
-        let meant = self.sql.meant(statement)?;
-        let (level, table) = needs(meant);
+        let said = self.sql.meant(statement)?;
+        let is_temporary = self.sql.is_of_temporary(said)?;
+        if is_temporary {
+            self.expect_lasting(said)?;
+        }
+        let meant = &*self.sql.resolved(said)?;
+        let (level, table) = match is_temporary {
+            // It changes nothing that others see.
+            true => (Level::Read, None),
+            false => needs(meant),
+        };
         self.access.expect(level, table)?;
+        self.expect_files(meant)?;
         // What a sequence gives to a prepared statement is not given out again.
         if let Statement::Named(NamedStatement::Execute { values, .. }) = statement
             && values.iter().any(Expr::takes_values)
@@ -29,6 +39,7 @@ impl Session {
             self.access.expect(Level::Write, None)?;
         }
         match meant {
+            _ if is_temporary => {}
             Statement::Change(Change::Insert(insert)) => {
                 let rows = match &insert.rows {
                     InsertRows::Values(rows) => rows.len(),
@@ -57,6 +68,45 @@ impl Session {
                 None => Answer::Changed(changed),
             },
         })
+    }
+
+    /// Refuses to read what lies beside a database, which is of the server, and what others do.
+    pub(super) fn expect_files(&self, statement: &Statement) -> Result<()> {
+        let query = match statement {
+            Statement::Query(query)
+            | Statement::QueryForUpdate(query)
+            | Statement::Summarize(query)
+            | Statement::Explain(Explain { query, .. }) => query,
+            Statement::Cursor(CursorStatement::Declare { query, .. })
+            | Statement::Copy(CopyStatement::To { query, .. }) => query,
+            Statement::Change(Change::Insert(insert)) => match &insert.rows {
+                InsertRows::Query(query) => query,
+                InsertRows::Values(_) => return Ok(()),
+            },
+            _ => return Ok(()),
+        };
+        let mut names = std::collections::BTreeSet::new();
+        query.collect_tables(&mut names);
+        match names.iter().any(|name| is_of_server(name)) {
+            true => self.access.expect(Level::Admin, None),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses temporary tables where the session ends with the request.
+    fn expect_lasting(&self, statement: &Statement) -> Result<()> {
+        if !self.is_for_one_request || self.is_in_transaction() {
+            return Ok(());
+        }
+        let what = match statement.said() {
+            Statement::Temporary { .. } => "a temporary table or view",
+            _ => "temporary tables and views",
+        };
+        Err(Error::invalid(format!(
+            "{what}: they are a session's own, and this one ends with the request: use a \
+             connection of the wire protocol, or a transaction of HTTP, until whose end they are \
+             there"
+        )))
     }
 
     pub(super) fn query(&self, query: &JsonQuery) -> Result<Answer> {
@@ -92,10 +142,9 @@ impl Session {
     pub(crate) fn parse_query(&self, json: &str) -> Result<JsonQuery> {
         let query = JsonQuery::parse(json)?;
         for table in query.tables() {
-            match esker::FileTable::named(&table) {
-                None => self.access.expect(Level::Read, Some(&table))?,
-                // What lies beside a database is of the server.
-                Some(_) => self.access.expect(Level::Admin, None)?,
+            match is_of_server(&table) {
+                false => self.access.expect(Level::Read, Some(&table))?,
+                true => self.access.expect(Level::Admin, None)?,
             }
         }
         Ok(query)
@@ -111,6 +160,15 @@ impl Session {
         Ok(QueryOptions { limits, semantics, ..QueryOptions::default() })
     }
 }
+
+/// True for a table that is of the server: a file, or what its clients do.
+fn is_of_server(table: &str) -> bool {
+    let is_named = |name: &&str| table.eq_ignore_ascii_case(name);
+    OF_ACTIVITY.iter().any(|name| is_named(&name)) || esker::FileTable::named(table).is_some()
+}
+
+/// The tables about what clients do.
+const OF_ACTIVITY: [&str; 2] = ["esker_sessions", "esker_slow_statements"];
 
 /// What a statement needs, and of which table where it is of one alone.
 pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {

@@ -40,14 +40,17 @@ impl Session {
         let answer = match request {
             Request::Sql { text, parameters } => {
                 let statement = text.statement_for(&parameters)?;
-                if let Statement::Query(query) = statement {
-                    let (level, table) = needs(statement);
+                let resolved = self.sql.resolved(statement)?;
+                if let Statement::Query(query) = &*resolved {
+                    let (level, table) = needs(&resolved);
                     self.access.expect(level, table)?;
+                    self.expect_files(&resolved)?;
                     let options = self.change_options(parameters, text.semantics()).for_query();
                     let _permit = self.access.begin_query()?;
                     let snapshot = self.scope().snapshot_for(query)?;
                     return stream(&snapshot, query, &options, sink);
                 }
+                drop(resolved);
                 self.do_request(Request::Sql { text, parameters })?
             }
             Request::Query { json } => {

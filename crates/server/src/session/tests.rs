@@ -1,5 +1,6 @@
 mod definitions;
 mod settings;
+mod temporary;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

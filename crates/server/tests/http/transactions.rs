@@ -69,3 +69,34 @@ fn who_goes_away_ends_no_request_of_somebody_else() {
         assert_eq!(answer.status, 200, "{}", answer.text());
     });
 }
+
+fn sql(server: &Harness, transaction: Option<&str>, text: &str) -> (u16, String) {
+    let within: Vec<_> = transaction.iter().map(|id| ("esker-transaction", *id)).collect();
+    let query = format!(r#"{{"sql": "{text}"}}"#);
+    let answer = server.send("POST", &format!("{D}/query"), &within, query.as_bytes());
+    (answer.status, answer.text())
+}
+
+#[test]
+fn temporary_tables_are_of_a_transaction_and_of_no_request_alone() {
+    let server = server();
+    let (status, text) = sql(&server, None, "CREATE TEMP TABLE s (n i64)");
+    assert_eq!(status, 400, "{text}");
+    assert!(text.contains("ends with the request"), "{text}");
+    let (one, other) = (begin(&server), begin(&server));
+    for id in [&one, &other] {
+        let made = "CREATE TEMP TABLE s AS SELECT id FROM t WHERE id < 3";
+        let (status, text) = sql(&server, Some(id), made);
+        assert_eq!(status, 200, "{text}");
+    }
+    assert_eq!(sql(&server, Some(&one), "DELETE FROM s WHERE id = 0").0, 200);
+    let count = "SELECT count(*) AS n FROM s JOIN t ON t.id = s.id";
+    let found = [&one, &other].map(|id| sql(&server, Some(id), count).1);
+    assert!(found[0].contains('2') && found[1].contains('3'), "{found:?}");
+    assert_eq!(sql(&server, None, count).0, 404);
+    for id in [one, other] {
+        let end = format!("{D}/transactions/{id}/commit");
+        assert_eq!(server.ask("POST", &end, "").status, 204);
+    }
+    assert_eq!(sql(&server, None, count).0, 404);
+}

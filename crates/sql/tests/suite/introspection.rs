@@ -62,7 +62,7 @@ fn names_have_schemas() {
     let refused = [
         (
             "SELECT * FROM other.t",
-            "unknown schema \"other\"; there are main and information_schema",
+            "unknown schema \"other\"; there are main, temp and information_schema",
         ),
         ("SELECT * FROM pg_catalog.pg_class", "pg_catalog is reserved"),
         ("SELECT * FROM information_schema.colums", "no table information_schema.colums"),

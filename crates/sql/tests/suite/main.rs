@@ -52,6 +52,7 @@ mod series;
 mod sessions;
 mod subqueries;
 mod tables;
+mod temporary;
 mod tpch_subqueries;
 mod transaction_tables;
 mod transactions;

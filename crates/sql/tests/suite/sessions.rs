@@ -1,7 +1,9 @@
 //! What a session keeps: prepared statements and cursors; and tables that a transaction holds.
 
-use esker::{Database, ErrorKind, Options, Result, Value};
-use esker_sql::{Outcome, Session};
+use std::time::Duration;
+
+use esker::{ChangeOptions, Database, ErrorKind, Limits, Options, Result, Value};
+use esker_sql::{Outcome, Session, parse_statement};
 
 fn session() -> Result<(Database, Session)> {
     let db = Options::new().memory()?;
@@ -199,4 +201,64 @@ fn maintenance_does_what_it_says() {
     drop(session);
     db.close().unwrap();
     std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn rows_that_fetch_may_not_take_stay_where_they_are() {
+    let (_, mut session) = session().unwrap();
+    session.sql("BEGIN", ()).unwrap();
+    let long =
+        "DECLARE c CURSOR FOR SELECT n, repeat('x', 1000) AS x FROM generate_series(1, 9) s (n)";
+    session.sql(long, ()).unwrap();
+    let limits = Limits { memory_bytes: Some(3_500), ..Limits::default() };
+    let options = ChangeOptions { limits, ..ChangeOptions::default() };
+    let all = parse_statement("FETCH ALL FROM c").unwrap();
+    for _ in 0..2 {
+        let e = session.run(&all, &options).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::OverBudget);
+        assert!(e.to_string().contains("fetch fewer; the cursor is where it was"), "{e}");
+    }
+    let numbers = |rows: Vec<Vec<Value>>| -> Vec<Value> {
+        rows.into_iter().map(|mut row| row.swap_remove(0)).collect()
+    };
+    let two = parse_statement("FETCH 2 FROM c").unwrap();
+    let first = session.run(&two, &options).unwrap().into_rows().unwrap().to_rows();
+    assert_eq!(numbers(first), [Value::Int(1), Value::Int(2)]);
+    let rest = numbers(rows(&mut session, "FETCH ALL FROM c"));
+    assert_eq!(rest, (3..=9i64).map(Value::Int).collect::<Vec<_>>());
+    session.sql("COMMIT", ()).unwrap();
+}
+
+#[test]
+fn a_fetch_has_the_time_of_a_statement() {
+    let (_, mut session) = session().unwrap();
+    session.sql("BEGIN", ()).unwrap();
+    let slow = "DECLARE c CURSOR FOR SELECT count(*) FROM generate_series(1, 100000000) a (n), \
+                generate_series(1, 1000) b (n) WHERE a.n * b.n % 7 = 3";
+    session.sql(slow, ()).unwrap();
+    let limits = Limits { timeout: Some(Duration::from_millis(50)), ..Limits::default() };
+    let options = ChangeOptions { limits, ..ChangeOptions::default() };
+    let e = session.run(&parse_statement("FETCH c").unwrap(), &options).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::TimedOut, "{e}");
+    assert!(e.to_string().ends_with("cursor \"c\" is closed"), "{e}");
+    assert!(refused(&mut session, "FETCH c").starts_with("no cursor \"c\""));
+    session.sql("ROLLBACK", ()).unwrap();
+}
+
+/// A cursor that was opened before the savepoint stays, also where others were closed since.
+#[test]
+fn going_back_to_a_savepoint_closes_what_was_opened_behind_it() {
+    let (_, mut session) = session().unwrap();
+    session.sql("BEGIN", ()).unwrap();
+    session.sql("DECLARE a CURSOR FOR SELECT id FROM t ORDER BY id", ()).unwrap();
+    session.sql("DECLARE b CURSOR FOR SELECT id FROM t ORDER BY id", ()).unwrap();
+    session.sql("SAVEPOINT s", ()).unwrap();
+    session.sql("CLOSE a", ()).unwrap();
+    session.sql("DECLARE c CURSOR FOR SELECT id FROM t", ()).unwrap();
+    assert_eq!(rows(&mut session, "FETCH b"), [[Value::Int(1)]]);
+    session.sql("ROLLBACK TO s", ()).unwrap();
+    assert!(refused(&mut session, "FETCH c").starts_with("no cursor \"c\""));
+    assert!(refused(&mut session, "FETCH a").starts_with("no cursor \"a\""));
+    assert_eq!(rows(&mut session, "FETCH b"), [[Value::Int(2)]]);
+    session.sql("COMMIT", ()).unwrap();
 }

@@ -18,6 +18,7 @@ mod report;
 pub mod sabotage;
 mod sweep;
 mod table_changes;
+mod temporary_tables;
 mod transaction_tables;
 mod unique_values;
 mod view_changes;

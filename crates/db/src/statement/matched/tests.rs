@@ -30,12 +30,7 @@ fn a_row_that_was_replaced_and_sealed_meanwhile_is_a_conflict() {
         returning: None,
     };
     let options = db.engine().query_options();
-    let run = StatementRun {
-        on: super::super::On::Database(&db),
-        options,
-        dry_run: false,
-        takes_whole_rows: false,
-    };
+    let run = StatementRun::alone(super::super::On::Database(&db), options);
     let matched = run.matched(t.snapshot().unwrap(), &wanted).unwrap();
     db.change(&esker_query::model::Change::Update(update.clone())).unwrap();
     t.insert(&[Value::Int(2), Value::Int(0)]).unwrap();

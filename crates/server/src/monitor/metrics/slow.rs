@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use esker::SlowStatementActivity;
 use serde::Serialize;
 
 use super::Metrics;
@@ -29,6 +30,13 @@ pub struct SlowStatement {
     pub plan: Option<String>,
     /// Whether it came to its end.
     pub completed: bool,
+}
+
+impl From<SlowStatement> for SlowStatementActivity {
+    fn from(slow: SlowStatement) -> Self {
+        let SlowStatement { ended_us, elapsed_ms, statement, plan, completed } = slow;
+        Self { ended_us, elapsed_ms, statement, plan, completed }
+    }
 }
 
 #[derive(Debug)]

@@ -132,7 +132,8 @@ impl Call {
 
     /// A session of its own.
     pub fn session(&self) -> Result<Session> {
-        Ok(self.app.access_control.session(&self.principal, &self.tenant()?))
+        let session = self.app.access_control.session(&self.principal, &self.tenant()?);
+        Ok(session.for_one_request())
     }
 
     /// The media type of the body, without its parameters.

@@ -85,7 +85,7 @@ pub(super) async fn explain(mut call: Call) -> Outcome {
     let request = match request {
         // One that says how its plan is to look.
         Request::Sql { text, parameters }
-            if matches!(text.statement(), Ok(Statement::Explain(_))) =>
+            if matches!(text.statement().map(Statement::said), Ok(Statement::Explain(_))) =>
         {
             Request::Sql { text, parameters }
         }
@@ -115,7 +115,7 @@ pub(super) async fn explain(mut call: Call) -> Outcome {
 /// request, which is over before the next one.
 fn only_reads(request: &Request) -> Result<bool> {
     match request {
-        Request::Sql { text, .. } => match text.statement()? {
+        Request::Sql { text, .. } => match text.statement()?.said() {
             Statement::Transaction(_) => {
                 let message = "transactions are begun and ended by routes of their own: POST \
                                transactions, POST transactions/ID/commit";

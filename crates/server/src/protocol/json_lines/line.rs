@@ -319,7 +319,7 @@ async fn answer_request(
     let Some(mut taken) = session.take() else {
         return Err(Error::new(Code::Unauthenticated, "expected {\"op\": \"hello\"} first"));
     };
-    let fresh = taken.sibling();
+    let fresh = taken.sibling().for_many_requests();
     let (budget, stall) = (Arc::clone(&shared.config.budget), shared.config.stall_timeout);
     let run = move || {
         let told = taken.check_in().and_then(|()| {

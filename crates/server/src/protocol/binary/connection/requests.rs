@@ -255,7 +255,8 @@ impl Connection<'_> {
 
     /// Starts a job for a request: with the session, where its order matters.
     fn begin_job(&mut self, id: u32, asked: Asked, request: Request, session: Session) -> Done {
-        if session.is_in_transaction() || request.is_about_transactions() {
+        let is_alone = session.is_in_transaction() || session.has_temporary();
+        if is_alone || request.is_about_transactions() {
             self.is_away = true;
             self.start(id, asked, Work::Request(request), session, false);
         } else {
