@@ -259,20 +259,3 @@ fn temporary_tables_are_of_one_connection_until_it_ends() {
     let mut next = Client::connect(&server.url()).unwrap();
     assert_eq!(found(&mut next).unwrap_err().code(), Some(Code::NotFound));
 }
-
-#[test]
-fn an_administrator_asks_for_the_sessions() {
-    let server = Served::start();
-    let mut one = people(&server);
-    let mut other = Client::connect(&server.url()).unwrap();
-    other.sql("BEGIN", &[]).unwrap();
-    let found = "SELECT protocol, statement LIKE 'SELECT%', transaction_since IS NOT NULL \
-                 FROM esker_sessions ORDER BY id";
-    let rows = one.sql(found, &[]).unwrap().rows;
-    assert_eq!(rows.len(), 2, "{rows:?}");
-    assert_eq!(rows[0], ["wire".into(), true.into(), false.into()]);
-    assert_eq!(rows[1][2], true.into());
-    let shown = one.sql("SHOW SESSIONS", &[]).unwrap();
-    assert_eq!((shown.columns[0].name.as_str(), shown.rows.len()), ("id", 2));
-    one.sql("SELECT count(*) FROM esker_slow_statements WHERE NOT completed", &[]).unwrap();
-}
