@@ -10,6 +10,7 @@ use esker_query::model::{
 };
 use sqlparser::ast;
 
+use crate::conflict_target::ConflictTarget;
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{shorten, unsupported};
 use crate::{Error, Result, merge, qualified_name, relation, select};
@@ -21,7 +22,7 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
     };
     let table = qualified_name::written(name)?;
     let names = Names::new(vec![table.clone()], parameters);
-    let (or, on_conflict, conflict_key) = conflict(&insert, &table, parameters)?;
+    let (or, on_conflict, target) = conflict(&insert, &table, parameters)?;
     let returning = returning(insert.returning.as_deref(), &names)?;
     let returning_text = returning_text(insert.returning.as_deref());
     let Some(source) = insert.source else {
@@ -49,7 +50,16 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
             InsertRows::Query(Box::new(query))
         }
     };
-    Ok(Change::Insert(Insert { table, fields, rows, on_conflict, conflict_key, returning }))
+    Ok(Change::Insert(Insert {
+        table,
+        fields,
+        rows,
+        on_conflict,
+        conflict_key: target.names,
+        conflict_expressions: target.expressions,
+        conflict_filter: target.filter,
+        returning,
+    }))
 }
 
 /// Rows that are written out; those that ask other queries are rows of a query themselves.
@@ -81,25 +91,26 @@ fn conflict(
     insert: &ast::Insert,
     table: &str,
     parameters: &ParameterNames,
-) -> Result<(&'static str, OnConflict, Vec<String>)> {
+) -> Result<(&'static str, OnConflict, ConflictTarget)> {
+    let none = ConflictTarget::default;
     use ast::SqliteOnConflict as Or;
     let on = match (&insert.or, insert.replace_into, &insert.on) {
-        (None, false, None) => return Ok(("INSERT INTO", OnConflict::Fail, Vec::new())),
-        (None, true, None) => return Ok(("REPLACE INTO", OnConflict::Replace, Vec::new())),
+        (None, false, None) => return Ok(("INSERT INTO", OnConflict::Fail, none())),
+        (None, true, None) => return Ok(("REPLACE INTO", OnConflict::Replace, none())),
         (Some(Or::Replace), false, None) => {
-            return Ok(("INSERT OR REPLACE INTO", OnConflict::Replace, Vec::new()));
+            return Ok(("INSERT OR REPLACE INTO", OnConflict::Replace, none()));
         }
         (Some(Or::Ignore), false, None) => {
-            return Ok(("INSERT OR IGNORE INTO", OnConflict::Skip, Vec::new()));
+            return Ok(("INSERT OR IGNORE INTO", OnConflict::Skip, none()));
         }
         (None, false, Some(ast::OnInsert::OnConflict(on))) => on,
         (_, _, Some(on)) => return Err(unsupported("this ON CONFLICT", on)),
         _ => return Err(unsupported("this kind of INSERT", insert)),
     };
     let key = match &on.conflict_target {
-        None => Vec::new(),
+        None => none(),
         Some(ast::ConflictTarget::Columns(names)) => {
-            names.iter().map(|name| name.value.clone()).collect()
+            ConflictTarget::of(names.iter().map(|name| name.value.as_str()))?
         }
         Some(ast::ConflictTarget::OnConstraint(_)) => {
             return Err(unsupported("ON CONSTRAINT", on));

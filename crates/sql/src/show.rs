@@ -141,7 +141,8 @@ fn show(parser: &mut Parser<'_>) -> Result<Statement> {
         let condition = shown.map_or_else(|| "true".to_owned(), |shown| shown.condition(""));
         let query = format!(
             "SELECT index_name AS name, table_name AS \"table\", columns, kind, \
-             is_unique AS \"unique\" FROM (SELECT 'main' AS table_schema, * FROM esker_indexes) i \
+             is_unique AS \"unique\", condition \
+             FROM (SELECT 'main' AS table_schema, * FROM esker_indexes) i \
              WHERE {condition} ORDER BY 2, 1"
         );
         return parse(&query).map(Statement::Query);

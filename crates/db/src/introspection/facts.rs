@@ -66,9 +66,9 @@ impl TableFacts {
         definition::create_table(&self.name, &self.schema)
     }
 
-    /// The unique indexes.
+    /// The unique indexes that are constraints of SQL: on fields, of all rows.
     pub(super) fn uniques(&self) -> impl Iterator<Item = &Index> {
-        self.schema.indexes().iter().filter(|index| index.unique)
+        self.schema.indexes().iter().filter(|index| index.unique && !index.is_computed())
     }
 
     /// The place of a field in the key, from 1 on.

@@ -66,6 +66,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("segments_built", I64),
             ("segments", I64),
             ("memory_bytes", I64),
+            ("condition", Text),
             ("sql", Text),
         ],
         rows: indexes,
@@ -78,6 +79,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("position", I64),
             ("column_name", Text),
             ("path", Text),
+            ("expression", Text),
             ("is_descending", Bool),
         ],
         rows: index_columns,
@@ -223,12 +225,13 @@ fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             rows.push(&[
                 T(table),
                 T(&index.name),
-                T(&schema.index_fields(index).join(", ")),
+                T(&definition::parts_text(schema, index).join(", ")),
                 T(index.kind.name()),
                 B(index.unique),
                 number(runs.built)?,
                 number(runs.of)?,
                 number(memory)?,
+                optional_text(definition::filter_text(schema, index).as_deref()),
                 T(&definition::create_index(table, schema, index)),
             ])?;
         }
@@ -242,12 +245,14 @@ fn index_columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             for (at, part) in index.fields.iter().enumerate() {
                 let field = schema.field_of(part.field).map(|field| field.name.as_str());
                 let path = (!part.path.is_empty()).then(|| part.path.join("."));
+                let expression = definition::expression_text(schema, part);
                 rows.push(&[
                     T(table),
                     T(&index.name),
                     number(at + 1)?,
                     optional_text(field),
                     optional_text(path.as_deref()),
+                    optional_text(expression.as_deref()),
                     B(part.descending),
                 ])?;
             }
