@@ -1,6 +1,6 @@
 //! `esker index DB TABLE FIELDS…` and `esker index drop DB TABLE NAME`.
 
-use esker::{IndexKind, NewIndex};
+use esker::{IndexKind, NewIndex, definition};
 use esker_import::schema_text::parse_index;
 
 use crate::arguments::{CreateIndexArguments, DropIndexArguments, IndexAction, IndexArguments};
@@ -18,7 +18,12 @@ pub(crate) fn run(arguments: &IndexArguments, console: &mut Console<'_>) -> Resu
 }
 
 fn add(arguments: &CreateIndexArguments, console: &mut Console<'_>) -> Result<()> {
-    let mut index = parse_index(&arguments.fields.join(", "))?;
+    let text = arguments.fields.join(", ");
+    // What is computed is written as in a statement.
+    let mut index = match parse_index(&text) {
+        Err(e) => esker_sql::parse_index(&text).map_err(|_| e)?,
+        plain => plain?,
+    };
     if let Some(name) = &arguments.name {
         index.name.clone_from(name);
     }
@@ -57,12 +62,16 @@ fn add(arguments: &CreateIndexArguments, console: &mut Console<'_>) -> Result<()
 
 /// The statement that makes an index.
 fn statement(table: &str, index: &NewIndex) -> String {
-    let field = |(name, descending): &(String, bool)| {
-        format!("{}{}", remote::quoted(name), if *descending { " DESC" } else { "" })
+    let field = |(place, (name, descending)): (usize, &(String, bool))| {
+        let is_computed = index.expressions.iter().any(|placed| placed.place == place);
+        let part = if is_computed { format!("({name})") } else { remote::quoted(name) };
+        format!("{part}{}", if *descending { " DESC" } else { "" })
     };
-    let fields: Vec<String> = index.fields.iter().map(field).collect();
+    let fields: Vec<String> = index.fields.iter().enumerate().map(field).collect();
+    let filter = definition::new_filter_text(index);
+    let filter = filter.map_or(String::new(), |filter| format!(" WHERE {filter}"));
     format!(
-        "CREATE {}INDEX {} ON {} USING {} ({})",
+        "CREATE {}INDEX {} ON {} USING {} ({}){filter}",
         if index.unique { "UNIQUE " } else { "" },
         remote::quoted(&index.name),
         remote::quoted(table),

@@ -149,7 +149,7 @@ pub(crate) fn show_table(table: &TableFigures, console: &mut Console<'_>) -> Res
     }
     for (i, index) in t.indexes.iter().enumerate() {
         let label = if i == 0 { "indexes" } else { "" };
-        let (name, fields) = (printable(&index.name), printable(&index.fields.join(", ")));
+        let (name, fields) = (printable(&index.name), printable(&parts_of(index)));
         let state = state_of(index);
         let kind = match (index.unique, index.kind) {
             (true, _) => ", unique".to_owned(),
@@ -159,6 +159,12 @@ pub(crate) fn show_table(table: &TableFigures, console: &mut Console<'_>) -> Res
         writeln!(console.out, "{label:22}{name} ({fields}){kind}: {state}")?;
     }
     Ok(())
+}
+
+/// What an index is on, and which rows it has: `lower(mail), id where active`.
+pub(crate) fn parts_of(index: &IndexInfo) -> String {
+    let filter = index.filter.as_ref().map(|filter| format!(" where {filter}"));
+    index.fields.join(", ") + &filter.unwrap_or_default()
 }
 
 /// How much of an index is built.

@@ -31,6 +31,7 @@ use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
 use crate::catalog::checks::CheckCache;
+use crate::catalog::computed_index;
 use crate::catalog::names::{NameHistory, Names, TEMPORARY_PREFIX};
 use crate::catalog::shared_sequence::Sequences;
 use crate::catalogue::Catalogue;
@@ -231,7 +232,9 @@ impl Engine {
     /// The same with a number that it has already.
     pub fn new_table(&self, id: TableId, name: &str, schema: Schema) -> Result<Arc<TableCore>> {
         let (schema, arena) = (Arc::new(schema), Arc::clone(&self.arena));
-        Ok(Arc::new(TableCore::new(id, name.to_owned(), schema, arena, self.hasher())?))
+        let (what, hasher) = ((name.to_owned(), schema), self.hasher());
+        let core = TableCore::with_compiler(id, what, arena, hasher, computed_index::compiler)?;
+        Ok(Arc::new(core))
     }
 
     /// Tells maintenance that there may be work.

@@ -79,6 +79,7 @@ pub use crate::admin::clock::ClockInfo;
 pub use crate::admin::info::{FileInfo, IndexInfo, Info, MemoryInfo, SnapshotInfo, TableInfo};
 pub use crate::bulk_load::appender::Appender;
 pub use crate::catalog::checks::check;
+pub use crate::catalog::computed_index::index_expression;
 pub use crate::catalog::generated::generated;
 pub use crate::catalog::sequence::SequenceInfo;
 pub use crate::catalog::view::{ViewColumnInfo, ViewInfo, ViewOptions};
@@ -115,7 +116,8 @@ pub use esker_derive::{FieldType, Record};
 pub use esker_format::json;
 pub use esker_format::schema::{
     Alteration, Check, DefaultValue, Generated, INDEX_FIELDS_MAX, Identity, Index, IndexField,
-    IndexId, IndexKind, NewIndex, NewReference, Reference, ReferenceAction, Referrer,
+    IndexId, IndexKind, NewIndex, NewReference, PlacedExpression, Reference, ReferenceAction,
+    Referrer, RowExpression,
 };
 pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Interval, Labels, Moment, PrimaryKey, Schema,

@@ -207,7 +207,8 @@ impl Table {
     }
 }
 
-/// An index on one to three columns, some of them descending.
+/// An index on one to three columns, some of them descending, or of what is computed of them; some
+/// have some rows only.
 fn index(dice: &mut Dice, table: &str, columns: &[Column], number: usize) -> String {
     let mut chosen: Vec<&Column> = Vec::new();
     for _ in 0..=dice.below(3) {
@@ -218,9 +219,41 @@ fn index(dice: &mut Dice, table: &str, columns: &[Column], number: usize) -> Str
     if chosen.is_empty() {
         chosen.extend(columns.first());
     }
-    let order = |c: &&Column| format!("{}{}", c.name, if dice.chance(30) { " DESC" } else { "" });
-    let columns: Vec<_> = chosen.iter().map(order).collect();
-    format!("CREATE INDEX i{number} ON {table} ({})", columns.join(", "))
+    let is_beside_sqlite = dice.beside == Beside::Sqlite;
+    let mut part = |column: &&Column| {
+        let computed = (is_beside_sqlite && dice.chance(30)).then(|| computed_part(dice, column));
+        let part = computed.flatten().unwrap_or_else(|| column.name.clone());
+        format!("{part}{}", if dice.chance(30) { " DESC" } else { "" })
+    };
+    let parts: Vec<_> = chosen.iter().map(&mut part).collect();
+    let filter = columns.get(dice.below(columns.len())).filter(|_| dice.chance(30));
+    let filter = filter.filter(|_| is_beside_sqlite).and_then(|column| filter_of(dice, column));
+    let filter = filter.map_or(String::new(), |filter| format!(" WHERE {filter}"));
+    format!("CREATE INDEX i{number} ON {table} ({}){filter}", parts.join(", "))
+}
+
+/// What an index may be on that is computed of a column.
+fn computed_part(dice: &mut Dice, column: &Column) -> Option<String> {
+    let of = &column.name;
+    Some(match column.kind {
+        Kind::Int if dice.chance(50) => format!("({of} % 7)"),
+        Kind::Int => format!("coalesce({of}, 3)"),
+        Kind::Text if dice.chance(50) => format!("length({of})"),
+        Kind::Text => format!("({of} || '!')"),
+        _ => return None,
+    })
+}
+
+/// Which rows an index may have, by a column.
+fn filter_of(dice: &mut Dice, column: &Column) -> Option<String> {
+    let of = &column.name;
+    Some(match column.kind {
+        _ if dice.chance(40) => format!("{of} IS NOT NULL"),
+        Kind::Int if dice.chance(50) => format!("{of} > {}", dice.int(-3, 6)),
+        Kind::Int => format!("{of} % 2 = 0"),
+        Kind::Text => format!("length({of}) > {}", dice.int(0, 3)),
+        _ => format!("{of} IS NULL"),
+    })
 }
 
 fn column(name: &str, type_number: usize, nullable: bool) -> Column {

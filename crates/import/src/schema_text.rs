@@ -12,7 +12,7 @@ mod index;
 
 use std::fmt::Write;
 
-use esker_format::schema::IndexKind;
+use esker_format::schema::{Index, IndexKind};
 use esker_format::{DataType, Excerpt, Field, Labels, Schema, with_article};
 
 use crate::{Error, Result};
@@ -35,8 +35,14 @@ pub fn parts(schema: &Schema) -> Vec<String> {
     if !key.is_empty() {
         parts.push(format!("primary key ({})", key.join(", ")));
     }
-    parts.extend(schema.indexes().iter().map(|index| index::text(schema, index)));
+    parts.extend(plain_indexes(schema).map(|index| index::text(schema, index)));
     parts
+}
+
+/// The indexes that this text has: those on fields, of all rows. What is computed is told by a
+/// statement, as checks are.
+fn plain_indexes(schema: &Schema) -> impl Iterator<Item = &Index> {
+    schema.indexes().iter().filter(|index| !index.is_computed())
 }
 
 fn field_text(field: &Field) -> String {

@@ -54,6 +54,7 @@ mod exec;
 mod explain;
 mod filter;
 mod generated;
+pub mod index_expression;
 pub mod json;
 mod limits;
 mod logical;
@@ -97,6 +98,7 @@ pub use explain::{
     ExplainedInput, ExplainedPart, ExplainedStep, ExplainedSubquery, Explanation, Met, Ran, Reading,
 };
 pub use generated::{FailedRow, GeneratedValue};
+pub use index_expression::{IndexComputation, IndexedRows};
 pub use limits::{Deadline, Limits};
 pub use logical::{Resolved, Tables};
 pub use model::Query;
@@ -108,8 +110,8 @@ pub use result::{AnswerSink, QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
 pub use semantics::{DivisionByZero, NullsOrder, Semantics};
 pub use source::{
-    BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunPath, SortedRun, Source,
-    ZONE_ROWS, Zone,
+    BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunExpression, RunPath,
+    SortedRun, Source, ZONE_ROWS, Zone,
 };
 pub use time_zone::parse_value;
 pub use view::{Seen, VIEW_DEPTH_MAX, View, ViewInput};

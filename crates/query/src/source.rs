@@ -17,6 +17,7 @@ use esker_format::segment::FieldSketch;
 use esker_format::{ColumnSlice, Schema, ValueRef};
 
 use crate::Result;
+use crate::bound::Bound;
 
 /// Rows per zone: the unit of zone maps, and the most rows worth taking as one batch.
 pub const ZONE_ROWS: usize = 8_192;
@@ -145,6 +146,11 @@ impl dyn Fragment + '_ {
             IndexRun::Grams(_) | IndexRun::Bitmaps(_) => None,
         })
     }
+
+    /// Those of them in which every row has an entry.
+    pub(crate) fn whole_runs(&self) -> impl Iterator<Item = &dyn SortedRun> {
+        self.sorted_runs().filter(|run| run.filter().is_none())
+    }
 }
 
 /// An index run of a part, by what it can answer. Each kind finds candidates in its own way, which
@@ -226,7 +232,7 @@ pub trait SortedRun: Sync {
     fn name(&self) -> &str;
 
     /// The fields that order it: positions in the schema, and whether the greatest comes first. In
-    /// place of a path there is a position that no field has.
+    /// place of a path, or of an expression, there is a position that no field has.
     fn fields(&self) -> &[(usize, bool)];
 
     /// The path whose texts stand in place of field number `number`.
@@ -235,7 +241,18 @@ pub trait SortedRun: Sync {
         None
     }
 
-    /// How many entries there are: as many as rows.
+    /// The expression whose values stand in place of field number `number`.
+    fn expression(&self, number: usize) -> Option<&RunExpression> {
+        let _ = number;
+        None
+    }
+
+    /// What is true of the rows that have entries; `None` where all rows have.
+    fn filter(&self) -> Option<&RunExpression> {
+        None
+    }
+
+    /// How many entries there are: as many as rows that have one.
     fn len(&self) -> usize;
 
     /// True when there are no entries.
@@ -283,6 +300,18 @@ pub struct RunPath {
     pub field: usize,
     /// Names, from the document on.
     pub steps: Vec<String>,
+}
+
+/// An expression over the fields of a part, as an index of it has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunExpression {
+    pub(crate) bound: Bound,
+}
+
+impl RunExpression {
+    pub(crate) fn new(bound: Bound) -> Self {
+        Self { bound }
+    }
 }
 
 /// What was found in a run.

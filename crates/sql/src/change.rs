@@ -10,6 +10,7 @@ use esker_query::model::{
 };
 use sqlparser::ast;
 
+use crate::conflict_target::ConflictTarget;
 use crate::expression::{Names, ParameterNames};
 use crate::qualified_name::beside_table;
 use crate::statement::{shorten, unsupported};
@@ -22,39 +23,56 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
     };
     let table = qualified_name::written(name)?;
     let names = Names::new(vec![beside_table(name)?], parameters);
-    let (or, on_conflict, conflict_key) = conflict(&insert, &beside_table(name)?, parameters)?;
+    let (or, on_conflict, target) = conflict(&insert, &beside_table(name)?, parameters)?;
     let returning = returning(insert.returning.as_deref(), &names)?;
     let returning_text = returning_text(insert.returning.as_deref());
-    let Some(source) = insert.source else {
-        refuse_lost(&text, &format!("{or} {name} DEFAULT VALUES{returning_text}"))?;
-        let rows = InsertRows::Values(vec![Vec::new()]);
-        let fields = Vec::new();
-        let insert = Insert { table, fields, rows, on_conflict, conflict_key, returning };
-        return Ok(Change::Insert(insert));
+    let (fields, rows) = match insert.source {
+        None => {
+            refuse_lost(&text, &format!("{or} {name} DEFAULT VALUES{returning_text}"))?;
+            (Vec::new(), InsertRows::Values(vec![Vec::new()]))
+        }
+        Some(source) => {
+            let columns: Vec<String> = insert.columns.iter().map(ToString::to_string).collect();
+            let columns = match columns.as_slice() {
+                [] => String::new(),
+                columns => format!("({}) ", columns.join(", ")),
+            };
+            let on = insert.on.as_ref().map_or(String::new(), ToString::to_string);
+            refuse_lost(&text, &format!("{or} {name} {columns}{source}{on}{returning_text}"))?;
+            let fields = insert.columns.iter().map(plain_name).collect::<Result<_>>()?;
+            (fields, rows_of(*source, parameters)?)
+        }
     };
-    let columns: Vec<String> = insert.columns.iter().map(ToString::to_string).collect();
-    let columns =
-        if columns.is_empty() { String::new() } else { format!("({}) ", columns.join(", ")) };
-    let on = insert.on.as_ref().map_or(String::new(), ToString::to_string);
-    refuse_lost(&text, &format!("{or} {name} {columns}{source}{on}{returning_text}"))?;
-    let fields = insert.columns.iter().map(plain_name).collect::<Result<_>>()?;
+    Ok(Change::Insert(Insert {
+        table,
+        fields,
+        rows,
+        on_conflict,
+        conflict_key: target.names,
+        conflict_expressions: target.expressions,
+        conflict_filter: target.filter,
+        returning,
+    }))
+}
+
+/// The rows of VALUES, or of a query.
+fn rows_of(source: ast::Query, parameters: &ParameterNames) -> Result<InsertRows> {
     let source_text = source.to_string();
-    let rows = match *source.body {
+    match *source.body {
         // With an order, a limit or queries beside them they are rows of a query.
         ast::SetExpr::Values(values) if source_text == values.to_string() => {
             let names = Names::new(Vec::new(), parameters);
             let row = |row: &ast::Parens<Vec<ast::Expr>>| {
                 row.content.iter().map(|expr| value(&names, expr)).collect()
             };
-            written(values.rows.iter().map(row).collect::<Result<_>>()?)?
+            written(values.rows.iter().map(row).collect::<Result<_>>()?)
         }
         body => {
             let body = Box::new(body);
-            let query = select::convert(ast::Query { body, ..*source }, parameters)?;
-            InsertRows::Query(Box::new(query))
+            let query = select::convert(ast::Query { body, ..source }, parameters)?;
+            Ok(InsertRows::Query(Box::new(query)))
         }
-    };
-    Ok(Change::Insert(Insert { table, fields, rows, on_conflict, conflict_key, returning }))
+    }
 }
 
 /// Rows that are written out; those that ask other queries are rows of a query themselves.
@@ -86,25 +104,26 @@ fn conflict(
     insert: &ast::Insert,
     table: &str,
     parameters: &ParameterNames,
-) -> Result<(&'static str, OnConflict, Vec<String>)> {
+) -> Result<(&'static str, OnConflict, ConflictTarget)> {
+    let none = ConflictTarget::default;
     use ast::SqliteOnConflict as Or;
     let on = match (&insert.or, insert.replace_into, &insert.on) {
-        (None, false, None) => return Ok(("INSERT INTO", OnConflict::Fail, Vec::new())),
-        (None, true, None) => return Ok(("REPLACE INTO", OnConflict::Replace, Vec::new())),
+        (None, false, None) => return Ok(("INSERT INTO", OnConflict::Fail, none())),
+        (None, true, None) => return Ok(("REPLACE INTO", OnConflict::Replace, none())),
         (Some(Or::Replace), false, None) => {
-            return Ok(("INSERT OR REPLACE INTO", OnConflict::Replace, Vec::new()));
+            return Ok(("INSERT OR REPLACE INTO", OnConflict::Replace, none()));
         }
         (Some(Or::Ignore), false, None) => {
-            return Ok(("INSERT OR IGNORE INTO", OnConflict::Skip, Vec::new()));
+            return Ok(("INSERT OR IGNORE INTO", OnConflict::Skip, none()));
         }
         (None, false, Some(ast::OnInsert::OnConflict(on))) => on,
         (_, _, Some(on)) => return Err(unsupported("this ON CONFLICT", on)),
         _ => return Err(unsupported("this kind of INSERT", insert)),
     };
     let key = match &on.conflict_target {
-        None => Vec::new(),
+        None => none(),
         Some(ast::ConflictTarget::Columns(names)) => {
-            names.iter().map(|name| name.value.clone()).collect()
+            ConflictTarget::of(names.iter().map(|name| name.value.as_str()))?
         }
         Some(ast::ConflictTarget::OnConstraint(_)) => {
             return Err(unsupported("ON CONSTRAINT", on));

@@ -2,11 +2,14 @@
 
 use esker::Scope;
 use esker::{Alteration, ErrorKind};
-use esker_format::schema::{IndexKind, NewIndex};
+use esker_format::schema::{IndexKind, NAME_BYTES_MAX, NewIndex};
 use esker_format::suggest::near_or_all;
+use esker_query::index_expression::by_names;
+use esker_query::model::Expr;
 use sqlparser::ast;
 
 use crate::change::refuse_lost;
+use crate::expression::{Names, ParameterNames};
 use crate::qualified_name::{beside_table, written};
 use crate::run::Outcome;
 use crate::statement::{Statement, unsupported};
@@ -15,7 +18,7 @@ use crate::{Error, Result, collation};
 pub(crate) fn create(create: &ast::CreateIndex) -> Result<Statement> {
     let name = create.name.as_ref().map(beside_table).transpose()?;
     let table = written(&create.table_name)?;
-    let fields = fields(&create.columns)?;
+    let index = named(name, parts(&create.columns)?)?;
     let if_not_exists = if create.if_not_exists { "IF NOT EXISTS " } else { "" };
     let shown = create.name.as_ref().map_or(String::new(), |name| format!("{name} "));
     let on = &create.table_name;
@@ -23,11 +26,16 @@ pub(crate) fn create(create: &ast::CreateIndex) -> Result<Statement> {
     let unique = if create.unique { "UNIQUE " } else { "" };
     let (kind, using) = kind(create.using.as_ref())?;
     let using = using.map_or(String::new(), |name| format!(" USING {name} "));
+    let filter = create.predicate.as_ref();
+    let shown_filter = filter.map_or(String::new(), |filter| format!(" WHERE {filter}"));
     refuse_lost(
         &create.to_string(),
-        &format!("CREATE {unique}INDEX {if_not_exists}{shown}ON {on}{using}({columns})"),
+        &format!(
+            "CREATE {unique}INDEX {if_not_exists}{shown}ON {on}{using}({columns}){shown_filter}"
+        ),
     )?;
-    let index = NewIndex { unique: create.unique, kind, ..named(name, fields) };
+    let filter = filter.map(|filter| by_names(&convert(filter)?)).transpose()?;
+    let index = NewIndex { unique: create.unique, kind, filter, ..index };
     Ok(Statement::CreateIndex { table, index, if_not_exists: create.if_not_exists })
 }
 
@@ -47,20 +55,20 @@ fn kind(using: Option<&ast::IndexType>) -> Result<(IndexKind, Option<&ast::Ident
 
 /// `INDEX name USING kind (field, …)` within another statement.
 pub(crate) fn declared(declared: &ast::IndexConstraint) -> Result<NewIndex> {
-    let fields = fields(&declared.columns)?;
+    let parts = parts(&declared.columns)?;
     let word = if declared.display_as_key { "KEY" } else { "INDEX" };
     let shown = declared.name.as_ref().map_or(String::new(), |name| format!("{name} "));
     let columns = joined(&declared.columns);
     let (kind, using) = kind(declared.index_type.as_ref())?;
     let using = using.map_or(String::new(), |name| format!("USING {name} "));
     refuse_lost(&declared.to_string(), &format!("{word} {shown}{using}({columns})"))?;
-    let index = named(declared.name.as_ref().map(|name| name.value.clone()), fields);
+    let index = named(declared.name.as_ref().map(|name| name.value.clone()), parts)?;
     Ok(NewIndex { kind, ..index })
 }
 
 /// `UNIQUE (field, …)`, with a name perhaps, within another statement.
 pub(crate) fn unique(declared: &ast::UniqueConstraint) -> Result<NewIndex> {
-    let fields = fields(&declared.columns)?;
+    let parts = parts(&declared.columns)?;
     let constraint =
         declared.name.as_ref().map_or(String::new(), |name| format!("CONSTRAINT {name} "));
     let word = &declared.index_type_display;
@@ -68,36 +76,86 @@ pub(crate) fn unique(declared: &ast::UniqueConstraint) -> Result<NewIndex> {
     let columns = joined(&declared.columns);
     refuse_lost(&declared.to_string(), &format!("{constraint}UNIQUE{word:>}{shown} ({columns})"))?;
     let name = declared.name.as_ref().or(declared.index_name.as_ref());
-    Ok(named(name.map(|name| name.value.clone()), fields).unique())
+    Ok(named(name.map(|name| name.value.clone()), parts)?.unique())
 }
 
-fn named(name: Option<String>, fields: Vec<(String, bool)>) -> NewIndex {
-    let index = NewIndex::on(fields);
-    match name {
-        Some(name) => NewIndex { name, ..index },
-        None => index,
+/// Reads an index in the words of `CREATE INDEX`: `[UNIQUE] [name] (part, …) [WHERE condition]`.
+///
+/// ```
+/// let index = esker_sql::parse_index("unique by_mail (lower(email)) where active")?;
+/// assert_eq!((index.name.as_str(), index.unique), ("by_mail", true));
+/// assert!(index.filter.is_some());
+/// # Ok::<(), esker_sql::Error>(())
+/// ```
+///
+/// # Errors
+/// `InvalidInput` with what was expected.
+pub fn parse_index(text: &str) -> Result<NewIndex> {
+    let text = text.trim();
+    let unique = text.get(..7).filter(|word| word.eq_ignore_ascii_case("unique "));
+    // default: as many bytes were found there
+    let rest = unique.map_or(text, |word| text.get(word.len()..).unwrap_or_default());
+    let open = rest.find('(').ok_or_else(|| {
+        Error::invalid(format!("index {text:?}: expected its parts in parentheses"))
+    })?;
+    let (name, parts) = rest.split_at(open);
+    let unique = if unique.is_some() { "UNIQUE " } else { "" };
+    match crate::parse_statement(&format!("CREATE {unique}INDEX {name} ON t {parts}"))? {
+        Statement::CreateIndex { index, .. } => Ok(index),
+        _ => Err(Error::invalid(format!("index {text:?}: expected one index"))),
     }
+}
+
+/// What an index is on: a field, or a path into one, or an expression.
+struct Part {
+    /// How it is written.
+    written: String,
+    descending: bool,
+    expression: Option<Expr>,
+}
+
+fn named(name: Option<String>, parts: Vec<Part>) -> Result<NewIndex> {
+    let mut index = NewIndex::on(Vec::new());
+    for Part { written, descending, expression } in parts {
+        match expression {
+            Some(expr) => {
+                index = index.expression(written, by_names(&expr)?);
+                index.fields.last_mut().into_iter().for_each(|part| part.1 = descending);
+            }
+            None => index.fields.push((written, descending)),
+        }
+    }
+    index.name = name.unwrap_or_else(|| name_of(&index.fields));
+    Ok(index)
+}
+
+/// The name of an index that has been given none: after its parts.
+fn name_of(parts: &[(String, bool)]) -> String {
+    let mut name = "by".to_owned();
+    for (written, _) in parts {
+        let mut words = written.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        let mut add = |word: &str| {
+            name.push('_');
+            name.push_str(word);
+        };
+        words.by_ref().filter(|word| !word.is_empty()).for_each(&mut add);
+    }
+    name.chars().take(NAME_BYTES_MAX / 4).collect()
 }
 
 fn joined(columns: &[ast::IndexColumn]) -> String {
     columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn fields(columns: &[ast::IndexColumn]) -> Result<Vec<(String, bool)>> {
-    columns.iter().map(field).collect()
+fn parts(columns: &[ast::IndexColumn]) -> Result<Vec<Part>> {
+    columns.iter().map(part).collect()
 }
 
-fn field(column: &ast::IndexColumn) -> Result<(String, bool)> {
+fn part(column: &ast::IndexColumn) -> Result<Part> {
     let expr = &column.column.expr;
     let mut names = Vec::new();
     if collation::is_collated(expr) {
         return Err(unsupported("COLLATE on a field of an index", column));
-    }
-    if !path(expr, true, &mut names) {
-        return Err(unsupported("an index on what is no field, and no path into one", column));
-    }
-    if names.iter().skip(1).any(|name| name.contains('.')) {
-        return Err(unsupported("an index on a name with a point in JSON", column));
     }
     let (order, descending) = match column.column.options.sort {
         Some(ast::OrderBySort::Asc) => (" ASC", false),
@@ -105,7 +163,19 @@ fn field(column: &ast::IndexColumn) -> Result<(String, bool)> {
         _ => ("", false),
     };
     refuse_lost(&column.to_string(), &format!("{expr}{order}"))?;
-    Ok((names.join("."), descending))
+    if !path(expr, true, &mut names) {
+        let expr = convert(expr)?;
+        return Ok(Part { written: expr.to_string(), descending, expression: Some(expr) });
+    }
+    if names.iter().skip(1).any(|name| name.contains('.')) {
+        return Err(unsupported("an index on a name with a point in JSON", column));
+    }
+    Ok(Part { written: names.join("."), descending, expression: None })
+}
+
+/// An expression over the fields of a row; no parameter has a value yet.
+pub(crate) fn convert(expr: &ast::Expr) -> Result<Expr> {
+    Names::new(Vec::new(), &ParameterNames::default()).convert(expr)
 }
 
 /// Adds the names of a field, or of a path to a text in one: `doc -> 'a' ->> 'b'`, or `doc.a.b`.

@@ -82,6 +82,7 @@ pub use copy::{CopiedFile, CopyStatement};
 pub use cursor::CursorStatement;
 pub use esker_query::{Error, ErrorKind, Result};
 pub use explain::{Explain, ExplainFormat};
+pub use index::parse_index;
 pub use maintenance::MaintenanceStatement;
 pub use named_statement::NamedStatement;
 pub use parameter::{expect_values, named_parameters};

@@ -65,14 +65,16 @@ const PRAGMAS: &[Pragma] = &[
         name: "index_list",
         about: About::Table,
         query: "SELECT row_number() OVER (ORDER BY index_name) - 1 AS seq, index_name AS name, \
-                CAST(is_unique AS i64) AS \"unique\", 'c' AS origin, 0 AS partial \
+                CAST(is_unique AS i64) AS \"unique\", 'c' AS origin, \
+                CAST(condition IS NOT NULL AS i64) AS partial \
                 FROM esker_indexes i WHERE {t} ORDER BY 1",
     },
     Pragma {
         name: "index_info",
         about: About::Index,
-        query: "SELECT i.position - 1 AS seqno, c.position - 1 AS cid, i.column_name AS name \
-                FROM esker_index_columns i JOIN esker_columns c ON c.table_schema = i.table_schema \
+        query: "SELECT i.position - 1 AS seqno, coalesce(c.position - 1, -2) AS cid, \
+                i.column_name AS name FROM esker_index_columns i \
+                LEFT JOIN esker_columns c ON c.table_schema = i.table_schema \
                 AND c.table_name = i.table_name AND c.column_name = i.column_name \
                 WHERE i.index_name = {i} ORDER BY i.table_name, i.position",
     },

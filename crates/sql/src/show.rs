@@ -189,7 +189,7 @@ fn indexes(parser: &mut Parser<'_>) -> Result<Statement> {
     let condition = shown.map_or_else(|| "true".to_owned(), |shown| shown.condition(""));
     let query = format!(
         "SELECT index_name AS name, table_name AS \"table\", columns, kind, \
-         is_unique AS \"unique\" FROM esker_indexes i \
+         is_unique AS \"unique\", condition FROM esker_indexes i \
          WHERE {condition} ORDER BY 2, 1"
     );
     parse(&query).map(Statement::Query)

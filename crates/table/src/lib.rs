@@ -9,6 +9,7 @@
 //! | [`group`] | the mutable end: append-only columns |
 //! | [`segment`] | immutable files of columns |
 //! | [`index_run`] | the rows of a segment in the order of an index |
+//! | [`index_values`] | what an index computes of rows |
 //! | [`value_file`] | long values, in files of their own |
 //! | [`key_order`] | the rows of a table in the order of the primary key |
 //! | [`expiry`] | when rows expire |
@@ -31,6 +32,7 @@ mod forwarding;
 pub mod group;
 pub mod hash;
 pub mod index_run;
+pub mod index_values;
 pub mod key_order;
 mod known_expiry;
 mod live_version;
@@ -48,6 +50,7 @@ pub mod visibility;
 
 pub use error::{Error, ErrorKind, Result};
 pub use hash::KeyHasher;
+pub use index_values::{IndexCompiler, IndexValues};
 pub use location::{Location, ROW_GROUP_ROWS_MAX};
 pub use pinned_locations::PinnedLocations;
 pub use row_hasher::RowHasher;

@@ -39,7 +39,7 @@ pub(crate) fn draw(schema: &TableSchema, generator: &mut Generator) -> FieldChan
         // Of these there are never two.
         fields.push((SERIAL.to_owned(), false));
     }
-    FieldChange::AddIndex(NewIndex { name, kind, unique, fields })
+    FieldChange::AddIndex(NewIndex { name, kind, unique, ..NewIndex::on(fields) })
 }
 
 /// Indexes go with their fields.
@@ -55,11 +55,10 @@ pub(crate) fn rename_field(indexes: &mut [NewIndex], from: &str, to: &str) {
 /// Compares with the indexes of a table.
 pub(crate) fn compare(expected: &[NewIndex], found: &Schema) -> Result<(), String> {
     let name = |id| found.field_of(id).map_or_else(String::new, |field| field.name.clone());
-    let index = |index: &esker::Index| NewIndex {
-        name: index.name.clone(),
-        kind: index.kind,
-        unique: index.unique,
-        fields: index.fields.iter().map(|f| (name(f.field), f.descending)).collect(),
+    let index = |index: &esker::Index| {
+        let fields = index.fields.iter().map(|f| (name(f.field), f.descending)).collect();
+        let (kind, unique) = (index.kind, index.unique);
+        NewIndex { name: index.name.clone(), kind, unique, ..NewIndex::on(fields) }
     };
     let found: Vec<NewIndex> = found.indexes().iter().map(index).collect();
     match expected == found {

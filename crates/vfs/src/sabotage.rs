@@ -174,6 +174,8 @@ bugs! {
             "a column goes though a view reads it",
         GeneratedValueNotRecomputedOnUpdate "generated_value_not_recomputed_on_update"
             "an update leaves what is computed of a row as it was",
+        PartialIndexUsedOutsidePredicate "partial_index_used_outside_predicate"
+            "a query is answered by an index that has not all rows that it asks for",
         ViewLostInCheckpoint "view_lost_in_checkpoint" "a checkpoint forgets views",
         TempTableInTheLog "temp_table_in_the_log" "a temporary table is one of the database",
         ReferenceCheckedAsOfSnapshot "reference_checked_as_of_snapshot"

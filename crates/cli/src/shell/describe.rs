@@ -100,7 +100,7 @@ impl Session {
                 table.add_row([
                     printable(&index.name),
                     printable(&of.name),
-                    printable(&index.fields.join(", ")),
+                    printable(&info::parts_of(index)),
                     kind.to_owned(),
                     info::state_of(index),
                 ]);

@@ -32,6 +32,23 @@ fn indexes_are_made_shown_and_dropped() {
 }
 
 #[test]
+fn indexes_are_of_expressions_and_of_some_rows() {
+    let sandbox = Sandbox::new("indexes-computed");
+    sandbox.write("a.csv", "id,city\n1,Oslo\n2,OSLO\n");
+    sandbox.ok(&["load", "db", "t", "a.csv"]);
+    sandbox.ok(&["index", "db", "t", "by_city (lower(city) desc, id) where id > 1"]);
+    let info = sandbox.ok(&["info", "db", "t"]);
+    assert!(info.contains("by_city (lower(city) desc, id where id > 1): "), "{info}");
+    let found =
+        sandbox.ok(&["sql", "db", "SELECT id FROM t WHERE lower(city) = 'oslo' AND id > 1"]);
+    assert!(found.contains('2') && !found.contains('1'), "{found}");
+    let (code, error) = sandbox.fails(&["index", "db", "t", "one (lower(city)) where nothing"]);
+    assert_eq!((code, error.contains("unknown field \"nothing\"")), (2, true), "{error}");
+    let (_, error) = sandbox.fails(&["sql", "db", "CREATE UNIQUE INDEX one ON t (lower(city))"]);
+    assert!(error.contains("unique index \"one\": lower(city) = oslo is in two rows"), "{error}");
+}
+
+#[test]
 fn what_is_wrong_is_said_and_changes_nothing() {
     let sandbox = Sandbox::new("indexes-wrong");
     sandbox.write("a.csv", "id,city\n1,Oslo\n");

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::names::Names;
 use crate::engine::Engine;
+use crate::introspection::definition;
 use crate::maintenance::{RunCounts, WorkInfo, count_runs, parse_number};
 use crate::{Database, Result, SequenceInfo};
 
@@ -23,6 +24,9 @@ pub struct IndexInfo {
     pub name: String,
     /// Its fields, those with the greatest value first as `field desc`.
     pub fields: Vec<String>,
+    /// What is true of its rows, where it has not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
     /// How it finds rows.
     #[serde(with = "kind_by_name")]
     pub kind: IndexKind,
@@ -163,9 +167,10 @@ fn index_infos(table: &Table) -> Vec<IndexInfo> {
         let keys = uniques.iter().find(|keys| keys.index().id == index.id);
         // default: an index that is not unique has no entries in memory
         let memory_bytes = keys.map_or(0, |keys| keys.entries().memory_bytes());
-        let (name, fields) = (index.name.clone(), schema.index_fields(index));
+        let (name, fields) = (index.name.clone(), definition::parts_text(&schema, index));
+        let filter = definition::filter_text(&schema, index);
         let (kind, unique) = (index.kind, index.unique);
-        IndexInfo { name, fields, kind, unique, memory_bytes, built, too_many_values, of }
+        IndexInfo { name, fields, filter, kind, unique, memory_bytes, built, too_many_values, of }
     };
     schema.indexes().iter().map(info).collect()
 }

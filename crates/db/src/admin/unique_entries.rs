@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_table::Table as TableCore;
-use esker_table::table::UniqueKeys;
+use esker_table::table::{ComputedRow, UniqueKeys};
 use esker_table::view::{RowGroup, View};
 
 use super::check::CheckReport;
@@ -43,7 +43,9 @@ fn check_row(
     if !row_group.is_alive(row) {
         return Ok(());
     }
-    let Some(values) = keys.values_at(schema, row_group, row)? else { return Ok(()) };
+    let mut room = ComputedRow::default();
+    let values = keys.values_at(schema, (row_group, row), &mut room)?;
+    let Some(values) = values else { return Ok(()) };
     let hash = table.hasher().hash_key(values.iter().copied());
     let mut found = 0;
     // By the row groups of now: an entry may be newer than those that are checked.

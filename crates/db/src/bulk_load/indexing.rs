@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_arena::PartitionedHash;
-use esker_format::{Batch, Column, ColumnSlice, ValueRef};
+use esker_format::{Batch, Column, ColumnSlice, Field, Value, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_table::lookup::versions;
 use esker_table::segment::Segment;
@@ -20,6 +20,7 @@ use esker_table::{Location, RowHasher, Table as TableCore};
 use super::refused;
 use super::worker::{Numbers, Shared};
 use crate::commit::conflict::refuse_other_schema;
+use crate::commit::fit::refuse_long_unique;
 use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result};
 
@@ -41,7 +42,7 @@ pub(super) fn index_segment(
     id: u64,
     numbers: &Numbers,
 ) -> Result<()> {
-    let all = BatchKeys::all(shared, batch);
+    let all = BatchKeys::all(shared, batch)?;
     // Rows that were left out before these are not counted, so that none is named then.
     let at = |e: Error, row: usize| match shared.skips || shared.replacing.is_some() {
         true => e,
@@ -102,7 +103,7 @@ fn leave_out(batch: &mut Batch, marked: &[bool]) -> Result<u64> {
 
 fn known_rows(shared: &Shared, batch: &Batch) -> Result<Vec<bool>> {
     let engine = &shared.table.engine;
-    let all = BatchKeys::all(shared, batch);
+    let all = BatchKeys::all(shared, batch)?;
     let mut known = vec![false; batch.len()];
     // default: rows of the batch only are marked
     let mut mark = |row: usize| known.get_mut(row).map_or((), |known| *known = true);
@@ -167,8 +168,30 @@ struct BatchKeys<'a> {
     has_path: bool,
     /// The column of a key that is one text or byte string.
     single: Option<&'a Column>,
+    /// The values of each row in an index of which something is computed; `None` where one is NULL,
+    /// or the index has not the row.
+    computed: Option<Vec<Option<Vec<Value>>>>,
     /// The columns of the primary key.
     primary: Vec<&'a Column>,
+}
+
+/// The values of the rows of a batch in an index of which something is computed.
+fn computed(shared: &Shared, batch: &Batch, keys: &UniqueKeys) -> Result<Vec<Option<Vec<Value>>>> {
+    let schema = &shared.schema;
+    let column = |field: &Field| {
+        let position = schema.fields().iter().position(|known| known.id == field.id);
+        let missing = || esker_table::Error::corrupt(format!("no column {:?}", field.name));
+        let column = position.and_then(|at| batch.columns.get(at)).ok_or_else(missing)?;
+        Ok(ColumnSlice::from(column))
+    };
+    let columns = keys.columns(schema, batch.len(), &column)?;
+    let mut all = Vec::with_capacity(batch.len());
+    for row in 0..batch.len() {
+        let key = columns.key(row);
+        refuse_long_unique(keys.index(), key.iter().flatten().copied())?;
+        all.push(key.map(|key| key.into_iter().map(ValueRef::to_owned).collect()));
+    }
+    Ok(all)
 }
 
 impl<'a> BatchKeys<'a> {
@@ -178,19 +201,24 @@ impl<'a> BatchKeys<'a> {
     }
 
     /// All that rows are looked up by; the keys come first.
-    fn all(shared: &'a Shared, batch: &'a Batch) -> Vec<Self> {
+    fn all(shared: &'a Shared, batch: &'a Batch) -> Result<Vec<Self>> {
         let mut all = Vec::new();
         if !shared.schema.key_positions().is_empty() {
             all.push(Self::new(shared, batch));
         }
         if Bug::UniqueNotCheckedInLoads.is_planted() {
-            return all;
+            return Ok(all);
         }
         for keys in shared.core.uniques().iter() {
             let positions = keys.positions(&shared.schema);
-            all.push(Self::of(shared, batch, Some(Arc::clone(keys)), &positions));
+            let computed = match keys.is_computed() {
+                true => Some(computed(shared, batch, keys)?),
+                false => None,
+            };
+            let of = Self::of(shared, batch, Some(Arc::clone(keys)), &positions);
+            all.push(Self { computed, ..of });
         }
-        all
+        Ok(all)
     }
 
     fn of(
@@ -208,7 +236,7 @@ impl<'a> BatchKeys<'a> {
         };
         let primary = shared.schema.key_positions();
         let primary = primary.iter().filter_map(|p| batch.columns.get(*p)).collect();
-        Self { shared, unique, columns, has_path, single, primary }
+        Self { shared, unique, columns, has_path, single, computed: None, primary }
     }
 
     /// The index of these keys.
@@ -225,7 +253,11 @@ impl<'a> BatchKeys<'a> {
         entries
     }
 
-    fn key(&self, row: usize) -> Vec<ValueRef<'a>> {
+    fn key(&self, row: usize) -> Vec<ValueRef<'_>> {
+        if let Some(computed) = &self.computed {
+            let key = computed.get(row).and_then(Option::as_ref);
+            return key.into_iter().flatten().map(Value::as_ref).collect();
+        }
         let values = self.columns.iter().map(|c| c.value(row));
         match self.unique.as_ref().filter(|_| self.has_path) {
             Some(keys) => keys.compared(values).collect(),
@@ -235,6 +267,10 @@ impl<'a> BatchKeys<'a> {
 
     /// The hash of a row's key; `None` where a value of a unique index is NULL.
     fn hash(&self, row: usize) -> Option<u64> {
+        if let Some(computed) = &self.computed {
+            let key = computed.get(row)?.as_ref()?;
+            return Some(self.shared.core.hasher().hash_key(key.iter().map(Value::as_ref)));
+        }
         if self.unique.is_some() && self.columns.iter().any(|column| column.is_null(row)) {
             return None;
         }

@@ -10,7 +10,7 @@ use esker_query::{Constraint, Limits, Query};
 use esker_table::table::describe_key;
 
 use crate::catalog::checks::{self, CheckCache, Checks, exact, reads, with_exact_names};
-use crate::catalog::{bucket_alteration, generated, index, references};
+use crate::catalog::{bucket_alteration, computed_index, generated, index, references};
 use crate::engine::Engine;
 use crate::read::source::SnapshotSource;
 use crate::table_version::TableVersion;
@@ -28,6 +28,7 @@ pub(crate) fn alter(
     let mut altered = schema.clone();
     for alteration in alterations {
         index::refuse_names(&altered, alteration)?;
+        computed_index::refuse_change(&altered, alteration)?;
         let mut steps = vec![engine.with_values(&altered, alteration)?];
         for check in altered.checks() {
             let mut condition = Constraint::decode(&check.condition)?;
@@ -50,6 +51,7 @@ pub(crate) fn alter(
         let is_named = |a: &Alteration| match a {
             Alteration::AddCheck(_) | Alteration::SetGenerated { .. } => true,
             Alteration::AddField(field) => field.generated.is_some(),
+            Alteration::AddIndex(new) => new.is_computed(),
             _ => false,
         };
         if is_named(alteration) {
@@ -124,10 +126,11 @@ pub(crate) fn test_rows(
 }
 
 impl Engine {
-    /// The checks of a table, and what computes its fields; `None` when it has none.
+    /// The checks of a table, what computes its fields, and indexes that are tested; `None` when it
+    /// has none.
     pub fn checks(&self, current: &TableVersion) -> Result<Option<Arc<Checks>>> {
         let TableVersion { core, schema } = current;
-        if schema.checks().is_empty() && !schema.has_generated() {
+        if !schema.tests_rows() && !schema.has_generated() {
             return Ok(None);
         }
         let known = self.checks.load();
@@ -144,9 +147,9 @@ impl Engine {
 
     /// Tests rows that fit the schema, outside of a statement.
     pub fn test_rows(&self, current: &TableVersion, rows: &[impl AsRef<[Value]>]) -> Result<()> {
-        match current.schema.checks().is_empty() {
-            true => Ok(()),
-            false => self.test_rows_within(current, rows, &self.limits()),
+        match current.schema.tests_rows() {
+            false => Ok(()),
+            true => self.test_rows_within(current, rows, &self.limits()),
         }
     }
 
@@ -157,7 +160,7 @@ impl Engine {
         rows: &[impl AsRef<[Value]>],
         limits: &Limits,
     ) -> Result<()> {
-        if current.schema.checks().is_empty() {
+        if !current.schema.tests_rows() {
             return Ok(());
         }
         let Some(checks) = self.checks(current)? else { return Ok(()) };

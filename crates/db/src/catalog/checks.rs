@@ -8,13 +8,16 @@ use esker_format::{Batch, Schema, TableId};
 use esker_query::model::Expr;
 use esker_query::{Constraint, Limits};
 
+use crate::catalog::computed_index::{self, TestedIndex};
 use crate::catalog::generated::{self, GeneratedFields};
 use crate::{Error, Result};
 
-/// The checks of one version of a schema, and what computes its generated fields.
+/// The checks of one version of a schema, what computes its generated fields, and the indexes that
+/// cannot be computed of every row.
 pub(crate) struct Checks {
     conditions: Vec<(String, Expr, Constraint)>,
     generated: GeneratedFields,
+    indexes: Vec<TestedIndex>,
 }
 
 /// The checks in use, by table, with the schema that they are of. Its version does not name it: a
@@ -61,7 +64,8 @@ impl Checks {
             true => GeneratedFields::of(schema)?,
             false => GeneratedFields::default(),
         };
-        Ok(Self { conditions, generated })
+        let indexes = TestedIndex::all(schema)?;
+        Ok(Self { conditions, generated, indexes })
     }
 
     /// What computes the generated fields.
@@ -69,7 +73,8 @@ impl Checks {
         &self.generated
     }
 
-    /// Refuses a batch with a row for which a check is false. The first row has a number.
+    /// Refuses a batch with a row for which a check is false, or of which an index cannot be
+    /// computed. The first row has a number.
     ///
     /// # Errors
     /// `ConstraintViolated` naming the check, and the row where there are several.
@@ -82,7 +87,7 @@ impl Checks {
             let is_one = first_row == 0 && batch.len() == 1;
             return Err(if is_one { e } else { e.in_row(first_row + row as u64) });
         }
-        Ok(())
+        self.indexes.iter().try_for_each(|index| index.test(batch, first_row, limits))
     }
 }
 
@@ -97,7 +102,8 @@ pub(super) fn reads(schema: &Schema, condition: &Expr, field: &str) -> Result<bo
     Ok(condition.reads_field(exact(schema, field)?))
 }
 
-/// The same with the names in its checks, and in what computes its fields, as the fields have them:
+/// The same with the names in its checks, and in what computes its fields, as the fields have them,
+/// and with the expressions of its indexes taken:
 /// what these read must not change when another field gets a name that differs in case only.
 pub(crate) fn with_exact_names(schema: Schema) -> Result<Schema> {
     let mut steps = Vec::new();
@@ -110,6 +116,8 @@ pub(crate) fn with_exact_names(schema: Schema) -> Result<Schema> {
     }
     steps.extend(generated::with_exact_names(&schema)?);
     let version = schema.version();
+    let mut schema = schema;
+    computed_index::settle(&mut schema)?;
     Ok(schema.alter(&steps)?.with_version(version))
 }
 

@@ -24,7 +24,7 @@ use crate::catalog::new_fields::NewFields;
 use crate::catalog::unique_build::BuildingUniques;
 use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view_needs::{self, Altered};
-use crate::catalog::{bucket_alteration, checked_rows, references};
+use crate::catalog::{bucket_alteration, checked_rows, index_test, references};
 use crate::commit::conflict::conflict;
 use crate::commit::definitions::{
     AlteredTable, CreatedTable, Described, NewDefinitions, RemovedTable, TruncatedTable,
@@ -205,7 +205,9 @@ impl Database {
         altered.rows().ending = ending;
         let tests =
             |a: &Alteration| matches!(a, Alteration::AddCheck(_) | Alteration::SetNotNull(_));
-        if alterations.iter().any(tests) {
+        let after = Arc::clone(&altered.after.schema);
+        let has_tests = alterations.iter().any(tests);
+        if has_tests || index_test::is_tested(&after, alterations)? {
             altered.unchanged_since = Some(self.test_rows(&altered, alterations)?);
         }
         Ok(altered)
@@ -234,6 +236,7 @@ impl Database {
         }
         checked_rows::test_not_null(engine, &snapshot, schema)?;
         checked_rows::test_rows(engine, &snapshot, schema, alterations)?;
+        index_test::test_rows(engine, &snapshot, schema, alterations)?;
         Ok(snapshot.commit())
     }
 

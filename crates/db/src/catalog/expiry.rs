@@ -30,7 +30,7 @@ use esker_format::schema::Alteration;
 use esker_format::{Field, FieldId, Moment, Schema, Value, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_table::segment::Segment;
-use esker_table::table::Existing;
+use esker_table::table::{ComputedRow, Existing};
 use esker_table::view::RowGroup;
 use esker_table::{Location, Table as TableCore};
 
@@ -288,7 +288,8 @@ impl Engine {
         for row in rows {
             let row = row?;
             for keys in uniques.iter() {
-                let Some(values) = keys.values_of(schema, &row) else { continue };
+                let mut room = ComputedRow::default();
+                let Some(values) = keys.values_of(schema, &row, &mut room)? else { continue };
                 let hash = core.hasher().hash_key(values.iter().copied());
                 let Some(holder) = keys.holder(&view, hash, &values)? else { continue };
                 if let Some((row_group, at)) = view.row(holder.location)

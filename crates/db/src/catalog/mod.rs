@@ -5,7 +5,8 @@
 //! | [`names`] | names of tables, now and at the commits that snapshots may still read at |
 //! | [`ddl`], [`new_fields`], [`expiry`] | changes of tables |
 //! | [`table_or_create`] | tables that are there or are made |
-//! | [`index`], [`unique_build`] | indexes, and filling unique ones beside writers |
+//! | [`index`], [`computed_index`], [`index_test`] | indexes, and what they compute |
+//! | [`unique_build`] | filling unique indexes beside writers |
 //! | [`defined_view`], [`view`] | views |
 //! | [`references`], [`reference_target`] | rows of a table that name rows of another |
 //! | [`usable_name`] | names of new tables and views |
@@ -17,12 +18,14 @@ pub(crate) mod altered_rows;
 pub(crate) mod bucket_alteration;
 pub(crate) mod checked_rows;
 pub(crate) mod checks;
+pub(crate) mod computed_index;
 pub(crate) mod ddl;
 pub(crate) mod defaults;
 pub(crate) mod defined_view;
 pub(crate) mod expiry;
 pub(crate) mod generated;
 pub(crate) mod index;
+pub(crate) mod index_test;
 pub(crate) mod names;
 pub(crate) mod new_fields;
 pub(crate) mod own_sequence;

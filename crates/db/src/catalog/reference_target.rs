@@ -141,7 +141,7 @@ pub(crate) fn key_of(schema: &Schema, positions: &[usize]) -> Option<(TargetKey,
         return Some((TargetKey::Primary, order));
     }
     let of_index = |index: &Index| {
-        if index.fields.iter().any(|part| !part.path.is_empty()) {
+        if index.filter.is_some() || !index.fields.iter().all(|part| part.is_field()) {
             return None;
         }
         let fields: Vec<_> = index.fields.iter().map(|part| part.field).collect();

@@ -144,7 +144,7 @@ fn with_index(schema: Schema, reference: &Reference) -> Result<Schema> {
     let is_key = leads(&mut schema.key_fields().map(|field| field.id))
         && schema.key_positions().len() == fields.len();
     let is_indexed = schema.indexes().iter().any(|index| {
-        let is_plain = index.fields.iter().all(|part| part.path.is_empty());
+        let is_plain = index.filter.is_none() && index.fields.iter().all(|part| part.is_field());
         let mut parts = index.fields.iter().map(|part| part.field);
         index.kind == IndexKind::Ordered && is_plain && leads(&mut parts)
     });

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use esker_format::schema::Index;
 use esker_format::{Field, Schema};
 
+use crate::catalog::computed_index;
 use crate::{Database, Error, ErrorKind, Result, Table, Transaction, TransactionTable};
 
 impl Database {
@@ -129,7 +130,23 @@ fn alike(found: &Schema, expected: &Schema) -> Result<()> {
         return Err(Error::invalid(message));
     }
     expect_key(found, &key_of(expected))?;
-    let unique = expected.unique_indexes().map(|index| places_of(expected, index));
+    let all_of = |schema: &Schema| {
+        let computed = schema.unique_indexes().filter(|index| index.is_computed());
+        let described = |index: &Index| {
+            let parts = computed_index::parts_text(schema, index);
+            (parts, computed_index::filter_text(schema, index))
+        };
+        computed.map(described).collect::<Vec<_>>()
+    };
+    let there = all_of(found);
+    if let Some((parts, filter)) = all_of(expected).into_iter().find(|of| !there.contains(of)) {
+        let filter = filter.iter().map(|filter| format!(" WHERE {filter}")).collect::<String>();
+        let parts = parts.join(", ");
+        let message = format!("expected a unique index on ({parts}){filter}, found none");
+        return Err(Error::invalid(message));
+    }
+    let plain = expected.unique_indexes().filter(|index| !index.is_computed());
+    let unique = plain.map(|index| places_of(expected, index)).collect::<Vec<_>>();
     unique.into_iter().try_for_each(|fields| expect_unique(found, &fields))
 }
 
@@ -172,6 +189,9 @@ pub(crate) fn expect_unique<N: AsRef<str>>(schema: &Schema, fields: &[N]) -> Res
     let expected: BTreeSet<&str> = fields.iter().map(AsRef::as_ref).collect();
     let is_key = key_of(schema).into_iter().collect::<BTreeSet<_>>() == expected;
     let is_it = |index: &Index| {
+        if index.is_computed() {
+            return false;
+        }
         let places = places_of(schema, index);
         places.iter().map(String::as_str).collect::<BTreeSet<_>>() == expected
     };

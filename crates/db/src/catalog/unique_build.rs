@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use esker_format::schema::Index;
 use esker_format::{Schema, ValueRef};
-use esker_table::table::{UniqueKeys, describe_key};
+use esker_table::table::{ComputedRow, UniqueKeys, describe_key};
 use esker_table::view::{RowGroup, View};
 use esker_table::{Location, Table as TableCore};
 
@@ -59,7 +59,7 @@ impl BuildingUniques {
     /// Enters the rows of a table, but for a few that come meanwhile. No row group may be sealed or
     /// merged until the indexes are there.
     pub fn start(engine: &Engine, core: &Arc<TableCore>, schema: &Schema) -> Result<Self> {
-        let new = |index: &&Index| UniqueKeys::new((*index).clone(), core.arena()).map(Arc::new);
+        let new = |index: &&Index| core.new_unique(schema, index).map(Arc::new);
         let before = core.schema();
         let indexes = new_uniques(&before, schema);
         let keys = indexes.iter().map(new).collect::<esker_table::Result<_>>()?;
@@ -149,7 +149,8 @@ impl BuildingUniques {
             if !row_group.is_alive(row) {
                 continue;
             }
-            if let Some(values) = keys.values_at(schema, row_group, row)? {
+            let mut room = ComputedRow::default();
+            if let Some(values) = keys.values_at(schema, (row_group, row), &mut room)? {
                 let refused = refuse_long_unique(keys.index(), values.iter().copied());
                 refused.map_err(|e| e.at(self.place(schema, row_group, row)))?;
                 let hash = self.core.hasher().hash_key(values);
@@ -158,7 +159,8 @@ impl BuildingUniques {
         }
         entries.sort_unstable();
         for (at, (hash, location)) in entries.iter().enumerate() {
-            let Some(values) = keys.values_at(schema, row_group, location.row())? else { continue };
+            let (place, mut room) = ((row_group, location.row()), ComputedRow::default());
+            let Some(values) = keys.values_at(schema, place, &mut room)? else { continue };
             // default: behind the last there is none
             let later = entries.get(at + 1..).unwrap_or_default();
             for (_, other) in later.iter().take_while(|(other, _)| other == hash) {

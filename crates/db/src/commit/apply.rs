@@ -242,7 +242,7 @@ impl Engine {
         let known = core.uniques();
         let is_new = |id| known.iter().all(|keys| keys.index().id != id);
         let new = schema.unique_indexes().filter(|index| is_new(index.id));
-        new.map(|index| Ok(Arc::new(UniqueKeys::new(index.clone(), &self.arena)?))).collect()
+        new.map(|index| Ok(Arc::new(core.new_unique(schema, index)?))).collect()
     }
 
     /// The segments of an edit are those of its table. Recovery has linked those that are still

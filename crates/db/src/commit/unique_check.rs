@@ -9,7 +9,7 @@ use std::sync::Arc;
 use esker_format::{Schema, Value, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_table::segment::Segment;
-use esker_table::table::{Existing, Holder, UniqueEntry, UniqueKeys};
+use esker_table::table::{ComputedRow, Existing, Holder, UniqueEntry, UniqueKeys};
 use esker_table::view::View;
 use esker_table::{Location, TableWriter};
 
@@ -71,17 +71,16 @@ fn expect_unique_values(
     let mut seen: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for at in 0..puts.len() {
         let Some(put) = puts.get(at) else { break };
-        let Some(values) = keys.values_of(schema, &put.row) else { continue };
+        let (mut room, mut other) = (ComputedRow::default(), ComputedRow::default());
+        let Some(values) = keys.values_of(schema, &put.row, &mut room)? else { continue };
         refuse_long_unique(keys.index(), values.iter().copied())?;
         let hash = writer.table().hasher().hash_key(values.iter().copied());
-        let twice = |earlier: &usize| {
-            let earlier = puts.get(*earlier).and_then(|put| keys.values_of(schema, &put.row));
-            earlier.is_some_and(|earlier| earlier == values)
-        };
         if !is_alone {
             let same_hash = seen.entry(hash).or_default();
-            if same_hash.iter().any(twice) {
-                return Err(refused(keys, schema, &put.row, "comes twice in one commit"));
+            for earlier in same_hash.iter().filter_map(|earlier| puts.get(*earlier)) {
+                if keys.values_of(schema, &earlier.row, &mut other)?.as_ref() == Some(&values) {
+                    return Err(refused(keys, schema, &put.row, "comes twice in one commit"));
+                }
             }
             same_hash.push(at);
         }
@@ -135,7 +134,8 @@ pub(crate) fn of_segments(
         for (at, segment) in segments.iter().enumerate() {
             for row in 0..segment.row_count() {
                 let values = row_of(segment, schema, row)?;
-                let Some(unique) = keys.values_of(schema, &values) else { continue };
+                let mut room = ComputedRow::default();
+                let Some(unique) = keys.values_of(schema, &values, &mut room)? else { continue };
                 refuse_long_unique(keys.index(), unique.iter().copied())?;
                 let hash = writer.table().hasher().hash_key(unique.iter().copied());
                 let of_row = (segment.row_id(row)?, values.as_slice());
@@ -167,9 +167,12 @@ fn refuse_twice(
     for same in hashes.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
         let rows = same.iter().map(row).collect::<esker_table::Result<Vec<_>>>()?;
         for (i, one) in rows.iter().enumerate() {
-            let values = keys.values_of(schema, one);
-            if rows.iter().skip(i + 1).any(|other| keys.values_of(schema, other) == values) {
-                return Err(refused(keys, schema, one, "comes twice in one commit"));
+            let (mut room, mut room_of_other) = (ComputedRow::default(), ComputedRow::default());
+            let values = keys.values_of(schema, one, &mut room)?;
+            for other in rows.iter().skip(i + 1) {
+                if keys.values_of(schema, other, &mut room_of_other)? == values {
+                    return Err(refused(keys, schema, one, "comes twice in one commit"));
+                }
             }
         }
     }
@@ -183,8 +186,9 @@ fn is_younger(view: &View, holder: &Holder, at: u64) -> bool {
 
 /// The error for a row whose values another one has.
 fn refused(keys: &UniqueKeys, schema: &Schema, row: &[Value], how: &str) -> Error {
+    let mut room = ComputedRow::default();
     // default: the message shows no values where there are none
-    let values = keys.values_of(schema, row).unwrap_or_default();
+    let values = keys.values_of(schema, row, &mut room).ok().flatten().unwrap_or_default();
     let message = format!("{} {how}", keys.describe(schema, &values));
     Error::new(ErrorKind::AlreadyExists, message)
 }

@@ -5,10 +5,14 @@ use esker_format::schema::{
 };
 use esker_format::{Field, Interval, Schema, Value};
 use esker_query::Constraint;
+use esker_query::index_expression::with_names;
 use esker_query::model::{Expr, Function, Operator, name_text};
 
 use crate::Result;
-use crate::catalog::generated;
+pub use crate::catalog::computed_index::{
+    expression_text, filter_text, new_filter_text, parts_text,
+};
+use crate::catalog::{computed_index, generated};
 
 /// `CREATE TABLE`, with all that the table is but its rows. `None` for what no statement makes: a
 /// bucket, and a table whose rows lie in the order of their key.
@@ -28,13 +32,18 @@ pub fn create_table(name: &str, schema: &Schema) -> Result<Option<String>> {
         parts.push(format!("CONSTRAINT {} CHECK ({condition})", name_text(&name)));
     }
     parts.extend(schema.references().iter().map(|reference| referred(schema, reference)));
-    parts.extend(schema.indexes().iter().map(|index| declared(schema, index)));
+    let (alone, within): (Vec<&Index>, Vec<&Index>) =
+        schema.indexes().iter().partition(|index| index.filter.is_some());
+    parts.extend(within.into_iter().map(|index| declared(schema, index)));
     let parts = parts.join(",\n  ");
     let made = format!("CREATE TABLE {} (\n  {parts}\n)", name_text(name));
-    Ok(Some(match schema.expiry_field() {
+    let made = match schema.expiry_field() {
         Some(field) => format!("{made} WITH (expires = {})", Expr::literal(field.name.as_str())),
         None => made,
-    }))
+    };
+    // A condition is written in a statement of its own.
+    let alone = alone.into_iter().map(|index| format!(";\n{}", create_index(name, schema, index)));
+    Ok(Some(made + &alone.collect::<String>()))
 }
 
 /// The checks of a table: their names, and their conditions in SQL.
@@ -120,7 +129,8 @@ pub fn create_index(table: &str, schema: &Schema, index: &Index) -> String {
     let unique = if index.unique { "UNIQUE " } else { "" };
     let using = led(" USING ", using(index));
     let (name, table, fields) = (name_text(&index.name), name_text(table), fields(schema, index));
-    format!("CREATE {unique}INDEX {name} ON {table}{using} ({fields})")
+    let filter = led(" WHERE ", filter_text(schema, index).as_deref());
+    format!("CREATE {unique}INDEX {name} ON {table}{using} ({fields}){filter}")
 }
 
 fn field(field: &Field) -> Result<String> {
@@ -170,6 +180,16 @@ fn using(index: &Index) -> Option<&'static str> {
 /// The fields of an index, in parentheses of a statement.
 fn fields(schema: &Schema, index: &Index) -> String {
     let text = |part: &IndexField| {
+        if let Some(expression) = &part.expression {
+            let order = if part.descending { " DESC" } else { "" };
+            let written = computed_index::written(expression, schema);
+            let is_call = matches!(with_names(expression, schema), Ok(Expr::Call(..)));
+            return if is_call {
+                format!("{written}{order}")
+            } else {
+                format!("({written}){order}")
+            };
+        }
         // default: the schema has refused an index on no field
         let name = schema.field_of(part.field).map_or("", |field| field.name.as_str());
         let steps = std::iter::once(name).chain(part.path.iter().map(String::as_str));

@@ -136,9 +136,9 @@ impl TableFacts {
         Ok(sql.map(|sql| in_schema(self.place, sql)))
     }
 
-    /// The unique indexes.
+    /// The unique indexes that are constraints of SQL: on fields, of all rows.
     pub(super) fn uniques(&self) -> impl Iterator<Item = &Index> {
-        self.schema.indexes().iter().filter(|index| index.unique)
+        self.schema.indexes().iter().filter(|index| index.unique && !index.is_computed())
     }
 
     /// The place of a field in the key, from 1 on.

@@ -67,6 +67,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("segments_built", I64),
             ("segments", I64),
             ("memory_bytes", I64),
+            ("condition", Text),
             ("sql", Text),
             ("table_schema", Text),
         ],
@@ -80,6 +81,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("position", I64),
             ("column_name", Text),
             ("path", Text),
+            ("expression", Text),
             ("is_descending", Bool),
             ("table_schema", Text),
         ],
@@ -255,12 +257,13 @@ fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             rows.push(&[
                 T(table),
                 T(&index.name),
-                T(&schema.index_fields(index).join(", ")),
+                T(&definition::parts_text(schema, index).join(", ")),
                 T(index.kind.name()),
                 B(index.unique),
                 number(runs.built)?,
                 number(runs.of)?,
                 number(memory)?,
+                optional_text(definition::filter_text(schema, index).as_deref()),
                 T(&definition::create_index(table, schema, index)),
                 T(place),
             ])?;
@@ -275,12 +278,14 @@ fn index_columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             for (at, part) in index.fields.iter().enumerate() {
                 let field = schema.field_of(part.field).map(|field| field.name.as_str());
                 let path = (!part.path.is_empty()).then(|| part.path.join("."));
+                let expression = definition::expression_text(schema, part);
                 rows.push(&[
                     T(table),
                     T(&index.name),
                     number(at + 1)?,
                     optional_text(field),
                     optional_text(path.as_deref()),
+                    optional_text(expression.as_deref()),
                     B(part.descending),
                     T(place),
                 ])?;

@@ -17,6 +17,7 @@ use esker_vfs::parallel_map;
 
 use super::{FileSink, TableJob};
 use crate::Result;
+use crate::catalog::computed_index;
 use crate::engine::Engine;
 
 /// A run that a segment should have.
@@ -195,7 +196,9 @@ impl Engine {
         (segment, source): (u64, &dyn RunSource),
         sink: &mut FileSink<'_>,
     ) -> Result<IndexRun> {
-        let new = NewRun { database: self.database, table, segment, schema, index };
+        let (database, values) = (self.database, computed_index::compiler(schema, index)?);
+        let values = values.as_ref();
+        let new = NewRun { database, table, segment, schema, index, values };
         Ok(write_run(new, source, sink)?)
     }
 }

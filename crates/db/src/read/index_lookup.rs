@@ -95,6 +95,12 @@ impl SnapshotTable {
             let message = format!("index {:?}: expected one of fields, found a path", index.name);
             return Err(Error::invalid(message));
         }
+        if index.is_computed() {
+            let (name, filter) = (&index.name, index.filter.is_some());
+            let found = if filter { "one of some rows" } else { "an expression" };
+            let message = format!("index {name:?}: expected fields, and all rows, found {found}");
+            return Err(Error::invalid(message));
+        }
         let field = |part: &esker_format::schema::IndexField| schema.field_of(part.field);
         let fields = index.fields.iter().map(field).collect::<Option<Vec<_>>>();
         let fields = fields.ok_or_else(|| Error::invalid("an index of a field that is gone"))?;

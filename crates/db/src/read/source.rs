@@ -5,18 +5,20 @@ use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
-use esker_format::schema::IndexKind;
+use esker_format::schema::{Index, IndexKind};
 use esker_format::segment::FieldSketch;
-use esker_format::{ColumnSlice, Data, DataType, Schema, Validity, ValueRef};
+use esker_format::{ColumnSlice, Data, DataType, FieldId, Schema, Validity, ValueRef};
 use esker_query::{
-    BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunPath, SortedRun, Source,
-    ZONE_ROWS, Zone,
+    BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunExpression, RunPath,
+    SortedRun, Source, ZONE_ROWS, Zone,
 };
 use esker_table::TableSnapshot;
 use esker_table::index_run;
 use esker_table::segment::Segment;
 use esker_table::table::SnapshotPart;
 use esker_table::view::RowGroup;
+
+use crate::catalog::computed_index::{self, ComputedIndex};
 
 type Result<T> = esker_query::Result<T>;
 
@@ -44,6 +46,10 @@ struct PartRun<'a> {
     run: Arc<index_run::IndexRun>,
     fields: Vec<(usize, bool)>,
     paths: Vec<Option<RunPath>>,
+    expressions: Vec<Option<RunExpression>>,
+    filter: Option<RunExpression>,
+    /// How an index of which something is computed is shown, with what that is.
+    shown: Option<String>,
 }
 
 impl<'a> SnapshotSource<'a> {
@@ -201,19 +207,49 @@ fn runs(part: &SnapshotPart) -> Vec<PartRun<'_>> {
         if !run.is_readable_by(schema) || run.is_left_out().unwrap_or(true) {
             return None;
         }
-        let (mut fields, mut paths) = (Vec::new(), Vec::new());
-        for f in &index.fields {
+        let computed = match run.index_values() {
+            None => None,
+            Some(values) => Some(ComputedIndex::of(&**values)?.computation()),
+        };
+        // default: a run is readable by a schema that has what it reads
+        let place = |id: FieldId| schema.positions_of(&[id]).map_or(usize::MAX, |at| first(&at));
+        let (mut fields, mut paths, mut expressions) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, f) in index.fields.iter().enumerate() {
+            if f.expression.is_some() {
+                expressions.push(Some(computed?.part(number, &place)?));
+                fields.push((usize::MAX, f.descending));
+                paths.push(None);
+                continue;
+            }
+            expressions.push(None);
             let field = schema.fields().iter().position(|field| field.id == f.field)?;
             let path = RunPath { field, steps: f.path.clone() };
             let path = Some(path).filter(|path| !path.steps.is_empty());
             fields.push((if path.is_some() { usize::MAX } else { field }, f.descending));
             paths.push(path);
         }
-        Some(PartRun { part, segment, run: Arc::clone(run), fields, paths })
+        let filter = computed.and_then(|computed| computed.filter(&place));
+        let shown = index.is_computed().then(|| shown(schema, index));
+        let run = Arc::clone(run);
+        Some(PartRun { part, segment, run, fields, paths, expressions, filter, shown })
     };
     let mut runs: Vec<_> = segment.runs().iter().filter_map(of).collect();
     runs.sort_by_key(|run| run.run.index().kind);
     runs
+}
+
+/// The only one of some positions.
+fn first(positions: &[usize]) -> usize {
+    // default: a position was asked for
+    positions.first().copied().unwrap_or(usize::MAX)
+}
+
+/// An index with what it computes: `by_mail (lower(mail)) where active`.
+fn shown(schema: &Schema, index: &Index) -> String {
+    let filter = computed_index::filter_text(schema, index);
+    let filter = filter.iter().map(|filter| format!(" where {filter}")).collect::<String>();
+    let parts = computed_index::parts_text(schema, index).join(", ");
+    format!("{} ({parts}){filter}", index.name)
 }
 
 impl PartRun<'_> {
@@ -226,7 +262,8 @@ impl PartRun<'_> {
 
 impl SortedRun for PartRun<'_> {
     fn name(&self) -> &str {
-        &self.run.index().name
+        // default: one of which nothing is computed goes by its name
+        self.shown.as_deref().unwrap_or(&self.run.index().name)
     }
 
     fn fields(&self) -> &[(usize, bool)] {
@@ -235,6 +272,14 @@ impl SortedRun for PartRun<'_> {
 
     fn path(&self, number: usize) -> Option<&RunPath> {
         self.paths.get(number)?.as_ref()
+    }
+
+    fn expression(&self, number: usize) -> Option<&RunExpression> {
+        self.expressions.get(number)?.as_ref()
+    }
+
+    fn filter(&self) -> Option<&RunExpression> {
+        self.filter.as_ref()
     }
 
     fn len(&self) -> usize {

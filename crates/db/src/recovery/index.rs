@@ -152,7 +152,7 @@ fn build_span(
 }
 
 /// The living rows of a segment by the tags of their keys: `tag << 32 | row`, sorted. Rows with a
-/// NULL in their key, that of a unique index, are left out.
+/// NULL in their key, that of a unique index, are left out, and so are those that it has not.
 struct SortedKeys {
     segment: u64,
     entries: Vec<u64>,
@@ -165,6 +165,9 @@ impl SortedKeys {
         fields: impl Iterator<Item = &'a Field>,
         unique: Option<&UniqueKeys>,
     ) -> Result<Self> {
+        if let Some(keys) = unique.filter(|keys| keys.is_computed()) {
+            return Self::computed(table, segment, keys);
+        }
         let paths = unique.filter(|keys| keys.has_path());
         let fields: Vec<&Field> = fields.collect();
         let mut entries = Vec::with_capacity(segment.row_count());
@@ -192,6 +195,24 @@ impl SortedKeys {
                     }
                 };
                 entries.push(u64::from(tag_of(hash)) << 32 | row as u64);
+            }
+            start = end;
+        }
+        entries.sort_unstable();
+        Ok(Self { segment: segment.id(), entries })
+    }
+
+    /// Those of an index of which something is computed.
+    fn computed(table: &Arc<TableCore>, segment: &Arc<Segment>, keys: &UniqueKeys) -> Result<Self> {
+        let (schema, mut entries, mut start) = (table.schema(), Vec::new(), 0);
+        while start < segment.row_count() {
+            let end = segment.zone_end(start);
+            let columns = keys.columns_of(&schema, (segment, start..end))?;
+            for row in (start..end).filter(|row| segment.deleted(*row) == 0) {
+                if let Some(key) = columns.key(row - start) {
+                    let hash = table.hasher().hash_key(key);
+                    entries.push(u64::from(tag_of(hash)) << 32 | row as u64);
+                }
             }
             start = end;
         }

@@ -19,10 +19,12 @@ pub(super) fn attach(engine: &Engine) -> Result<()> {
         for segment in view.segments() {
             for index in view.schema.indexes() {
                 let file = run_file_id(segment.id(), index.id);
-                if names.contains(&segment_file_name(file))
-                    && let Some(run) =
-                        IndexRun::open(segment, &engine.segment_files, index, &engine.arena)?
-                {
+                if !names.contains(&segment_file_name(file)) {
+                    continue;
+                }
+                let made_by = (index, entry.writer.table().index_values(&view.schema, index)?);
+                let files = &engine.segment_files;
+                if let Some(run) = IndexRun::open(segment, files, made_by, &engine.arena)? {
                     segment.add_run(Arc::new(run))?;
                 }
             }

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use esker_format::key::encode_key;
 use esker_format::schema::{Index, IndexId};
 use esker_format::{Schema, Value, ValueRef};
+use esker_query::model::Insert;
 use esker_table::TableWriter;
-use esker_table::table::{Holder, UniqueKeys};
+use esker_table::table::{ComputedRow, Holder, UniqueKeys};
 use esker_table::view::{Resolved, View};
 
+use crate::catalog::computed_index;
 use crate::commit::staged::Staged;
 use crate::{Error, Result};
 
@@ -29,10 +31,39 @@ pub(super) enum Target {
 
 impl Target {
     /// What the fields of a conflict mean: the key, or a unique index.
-    pub fn of(schema: &Schema, names: &[String]) -> Result<Self> {
+    pub fn of(schema: &Schema, insert: &Insert) -> Result<Self> {
+        let names = insert.conflict_key.as_slice();
+        if insert.conflict_expressions.is_empty() && insert.conflict_filter.is_none() {
+            return Self::of_names(schema, names);
+        }
+        let (expressions, filter) = (&insert.conflict_expressions, &insert.conflict_filter);
+        let resolve = |name: &String| schema.resolve(name);
+        if let Ok(found) = names.iter().map(resolve).collect::<esker_format::Result<Vec<_>>>() {
+            let field = |position: &usize| schema.fields().get(*position).map(|field| field.id);
+            let fields: Vec<_> = found.iter().filter_map(field).collect();
+            let wanted = (fields.as_slice(), expressions.as_slice());
+            if let Some(id) = computed_index::conflicting(schema, wanted, filter.as_ref())? {
+                return Ok(Self::Unique(id));
+            }
+        }
+        if expressions.is_empty()
+            && let Ok(target) = Self::of_names(schema, names)
+        {
+            // That of all rows has those of the condition.
+            return Ok(target);
+        }
+        let names = names.iter().map(String::clone);
+        let parts = names.chain(expressions.iter().map(ToString::to_string));
+        let filter = filter.iter().map(|filter| format!(" WHERE {filter}")).collect::<String>();
+        let parts = parts.collect::<Vec<_>>().join(", ");
+        Err(not_there(schema, &format!("({parts}){filter}")))
+    }
+
+    fn of_names(schema: &Schema, names: &[String]) -> Result<Self> {
         if names.is_empty() {
             return Ok(Self::Any);
         }
+        let is_whole = |index: &&Index| !index.is_computed();
         let is_on = |index: &&Index| {
             let mut places: Vec<_> = index.fields.iter().map(|p| schema.place_of(p)).collect();
             let mut names = names.to_vec();
@@ -40,7 +71,7 @@ impl Target {
             names.sort_unstable();
             places == names
         };
-        if let Some(index) = schema.unique_indexes().find(is_on) {
+        if let Some(index) = schema.unique_indexes().filter(is_whole).find(is_on) {
             return Ok(Self::Unique(index.id));
         }
         let resolve = |name: &String| schema.resolve(name);
@@ -57,25 +88,10 @@ impl Target {
             index.fields.len() == found.len()
                 && index.fields.iter().all(|p| p.path.is_empty() && wanted.contains(&p.field))
         };
-        if let Some(index) = schema.unique_indexes().find(has_fields) {
+        if let Some(index) = schema.unique_indexes().filter(is_whole).find(has_fields) {
             return Ok(Self::Unique(index.id));
         }
-        let key = schema.key_fields().map(|field| field.name.as_str()).collect::<Vec<_>>();
-        let mut expected = Vec::new();
-        if !key.is_empty() {
-            expected.push(format!("the primary key, ({})", key.join(", ")));
-        }
-        for index in schema.unique_indexes() {
-            let fields: Vec<_> = index.fields.iter().map(|part| schema.place_of(part)).collect();
-            expected.push(format!("unique index {:?}, ({})", index.name, fields.join(", ")));
-        }
-        let names = names.join(", ");
-        Err(Error::invalid(match expected.is_empty() {
-            true => format!(
-                "ON CONFLICT ({names}): the table has no declared primary key and no unique index"
-            ),
-            false => format!("ON CONFLICT ({names}): expected {}", expected.join(", or ")),
-        }))
+        Err(not_there(schema, &format!("({})", names.join(", "))))
     }
 
     /// The unique indexes by which rows are looked up.
@@ -87,6 +103,32 @@ impl Target {
         };
         StagedUniques::new(writer.table().uniques().iter().filter(is_wanted).cloned().collect())
     }
+}
+
+/// The error for what is neither the key nor a unique index.
+fn not_there(schema: &Schema, asked: &str) -> Error {
+    let key = schema.key_fields().map(|field| field.name.as_str()).collect::<Vec<_>>();
+    let mut expected = Vec::new();
+    if !key.is_empty() {
+        expected.push(format!("the primary key, ({})", key.join(", ")));
+    }
+    for index in schema.unique_indexes() {
+        let part = |part| {
+            let expression = computed_index::expression_text(schema, part);
+            // default: what is not computed has a place
+            expression.unwrap_or_else(|| schema.place_of(part))
+        };
+        let parts = index.fields.iter().map(part).collect::<Vec<_>>().join(", ");
+        let filter = computed_index::filter_text(schema, index);
+        let filter = filter.iter().map(|filter| format!(" WHERE {filter}")).collect::<String>();
+        expected.push(format!("unique index {:?}, ({parts}){filter}", index.name));
+    }
+    Error::invalid(match expected.is_empty() {
+        true => format!(
+            "ON CONFLICT {asked}: the table has no declared primary key and no unique index"
+        ),
+        false => format!("ON CONFLICT {asked}: expected {}", expected.join(", or ")),
+    })
 }
 
 /// The values of unique indexes that staged rows have.
@@ -128,7 +170,8 @@ impl StagedUniques {
     ) -> Result<Option<ConflictingRow>> {
         let view = writer.table().view();
         for (keys, by_values) in self.keys.iter().zip(&self.by_values) {
-            let Some(values) = keys.values_of(schema, row) else { continue };
+            let mut room = ComputedRow::default();
+            let Some(values) = keys.values_of(schema, row, &mut room)? else { continue };
             if let Some(at) = by_values.get(&encoded(keys, schema, &values)) {
                 return Ok(Some(ConflictingRow::Staged(*at)));
             }
@@ -150,17 +193,22 @@ impl StagedUniques {
         staged: &Staged<'_>,
         (at, row_id): (usize, Option<u64>),
         before: Option<&[Value]>,
-    ) {
+    ) -> Result<()> {
         self.changed.extend(row_id);
         for (keys, by_values) in self.keys.iter().zip(&mut self.by_values) {
-            let of = |row| Some(encoded(keys, schema, &keys.values_of(schema, row)?));
-            if let Some(before) = before.and_then(of) {
+            let of = |row| {
+                let mut room = ComputedRow::default();
+                let values = keys.values_of(schema, row, &mut room)?;
+                Ok::<_, Error>(values.map(|values| encoded(keys, schema, &values)))
+            };
+            if let Some(before) = before.map(of).transpose()?.flatten() {
                 by_values.remove(&before);
             }
-            if let Some(now) = staged.row_at(at).and_then(of) {
+            if let Some(now) = staged.row_at(at).map(of).transpose()?.flatten() {
                 by_values.insert(now, at);
             }
         }
+        Ok(())
     }
 }
 
@@ -176,13 +224,13 @@ fn has_expired(writer: &TableWriter, view: &View, holder: &Holder) -> Result<boo
 
 fn encoded(keys: &UniqueKeys, schema: &Schema, values: &[ValueRef<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
-    let parts = keys.index().fields.iter().zip(keys.fields(schema));
-    for ((part, field), value) in parts.zip(values) {
+    let parts = keys.index().fields.iter().zip(keys.types(schema));
+    for ((part, data_type), value) in parts.zip(values) {
         if !part.path.is_empty() {
             // A text is none of the documents that have its bytes.
             out.push(u8::from(matches!(value, ValueRef::Bytes(_))));
         }
-        encode_key(&mut out, field.data_type, *value);
+        encode_key(&mut out, data_type, *value);
     }
     out
 }

@@ -94,6 +94,8 @@ fn inserts(table: &str, schema: &Schema, batch: &Batch) -> Vec<Insert> {
                 rows: InsertRows::Values(vec![values]),
                 on_conflict: OnConflict::Fail,
                 conflict_key: Vec::new(),
+                conflict_expressions: Vec::new(),
+                conflict_filter: None,
                 returning: None,
             }),
         }

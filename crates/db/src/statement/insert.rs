@@ -34,7 +34,7 @@ impl StatementRun<'_> {
             let schema = &current.schema;
             let placed = self.place(current, insert, &rows)?;
             let conflicts = Conflicts::new(self, schema, &insert.on_conflict)?;
-            let target = Target::of(schema, &insert.conflict_key)?;
+            let target = Target::of(schema, insert)?;
             let returning = insert.returning.as_deref();
             table.change(current, |writer, staged| {
                 let mut shown = Shown::new(schema, returning);
@@ -334,7 +334,7 @@ impl<'r> Puts<'_, 'r> {
             return Err(Error::corrupt(format!("row {} is not found by its key", holder.row_id)));
         };
         let prepared = PreparedPut::update(hash, existing);
-        self.stage(Some(&old), row, prepared);
+        self.stage(Some(&old), row, prepared)?;
         Ok(true)
     }
 
@@ -344,7 +344,7 @@ impl<'r> Puts<'_, 'r> {
 
     fn add(&mut self, writer: &mut TableWriter, row: Cow<'r, [Value]>) -> Result<bool> {
         let prepared = writer.prepare_put(&row, true)?;
-        self.stage(None, row, prepared);
+        self.stage(None, row, prepared)?;
         Ok(true)
     }
 
@@ -377,12 +377,17 @@ impl<'r> Puts<'_, 'r> {
                 self.settled(row)?
             }
         };
-        self.stage(before.as_deref(), row, prepared);
+        self.stage(before.as_deref(), row, prepared)?;
         Ok(true)
     }
 
     /// Stages a row.
-    fn stage(&mut self, old: Option<&[Value]>, row: Cow<'r, [Value]>, prepared: PreparedPut) {
+    fn stage(
+        &mut self,
+        old: Option<&[Value]>,
+        row: Cow<'r, [Value]>,
+        prepared: PreparedPut,
+    ) -> Result<()> {
         self.shown.add(old, Some(&row));
         let at = self.staged.put_count();
         let changed = prepared.is_update().then_some(prepared.row_id);
@@ -391,7 +396,7 @@ impl<'r> Puts<'_, 'r> {
             true => self.staged.put(row, prepared),
             false => self.staged.put_keyed(schema, row, prepared),
         }
-        self.uniques.note(&self.current.schema, self.staged, (at, changed), None);
+        self.uniques.note(&self.current.schema, self.staged, (at, changed), None)
     }
 
     /// Puts a row in the place of a staged one.
@@ -401,8 +406,7 @@ impl<'r> Puts<'_, 'r> {
         self.shown.add(before.as_deref(), Some(&row));
         self.staged.replace(at, row);
         let schema = &self.current.schema;
-        self.uniques.note(schema, self.staged, (at, None), before.as_deref());
-        Ok(())
+        self.uniques.note(schema, self.staged, (at, None), before.as_deref())
     }
 }
 

@@ -144,6 +144,8 @@ impl StatementRun<'_> {
                 rows: InsertRows::Values(Vec::new()),
                 on_conflict: OnConflict::Fail,
                 conflict_key: Vec::new(),
+                conflict_expressions: Vec::new(),
+                conflict_filter: None,
                 returning: merge.returning.clone(),
             };
             (insert, chosen.map(given).collect())

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use esker_format::json::{Json, steps_of};
 use esker_format::schema::{Index, ROW_ID_NAME};
 use esker_format::{Schema, Value, ValueRef};
+use esker_query::index_expression;
 use esker_query::model::{Change, Expr, Function, Insert, Operator, Query};
 
 use super::insert::{Conflicts, Values};
 use super::matched::{Found, Wanted};
 use super::returning::Shown;
 use super::{ChangeOptions, Changed, On, StatementRun};
+use crate::catalog::computed_index;
 use crate::commit::fit::{fit_key, fit_value};
 use crate::read::source::SnapshotSource;
 use crate::statement::conflict::Target;
@@ -77,7 +79,7 @@ impl StatementRun<'_> {
         let schema = Arc::clone(table.schema());
         let placed = self.place(&table.current, insert, &rows)?;
         let conflicts = Conflicts::new(self, &schema, &insert.on_conflict)?;
-        let target = Target::of(&schema, &insert.conflict_key)?;
+        let target = Target::of(&schema, insert)?;
         let put = Puts { run: self, table: &table, conflicts: &conflicts, target };
         let mut state = transaction.state();
         let (mut count, mut shown) = (0, Shown::new(&schema, insert.returning.as_deref()));
@@ -100,6 +102,14 @@ impl StatementRun<'_> {
 fn split<'r>(schema: &Schema, found: &'r [Value]) -> Result<(&'r [Value], &'r [Value])> {
     let Found { key, values, .. } = Found::of(found, schema.key_positions().len())?;
     Ok((key, values))
+}
+
+/// One more condition that rows have to meet.
+fn add(query: &mut Query, condition: Expr) {
+    query.filter = Some(match query.filter.take() {
+        Some(filter) => filter.and(condition),
+        None => condition,
+    });
 }
 
 /// The condition that a field, or what is at a path in it, has a value as an index compares it.
@@ -195,7 +205,29 @@ impl Puts<'_> {
         for field in schema.key_fields() {
             query.select(Expr::field(&field.name));
         }
-        for part in &index.fields {
+        let computed = computed_index::compiler(schema, index)?;
+        let mut values = None;
+        if let Some(computed) = &computed {
+            let made = esker_table::index_values::of_values(&**computed, schema, row)?;
+            if !made.has(0) {
+                return Ok(None);
+            }
+            values = Some(made);
+        }
+        if let Some(filter) = &index.filter {
+            query.filter = Some(index_expression::with_names(filter, schema)?);
+        }
+        for (number, part) in index.fields.iter().enumerate() {
+            let made = values.as_ref().and_then(|made| made.columns.get(number)?.as_ref());
+            if let (Some(expression), Some(column)) = (&part.expression, made) {
+                let value = column.value(0).to_owned();
+                if value == Value::Null {
+                    return Ok(None);
+                }
+                let expr = index_expression::with_names(expression, schema)?;
+                add(&mut query, expr.binary(Operator::Eq, Expr::Literal(value)));
+                continue;
+            }
             let position = schema.fields().iter().position(|field| field.id == part.field);
             let Some(value) = position.and_then(|p| row.get(p)) else { return Ok(None) };
             let value = part.compared(value.as_ref());
@@ -205,10 +237,7 @@ impl Puts<'_> {
             let name = position.and_then(|p| schema.fields().get(p)).map(|field| &field.name);
             // default: a field that is not there has no name, and no row matches
             let is = has_value(name.map_or("", String::as_str), &part.path, value);
-            query.filter = Some(match query.filter.take() {
-                Some(filter) => filter.and(is),
-                None => is,
-            });
+            add(&mut query, is);
         }
         let snapshot = self.table.transaction.with_changes(state, [&self.table.current.core])?;
         let rows = snapshot.table_core(&self.table.current.core)?;

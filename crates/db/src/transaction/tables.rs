@@ -14,6 +14,7 @@ use super::{State, Transaction};
 use crate::catalog::checked_rows;
 use crate::catalog::checks;
 use crate::catalog::checks::Checks;
+use crate::catalog::index_test;
 use crate::catalog::new_fields::NewFields;
 use crate::catalog::references::{self, Told, refuse_named};
 use crate::catalog::usable_name::expect_usable;
@@ -196,12 +197,14 @@ impl Transaction {
             }
             let tests =
                 |a: &Alteration| matches!(a, Alteration::AddCheck(_) | Alteration::SetNotNull(_));
-            let is_tested = alterations.iter().any(tests);
+            let is_tested =
+                alterations.iter().any(tests) || index_test::is_tested(&schema, alterations)?;
             if is_tested {
                 let rows = self.with_changes(state, [&current.core])?;
                 let rows = rows.table_core(&current.core)?;
                 checked_rows::test_not_null(&self.engine, &rows, &schema)?;
                 checked_rows::test_rows(&self.engine, &rows, &schema, alterations)?;
+                index_test::test_rows(&self.engine, &rows, &schema, alterations)?;
             }
             let refers = references.new > 0;
             if refers {

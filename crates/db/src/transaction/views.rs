@@ -13,6 +13,7 @@ use super::Transaction;
 use super::definitions::Definitions;
 use super::undo::Taken;
 use crate::catalog::checked_rows;
+use crate::catalog::computed_index;
 use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::{Names, ReadNames};
 use crate::catalog::usable_name::expect_usable;
@@ -135,6 +136,8 @@ impl Transaction {
     /// As for [`Transaction::alter_table`].
     pub fn alter_table_cascading(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
         self.all_or_nothing(|within| {
+            let schema = Arc::clone(within.table(name)?.schema());
+            let alterations = &computed_index::cascading(&schema, alterations);
             while let Some(view) = within.view_needing(name, alterations)? {
                 for reader in within.dependants_of(&view)? {
                     within.drop_view(&reader)?;

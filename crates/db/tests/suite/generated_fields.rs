@@ -147,6 +147,8 @@ fn insert(rows: Vec<Vec<i64>>, on_conflict: OnConflict) -> Change {
         rows: InsertRows::Values(rows),
         on_conflict,
         conflict_key: Vec::new(),
+        conflict_expressions: Vec::new(),
+        conflict_filter: None,
         returning: None,
     })
 }

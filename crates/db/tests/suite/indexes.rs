@@ -36,12 +36,8 @@ fn row(id: i64) -> Vec<Value> {
 }
 
 fn indexes() -> Vec<Alteration> {
-    let composite = NewIndex {
-        name: "by_name_age".into(),
-        kind: esker::IndexKind::Ordered,
-        unique: false,
-        fields: vec![("name".into(), true), ("age".into(), false), ("score".into(), true)],
-    };
+    let fields = vec![("name".into(), true), ("age".into(), false), ("score".into(), true)];
+    let composite = NewIndex::on(fields).named("by_name_age");
     let single = |name: &str| NewIndex::new(format!("by_{name}"), [name]);
     let all = [single("age"), single("name"), single("score"), composite];
     all.into_iter().map(Alteration::AddIndex).collect()

@@ -26,6 +26,7 @@ mod buckets;
 mod checks;
 mod clock;
 mod coalescing;
+mod computed_indexes;
 mod conditional;
 mod crashes;
 mod dead_rows;

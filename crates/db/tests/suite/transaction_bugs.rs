@@ -56,6 +56,8 @@ fn a_statement_whose_returning_fails_changes_nothing() {
         fields: Vec::new(),
         on_conflict: OnConflict::Fail,
         conflict_key: Vec::new(),
+        conflict_expressions: Vec::new(),
+        conflict_filter: None,
     };
     assert!(transaction.change(&Change::Insert(insert)).is_err());
     assert!(transaction.is_unchanged());

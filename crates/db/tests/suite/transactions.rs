@@ -297,6 +297,8 @@ fn statements_see_and_make_changes_of_the_transaction() {
             rows: InsertRows::Values(rows),
             on_conflict,
             conflict_key: key.iter().map(|name| (*name).to_owned()).collect(),
+            conflict_expressions: Vec::new(),
+            conflict_filter: None,
             returning: None,
         })
     };

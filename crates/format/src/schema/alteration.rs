@@ -101,11 +101,11 @@ pub enum Alteration {
 }
 
 impl Alteration {
-    /// True when rows stay what they are, and are checked and filled as before. A new unique index
-    /// is a check that rows gathered before have not met.
+    /// True when rows stay what they are, and are checked and filled as before. A new unique index,
+    /// or one that computes something, is a check that rows gathered before have not met.
     fn leaves_rows(&self) -> bool {
         match self {
-            Self::AddIndex(new) => !new.unique,
+            Self::AddIndex(new) => !new.unique && !new.is_computed(),
             Self::DropIndex(_) | Self::SetComment { .. } => true,
             _ => false,
         }

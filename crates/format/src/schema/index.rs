@@ -6,12 +6,17 @@
 //! A *unique* index is a constraint, too: no two rows have the same values in its fields, unless
 //! one of these is NULL.
 //!
+//! A part of an ordered index may be an expression over the row in place of a field, and it may
+//! have the rows only for which a condition is true: see [`RowExpression`].
+//!
 //! An index is part of the schema, so that creating and dropping one is a change of the schema: one
 //! commit, logged, recovered, and seen by snapshots as of their commit. What makes it fast, the
 //! sorted runs beside each segment, is derived from the segments: a run that is missing is built
 //! again, and a reader that finds none scans.
 
-use super::{Field, FieldId, Schema, validate_name};
+use std::sync::Arc;
+
+use super::{Field, FieldId, RowExpression, Schema, validate_name};
 use crate::codec::{Reader, Writer};
 use crate::json::{DEPTH_MAX, Json, Kind};
 use crate::suggest::near_or_all;
@@ -67,29 +72,39 @@ impl IndexKind {
     }
 }
 
-/// The bit of an index that is a constraint.
+/// The bit of an index that is a constraint, and of one that has some rows only.
 const FLAG_UNIQUE: u8 = 1;
+const FLAG_FILTERED: u8 = 2;
 
 /// The bits of a field of an index.
 const FIELD_DESCENDING: u8 = 1;
 const FIELD_HAS_PATH: u8 = 2;
+const FIELD_IS_COMPUTED: u8 = 4;
 
 /// The number of an index within its table; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IndexId(pub u32);
 
-/// What an index orders by: a field, or a part of its documents.
+/// What an index orders by: a field, a part of its documents, or an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexField {
-    /// The field.
+    /// The field; of an expression [`Index::computed_id`], which no field has.
     pub field: FieldId,
     /// Names that lead into its documents, to a text; none for the field itself.
     pub path: Vec<String>,
+    /// What is computed of the row in place of a field.
+    pub expression: Option<Arc<RowExpression>>,
     /// The greatest value comes first.
     pub descending: bool,
 }
 
 impl IndexField {
+    /// True when it is a field: no path into one, and no expression.
+    #[must_use]
+    pub fn is_field(&self) -> bool {
+        self.path.is_empty() && self.expression.is_none()
+    }
+
     /// What a unique index compares of a value of the field: the value, or what the path leads to
     /// in it. Of JSON that is the text of a string, a number as it is written, `true` or `false`,
     /// and the stored form of anything that has parts; NULL where there is nothing, or null.
@@ -127,6 +142,8 @@ pub struct Index {
     pub unique: bool,
     /// By what rows are ordered: 1 to [`INDEX_FIELDS_MAX`] fields.
     pub fields: Vec<IndexField>,
+    /// Rows for which this is not true have no entries.
+    pub filter: Option<Arc<RowExpression>>,
 }
 
 /// An index to be: fields by their names.
@@ -141,6 +158,19 @@ pub struct NewIndex {
     /// By what rows are ordered: names, and whether the greatest value comes first. What follows
     /// the name of a JSON field and a point is a path into its documents: `doc.customer.city`.
     pub fields: Vec<(String, bool)>,
+    /// What is computed in place of some of the fields, whose names are how it is written then.
+    pub expressions: Vec<PlacedExpression>,
+    /// Rows for which this is not true are not in it.
+    pub filter: Option<RowExpression>,
+}
+
+/// What an index to be computes in the place of one of its fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedExpression {
+    /// The place among the fields, from 0.
+    pub place: usize,
+    /// The expression.
+    pub expression: RowExpression,
 }
 
 impl NewIndex {
@@ -156,11 +186,9 @@ impl NewIndex {
         fields: impl IntoIterator<Item = S>,
     ) -> Self {
         let fields = fields.into_iter().map(|field| (field.into(), false)).collect();
-        Self { name: name.into(), kind: IndexKind::Ordered, unique: false, fields }
+        Self { name: name.into(), ..Self::on(fields) }
     }
-}
 
-impl NewIndex {
     /// An index on some fields, named after them: `by_city_name`.
     ///
     /// ```
@@ -173,7 +201,42 @@ impl NewIndex {
     pub fn on(fields: Vec<(String, bool)>) -> Self {
         let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
         let name = format!("by_{}", names.join("_").replace('.', "_"));
-        Self { name, kind: IndexKind::Ordered, unique: false, fields }
+        let (kind, expressions) = (IndexKind::Ordered, Vec::new());
+        Self { name, kind, unique: false, fields, expressions, filter: None }
+    }
+
+    /// The same by another name.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// The same with an expression behind its fields, as it is written, the least value first.
+    #[must_use]
+    pub fn expression(mut self, written: impl Into<String>, expression: RowExpression) -> Self {
+        let place = self.fields.len();
+        self.fields.push((written.into(), false));
+        self.expressions.push(PlacedExpression { place, expression });
+        self
+    }
+
+    /// The same with the rows only for which a condition is true. Where it is unique, no two of
+    /// these have the same values.
+    #[must_use]
+    pub fn filter(self, condition: RowExpression) -> Self {
+        Self { filter: Some(condition), ..self }
+    }
+
+    /// Whether it computes anything, or leaves rows out.
+    #[must_use]
+    pub fn is_computed(&self) -> bool {
+        self.filter.is_some() || !self.expressions.is_empty()
+    }
+
+    /// Its expressions, and its condition.
+    pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut RowExpression> {
+        let parts = self.expressions.iter_mut().map(|placed| &mut placed.expression);
+        parts.chain(self.filter.as_mut())
     }
 
     /// The same, as a constraint: no two rows have the same values in its fields.
@@ -202,7 +265,24 @@ impl NewIndex {
     }
 }
 
+/// Why no index orders rows by values of a type; `None` where one does.
+pub(super) fn refused_order(data_type: DataType) -> Option<String> {
+    let why = match data_type {
+        DataType::Interval => "equal intervals need not be the same, so that no index is of them",
+        DataType::Json => "json has no order",
+        _ => return None,
+    };
+    Some(why.to_owned())
+}
+
 impl Index {
+    /// Whether it is on a field, or reads one to compute something.
+    #[must_use]
+    pub fn needs(&self, field: FieldId) -> bool {
+        self.fields.iter().any(|part| part.field == field)
+            || self.expressions().any(|expression| expression.reads.contains(&field))
+    }
+
     /// A path leads into JSON, and has an order only.
     fn refuse_path(&self, field: &Field, path: &[String]) -> Result<()> {
         let (name, field_name, data_type) = (&self.name, &field.name, field.data_type);
@@ -253,17 +333,21 @@ impl Index {
         out.u32(self.id.0);
         out.text(&self.name);
         out.u8(self.kind.code());
-        out.u8(if self.unique { FLAG_UNIQUE } else { 0 });
+        let filtered = if self.filter.is_some() { FLAG_FILTERED } else { 0 };
+        out.u8(filtered | if self.unique { FLAG_UNIQUE } else { 0 });
         out.count(self.fields.len());
         for field in &self.fields {
             let has_path = if field.path.is_empty() { 0 } else { FIELD_HAS_PATH };
+            let computed = if field.expression.is_some() { FIELD_IS_COMPUTED } else { 0 };
             out.u16(field.field.0);
-            out.u8(u8::from(field.descending) | has_path);
+            out.u8(u8::from(field.descending) | has_path | computed);
             if has_path != 0 {
                 out.count(field.path.len());
                 field.path.iter().for_each(|step| out.text(step));
             }
+            field.expression.iter().for_each(|expression| expression.encode(out));
         }
+        self.filter.iter().for_each(|filter| filter.encode(out));
     }
 
     pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self> {
@@ -271,23 +355,32 @@ impl Index {
         let (kind, flags) = (input.u8()?, input.u8()?);
         let unknown = || Error::corrupt(format!("index {name:?}: kind {kind}, flags {flags}"));
         let found = IndexKind::ALL.into_iter().find(|known| known.code() == kind);
-        let kind = found.filter(|_| flags & !FLAG_UNIQUE == 0).ok_or_else(unknown)?;
+        let kind =
+            found.filter(|_| flags & !(FLAG_UNIQUE | FLAG_FILTERED) == 0).ok_or_else(unknown)?;
         let unique = flags & FLAG_UNIQUE != 0;
         let mut fields = Vec::new();
         for _ in 0..input.count(INDEX_FIELDS_MAX)? {
             let (field, flags) = (FieldId(input.u16()?), input.u8()?);
-            if flags & !(FIELD_DESCENDING | FIELD_HAS_PATH) != 0 {
+            if flags & !(FIELD_DESCENDING | FIELD_HAS_PATH | FIELD_IS_COMPUTED) != 0 {
                 return Err(Error::corrupt(format!("index {name:?}: field flags {flags}")));
             }
-            let mut path = Vec::new();
+            let (mut path, descending) = (Vec::new(), flags & FIELD_DESCENDING != 0);
             if flags & FIELD_HAS_PATH != 0 {
                 for _ in 0..input.count(DEPTH_MAX)? {
                     path.push(input.text()?.to_owned());
                 }
             }
-            fields.push(IndexField { field, path, descending: flags & FIELD_DESCENDING != 0 });
+            let expression = match flags & FIELD_IS_COMPUTED != 0 {
+                true => Some(Arc::new(RowExpression::decode(input)?)),
+                false => None,
+            };
+            fields.push(IndexField { field, path, expression, descending });
         }
-        Ok(Self { id, name, kind, unique, fields })
+        let filter = match flags & FLAG_FILTERED != 0 {
+            true => Some(Arc::new(RowExpression::decode(input)?)),
+            false => None,
+        };
+        Ok(Self { id, name, kind, unique, fields, filter })
     }
 }
 
@@ -313,6 +406,13 @@ impl Schema {
     /// The indexes that are constraints, in the order in which they were created.
     pub fn unique_indexes(&self) -> impl Iterator<Item = &Index> {
         self.indexes.iter().filter(|index| index.unique)
+    }
+
+    /// Whether rows are computed to be tested before they are written: there are checks, or an
+    /// index of which something is computed.
+    #[must_use]
+    pub fn tests_rows(&self) -> bool {
+        !self.checks.is_empty() || self.indexes.iter().any(Index::is_computed)
     }
 
     /// True when rows are looked up before they are written: the key is declared, or some index is
@@ -346,7 +446,7 @@ impl Schema {
         index.fields.iter().map(text).collect()
     }
 
-    /// What a part of an index is on: `name`, or `name.step.step`.
+    /// What a part of an index is on: `name`, or `name.step.step`. What is computed has no name.
     #[must_use]
     pub fn place_of(&self, part: &IndexField) -> String {
         // default: `validate_indexes` has refused what is on no field.
@@ -383,9 +483,19 @@ impl Schema {
 
     pub(super) fn add_index(&mut self, new: &NewIndex) -> Result<()> {
         let mut fields = Vec::new();
-        for (name, descending) in &new.fields {
-            let (field, path) = self.resolve_path(name)?;
-            fields.push(IndexField { field, path, descending: *descending });
+        for (place, (name, descending)) in new.fields.iter().enumerate() {
+            let computed = new.expressions.iter().find(|placed| placed.place == place);
+            let expression = computed.map(|placed| Arc::new(placed.expression.clone()));
+            let (field, path) = match expression {
+                Some(_) => (Index::computed_id(place), Vec::new()),
+                None => self.resolve_path(name)?,
+            };
+            fields.push(IndexField { field, path, expression, descending: *descending });
+        }
+        if let Some(lost) = new.expressions.iter().find(|placed| placed.place >= fields.len()) {
+            let (name, place) = (&new.name, lost.place);
+            let message = format!("index {name:?}: an expression in place {place} of fewer");
+            return Err(Error::invalid(message));
         }
         let id = IndexId(self.next_index);
         if self.next_index > INDEX_IDS_MAX {
@@ -395,7 +505,8 @@ impl Schema {
         }
         self.next_index += 1;
         let (name, kind, unique) = (new.name.clone(), new.kind, new.unique);
-        self.indexes.push(Index { id, name, kind, unique, fields });
+        let filter = new.filter.clone().map(Arc::new);
+        self.indexes.push(Index { id, name, kind, unique, fields, filter });
         Ok(())
     }
 
@@ -424,9 +535,30 @@ impl Schema {
         Ok(())
     }
 
-    /// Indexes go with their fields.
+    /// Indexes go with their fields, and with what is read to compute them.
     pub(super) fn drop_indexes_of(&mut self, field: FieldId) {
-        self.indexes.retain(|index| index.fields.iter().all(|f| f.field != field));
+        self.indexes.retain(|index| !index.needs(field));
+    }
+
+    /// Puts what a table has taken in the place of the expressions of an index.
+    /// `by` also gets whether it is the filter.
+    ///
+    /// # Errors
+    /// What `by` says.
+    pub fn settle_index<E>(
+        &mut self,
+        id: IndexId,
+        by: &dyn Fn(&RowExpression, bool) -> std::result::Result<RowExpression, E>,
+    ) -> std::result::Result<(), E> {
+        for index in self.indexes.iter_mut().filter(|index| index.id == id) {
+            for part in &mut index.fields {
+                let settled = part.expression.as_deref().map(|of| by(of, false)).transpose()?;
+                part.expression = settled.map(Arc::new);
+            }
+            let settled = index.filter.as_deref().map(|of| by(of, true)).transpose()?;
+            index.filter = settled.map(Arc::new);
+        }
+        Ok(())
     }
 
     pub(super) fn validate_indexes(&self) -> Result<()> {
@@ -447,8 +579,9 @@ impl Schema {
                 let message = format!("index {name:?}: 1 to {most} fields, found {count}");
                 return Err(Error::invalid(message));
             }
+            index.validate_computed(self)?;
             let mut used = std::collections::BTreeSet::new();
-            for field in &index.fields {
+            for field in index.fields.iter().filter(|part| part.expression.is_none()) {
                 let Some(found) = self.field_of(field.field) else {
                     let id = field.field.0;
                     return Err(Error::invalid(format!("index {name:?}: no field number {id}")));

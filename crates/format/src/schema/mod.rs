@@ -8,6 +8,7 @@ mod identity;
 mod index;
 mod profile;
 mod reference;
+mod row_expression;
 
 use crate::codec::{Reader, Writer};
 use crate::suggest::near_or_all;
@@ -21,9 +22,11 @@ pub use generated::Generated;
 pub use identity::Identity;
 pub use index::{
     INDEX_FIELDS_MAX, INDEX_IDS_MAX, INDEXES_MAX, Index, IndexField, IndexId, IndexKind, NewIndex,
+    PlacedExpression,
 };
 pub use profile::{BUCKET_FIELDS, Profile, RowOrder};
 pub use reference::{NewReference, REFERENCES_MAX, Reference, ReferenceAction, Referrer};
+pub use row_expression::RowExpression;
 
 /// The number of a table within its database; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -281,7 +284,7 @@ impl Schema {
         let later = schema.fields.iter().filter(|field| field.id > last).map(|field| field.id);
         for id in later.collect::<Vec<_>>() {
             schema.fields.retain(|field| field.id != id);
-            schema.indexes.retain(|index| index.fields.iter().all(|part| part.field != id));
+            schema.indexes.retain(|index| !index.needs(id));
             schema.expiry = schema.expiry.filter(|expiry| *expiry != id);
         }
         schema.checks.clear();

@@ -197,7 +197,8 @@ fn ways<'a>(
     for run in part.runs() {
         match run {
             IndexRun::Sorted(run) => {
-                if let Some(Answered { lookup, exactly, .. }) = Lookup::find(run, &tested)? {
+                if let Some(Answered { lookup, exactly, .. }) = Lookup::find(run, members, &tested)?
+                {
                     add(Candidates::Lookup(lookup), exactly);
                 }
             }

@@ -210,7 +210,7 @@ pub(crate) fn distinct(source: &dyn Source, position: usize) -> Result<Distinct>
     let Some(field) = schema.fields().get(position) else { return Ok(of(rows)) };
     let by_index = schema.indexes().iter().any(|index| {
         let [only] = index.fields.as_slice() else { return false };
-        index.unique && only.path.is_empty() && only.field == field.id
+        index.unique && index.filter.is_none() && only.is_field() && only.field == field.id
     });
     if by_index || schema.key_positions() == [position] {
         return Ok(Distinct { count: rows, is_unique: true });

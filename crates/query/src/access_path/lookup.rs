@@ -7,10 +7,16 @@
 //! AND age > 60                     [ > 60 ]              [ > 60 ]     level 1: a range, the last
 //! ```
 //!
+//! A run of some rows only is asked where the filter lets no others pass; all its entries are an
+//! answer, too. What the condition of the index implies need not be tested again.
+//!
 //! A level can follow only where each range of the one before holds equal values, and nothing else.
 
 use std::ops::Range;
 
+use esker_vfs::sabotage::Bug;
+
+use super::implied::implies;
 use super::ranges::{is_point, ranges_of};
 use crate::Result;
 use crate::access_path::indexable::{Member, members_of};
@@ -66,26 +72,39 @@ impl<'a> Lookup<'a> {
         predicate: &Predicate,
     ) -> Result<Option<Answered<'a>>> {
         match predicate {
-            Predicate::All(members) => Self::find(run, &members_of(members)),
-            other => Self::find(run, &members_of(std::slice::from_ref(other))),
+            Predicate::All(members) => Self::find(run, members, &members_of(members)),
+            other => {
+                let members = std::slice::from_ref(other);
+                Self::find(run, members, &members_of(members))
+            }
         }
     }
 
     /// What a run answers of tests that all have to be met; `None` when that is nothing.
     pub(super) fn find(
         run: &'a dyn SortedRun,
+        all: &[Predicate],
         members: &[Member<'_>],
     ) -> Result<Option<Answered<'a>>> {
         let mut ranges: Vec<_> = std::iter::once(0..run.len()).collect();
         let (mut exactly, mut equal_fields) = (Vec::new(), 0);
-        for (level, (field, _)) in run.fields().iter().enumerate() {
-            let path = run.path(level);
+        let filter = run.filter().map(|filter| Predicate::compile(Some(&filter.bound)));
+        if let Some(filter) = &filter {
+            if !is_within(all, filter) {
+                return Ok(None);
+            }
+            exactly.extend(
+                (0..all.len())
+                    .filter(|at| all.get(*at).is_some_and(|member| implies(filter, member))),
+            );
+        }
+        for level in 0..run.fields().len() {
             let found = members.iter().find_map(|member| {
-                let of_field = member.tested.is(*field, path).then_some(member)?;
+                let of_field = member.tested.is(run, level).then_some(member)?;
                 Some((&member.places, ranges_of(&of_field.condition, of_field.data_type)?))
             });
             let Some((places, wanted)) = found else {
-                if level == 0 {
+                if level == 0 && filter.is_none() {
                     return Ok(None);
                 }
                 break;
@@ -106,8 +125,21 @@ impl<'a> Lookup<'a> {
         for range in ranges.iter_mut().filter(|range| range.len() >= MANY_ENTRIES) {
             *range = run.shown(range.clone())?;
         }
+        exactly.sort_unstable();
+        exactly.dedup();
         let lookup = Lookup { run, ranges: disjoint(ranges) };
         Ok(Some(Answered { lookup, exactly, equal_fields }))
+    }
+}
+
+/// True when what all has to be met lets no row pass that a condition leaves out.
+fn is_within(all: &[Predicate], condition: &Predicate) -> bool {
+    if Bug::PartialIndexUsedOutsidePredicate.is_planted() {
+        return true;
+    }
+    match all {
+        [only] => implies(only, condition),
+        all => implies(&Predicate::All(all.to_vec()), condition),
     }
 }
 

@@ -12,6 +12,8 @@
 //!   *residual* filter, and is tested row by row, with what is visible.
 //! * A test that may fail is never answered by a run, and sees only rows that pass all others of
 //!   the same AND, as in a scan: so whether a query fails does not depend on the plan.
+//! * A run of some rows only is asked where the filter implies its condition, which [`implied`]
+//!   decides; elsewhere it is as if it were not there.
 //! * A negated condition is what lies outside its range among the values; NULL passes neither. No
 //!   complement of candidates is ever taken.
 
@@ -20,6 +22,7 @@ mod candidates;
 pub(crate) mod cardinality;
 mod cost;
 mod grams;
+mod implied;
 mod indexable;
 mod keys;
 mod lookup;
@@ -33,6 +36,7 @@ use crate::predicate::Predicate;
 use crate::source::{Fragment, Source};
 pub(crate) use candidates::Candidates;
 use candidates::Found;
+pub(crate) use implied::implies;
 pub(crate) use indexable::DocumentPath;
 pub(crate) use lookup::Lookup;
 

@@ -214,7 +214,7 @@ impl<'a, 'o, 'n> Block<'a, 'o, 'n> {
         }
         let source = side.source.get();
         let leads = |part: usize| {
-            let mut runs = source.part(part).sorted_runs();
+            let mut runs = source.part(part).whole_runs();
             runs.any(|run| run.fields().first().is_some_and(|(field, _)| *field == position))
         };
         source.schema().key_positions() == [position] || (0..source.part_count()).any(leads)

@@ -36,6 +36,13 @@ pub struct Insert {
     /// key; empty without saying.
     #[serde(default)]
     pub conflict_key: Vec<String>,
+    /// The expressions by whose equality, beside that of fields, a conflict is meant: those of a
+    /// unique index.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflict_expressions: Vec<Expr>,
+    /// A condition that lets only rows pass that the unique index has, where that has not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict_filter: Option<Expr>,
     /// What to answer of each row that was added or changed; an empty list for every field.
     #[serde(default)]
     pub returning: Option<Vec<SelectItem>>,
@@ -51,6 +58,8 @@ impl Insert {
             rows: InsertRows::Values(rows),
             on_conflict: OnConflict::Fail,
             conflict_key: Vec::new(),
+            conflict_expressions: Vec::new(),
+            conflict_filter: None,
             returning: None,
         }
     }

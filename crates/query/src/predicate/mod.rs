@@ -231,6 +231,25 @@ pub(crate) fn operand_test(bound: &Bound, wanted: bool) -> Option<(&Bound, Condi
     }
 }
 
+/// The bound as a condition on an expression, as a whole, of which an index may have the values.
+pub(crate) fn expression_test(bound: &Bound, wanted: bool) -> Option<(&Bound, Condition)> {
+    let (operand, condition) = match &bound.node {
+        Node::Compare(comparison, operand, constant) => {
+            let constant = constant.as_literal().filter(|value| !value.is_null())?;
+            let comparison = if wanted { *comparison } else { comparison.opposite() };
+            let of = Condition::compare(comparison, operand.data_type?, constant.as_ref())?;
+            (operand, of)
+        }
+        Node::In(operand, values) => {
+            (operand, Condition::one_of(operand.data_type?, values, !wanted))
+        }
+        Node::Match(operand, pattern) => (operand, Condition::pattern(pattern, !wanted)),
+        Node::IsNull(operand) => (operand, Condition::Null { negated: !wanted }),
+        _ => return None,
+    };
+    operand.has_field().then_some((operand, condition))
+}
+
 fn all(members: &[Bound], wanted: bool) -> Predicate {
     let mut flat: Vec<Predicate> = Vec::with_capacity(members.len());
     for member in members {

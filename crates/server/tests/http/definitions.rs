@@ -94,6 +94,24 @@ fn definitions_are_part_of_the_transaction_that_a_request_names() {
     assert_eq!((tables.as_str(), buckets.as_str()), after);
 }
 
+#[test]
+fn indexes_are_of_expressions_and_of_some_rows() {
+    let server = Harness::new(&[]);
+    let table = format!("{D}/tables/people");
+    let made = server.ask("PUT", &table, r#"{"schema": "name text, n i64"}"#);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let index = r#"{"index": "unique by_name (lower(name)) where n > 0"}"#;
+    let made = server.ask("POST", &format!("{table}/indexes"), index);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let found = &made.json()["indexes"][0];
+    assert_eq!(found["fields"], serde_json::json!(["lower(name)"]));
+    assert_eq!((&found["where"], &found["unique"]), (&"n > 0".into(), &true.into()));
+    let wrong = r#"{"index": "by_time (now())"}"#;
+    let refused = server.ask("POST", &format!("{table}/indexes"), wrong);
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("expected a value of the row alone"), "{}", refused.text());
+}
+
 /// Entries were looked for in the database alone.
 #[test]
 fn a_bucket_made_in_a_transaction_is_there_for_its_requests() {

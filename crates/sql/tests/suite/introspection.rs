@@ -238,7 +238,10 @@ fn statements_ask_them() {
     assert_eq!(rows(&db, "SHOW COLUMNS FROM main.people"), rows(&db, "DESC TABLE people"));
     assert_eq!(
         rows(&db, "SHOW INDEXES FROM people"),
-        ["by_born|people|born desc, name|ordered|false", "by_name|people|name|ordered|true"]
+        [
+            "by_born|people|born desc, name|ordered|false|null",
+            "by_name|people|name|ordered|true|null"
+        ]
     );
     assert_eq!(rows(&db, "SHOW INDEX").len(), 3);
     assert_eq!(rows(&db, "SHOW SCHEMAS"), ["information_schema", "main"]);

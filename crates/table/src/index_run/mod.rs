@@ -23,7 +23,9 @@
 //!    never used again, by its name and its checksums; and it is of the same table and of as many
 //!    rows: asserted by `Segment::add_run`.
 //! 2. It has its name only once it is synced: `FileSink` of `esker` sees to it.
-//! 3. Every row of the segment has its entries, the dead and the invisible included.
+//! 3. Every row of the segment has its entries, the dead and the invisible included, but for rows
+//!    that the filter of the index leaves out. Of a row that nobody sees, and of which a value
+//!    cannot be computed, NULL stands there.
 //! 4. It is a segment, with all invariants of one.
 //!
 //! Long values are stored cut ([`KEY_BYTES_MAX`]); where that leaves a question open the segment's
@@ -55,6 +57,7 @@ use esker_format::edit::SegmentEntry;
 use esker_format::schema::{Index, IndexKind};
 
 use super::{Error, ErrorKind, Result};
+use crate::index_values::IndexValues;
 use crate::segment::sink::SegmentSink;
 use crate::segment::{ANY_ROWS, Segment, SegmentFiles, run_file_id};
 pub use bitmap::VALUES_MAX;
@@ -82,7 +85,8 @@ pub fn write_run(
     sink: &mut dyn SegmentSink,
 ) -> Result<IndexRun> {
     let entries = format_of(new.index.kind).write(new, source, sink)?;
-    let run = IndexRun::new(new.index.clone(), entries, source.row_count())?;
+    let values = new.values.cloned();
+    let run = IndexRun::new(new.index.clone(), values, entries, source.row_count())?;
     run.expect_sound(&format_args!("the run of index {:?}", new.index.name))?;
     Ok(run)
 }
@@ -92,13 +96,22 @@ impl IndexRun {
     ///
     /// # Errors
     /// `Corrupt` when it has other entries than `rows` rows need.
-    pub fn new(index: Index, entries: Segment, rows: usize) -> Result<Self> {
+    pub fn new(
+        index: Index,
+        values: Option<Arc<dyn IndexValues>>,
+        entries: Segment,
+        rows: usize,
+    ) -> Result<Self> {
         let (id, found) = (index.id.0, entries.row_count());
-        if format_of(index.kind).entry_count(rows).is_some_and(|expected| expected != found) {
+        let is_right = |expected| match index.filter {
+            Some(_) => found <= expected,
+            None => found == expected,
+        };
+        if !format_of(index.kind).entry_count(rows).is_none_or(is_right) {
             let message = format!("run of index {id}: {found} entries for {rows} rows");
             return Err(Error::corrupt(message));
         }
-        Self::over(index, entries, rows)
+        Ok(Self::over(index, values, entries, rows))
     }
 
     /// Asserts what can be seen of a run without reading all of it.
@@ -118,18 +131,18 @@ impl IndexRun {
     pub fn open(
         owner: &Segment,
         files: &Arc<SegmentFiles>,
-        index: &Index,
+        (index, values): (&Index, Option<Arc<dyn IndexValues>>),
         arena: &Arc<Arena>,
     ) -> Result<Option<Self>> {
         let id = run_file_id(owner.id(), index.id);
         let Some(file_bytes) = files.length(id)? else { return Ok(None) };
         let rows = match format_of(index.kind).entry_count(owner.row_count()) {
-            Some(_) => owner.entry().rows,
-            None => ANY_ROWS,
+            Some(_) if index.filter.is_none() => owner.entry().rows,
+            _ => ANY_ROWS,
         };
         let entry = SegmentEntry { id, rows, file_bytes, holds_through: 0 };
         let run = Segment::open(files, &entry, arena);
-        match run.and_then(|entries| Self::new(index.clone(), entries, owner.row_count())) {
+        match run.and_then(|entries| Self::new(index.clone(), values, entries, owner.row_count())) {
             Ok(run) => run.sound(&files.path(id)),
             Err(e) if e.kind() == ErrorKind::Corrupt => Ok(None),
             Err(e) => Err(e),

@@ -4,26 +4,21 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use esker_format::json::Json;
-use esker_format::schema::Index;
+use esker_format::schema::{Index, IndexField};
 use esker_format::{Data, DataType, Field, FieldId, ValueRef};
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use super::dead::DeadEntries;
 use super::row_number::number;
+use crate::Result;
+use crate::index_values::IndexValues;
 use crate::segment::Segment;
-use crate::{Error, Result};
 
 /// The longest stored value of a text or byte string, in bytes; what is longer is cut.
 pub const KEY_BYTES_MAX: usize = 64;
 
 /// The field number under which a sorted run stores rows.
 pub(super) const ROW_FIELD: FieldId = FieldId(u16::MAX);
-
-/// The field number under which a run stores the texts of its field number `number`, a path.
-pub(super) fn path_field(number: usize) -> Result<FieldId> {
-    let below = u16::try_from(number).ok().and_then(|number| (ROW_FIELD.0 - 1).checked_sub(number));
-    below.map(FieldId).ok_or_else(|| Error::corrupt(format!("field {number} of an index")))
-}
 
 /// The text at the end of a path into a document.
 pub(super) fn document_text(document: ValueRef<'_>, path: &[String]) -> Option<String> {
@@ -38,23 +33,38 @@ pub struct IndexRun {
     /// How many rows its segment has.
     rows: usize,
     row_field: Field,
-    /// As what the texts of each path are stored.
-    pub(super) paths: Vec<Field>,
+    /// As what the texts of each path, and what is computed, are stored, by part.
+    pub(super) made: Vec<Field>,
+    /// What computes its values, where anything is computed.
+    pub(super) values: Option<Arc<dyn IndexValues>>,
     dead: Mutex<Option<Arc<DeadEntries>>>,
     /// The first number of each zone, where the first field has numbers.
     pub(super) firsts: OnceLock<Option<Vec<i64>>>,
 }
 
 impl IndexRun {
-    pub(super) fn over(index: Index, entries: Segment, rows: usize) -> Result<Self> {
+    pub(super) fn over(
+        index: Index,
+        values: Option<Arc<dyn IndexValues>>,
+        entries: Segment,
+        rows: usize,
+    ) -> Self {
         let row_field = Field::new(ROW_FIELD, "row".to_owned(), DataType::U32, false);
-        let path = |number| {
-            let id = path_field(number)?;
-            Ok(Field::new(id, String::new(), DataType::Text, true))
+        let made = |(number, part): (usize, &IndexField)| {
+            let expression = part.expression.as_deref();
+            // default: a path leads to texts
+            let data_type = expression.map_or(DataType::Text, |of| of.data_type);
+            Field::new(Index::computed_id(number), String::new(), data_type, true)
         };
-        let paths = (0..index.fields.len()).map(path).collect::<Result<_>>()?;
+        let made = index.fields.iter().enumerate().map(made).collect();
         let (dead, firsts) = (Mutex::new(None), OnceLock::new());
-        Ok(Self { index, entries, rows, row_field, paths, dead, firsts })
+        Self { index, entries, rows, row_field, made, values, dead, firsts }
+    }
+
+    /// What computes its values, where anything is computed.
+    #[must_use]
+    pub fn index_values(&self) -> Option<&Arc<dyn IndexValues>> {
+        self.values.as_ref()
     }
 
     /// The index.

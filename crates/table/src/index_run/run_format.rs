@@ -14,10 +14,13 @@
 //! a code in [`IndexKind`](esker_format::schema::IndexKind), an implementation of this trait, an
 //! arm in `format_of`, and a member of `IndexRun` in `query`, which says how it gives candidates.
 
+use std::sync::Arc;
+
 use esker_format::schema::{Index, IndexField};
 use esker_format::{ColumnSlice, Field, Schema, TableId};
 
 use super::run::IndexRun;
+use crate::index_values::IndexValues;
 use crate::segment::Segment;
 use crate::segment::sink::SegmentSink;
 use crate::{Error, Result};
@@ -57,6 +60,8 @@ pub struct NewRun<'a> {
     pub schema: &'a Schema,
     /// The index.
     pub index: &'a Index,
+    /// What computes its values, where anything is computed.
+    pub values: Option<&'a Arc<dyn IndexValues>>,
 }
 
 impl<'a> NewRun<'a> {

@@ -6,10 +6,11 @@ use std::ops::{Bound, Range};
 
 use esker_format::schema::IndexField;
 use esker_format::segment::ZONE_ROWS;
-use esker_format::{Field, ValueRef, with_article};
+use esker_format::{Field, Schema, ValueRef, with_article};
 use esker_log::sabotage::Bug;
 
 use super::run::{IndexRun, KEY_BYTES_MAX, document_text};
+use crate::index_values::{IndexValues, in_segment};
 use crate::segment::Segment;
 use crate::{Error, Result};
 
@@ -19,11 +20,21 @@ pub(super) struct Probe<'a> {
     pub(super) owner: &'a Segment,
     /// As what the run stores its values.
     pub(super) field: &'a Field,
-    /// The field of the segment, the same but for a path into its documents.
-    pub(super) documents: &'a Field,
-    pub(super) path: &'a [String],
+    /// Where the segment has whole values.
+    pub(super) whole: Whole<'a>,
     /// How the field orders all entries, where it is the first of the index.
     pub(super) leading: Option<&'a IndexField>,
+}
+
+/// Where the segment of a run has the whole values of which the run has the start.
+#[derive(Clone, Copy)]
+pub(super) enum Whole<'a> {
+    /// In a field.
+    Field(&'a Field),
+    /// At the end of a path into its documents.
+    Path(&'a Field, &'a [String]),
+    /// They are computed, as a part of the index, for a reader's schema.
+    Computed(&'a dyn IndexValues, usize, &'a Schema),
 }
 
 impl<'a> Probe<'a> {
@@ -93,14 +104,24 @@ impl<'a> Probe<'a> {
             Ordering::Equal => {
                 let rows = self.run.rows(entry..entry + 1)?;
                 let row = rows.first().ok_or_else(|| self.missing("a row", entry))?;
-                let value = self.owner.value(self.documents, *row as usize)?;
-                if self.path.is_empty() {
-                    return Ok(self.bytes(value)?.cmp(bytes));
-                }
-                let text = document_text(value, self.path);
-                Ok(text.ok_or_else(|| self.missing("a text", entry))?.as_bytes().cmp(bytes))
+                self.compare_whole(*row as usize, entry, bytes)
             }
             order => Ok(order),
+        }
+    }
+
+    /// How the whole value of a row compares with some bytes.
+    fn compare_whole(&self, row: usize, entry: usize, bytes: &[u8]) -> Result<Ordering> {
+        match self.whole {
+            Whole::Field(field) => Ok(self.bytes(self.owner.value(field, row)?)?.cmp(bytes)),
+            Whole::Path(documents, path) => {
+                let text = document_text(self.owner.value(documents, row)?, path);
+                Ok(text.ok_or_else(|| self.missing("a text", entry))?.as_bytes().cmp(bytes))
+            }
+            Whole::Computed(values, part, schema) => {
+                let value = in_segment(values, schema, (self.owner, row), part)?;
+                Ok(self.bytes(value.as_ref())?.cmp(bytes))
+            }
         }
     }
 

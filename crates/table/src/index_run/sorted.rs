@@ -3,7 +3,8 @@
 //! # Invariants
 //!
 //! Beside those of all runs:
-//! 1. There are as many entries as rows: asserted when a run is written and when it is opened.
+//! 1. There are as many entries as rows, or as rows that the filter of the index has: asserted when
+//!    a run is written and when it is opened, as far as the number of rows says it.
 //! 2. Entries are sorted by the fields, each ascending or descending, NULL last; ties by row.
 //!    Asserted where a run is written: of the first and the last entry of each zone, and by a debug
 //!    build of all.
@@ -14,17 +15,20 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use esker_format::order_key::{Key, KeyRange, key};
-use esker_format::schema::IndexField;
+use esker_format::schema::{Index, IndexField};
 use esker_format::segment::{Reordered, ZONE_ROWS, encode_column};
-use esker_format::{Column, ColumnSlice, DataType, Field, Schema, Value, ValueRef, invariant};
+use esker_format::{
+    Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId, ValueRef, invariant,
+};
 use esker_log::sabotage::Bug;
 
 use super::dead;
-use super::run::{IndexRun, KEY_BYTES_MAX, ROW_FIELD, document_text, path_field};
+use super::run::{IndexRun, KEY_BYTES_MAX, ROW_FIELD, document_text};
 use super::run_format::{NewRun, RunFormat, RunSource};
 use super::run_writer::RunWriter;
-use super::search::Probe;
+use super::search::{Probe, Whole};
 use super::sort::sorted_rows;
+use crate::index_values::{ComputedValues, Failing};
 use crate::segment::Segment;
 use crate::segment::sink::SegmentSink;
 use crate::visibility::Visibility;
@@ -56,7 +60,11 @@ impl RunFormat for Sorted {
             let bounds = bounds.unwrap_or((u64::MAX, u64::MAX));
             (least, greatest) = (least.min(bounds.0), greatest.max(bounds.1));
         }
-        let is_right = rows == 0 || least == 0 && greatest == rows as u64 - 1;
+        let is_right = match run.index.filter {
+            _ if run.is_empty() => rows == 0 || run.index.filter.is_some(),
+            Some(_) => greatest < rows as u64,
+            None => least == 0 && greatest == rows as u64 - 1,
+        };
         Ok((!is_right).then(|| format!("entries of rows {least} to {greatest}, of {rows}")))
     }
 
@@ -71,81 +79,135 @@ impl RunFormat for Sorted {
             Error::corrupt(message)
         };
         let mut seen = vec![false; owner.row_count()];
-        let mut fields = Vec::new();
-        for (part, stored) in run.index.fields.iter().zip(&run.paths) {
-            let Some(field) = schema.field_of(part.field) else { continue };
-            let stored = if part.path.is_empty() { field } else { stored };
-            fields.push((field, stored, part));
-        }
-        let mut last: Option<(Vec<Value>, u32)> = None;
+        let parts = Parts::new(new_for(run, owner, schema), owner)?;
+        let stored = run.index.fields.iter().zip(&run.made).filter_map(|(part, made)| {
+            if part.is_field() { schema.field_of(part.field) } else { Some(made) }
+        });
+        let stored: Vec<&Field> = stored.collect();
+        let columns = parts.columns(new_for(run, owner, schema), owner)?;
+        let by: Vec<_> =
+            columns.iter().map(|(_, column, descending)| (*column, *descending)).collect();
+        let mut last: Option<u32> = None;
         for (entry, row) in run.rows(0..run.len())?.iter().enumerate() {
             match seen.get_mut(*row as usize) {
-                Some(seen) if !*seen => *seen = true,
+                Some(seen) if !*seen && parts.has(*row as usize) => *seen = true,
+                Some(seen) if !*seen => return Err(wrong("a row that is not in it", entry)),
                 _ => return Err(wrong("a row comes twice", entry)),
             }
-            let mut values = Vec::new();
-            for (field, stored, part) in &fields {
-                let value = owner.value(field, *row as usize)?;
-                let value = match part.path.is_empty() {
-                    true => value.to_owned(),
-                    // default: a document without a text there is entered as NULL
-                    false => document_text(value, &part.path).map_or(Value::Null, Value::Text),
-                };
+            for ((_, column, _), stored) in columns.iter().zip(&stored) {
                 let found = run.entries.value(stored, entry)?;
-                if value.as_ref().shortened(KEY_BYTES_MAX) != found {
+                if column.value(*row as usize).shortened(KEY_BYTES_MAX) != found {
                     return Err(wrong("another value than the row has", entry));
                 }
-                values.push(value);
             }
-            if let Some((before, row_before)) = &last
-                && compare(before, &values, &fields).then(row_before.cmp(row)).is_ge()
+            if let Some(before) = last
+                && order_of(&by, before, *row).then(before.cmp(row)).is_ge()
             {
                 return Err(wrong("not in order", entry));
             }
-            last = Some((values, *row));
+            last = Some(*row);
         }
-        Ok(())
+        let is_missing = |row: &usize| parts.has(*row) && seen.get(*row) == Some(&false);
+        match (0..owner.row_count()).find(is_missing) {
+            Some(row) => Err(wrong(&format!("no entry of row {row}"), run.len())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A run as one that is written.
+fn new_for<'a>(run: &'a IndexRun, owner: &Segment, schema: &'a Schema) -> NewRun<'a> {
+    let (index, values) = (&run.index, run.values.as_ref());
+    // default: nothing is written
+    let (database, table) = (0, TableId(0));
+    NewRun { database, table, segment: owner.id(), schema, index, values }
+}
+
+/// What of the parts of an index is in no field of its rows.
+struct Parts {
+    /// The texts of paths, by part.
+    texts: Vec<Option<Column>>,
+    computed: ComputedValues,
+}
+
+impl Parts {
+    fn new(new: NewRun<'_>, source: &dyn RunSource) -> Result<Self> {
+        let mut texts = Vec::new();
+        for part in &new.index.fields {
+            texts.push(match part.path.is_empty() {
+                true => None,
+                false => Some(texts_at(&part.path, &source.column(new.indexed_field(part)?)?)?),
+            });
+        }
+        let computed = match new.values {
+            None => ComputedValues::default(),
+            Some(values) => {
+                let field = |id| new.schema.field_of(id).ok_or_else(|| new.no_field());
+                let column = |id: &FieldId| source.column(field(*id)?);
+                let read = values.reads().iter().map(column).collect::<Result<Vec<_>>>()?;
+                values.compute(&read, source.row_count(), Failing::LeftOut)?
+            }
+        };
+        Ok(Self { texts, computed })
+    }
+
+    fn has(&self, row: usize) -> bool {
+        self.computed.has(row)
+    }
+
+    /// The whole columns of the parts, under which number each is stored, and whether the greatest
+    /// value comes first.
+    fn columns<'a>(
+        &'a self,
+        new: NewRun<'a>,
+        source: &'a dyn RunSource,
+    ) -> Result<Vec<(FieldId, ColumnSlice<'a>, bool)>> {
+        let mut columns = Vec::new();
+        for (number, part) in new.index.fields.iter().enumerate() {
+            let texts = self.texts.get(number).and_then(Option::as_ref);
+            let computed = self.computed.columns.get(number).and_then(Option::as_ref);
+            let (id, column) = match texts.or(computed) {
+                Some(made) => (Index::computed_id(number), ColumnSlice::from(made)),
+                None => {
+                    let field = new.indexed_field(part)?;
+                    (field.id, source.column(field)?)
+                }
+            };
+            columns.push((id, column, part.descending));
+        }
+        Ok(columns)
     }
 }
 
 /// True when the reader's schema has the fields of the index, none of them of a narrower type.
 pub(super) fn has_fields_of(run: &IndexRun, schema: &Schema) -> bool {
-    run.index.fields.iter().all(|part| {
-        let field = schema.field_of(part.field);
-        if !part.path.is_empty() {
-            return field.is_some_and(|field| field.data_type == DataType::Json);
-        }
-        let stored = field.and_then(|field| Some((run.entries.stored_type(field)?, field)));
-        stored.is_some_and(|(stored, field)| stored.widens_to(field.data_type))
-    })
+    let reads = run.index.expressions().flat_map(|expression| &expression.reads);
+    let is_computed_of_fields = reads.into_iter().all(|id| schema.field_of(*id).is_some());
+    is_computed_of_fields
+        && run.index.fields.iter().all(|part| {
+            if part.expression.is_some() {
+                return true;
+            }
+            let field = schema.field_of(part.field);
+            if !part.path.is_empty() {
+                return field.is_some_and(|field| field.data_type == DataType::Json);
+            }
+            let stored = field.and_then(|field| Some((run.entries.stored_type(field)?, field)));
+            stored.is_some_and(|(stored, field)| stored.widens_to(field.data_type))
+        })
 }
 
 fn write(new: NewRun<'_>, source: &dyn RunSource, sink: &mut dyn SegmentSink) -> Result<Segment> {
-    let NewRun { index, .. } = new;
     let rows = source.row_count();
-    let mut extracted = Vec::new();
-    for part in index.fields.iter().filter(|part| !part.path.is_empty()) {
-        extracted.push(texts_at(&part.path, &source.column(new.indexed_field(part)?)?)?);
-    }
-    let mut extracted = extracted.iter();
-    let mut columns = Vec::new();
-    for (number, part) in index.fields.iter().enumerate() {
-        let field = new.indexed_field(part)?;
-        let (id, column) = match part.path.is_empty() {
-            true => (field.id, source.column(field)?),
-            false => match extracted.next() {
-                Some(texts) => (path_field(number)?, ColumnSlice::from(texts)),
-                None => return Err(new.no_field()),
-            },
-        };
-        columns.push((id, column, part.descending));
-    }
+    let parts = Parts::new(new, source)?;
+    let columns = parts.columns(new, source)?;
     let by: Vec<(ColumnSlice<'_>, bool)> = columns.iter().map(|(_, c, d)| (*c, *d)).collect();
     let by: Vec<_> = match Bug::RunIgnoresDescending.is_planted() {
         true => by.iter().map(|(column, _)| (*column, false)).collect(),
         false => by,
     };
     let mut order = sorted_rows(rows, &by).map_err(|e| new.at(e))?;
+    order.retain(|row| parts.has(*row as usize));
     if Bug::RunNotSorted.is_planted() {
         order.sort_unstable();
     }
@@ -153,7 +215,7 @@ fn write(new: NewRun<'_>, source: &dyn RunSource, sink: &mut dyn SegmentSink) ->
         order.rotate_left(1);
     }
     expect_sorted(&by, &order).map_err(|e| new.at(e.into()))?;
-    let mut writer = RunWriter::create(new, rows, sink)?;
+    let mut writer = RunWriter::create(new, order.len(), sink)?;
     for (id, values, _) in &columns {
         let reordered = Reordered::new(values, &order, KEY_BYTES_MAX)?;
         writer.column(&reordered.encode(*id))?;
@@ -223,14 +285,13 @@ impl IndexRun {
         number: usize,
         range: &KeyRange<'_>,
     ) -> Result<Range<usize>> {
-        let part = self.index.fields.get(number).zip(self.paths.get(number));
-        let part = part.and_then(|(part, texts)| Some((part, texts, schema.field_of(part.field)?)));
-        let Some((part, texts, documents)) = part else {
+        let part = self.index.fields.get(number).zip(self.made.get(number));
+        let whole = part.and_then(|(part, _)| self.whole(part, number, schema));
+        let Some(((part, made), whole)) = part.zip(whole) else {
             let message = format!("index {:?} has no field {number}", self.index.name);
             return Err(Error::corrupt(message));
         };
-        let path = part.path.as_slice();
-        let field = if path.is_empty() { documents } else { texts };
+        let field = if let Whole::Field(field) = whole { field } else { made };
         if let KeyRange::Keys(least, greatest) = range
             && number == 0
             && within == (0..self.len())
@@ -239,7 +300,7 @@ impl IndexRun {
             return Ok(found);
         }
         let leading = (number == 0).then_some(part);
-        let probe = Probe { run: self, owner, field, documents, path, leading };
+        let probe = Probe { run: self, owner, field, whole, leading };
         let nulls = match Bug::RunForgetsNulls.is_planted() || !self.entries.has_nulls(field) {
             true => within.end,
             false => probe.first(within.clone(), |value, _| Ok(!value.is_null()))?,
@@ -281,6 +342,23 @@ impl IndexRun {
                 Ok(start..end)
             }
         }
+    }
+
+    /// Where the segment has the values of a part.
+    fn whole<'a>(
+        &'a self,
+        part: &'a IndexField,
+        number: usize,
+        schema: &'a Schema,
+    ) -> Option<Whole<'a>> {
+        if part.expression.is_some() {
+            return Some(Whole::Computed(&**self.values.as_ref()?, number, schema));
+        }
+        let field = schema.field_of(part.field)?;
+        Some(match part.path.is_empty() {
+            true => Whole::Field(field),
+            false => Whole::Path(field, &part.path),
+        })
     }
 
     /// Some entries without those at both ends of rows that a reader at commit `at` does not see,
@@ -355,18 +433,3 @@ impl IndexRun {
 
 /// Entries whose rows are looked at together.
 const SHOWN_ENTRIES: usize = 64;
-
-/// The order of two entries.
-fn compare(a: &[Value], b: &[Value], fields: &[(&Field, &Field, &IndexField)]) -> Ordering {
-    for ((a, b), (_, _, part)) in a.iter().zip(b).zip(fields) {
-        let order = match (a.is_null(), b.is_null()) {
-            (false, false) if part.descending => b.as_ref().compare(a.as_ref()),
-            (false, false) => a.as_ref().compare(b.as_ref()),
-            (a, b) => a.cmp(&b),
-        };
-        if order.is_ne() {
-            return order;
-        }
-    }
-    Ordering::Equal
-}

@@ -94,12 +94,7 @@ fn value(data_type: DataType, seed: u64) -> Value {
 
 fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, IndexRun, Schema) {
     let names = fields.iter().map(|(field, descending)| (format!("f{field}"), *descending));
-    let new = NewIndex {
-        name: "x".into(),
-        kind: IndexKind::Ordered,
-        unique: false,
-        fields: names.collect(),
-    };
+    let new = NewIndex { name: "x".into(), ..NewIndex::on(names.collect()) };
     let schema = schema().alter(&[Alteration::AddIndex(new)]).unwrap();
     let mut batch = Batch::empty(&schema);
     rows.iter().for_each(|row| batch.push_row(&schema, row).unwrap());
@@ -125,7 +120,7 @@ fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, IndexRun, S
     let entry = SegmentEntry { id: 7, rows: count, file_bytes, holds_through: 0 };
     let segment = sink.finish(entry, target).unwrap();
     let index = &schema.indexes()[0];
-    let new = NewRun { database: 1, table, segment: 7, schema: &schema, index };
+    let new = NewRun { database: 1, table, segment: 7, schema: &schema, index, values: None };
     let run = write_run(new, &segment, &mut sink).unwrap();
     (segment, run, schema)
 }
@@ -250,7 +245,7 @@ fn an_index_of_a_field_that_the_schema_lacks_is_an_error() {
         let mut index = Index { kind, ..schema.indexes()[0].clone() };
         index.fields.reverse();
         let (table, schema) = (TableId(1), &other);
-        let new = NewRun { database: 1, table, segment: 7, schema, index: &index };
+        let new = NewRun { database: 1, table, segment: 7, schema, index: &index, values: None };
         let run = write_run(new, &segment, &mut sink);
         let error = run.map(drop).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::Corrupt);

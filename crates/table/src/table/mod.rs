@@ -36,11 +36,12 @@ use esker_vfs::sync::{ArcSwap, AtomicU64, Mutex, MutexGuard};
 
 use crate::Error;
 use crate::hash::KeyHasher;
+use crate::index_values::{IndexCompiler, fields_only};
 use crate::pinned_locations::PinnedLocations;
 use crate::view::View;
 pub use read::Found;
 pub use snapshot::{Overlay, SnapshotPart, TableSnapshot};
-pub use unique::{Holder, UniqueEntry, UniqueKeys};
+pub use unique::{ComputedRow, Holder, UniqueEntry, UniqueKeys};
 pub use writer::{Existing, PreparedPut, TableWriter, describe_key};
 
 /// What all readers of a table share.
@@ -49,6 +50,7 @@ pub struct Table {
     name: ArcSwap<String>,
     arena: Arc<Arena>,
     hasher: KeyHasher,
+    compiler: IndexCompiler,
     view: ArcSwap<View>,
     index: PartitionedHash,
     uniques: ArcSwap<Vec<Arc<UniqueKeys>>>,
@@ -63,7 +65,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// A table without rows, without an index of which anything is computed.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full.
@@ -74,14 +76,30 @@ impl Table {
         arena: Arc<Arena>,
         hasher: KeyHasher,
     ) -> crate::Result<Self> {
+        Self::with_compiler(id, (name, schema), arena, hasher, fields_only)
+    }
+
+    /// A table without rows; `compiler` makes what computes the values of its indexes.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full, and what the compiler says.
+    pub fn with_compiler(
+        id: TableId,
+        (name, schema): (String, Arc<Schema>),
+        arena: Arc<Arena>,
+        hasher: KeyHasher,
+        compiler: IndexCompiler,
+    ) -> crate::Result<Self> {
         let index = PartitionedHash::new(&arena, Category::Index)?;
-        let uniques = ArcSwap::from_pointee(UniqueKeys::of_schema(&schema, &arena)?);
+        let uniques = UniqueKeys::of_schema(&schema, &arena, compiler)?;
+        let uniques = ArcSwap::from_pointee(uniques);
         let view = ArcSwap::from_pointee(View::empty(schema));
         Ok(Self {
             id,
             name: ArcSwap::from_pointee(name),
             arena,
             hasher,
+            compiler,
             view,
             index,
             uniques,

@@ -7,12 +7,13 @@
 //! The structure is that of the primary index, and so are the rules by which it is published: an
 //! entry is inserted under the commit lock after its row, moved by the rewrite of the row's row
 //! group, and removed when the row is dropped. It differs in what a row may do: rows with a NULL
-//! among the values have no entry, and an update may change the values.
+//! among the values have no entry, nor those that the filter of the index leaves out, and an update
+//! may change the values.
 //!
 //! # Invariants
 //!
-//! 1. Every living row without a NULL has one entry under the hash of its values: the table's
-//!    writer enters it; asserted by `enter`.
+//! 1. Every living row of the index without a NULL has one entry under the hash of its values: the
+//!    table's writer enters it; asserted by `enter`.
 //! 2. Other entries lead to dead rows, to rows of a load that has not committed, or to nothing. One
 //!    of a dead row is taken by the next row of its hash: a value that comes and goes has one
 //!    entry, not one for each time, all of which would be looked at.
@@ -23,18 +24,22 @@
 //! opened.
 
 use std::fmt;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use esker_arena::{Arena, Category, PartitionedHash};
 use esker_format::json::Json;
 use esker_format::schema::{Index, IndexField};
-use esker_format::{Field, Schema, Value, ValueRef};
+use esker_format::{ColumnSlice, DataType, Field, Schema, Value, ValueRef};
 use esker_log::sabotage::Bug;
 
 use super::Table;
+use crate::index_values::{
+    ComputedValues, Failing, IndexCompiler, IndexValues, KeyColumns, of_row, of_values, type_of,
+};
 use crate::location::Location;
 use crate::lookup::{Visited, versions};
+use crate::segment::Segment;
 use crate::view::{RowGroup, View};
 use crate::{Error, ErrorKind, Result};
 
@@ -42,7 +47,12 @@ use crate::{Error, ErrorKind, Result};
 pub struct UniqueKeys {
     index: Index,
     entries: PartitionedHash,
+    /// What computes parts of the index, and which rows it has.
+    values: Option<Arc<dyn IndexValues>>,
 }
+
+/// The place of values that are computed of a row, while they are looked up.
+pub type ComputedRow = ComputedValues;
 
 impl fmt::Debug for UniqueKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,17 +93,28 @@ pub struct UniqueEntry {
 }
 
 impl UniqueKeys {
-    /// The entries of an index of a table without rows.
+    /// The entries of an index of a table without rows, which has a schema.
     ///
     /// # Errors
-    /// `OverBudget` when the arena is full.
-    pub fn new(index: Index, arena: &Arc<Arena>) -> Result<Self> {
-        Ok(Self { index, entries: PartitionedHash::new(arena, Category::Index)? })
+    /// `OverBudget` when the arena is full, and what the compiler says.
+    pub fn new(
+        schema: &Schema,
+        index: &Index,
+        arena: &Arc<Arena>,
+        compiler: IndexCompiler,
+    ) -> Result<Self> {
+        let values = compiler(schema, index)?;
+        let entries = PartitionedHash::new(arena, Category::Index)?;
+        Ok(Self { index: index.clone(), entries, values })
     }
 
     /// Those of all unique indexes of a schema.
-    pub(super) fn of_schema(schema: &Schema, arena: &Arc<Arena>) -> Result<Vec<Arc<Self>>> {
-        let new = |index: &Index| Self::new(index.clone(), arena).map(Arc::new);
+    pub(super) fn of_schema(
+        schema: &Schema,
+        arena: &Arc<Arena>,
+        compiler: IndexCompiler,
+    ) -> Result<Vec<Arc<Self>>> {
+        let new = |index: &Index| Self::new(schema, index, arena, compiler).map(Arc::new);
         schema.unique_indexes().map(new).collect()
     }
 
@@ -109,7 +130,46 @@ impl UniqueKeys {
         &self.entries
     }
 
-    /// The fields of the index, as a schema has them.
+    /// Whether a part is computed, or rows are left out: [`UniqueKeys::columns`] has the values.
+    #[must_use]
+    pub fn is_computed(&self) -> bool {
+        self.values.is_some()
+    }
+
+    /// The values of rows whose columns `column` gives by field.
+    ///
+    /// # Errors
+    /// What `column` says; `InvalidInput` when a value cannot be computed.
+    pub fn columns<'a>(
+        &'a self,
+        schema: &'a Schema,
+        rows: usize,
+        column: &dyn Fn(&'a Field) -> Result<ColumnSlice<'a>>,
+    ) -> Result<KeyColumns<'a>> {
+        let values = self.values.as_deref();
+        KeyColumns::new(&self.index, values, schema, rows, column, Failing::Refused)
+    }
+
+    /// The values of some rows of a segment.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn columns_of<'a>(
+        &'a self,
+        schema: &'a Schema,
+        segment: (&'a Segment, Range<usize>),
+    ) -> Result<KeyColumns<'a>> {
+        KeyColumns::of_segment(&self.index, self.values.as_deref(), schema, segment)
+    }
+
+    /// The types of its parts.
+    #[must_use]
+    pub fn types(&self, schema: &Schema) -> Vec<DataType> {
+        let parts = 0..self.index.fields.len();
+        parts.filter_map(|part| type_of(&self.index, part, schema)).collect()
+    }
+
+    /// The fields of the index, as a schema has them; none of a part that is computed.
     pub fn fields<'a>(&'a self, schema: &'a Schema) -> impl Iterator<Item = &'a Field> {
         self.index.fields.iter().filter_map(|part| schema.field_of(part.field))
     }
@@ -135,24 +195,70 @@ impl UniqueKeys {
         self.index.fields.iter().zip(values).map(|(part, value)| part.compared(value))
     }
 
-    /// The values that a row has in the index; `None` when one is NULL.
-    #[must_use]
-    pub fn values_of<'a>(&self, schema: &Schema, row: &'a [Value]) -> Option<Vec<ValueRef<'a>>> {
+    /// The values that a row has in the index; `None` when one is NULL, or the index has not the
+    /// row. `room` is for what is computed.
+    ///
+    /// # Errors
+    /// `InvalidInput` when a value cannot be computed.
+    pub fn values_of<'a>(
+        &self,
+        schema: &Schema,
+        row: &'a [Value],
+        room: &'a mut ComputedRow,
+    ) -> Result<Option<Vec<ValueRef<'a>>>> {
+        let position = |id| schema.fields().iter().position(|field| field.id == id);
+        if let Some(values) = &self.values {
+            *room = of_values(&**values, schema, row)?;
+            let of_part = |part: &IndexField| {
+                let value = position(part.field).and_then(|at| row.get(at));
+                // default: a row that fits has a value for each field
+                Ok(value.map_or(ValueRef::Null, Value::as_ref))
+            };
+            return self.with_computed(room, of_part);
+        }
         let positions = self.positions(schema);
         let values = positions.iter().filter_map(|at| row.get(*at)).map(Value::as_ref);
-        without_null(self.compared(values).collect())
+        Ok(without_null(self.compared(values).collect()))
     }
 
-    /// The values of a stored row; `None` when one is NULL.
+    /// What was computed of one row, with the values of the fields between.
+    fn with_computed<'a>(
+        &self,
+        computed: &'a ComputedRow,
+        value: impl Fn(&IndexField) -> Result<ValueRef<'a>>,
+    ) -> Result<Option<Vec<ValueRef<'a>>>> {
+        if !computed.has(0) {
+            return Ok(None);
+        }
+        let mut values = Vec::with_capacity(self.index.fields.len());
+        for (number, part) in self.index.fields.iter().enumerate() {
+            values.push(match computed.columns.get(number) {
+                Some(Some(column)) => column.value(0),
+                _ => part.compared(value(part)?),
+            });
+        }
+        Ok(without_null(values))
+    }
+
+    /// The values of a stored row; `None` when one is NULL, or the index has not the row.
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn values_at<'a>(
         &'a self,
         schema: &'a Schema,
-        row_group: &'a RowGroup,
-        row: usize,
+        (row_group, row): (&'a RowGroup, usize),
+        room: &'a mut ComputedRow,
     ) -> Result<Option<Vec<ValueRef<'a>>>> {
+        if let Some(values) = &self.values {
+            let value = |field: &'a Field| row_group.value(field, row);
+            *room = of_row(&**values, schema, value, Failing::LeftOut)?;
+            let of_part = |part: &IndexField| match schema.field_of(part.field) {
+                Some(field) => row_group.value(field, row),
+                None => Ok(ValueRef::Null),
+            };
+            return self.with_computed(room, of_part);
+        }
         let values: Result<Vec<_>> = self.fields(schema).map(|f| row_group.value(f, row)).collect();
         Ok(without_null(self.compared(values?.into_iter()).collect()))
     }
@@ -168,7 +274,8 @@ impl UniqueKeys {
         row_group: &RowGroup,
         row: usize,
     ) -> Result<Option<u64>> {
-        let values = self.values_at(schema, row_group, row)?;
+        let mut room = ComputedRow::default();
+        let values = self.values_at(schema, (row_group, row), &mut room)?;
         Ok(values.map(|values| table.hasher().hash_key(values)))
     }
 
@@ -182,6 +289,11 @@ impl UniqueKeys {
         (row_group, row): (&RowGroup, usize),
         values: &[ValueRef<'_>],
     ) -> Result<bool> {
+        if self.is_computed() {
+            let mut room = ComputedRow::default();
+            let found = self.values_at(schema, (row_group, row), &mut room)?;
+            return Ok(found.as_deref() == Some(values));
+        }
         let parts = self.index.fields.iter().zip(self.fields(schema));
         for ((part, field), value) in parts.zip(values) {
             if part.compared(row_group.value(field, row)?) != *value {
@@ -250,7 +362,11 @@ impl UniqueKeys {
     /// The index and some values as errors write them: `unique index "by_mail": mail = "a@b"`.
     #[must_use]
     pub fn describe(&self, schema: &Schema, values: &[ValueRef<'_>]) -> String {
-        let names = self.index.fields.iter().map(|part| schema.place_of(part));
+        let written = |(number, part): (usize, &IndexField)| match &self.values {
+            Some(values) if part.expression.is_some() => values.written(number, schema),
+            _ => schema.place_of(part),
+        };
+        let names = self.index.fields.iter().enumerate().map(written);
         let written = |(part, value): (&IndexField, &ValueRef<'_>)| match value {
             // An array or an object.
             ValueRef::Bytes(document) if !part.path.is_empty() => {
@@ -290,6 +406,26 @@ impl Table {
         self.uniques.load_full()
     }
 
+    /// The entries of an index that the table gets, which has none yet.
+    ///
+    /// # Errors
+    /// As [`UniqueKeys::new`].
+    pub fn new_unique(&self, schema: &Schema, index: &Index) -> Result<UniqueKeys> {
+        UniqueKeys::new(schema, index, &self.arena, self.compiler)
+    }
+
+    /// What computes the values of one of its indexes.
+    ///
+    /// # Errors
+    /// What the compiler says.
+    pub fn index_values(
+        &self,
+        schema: &Schema,
+        index: &Index,
+    ) -> Result<Option<Arc<dyn IndexValues>>> {
+        (self.compiler)(schema, index)
+    }
+
     /// True when some index is unique.
     #[must_use]
     pub fn has_uniques(&self) -> bool {
@@ -319,7 +455,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use esker_arena::ArenaOptions;
-    use esker_format::schema::{Alteration, IndexKind, NewIndex};
+    use esker_format::schema::{Alteration, NewIndex};
     use esker_format::{DataType, Moment, TableId};
 
     use super::*;
@@ -329,12 +465,7 @@ mod tests {
     #[test]
     fn a_unique_index_without_entries_is_an_error() {
         let schema = Schema::builder().field("mail", DataType::Text).build().unwrap();
-        let new = NewIndex {
-            name: "by_mail".into(),
-            kind: IndexKind::Ordered,
-            unique: true,
-            fields: vec![("mail".into(), false)],
-        };
+        let new = NewIndex::new("by_mail", ["mail"]).unique();
         let after = Arc::new(schema.alter(&[Alteration::AddIndex(new)]).unwrap());
         let arena = Arena::new(ArenaOptions::default()).unwrap();
         let (name, hasher) = ("t".to_owned(), KeyHasher::new([1, 2]));

@@ -4,6 +4,7 @@ mod bucket_damage;
 mod bucket_scenarios;
 mod buckets;
 pub mod command;
+mod computed_indexes;
 mod damage;
 mod directed;
 mod exhaustive;

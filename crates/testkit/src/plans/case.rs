@@ -37,7 +37,7 @@ impl Field {
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Insert(Vec<Vec<Value>>),
-    Change(Change),
+    Change(Box<Change>),
     /// The older snapshot is taken.
     Remember,
 }
@@ -281,7 +281,7 @@ fn draw_steps(
             };
             steps.push(Step::Insert((0..rows).map(row).collect()));
         } else {
-            steps.push(Step::Change(draw_change(fields, key, next, generator)));
+            steps.push(Step::Change(Box::new(draw_change(fields, key, next, generator))));
         }
     }
     steps

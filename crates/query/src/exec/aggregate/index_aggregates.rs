@@ -122,7 +122,7 @@ fn answer(aggregate: &BoundAggregate, part: &dyn Fragment) -> Result<Option<Answ
         return Ok(part.visible_count().map(Answer::Count));
     };
     let Node::Field(field) = operand.node else { return Ok(None) };
-    let runs = part.sorted_runs();
+    let runs = part.whole_runs();
     // Equal floats may be spelled differently: the first row of them counts, and it comes first in
     // a run of no other field.
     let fields_max = if operand.data_type().is_float() { 1 } else { usize::MAX };

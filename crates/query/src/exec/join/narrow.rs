@@ -198,7 +198,7 @@ fn field_name(probe: &Input<'_>, position: usize) -> String {
 /// How many keys of a field are worth listing.
 fn keys_most(source: &dyn Source, position: usize) -> usize {
     let leads = |part: usize| {
-        let mut runs = source.part(part).sorted_runs();
+        let mut runs = source.part(part).whole_runs();
         runs.any(|run| run.fields().first().is_some_and(|(field, _)| *field == position))
     };
     let parts = 0..source.part_count();

@@ -23,13 +23,13 @@ use esker_format::json::Json;
 use esker_format::order_key::key;
 use esker_format::{Value, ValueRef};
 
-use crate::Result;
 use crate::access_path::{Access, DocumentPath, Lookup};
 use crate::bind::Projection;
 use crate::bind::keyset::Keyset;
-use crate::bound::Node;
+use crate::bound::{Bound, Node};
 use crate::evaluate::mask::Mask;
 use crate::evaluate::rows::Rows;
+use crate::evaluate::{Selection, evaluate};
 use crate::exec::scan::{Scan, ScanCounts};
 use crate::exec::sort::row_keys::{add_key, add_keys};
 use crate::exec::sort::row_order::{is_row_id, row_id_of};
@@ -38,6 +38,7 @@ use crate::filter::{keep, passes};
 use crate::options::IndexUse;
 use crate::predicate::Predicate;
 use crate::source::{Fragment, KeyRange, SortedRun};
+use crate::{Limits, Result};
 
 /// The fewest and the most entries of a block, but for ties.
 pub(crate) const BLOCK_ENTRIES: (usize, usize) = (16, 512);
@@ -139,9 +140,15 @@ impl<'s, 'a> IndexOrderScan<'s, 'a> {
         let indexes = scan.options.indexes;
         let part = scan.source.part(part_index);
         let access = &scan.plan.part(part_index).access;
-        // A scan meets rows that a walk does not: what may fail must fail in both.
+        // A scan meets rows that a walk does not: what may fail must fail in both. What an index
+        // of all rows has the values of fails for none.
+        let is_known = |bound: &Bound| {
+            let mut runs = part.whole_runs();
+            runs.any(|run| has_expression(run, bound))
+        };
+        let fails = |bound: &Bound| bound.may_fail() && !is_known(bound);
         let may_fail =
-            scan.predicate.may_fail() || projection.order.iter().any(|k| k.bound.may_fail());
+            scan.predicate.may_fail() || projection.order.iter().any(|k| fails(&k.bound));
         let is_forced = indexes == IndexUse::Always;
         let is_bounded = is_forced || projection.limit.is_some();
         let has_runs = part.run_count() > 0 && indexes != IndexUse::Never;
@@ -184,7 +191,12 @@ impl<'s, 'a> IndexOrderScan<'s, 'a> {
         }
         let (mut entries, mut equal_fields) = (0..run.len(), 0);
         let mut is_answered = *scan.predicate == Predicate::Constant(true);
-        if let Some(answered) = Lookup::answer(run, scan.predicate)? {
+        let answered = Lookup::answer(run, scan.predicate)?;
+        if answered.is_none() && run.filter().is_some() {
+            // It lacks rows that pass.
+            return Ok(None);
+        }
+        if let Some(answered) = answered {
             let members = match scan.predicate {
                 Predicate::All(members) => members.len(),
                 _ => 1,
@@ -474,15 +486,22 @@ fn levels(
 ) -> Option<(Range<usize>, bool)> {
     let fields = run.fields().iter().skip(first).zip(&projection.order);
     let mut directions = fields.enumerate().map_while(|(at, ((field, descending), key))| {
-        let is_key = match run.path(first + at) {
-            None => key.bound.node == Node::Field(*field),
-            Some(path) => DocumentPath::of(&key.bound).is_some_and(|of_key| of_key.is(path)),
+        let is_key = match (run.path(first + at), run.expression(first + at)) {
+            (_, Some(of)) => key.bound == of.bound,
+            (Some(path), _) => DocumentPath::of(&key.bound).is_some_and(|of_key| of_key.is(path)),
+            _ => key.bound.node == Node::Field(*field),
         };
         is_key.then_some(*descending != key.descending)
     });
     let is_backward = directions.next()?;
     let count = 1 + directions.take_while(|direction| *direction == is_backward).count();
     Some((first..first + count, is_backward))
+}
+
+/// Whether a run has the values of an expression.
+fn has_expression(run: &dyn SortedRun, bound: &Bound) -> bool {
+    let mut parts = 0..run.fields().len();
+    parts.any(|part| run.expression(part).is_some_and(|of| of.bound == *bound))
 }
 
 /// Those of some entries that are equal to one of them in field number `level` of a run.
@@ -513,6 +532,16 @@ pub(crate) fn ties(
         }
         Ok(run.find(entries.clone(), level, &point(value))?.range)
     };
+    if let Some(expression) = run.expression(level) {
+        let limits = Limits::default();
+        let rows = Rows::new(part, row..row + 1, &limits);
+        // A row that nobody sees may have no value: NULL stands there then.
+        let value = match evaluate(&expression.bound, &rows, Selection::All(1)) {
+            Ok(vector) => vector.value(0).to_owned(),
+            Err(_) => Value::Null,
+        };
+        return of_value(value.as_ref());
+    }
     if let Some(path) = run.path(level) {
         let column = part.column(path.field, row..row + 1)?;
         let text = match column.is_null(0) {

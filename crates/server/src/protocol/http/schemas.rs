@@ -201,6 +201,10 @@ fn told() -> Json {
             "fields": list_of(answer(json!({ "name": text, "type": text, "nullable": flag }))),
             "indexes": list_of(answer(json!({
                 "name": text, "fields": texts, "kind": text, "unique": flag,
+                "where": {
+                    "type": ["string", "null"],
+                    "description": "what is true of its rows; null: it has all",
+                },
             }))),
         })),
         "Loaded": answer(json!({ "rows": number, "skipped": number })),

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use esker::{Alteration, definition};
 use esker_import::schema_text;
-use esker_sql::{Statement, parse_statement};
+use esker_sql::{Statement, parse_index, parse_statement};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -42,7 +42,8 @@ fn description(session: &Session, name: &str) -> Result<Json> {
     let indexes = schema.indexes().iter().map(|index| {
         json!({
             "name": index.name,
-            "fields": schema.index_fields(index),
+            "fields": definition::parts_text(&schema, index),
+            "where": definition::filter_text(&schema, index),
             "kind": index.kind.name(),
             "unique": index.unique,
         })
@@ -164,7 +165,11 @@ pub(super) async fn create_index(mut call: Call) -> Outcome {
     let asked: NewIndex = call.json().await?;
     let name = call.path("table").to_owned();
     changed(&call, StatusCode::CREATED, move |session| {
-        let index = schema_text::parse_index(&asked.index)?;
+        // What is computed is written as in a statement.
+        let index = match schema_text::parse_index(&asked.index) {
+            Err(e) => parse_index(&asked.index).map_err(|_| e)?,
+            plain => plain?,
+        };
         session.scope().alter_table(&name, &[Alteration::AddIndex(index)])?;
         description(session, &name)
     })
