@@ -196,8 +196,9 @@ fn tests_on_disk(build: &TestBuild) -> Result<Vec<Program>> {
     Ok(vec![of("crates/db", &modules)?, of("crates/sql", &changes)?])
 }
 
-/// Of the libraries, with the asynchronous part of `esker-sql`. An example is documented, too: asking
-/// for one gives what they depend on the features that it has for clippy, which has checked it.
+/// Of the libraries, with the asynchronous part of `esker-sql`. An example is documented, too:
+/// asking for one gives what they depend on the features that it has for clippy, which has checked
+/// it.
 fn documentation() -> Result<Outcome> {
     let doc = ["doc", "--workspace", "--lib", "--example", "embedded", "--no-deps"];
     let doc = [
