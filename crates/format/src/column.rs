@@ -250,6 +250,7 @@ impl<'a> ColumnSlice<'a> {
             values.get(start..end).unwrap_or_default() // default: the rows are there, see below.
         }
         debug_assert!(start <= end && end <= self.len, "rows {start}..{end} of {}", self.len);
+        debug_assert!(self.can_be_cut() || (start, end) == (0, self.len), "{:?} is cut", self.data);
         let data = match self.data {
             Data::U8(v) => Data::U8(cut(v, start, end)),
             Data::U16(v) => Data::U16(cut(v, start, end)),
@@ -272,6 +273,22 @@ impl<'a> ColumnSlice<'a> {
             other => other,
         };
         Self { data_type: self.data_type, len: end - start, validity, data }
+    }
+
+    /// True where [`rows`](Self::rows) has the rows that it says: of plain or variable data, and
+    /// of one value for all.
+    #[must_use]
+    pub fn can_be_cut(&self) -> bool {
+        let is_encoded = matches!(
+            self.data,
+            Data::Narrowed { .. }
+                | Data::Dictionary { .. }
+                | Data::FixedWidth { .. }
+                | Data::Interleaved { .. }
+                | Data::Lined { .. }
+                | Data::Scattered { .. }
+        );
+        !is_encoded && !matches!(self.validity, Validity::ValidBits { .. })
     }
 
     /// True when row `i` is NULL.

@@ -269,7 +269,14 @@ impl IndexComputation {
         is_strict: bool,
         limits: &Limits,
     ) -> std::result::Result<IndexedRows, FailedRow> {
-        let part = SlicesAtHand { columns, rows };
+        let decoded = columns.iter().map(decoded).collect::<Result<Vec<_>>>();
+        let decoded = decoded.map_err(|error| FailedRow { row: 0, error })?;
+        let plain = columns.iter().zip(&decoded).map(|(column, decoded)| match decoded {
+            Some(decoded) => ColumnSlice::from(decoded),
+            None => *column,
+        });
+        let plain: Vec<_> = plain.collect();
+        let part = SlicesAtHand { columns: &plain, rows };
         let mut made = IndexedRows {
             has: self.filter.as_ref().map(|_| Vec::with_capacity(rows)),
             columns: self.parts.iter().map(|bound| Some(empty(bound.as_ref()?))).collect(),
@@ -352,6 +359,16 @@ impl IndexComputation {
     }
 }
 
+/// The values of a column whose encoding is one of all its rows, which cannot be cut into batches.
+fn decoded(column: &ColumnSlice<'_>) -> Result<Option<Column>> {
+    if column.can_be_cut() {
+        return Ok(None);
+    }
+    let mut plain = Column::empty(column.data_type);
+    plain.append(column)?;
+    Ok(Some(plain))
+}
+
 fn empty(bound: &Bound) -> Column {
     Column::empty(bound.data_type())
 }
@@ -374,7 +391,7 @@ impl IndexedRows {
     }
 }
 
-/// Rows at hand, by the columns that are read.
+/// Rows at hand, by the columns that are read, which can be cut.
 struct SlicesAtHand<'a> {
     columns: &'a [ColumnSlice<'a>],
     rows: usize,

@@ -182,7 +182,7 @@ impl Names {
         let joined = |names: &[ast::Ident]| {
             names.iter().map(|name| name.value.as_str()).collect::<Vec<_>>().join(".")
         };
-        match without_schema(names, &|name| self.is_table(name)) {
+        match without_schema(names, !self.tables.is_empty(), &|name| self.is_table(name)) {
             [table, path @ ..] if !path.is_empty() && self.is_table(&table.value) => {
                 let (name, field) = (joined(path), Expr::Field(joined(path)));
                 // A name with its table's is a field's, never that of a select item.

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeSet;
 
-use esker::{Alteration, Error, ErrorKind, MAIN_SCHEMA, Result, TEMPORARY_SCHEMA, is_made_table};
+use esker::{
+    Alteration, Error, ErrorKind, MAIN_SCHEMA, Result, Schema, TEMPORARY_SCHEMA, is_made_table,
+};
 use esker_query::Query;
 
 use crate::copy::CopyStatement;
@@ -155,7 +157,7 @@ impl OwnNames {
             }
             Statement::CreateTable { name, schema, or_replace, if_not_exists } => {
                 self.refuse_own(name, schema.references().iter().map(|r| &r.table))?;
-                let (name, schema) = (self.bare(name), schema.clone());
+                let (name, schema) = (self.bare(name), self.bare_references(schema)?);
                 let (or_replace, if_not_exists) = (*or_replace, *if_not_exists);
                 main(Statement::CreateTable { name, schema, or_replace, if_not_exists })
             }
@@ -234,6 +236,12 @@ impl OwnNames {
                 if let Some(table) = named.filter(|_| home == Home::Main) {
                     return Err(refused(&format!("view {name:?}"), table));
                 }
+                if home == Home::Main {
+                    // For all there is nothing that hides a table.
+                    let bare = |name: &str| within(MAIN_SCHEMA, name).map(str::to_owned);
+                    query.rename_tables(&mut |name| bare(name));
+                    reads = reads.into_iter().map(|name| bare(&name).unwrap_or(name)).collect();
+                }
             }
             Statement::CreateTable { name, schema, .. } => {
                 *name = self.bare(name);
@@ -248,6 +256,7 @@ impl OwnNames {
                     );
                     return Err(Error::new(ErrorKind::InvalidInput, message));
                 }
+                *schema = self.bare_references(schema)?;
             }
             _ => {}
         }
@@ -281,6 +290,13 @@ impl OwnNames {
     /// A statement about one table; any other one is about those of all.
     fn place_alone(&self, statement: &Statement) -> Placed {
         let mut placed = statement.clone();
+        if let Statement::AlterTable { alterations, .. } = &mut placed {
+            for alteration in alterations {
+                if let Alteration::AddReference(reference) = alteration {
+                    reference.table = self.bare(&reference.table);
+                }
+            }
+        }
         let name = match &mut placed {
             Statement::AlterTable { name, .. }
             | Statement::RenameTable { name, .. }
@@ -293,6 +309,18 @@ impl OwnNames {
         let (home, bare) = self.find(name);
         *name = bare.to_owned();
         Placed::new(home, placed, BTreeSet::new())
+    }
+
+    /// A schema with the names that tables have where they are.
+    fn bare_references(&self, schema: &Schema) -> Result<Schema> {
+        let mut references = schema.references().to_vec();
+        if references.iter().all(|reference| self.bare(&reference.table) == reference.table) {
+            return Ok(schema.clone());
+        }
+        for reference in &mut references {
+            reference.table = self.bare(&reference.table);
+        }
+        Ok(schema.bound_anew(references, schema.referrers().to_vec())?)
     }
 
     fn bare(&self, name: &str) -> String {

@@ -89,6 +89,7 @@ pub(crate) fn names_main(tokens: &[TokenWithSpan]) -> bool {
 /// The names of a field without the schema of its table, where one is written.
 pub(crate) fn without_schema<'n>(
     names: &'n [Ident],
+    knows_tables: bool,
     is_table: &dyn Fn(&str) -> bool,
 ) -> &'n [Ident] {
     match names {
@@ -97,7 +98,10 @@ pub(crate) fn without_schema<'n>(
                 || is_schema(schema, INFORMATION_SCHEMA)
                 || is_temporary(schema);
             let is_of_table = rest.first().is_some_and(|table| is_table(&table.value));
-            if is_named && is_of_table && !is_table(&schema.value) { rest } else { names }
+            // Among several tables, binding knows them: `main.t.a` is a field of one there.
+            let is_of_any = !knows_tables && !is_temporary(schema);
+            let is_schema = is_named && (is_of_table || is_of_any) && !is_table(&schema.value);
+            if is_schema { rest } else { names }
         }
         _ => names,
     }

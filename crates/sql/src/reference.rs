@@ -3,7 +3,7 @@
 use esker_format::schema::{NewReference, ReferenceAction};
 use sqlparser::ast;
 
-use crate::qualified_name::beside_table;
+use crate::qualified_name::written;
 use crate::statement::unsupported;
 use crate::{Error, Result};
 
@@ -24,7 +24,7 @@ pub(crate) fn declared(
     expect_immediate(key.characteristics.as_ref())?;
     let columns = key.referred_columns.iter().map(|column| column.value.clone());
     let name = named.or(key.name.as_ref()).map(|name| name.value.clone());
-    let reference = NewReference::new(fields, beside_table(&key.foreign_table)?).to(columns);
+    let reference = NewReference::new(fields, written(&key.foreign_table)?).to(columns);
     let reference = reference.on_delete(action(key.on_delete.as_ref()));
     let reference = reference.on_update(action(key.on_update.as_ref()));
     // default: it is named after the table and the fields

@@ -358,6 +358,7 @@ impl Session {
                 if !options.dry_run
                     && let Some(done) = kept.prepared.run_straight(self.scope(), &parameters)?
                 {
+                    self.own.iter_mut().try_for_each(Own::end_statement)?;
                     return Ok(done);
                 }
                 let statement = kept.prepared.statement().clone();

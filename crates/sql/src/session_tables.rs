@@ -189,6 +189,7 @@ impl Session {
         self.own_scope()?;
         let options = self.with_others(Home::Own, &placed.reads, options)?;
         let Some(own) = &mut self.own else { return Err(no_session()) };
+        own.expect_lasting_targets(statement)?;
         let outcome = match own.transaction() {
             Some(transaction) => transaction.run_statement(statement, &options)?,
             None => run(own.database(), statement, &options)?,
@@ -218,6 +219,7 @@ impl Session {
         };
         let options = self.with_others(Home::Own, &placed.reads, options)?;
         let Some(own) = &mut self.own else { return Err(no_session()) };
+        own.expect_lasting_targets(&placed.statement)?;
         let was_there = own.scope().has_name(name)?;
         let outcome = run_in(own.scope(), &placed.statement, &options)?;
         let replaces = matches!(

@@ -13,12 +13,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use esker::{Database, Savepoint, Scope, Transaction};
+use esker::{Alteration, Database, Savepoint, Scope, Transaction};
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 
 use crate::placed::OwnNames;
+use crate::statement::Statement;
 use crate::{Error, Result};
 
 /// What becomes of a temporary table at the end of a transaction.
@@ -205,6 +206,37 @@ impl Own {
             }
         }
         Ok(Arc::new(left))
+    }
+
+    /// Refuses references to tables that a commit empties or drops: rows would go that others
+    /// refer to.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the table.
+    pub(crate) fn expect_lasting_targets(&self, statement: &Statement) -> esker::Result<()> {
+        let targets: Vec<&String> = match statement {
+            Statement::CreateTable { schema, .. } => {
+                schema.references().iter().map(|reference| &reference.table).collect()
+            }
+            Statement::AlterTable { alterations, .. } => {
+                let added = alterations.iter().filter_map(|alteration| match alteration {
+                    Alteration::AddReference(reference) => Some(&reference.table),
+                    _ => None,
+                });
+                added.collect()
+            }
+            _ => Vec::new(),
+        };
+        match targets.into_iter().find(|table| self.ends.contains_key(*table)) {
+            None => Ok(()),
+            Some(table) => Err(esker::Error::new(
+                esker::ErrorKind::InvalidInput,
+                format!(
+                    "temporary table {table:?} is emptied or dropped ON COMMIT: expected a \
+                     reference to one that keeps its rows"
+                ),
+            )),
+        }
     }
 
     /// Notes what becomes of a new table.

@@ -443,3 +443,65 @@ fn fields_that_an_index_reads_stay_as_they_are() {
     assert_eq!(shown, ["lower(name)", "id + new", "new"]);
     assert_eq!(info.tables[0].indexes[0].filter.as_deref(), Some("new > 0"));
 }
+
+/// The columns of a segment of several zones are encoded as a whole, each in its own way.
+#[test]
+fn every_zone_of_a_segment_has_its_own_values() {
+    let schema = Schema::builder()
+        .field("id", DataType::I64)
+        .field("near", DataType::I64)
+        .field("few", DataType::Text)
+        .field("alike", DataType::Text)
+        .nullable("long", DataType::Text)
+        .nullable("wide", DataType::F64);
+    let db = Options::new().memory().unwrap();
+    let table = db.create_table("t", schema.primary_key(["id"]).build().unwrap()).unwrap();
+    const ROWS: i64 = 25_000;
+    let mut load = table.load().unwrap();
+    for id in 0..ROWS {
+        let long = (id % 3 > 0).then(|| "x".repeat((id % 40) as usize) + &id.to_string());
+        let wide = (id % 5 > 0).then_some(id as f64 / 7.0);
+        load.push_row(&[
+            id.into(),
+            (1_000_000 + id % 20_000).into(),
+            ["Red", "green", "BLUE"][(id / 9_000) as usize].into(),
+            format!("{id:06}").into(),
+            long.map_or(Value::Null, Value::from),
+            wide.map_or(Value::Null, Value::from),
+        ])
+        .unwrap();
+    }
+    load.finish().unwrap();
+    let count = |filter: &Expr| {
+        let mut query = Query::table("t");
+        query.filter = Some(filter.clone());
+        db.query(&query).unwrap().to_rows().len()
+    };
+    let upper = |field: &str| Expr::call(Function::Upper, [Expr::field(field)]);
+    let plus = |field: &str| Expr::field(field).binary(Operator::Add, Expr::literal(1i64));
+    let expressions = [upper("few"), upper("alike"), upper("long"), plus("near"), plus("wide")];
+    let filters = [
+        compared(upper("few"), Operator::Eq, "BLUE"),
+        compared(upper("alike"), Operator::Gt, "020001"),
+        compared(upper("long"), Operator::Eq, "XX24002"),
+        compared(plus("near"), Operator::Gt, 1_016_000i64),
+        compared(plus("wide"), Operator::Gt, 3_000.5),
+        compared(Expr::field("near"), Operator::Gt, 1_015_000i64),
+        compared(Expr::field("few"), Operator::Eq, "green"),
+    ];
+    let without: Vec<_> = filters.iter().map(&count).collect();
+    assert!(without.iter().all(|count| *count > 0), "{without:?}");
+    let kept = |expr: &Expr| esker::index_expression(expr).unwrap();
+    for (i, expr) in expressions.iter().enumerate() {
+        let index = NewIndex::on(Vec::new()).named(format!("e{i}")).expression("e", kept(expr));
+        db.alter_table("t", &[Alteration::AddIndex(index)]).unwrap();
+    }
+    for (i, filter) in filters.iter().enumerate() {
+        let index = NewIndex::new(format!("f{i}"), ["id"]).filter(kept(filter));
+        db.alter_table("t", &[Alteration::AddIndex(index)]).unwrap();
+    }
+    db.wait_idle().unwrap();
+    let with: Vec<_> = filters.iter().map(&count).collect();
+    assert_eq!(with, without);
+    assert_eq!(db.check().unwrap().problems, []);
+}

@@ -26,8 +26,8 @@ impl Session {
         }
         let meant = &*self.sql.resolved(said)?;
         let (level, table) = match is_temporary {
-            // It changes nothing that others see.
-            true => (Level::Read, None),
+            // It changes nothing that others see, but sequences.
+            true => (if takes_values(meant) { Level::Write } else { Level::Read }, None),
             false => needs(meant),
         };
         self.access.expect(level, table)?;
@@ -161,10 +161,22 @@ impl Session {
     }
 }
 
+/// Whether rows that a statement makes have values of sequences.
+fn takes_values(statement: &Statement) -> bool {
+    match statement {
+        Statement::Change(Change::Insert(insert)) => match &insert.rows {
+            InsertRows::Values(rows) => rows.iter().flatten().any(Expr::takes_values),
+            InsertRows::Query(query) => query.takes_values(),
+        },
+        Statement::CreateTableAs { query, .. } => query.takes_values(),
+        _ => false,
+    }
+}
+
 /// True for a table that is of the server: a file, or what its clients do.
 fn is_of_server(table: &str) -> bool {
     let is_named = |name: &&str| table.eq_ignore_ascii_case(name);
-    OF_ACTIVITY.iter().any(|name| is_named(&name)) || esker::FileTable::named(table).is_some()
+    OF_ACTIVITY.iter().any(is_named) || esker::FileTable::named(table).is_some()
 }
 
 /// The tables about what clients do.
