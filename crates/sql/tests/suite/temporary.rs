@@ -178,6 +178,9 @@ fn it_takes_memory_within_the_limit_of_the_database() {
     assert_eq!(e.kind(), ErrorKind::OverBudget, "{e}");
     assert!(e.to_string().contains("temporary tables are part of it"), "{e}");
     session.sql("DROP TABLE x", ()).unwrap();
+    // What the background has of the table goes with its work.
+    session.temporary().unwrap().wait_idle().unwrap();
+    db.wait_idle().unwrap();
     session.sql("CREATE TABLE y (n i64 PRIMARY KEY)", ()).unwrap();
     session.sql("INSERT INTO y VALUES (1)", ()).unwrap();
 }
