@@ -42,7 +42,8 @@ pub(crate) const DESIGNS: [(Design, &str, &str); 7] = [
         Design::Nothing,
         "an expression that cannot be computed for a row, where a side of a join is empty, the \
          limit is 0, or no row asks the subquery that has it",
-        "an error here, where it is computed first; told by an answer without rows in SQLite",
+        "an error here, where it is computed first; told by an answer without rows, or a change \
+         of none, in SQLite",
     ),
     (
         Design::Sum,

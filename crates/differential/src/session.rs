@@ -226,8 +226,12 @@ fn refused(
     }
     let may_end_early =
         [" JOIN ", " LIMIT 0", "(SELECT "].iter().any(|part| statement.esker.contains(part));
-    let is_query = statement.esker.starts_with("SELECT") && may_end_early;
-    if is_number && is_query && strict.is_ok_and(|theirs| theirs.rows(&[]).is_empty()) {
+    let is_query = statement.esker.starts_with("SELECT");
+    let is_nothing = strict.is_ok_and(|theirs| match is_query {
+        true => theirs.rows(&[]).is_empty(),
+        false => statement.is_change && theirs.changed == 0,
+    });
+    if is_number && may_end_early && is_nothing {
         counts.note(Design::Nothing);
         return Ok(());
     }
