@@ -26,7 +26,7 @@ use crate::model::Expr;
 use crate::predicate::Predicate;
 use crate::row_expression::{self, changing};
 use crate::source::RunExpression;
-use crate::{Error, FailedRow, Fragment, Inputs, Limits, Result, ZONE_ROWS, Zone};
+use crate::{Error, ErrorKind, FailedRow, Fragment, Inputs, Limits, Result, ZONE_ROWS, Zone};
 
 /// An expression over the fields of a row as a table keeps it: what an index orders rows by.
 ///
@@ -93,7 +93,7 @@ pub fn with_names(kept: &RowExpression, schema: &Schema) -> Result<Expr> {
             let id = number.strip_prefix('#').and_then(|number| number.parse().ok());
             let field = id.and_then(|id| schema.field_of(FieldId(id)));
             let missing = || {
-                let kind = crate::ErrorKind::Corrupt;
+                let kind = ErrorKind::Corrupt;
                 Error::new(kind, format!("an index reads field {number}, which is not there"))
             };
             let field = &field.ok_or_else(missing)?.name;
@@ -288,7 +288,9 @@ impl IndexComputation {
                 // Which one it is.
                 for row in start..end {
                     match self.append(&part, row..row + 1, limits, &mut made) {
-                        Err(error) if is_strict => return Err(FailedRow { row, error }),
+                        Err(error) if is_strict || error.kind() == ErrorKind::Corrupt => {
+                            return Err(FailedRow { row, error });
+                        }
                         Err(_) => made.leave_out(),
                         Ok(()) => {}
                     }

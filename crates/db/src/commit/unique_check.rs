@@ -187,8 +187,11 @@ fn is_younger(view: &View, holder: &Holder, at: u64) -> bool {
 /// The error for a row whose values another one has.
 fn refused(keys: &UniqueKeys, schema: &Schema, row: &[Value], how: &str) -> Error {
     let mut room = ComputedRow::default();
-    // default: the message shows no values where there are none
-    let values = keys.values_of(schema, row, &mut room).ok().flatten().unwrap_or_default();
+    let values = match keys.values_of(schema, row, &mut room) {
+        // default: the message shows no values where there are none
+        Ok(values) => values.unwrap_or_default(),
+        Err(e) => return e.into(),
+    };
     let message = format!("{} {how}", keys.describe(schema, &values));
     Error::new(ErrorKind::AlreadyExists, message)
 }

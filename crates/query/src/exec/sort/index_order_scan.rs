@@ -38,7 +38,7 @@ use crate::filter::{keep, passes};
 use crate::options::IndexUse;
 use crate::predicate::Predicate;
 use crate::source::{Fragment, KeyRange, SortedRun};
-use crate::{Limits, Result};
+use crate::{ErrorKind, Limits, Result};
 
 /// The fewest and the most entries of a block, but for ties.
 pub(crate) const BLOCK_ENTRIES: (usize, usize) = (16, 512);
@@ -535,9 +535,10 @@ pub(crate) fn ties(
     if let Some(expression) = run.expression(level) {
         let limits = Limits::default();
         let rows = Rows::new(part, row..row + 1, &limits);
-        // A row that nobody sees may have no value: NULL stands there then.
+        // The run has NULL for a row that no reader sees and that has no value.
         let value = match evaluate(&expression.bound, &rows, Selection::All(1)) {
             Ok(vector) => vector.value(0).to_owned(),
+            Err(e) if matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::Io) => return Err(e),
             Err(_) => Value::Null,
         };
         return of_value(value.as_ref());
