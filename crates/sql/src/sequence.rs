@@ -20,7 +20,7 @@ pub(crate) fn create(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         return Ok(None);
     }
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
-    let name = qualified_name::beside_table(&parser.parse_object_name(false).map_err(syntax)?)?;
+    let name = sequence_name(&parser.parse_object_name(false).map_err(syntax)?)?;
     let (mut start, mut increment) = (None, None);
     loop {
         if start.is_none() && parser.parse_keyword(Keyword::START) {
@@ -75,6 +75,20 @@ pub(crate) fn identity(
         }
     }
     Ok(identity)
+}
+
+/// The name of a sequence of all: a session has those of its temporary tables alone.
+///
+/// # Errors
+/// `InvalidInput` for one of a temporary table.
+pub(crate) fn sequence_name(name: &ast::ObjectName) -> Result<String> {
+    if qualified_name::says_temporary(name)? {
+        return Err(Error::invalid(format!(
+            "{name}: expected a sequence of main; that of a temporary table comes and goes with \
+             the table"
+        )));
+    }
+    qualified_name::beside_table(name)
 }
 
 /// The type that a name of PostgreSQL stands for beside an identity: `serial` and its like. Each is

@@ -6,7 +6,8 @@ use sqlparser::ast;
 
 use crate::change::refuse_lost;
 use crate::column::{self, Column};
-use crate::qualified_name::{beside_table, says_temporary, written};
+use crate::qualified_name::{says_temporary, written};
+use crate::sequence::sequence_name;
 use crate::statement::{Statement, unsupported};
 use crate::temporary::OnCommit;
 use crate::{Error, Result, index, reference};
@@ -194,7 +195,7 @@ pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {
     let all = parts.join(", ");
     refuse_lost(&text, &format!("DROP {object_type} {if_exists_text}{all}{behaviour}"))?;
     let name = |name: &ast::ObjectName| match object_type {
-        O::Sequence => beside_table(name),
+        O::Sequence => sequence_name(name),
         _ => written(name),
     };
     let names = names.iter().map(name).collect::<Result<Vec<_>>>()?;
