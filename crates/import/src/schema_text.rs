@@ -39,8 +39,8 @@ pub fn parts(schema: &Schema) -> Vec<String> {
     parts
 }
 
-/// The indexes that this text has: those on fields, of all rows. What is computed is told by a
-/// statement, as checks are.
+/// The indexes that this text can describe: those on fields, of all rows. Others, like checks, need
+/// a statement.
 fn plain_indexes(schema: &Schema) -> impl Iterator<Item = &Index> {
     schema.indexes().iter().filter(|index| !index.is_computed())
 }

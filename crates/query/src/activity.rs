@@ -1,5 +1,5 @@
-//! What goes on where a statement runs, as who runs it knows: the sessions of a server, and its
-//! statements that took long. System tables have it as rows.
+//! The sessions of a server and its slow statements, which system tables show as rows. The program
+//! that runs statements provides them.
 
 use std::fmt::Debug;
 

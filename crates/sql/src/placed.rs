@@ -199,7 +199,7 @@ impl OwnNames {
             Statement::Summarize(query) => Statement::Summarize(placed(query)),
             Statement::QueryForUpdate(query) => match self.find(&query.table).0 {
                 Home::Main => Statement::QueryForUpdate(placed(query)),
-                // Nobody else changes them.
+                // Only this session can change them.
                 Home::Own => Statement::Query(placed(query)),
             },
             Statement::Explain(explain) => {

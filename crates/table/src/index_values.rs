@@ -26,7 +26,10 @@ pub type IndexCompiler = fn(&Schema, &Index) -> Result<Option<Arc<dyn IndexValue
 pub fn fields_only(_: &Schema, index: &Index) -> Result<Option<Arc<dyn IndexValues>>> {
     match index.is_computed() {
         false => Ok(None),
-        true => Err(Error::corrupt(format!("index {:?}: nobody computes it", index.name))),
+        true => Err(Error::corrupt(format!(
+            "index {:?}: this table computes no expressions",
+            index.name
+        ))),
     }
 }
 
@@ -35,7 +38,7 @@ pub fn fields_only(_: &Schema, index: &Index) -> Result<Option<Arc<dyn IndexValu
 pub enum Failing {
     /// Nothing is computed.
     Refused,
-    /// It is no row of the index, or NULL stands for the value: nobody sees the row.
+    /// The index leaves the row out, or stores NULL: no reader sees such a row.
     LeftOut,
 }
 

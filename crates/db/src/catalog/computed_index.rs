@@ -7,7 +7,7 @@
 //! ```
 //!
 //! What may fail for a row is computed of every row that is written, as a check is tested, and of
-//! the rows there are when the index is made. So every row that somebody sees has its values.
+//! the rows there are when the index is made. So every visible row has its values.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -204,7 +204,7 @@ impl esker_query::Sequences for StatementSequences {
     fn next_value(&self, name: &str) -> esker_query::Result<i64> {
         let taken = match (self.0.next_value(name), &self.1) {
             (Err(e), Some(other)) if e.kind() == ErrorKind::NotFound => {
-                // What is nowhere is told by those of the statement's own database.
+                // Where neither has it, the error names those of the statement's own database.
                 other.next_value(name).map_err(|_| e)
             }
             (taken, _) => taken,

@@ -30,7 +30,7 @@ use esker_vfs::{Clock, Event, TaskHandle, Tasks};
 use crate::record::FromRow;
 use crate::{Database, Error, ErrorKind, QueryOptions, Result, ResultRow, Snapshot, Transaction};
 
-/// How long who has a deadline waits before it looks again.
+/// How often a reader that waits for rows looks at its deadline.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// So many batches lie between the query and who takes its rows.
@@ -90,7 +90,7 @@ enum Batches {
 struct Running {
     queue: Arc<Queue>,
     thread: Arc<dyn TaskHandle>,
-    /// When who takes the rows waits no longer.
+    /// How long the reader waits for rows.
     limits: Option<esker_query::Limits>,
 }
 

@@ -24,8 +24,8 @@
 //!    rows: asserted by `Segment::add_run`.
 //! 2. It has its name only once it is synced: `FileSink` of `esker` sees to it.
 //! 3. Every row of the segment has its entries, the dead and the invisible included, but for rows
-//!    that the filter of the index leaves out. Of a row that nobody sees, and of which a value
-//!    cannot be computed, NULL stands there.
+//!    that the filter of the index leaves out. NULL is stored for a row that no reader sees and
+//!    whose value cannot be computed.
 //! 4. It is a segment, with all invariants of one.
 //!
 //! Long values are stored cut ([`KEY_BYTES_MAX`]); where that leaves a question open the segment's
