@@ -1,10 +1,10 @@
 //! A case: a table, its indexes, what happens to its rows, and what is asked.
 
 use esker::{DataType, IndexKind, Labels, NewIndex, Schema, Value};
-use esker_query::model::{Change, Delete, Expr, Operator, Update};
+use esker_query::model::{Change, Delete, Expr, Function, Operator, Update};
 use esker_vfs::sim::Generator;
 
-use super::question::{self, Asked, Question};
+use super::question::{self, Asked, Condition, Question};
 use super::{Layout, value};
 
 /// The table.
@@ -19,9 +19,65 @@ pub(super) struct Field {
     pub(super) data_type: DataType,
     pub(super) nullable: bool,
     pub(super) pool: Vec<Value>,
+    /// What is computed of the field, where it is not asked about itself.
+    pub(super) computed: Option<Computed>,
+}
+
+/// What an index computes of a field.
+#[derive(Clone, Debug)]
+pub(super) enum Computed {
+    Lower,
+    Length,
+    IsNull,
+    /// The value, or another one for NULL.
+    Coalesce(Value),
 }
 
 impl Field {
+    /// What a question asks about.
+    pub(super) fn operand(&self) -> Expr {
+        let field = Expr::field(&self.name);
+        match &self.computed {
+            None => field,
+            Some(Computed::Lower) => Expr::call(Function::Lower, [field]),
+            Some(Computed::Length) => Expr::call(Function::Length, [field]),
+            Some(Computed::IsNull) => Expr::Apply(Operator::IsNull, vec![field]),
+            Some(Computed::Coalesce(other)) => {
+                Expr::call(Function::Coalesce, [field, Expr::literal(other.clone())])
+            }
+        }
+    }
+
+    /// Whether it is a field of the table, not something computed of one.
+    pub(super) fn is_plain(&self) -> bool {
+        self.computed.is_none()
+    }
+
+    /// Something computed of the field, with the values that this may have.
+    fn draw_computed(&self, generator: &mut Generator) -> Self {
+        let texts = |change: fn(&str) -> Value| {
+            let value = |value: &Value| match value {
+                Value::Text(text) => change(text),
+                other => other.clone(),
+            };
+            self.pool.iter().map(value).collect()
+        };
+        let is_text = self.data_type == DataType::Text;
+        let (computed, data_type, pool) = match generator.below(4) {
+            0 if is_text => {
+                (Computed::Lower, DataType::Text, texts(|text| Value::Text(text.to_lowercase())))
+            }
+            1 if is_text => (Computed::Length, DataType::I64, (0..6).map(Value::Int).collect()),
+            2 => {
+                let other = value::draw(self.data_type, generator);
+                (Computed::Coalesce(other), self.data_type, self.pool.clone())
+            }
+            _ => (Computed::IsNull, DataType::Bool, [true, false].map(Value::Bool).to_vec()),
+        };
+        let nullable = is_text && self.nullable;
+        Self { name: self.name.clone(), data_type, nullable, pool, computed: Some(computed) }
+    }
+
     /// What is asked about: the field, or the texts at the end of a path into its documents.
     fn asked(&self) -> Self {
         if self.data_type != DataType::Json {
@@ -29,7 +85,7 @@ impl Field {
         }
         let name = format!("{}.{}", self.name, value::PATH.join("."));
         let pool = self.pool.iter().map(value::text_at_path).collect();
-        Self { name, data_type: DataType::Text, nullable: true, pool }
+        Self { name, data_type: DataType::Text, nullable: true, pool, computed: None }
     }
 }
 
@@ -54,6 +110,8 @@ pub struct Case {
     is_clustered: bool,
     pub(super) fields: Vec<Field>,
     indexes: Vec<NewIndex>,
+    /// Which rows the partial ones among them have.
+    conditions: Vec<Condition>,
     pub(super) steps: Vec<Step>,
     pub(super) questions: Vec<Question>,
 }
@@ -69,6 +127,7 @@ impl Case {
             data_type: DataType::I64,
             nullable: false,
             pool: (0..40 * i64::try_from(scale).unwrap_or(1)).map(Value::Int).collect(),
+            computed: None,
         };
         let mut fields = vec![id];
         for number in 0..1 + generator.index(5) {
@@ -79,8 +138,10 @@ impl Case {
         let steps = draw_steps(&fields, &key, scale, generator);
         let indexes = (0..1 + generator.index(4)).map(|_| draw_index(&fields, generator));
         let mut indexes: Vec<NewIndex> = indexes.collect();
+        let mut more = More::default();
         for (number, index) in indexes.iter_mut().enumerate() {
             index.name = format!("i{number}");
+            more.add_to(index, &fields, generator);
         }
         // Questions are about what has an index, mostly.
         let first = |index: &NewIndex| index.fields.first().map(|(name, _)| name.clone());
@@ -89,13 +150,15 @@ impl Case {
         let mut asked: Vec<Field> = fields.iter().map(Field::asked).collect();
         let often: Vec<Field> = asked.iter().filter(is_indexed).cloned().collect();
         (0..8).for_each(|_| asked.extend_from_slice(&often));
+        (0..6).for_each(|_| asked.extend_from_slice(&more.computed));
         let predicates = if scale < 100 { 6 } else { 3 };
         let keyed = fields.iter().filter(|field| key.contains(&field.name)).cloned().collect();
-        let asked = Asked { fields: asked, key: keyed };
+        let conditions = more.conditions;
+        let asked = Asked { fields: asked, key: keyed, conditions: conditions.clone() };
         let joins = &mut Generator::new(seed, 31);
         let questions = (0..predicates).flat_map(|_| question::draw(&asked, generator, joins));
         let questions = questions.collect();
-        Self { seed, scale, key, is_clustered, fields, indexes, steps, questions }
+        Self { seed, scale, key, is_clustered, fields, indexes, conditions, steps, questions }
     }
 
     pub(super) fn schema(&self) -> esker::Result<Schema> {
@@ -159,8 +222,11 @@ impl Case {
                 kind => format!("{} ", kind.name()),
             };
             let unique = if index.unique { "unique " } else { "" };
+            let filter = self.conditions.iter().find(|partial| partial.index == index.name);
+            let filter = filter.map(|partial| format!(" where {}", partial.condition));
+            let filter = filter.unwrap_or_default();
             Some(format!(
-                "{kind}{unique}({})",
+                "{kind}{unique}({}){filter}",
                 index.fields.iter().map(field).collect::<Vec<_>>().join(", ")
             ))
         };
@@ -194,6 +260,7 @@ fn draw_field(number: usize, scale: usize, generator: &mut Generator) -> Field {
         data_type,
         nullable: generator.chance(750_000),
         pool: (0..values).map(|_| value::draw(data_type, generator)).collect(),
+        computed: None,
     }
 }
 
@@ -247,6 +314,48 @@ fn draw_index(fields: &[Field], generator: &mut Generator) -> NewIndex {
             NewIndex::on(chosen).unique()
         }
         _ => NewIndex::on(chosen),
+    }
+}
+
+/// What indexes have beside fields.
+#[derive(Default)]
+struct More {
+    computed: Vec<Field>,
+    /// Those of the rows that partial indexes have, with the field of each.
+    conditions: Vec<Condition>,
+}
+
+impl More {
+    /// Some ordered indexes order by something computed, too, and some have a part of the rows.
+    fn add_to(&mut self, index: &mut NewIndex, fields: &[Field], generator: &mut Generator) {
+        let plain = |field: &&Field| {
+            !matches!(field.data_type, DataType::Json | DataType::Interval | DataType::Enum)
+        };
+        let plain: Vec<Field> = fields.iter().filter(plain).cloned().collect();
+        let is_ordered = index.kind == IndexKind::Ordered;
+        if is_ordered && !index.unique && generator.chance(350_000) {
+            let of = plain.get(generator.index(plain.len()));
+            let computed = of.map(|field| field.draw_computed(generator));
+            let expression = computed.as_ref().map(|c| esker::index_expression(&c.operand()));
+            if let (Some(computed), Some(Ok(expression))) = (computed, expression) {
+                if generator.chance(500_000) {
+                    index.fields.clear();
+                }
+                let written = computed.operand().to_string();
+                *index = index.clone().expression(written, expression);
+                self.computed.push(computed);
+            }
+        }
+        if is_ordered && generator.chance(350_000) {
+            let of = plain.get(generator.index(plain.len())).cloned();
+            if let Some(field) = of {
+                let condition = question::draw_leaf(std::slice::from_ref(&field), generator);
+                let Ok(filter) = esker::index_expression(&condition) else { return };
+                *index = index.clone().filter(filter);
+                let index = index.name.clone();
+                self.conditions.push(Condition { index, condition, field });
+            }
+        }
     }
 }
 

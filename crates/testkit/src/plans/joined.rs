@@ -87,7 +87,8 @@ pub(super) fn draw(about: &Asked, generator: &mut Generator) -> Question {
 fn draw_relation(about: &Asked, name: &str, generator: &mut Generator) -> Relation {
     let rows = |generator: &mut Generator| {
         let mut query = Query::table(TABLE);
-        let fields = about.fields.iter().map(|field| field.name.as_str());
+        let plain = about.fields.iter().filter(|field| field.is_plain());
+        let fields = plain.map(|field| field.name.as_str());
         let others = fields.filter(|field| *field != ID);
         std::iter::once(ID).chain(others).for_each(|field| {
             query.select(Expr::field(field));

@@ -24,6 +24,18 @@ pub(super) struct Asked {
     pub(super) fields: Vec<Field>,
     /// The fields of the key.
     pub(super) key: Vec<Field>,
+    /// Which rows partial indexes have.
+    pub(super) conditions: Vec<Condition>,
+}
+
+/// Which rows a partial index has.
+#[derive(Clone, Debug)]
+pub(super) struct Condition {
+    /// Its name.
+    pub(super) index: String,
+    pub(super) condition: Expr,
+    /// The field that it is about.
+    pub(super) field: Field,
 }
 
 /// The questions about a predicate: where it is true, false and NULL, how many rows there are, the
@@ -49,12 +61,12 @@ pub(super) fn draw(
     count.select(Expr::count());
     let mut extremes = asked(Some(predicate.clone()));
     for aggregate in [Aggregate::Min, Aggregate::Max] {
-        extremes.select(Expr::aggregate(aggregate, Expr::field(&field.name)));
+        extremes.select(Expr::aggregate(aggregate, field.operand()));
     }
-    extremes.select(Expr::aggregate(Aggregate::Count, Expr::field(&field.name)));
+    extremes.select(Expr::aggregate(Aggregate::Count, field.operand()));
     let mut groups = asked(generator.chance(500_000).then(|| predicate.clone()));
-    groups.group_by = vec![Expr::field(&field.name)];
-    groups.select(Expr::field(&field.name));
+    groups.group_by = vec![field.operand()];
+    groups.select(field.operand());
     groups.select(Expr::count());
     groups.select(Expr::aggregate(Aggregate::Max, Expr::field(ID)));
     let mut all = asked(None);
@@ -87,7 +99,7 @@ fn first(fields: &[Field], filter: Option<Expr>, generator: &mut Generator) -> Q
     query.select(Expr::field(ID));
     for _ in 0..1 + generator.index(2) {
         let field = any(fields, generator);
-        let expr = Expr::field(&field.name);
+        let expr = field.operand();
         let nulls_first = generator.pick([None, None, Some(false), Some(true)]);
         let descending = generator.chance(400_000);
         query.order_by.push(OrderBy { expr, descending, nulls_first });
@@ -214,7 +226,21 @@ fn draw_predicate(about: &Asked, generator: &mut Generator) -> Expr {
         let both = if generator.chance(150_000) { both.negated() } else { both };
         parts.push(both);
     }
-    let predicate = parts.pop().unwrap_or_else(|| Expr::literal(true));
+    let mut predicate = parts.pop().unwrap_or_else(|| Expr::literal(true));
+    if !about.conditions.is_empty() && generator.chance(500_000) {
+        // Rows that a partial index has, all or some of them, or others of the same field.
+        let partial = about.conditions.get(generator.index(about.conditions.len()));
+        predicate = partial.into_iter().fold(predicate, |predicate, partial| {
+            let other = draw_leaf(std::slice::from_ref(&partial.field), generator);
+            let same = partial.condition.clone();
+            let more = match generator.below(4) {
+                0 | 1 => same,
+                2 => same.and(other),
+                _ => other,
+            };
+            more.and(predicate)
+        });
+    }
     if generator.chance(150_000) { predicate.negated() } else { predicate }
 }
 
@@ -238,7 +264,7 @@ fn draw_keys(key: &[Field], generator: &mut Generator) -> Expr {
 pub(super) fn draw_leaf(fields: &[Field], generator: &mut Generator) -> Expr {
     use Operator as O;
     let field = any(fields, generator);
-    let operand = Expr::field(&field.name);
+    let operand = field.operand();
     let mut value = || Expr::literal(draw_value(field, generator));
     let (a, b) = (value(), value());
     let comparison = generator.pick([O::Eq, O::Neq, O::Lt, O::Lte, O::Gt, O::Gte]);
@@ -262,7 +288,7 @@ pub(super) fn draw_leaf(fields: &[Field], generator: &mut Generator) -> Expr {
             let alike = |other: &&Field| other.data_type == field.data_type;
             let others: Vec<&Field> = fields.iter().filter(alike).collect();
             let other = others.get(generator.index(others.len()));
-            operand.binary(comparison, other.map_or(b, |other| Expr::field(&other.name)))
+            operand.binary(comparison, other.map_or(b, |other| other.operand()))
         }
         _ => match fields.iter().find(|field| field.data_type == DataType::Text) {
             None => operand.binary(comparison, b),
@@ -270,7 +296,7 @@ pub(super) fn draw_leaf(fields: &[Field], generator: &mut Generator) -> Expr {
                 let operator =
                     generator.pick([O::Like, O::Like, O::Ilike, O::NotLike, O::NotIlike]);
                 let pattern = Expr::literal(draw_pattern(generator));
-                Expr::field(&text.name).binary(operator, pattern)
+                text.operand().binary(operator, pattern)
             }
         },
     }
