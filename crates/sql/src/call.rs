@@ -10,7 +10,7 @@ use crate::{Error, Result, aggregate_in_words, group, interval, table_function, 
 
 impl Names {
     /// `EXTRACT`, `SUBSTRING … FROM`, `TRIM … FROM`, `POSITION … IN`, `CEIL` and `FLOOR`, which the
-    /// grammar has apart.
+    /// grammar has apart, and `SIMILAR TO`.
     pub(crate) fn special(&self, expr: &ast::Expr) -> Result<Expr> {
         use ast::Expr as E;
         match expr {
@@ -56,6 +56,10 @@ impl Names {
                     operands.push(self.convert(characters)?);
                 }
                 Ok(Expr::Call(function, operands))
+            }
+            E::SimilarTo { negated, expr: text, pattern, escape_char } => {
+                let similar = self.similar(text, pattern, escape_char.as_deref())?;
+                Ok(if *negated { Expr::Apply(Operator::Not, vec![similar]) } else { similar })
             }
             other => Err(unsupported("this expression", other)),
         }

@@ -290,6 +290,9 @@ impl Names {
                 let function = if *op == B::Arrow { Function::JsonGet } else { Function::JsonText };
                 return Ok(Expr::Call(function, vec![self.convert(left)?, self.convert(right)?]));
             }
+            B::HashArrow | B::HashLongArrow => {
+                return self.part_by_path(left, right, *op == B::HashLongArrow);
+            }
             B::PGExp
             | B::BitwiseAnd
             | B::BitwiseOr

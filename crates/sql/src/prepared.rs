@@ -1,7 +1,7 @@
 //! Prepared statements.
 //!
 //! Two kinds of statement go straight to the table: `INSERT INTO t VALUES (…)` of one row of
-//! constants and parameters for every field, and `SELECT fields FROM t WHERE key = …` with the
+//! constants and parameters, where what is left out is generated, NULL or a constant, and `SELECT fields FROM t WHERE key = …` with the
 //! whole primary key. What they need of the schema is worked out when the statement is prepared;
 //! where the schema is another when it runs, it is worked out again. Names mean what they mean in
 //! the scope in which it runs: the database, or the transaction of a session.
@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker::{
-    Batch, ChangeOptions, Column, Database, Error, ErrorKind, FromRow, QueryResult, Result, Row,
-    Rows, Schema, Scope, ScopedTable, Semantics, Value,
+    Batch, ChangeOptions, Column, Database, DefaultValue, Error, ErrorKind, Field, FromRow,
+    QueryResult, Result, Row, Rows, Schema, Scope, ScopedTable, Semantics, Value,
 };
 use esker_query::model::{Change, Expr, InsertRows, OnConflict, Operator, Query, RowCount};
 use esker_query::{ResultColumn, Statistics};
@@ -90,6 +90,36 @@ impl Source {
             Self::Constant(value) => value.clone(),
         }
     }
+}
+
+/// Where the value of each field of a row comes from that gives some of them; `None` where only the
+/// general way knows: what is computed when the row is written, or refused.
+fn sources_of(schema: &Schema, names: &[String], row: &[Expr]) -> Option<Vec<Source>> {
+    let fields = schema.fields();
+    let given = if names.is_empty() { fields.len() } else { names.len() };
+    if row.len() != given {
+        return None;
+    }
+    let mut values: Vec<Option<Source>> = vec![None; fields.len()];
+    for (i, expr) in row.iter().enumerate() {
+        let place = match names.get(i) {
+            Some(name) => schema.resolve(name).ok()?,
+            None => i,
+        };
+        fields.get(place)?.refuse_given().ok()?;
+        let slot = values.get_mut(place)?;
+        if slot.replace(Source::of(expr)?).is_some() {
+            return None;
+        }
+    }
+    let left_out = |field: &Field| match (&field.generated, &field.default) {
+        // The table computes it of the others.
+        (Some(_), _) => Some(Source::Constant(Value::Null)),
+        (None, Some(DefaultValue::Literal(value))) => Some(Source::Constant(value.clone())),
+        (None, None) if field.nullable => Some(Source::Constant(Value::Null)),
+        _ => None,
+    };
+    values.into_iter().zip(fields).map(|(value, field)| value.or_else(|| left_out(field))).collect()
 }
 
 /// What a statement that goes straight to the table came to.
@@ -319,19 +349,10 @@ impl Prepared {
                 };
                 let InsertRows::Values(rows) = &insert.rows else { return None };
                 let [row] = rows.as_slice() else { return None };
-                if insert.returning.is_some() || row.len() != schema.fields().len() {
+                if insert.returning.is_some() {
                     return None;
                 }
-                let mut values = vec![None; row.len()];
-                for (i, expr) in row.iter().enumerate() {
-                    let place = match insert.fields.get(i) {
-                        Some(name) => schema.resolve(name).ok()?,
-                        None if insert.fields.is_empty() => i,
-                        None => return None,
-                    };
-                    *values.get_mut(place)? = Some(Source::of(expr)?);
-                }
-                Step::Insert { values: values.into_iter().collect::<Option<_>>()?, replace }
+                Step::Insert { values: sources_of(&schema, &insert.fields, row)?, replace }
             }
             _ => return None,
         };

@@ -5,6 +5,7 @@ use esker_client::{Call, Client};
 
 use super::Error;
 use super::ending_keys::{self, Keys};
+use super::families;
 use super::http::Http;
 use super::judge::Contents;
 use super::line::{ACCOUNTS, BALANCE, Kind, Line, Part, load_rows, text, transfer, value};
@@ -29,7 +30,10 @@ pub(super) fn prepare(place: &Place, lines: &[Line]) -> Result<(), Error> {
          (client i64, n i64, account i64, amount i64, PRIMARY KEY (client, n))",
         "CREATE TABLE IF NOT EXISTS counters (id i64 PRIMARY KEY, n i64)",
         "CREATE TABLE IF NOT EXISTS events (client i64, n i64, part i64)",
-    ] {
+    ]
+    .iter()
+    .chain(&families::DEFINITIONS)
+    {
         client.sql(statement, &[])?;
     }
     let pair = |id: i64, value: i64| vec![Value::from(id), value.into()];
@@ -60,12 +64,15 @@ pub(super) fn read(place: &Place, lines: &[Line], seed: u64) -> Result<Contents,
     let mut contents = Contents::default();
     let mut client = Client::connect(&place.wire)?;
     read_tables(&mut client, &mut contents, seed)?;
+    for (part, of, n, count) in families::read(&mut client, lines)? {
+        contents.parts.insert((part, of, n), count);
+    }
     read_entries(&mut client, &mut http, lines, &mut contents, seed)?;
     read_redis(&place.redis, lines, &mut contents, seed)?;
     Ok(contents)
 }
 
-fn numbers(row: &[Value]) -> Result<Vec<i64>, Error> {
+pub(super) fn numbers(row: &[Value]) -> Result<Vec<i64>, Error> {
     let number = |value: &Value| match value {
         Value::Int(n) => Ok(*n),
         Value::Uint(n) => Ok(i64::try_from(*n)?),

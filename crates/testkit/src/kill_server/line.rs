@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use esker_vfs::sim::Generator;
 
 use super::ending_keys::Expected;
+use super::families::MEMBERS;
 
 /// Accounts that money goes between.
 pub(super) const ACCOUNTS: i64 = 16;
@@ -47,11 +48,13 @@ pub(super) enum Kind {
     OnceLoads,
     /// An update with one by the wire protocol.
     WireOnceUpdates,
+    /// Rows that refer to rows, some of which go with them.
+    Families,
 }
 
 impl Kind {
     /// What clients do, each of them one. Those that wait for the end of keys do so side by side.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Rows,
         Self::PipelinedRows,
         Self::WireLoads,
@@ -73,6 +76,8 @@ impl Kind {
         Self::OnceUpdates,
         Self::OnceLoads,
         Self::WireOnceUpdates,
+        Self::Families,
+        Self::Families,
     ];
 
     /// As it is called where operations are counted.
@@ -87,6 +92,7 @@ impl Kind {
             Self::WatchedCounts => "watched transactions",
             Self::EndingKeys => "keys that end",
             Self::OnceUpdates | Self::OnceLoads | Self::WireOnceUpdates => "writes with a key",
+            Self::Families => "families",
         }
     }
 
@@ -103,6 +109,7 @@ impl Kind {
             Self::EndingKeys => vec![(Part::Ending, 1)],
             Self::OnceUpdates | Self::WireOnceUpdates => vec![(Part::Update, 1)],
             Self::OnceLoads => vec![(Part::Event, EVENT_ROWS)],
+            Self::Families => vec![(Part::Family, 1), (Part::Member, MEMBERS)],
         }
     }
 
@@ -128,6 +135,8 @@ pub(super) enum Part {
     Ending,
     Update,
     Event,
+    Family,
+    Member,
 }
 
 /// A client, over all lives of a server.

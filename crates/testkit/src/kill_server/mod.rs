@@ -18,6 +18,7 @@
 //! |---|---|
 //! | `line` | what each client does, from the seed |
 //! | `wire_clients`, `http_clients`, `redis_clients` | doing it |
+//! | `families` | rows that refer to rows |
 //! | `ending_keys` | keys that end, and what they have to be when |
 //! | `http`, `redis` | connections of protocols that no client library here speaks |
 //! | `served` | the server |
@@ -28,6 +29,7 @@
 mod command;
 mod contents;
 mod ending_keys;
+mod families;
 mod http;
 mod http_clients;
 mod judge;
@@ -118,6 +120,7 @@ fn work(line: &mut Line, place: &Place, seed: u64) -> Ended {
         Kind::EndingKeys => ending_keys::work(line, redis, seed),
         Kind::OnceUpdates | Kind::OnceLoads => http_clients::write_once(line, http),
         Kind::WireOnceUpdates => wire_clients::write_once(line, wire),
+        Kind::Families => families::work(line, wire),
     };
     match outcome {
         Ok(never) => match never {},

@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | a register | a row `(id, space, value, stamp)` of one of four tables, with an index |
+//! | a register | a row `(id, space, value, stamp)` of one of four tables, each with another index |
 //! | a list of row 3 n | a text of numbers |
 //! | 3 n + 1 | rows `(list, place, value)` |
 //! | 3 n + 2 | an entry of a bucket |
@@ -10,7 +10,10 @@
 //! An append reads the list first, and the history has that read: so the database cannot know that
 //! it is an append, and has to refuse the second of two.
 
-use esker::{DataType, Database, Error, ErrorKind, Result, Row, Schema, Transaction, Value};
+use esker::{
+    DataType, Database, Error, ErrorKind, NewIndex, Result, Row, Schema, Transaction, Value,
+    index_expression,
+};
 use esker_query::model::{Expr, Operator, OrderBy, Query};
 
 use crate::isolation::{Cell, Condition, Key};
@@ -34,16 +37,42 @@ pub(super) fn create(db: &Database) -> Result<()> {
         .field("place", DataType::U64)
         .field("value", DataType::U64);
     new(ITEMS, items.primary_key(["list", "place"]).build()?)?;
-    for name in CELLS {
+    for (number, name) in (0..).zip(CELLS) {
         let cells = Schema::builder()
             .field("id", DataType::U64)
             .field("space", DataType::U64)
             .field("value", DataType::I64)
             .field("stamp", DataType::U64)
-            .index("by_value", ["space", "value"]);
+            .add_index(by_value(number)?);
         new(name, cells.primary_key(["id"]).build()?)?;
     }
     db.bucket(ENTRIES).map(drop)
+}
+
+/// An index that finds registers by their values: on fields, on something computed, or of a part
+/// of the rows.
+fn by_value(table: u64) -> Result<NewIndex> {
+    let index = NewIndex::new("by_value", ["space", "value"]);
+    let at_least = |field: &str, least: Value| {
+        index_expression(&Expr::field(field).binary(Operator::Gte, Expr::literal(least)))
+    };
+    Ok(match table {
+        COMPUTED => {
+            let next = next_value();
+            let written = next.to_string();
+            NewIndex::new("by_value", ["space"]).expression(written, index_expression(&next)?)
+        }
+        2 => index.filter(at_least("value", Value::Int(0))?),
+        3 => NewIndex::new("by_value", ["value"]).filter(at_least("space", Value::Uint(3))?),
+        _ => index,
+    })
+}
+
+/// The table whose index computes something of the value, by which it is asked for registers.
+const COMPUTED: u64 = 1;
+
+fn next_value() -> Expr {
+    Expr::field("value").binary(Operator::Add, Expr::literal(1i64))
 }
 
 fn id(key: Key) -> u64 {
@@ -162,9 +191,11 @@ pub(super) fn look(transaction: &Transaction, asked: Condition) -> Result<Vec<(K
     let mut query = Query::table(cells(asked.table));
     let space = Expr::field("space")
         .binary(Operator::Eq, Expr::literal(Value::Uint(u64::from(asked.table))));
-    let bounds = [asked.least, asked.greatest].map(|bound| Expr::literal(Value::Int(bound)));
-    let [least, greatest] = bounds;
-    let within = Expr::Apply(Operator::Between, vec![Expr::field("value"), least, greatest]);
+    let is_computed = u64::from(asked.table) % CELLS.len() as u64 == COMPUTED;
+    let (operand, more) = if is_computed { (next_value(), 1) } else { (Expr::field("value"), 0) };
+    let [least, greatest] = [asked.least, asked.greatest]
+        .map(|bound| Expr::literal(Value::Int(bound.saturating_add(more))));
+    let within = Expr::Apply(Operator::Between, vec![operand, least, greatest]);
     query.filter = Some(space.and(within));
     for field in ["id", "value", "stamp"] {
         query.select(Expr::field(field));
