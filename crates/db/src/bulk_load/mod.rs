@@ -22,6 +22,7 @@ mod indexing;
 mod key_order;
 mod references;
 mod replacing;
+mod seen_numbers;
 mod worker;
 
 use std::sync::Arc;

@@ -1,27 +1,21 @@
 //! Rows of other tables that the rows of a load name: looked for as segments are handed out, so
 //! that an error tells the row, and once more at the commit, since they may go meanwhile.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
-
 use esker_arena::{Category, Reservation};
 use esker_format::schema::Reference;
 use esker_format::{Batch, ValueRef};
 
+use crate::bulk_load::seen_numbers::SeenNumbers;
 use crate::catalog::reference_target::ReferenceTarget;
 use crate::catalogue::Catalogue;
 use crate::commit::named_rows::{NamedRowsOf, named_by};
 use crate::commit::reference_check::note;
-use crate::commit::staged_keys::AsItIs;
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
 use crate::{ErrorKind, Result};
 
 /// New values that are looked for under one hold of the commit lock.
 const LOOKED_FOR_AT_ONCE: usize = 1_024;
-
-/// Bytes that a number among those noted takes, at most about.
-const NUMBER_BYTES: usize = 34;
 
 /// The references of the table of a load.
 pub(super) struct LoadReferences {
@@ -35,9 +29,9 @@ struct LoadReference {
     /// Rows of the load may be named by others of it.
     is_own: bool,
     rows: NamedRowsOf,
-    /// Numbers that were noted, by their hash, where the reference has one field. Most rows name
-    /// what another one has named, and are done by one look here. Of two with one hash, the first.
-    numbers: HashMap<u64, u64, BuildHasherDefault<AsItIs>>,
+    /// Numbers that were noted, where the reference has one field. Most rows name what another one
+    /// has named, and are done by one look here.
+    numbers: SeenNumbers,
 }
 
 impl LoadReferences {
@@ -50,7 +44,7 @@ impl LoadReferences {
                 positions: current.schema.positions_of(&reference.fields)?,
                 is_own: target.core.id() == current.core.id(),
                 rows: NamedRowsOf::new(&current.core.name(), reference, &target),
-                numbers: HashMap::default(),
+                numbers: SeenNumbers::default(),
             })
         };
         let all = current.schema.references().iter().map(of).collect::<Result<_>>()?;
@@ -88,12 +82,11 @@ impl LoadReference {
             let value = |at: usize| batch.columns.get(at).map(|column| column.value(row));
             let in_row = |e: crate::Error| e.in_row(first_row + row as u64);
             let number = self.number(value);
-            let is_noted = |(hash, number)| self.numbers.get(&hash) == Some(&number);
-            if !number.is_some_and(is_noted) {
+            if !number.is_some_and(|number| self.numbers.contains(number)) {
                 if note(&mut self.rows, named_by(&self.positions, value)).map_err(in_row)? {
                     first_named.push(row);
                 }
-                number.map(|(hash, number)| self.numbers.entry(hash).or_insert(number));
+                number.into_iter().for_each(|number| self.numbers.insert(number));
             }
             if self.is_own {
                 note_coming(&mut self.rows, batch, row);
@@ -106,15 +99,14 @@ impl LoadReference {
         Ok(())
     }
 
-    /// The hash of the number that a row has in the one field, and the number.
-    fn number<'r>(&self, value: impl Fn(usize) -> Option<ValueRef<'r>>) -> Option<(u64, u64)> {
+    /// The number that a row has in the one field.
+    fn number<'r>(&self, value: impl Fn(usize) -> Option<ValueRef<'r>>) -> Option<u64> {
         let [at] = self.positions.as_slice() else { return None };
-        let value = value(*at)?;
-        Some((self.rows.target.hash_of(&[value]), number(value)?))
+        number(value(*at)?)
     }
 
     fn byte_count(&self) -> usize {
-        self.rows.byte_count() + self.numbers.capacity() * NUMBER_BYTES
+        self.rows.byte_count() + self.numbers.byte_count()
     }
 
     /// Looks for values, from one on, that some rows were the first to name.

@@ -303,3 +303,54 @@ fn whole_numbers_have_38_digits() {
     let error = one("SELECT sum(n) FROM w");
     assert!(error.contains("a sum of decimals has more than 38 digits"), "{error}");
 }
+
+/// A row of a prepared statement goes straight to the table: what is left out is what it is
+/// otherwise, and what is refused is refused.
+#[test]
+fn prepared_rows_leave_fields_out() {
+    let db = Options::new().memory().unwrap();
+    for statement in [
+        "CREATE TABLE p (id i64 PRIMARY KEY, n i64, twice i64 GENERATED ALWAYS AS (n * 2) STORED, \
+         colour text DEFAULT 'red', at timestamp DEFAULT now(), note text, must i64 NOT NULL)",
+        "CREATE TABLE q (id i64 GENERATED ALWAYS AS IDENTITY, n i64)",
+    ] {
+        db.sql(statement, ()).unwrap();
+    }
+    let cases = [
+        ("INSERT INTO p (id, n, at, must) VALUES (?, 4, NULL, 1)", Ok("4|8|red|null|null|1")),
+        ("INSERT INTO p (must, id) VALUES (9, ?)", Ok("null|null|red|now|null|9")),
+        (
+            "INSERT OR REPLACE INTO p (note, id, must, at) VALUES ('x', ?, 2, NULL)",
+            Ok("null|null|red|null|x|2"),
+        ),
+        ("INSERT INTO p (id, n) VALUES (?, 4)", Err("must")),
+        ("INSERT INTO p (id, n, twice, must) VALUES (?, 4, 8, 1)", Err("takes DEFAULT, no value")),
+        ("INSERT INTO p (id, id, must) VALUES (?, 4, 1)", Err("\"id\"")),
+        ("INSERT INTO p (id, n, must) VALUES (?, 9223372036854775807, 1)", Err("twice")),
+        ("INSERT INTO q (id, n) VALUES (?, 1)", Err("takes DEFAULT, no value")),
+        ("INSERT INTO q VALUES (?, 1)", Err("takes DEFAULT, no value")),
+    ];
+    for (id, (text, expected)) in (0i64..).zip(cases) {
+        let done = db.prepare(text).and_then(|insert| insert.execute([Value::Int(id)]));
+        match expected {
+            Ok(row) => {
+                assert_eq!(done.unwrap(), 1, "{text}");
+                let fields =
+                    "n, twice, colour, CASE WHEN at IS NOT NULL THEN 'now' END, note, must";
+                assert_eq!(ask(&db, &format!("SELECT {fields} FROM p WHERE id = {id}")), row);
+            }
+            Err(part) => {
+                let prepared = done.unwrap_err().to_string();
+                assert!(prepared.contains(part), "{text}: {prepared}");
+                let plain = db.sql(&text.replace('?', &id.to_string()), ()).unwrap_err();
+                assert!(plain.to_string().contains(part), "{text}: {plain}");
+            }
+        }
+    }
+    assert_eq!(ask(&db, "SELECT count(*) FROM p"), "3");
+    // The plan follows the schema.
+    let insert = db.prepare("INSERT INTO p (id, must) VALUES (?, 1)").unwrap();
+    db.sql("ALTER TABLE p ALTER COLUMN colour SET DEFAULT 'blue'", ()).unwrap();
+    insert.execute([Value::Int(77)]).unwrap();
+    assert_eq!(ask(&db, "SELECT colour FROM p WHERE id = 77"), "blue");
+}
