@@ -182,6 +182,8 @@ bugs! {
             "a commit does not look again for the rows that its own name, or that name what goes",
         CascadeInTwoCommits "cascade_in_two_commits"
             "rows that name what is gone go in a commit of their own",
+        KeyUpdateKeepsOldRow "key_update_keeps_old_row"
+            "a row that gets another key stays under its old one, too",
         TruncateBeforeDurable "truncate_before_durable"
             "the files of a truncated table go before that is durable",
         DefaultsLostInCheckpoint "defaults_lost_in_checkpoint"
