@@ -154,10 +154,10 @@ impl Puts<'_> {
     ) -> Result<Option<Versions>> {
         let schema = self.table.schema();
         for index in schema.unique_indexes() {
-            let is_asked = match self.target {
+            let is_asked = match &self.target {
                 Target::Any => matches!(self.conflicts, Conflicts::Skip),
                 Target::Key => false,
-                Target::Unique(id) => index.id == id,
+                Target::Unique(meant) => meant.contains(&index.id),
             };
             if is_asked && let Some(key) = self.holder(state, index, &row)? {
                 return self.put_upon(state, &key, row, lifted);
