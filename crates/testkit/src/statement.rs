@@ -258,8 +258,8 @@ fn serial_of(table: &TableState, row: &ModelRow) -> Option<u64> {
     }
 }
 
-/// The names and values of the key of a row that was drawn: the fields before the free ones, without
-/// the serial number.
+/// The names and values of the key of a row that was drawn: the fields before the free ones,
+/// without the serial number.
 fn key_of(schema: &TableSchema, row: &NewRow) -> Vec<(String, Value)> {
     let kinds = [TableKind::Text, TableKind::Composite, TableKind::Integer];
     let is_of = |kind: &TableKind| {

@@ -33,6 +33,7 @@ mod gone;
 mod held_rows;
 mod many;
 mod moved_rows;
+mod namespaces;
 mod new_fields;
 mod options;
 mod own_rows;

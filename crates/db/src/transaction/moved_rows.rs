@@ -6,8 +6,8 @@
 //!                     2 ─ lift ─► ·        · ─ land ─► 3
 //! ```
 //!
-//! The row of the old key ends and a new one comes, in one commit. What refers to the row knows that
-//! it is the same one: see [`references`](super::references).
+//! The row of the old key ends and a new one comes, in one commit. What refers to the row knows
+//! that it is the same one: see [`references`](super::references).
 
 use esker_format::{Value, ValueRef};
 use esker_log::sabotage::Bug;

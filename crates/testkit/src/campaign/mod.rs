@@ -14,6 +14,7 @@ mod held_snapshots;
 mod images;
 pub mod invariants;
 mod key_updates;
+mod namespaces;
 mod planted;
 mod reference_changes;
 mod report;
