@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker_format::TableId;
+use esker_format::{Namespace, TableId};
 use esker_table::TableWriter;
 
 use crate::catalog::defined_view::DefinedView;
@@ -40,6 +40,8 @@ pub(crate) struct Catalogue {
     pub tables: BTreeMap<TableId, TableEntry>,
     /// The views, by name.
     pub views: BTreeMap<String, Arc<DefinedView>>,
+    /// The namespaces, by name.
+    pub namespaces: BTreeMap<String, Namespace>,
     pub next_table: u32,
     pub checkpoint_number: u64,
     pub checkpoint_commit: u64,
@@ -57,6 +59,7 @@ impl Catalogue {
         Self {
             tables: BTreeMap::new(),
             views: BTreeMap::new(),
+            namespaces: BTreeMap::new(),
             next_table: 1,
             checkpoint_number: 0,
             checkpoint_commit: 0,
@@ -67,10 +70,11 @@ impl Catalogue {
         }
     }
 
-    /// The tables and views by name.
+    /// The tables, views and namespaces by name.
     pub fn names(&self) -> Names {
         let named = |entry: &TableEntry| (entry.name.clone(), Arc::clone(entry.writer.table()));
-        self.tables.values().map(named).collect::<Names>().with_views(self.views.clone())
+        let tables = self.tables.values().map(named).collect::<Names>();
+        tables.with_others(self.views.clone(), self.namespaces.clone())
     }
 
     /// A table's entry, or an error saying that it has been dropped.

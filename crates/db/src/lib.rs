@@ -81,6 +81,7 @@ pub use crate::bulk_load::appender::Appender;
 pub use crate::catalog::checks::check;
 pub use crate::catalog::computed_index::index_expression;
 pub use crate::catalog::generated::generated;
+pub use crate::catalog::namespace::NamespaceInfo;
 pub use crate::catalog::sequence::SequenceInfo;
 pub use crate::catalog::view::{ViewColumnInfo, ViewInfo, ViewOptions};
 pub use crate::commit::acknowledge::Deferred;

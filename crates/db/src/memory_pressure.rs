@@ -38,6 +38,7 @@ impl Engine {
     /// `OverBudget` when nothing can be sealed; what sealing met when it fails; `Poisoned` when the
     /// database takes no changes any more.
     pub(crate) fn wait_for_memory(&self) -> Result<()> {
+        self.expect_temporary_room(0)?;
         let mut failures = None;
         while self.is_short_of_memory() {
             if !self.seal_for_memory(&mut failures)? {
@@ -158,6 +159,7 @@ impl Engine {
 
     /// Refuses a commit that the memory that is left may not hold, while that is still possible.
     pub(crate) fn refuse_too_large(&self, frame_bytes: usize) -> Result<()> {
+        self.expect_temporary_room(frame_bytes as u64)?;
         let (used, limit) = (self.arena.used_bytes(), self.memory_limit_bytes);
         let needed = frame_bytes as u64 * 2 + GROWTH_BYTES_MAX;
         if used + needed <= limit {
@@ -170,6 +172,31 @@ impl Engine {
         let message = format!(
             "a commit of {frame_bytes} bytes may need {needed} bytes of memory; {used} are in \
              use, the limit is {limit}: {way}, or open with a higher memory limit"
+        );
+        Err(Error::new(ErrorKind::OverBudget, message))
+    }
+
+    /// Refuses more rows of temporary tables than one session may have.
+    fn expect_temporary_room(&self, more: u64) -> Result<()> {
+        if self.memory_of.is_none() {
+            return Ok(());
+        }
+        // default: a quarter, as the option says
+        let limit = self.options.temporary_limit_bytes.unwrap_or(self.memory_limit_bytes / 4);
+        let names = self.names.load();
+        let groups = names.newest().values().map(|table| {
+            let view = table.view();
+            let groups: u64 = view.groups().map(|group| group.byte_count()).sum();
+            groups + table.index().memory_bytes() as u64
+        });
+        let bytes = groups.sum::<u64>().saturating_add(more);
+        if bytes <= limit {
+            return Ok(());
+        }
+        let message = format!(
+            "temporary tables of one session take {bytes} bytes of memory, the limit is {limit}: \
+             drop or truncate some, or raise Options::temporary_memory_limit, which is a quarter \
+             of the memory limit unless it is set"
         );
         Err(Error::new(ErrorKind::OverBudget, message))
     }

@@ -71,6 +71,7 @@ pub struct Options {
     pub(crate) unnesting: Unnesting,
     pub(crate) semantics: Semantics,
     pub(crate) files: Option<Arc<dyn Files>>,
+    pub(crate) temporary_limit_bytes: Option<u64>,
 }
 
 impl Default for Options {
@@ -110,6 +111,7 @@ impl Default for Options {
             unnesting: Unnesting::default(),
             semantics: Semantics::default(),
             files: None,
+            temporary_limit_bytes: None,
         }
     }
 }
@@ -138,6 +140,10 @@ setters! {
     /// The most memory that groups, indexes, visibility and loads may take, in bytes. The finished
     /// segments of a memory database are not counted, nor are the copies of [`Options::paranoid`].
     memory_limit(bytes: u64) => memory_limit_bytes = bytes;
+
+    /// The most memory that the temporary tables of one session may take, in bytes; a quarter of
+    /// the memory limit by default, of which they are part.
+    temporary_memory_limit(bytes: u64) => temporary_limit_bytes = Some(bytes);
 
     /// The most that the log's reserve may take, in bytes; 1 MiB by default, 0 for none.
     ///

@@ -78,8 +78,23 @@ mod tests {
     }
 
     #[test]
+    fn one_session_has_a_share_of_the_memory() -> Result<()> {
+        let of = Options::new().memory_limit(64 << 20).memory()?;
+        let private = of.private()?;
+        let (table, text) = (numbers(&private)?, "x".repeat(1 << 20));
+        let insert = |n: i64| table.insert(&[n.into(), text.as_str().into()]);
+        let refused = (0..32).find_map(|n| insert(n).err()).expect("more than a quarter was taken");
+        assert_eq!(refused.kind(), ErrorKind::OverBudget);
+        assert!(refused.to_string().contains("Options::temporary_memory_limit"), "{refused}");
+        assert!((14..20).contains(&table.count()?), "{} rows", table.count()?);
+        numbers(&of)?.insert(&[1i64.into(), text.as_str().into()])?;
+        private.truncate_table("t")?;
+        table.insert(&[1i64.into(), "a".into()]).map(drop)
+    }
+
+    #[test]
     fn what_is_over_the_limit_of_both_is_refused() -> Result<()> {
-        let of = Options::new().memory_limit(48 << 20).memory()?;
+        let of = Options::new().memory_limit(48 << 20).temporary_memory_limit(48 << 20).memory()?;
         let private = of.private()?;
         let (table, text) = (numbers(&private)?, "x".repeat(1 << 20));
         let mut refused = None;

@@ -232,7 +232,8 @@ impl Table {
     /// Changes some fields of the row with a key; false when there is none.
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown field, a key field, or a value that does not fit.
+    /// `InvalidInput` for an unknown field, or a value that does not fit; `AlreadyExists` when
+    /// another row has the key that it gets.
     pub fn update(&self, key: &[Value], changes: &[(&str, Value)]) -> Result<bool> {
         self.attempt(|current| self.update_once(current, key, changes))
     }
@@ -244,6 +245,9 @@ impl Table {
         changes: &[(&str, Value)],
     ) -> Result<bool> {
         let update = FittedUpdate::of(&current.schema, key, changes)?;
+        if update.changes_key(&current.schema) {
+            return self.transacted(|table| table.update(key, changes));
+        }
         let hash = current.hash(&update.key);
         self.change(current, |writer, staged| {
             update.apply(&mut StagedRows::new(&self.engine, current, (writer, staged)), hash)

@@ -35,6 +35,9 @@ pub(crate) enum Rows {
     Counted,
 }
 
+/// Keys below it are moved, and so far at the most.
+const MOVED_MAX: i64 = 1_000_000_000;
+
 /// A clause or a whole statement, in the spelling that a writer has.
 type Text = Box<dyn Fn(&mut Writer) -> String>;
 
@@ -85,7 +88,8 @@ pub(crate) fn any(dice: &mut Dice, tables: &[Table]) -> Statement {
             insert(dice, table, rows)
         }
         22..26 => insert_select(dice, table, other),
-        26..38 => update(dice, table),
+        26..36 => update(dice, table),
+        36..38 => move_keys(dice, table),
         38..43 => beside::changed(dice, table),
         43..50 => delete(dice, table),
         50..57 => get(dice, table),
@@ -306,6 +310,23 @@ fn update(dice: &mut Dice, table: &Table) -> Statement {
     statement(dice, answers, move |w| {
         let (set, filter) = (set(w, &updates), filter(w));
         format!("UPDATE {name} SET {set}{filter}{}{}", returning(w), order(w))
+    })
+}
+
+/// Another key for some rows: so far away that SQLite, which looks at one row after another, meets
+/// none of the others.
+fn move_keys(dice: &mut Dice, table: &Table) -> Statement {
+    let numbers = table.columns.iter().take(table.key).filter(|c| c.kind == Kind::Int);
+    let Some(column) = numbers.last().filter(|_| !table.is_referenced) else {
+        return update(dice, table);
+    };
+    let (name, key) = (table.name.clone(), column.name.clone());
+    let by = dice.int(1_000_000, MOVED_MAX);
+    let filter = condition(dice, table, 2);
+    let (returning, answers) = returning(dice, table);
+    statement(dice, answers, move |w| {
+        let filter = format!("{key} < {MOVED_MAX} AND ({})", w.expression(&filter));
+        format!("UPDATE {name} SET {key} = {key} + {by} WHERE {filter}{}", returning(w))
     })
 }
 

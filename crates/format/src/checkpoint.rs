@@ -13,7 +13,7 @@
 //! 1. Tables come by rising number, below the next, and each has a name of its own.
 //! 2. A segment is named once in all, with a number below the next; and so are index files.
 //! 3. Nothing is newer than the checkpoint's commit: no segment, no group, no seal.
-//! 4. A sequence is named once; so is a view, and no table has its name.
+//! 4. A sequence is named once, and so is a namespace; so is a view, and no table has its name.
 //! 5. Dead rows rise, and are rows of their segment.
 //!
 //! That a checkpoint holds all commits up to its own is upheld where the tables are pinned
@@ -25,18 +25,23 @@ use std::collections::BTreeSet;
 use crate::checksum::{Place, checksum};
 use crate::codec::{Reader, Writer};
 use crate::edit::SegmentEntry;
+use crate::namespace::NAMESPACES_MAX;
 use crate::sequence::SEQUENCES_MAX;
 use crate::view::VIEWS_MAX;
-use crate::{ClockRecord, Error, ErrorKind, Result, Schema, Sequence, TableId, View, invariant};
+use crate::{
+    ClockRecord, Error, ErrorKind, Namespace, Result, Schema, Sequence, TableId, View, invariant,
+};
 
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
 /// The version of the layout that is written.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// The oldest that is read.
 pub const VERSION_MIN: u32 = 7;
 /// The first with views.
 const VERSION_WITH_VIEWS: u32 = 10;
+/// The first with namespaces.
+const VERSION_WITH_NAMESPACES: u32 = 13;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the body under one checksum.
@@ -68,6 +73,8 @@ pub struct Checkpoint {
     pub clock: Option<ClockRecord>,
     /// The views, by name.
     pub views: Vec<(String, View)>,
+    /// The namespaces, by name.
+    pub namespaces: Vec<(String, Namespace)>,
 }
 
 /// One table in a checkpoint.
@@ -133,6 +140,11 @@ impl Checkpoint {
         for (name, view) in &self.views {
             body.text(name);
             view.encode(&mut body);
+        }
+        body.count(self.namespaces.len());
+        for (name, namespace) in &self.namespaces {
+            body.text(name);
+            namespace.encode(&mut body);
         }
         let body = body.into_bytes();
         let mut out = Writer::new();
@@ -236,6 +248,11 @@ impl Checkpoint {
             let is_own = names.insert(name.as_str());
             invariant!(is_own, format_args!("checkpoint {number}"), "two of the name {name:?}");
         }
+        let mut namespaces = BTreeSet::new();
+        for (name, _) in &self.namespaces {
+            let is_own = namespaces.insert(name.as_str());
+            invariant!(is_own, format_args!("checkpoint {number}"), "two schemas {name:?}");
+        }
         Ok(())
     }
 
@@ -277,6 +294,14 @@ impl Checkpoint {
         for _ in 0..views {
             let name = input.text()?.to_owned();
             self.views.push((name, View::decode(&mut input)?));
+        }
+        let namespaces = match version >= VERSION_WITH_NAMESPACES {
+            true => input.count(NAMESPACES_MAX)?,
+            false => 0,
+        };
+        for _ in 0..namespaces {
+            let name = input.text()?.to_owned();
+            self.namespaces.push((name, Namespace::decode(&mut input)?));
         }
         input.finish()
     }
@@ -375,6 +400,10 @@ mod tests {
             sequences: vec![("orders".into(), Sequence { start: 1, increment: 2, given: 33 })],
             clock: Some(crate::clock_record::tests::full()),
             views: vec![("adults".into(), crate::view::tests::full())],
+            namespaces: vec![
+                ("app".into(), Namespace::default()),
+                ("shop".into(), Namespace { comment: Some("what is sold".into()) }),
+            ],
         };
         let mut bytes = state.encode();
         assert_eq!(Checkpoint::decode(&bytes, 5).unwrap(), state);

@@ -18,7 +18,7 @@
 use std::collections::BTreeSet;
 
 use crate::codec::{Reader, Writer};
-use crate::{ClockRecord, Error, Result, Schema, Sequence, TableId, View, invariant};
+use crate::{ClockRecord, Error, Namespace, Result, Schema, Sequence, TableId, View, invariant};
 
 /// The frame kind of row changes.
 pub const ROWS_FRAME: u16 = 0;
@@ -181,6 +181,10 @@ pub enum Edit {
     SetView { name: String, view: View },
     /// A view is gone.
     DropView { name: String },
+    /// A namespace is there, like this.
+    SetNamespace { name: String, namespace: Namespace },
+    /// A namespace is gone.
+    DropNamespace { name: String },
     /// What is known of time: the times by which rows have expired are never earlier, but for a
     /// date that a later one of these takes back.
     Clock(ClockRecord),
@@ -205,6 +209,8 @@ const ATOMIC: u16 = 27;
 const CLOCK: u16 = 28;
 const SET_VIEW: u16 = 29;
 const DROP_VIEW: u16 = 30;
+const SET_NAMESPACE: u16 = 31;
+const DROP_NAMESPACE: u16 = 32;
 const SEGMENTS_MAX: usize = 1 << 20;
 const REPLACED_MAX: usize = 1 << 26;
 const EDITS_MAX: usize = 1 << 16;
@@ -226,6 +232,8 @@ impl Edit {
             Self::DropSequence { .. } => DROP_SEQUENCE,
             Self::SetView { .. } => SET_VIEW,
             Self::DropView { .. } => DROP_VIEW,
+            Self::SetNamespace { .. } => SET_NAMESPACE,
+            Self::DropNamespace { .. } => DROP_NAMESPACE,
             Self::Clock(_) => CLOCK,
             Self::Atomic { .. } => ATOMIC,
         }
@@ -234,7 +242,7 @@ impl Edit {
     /// True for the kinds of frames that carry an edit.
     #[must_use]
     pub fn is_edit(frame_kind: u16) -> bool {
-        (CREATE_TABLE..=DROP_VIEW).contains(&frame_kind)
+        (CREATE_TABLE..=DROP_NAMESPACE).contains(&frame_kind)
     }
 
     /// The stored form.
@@ -283,7 +291,13 @@ impl Edit {
                 out.text(name);
                 view.encode(&mut out);
             }
-            Self::DropSequence { name } | Self::DropView { name } => out.text(name),
+            Self::SetNamespace { name, namespace } => {
+                out.text(name);
+                namespace.encode(&mut out);
+            }
+            Self::DropSequence { name }
+            | Self::DropView { name }
+            | Self::DropNamespace { name } => out.text(name),
             Self::Clock(record) => record.encode(&mut out),
             Self::Atomic { edits, rows } => {
                 out.count(edits.len());
@@ -351,6 +365,11 @@ impl Edit {
                 Self::SetView { name: input.text()?.to_owned(), view: View::decode(&mut input)? }
             }
             DROP_VIEW => Self::DropView { name: input.text()?.to_owned() },
+            SET_NAMESPACE => Self::SetNamespace {
+                name: input.text()?.to_owned(),
+                namespace: Namespace::decode(&mut input)?,
+            },
+            DROP_NAMESPACE => Self::DropNamespace { name: input.text()?.to_owned() },
             TIME => Self::Clock(ClockRecord::of_time(input.u64()?.cast_signed())),
             CLOCK => Self::Clock(ClockRecord::decode(&mut input)?),
             ATOMIC => decode_atomic(&mut input)?,

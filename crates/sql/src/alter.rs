@@ -24,7 +24,7 @@ pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
         let ast::RenameTableNameKind::To(to) = table_name else {
             return Err(unsupported("this RENAME", table_name));
         };
-        let (to, if_exists) = (qualified_name::beside_table(to)?, alter.if_exists);
+        let (to, if_exists) = (qualified_name::new_name(to)?, alter.if_exists);
         return Ok(Statement::RenameTable { name, to, if_exists });
     }
     let (mut alterations, mut optional) = (Vec::new(), Vec::new());
@@ -188,6 +188,20 @@ pub(crate) fn expression(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> 
     start.finish(Alteration::SetGenerated { field: field.value, generated })
 }
 
+/// Reads `ALTER TABLE [IF EXISTS] name SET SCHEMA name`, which the grammar does not know; nothing
+/// when it is another statement.
+pub(crate) fn set_schema(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
+    let Some(mut start) = Start::read(&EskerDialect, tokens) else { return Ok(None) };
+    let parser = &mut start.parser;
+    if !parser.parse_keywords(&[Keyword::SET, Keyword::SCHEMA]) {
+        return Ok(None);
+    }
+    let schema = qualified_name::of_schema(&parser.parse_object_name(false).map_err(syntax)?)?;
+    crate::show::end(parser)?;
+    let (name, if_exists) = (qualified_name::written(&start.name)?, start.if_exists);
+    Ok(Some(Statement::SetSchema { name, schema, if_exists }))
+}
+
 /// `COMMENT ON TABLE name IS '…'` or `IS NULL`, and `COMMENT ON COLUMN table.field IS '…'`.
 pub(crate) fn comment(
     about: &ast::CommentObject,
@@ -195,6 +209,10 @@ pub(crate) fn comment(
     comment: Option<&String>,
     if_exists: bool,
 ) -> Result<Statement> {
+    if let ast::CommentObject::Schema = about {
+        let (name, comment) = (qualified_name::of_schema(object)?, comment.cloned());
+        return Ok(Statement::CommentOnSchema { name, comment, if_exists });
+    }
     let (name, field) = match about {
         ast::CommentObject::Table => (object.clone(), None),
         ast::CommentObject::Column => {
@@ -203,7 +221,9 @@ pub(crate) fn comment(
             let field = last.as_ident().filter(|_| !table.is_empty()).ok_or_else(expected)?;
             (ast::ObjectName(table.to_vec()), Some(field.value.clone()))
         }
-        other => return Err(unsupported("a comment on other than tables and columns", other)),
+        other => {
+            return Err(unsupported("a comment on other than tables, columns and schemas", other));
+        }
     };
     let alterations = vec![Alteration::SetComment { field, comment: comment.cloned() }];
     let name = qualified_name::written(&name)?;

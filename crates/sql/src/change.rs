@@ -22,7 +22,8 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
         return Err(unsupported("this kind of INSERT", &text));
     };
     let table = qualified_name::written(name)?;
-    let names = Names::new(vec![beside_table(name)?], parameters);
+    let whole = vec![name.to_string()];
+    let names = Names::new(vec![beside_table(name)?], parameters).with_whole(whole);
     let (or, on_conflict, target) = conflict(&insert, &beside_table(name)?, parameters)?;
     let returning = returning(insert.returning.as_deref(), &names)?;
     let returning_text = returning_text(insert.returning.as_deref());

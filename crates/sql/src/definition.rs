@@ -11,7 +11,7 @@ use esker_query::{Constraint, GeneratedValue};
 
 use crate::run::Outcome;
 use crate::statement::Statement;
-use crate::{alter, index, table_as, view};
+use crate::{alter, index, schema, table_as, view};
 
 /// Runs a statement that defines a table or an index.
 pub(crate) fn define(
@@ -24,29 +24,13 @@ pub(crate) fn define(
     match statement {
         Statement::CreateTableAs { .. } => table_as::run(on, statement, options),
         Statement::CreateTable { .. } => create_table(on, statement, (semantics, dry_run)),
-        Statement::AlterTable { name, alterations, cascade, if_exists, optional } => {
-            let mut alterations = Cow::Borrowed(alterations);
-            if !optional.is_empty()
-                && let Ok(table) = on.table(name)
-            {
-                alterations = Cow::Owned(alter::needed(&alterations, optional, &table.schema()));
-                if alterations.is_empty() {
-                    return Ok(Outcome::Done(format!("nothing to do for table {name}")));
-                }
-            }
-            let alterations = alterations.iter().map(|step| step_meant(step, semantics));
-            let alterations = alterations.collect::<Result<Vec<_>>>()?;
-            let alter = |on: &dyn Scope, name: &str| match cascade {
-                true => on.at_once(&mut |within| within.alter_table_cascading(name, &alterations)),
-                false => on.alter_table(name, &alterations),
-            };
-            about_table(on, name, (*if_exists, dry_run), ("alter", "altered"), alter)
-        }
+        Statement::AlterTable { .. } => alter_table(on, statement, (semantics, dry_run)),
         Statement::RenameTable { name, to, if_exists } => {
             if on.has_view(name)? {
                 return view::rename_view(on, (name, to), (*if_exists, dry_run));
             }
-            let rename = |on: &dyn Scope, name: &str| on.rename_table(name, to);
+            let rename =
+                |on: &dyn Scope, name: &str| on.rename_table(name, &schema::beside(on, name, to)?);
             about_table(on, name, (*if_exists, dry_run), ("rename", "renamed"), rename)
         }
         Statement::DropTable { names, if_exists, cascade } => match names.as_slice() {
@@ -70,6 +54,10 @@ pub(crate) fn define(
             }
             names => truncate_all(on, names, (*if_exists, *cascade, dry_run)),
         },
+        Statement::CreateSchema { .. }
+        | Statement::DropSchema { .. }
+        | Statement::CommentOnSchema { .. }
+        | Statement::SetSchema { .. } => schema::run(on, statement, dry_run),
         Statement::CreateIndex { table, index, if_not_exists } => {
             index::run_create(on, table, index, *if_not_exists, dry_run)
         }
@@ -81,6 +69,34 @@ pub(crate) fn define(
             Err(Error::new(ErrorKind::InvalidInput, message))
         }
     }
+}
+
+/// Changes what a table is.
+fn alter_table(
+    on: &dyn Scope,
+    statement: &Statement,
+    (semantics, dry_run): (Semantics, bool),
+) -> Result<Outcome> {
+    let Statement::AlterTable { name, alterations, cascade, if_exists, optional } = statement
+    else {
+        return Err(Error::new(ErrorKind::InvalidInput, "expected ALTER TABLE"));
+    };
+    let mut alterations = Cow::Borrowed(alterations);
+    if !optional.is_empty()
+        && let Ok(table) = on.table(name)
+    {
+        alterations = Cow::Owned(alter::needed(&alterations, optional, &table.schema()));
+        if alterations.is_empty() {
+            return Ok(Outcome::Done(format!("nothing to do for table {name}")));
+        }
+    }
+    let alterations = alterations.iter().map(|step| step_meant(step, semantics));
+    let alterations = alterations.collect::<Result<Vec<_>>>()?;
+    let alter = |on: &dyn Scope, name: &str| match cascade {
+        true => on.at_once(&mut |within| within.alter_table_cascading(name, &alterations)),
+        false => on.alter_table(name, &alterations),
+    };
+    about_table(on, name, (*if_exists, dry_run), ("alter", "altered"), alter)
 }
 
 fn create_table(
@@ -103,6 +119,7 @@ fn create_table(
         let what = if replaces { "replace" } else { "create" };
         return Ok(Outcome::Done(format!("would {what} table {name}")));
     }
+    schema::expect_there(on, name)?;
     let schema = meant(schema, semantics)?;
     if !replaces {
         on.create_table(name, schema)?;

@@ -20,6 +20,8 @@ pub(crate) type ParameterNames = Arc<[String]>;
 #[derive(Debug)]
 pub(crate) struct Names {
     tables: Vec<String>,
+    /// Tables with the schema that is written before them.
+    whole: Vec<String>,
     parameters: ParameterNames,
     /// The names of select items, where they may stand for these.
     aliases: Vec<String>,
@@ -42,6 +44,7 @@ impl Names {
         let (parameters, aliases) = (Arc::clone(parameters), Vec::new());
         Self {
             tables,
+            whole: Vec::new(),
             parameters,
             aliases,
             windows: Vec::new(),
@@ -51,6 +54,11 @@ impl Names {
             depth: Cell::new(0),
             calls: None,
         }
+    }
+
+    /// The same for tables that are written with their schema before them.
+    pub(crate) fn with_whole(self, whole: Vec<String>) -> Self {
+        Self { whole, ..self }
     }
 
     /// For clauses in which the name of a select item stands for it.
@@ -181,6 +189,16 @@ impl Names {
     fn qualified(&self, names: &[ast::Ident], expr: &ast::Expr) -> Result<Expr> {
         let joined = |names: &[ast::Ident]| {
             names.iter().map(|name| name.value.as_str()).collect::<Vec<_>>().join(".")
+        };
+        let is_whole = |schema: &ast::Ident, table: &ast::Ident| {
+            let said = format!("{}.{}", schema.value, table.value);
+            self.whole.iter().any(|whole| whole.eq_ignore_ascii_case(&said))
+        };
+        let names = match names {
+            [schema, table, _, ..] if is_whole(schema, table) => {
+                names.get(1..).unwrap_or_default() // default: there are three at least
+            }
+            names => names,
         };
         match without_schema(names, !self.tables.is_empty(), &|name| self.is_table(name)) {
             [table, path @ ..] if !path.is_empty() && self.is_table(&table.value) => {

@@ -95,6 +95,11 @@ impl OwnNames {
         Self(names)
     }
 
+    /// Whether the session has a table or view of a name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+
     /// Where a table is, and its name there.
     pub(crate) fn find<'n>(&self, name: &'n str) -> (Home, &'n str) {
         if let Some(bare) = within(TEMPORARY_SCHEMA, name) {
@@ -171,15 +176,8 @@ impl OwnNames {
             Statement::DropTable { .. }
             | Statement::DropView { .. }
             | Statement::Truncate { .. }
-            | Statement::LockTable { .. } => self.place_list(statement)?,
-            Statement::Maintenance(MaintenanceStatement::Vacuum(names)) => {
-                let names = names.iter().map(|name| self.bare(name)).collect();
-                main(Statement::Maintenance(MaintenanceStatement::Vacuum(names)))
-            }
-            Statement::Maintenance(MaintenanceStatement::Analyze(names)) => {
-                let names = names.iter().map(|name| self.bare(name)).collect();
-                main(Statement::Maintenance(MaintenanceStatement::Analyze(names)))
-            }
+            | Statement::LockTable { .. }
+            | Statement::Maintenance(_) => self.place_list(statement)?,
             other => match self.place_read(other, &mut reads) {
                 Some(statement) => Placed::new(Home::Main, statement, reads),
                 None => self.place_alone(other),
@@ -301,6 +299,7 @@ impl OwnNames {
             Statement::AlterTable { name, .. }
             | Statement::RenameTable { name, .. }
             | Statement::RenameView { name, .. }
+            | Statement::SetSchema { name, .. }
             | Statement::CreateIndex { table: name, .. }
             | Statement::DropIndex { table: Some(name), .. }
             | Statement::Copy(CopyStatement::From { table: name, .. }) => name,
@@ -370,7 +369,10 @@ impl Statement {
             Self::DropTable { names, .. }
             | Self::DropView { names, .. }
             | Self::Truncate { names, .. }
-            | Self::LockTable { tables: names, .. } => Some(names),
+            | Self::LockTable { tables: names, .. }
+            | Self::Maintenance(
+                MaintenanceStatement::Vacuum(names) | MaintenanceStatement::Analyze(names),
+            ) => Some(names),
             _ => None,
         }
     }

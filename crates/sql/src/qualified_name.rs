@@ -2,8 +2,10 @@
 //!
 //! A table of `main` goes by its own name, a temporary one as `temp.t` where it is said that it is
 //! one. `main.t` is kept until it is known whether a session has a temporary table of that name:
-//! see [`placed`](crate::placed). Until users make schemas, this is the one place that knows which
-//! there are.
+//! see [`placed`](crate::placed). So has a name that is in quotes as a whole and begins as if it
+//! said one of these, `"main.t"`: it is that of a table of `main`. What is in a schema that users
+//! make has one name with the schema in it, `app.users`: where there is no such schema there is no
+//! such table, which is said where it is looked for.
 
 use esker::{INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA, is_system_table};
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
@@ -32,7 +34,8 @@ pub(crate) struct ReadTable {
 pub(crate) fn read(name: &ObjectName) -> Result<ReadTable> {
     let (schema, table) = parts(name)?;
     let Some(schema) = schema else {
-        return Ok(ReadTable { name: table.value.clone(), called: None });
+        let called = seems_qualified(&table.value).then(|| table.value.clone());
+        return Ok(ReadTable { name: whole(table), called });
     };
     if is_schema(schema, INFORMATION_SCHEMA) {
         let table = table.value.to_ascii_lowercase();
@@ -60,7 +63,7 @@ pub(crate) fn written(name: &ObjectName) -> Result<String> {
             "{name}: {INFORMATION_SCHEMA} is only read: its tables tell what there is"
         ))),
         Some(schema) => in_schema(schema, table),
-        None => Ok(table.value.clone()),
+        None => Ok(whole(table)),
     }
 }
 
@@ -74,16 +77,62 @@ pub(crate) fn beside_table(name: &ObjectName) -> Result<String> {
     Ok(parts(name)?.1.value.clone())
 }
 
+/// The new name of a table, which stays in its schema.
+///
+/// # Errors
+/// `InvalidQuery` for a name with another schema before it.
+pub(crate) fn new_name(name: &ObjectName) -> Result<String> {
+    match parts(name)? {
+        (Some(schema), table) if !is_schema(schema, MAIN_SCHEMA) && !is_temporary(schema) => {
+            Err(Error::invalid(format!(
+                "RENAME TO {name}: expected a name without a schema: SET SCHEMA {schema} moves \
+                 what is to be {table} there"
+            )))
+        }
+        (_, table) => Ok(table.value.clone()),
+    }
+}
+
+/// The name of a schema.
+///
+/// # Errors
+/// `InvalidQuery` for a name of several parts.
+pub(crate) fn of_schema(name: &ObjectName) -> Result<String> {
+    match parts(name)? {
+        (None, schema) => Ok(schema.value.clone()),
+        _ => Err(unsupported("a name of a schema of several parts", name)),
+    }
+}
+
+/// Whether a name in quotes begins as if it said that it is of `main`, or temporary.
+fn seems_qualified(name: &str) -> bool {
+    let schema = name.split_once('.').map(|(schema, _)| schema);
+    schema == Some(MAIN_SCHEMA) || schema == Some(TEMPORARY_SCHEMA)
+}
+
+/// The name of a table without a schema before it.
+fn whole(table: &Ident) -> String {
+    match seems_qualified(&table.value) {
+        true => format!("{MAIN_SCHEMA}.{}", table.value),
+        false => table.value.clone(),
+    }
+}
+
 /// Whether a name of a statement says that it is of `main`.
 pub(crate) fn names_main(tokens: &[TokenWithSpan]) -> bool {
     let is_main = |token: &Token| match token {
         Token::Word(word) => word.value.eq_ignore_ascii_case(MAIN_SCHEMA),
         _ => false,
     };
-    tokens.windows(2).any(|pair| match pair {
+    let is_whole = |token: &Token| match token {
+        Token::Word(word) => seems_qualified(&word.value),
+        _ => false,
+    };
+    let says_main = tokens.windows(2).any(|pair| match pair {
         [schema, point] => is_main(&schema.token) && point.token == Token::Period,
         _ => false,
-    })
+    });
+    says_main || tokens.iter().any(|token| is_whole(&token.token))
 }
 
 /// The names of a field without the schema of its table, where one is written.
@@ -136,11 +185,7 @@ fn in_schema(schema: &Ident, table: &Ident) -> Result<String> {
              of {INFORMATION_SCHEMA}, and esker_tables and its like"
         )));
     }
-    let schema = &schema.value;
-    Err(Error::invalid(format!(
-        "unknown schema {schema:?}; there are {MAIN_SCHEMA}, {TEMPORARY_SCHEMA} and \
-         {INFORMATION_SCHEMA}"
-    )))
+    Ok(format!("{}.{table}", schema.value))
 }
 
 fn parts(name: &ObjectName) -> Result<(Option<&Ident>, &Ident)> {

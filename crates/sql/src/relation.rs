@@ -27,7 +27,8 @@ pub(crate) fn from(
         return Ok((Relation::default(), Vec::new(), Names::new(Vec::new(), parameters)));
     };
     let mut relation = relation(&first.relation, parameters)?;
-    let names = Names::new(Vec::new(), parameters);
+    let whole = whole_names(tables);
+    let names = Names::new(Vec::new(), parameters).with_whole(whole.clone());
     // What comes first needs no parentheses.
     let mut joins = std::mem::take(&mut relation.joins);
     first.joins.iter().try_for_each(|one| join(one, &names, parameters).map(|j| joins.push(j)))?;
@@ -47,7 +48,30 @@ pub(crate) fn from(
     }
     let is_short = is_outermost && joins.is_empty();
     let known = is_short.then(|| relation.name().to_owned()).filter(|name| !name.is_empty());
-    Ok((relation, joins, Names::new(known.into_iter().collect(), parameters)))
+    let names = Names::new(known.into_iter().collect(), parameters).with_whole(whole);
+    Ok((relation, joins, names))
+}
+
+/// The tables that are written with a schema before them and have no other name: so may their
+/// fields be.
+fn whole_names(tables: &[ast::TableWithJoins]) -> Vec<String> {
+    let factors = tables.iter().flat_map(|table| {
+        let joined = table.joins.iter().map(|join| &join.relation);
+        std::iter::once(&table.relation).chain(joined)
+    });
+    let of = |factor: &ast::TableFactor| match factor {
+        ast::TableFactor::Table { name, alias: None, .. } => match name.0.as_slice() {
+            [ast::ObjectNamePart::Identifier(schema), ast::ObjectNamePart::Identifier(table)] => {
+                vec![format!("{}.{}", schema.value, table.value)]
+            }
+            _ => Vec::new(),
+        },
+        ast::TableFactor::NestedJoin { table_with_joins, alias: None } => {
+            whole_names(std::slice::from_ref(&**table_with_joins))
+        }
+        _ => Vec::new(),
+    };
+    factors.flat_map(of).collect()
 }
 
 /// A table alone, and what it may be called within the statement.
@@ -71,7 +95,7 @@ pub(crate) fn table(
                 return Err(unsupported("this kind of table", &one.relation));
             }
             let names = Names::new(vec![relation.name().to_owned()], parameters);
-            Ok((relation, names))
+            Ok((relation, names.with_whole(whole_names(tables))))
         }
         several => {
             let found: usize = several.iter().map(|table| 1 + table.joins.len()).sum();

@@ -1,5 +1,6 @@
 //! `CREATE SEQUENCE`, and fields that have a sequence of their own.
 
+use esker::MAIN_SCHEMA;
 use esker_format::DataType;
 use esker_format::schema::Identity;
 use sqlparser::ast;
@@ -88,7 +89,10 @@ pub(crate) fn sequence_name(name: &ast::ObjectName) -> Result<String> {
              the table"
         )));
     }
-    qualified_name::beside_table(name)
+    let whole = qualified_name::written(name)?;
+    let of_main = whole.strip_prefix(MAIN_SCHEMA).and_then(|rest| rest.strip_prefix('.'));
+    // default: it is in a schema that users have made, or says none
+    Ok(of_main.map_or_else(|| whole.clone(), str::to_owned))
 }
 
 /// The type that a name of PostgreSQL stands for beside an identity: `serial` and its like. Each is

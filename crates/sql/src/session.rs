@@ -5,10 +5,10 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 use esker::{
-    ChangeOptions, Database, Error, ErrorKind, FromRow, Limits, QueryOptions, QueryResult, Result,
-    Rows, Savepoint, Scope, Semantics, Transaction, Value,
+    ChangeOptions, Database, Error, ErrorKind, FromRow, Limits, MAIN_SCHEMA, QueryOptions,
+    QueryResult, Result, Rows, Savepoint, Scope, Semantics, Transaction, Value,
 };
-use esker_query::model::Expr;
+use esker_query::model::{Expr, SelectItem};
 use esker_query::{Explanation, Query};
 
 use crate::copy::{self, CopyStatement, Standard};
@@ -17,6 +17,7 @@ use crate::named_statement::{NamedStatement, NamedStatements};
 use crate::parameters::Parameters;
 use crate::prepared::Prepared;
 use crate::run::{Outcome, Sql, expect_rows, first_of, run, with_parameters};
+use crate::search_path::{self, SearchPath};
 use crate::setting::SettingStatement;
 use crate::statement::{Statement, parse_with_parameters};
 use crate::temporary::{Mark, Own};
@@ -55,16 +56,20 @@ pub struct Session {
 }
 
 /// What a session chooses.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Settings {
     /// Until it chooses otherwise.
     session: Semantics,
     /// Until the end of the transaction.
     local: Semantics,
+    /// Where names are looked for, until it chooses otherwise.
+    path: Option<SearchPath>,
+    /// The same until the end of the transaction.
+    local_path: Option<SearchPath>,
 }
 
 impl Settings {
-    fn chosen(self) -> Semantics {
+    fn chosen(&self) -> Semantics {
         self.local.or(self.session)
     }
 }
@@ -216,7 +221,7 @@ impl Session {
         expect_rows(self.meant(&statement)?)?;
         parameters.bind(&names, |values| {
             let options = self.for_change(&with_parameters(values));
-            if let Statement::Named(_) | Statement::Cursor(_) = statement {
+            if let Statement::Named(_) | Statement::Cursor(_) | Statement::Setting(_) = statement {
                 return Ok(self.run(&statement, &options)?.answer()?.into());
             }
             if self.is_placed(&statement) {
@@ -234,7 +239,9 @@ impl Session {
     /// # Errors
     /// As for [`Sql::prepare`].
     pub fn prepare(&self, text: &str) -> Result<Prepared> {
-        Prepared::new(Some(&self.database), self.scope(), text, self.semantics())
+        let (statement, parameters) = parse_with_parameters(text)?;
+        let read = (self.in_path(&statement)?.into_owned(), parameters);
+        Prepared::of(Some(&self.database), self.scope(), read, self.semantics())
     }
 
     /// Runs a prepared statement, in the transaction where there is one. What has become of its
@@ -275,7 +282,9 @@ impl Session {
             }
             (_, statement) if self.is_placed(statement) => {
                 let run = |values: &[Value]| {
-                    if let Some(done) = prepared.run_straight(self.scope(), values)? {
+                    if self.search_path().is_none()
+                        && let Some(done) = prepared.run_straight(self.scope(), values)?
+                    {
                         self.own.iter_mut().try_for_each(Own::end_statement)?;
                         return Ok(done);
                     }
@@ -299,6 +308,12 @@ impl Session {
         options: &ChangeOptions,
     ) -> Result<Outcome> {
         let options = self.for_change(options);
+        let statement = Statement::Copy(copy.clone());
+        let in_path = self.in_path(&statement)?;
+        let copy = match &*in_path {
+            Statement::Copy(copy) => copy,
+            _ => copy,
+        };
         let done = copy::run(self.scope(), copy, Standard::In(bytes), &options)?;
         self.own.iter_mut().try_for_each(Own::end_statement)?;
         Ok(done)
@@ -344,7 +359,8 @@ impl Session {
     ) -> Result<Outcome> {
         match statement {
             NamedStatement::Prepare { name, types, statement, parameters, bytes } => {
-                let read = ((**statement).clone(), Arc::clone(parameters));
+                let statement = self.in_path(statement)?.into_owned();
+                let read = (statement, Arc::clone(parameters));
                 let database = Some(&self.database);
                 let prepared = Prepared::of(database, self.scope(), read, Semantics::default())?;
                 self.named.keep(name, prepared, (types, *bytes))?;
@@ -356,6 +372,7 @@ impl Session {
                 let kept = self.named.get(name)?;
                 let parameters = kept.fitted(name, values)?;
                 if !options.dry_run
+                    && self.search_path().is_none()
                     && let Some(done) = kept.prepared.run_straight(self.scope(), &parameters)?
                 {
                     self.own.iter_mut().try_for_each(Own::end_statement)?;
@@ -481,6 +498,10 @@ impl Session {
     /// Chooses a setting. A transaction that is rolled back takes choices back, too.
     fn set(&mut self, statement: &SettingStatement) -> Result<Outcome> {
         match statement {
+            SettingStatement::ShowPath => return self.show_path(),
+            SettingStatement::SetPath { schemas, is_local } => {
+                return self.set_path(schemas.as_deref(), *is_local);
+            }
             SettingStatement::Set { is_local: true, .. } if self.open.is_none() => {
                 let message = "SET LOCAL is until the end of a transaction: expected BEGIN before";
                 return Err(Error::new(ErrorKind::InvalidInput, message));
@@ -497,6 +518,9 @@ impl Session {
                     other => other.applied(self.settings.local)?,
                 };
                 self.settings.session = statement.applied(self.settings.session)?;
+                if *statement == SettingStatement::Reset(None) {
+                    (self.settings.path, self.settings.local_path) = (None, None);
+                }
             }
         }
         Ok(Outcome::Done(match statement {
@@ -506,6 +530,36 @@ impl Session {
             }
             _ => "all settings are as by default".to_owned(),
         }))
+    }
+
+    /// Where names without a schema are looked for, where the session has chosen that.
+    pub(crate) fn search_path(&self) -> Option<&SearchPath> {
+        self.settings.local_path.as_ref().or(self.settings.path.as_ref())
+    }
+
+    fn set_path(&mut self, schemas: Option<&[String]>, is_local: bool) -> Result<Outcome> {
+        if is_local && self.open.is_none() {
+            let message = "SET LOCAL is until the end of a transaction: expected BEGIN before";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        schemas.map_or(Ok(()), search_path::expect_lookable)?;
+        let path = schemas.map(SearchPath::from);
+        match is_local {
+            // What is as by default is said, where the session has chosen something.
+            true => {
+                let main = || SearchPath::from([MAIN_SCHEMA.to_owned()]);
+                self.settings.local_path = Some(path.unwrap_or_else(main)); // default: main
+            }
+            false => (self.settings.path, self.settings.local_path) = (path, None),
+        }
+        Ok(Outcome::Done(format!("search_path is {}", search_path::shown(self.search_path()))))
+    }
+
+    fn show_path(&self) -> Result<Outcome> {
+        let mut query = Query::one_row();
+        let expr = Expr::literal(search_path::shown(self.search_path()).as_str());
+        query.select.push(SelectItem { expr, alias: Some("search_path".to_owned()) });
+        Ok(Outcome::Rows(self.database.query(&query)?))
     }
 
     fn own_mark(&self) -> Mark {
@@ -520,7 +574,8 @@ impl Session {
             self.own.iter_mut().for_each(|own| own.roll_back(&open.own));
             return Err(e);
         }
-        self.settings = Settings { session: chosen.session, ..Settings::default() };
+        let Settings { session, path, .. } = chosen;
+        self.settings = Settings { session, path, ..Settings::default() };
         self.own.iter_mut().try_for_each(Own::commit).map_err(|e| {
             let message = format!("the transaction was committed, but for temporary tables: {e}");
             Error::new(e.kind(), message)
@@ -536,7 +591,7 @@ impl Session {
             }
             let transaction = self.database.begin_with(*options)?;
             let (savepoints, cursors) = (Vec::new(), Cursors::default());
-            let (settings, own) = (self.settings, self.own_mark());
+            let (settings, own) = (self.settings.clone(), self.own_mark());
             self.own.iter_mut().try_for_each(Own::begin)?;
             self.open = Some(Open { transaction, savepoints, cursors, settings, own });
             return done("began a transaction");
@@ -552,13 +607,13 @@ impl Session {
                 return done("committed");
             }
             TransactionStatement::Rollback => {
-                self.settings = open.settings;
+                self.settings = open.settings.clone();
                 self.own.iter_mut().for_each(|own| own.roll_back(&open.own));
                 self.open = None;
                 return done("rolled back");
             }
             TransactionStatement::Savepoint(name) => {
-                let (savepoint, settings) = (open.transaction.savepoint(), self.settings);
+                let (savepoint, settings) = (open.transaction.savepoint(), self.settings.clone());
                 let (kept, cursors) = (name.clone(), open.cursors.opened());
                 // default: there is nothing to go back to
                 let own = self.own.as_ref().map(Own::mark).unwrap_or_default();
@@ -569,7 +624,7 @@ impl Session {
                 let (at, saved) = open.find(name)?;
                 open.transaction.rollback_to(saved.savepoint)?;
                 self.own.iter_mut().try_for_each(|own| own.go_back(&saved.own))?;
-                self.settings = saved.settings;
+                self.settings = saved.settings.clone();
                 let cursors = saved.cursors;
                 open.cursors.close_later(cursors);
                 open.savepoints.truncate(at + 1);

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use esker::{
     Alteration, BucketOptions, ChangeOptions, Changed, Database, Error, ErrorKind, FileRows, Files,
-    OtherTables, PageOptions, Result, Schema, Scope, ScopedBucket, ScopedTable, Semantics,
-    Snapshot, TEMPORARY_SCHEMA, TableAs, Transaction, ViewInfo, ViewOptions,
+    NamespaceInfo, OtherTables, PageOptions, Result, Schema, Scope, ScopedBucket, ScopedTable,
+    Semantics, Snapshot, TEMPORARY_SCHEMA, TableAs, Transaction, ViewInfo, ViewOptions,
 };
 use esker_query::model::Change;
 use esker_query::{Page, Query};
 
 use crate::placed::{Home, OwnNames, Placed, no_session};
 use crate::run::{Outcome, Sql, run, run_in};
+use crate::search_path::InPath;
 use crate::session::Session;
 use crate::statement::Statement;
 use crate::temporary::{OnCommit, Own};
@@ -43,12 +44,23 @@ impl Session {
         match statement {
             Statement::Qualified(_) | Statement::Temporary { .. } => true,
             Statement::Transaction(_) | Statement::Setting(_) | Statement::Named(_) => false,
-            _ => self.own.is_some(),
+            _ => self.own.is_some() || self.search_path().is_some(),
         }
+    }
+
+    /// A statement with the whole names of its tables, where the session has chosen where they are
+    /// looked for.
+    pub(crate) fn in_path<'s>(&self, statement: &'s Statement) -> Result<Cow<'s, Statement>> {
+        let Some(path) = self.search_path() else { return Ok(Cow::Borrowed(statement)) };
+        let mut whole = statement.clone();
+        let (scope, own) = (self.main_scope(), &self.own_names()?);
+        InPath { path, scope, own }.statement(&mut whole)?;
+        Ok(Cow::Owned(whole))
     }
 
     pub(crate) fn place(&self, statement: &Statement) -> Result<Placed> {
         let names = self.own_names()?;
+        let statement = &*self.in_path(statement)?;
         if let Statement::DropIndex { table: None, name, if_exists } = statement
             && let Some(table) = self.own_table_of(name)?
         {
@@ -90,11 +102,14 @@ impl Session {
 
     /// A query with such names.
     pub(crate) fn resolved_query<'q>(&self, query: &'q Query) -> Result<Cow<'q, Query>> {
-        if self.own.is_none() {
+        if self.own.is_none() && self.search_path().is_none() {
             return Ok(Cow::Borrowed(query));
         }
-        let mut query = query.clone();
-        self.own_names()?.place_query(Home::Main, &mut query, &mut BTreeSet::new());
+        let (mut query, own) = (query.clone(), &self.own_names()?);
+        if let Some(path) = self.search_path() {
+            InPath { path, scope: self.main_scope(), own }.query(&mut query)?;
+        }
+        own.place_query(Home::Main, &mut query, &mut BTreeSet::new());
         Ok(Cow::Owned(query))
     }
 
@@ -144,7 +159,8 @@ impl Session {
         statement: &Statement,
         options: &ChangeOptions,
     ) -> Result<Outcome> {
-        if let Statement::Temporary { statement, on_commit } = statement.said() {
+        let in_path = self.in_path(statement)?.into_owned();
+        if let Statement::Temporary { statement, on_commit } = in_path.said() {
             return self.make_temporary(statement, *on_commit, options);
         }
         let placed = self.place(statement)?;
@@ -248,7 +264,7 @@ impl Session {
         let mark = own.mark();
         let first = Placed { home, statement, reads, rest: None };
         let both = self.run_own(&first, options);
-        let both = both.and_then(|_| self.run_main(&rest, options));
+        let both = both.and_then(|own| Ok(together(own, self.run_main(&rest, options)?)));
         let Some(own) = &mut self.own else { return Err(no_session()) };
         match (&both, begins) {
             (Ok(_), true) => own.commit()?,
@@ -291,6 +307,14 @@ impl Session {
     }
 }
 
+/// What a statement came to that is about tables of the session and of all.
+fn together(own: Outcome, main: Outcome) -> Outcome {
+    match (own, main) {
+        (Outcome::Done(own), Outcome::Done(main)) => Outcome::Done(format!("{own}; {main}")),
+        (_, main) => main,
+    }
+}
+
 impl Scope for Session {
     fn names(&self) -> Result<Vec<String>> {
         let mut names = self.main_scope().names()?;
@@ -311,6 +335,10 @@ impl Scope for Session {
             views.sort_by(|one, other| one.name.cmp(&other.name));
         }
         Ok(views)
+    }
+
+    fn namespaces(&self) -> Result<Vec<NamespaceInfo>> {
+        self.main_scope().namespaces()
     }
 
     fn has_view(&self, name: &str) -> Result<bool> {

@@ -7,9 +7,12 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::Result;
-use crate::dialect::EskerDialect;
+use crate::dialect::{EskerDialect, is_word};
 use crate::show::end;
 use crate::statement::{Statement, parse, syntax};
+
+/// Where names without a schema are looked for.
+const SEARCH_PATH: &str = "search_path";
 
 /// A statement about the settings of a session, whose names are [`Semantics::SETTINGS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +27,15 @@ pub enum SettingStatement {
         /// Whether it is chosen until the end of the transaction: `SET LOCAL`.
         is_local: bool,
     },
+    /// Choose where names without a schema are looked for: `SET search_path = app, main`.
+    SetPath {
+        /// The schemas, in order; none for `main` alone: `RESET search_path`.
+        schemas: Option<Vec<String>>,
+        /// As for another setting.
+        is_local: bool,
+    },
+    /// Show these schemas: `SHOW search_path`.
+    ShowPath,
     /// Choose nothing any more: `RESET nulls_order`; of all settings without a name: `RESET ALL`.
     Reset(Option<String>),
 }
@@ -37,6 +49,7 @@ impl SettingStatement {
         match self {
             Self::Set { name, value, .. } => before.with(name, value.as_deref()),
             Self::Reset(Some(name)) => before.with(name, None),
+            Self::SetPath { .. } | Self::ShowPath => Ok(before),
             Self::Reset(None) => Ok(Semantics::default()),
         }
     }
@@ -51,9 +64,20 @@ pub(crate) fn read(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         if !is_local {
             let _ = parser.parse_keyword(Keyword::SESSION);
         }
-        let name = known(word(&mut parser, "the name of a setting")?)?;
+        let name = word(&mut parser, "the name of a setting")?;
+        let is_path = name.eq_ignore_ascii_case(SEARCH_PATH);
+        let name = if is_path { name } else { known(name)? };
         if !parser.consume_token(&Token::Eq) && !parser.parse_keyword(Keyword::TO) {
             return parser.expected("= or TO", parser.peek_token()).map_err(syntax);
+        }
+        if is_path {
+            let schemas = match parser.parse_keyword(Keyword::DEFAULT) {
+                true => None,
+                false => Some(path(&mut parser)?),
+            };
+            end(&mut parser)?;
+            let statement = SettingStatement::SetPath { schemas, is_local };
+            return Ok(Some(Statement::Setting(statement)));
         }
         let value = match parser.parse_keyword(Keyword::DEFAULT) {
             true => None,
@@ -61,7 +85,12 @@ pub(crate) fn read(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         };
         SettingStatement::Set { name, value, is_local }
     } else if parser.parse_keyword(Keyword::RESET) {
-        SettingStatement::Reset(name_or_all(&mut parser)?)
+        if is_word(&parser.peek_token_ref().token, SEARCH_PATH) {
+            parser.advance_token();
+            SettingStatement::SetPath { schemas: None, is_local: false }
+        } else {
+            SettingStatement::Reset(name_or_all(&mut parser)?)
+        }
     } else {
         return Ok(None);
     };
@@ -76,6 +105,16 @@ fn name_or_all(parser: &mut Parser<'_>) -> Result<Option<String>> {
         true => Ok(None),
         false => word(parser, "the name of a setting, or ALL").and_then(known).map(Some),
     }
+}
+
+/// Names of schemas, with commas between.
+fn path(parser: &mut Parser<'_>) -> Result<Vec<String>> {
+    let mut schemas = vec![word(parser, "the name of a schema or DEFAULT")?];
+    while parser.consume_token(&Token::Comma) {
+        schemas.push(word(parser, "the name of a schema")?);
+    }
+    schemas.retain(|schema| !schema.is_empty());
+    Ok(schemas)
 }
 
 /// A setting that there is.
@@ -95,6 +134,11 @@ fn word(parser: &mut Parser<'_>, expected: &str) -> Result<String> {
 
 /// `SHOW name`, and `SHOW ALL`, behind the word.
 pub(crate) fn show(parser: &mut Parser<'_>) -> Result<Statement> {
+    if is_word(&parser.peek_token_ref().token, SEARCH_PATH) {
+        parser.advance_token();
+        end(parser)?;
+        return Ok(Statement::Setting(SettingStatement::ShowPath));
+    }
     let name = name_or_all(parser)?;
     end(parser)?;
     let query = match name {

@@ -1,7 +1,7 @@
 //! `SHOW`, `DESCRIBE`, `SUMMARIZE` and `PRAGMA`: questions about tables. Each is a query over the
 //! tables about tables, so that it is run, prepared and served as any other.
 
-use esker::{INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA, is_system_table};
+use esker::is_system_table;
 use esker_query::Query;
 use esker_query::model::{Expr, name_text};
 use sqlparser::ast;
@@ -14,10 +14,14 @@ use crate::qualified_name::{self, ReadTable};
 use crate::statement::{Statement, parse, syntax};
 use crate::{Error, Result, pragma, setting};
 
+/// The name of a table, with the schema before it that users have made.
+const SHOWN_NAME: &str = "CASE WHEN table_schema IN ('main', 'temp') THEN table_name \
+                          ELSE table_schema || '.' || table_name END";
+
 /// A table that a statement is about.
 pub(crate) struct Shown {
     /// The schema that is written; without one a temporary table comes first.
-    schema: Option<&'static str>,
+    schema: Option<String>,
     table: String,
     /// As it stands in FROM.
     written: String,
@@ -26,18 +30,10 @@ pub(crate) struct Shown {
 impl Shown {
     pub(crate) fn of(name: &ast::ObjectName) -> Result<Self> {
         let ReadTable { name, called } = qualified_name::read(name)?;
-        if let Some(table) = called {
-            let known = [MAIN_SCHEMA, TEMPORARY_SCHEMA];
-            let of = |schema: &&&str| {
-                name.strip_prefix(**schema).is_some_and(|rest| rest.starts_with('.'))
-            };
-            // default: no other schema has tables
-            let schema = known.iter().find(of).copied().unwrap_or(INFORMATION_SCHEMA);
-            let written = match schema {
-                INFORMATION_SCHEMA => name,
-                schema => format!("{schema}.{}", name_text(&table)),
-            };
-            return Ok(Self { schema: Some(schema), table, written });
+        if let Some((schema, _)) = name.split_once('.').filter(|_| called.is_some()) {
+            let table = called.unwrap_or_default(); // default: as said before
+            let written = format!("{}.{}", name_text(schema), name_text(&table));
+            return Ok(Self { schema: Some(schema.to_owned()), table, written });
         }
         let written = name_text(&name);
         let table = if is_system_table(&name) { name.to_ascii_lowercase() } else { name };
@@ -49,7 +45,7 @@ impl Shown {
         let Self { schema, table, written } = self;
         let table = Expr::literal(table.as_str());
         let is_meant = match schema {
-            Some(schema) => format!("{prefix}table_schema = {}", Expr::literal(*schema)),
+            Some(schema) => format!("{prefix}table_schema = {}", Expr::literal(schema.as_str())),
             None => format!(
                 "{prefix}table_schema = (SELECT max(n.table_schema) FROM information_schema.tables \
                  n WHERE n.table_name = {table} AND n.table_schema IN ('main', 'temp'))"
@@ -128,20 +124,12 @@ fn show(parser: &mut Parser<'_>) -> Result<Statement> {
         end(parser)?;
         parse(&(query + " ORDER BY 1")).map(Statement::Query)
     };
-    let of_type = |kind: &str| {
-        format!(
-            "information_schema.tables WHERE table_schema IN ('main', 'temp') AND table_type {kind}"
-        )
-    };
+    let of_type = |kind: &str| format!("information_schema.tables WHERE table_type {kind}");
     if is("TABLES") {
-        return list(
-            parser,
-            "table_name",
-            &of_type("IN ('BASE TABLE', 'LOCAL TEMPORARY', 'VIEW')"),
-        );
+        return list(parser, SHOWN_NAME, &of_type("IN ('BASE TABLE', 'LOCAL TEMPORARY', 'VIEW')"));
     }
     if is("VIEWS") {
-        return list(parser, "table_name", &of_type("= 'VIEW'"));
+        return list(parser, SHOWN_NAME, &of_type("= 'VIEW'"));
     }
     if is("SESSIONS") {
         parser.advance_token();

@@ -23,8 +23,8 @@ use crate::show::{self, Summarized};
 use crate::temporary::OnCommit;
 use crate::transaction::{self, TransactionStatement};
 use crate::{
-    Error, Result, alter, change, index, merge, number, parameter, placed, select, sequence, table,
-    table_as, view, window,
+    Error, Result, alter, change, index, merge, number, parameter, placed, schema, select,
+    sequence, table, table_as, view, window,
 };
 
 /// The longest text, in bytes.
@@ -144,6 +144,40 @@ pub enum Statement {
         /// Whether views that read them go, too.
         cascade: bool,
     },
+    /// Create a schema, which stands before the names of tables.
+    CreateSchema {
+        /// Its name.
+        name: String,
+        /// Whether a schema of this name is good as it is.
+        if_not_exists: bool,
+    },
+    /// Remove schemas, all or none.
+    DropSchema {
+        /// Their names.
+        names: Vec<String>,
+        /// Whether it is good that there is none.
+        if_exists: bool,
+        /// Whether what is in them goes, too.
+        cascade: bool,
+    },
+    /// Say what a schema is for.
+    CommentOnSchema {
+        /// Its name.
+        name: String,
+        /// What is said; nothing any more without it.
+        comment: Option<String>,
+        /// Whether it is good that there is none.
+        if_exists: bool,
+    },
+    /// Put a table or view into another schema.
+    SetSchema {
+        /// Its name.
+        name: String,
+        /// The schema.
+        schema: String,
+        /// Whether it is good that there is none.
+        if_exists: bool,
+    },
     /// Create an index.
     CreateIndex {
         /// The table.
@@ -260,6 +294,7 @@ impl Statement {
             Self::Qualified(statement) => statement.answers_rows(),
             Self::Query(_) | Self::QueryForUpdate(_) | Self::Summarize(_) => true,
             Self::Cursor(CursorStatement::Fetch { .. }) => true,
+            Self::Setting(SettingStatement::ShowPath) => true,
             Self::Change(Change::Insert(insert)) => insert.returning.is_some(),
             Self::Change(Change::Update(update)) => update.returning.is_some(),
             Self::Change(Change::Delete(delete)) => delete.returning.is_some(),
@@ -372,8 +407,14 @@ fn beyond_grammar(
         }
         _ => return Ok(None),
     }
-    let readers =
-        [sequence::create, alter::add_value, alter::expression, alter::options, view::rename];
+    let readers = [
+        sequence::create,
+        alter::add_value,
+        alter::expression,
+        alter::options,
+        alter::set_schema,
+        view::rename,
+    ];
     for read in readers {
         if let Some(statement) = read(tokens)? {
             return Ok(Some(statement));
@@ -447,7 +488,11 @@ fn convert(
         drop @ ast::Statement::Drop { object_type: ast::ObjectType::Index, .. } => {
             index::drop(&drop)
         }
+        drop @ ast::Statement::Drop { object_type: ast::ObjectType::Schema, .. } => {
+            schema::drop(&drop)
+        }
         drop @ ast::Statement::Drop { .. } => table::drop(drop),
+        create @ ast::Statement::CreateSchema { .. } => schema::create(&create),
         ast::Statement::Truncate(truncate) => table::truncate(truncate),
         other => Err(not_a_query(&other)),
     }

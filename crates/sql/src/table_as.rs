@@ -162,6 +162,7 @@ pub(crate) fn run(
     };
     let semantics = options.semantics.or(on.semantics());
     let options = ChangeOptions { semantics, ..options.clone() };
+    crate::schema::expect_there(on, name)?;
     let rows = on.create_table_as(name, query, &table, &options)?;
     Ok(Outcome::Added(Changed { rows, returning: None }))
 }

@@ -246,7 +246,6 @@ fn what_is_not_supported_is_named() {
         ("SELECT a FROM t GROUP BY -1", "GROUP BY -1: expected the place of a column, from 1 on"),
         ("SELECT a FROM t LIMIT -1", "LIMIT: expected a number of rows, found `-1`"),
         ("SELECT sum(*) FROM t", "sum takes one operand, found `sum(*)`"),
-        ("SELECT a FROM s.t", "unknown schema \"s\"; there are main, temp and information_schema"),
         (
             "SELECT 999999999999999999999999999999999999999 FROM t",
             "999999999999999999999999999999999999999 is a whole number of more than 38 digits",

@@ -11,6 +11,7 @@ use crate::dialect::{self, EskerDialect};
 use crate::expression::ParameterNames;
 use crate::qualified_name;
 use crate::run::Outcome;
+use crate::schema;
 use crate::statement::{Statement, syntax};
 use crate::table::refuse_both;
 use crate::temporary::OnCommit;
@@ -69,7 +70,8 @@ fn behind_as(text: &str) -> Option<String> {
     Some(behind.trim().trim_end_matches(';').trim_end().to_owned())
 }
 
-/// Reads `ALTER VIEW [IF EXISTS] name RENAME TO name`; nothing when it is another statement.
+/// Reads `ALTER VIEW [IF EXISTS] name RENAME TO name` and `… SET SCHEMA name`; nothing when it is
+/// another statement.
 pub(crate) fn rename(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     let mut parser = Parser::new(&EskerDialect).with_tokens_with_locations(tokens.to_vec());
     if !parser.parse_keywords(&[Keyword::ALTER, Keyword::VIEW]) {
@@ -77,10 +79,15 @@ pub(crate) fn rename(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     }
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     let name = qualified_name::written(&parser.parse_object_name(false).map_err(syntax)?)?;
-    if !parser.parse_keywords(&[Keyword::RENAME, Keyword::TO]) {
-        return parser.expected("RENAME TO", parser.peek_token()).map_err(syntax);
+    if parser.parse_keywords(&[Keyword::SET, Keyword::SCHEMA]) {
+        let schema = qualified_name::of_schema(&parser.parse_object_name(false).map_err(syntax)?)?;
+        crate::show::end(&mut parser)?;
+        return Ok(Some(Statement::SetSchema { name, schema, if_exists }));
     }
-    let to = qualified_name::beside_table(&parser.parse_object_name(false).map_err(syntax)?)?;
+    if !parser.parse_keywords(&[Keyword::RENAME, Keyword::TO]) {
+        return parser.expected("RENAME TO or SET SCHEMA", parser.peek_token()).map_err(syntax);
+    }
+    let to = qualified_name::new_name(&parser.parse_object_name(false).map_err(syntax)?)?;
     while parser.consume_token(&Token::SemiColon) {}
     if parser.peek_token().token != Token::EOF {
         return parser.expected("the end", parser.peek_token()).map_err(syntax);
@@ -118,6 +125,7 @@ pub(crate) fn run_create(
     if dry_run {
         return Ok(Outcome::Done(format!("{would} view {name}")));
     }
+    schema::expect_there(on, name)?;
     on.create_view_with(name, query, &options)?;
     Ok(Outcome::Done(format!("{done} view {name}")))
 }
@@ -133,7 +141,7 @@ pub(crate) fn rename_view(
     if dry_run {
         return Ok(Outcome::Done(format!("would rename view {name}")));
     }
-    on.rename_view(name, to)?;
+    on.rename_view(name, &schema::beside(on, name, to)?)?;
     Ok(Outcome::Done(format!("renamed view {name}")))
 }
 

@@ -332,6 +332,28 @@ impl TableState {
         Ok(true)
     }
 
+    /// Gives a row the key of another one, which comes with it.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when a row has it; what the checks say.
+    pub fn move_row(&mut self, ident: u64, to: &NewRow) -> Result<(), ErrorKind> {
+        if ident == to.ident {
+            return Ok(());
+        }
+        if self.rows.contains_key(&to.ident) {
+            return Err(ErrorKind::AlreadyExists);
+        }
+        let Some(mut row) = self.rows.remove(&ident) else { return Ok(()) };
+        let slots = row.values.iter_mut().enumerate().filter(|(at, _)| self.kind.is_key(*at));
+        for ((_, slot), value) in slots.zip(self.kind.key(to.ident)) {
+            *slot = value;
+        }
+        self.schema.test(&row.values)?;
+        row.born = to.serial;
+        self.rows.insert(to.ident, row);
+        Ok(())
+    }
+
     /// Changes the fields.
     ///
     /// # Errors

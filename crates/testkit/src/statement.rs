@@ -30,6 +30,13 @@ pub enum Statement {
         /// The rows.
         condition: Condition,
     },
+    /// The row with a serial number gets another key.
+    Move {
+        /// The row.
+        serial: u64,
+        /// Its new key, and when it is born under that.
+        to: NewRow,
+    },
     /// The rows that match go.
     Delete {
         /// The rows.
@@ -116,6 +123,15 @@ impl Statement {
                     false => Self::Update { set, condition },
                 }
             }
+            8 if table.kind != TableKind::Generated && !table.rows.is_empty() => {
+                let at = generator.index(table.rows.len());
+                let serial = table.rows.values().nth(at).and_then(|row| serial_of(table, row));
+                let to = row(generator);
+                match serial {
+                    Some(serial) => Self::Move { serial, to },
+                    None => Self::Delete { condition: Condition::draw(table, generator) },
+                }
+            }
             _ => Self::Delete { condition: Condition::draw(table, generator) },
         }
     }
@@ -125,7 +141,7 @@ impl Statement {
     pub fn idents(&self) -> Option<Vec<u64>> {
         match self {
             Self::Insert { rows, .. } => Some(rows.iter().map(|row| row.ident).collect()),
-            Self::Update { .. } | Self::Delete { .. } => None,
+            Self::Update { .. } | Self::Move { .. } | Self::Delete { .. } => None,
         }
     }
 
@@ -149,6 +165,13 @@ impl Statement {
                 let literal =
                     |(name, value): &(String, Value)| (name.clone(), Expr::Literal(value.clone()));
                 let (set, filter) = (set.iter().map(literal).collect(), Some(condition.expr()));
+                Change::Update(Update { table, set, filter, ..Update::default() })
+            }
+            Self::Move { serial, to } => {
+                let literal = |(name, value): (String, Value)| (name, Expr::Literal(value));
+                let set = key_of(schema, to).into_iter().map(literal).collect();
+                let is = Expr::field(SERIAL).binary(Operator::Eq, Expr::literal(*serial));
+                let filter = Some(is);
                 Change::Update(Update { table, set, filter, ..Update::default() })
             }
             Self::Delete { condition } => {
@@ -178,6 +201,14 @@ impl Statement {
                     table.update(*ident, set)?;
                 }
                 Ok(matching.len() as u64)
+            }
+            Self::Move { serial, to } => {
+                let is = |(_, row): &(&u64, &ModelRow)| serial_of(table, row) == Some(*serial);
+                let Some(ident) = table.rows.iter().find(is).map(|(ident, _)| *ident) else {
+                    return Ok(0);
+                };
+                table.move_row(ident, to)?;
+                Ok(1)
             }
             Self::Delete { condition } => {
                 let matching = matching(table, condition)?;
@@ -217,6 +248,28 @@ impl Conflict {
             }
         }
     }
+}
+
+/// The serial number of a row.
+fn serial_of(table: &TableState, row: &ModelRow) -> Option<u64> {
+    match row.values.get(table.kind.serial_position()) {
+        Some(Value::Uint(serial)) => Some(*serial),
+        _ => None,
+    }
+}
+
+/// The names and values of the key of a row that was drawn: the fields before the free ones,
+/// without the serial number.
+fn key_of(schema: &TableSchema, row: &NewRow) -> Vec<(String, Value)> {
+    let kinds = [TableKind::Text, TableKind::Composite, TableKind::Integer];
+    let is_of = |kind: &TableKind| {
+        let fields = kind.first_schema().fields;
+        let mut fixed = fields.iter().take(kind.fixed_fields()).zip(&schema.fields);
+        fixed.all(|(first, now)| first.name == now.name)
+    };
+    let Some(kind) = kinds.into_iter().find(is_of) else { return Vec::new() };
+    let key = schema.fields.iter().enumerate().filter(|(at, _)| kind.is_key(*at));
+    key.map(|(_, field)| field.name.clone()).zip(kind.key(row.ident)).collect()
 }
 
 fn matching(table: &TableState, condition: &Condition) -> Result<BTreeSet<u64>, ErrorKind> {

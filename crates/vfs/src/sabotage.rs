@@ -177,11 +177,14 @@ bugs! {
         PartialIndexUsedOutsidePredicate "partial_index_used_outside_predicate"
             "a query is answered by an index that has not all rows that it asks for",
         ViewLostInCheckpoint "view_lost_in_checkpoint" "a checkpoint forgets views",
+        SchemaLostInCheckpoint "schema_lost_in_checkpoint" "a checkpoint forgets schemas",
         TempTableInTheLog "temp_table_in_the_log" "a temporary table is one of the database",
         ReferenceCheckedAsOfSnapshot "reference_checked_as_of_snapshot"
             "a commit does not look again for the rows that its own name, or that name what goes",
         CascadeInTwoCommits "cascade_in_two_commits"
             "rows that name what is gone go in a commit of their own",
+        KeyUpdateKeepsOldRow "key_update_keeps_old_row"
+            "a row that gets another key stays under its old one, too",
         TruncateBeforeDurable "truncate_before_durable"
             "the files of a truncated table go before that is durable",
         DefaultsLostInCheckpoint "defaults_lost_in_checkpoint"

@@ -145,7 +145,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         ("INSERT INTO people (name, born) VALUES ('x', 'soon')", "expected date (like 2013-01-31)"),
         ("INSERT INTO people (name) VALUES ('Wolfgang Amadeus')", "expected at most 12 characters"),
         ("INSERT INTO nobody VALUES (1)", "no table \"nobody\""),
-        ("UPDATE people SET name = 'x'", "field \"name\" is part of the key"),
+        ("UPDATE people SET name = 'x'", "key name = x exists already"),
         ("UPDATE people SET age = 1, age = 2", "field \"age\" is set twice"),
         ("UPDATE people SET age = born", "field \"age\": expected i64, found date"),
         ("UPDATE people SET age = age * 9223372036854775807", "does not fit i64"),
@@ -169,8 +169,8 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
             "ON CONFLICT (age): expected the primary key, (name)",
         ),
         (
-            "INSERT INTO people (name) VALUES ('Ada') ON CONFLICT (name) DO UPDATE SET name = 'x'",
-            "field \"name\" is part of the key",
+            "INSERT INTO people (name) VALUES ('Ada') ON CONFLICT (name) DO UPDATE SET name = NULL",
+            "field \"name\" must not be null",
         ),
         (
             "INSERT INTO people (name) VALUES ('x') ON CONFLICT DO UPDATE SET age = excluded.size",

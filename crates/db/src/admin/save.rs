@@ -76,6 +76,11 @@ impl Database {
         for (name, sequence) in sequences.iter().filter(|(_, known)| !known.is_pending()) {
             self.add_sequence(name, sequence.given())?;
         }
+        Transaction::run(self.engine(), |within| {
+            let names = snapshot.names();
+            let mut namespaces = names.namespaces.iter();
+            namespaces.try_for_each(|(name, namespace)| within.copy_namespace(name, namespace))
+        })?;
         for name in snapshot.table_names() {
             let table = snapshot.table(&name)?;
             let schema = (**table.schema()).clone();

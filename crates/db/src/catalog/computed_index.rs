@@ -260,7 +260,7 @@ pub(crate) fn conflicting(
     schema: &Schema,
     (fields, expressions): (&[FieldId], &[Expr]),
     condition: Option<&Expr>,
-) -> Result<Option<IndexId>> {
+) -> Result<Vec<IndexId>> {
     let settled = expressions.iter().map(|expr| index_expression::settle(expr, schema));
     let settled = settled.collect::<esker_query::Result<Vec<_>>>()?;
     let is_it = |part: &IndexField| match &part.expression {
@@ -272,6 +272,7 @@ pub(crate) fn conflicting(
     };
     let mut found: Vec<&Index> = schema.unique_indexes().filter(|index| has_all(index)).collect();
     found.sort_by_key(|index| index.filter.is_some());
+    let mut meant = Vec::new();
     for index in found {
         let is_meant = match (&index.filter, condition) {
             (None, _) => true,
@@ -281,8 +282,8 @@ pub(crate) fn conflicting(
             }
         };
         if is_meant {
-            return Ok(Some(index.id));
+            meant.push(index.id);
         }
     }
-    Ok(None)
+    Ok(meant)
 }

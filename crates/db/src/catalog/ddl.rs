@@ -53,10 +53,11 @@ impl Database {
         }
         let (_, core) = self.define(|engine| {
             refuse_taken(engine, name)?;
+            let views_known = Some(Arc::clone(engine.names.load().newest()));
             let (schema, sequences) = engine.with_own_sequences(name, schema.clone())?;
             let core = engine.new_numbered_table(name, schema)?;
             let created = vec![CreatedTable { core: Arc::clone(&core), next_row_id: 1, sequences }];
-            Ok((NewDefinitions { created, ..NewDefinitions::default() }, core))
+            Ok((NewDefinitions { created, views_known, ..NewDefinitions::default() }, core))
         })?;
         Ok(Table::new(self.engine().clone(), core))
     }

@@ -7,6 +7,7 @@
 //! | [`table_or_create`] | tables that are there or are made |
 //! | [`index`], [`computed_index`], [`index_test`] | indexes, and what they compute |
 //! | [`unique_build`] | filling unique indexes beside writers |
+//! | [`namespace`] | what stands before names of tables |
 //! | [`defined_view`], [`view`] | views |
 //! | [`references`], [`reference_target`] | rows of a table that name rows of another |
 //! | [`usable_name`] | names of new tables and views |
@@ -27,6 +28,7 @@ pub(crate) mod generated;
 pub(crate) mod index;
 pub(crate) mod index_test;
 pub(crate) mod names;
+pub(crate) mod namespace;
 pub(crate) mod new_fields;
 pub(crate) mod own_sequence;
 pub(crate) mod reference_target;

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use esker_format::Namespace;
 use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 
@@ -24,11 +25,12 @@ pub(crate) const TEMPORARY_PREFIX: &str = "temp.";
 /// What stands before the names of other tables, where it has to be said.
 pub(crate) const MAIN_PREFIX: &str = "main.";
 
-/// The tables there are, and beside them the views.
+/// The tables there are, and beside them the views and the namespaces.
 #[derive(Clone, Default)]
 pub(crate) struct Names {
     tables: BTreeMap<String, Arc<TableCore>>,
     pub views: BTreeMap<String, Arc<DefinedView>>,
+    pub namespaces: BTreeMap<String, Namespace>,
 }
 
 impl Names {
@@ -37,9 +39,25 @@ impl Names {
         Self::default()
     }
 
-    /// The same with views.
-    pub fn with_views(self, views: BTreeMap<String, Arc<DefinedView>>) -> Self {
-        Self { views, ..self }
+    /// The same with views and namespaces.
+    pub fn with_others(
+        self,
+        views: BTreeMap<String, Arc<DefinedView>>,
+        namespaces: BTreeMap<String, Namespace>,
+    ) -> Self {
+        Self { views, namespaces, ..self }
+    }
+
+    /// The namespace that the name of a table or view says, and its name there.
+    pub fn in_namespace<'n>(&self, name: &'n str) -> Option<(&'n str, &'n str)> {
+        name.split_once('.').filter(|(namespace, _)| self.namespaces.contains_key(*namespace))
+    }
+
+    /// The tables and views whose names begin with that of a namespace.
+    pub fn of_namespace(&self, namespace: &str) -> impl Iterator<Item = &str> {
+        let prefix = format!("{namespace}.");
+        let all = self.tables.keys().chain(self.views.keys()).map(String::as_str);
+        all.filter(move |name| name.starts_with(&prefix))
     }
 
     /// What has a name, in words; `None` when it is free.
@@ -118,7 +136,8 @@ impl DerefMut for Names {
 
 impl FromIterator<(String, Arc<TableCore>)> for Names {
     fn from_iter<I: IntoIterator<Item = (String, Arc<TableCore>)>>(tables: I) -> Self {
-        Self { tables: tables.into_iter().collect(), views: BTreeMap::new() }
+        let tables = tables.into_iter().collect();
+        Self { tables, views: BTreeMap::new(), namespaces: BTreeMap::new() }
     }
 }
 

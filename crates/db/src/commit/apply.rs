@@ -141,6 +141,10 @@ impl Engine {
             Edit::DropSequence { name } => self.remove_sequence(name),
             Edit::SetView { name, view } => set_view(catalogue, (name, view), source)?,
             Edit::DropView { name } => drop(catalogue.views.remove(name)),
+            Edit::SetNamespace { name, namespace } => {
+                catalogue.namespaces.insert(name.clone(), namespace.clone());
+            }
+            Edit::DropNamespace { name } => drop(catalogue.namespaces.remove(name)),
             Edit::Load { table, next_row_id, .. } => {
                 let entry = source.expect(catalogue.tables.get_mut(table), *table, commit)?;
                 if let Some(entry) = entry {

@@ -3,7 +3,7 @@
 use esker_format::{Schema, Value, ValueRef};
 
 use crate::Result;
-use crate::commit::fit::{fit_changes, fit_key};
+use crate::commit::fit::{fit_changes, fit_key, has_key_field};
 use crate::commit::row_sink::RowSink;
 use crate::limits::CancellationCheck;
 
@@ -34,13 +34,20 @@ impl<'k> FittedUpdate<'k> {
         Ok(Self { key: fit_key(schema, key)?, changes: fit_changes(schema, changes)? })
     }
 
+    /// Whether the row may get another key.
+    pub fn changes_key(&self, schema: &Schema) -> bool {
+        has_key_field(schema, self.changes.iter().map(|(position, _)| *position))
+    }
+
     /// Changes the row; false when there is none.
     pub fn apply<S: RowSink>(self, sink: &mut S, hash: u64) -> Result<bool> {
         let mut slot = sink.look(&self.key, hash)?;
         let Some(mut row) = sink.take_row(&mut slot)? else { return Ok(false) };
         assign(&mut row, self.changes);
         sink.recompute(&mut row)?;
-        sink.put(&self.key, slot, row).map(|()| true)
+        sink.put(&self.key, slot, row)?;
+        // The next update sees it where it is then.
+        sink.settle().map(|()| true)
     }
 }
 

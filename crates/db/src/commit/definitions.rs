@@ -28,6 +28,7 @@ use crate::catalog::names::Names;
 use crate::catalog::own_sequence::{self, OwnSequence, gone};
 use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::apply::{Own, Source};
+use crate::commit::changed_namespaces::ChangedNamespace;
 use crate::commit::conflict::conflict;
 use crate::commit::defined_views::ChangedView;
 use crate::commit::journal::Ticket;
@@ -45,6 +46,7 @@ pub(crate) struct NewDefinitions {
     pub truncated: Vec<TruncatedTable>,
     pub dropped: Vec<RemovedTable>,
     pub views: Vec<ChangedView>,
+    pub namespaces: Vec<ChangedNamespace>,
     /// The views that were known when it was seen that none of them needs what goes or changes.
     pub views_known: Option<Arc<Names>>,
 }
@@ -192,6 +194,7 @@ impl NewDefinitions {
             && self.truncated.is_empty()
             && self.dropped.is_empty()
             && self.views.is_empty()
+            && self.namespaces.is_empty()
     }
 
     /// What the commit is for, but for its rows.
@@ -202,7 +205,9 @@ impl NewDefinitions {
             .iter()
             .map(|table| purpose_of_change(&table.before.schema, &table.after.schema));
         let views = self.views.iter().filter(|view| view.after.is_some());
-        purpose_of_all(created.chain(altered).chain(views.map(|_| Purpose::Adds)))
+        let namespaces = self.namespaces.iter().filter(|changed| changed.after.is_some());
+        let others = views.map(|_| Purpose::Adds).chain(namespaces.map(|_| Purpose::Adds));
+        purpose_of_all(created.chain(altered).chain(others))
     }
 
     /// A table that gets another schema or name, by its number.
@@ -248,6 +253,7 @@ impl NewDefinitions {
         let names = engine.names.load();
         self.expect_names_free(names.newest())?;
         self.expect_views_as_known(names.newest())?;
+        self.expect_namespaces_as_known(names.newest())?;
         self.altered.iter().try_for_each(|altered| altered.enter(engine, catalogue))?;
         let entered = self.coming().try_for_each(|table| table.enter(engine, catalogue));
         entered.inspect_err(|_| self.leave(catalogue))
@@ -260,20 +266,31 @@ impl NewDefinitions {
         }
     }
 
-    /// Refuses names that other tables have afterwards.
-    fn expect_names_free(&self, newest: &Names) -> Result<()> {
-        let gone = self.going().map(|table| &table.before);
-        let given_up = gone.chain(self.altered.iter().map(|table| &table.before));
-        let given_up: BTreeSet<&str> = given_up.map(|before| before.name.as_str()).collect();
-        let is_view_left = |name: &str| {
-            newest.views.contains_key(name) && !self.views.iter().any(|view| view.name == name)
-        };
+    /// The names of tables and views that come, and of those that get another name.
+    pub(super) fn names_coming(&self) -> impl Iterator<Item = String> {
         let created = self.coming().map(|table| table.core.name().to_string());
         let altered = self.altered.iter().map(|table| table.after.name.clone());
         let views = self.views.iter().filter(|view| view.after.is_some());
-        let views = views.map(|view| view.name.clone());
+        created.chain(altered).chain(views.map(|view| view.name.clone()))
+    }
+
+    /// The names of tables and views that go, and of tables as they were before they change.
+    pub(super) fn names_given_up(&self) -> impl Iterator<Item = &str> {
+        let gone = self.going().map(|table| &table.before);
+        let tables = gone.chain(self.altered.iter().map(|table| &table.before));
+        let views = self.views.iter().filter(|view| view.after.is_none());
+        let views = views.map(|view| view.name.as_str());
+        tables.map(|before| before.name.as_str()).chain(views)
+    }
+
+    /// Refuses names that other tables have afterwards.
+    fn expect_names_free(&self, newest: &Names) -> Result<()> {
+        let given_up: BTreeSet<&str> = self.names_given_up().collect();
+        let is_view_left = |name: &str| {
+            newest.views.contains_key(name) && !self.views.iter().any(|view| view.name == name)
+        };
         let mut coming = BTreeSet::new();
-        for name in created.chain(altered).chain(views) {
+        for name in self.names_coming() {
             let is_table_left = newest.contains_key(&name) && !given_up.contains(name.as_str());
             let is_taken = is_table_left || is_view_left(&name);
             if is_taken || coming.contains(&name) {
@@ -296,7 +313,9 @@ impl NewDefinitions {
             Edit::CreateTable { table: table.core.id(), name, schema }
         });
         let views = self.views.iter().map(ChangedView::edit);
-        dropped.chain(truncated).chain(altered).chain(created).chain(views).collect()
+        let namespaces = self.namespaces.iter().map(ChangedNamespace::edit);
+        let tables = dropped.chain(truncated).chain(altered).chain(created);
+        tables.chain(views).chain(namespaces).collect()
     }
 
     /// What the log says of sequences that go and come with fields.

@@ -32,7 +32,7 @@ pub(crate) fn fit_row<'r>(schema: &Schema, row: &'r [Value]) -> Result<Cow<'r, [
     Ok(row)
 }
 
-/// Values for fields by position, as the fields take them; none of the key.
+/// Values for fields by position, as the fields take them.
 pub(crate) fn fit_changes<N: AsRef<str>>(
     schema: &Schema,
     changes: &[(N, Value)],
@@ -41,16 +41,18 @@ pub(crate) fn fit_changes<N: AsRef<str>>(
     for (name, value) in changes {
         let name = name.as_ref();
         let position = schema.expect_position(name)?;
-        if schema.key_positions().contains(&position) {
-            let message = format!("field {name:?} is part of the key and cannot be updated");
-            return Err(Error::invalid(message));
-        }
         let field = schema.fields().get(position);
         let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
         field.refuse_given()?;
         fitted.push((position, fit_value(field, value)?));
     }
     Ok(fitted)
+}
+
+/// Whether some fields are of the key: a row whose key changes goes to another place, in a
+/// transaction.
+pub(crate) fn has_key_field(schema: &Schema, mut positions: impl Iterator<Item = usize>) -> bool {
+    positions.any(|position| schema.key_positions().contains(&position))
 }
 
 /// Refuses a row whose key, or values of a unique index, have more bytes than keys may have.

@@ -28,6 +28,7 @@ pub(crate) fn purpose_of(edit: &Edit) -> Purpose {
         | Edit::TruncateTable { .. }
         | Edit::DropSequence { .. }
         | Edit::DropView { .. }
+        | Edit::DropNamespace { .. }
         | Edit::Seal { .. }
         | Edit::Merge { .. }
         | Edit::Checkpoint { .. } => Purpose::Frees,
@@ -39,6 +40,7 @@ pub(crate) fn purpose_of(edit: &Edit) -> Purpose {
         | Edit::AlterTable { .. }
         | Edit::SetSequence { .. }
         | Edit::SetView { .. }
+        | Edit::SetNamespace { .. }
         | Edit::Clock(_)
         | Edit::Atomic { .. } => Purpose::Adds,
     }

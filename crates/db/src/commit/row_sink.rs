@@ -56,8 +56,14 @@ pub(crate) trait RowSink {
     /// Computes what is generated of a row that was made of another one.
     fn recompute(&self, row: &mut [Value]) -> Result<()>;
 
-    /// Puts a row, which has the key and fits the schema, and tests the checks of the table.
+    /// Puts a row, which fits the schema, and tests the checks of the table. In a transaction it
+    /// may have another key, where it comes by [`RowSink::settle`].
     fn put(&mut self, key: &[ValueRef<'_>], slot: Self::Slot, row: Vec<Value>) -> Result<()>;
+
+    /// All rows of a change have been taken: those that go to other keys come there.
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Removes a row that is there.
     fn remove(&mut self, key: &[ValueRef<'_>], slot: Self::Slot) -> Result<()>;
@@ -195,6 +201,11 @@ impl RowSink for StagedRows<'_, '_> {
     }
 
     fn put(&mut self, _key: &[ValueRef<'_>], slot: StagedSlot, row: Vec<Value>) -> Result<()> {
+        debug_assert!(
+            self.current.schema.key_positions().is_empty()
+                || self.current.hash_of_row(&row) == slot.hash,
+            "a row that goes to another key is staged outside a transaction"
+        );
         self.count(&row, slot.staged_at)?;
         if self.is_tested {
             self.test(&row)?;

@@ -9,6 +9,7 @@ use esker_table::Table as TableCore;
 
 use super::{MAIN_SCHEMA, TEMPORARY_SCHEMA, definition};
 use crate::catalog::defined_view::DefinedView;
+use crate::catalog::names::Names;
 use crate::engine::Engine;
 use crate::engine_handle::EngineHandle;
 use crate::{Error, Result, Snapshot};
@@ -23,7 +24,7 @@ pub(super) struct Facts<'s> {
 /// A view.
 pub(super) struct ViewFacts {
     /// The schema that it is in.
-    pub(super) place: &'static str,
+    pub(super) place: String,
     pub(super) name: String,
     pub(super) view: Arc<DefinedView>,
 }
@@ -31,8 +32,11 @@ pub(super) struct ViewFacts {
 /// A table or bucket.
 pub(super) struct TableFacts {
     /// The schema that it is in.
-    pub(super) place: &'static str,
+    pub(super) place: String,
+    /// Its name there.
     pub(super) name: String,
+    /// The one name by which it is known.
+    pub(super) full: String,
     pub(super) schema: Arc<Schema>,
     pub(super) core: Arc<TableCore>,
 }
@@ -67,17 +71,25 @@ impl<'s> Facts<'s> {
     }
 
     /// The schemas that there are tables in.
-    pub(super) fn schemas(&self) -> impl Iterator<Item = &'static str> {
-        self.snapshots().into_iter().map(|(schema, _)| schema)
+    pub(super) fn schemas(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for (schema, snapshot) in self.snapshots() {
+            all.push(schema.to_owned());
+            all.extend(snapshot.names().namespaces.keys().cloned());
+        }
+        all
     }
 
     /// The tables and buckets, by name.
     pub(super) fn tables(&self) -> Result<Vec<TableFacts>> {
         let mut all = Vec::new();
         for (place, snapshot) in self.snapshots() {
-            for (name, core) in snapshot.names().iter() {
-                let (name, core) = (name.clone(), Arc::clone(core));
-                all.push(TableFacts { place, name, schema: snapshot.schema_of(&core)?, core });
+            let names = snapshot.names();
+            for (full, core) in names.iter() {
+                let Placed { place, name } = placed(&names, place, full);
+                let (full, core) = (full.clone(), Arc::clone(core));
+                let schema = snapshot.schema_of(&core)?;
+                all.push(TableFacts { place, name, full, schema, core });
             }
         }
         Ok(all)
@@ -89,8 +101,8 @@ impl<'s> Facts<'s> {
         for (place, snapshot) in self.snapshots() {
             let names = snapshot.names();
             let view = |(name, view): (&String, &Arc<DefinedView>)| {
-                let (name, view) = (name.clone(), Arc::clone(view));
-                ViewFacts { place, name, view }
+                let Placed { place, name } = placed(&names, place, name);
+                ViewFacts { place, name, view: Arc::clone(view) }
             };
             all.extend(names.views.iter().map(view));
         }
@@ -132,8 +144,8 @@ impl TableFacts {
 
     /// The statement that makes it; `None` where SQL has none.
     pub(super) fn sql(&self) -> Result<Option<String>> {
-        let sql = definition::create_table(&self.name, &self.schema)?;
-        Ok(sql.map(|sql| in_schema(self.place, sql)))
+        let sql = definition::create_table(&self.full, &self.schema)?;
+        Ok(sql.map(|sql| in_schema(&self.place, sql)))
     }
 
     /// The unique indexes that are constraints of SQL: on fields, of all rows.
@@ -145,6 +157,19 @@ impl TableFacts {
     pub(super) fn key_position(&self, position: usize) -> Option<usize> {
         self.schema.key_positions().iter().position(|key| *key == position).map(|at| at + 1)
     }
+}
+
+/// The schema of a table or view, and its name there.
+pub(super) struct Placed {
+    pub(super) place: String,
+    pub(super) name: String,
+}
+
+/// Where what has a name is, of all or of a session's.
+pub(super) fn placed(names: &Names, place: &str, name: &str) -> Placed {
+    // default: without a namespace before it a name is that of the place
+    let (place, name) = names.in_namespace(name).unwrap_or((place, name));
+    Placed { place: place.to_owned(), name: name.to_owned() }
 }
 
 /// The statement that makes a table or view that is in a schema: temporary ones are made otherwise.

@@ -10,7 +10,7 @@ use esker_query::{RowCollector, Semantics};
 use esker_table::view::RowGroup;
 
 use super::facts::{Facts, TableFacts, ViewFacts, in_schema, number, optional, optional_text};
-use super::{SystemTable, all, definition};
+use super::{MAIN_SCHEMA, SystemTable, TEMPORARY_SCHEMA, all, definition};
 use crate::Result;
 use crate::maintenance::count_runs;
 
@@ -179,11 +179,13 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             number(schema.version())?,
             optional_text(sql.as_deref()),
             optional_text(schema.comment()),
-            T(table.place),
+            T(&table.place),
         ])?;
     }
     for ViewFacts { place, name, view } in &facts.views() {
-        let (count, sql) = (view.stored.columns.len(), definition::create_view(name, &view.stored));
+        let full = full_name(place, name);
+        let sql = definition::create_view(&full, &view.stored);
+        let count = view.stored.columns.len();
         let sql = in_schema(place, sql);
         let (name, kind, count) = (T(name), T("view"), number(count)?);
         // A view has no rows of its own.
@@ -209,6 +211,14 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The one name by which what is in a schema is known.
+fn full_name(place: &str, name: &str) -> String {
+    match place {
+        MAIN_SCHEMA | TEMPORARY_SCHEMA => name.to_owned(),
+        namespace => format!("{namespace}.{name}"),
+    }
+}
+
 fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     let mut add = |place: (&str, &str), (at, field): (usize, &Field), key: Option<usize>| {
         let (default, whole) = (definition::default_text(field), definition::type_text(field));
@@ -229,7 +239,7 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     };
     for table in &facts.tables()? {
         for (at, field) in table.schema.fields().iter().enumerate() {
-            add((table.place, &table.name), (at, field), table.key_position(at))?;
+            add((&table.place, &table.name), (at, field), table.key_position(at))?;
         }
     }
     for ViewFacts { place, name, view } in &facts.views() {
@@ -247,7 +257,7 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for TableFacts { place, name: table, schema, core } in &facts.tables()? {
+    for TableFacts { place, name: table, full, schema, core } in &facts.tables()? {
         let uniques = core.uniques();
         for index in schema.indexes() {
             let runs = count_runs(core, index);
@@ -264,7 +274,7 @@ fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
                 number(runs.of)?,
                 number(memory)?,
                 optional_text(definition::filter_text(schema, index).as_deref()),
-                T(&definition::create_index(table, schema, index)),
+                T(&definition::create_index(full, schema, index)),
                 T(place),
             ])?;
         }
@@ -317,7 +327,7 @@ fn segments(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
                 number(segment.row_count())?,
                 number(segment.dead_count())?,
                 number(segment.file_bytes())?,
-                T(table.place),
+                T(&table.place),
             ])?;
         }
     }
@@ -402,7 +412,7 @@ fn reference_columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<(
                     T(column),
                     T(reference.on_update.name()),
                     T(reference.on_delete.name()),
-                    T(table.place),
+                    T(&table.place),
                 ])?;
             }
         }

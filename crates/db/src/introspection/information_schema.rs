@@ -1,7 +1,7 @@
 //! The tables of `information_schema`, with the columns of the standard.
 //!
-//! A database has one catalogue, and until users make schemas it has `main`: where they will, only
-//! `place_of` has to know.
+//! A database has one catalogue. What is in a schema that users have made is known by one name with
+//! that schema before it, which `placed` takes apart.
 
 use esker_format::DataType::{I64, Text};
 use esker_format::ValueRef::{Int, Null, Text as T};
@@ -11,10 +11,12 @@ use esker_query::RowCollector;
 use esker_query::model::{Aggregate, FUNCTIONS, TableFunction, WindowFunction};
 
 use super::facts::{
-    Digits, Facts, TableFacts, ViewFacts, number, optional, optional_text, type_name, yes_or_no,
+    Digits, Facts, Placed, TableFacts, ViewFacts, number, optional, optional_text, placed,
+    type_name, yes_or_no,
 };
 use super::{INFORMATION_SCHEMA, MAIN_SCHEMA, SystemTable, all, definition};
 use crate::catalog::reference_target::{TargetKey, key_of};
+use crate::catalog::sequence::SequenceInfo;
 use crate::{Error, Result};
 
 /// The name of the one catalogue.
@@ -180,8 +182,9 @@ pub(super) const TABLES: &[SystemTable] = &[
 ];
 
 fn schemata(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    for schema in facts.schemas().chain([INFORMATION_SCHEMA]) {
-        rows.push(&[CATALOG, T(schema), Null, T("UTF8")])?;
+    let others = [INFORMATION_SCHEMA.to_owned()];
+    for schema in facts.schemas().into_iter().chain(others) {
+        rows.push(&[CATALOG, T(&schema), Null, T("UTF8")])?;
     }
     Ok(())
 }
@@ -198,10 +201,10 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             false if table.is_temporary() => "LOCAL TEMPORARY",
             false => "BASE TABLE",
         };
-        add(table.place, &table.name, kind, true)?;
+        add(&table.place, &table.name, kind, true)?;
     }
     for view in &views {
-        add(view.place, &view.name, "VIEW", false)?;
+        add(&view.place, &view.name, "VIEW", false)?;
     }
     for table in all() {
         let (schema, name) = table.place();
@@ -212,7 +215,7 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 
 /// A column, of whatever it is.
 struct ColumnFacts<'f> {
-    schema: &'static str,
+    schema: &'f str,
     table: &'f str,
     field: &'f Field,
     position: usize,
@@ -222,14 +225,14 @@ struct ColumnFacts<'f> {
 fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for table in &facts.tables()? {
         for (position, field) in table.schema.fields().iter().enumerate() {
-            let (schema, table) = (table.place, table.name.as_str());
+            let (schema, table) = (table.place.as_str(), table.name.as_str());
             push_column(rows, &ColumnFacts { schema, table, field, position, is_written: true })?;
         }
     }
     for ViewFacts { place, name: table, view } in &facts.views() {
         for (position, column) in view.stored.columns.iter().enumerate() {
             let field = Field::new(FieldId(1), column.name.clone(), column.data_type, true);
-            let (schema, field) = (*place, &field);
+            let (schema, field) = (place.as_str(), &field);
             push_column(rows, &ColumnFacts { schema, table, field, position, is_written: false })?;
         }
     }
@@ -296,7 +299,7 @@ fn table_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<(
         let name = T(&table.name);
         let mut add = |constraint: &str, kind| {
             let (no, yes) = (yes_or_no(false), yes_or_no(true));
-            let (constraint, place) = (T(constraint), T(table.place));
+            let (constraint, place) = (T(constraint), T(&table.place));
             rows.push(&[CATALOG, place, constraint, CATALOG, place, name, T(kind), no, no, yes])
         };
         if !table.schema.key_positions().is_empty() {
@@ -318,7 +321,7 @@ fn table_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<(
 fn key_column_usage(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     let mut add = |table: &TableFacts, constraint: &str, (field, at, of): (&str, usize, _)| {
         let (name, constraint) = (T(&table.name), T(constraint));
-        let (field, at, place) = (T(field), number(at + 1)?, T(table.place));
+        let (field, at, place) = (T(field), number(at + 1)?, T(&table.place));
         let row = [CATALOG, place, constraint, CATALOG, place, name, field, at, of];
         Ok::<_, Error>(rows.push(&row)?)
     };
@@ -343,7 +346,7 @@ fn key_column_usage(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()
 fn check_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for table in &facts.tables()? {
         for (name, condition) in definition::checks(&table.schema)? {
-            rows.push(&[CATALOG, T(table.place), T(&name), T(&condition)])?;
+            rows.push(&[CATALOG, T(&table.place), T(&name), T(&condition)])?;
         }
     }
     Ok(())
@@ -372,9 +375,11 @@ fn routines(_: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     let infos = facts.engines().into_iter();
     let infos = infos.flat_map(|(place, engine)| {
-        engine.sequence_infos().into_iter().map(move |sequence| (place, sequence))
+        let names = engine.names_now();
+        let of = move |sequence: SequenceInfo| (placed(&names, place, &sequence.name), sequence);
+        engine.sequence_infos().into_iter().map(of)
     });
-    for (place, sequence) in infos {
+    for (Placed { place, name }, sequence) in infos {
         let (start, increment) = (sequence.start.to_string(), sequence.increment.to_string());
         // A sequence goes on from its start, to the end of the integers.
         let (least, most) = match sequence.increment < 0 {
@@ -383,8 +388,8 @@ fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
         };
         rows.push(&[
             CATALOG,
-            T(place),
-            T(&sequence.name),
+            T(&place),
+            T(&name),
             T("i64"),
             Int(64),
             Int(2),
@@ -432,8 +437,7 @@ fn constraint<'t>(
         let name = &reference.name;
         Error::corrupt(format!("reference {name:?} names what is not there"))
     };
-    let is_named =
-        |other: &&TableFacts| (other.place, &other.name) == (table.place, &reference.table);
+    let is_named = |other: &&TableFacts| is_beside(other, table) && other.full == reference.table;
     let other = tables.iter().find(is_named).ok_or_else(gone)?;
     let schema: &Schema = &other.schema;
     let position = |column: &String| schema.position(column).ok_or_else(gone);
@@ -452,12 +456,17 @@ fn constraint<'t>(
     Ok(NamedConstraint { reference, fields, constraint, places })
 }
 
+/// Whether two tables are those of all, or both a session's.
+fn is_beside(one: &TableFacts, other: &TableFacts) -> bool {
+    one.is_temporary() == other.is_temporary()
+}
+
 fn referential_constraints(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for table in &facts.tables()? {
         for NamedConstraint { reference, constraint, .. } in named(facts, table)? {
             let (name, of) = (T(&reference.name), T(&constraint));
             let (update, delete) = (reference.on_update.name(), reference.on_delete.name());
-            let (place, update, delete) = (T(table.place), T(update), T(delete));
+            let (place, update, delete) = (T(&table.place), T(update), T(delete));
             rows.push(&[CATALOG, place, name, CATALOG, place, of, T("NONE"), update, delete])?;
         }
     }

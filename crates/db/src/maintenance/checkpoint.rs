@@ -127,7 +127,7 @@ impl Engine {
 
     /// Everything as of the newest commit, once that is durable.
     pub(crate) fn pin_state(&self) -> Result<PinnedState> {
-        let (pinned, sequences, views, commit, number, next_table, guard) = {
+        let (pinned, sequences, views, namespaces, commit, number, next_table, guard) = {
             let mut catalogue = self.lock();
             if !self.options.read_only {
                 drop(catalogue);
@@ -143,11 +143,15 @@ impl Engine {
             let views = catalogue.views.iter();
             let views = views.filter(|_| !Bug::ViewLostInCheckpoint.is_planted());
             let views = views.map(|(name, view)| (name.clone(), view.stored.clone())).collect();
+            let namespaces = catalogue.namespaces.iter();
+            let namespaces = namespaces.filter(|_| !Bug::SchemaLostInCheckpoint.is_planted());
+            let namespaces = namespaces.map(|(name, of)| (name.clone(), of.clone())).collect();
             catalogue.checkpoint_number += 1;
             (
                 pinned,
                 logged,
                 views,
+                namespaces,
                 commit,
                 catalogue.checkpoint_number,
                 catalogue.next_table,
@@ -175,6 +179,7 @@ impl Engine {
             sequences,
             clock: Some(self.clock_record()),
             views,
+            namespaces,
         };
         Ok(PinnedState { checkpoint, views: pinned.into_iter().map(|p| p.view).collect() })
     }

@@ -4,8 +4,6 @@ use esker_format::Value;
 use esker_query::model::Expr;
 
 use super::{Bound, Update};
-use crate::commit::fit::fit_key;
-use crate::statement::conditional::modify_row;
 use crate::{Modified, Result, Table, TransactionTable};
 
 impl Table {
@@ -27,8 +25,8 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// `InvalidInput` naming the operator and the path of what cannot be done: an unknown field or
-    /// one of the key, a value of another type than the operator takes, an overflow, operators on
+    /// `InvalidInput` naming the operator and the path of what cannot be done: an unknown field, a
+    /// value of another type than the operator takes, an overflow, operators on
     /// one place, a check that the new row fails; `AlreadyExists` for a unique value that another
     /// row has. Nothing is changed then.
     pub fn apply(&self, key: &[Value], update: &Update) -> Result<Modified> {
@@ -52,6 +50,9 @@ impl Table {
     ) -> Result<Modified> {
         self.attempt(|current| {
             let bound = Bound::new(&current.schema, update, &self.engine)?;
+            if bound.changes_key(&current.schema) {
+                return self.transacted(|table| table.apply_to(key, condition, update));
+            }
             self.modify_once(current, key, condition, &|row| bound.apply(row).map(Some))
         })
     }
@@ -65,9 +66,16 @@ impl TransactionTable<'_> {
     /// As for [`Table::apply`], but that what others commit meanwhile, and unique values, are
     /// reported by [`crate::Transaction::commit`].
     pub fn apply(&self, key: &[Value], update: &Update) -> Result<Modified> {
-        let key = fit_key(self.schema(), key)?;
+        self.apply_to(key, None, update)
+    }
+
+    fn apply_to(
+        &self,
+        key: &[Value],
+        condition: Option<&Expr>,
+        update: &Update,
+    ) -> Result<Modified> {
         let bound = Bound::new(self.schema(), update, self.transaction.engine())?;
-        let make = |row: &[Value]| bound.apply(row).map(Some);
-        self.change_rows(|rows| modify_row(rows, &key, None, &make))
+        self.modify(key, condition, &|row| bound.apply(row).map(Some))
     }
 }

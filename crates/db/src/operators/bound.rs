@@ -6,7 +6,7 @@ use esker_log::sabotage::Bug;
 
 use super::path::Path;
 use super::{Operand, Operator, Step, Update, json, typed};
-use crate::commit::fit::fit_value;
+use crate::commit::fit::{fit_value, has_key_field};
 use crate::engine::Engine;
 use crate::statement::fit_assigned;
 use crate::{Error, Result};
@@ -48,6 +48,11 @@ impl<'s> Bound<'s> {
         let steps = update.steps.iter().map(bind).collect::<Result<Vec<_>>>()?;
         expect_apart(&steps)?;
         Ok(Self { steps })
+    }
+
+    /// Whether it changes the key of rows.
+    pub fn changes_key(&self, schema: &Schema) -> bool {
+        has_key_field(schema, self.steps.iter().map(|step| step.path.position))
     }
 
     /// The row that comes of a row.

@@ -25,15 +25,11 @@ impl Path {
         Ok(Self { position, steps: steps.collect() })
     }
 
-    /// The field; none of the key, and one of JSON where the path leads inside.
+    /// The field; one of JSON where the path leads inside.
     pub fn field<'s>(&self, schema: &'s Schema) -> Result<&'s Field> {
         let field = schema.fields().get(self.position);
         let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
         let name = &field.name;
-        if schema.key_positions().contains(&self.position) {
-            let message = format!("field {name:?} is part of the key and cannot be updated");
-            return Err(Error::invalid(message));
-        }
         if !self.steps.is_empty() && field.data_type != DataType::Json {
             let found = field.type_text();
             let message = format!("a path inside field {name:?}: expected json, found {found}");

@@ -160,8 +160,9 @@ impl Snapshot {
         let names = self.inner.names.iter();
         let there = names.filter(|(_, table)| table.created_at() <= self.commit());
         let there = there.map(|(name, core)| (name.clone(), Arc::clone(core)));
-        let views = self.inner.names.views.clone();
-        Cow::Owned(there.collect::<Names>().with_views(views))
+        let Names { views, namespaces, .. } = &*self.inner.names;
+        let names = there.collect::<Names>().with_others(views.clone(), namespaces.clone());
+        Cow::Owned(names)
     }
 
     /// True when a view had a name as of this commit.

@@ -129,6 +129,8 @@ impl Lookahead {
             | Edit::DropSequence { .. }
             | Edit::SetView { .. }
             | Edit::DropView { .. }
+            | Edit::SetNamespace { .. }
+            | Edit::DropNamespace { .. }
             | Edit::Checkpoint { .. } => {}
         }
         Ok(())
@@ -201,6 +203,7 @@ impl<'e> Replay<'e> {
         catalogue.next_table = checkpoint.next_table;
         catalogue.checkpoint_number = checkpoint.number;
         catalogue.checkpoint_commit = checkpoint.commit;
+        catalogue.namespaces = checkpoint.namespaces.into_iter().collect();
         for (name, view) in checkpoint.views {
             let defined = DefinedView::of_stored(view);
             let defined = defined.map_err(|e| e.at(format_args!("view {name:?}")))?;

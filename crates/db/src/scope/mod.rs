@@ -29,8 +29,8 @@ use esker_query::{Page, Query, Semantics};
 use crate::bucket::schema_of;
 use crate::catalog::table_or_create::{expect_alike, open_or_create};
 use crate::{
-    BucketOptions, ChangeOptions, Changed, Database, FileRows, Files, PageOptions, Result,
-    Snapshot, TableAs, Transaction, ViewInfo, ViewOptions,
+    BucketOptions, ChangeOptions, Changed, Database, FileRows, Files, NamespaceInfo, PageOptions,
+    Result, Snapshot, TableAs, Transaction, ViewInfo, ViewOptions,
 };
 pub use bucket::{ScopedBucket, ScopedBucketReader};
 pub use table::{ScopedReader, ScopedTable};
@@ -79,6 +79,12 @@ pub trait Scope {
     /// # Errors
     /// As for [`Scope::names`].
     fn has_name(&self, name: &str) -> Result<bool>;
+
+    /// The namespaces, by name: the schemas of SQL that users have made.
+    ///
+    /// # Errors
+    /// As for [`Scope::names`].
+    fn namespaces(&self) -> Result<Vec<NamespaceInfo>>;
 
     /// Creates a view.
     ///
@@ -352,6 +358,10 @@ impl Scope for Database {
         Ok(self.views())
     }
 
+    fn namespaces(&self) -> Result<Vec<NamespaceInfo>> {
+        Ok(self.namespaces())
+    }
+
     fn has_view(&self, name: &str) -> Result<bool> {
         Ok(self.engine().names.load().newest().views.contains_key(name))
     }
@@ -390,6 +400,10 @@ impl Scope for Transaction {
 
     fn views(&self) -> Result<Vec<ViewInfo>> {
         self.views()
+    }
+
+    fn namespaces(&self) -> Result<Vec<NamespaceInfo>> {
+        self.namespaces()
     }
 
     fn has_view(&self, name: &str) -> Result<bool> {

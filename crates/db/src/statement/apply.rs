@@ -34,7 +34,13 @@ fn apply(on: On<'_>, table: &str, filter: Option<&Expr>, update: &Update) -> Res
     };
     let options = engine.statement_options(&QueryOptions::default());
     let run = StatementRun::alone(on, options);
-    Bound::new(&*run.schema(table)?, update, engine)?;
+    let schema = run.schema(table)?;
+    if let On::Database(database) = on
+        && Bound::new(&schema, update, engine)?.changes_key(&schema)
+    {
+        return database.transact(|transaction| apply_within(transaction, table, filter, update));
+    }
+    Bound::new(&schema, update, engine)?;
     let wanted = Wanted::all(table, filter);
     let changed = run.change_matched(&wanted, &|schema, row, _| {
         Bound::new(schema, update, engine)?.apply(&row).map(Some)

@@ -9,11 +9,12 @@ use esker_query::{Computed, Inputs};
 use esker_table::table::Existing;
 
 use crate::commit::by_key::assign;
-use crate::commit::fit::{fit_changes, fit_key};
+use crate::commit::fit::{fit_changes, fit_key, has_key_field};
 use crate::commit::row_sink::{RowSink, StagedRows};
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
-use crate::{Error, ErrorKind, Result, Row, Table};
+use crate::transaction::TransactionTable;
+use crate::{Error, ErrorKind, Result, Row, Table, Transaction};
 
 /// From a row to the new one, or `None` to remove it.
 pub(crate) type MakeRow<'a> = dyn Fn(&[Value]) -> Result<Option<Vec<Value>>> + 'a;
@@ -102,6 +103,9 @@ impl Table {
     ) -> Result<Modified> {
         self.attempt(|current| {
             let fitted = fit_changes(&current.schema, changes)?;
+            if has_key_field(&current.schema, fitted.iter().map(|(position, _)| *position)) {
+                return self.transacted(|table| table.update_if(key, changes, condition));
+            }
             self.modify_once(current, key, Some(condition), &|row| {
                 let mut row = row.to_vec();
                 assign(&mut row, fitted.clone());
@@ -134,6 +138,47 @@ impl Table {
             rows.is_tested = !Bug::OperatorsWithoutChecks.is_planted();
             modify_row(&mut rows, &key, condition.as_ref(), make)
         })
+    }
+}
+
+impl Table {
+    /// Does a change in a transaction of its own.
+    pub(crate) fn transacted<R>(
+        &self,
+        change: impl Fn(&TransactionTable<'_>) -> Result<R>,
+    ) -> Result<R> {
+        Transaction::run(&self.engine, |transaction| change(&transaction.table_by_handle(self)?))
+    }
+}
+
+impl TransactionTable<'_> {
+    /// As [`Table::update_if`].
+    fn update_if(
+        &self,
+        key: &[Value],
+        changes: &[(&str, Value)],
+        condition: &Expr,
+    ) -> Result<Modified> {
+        let fitted = fit_changes(self.schema(), changes)?;
+        self.modify(key, Some(condition), &|row| {
+            let mut row = row.to_vec();
+            assign(&mut row, fitted.clone());
+            Ok(Some(row))
+        })
+    }
+
+    /// Makes a new row, or none, of the one with a key, unless a condition is not true for it.
+    pub(crate) fn modify(
+        &self,
+        key: &[Value],
+        condition: Option<&Expr>,
+        make: &MakeRow<'_>,
+    ) -> Result<Modified> {
+        let key = fit_key(self.schema(), key)?;
+        let engine = self.transaction.engine();
+        let condition = condition.map(|expr| Condition::new(engine, self.schema(), expr));
+        let condition = condition.transpose()?;
+        self.change_rows(|rows| modify_row(rows, &key, condition.as_ref(), make))
     }
 }
 

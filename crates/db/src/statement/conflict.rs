@@ -19,14 +19,14 @@ use crate::commit::staged::Staged;
 use crate::{Error, Result};
 
 /// By what a row that is in the way is found.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) enum Target {
     /// By its key; rows are left out where a unique index finds one, too.
     Any,
     /// By its key.
     Key,
-    /// By a unique index.
-    Unique(IndexId),
+    /// By unique indexes: all that are meant.
+    Unique(Vec<IndexId>),
 }
 
 impl Target {
@@ -42,8 +42,9 @@ impl Target {
             let field = |position: &usize| schema.fields().get(*position).map(|field| field.id);
             let fields: Vec<_> = found.iter().filter_map(field).collect();
             let wanted = (fields.as_slice(), expressions.as_slice());
-            if let Some(id) = computed_index::conflicting(schema, wanted, filter.as_ref())? {
-                return Ok(Self::Unique(id));
+            let meant = computed_index::conflicting(schema, wanted, filter.as_ref())?;
+            if !meant.is_empty() {
+                return Ok(Self::Unique(meant));
             }
         }
         if expressions.is_empty()
@@ -72,7 +73,7 @@ impl Target {
             places == names
         };
         if let Some(index) = schema.unique_indexes().filter(is_whole).find(is_on) {
-            return Ok(Self::Unique(index.id));
+            return Ok(Self::Unique(vec![index.id]));
         }
         let resolve = |name: &String| schema.resolve(name);
         let mut found = names.iter().map(resolve).collect::<esker_format::Result<Vec<_>>>()?;
@@ -89,17 +90,17 @@ impl Target {
                 && index.fields.iter().all(|p| p.path.is_empty() && wanted.contains(&p.field))
         };
         if let Some(index) = schema.unique_indexes().filter(is_whole).find(has_fields) {
-            return Ok(Self::Unique(index.id));
+            return Ok(Self::Unique(vec![index.id]));
         }
         Err(not_there(schema, &format!("({})", names.join(", "))))
     }
 
     /// The unique indexes by which rows are looked up.
-    pub fn uniques(self, writer: &TableWriter, skips: bool) -> StagedUniques {
+    pub fn uniques(&self, writer: &TableWriter, skips: bool) -> StagedUniques {
         let is_wanted = |keys: &&Arc<UniqueKeys>| match self {
             Self::Any => skips,
             Self::Key => false,
-            Self::Unique(id) => keys.index().id == id,
+            Self::Unique(meant) => meant.contains(&keys.index().id),
         };
         StagedUniques::new(writer.table().uniques().iter().filter(is_wanted).cloned().collect())
     }

@@ -11,7 +11,7 @@ use esker_table::table::{Existing, PreparedPut, describe_key};
 use super::assignment::whole_fields;
 use super::returning::Shown;
 use super::{Changed, On, StatementRun, fit_assigned, naming_parameter, set_positions};
-use crate::commit::fit::fit_row;
+use crate::commit::fit::{fit_row, has_key_field};
 use crate::commit::staged::{Staged, key_bytes};
 use crate::limits::CancellationCheck;
 use crate::statement::conflict::{ConflictingRow, StagedUniques, Target};
@@ -29,6 +29,11 @@ impl StatementRun<'_> {
             On::Transaction(transaction) => return self.insert_within(transaction, insert),
         };
         let table = database.table(&insert.table)?;
+        if let OnConflict::Update(update) = &insert.on_conflict
+            && update.set.iter().any(|(name, _)| is_of_key(&table.schema(), name))
+        {
+            return self.in_transaction(database, |run, within| run.insert_within(within, insert));
+        }
         let rows = self.rows_of(insert)?;
         table.attempt(|current| {
             let schema = &current.schema;
@@ -423,6 +428,11 @@ fn expect_same_key(schema: &Schema, old: &[Value], new: &[Value]) -> Result<()> 
         key(old)
     );
     Err(Error::new(ErrorKind::AlreadyExists, message))
+}
+
+/// Whether a name is that of a field of the key.
+fn is_of_key(schema: &Schema, name: &str) -> bool {
+    has_key_field(schema, schema.resolve(name).into_iter())
 }
 
 /// The error for a row whose key another one has.

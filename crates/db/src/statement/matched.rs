@@ -14,7 +14,7 @@ use super::returning::Shown;
 use super::{
     Changed, On, StatementRun, fit_assigned, naming_parameter, refuse_aggregates, set_positions,
 };
-use crate::commit::fit::{fit_key, fit_value};
+use crate::commit::fit::{fit_key, fit_value, has_key_field};
 use crate::commit::row_sink::{RowSink, StagedRows};
 use crate::read::source::SnapshotSource;
 use crate::read::tables::OpenTables;
@@ -185,7 +185,12 @@ impl StatementRun<'_> {
             returning: update.returning.as_deref(),
         };
         wanted.expect_no_range("FROM")?;
-        set_positions(&schema, &set)?;
+        let positions = set_positions(&schema, &set)?;
+        if let On::Database(database) = self.on
+            && has_key_field(&schema, positions.into_iter())
+        {
+            return self.in_transaction(database, |run, _| run.update(update));
+        }
         let changed = self.change_matched(&wanted, &|schema, mut row, values| {
             let positions = set_positions(schema, &set)?;
             for (i, (position, value)) in positions.iter().zip(values).enumerate() {

@@ -36,22 +36,9 @@ impl StatementRun<'_> {
     pub(super) fn merge(&self, merge: &Merge) -> Result<Changed> {
         match self.on {
             On::Transaction(transaction) => self.merge_within(transaction, merge),
-            // What is not committed is rolled back.
-            On::Database(database) if self.dry_run => {
-                let transaction = database.begin()?;
-                self.within(&transaction).merge_within(&transaction, merge)
+            On::Database(database) => {
+                self.in_transaction(database, |run, within| run.merge_within(within, merge))
             }
-            On::Database(database) => database
-                .transact(|transaction| self.within(transaction).merge_within(transaction, merge)),
-        }
-    }
-
-    fn within<'t>(&self, transaction: &'t Transaction) -> StatementRun<'t> {
-        let on = On::Transaction(transaction);
-        StatementRun {
-            others: self.others.clone(),
-            dry_run: self.dry_run,
-            ..StatementRun::alone(on, self.options.clone())
         }
     }
 
@@ -83,14 +70,17 @@ impl StatementRun<'_> {
         let nothing = Shown::new(&schema, items);
         let mut all = Changed { rows: 0, returning: self.returned(&schema, &nothing, items)? };
         let table = transaction.table(&merge.table)?;
-        for (one, matched) in changes.iter().zip(&found) {
-            let wanted = one.wanted(merge);
-            let make =
-                |schema: &Schema, row: Vec<Value>, values: &[Value]| one.make(schema, row, values);
-            let changed =
-                table.change_rows(|rows| self.change_found(rows, matched, &wanted, &make))?;
-            add(&mut all, changed);
-        }
+        // Of all of them, so that a key is free that a row leaves or goes with.
+        let changed = table.change_rows(|rows| {
+            let mut change = |(one, matched): (&Changes, &Matched)| {
+                let make = |schema: &Schema, row: Vec<Value>, values: &[Value]| {
+                    one.make(schema, row, values)
+                };
+                self.change_found(rows, matched, &one.wanted(merge), &make)
+            };
+            changes.iter().zip(&found).map(&mut change).collect::<Result<Vec<_>>>()
+        })?;
+        changed.into_iter().for_each(|part| add(&mut all, part));
         for (insert, rows) in added {
             add(&mut all, self.put_within(transaction, &insert, rows)?);
         }

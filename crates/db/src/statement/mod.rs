@@ -100,9 +100,9 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `NotFound` for an unknown table; `InvalidInput` for an unknown field, a key field that is
-    /// set, or a value that does not fit; `AlreadyExists` for a key that does; `OverBudget` for
-    /// more new rows than there is memory for; `Conflict` when other writers kept changing the
+    /// `NotFound` for an unknown table; `InvalidInput` for an unknown field, or a value that does
+    /// not fit; `AlreadyExists` for a key that does; `OverBudget` for more new rows than there is
+    /// memory for; `Conflict` when other writers kept changing the
     /// same rows: try again. Nothing is changed then.
     pub fn change(&self, change: &Change) -> Result<u64> {
         self.change_with(change, &ChangeOptions::default()).map(|changed| changed.rows)
@@ -182,6 +182,30 @@ impl StatementRun<'_> {
         transaction.snapshot_beside(query, self.others.as_ref())
     }
 
+    /// Runs a statement of the database in a transaction of its own.
+    fn in_transaction(
+        &self,
+        database: &Database,
+        run: impl Fn(&StatementRun<'_>, &Transaction) -> Result<Changed>,
+    ) -> Result<Changed> {
+        if self.dry_run {
+            // What is not committed is rolled back.
+            let transaction = database.begin()?;
+            return run(&self.within(&transaction), &transaction);
+        }
+        database.transact(|transaction| run(&self.within(transaction), transaction))
+    }
+
+    fn within<'t>(&self, transaction: &'t Transaction) -> StatementRun<'t> {
+        let on = On::Transaction(transaction);
+        StatementRun {
+            others: self.others.clone(),
+            dry_run: self.dry_run,
+            takes_whole_rows: self.takes_whole_rows,
+            ..StatementRun::alone(on, self.options.clone())
+        }
+    }
+
     /// Sees, every some hundred rows, whether the statement is to end.
     fn expect_time_left(&self, row: usize) -> Result<()> {
         match row.is_multiple_of(ROWS_PER_LOOK) {
@@ -217,17 +241,13 @@ fn refuse_aggregates(set: &[(String, Expr)]) -> Result<()> {
     Ok(())
 }
 
-/// The positions of the fields that are set; none of them twice, none of the key.
+/// The positions of the fields that are set; none of them twice.
 fn set_positions(schema: &Schema, set: &[(String, Expr)]) -> Result<Vec<usize>> {
     let mut positions = Vec::with_capacity(set.len());
     for (name, expr) in set {
         let position = schema.resolve(name)?;
         if *expr != Expr::Default {
             schema.fields().get(position).into_iter().try_for_each(Field::refuse_given)?;
-        }
-        if schema.key_positions().contains(&position) {
-            let message = format!("field {name:?} is part of the key and cannot be updated");
-            return Err(Error::invalid(message));
         }
         if positions.contains(&position) {
             return Err(Error::invalid(format!("field {name:?} is set twice")));

@@ -30,8 +30,8 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown field, a field of the key, or a value that does not fit; the
-    /// message says in which update. `AlreadyExists` when a unique index is violated. `OverBudget`
+    /// `InvalidInput` for an unknown field, or a value that does not fit; the message says in which
+    /// update. `AlreadyExists` when a key or a value of a unique index is taken. `OverBudget`
     /// when there are more than one commit may have. Nothing is changed then.
     pub fn update_many<N: AsRef<str>>(&self, updates: &[RowUpdate<N>]) -> Result<u64> {
         let found =
@@ -78,7 +78,15 @@ impl Table {
     ) -> Result<Vec<bool>> {
         let hash_of = |key: &[ValueRef<'_>]| current.hash(key);
         let fitted = fit_updates(&current.schema, updates, &hash_of, (0, check_cancelled));
-        let fitted = fitted.collect::<Result<Vec<_>>>()?.into_iter().map(Ok);
+        let fitted = fitted.collect::<Result<Vec<_>>>()?;
+        if fitted.iter().any(|(update, _)| update.changes_key(&current.schema)) {
+            if each_bytes_max.is_some() {
+                return Err(Error::invalid("rows that get other keys are changed one by one"));
+            }
+            let check = check_cancelled;
+            return self.transacted(|table| table.update_each_of(0, updates, check));
+        }
+        let fitted = fitted.into_iter().map(Ok);
         self.change(current, |writer, staged| {
             let mut rows = StagedRows::new(&self.engine, current, (writer, staged));
             (rows.may_repeat, rows.is_tested, rows.bytes_left) = (true, false, each_bytes_max);

@@ -183,7 +183,9 @@ impl Definitions {
     pub fn to_commit(&self, engine: &Engine, read_at: u64) -> Result<NewDefinitions> {
         let views = self.changed_views(read_at)?;
         let views_known = Some(Arc::clone(&self.base));
-        let mut new = NewDefinitions { views, views_known, ..NewDefinitions::default() };
+        let namespaces = self.changed_namespaces();
+        let mut new =
+            NewDefinitions { views, views_known, namespaces, ..NewDefinitions::default() };
         for definition in self.tables.values() {
             let Definition { core, name, schema, is_tested, .. } = definition;
             let sequences = || {

@@ -40,8 +40,18 @@ impl TransactionTable<'_> {
         updates: &[RowUpdate<N>],
         check_cancelled: CancellationCheck<'_>,
     ) -> Result<u64> {
+        Ok(count(&self.update_each_of(first, updates, check_cancelled)?))
+    }
+
+    /// The same; says of each whether there was a row.
+    pub(crate) fn update_each_of<N: AsRef<str>>(
+        &self,
+        first: usize,
+        updates: &[RowUpdate<N>],
+        check_cancelled: CancellationCheck<'_>,
+    ) -> Result<Vec<bool>> {
         let updates = fit_updates(self.schema(), updates, &no_hash, (first, check_cancelled));
-        self.change_rows(|rows| Ok(count(&update_rows(rows, updates, (first, check_cancelled))?)))
+        self.change_rows(|rows| update_rows(rows, updates, (first, check_cancelled)))
     }
 
     /// Removes the rows with some keys, all or none; returns how many there were.

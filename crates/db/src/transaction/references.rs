@@ -74,8 +74,15 @@ struct Naming {
 
 struct GivingUp {
     current: TableVersion,
-    /// By the key of the row.
-    rows: BTreeMap<Vec<u8>, Given>,
+    rows: Vec<Given>,
+    /// Where the row is among them that has a key now.
+    by_key: BTreeMap<Vec<u8>, usize>,
+}
+
+/// Values of a row that goes to another key: the number of the referrer, and where they are noted.
+pub(super) struct MovedValues {
+    number: usize,
+    at: usize,
 }
 
 /// The values that a row had before the statement, and those it has.
@@ -125,27 +132,69 @@ impl TransactionTable<'_> {
         if let Some(row) = row {
             self.note_naming(state, &schema, row)?;
         }
-        if schema.referrers().is_empty() {
-            return Ok(());
+        for MovedValues { number, at } in self.note_giving(state, key, row)? {
+            if row.is_some() {
+                let giving_up = state.bound.giving_up.get_mut(&(self.current.core.id(), number));
+                giving_up.and_then(|giving| giving.by_key.insert(self.bytes_of(key), at));
+            }
         }
+        Ok(())
+    }
+
+    /// A row goes to another key: what it gives up. It is on the way until it has landed.
+    pub(super) fn note_moved(
+        &self,
+        state: &mut State,
+        key: &[ValueRef<'_>],
+        row: &[Value],
+    ) -> Result<Vec<MovedValues>> {
+        self.note_giving(state, key, Some(row))
+    }
+
+    /// A row that went to another key is there.
+    pub(super) fn note_landed(
+        &self,
+        state: &mut State,
+        key: &[ValueRef<'_>],
+        moved: &[MovedValues],
+    ) {
+        for MovedValues { number, at } in moved {
+            let giving_up = state.bound.giving_up.get_mut(&(self.current.core.id(), *number));
+            giving_up.and_then(|giving| giving.by_key.insert(self.bytes_of(key), *at));
+        }
+    }
+
+    /// What the row of a key gives up, as it is another one now, or none.
+    fn note_giving(
+        &self,
+        state: &mut State,
+        key: &[ValueRef<'_>],
+        row: Option<&[Value]>,
+    ) -> Result<Vec<MovedValues>> {
+        let schema = Arc::clone(self.schema());
+        let mut noted = Vec::new();
+        if schema.referrers().is_empty() {
+            return Ok(noted);
+        }
+        let keeps_key = row.is_some_and(|row| self.has_key(key, row));
         let mut before = None;
         for (number, referrer) in schema.referrers().iter().enumerate() {
             let positions = schema.positions_of(&referrer.fields)?;
-            // A row keeps its key.
-            if row.is_some() && positions.iter().all(|at| schema.key_positions().contains(at)) {
+            if keeps_key && positions.iter().all(|at| schema.key_positions().contains(at)) {
                 continue;
             }
             let before = match &before {
                 Some(before) => before,
                 None => before.insert(self.see(state, key)?.row),
             };
-            let Some(before) = before else { return Ok(()) };
+            let Some(before) = before else { break };
             let values = |row: &[Value]| {
                 positions.iter().filter_map(|at| row.get(*at)).cloned().collect::<Vec<_>>()
             };
-            self.note_given(state, number, (key, &values(before), row.map(values)));
+            let at = self.note_given(state, number, (key, &values(before), row.map(values)));
+            noted.extend(at.map(|at| MovedValues { number, at }));
         }
-        Ok(())
+        Ok(noted)
     }
 
     fn note_naming(&self, state: &mut State, schema: &Schema, row: &[Value]) -> Result<()> {
@@ -176,20 +225,24 @@ impl TransactionTable<'_> {
         state: &mut State,
         number: usize,
         (key, old, new): (&[ValueRef<'_>], &[Value], Option<Vec<Value>>),
-    ) {
+    ) -> Option<usize> {
         let current = &self.current;
         let bytes = self.bytes_of(key);
         let giving_up = state.bound.giving_up.entry((current.core.id(), number));
-        let empty = || GivingUp { current: current.clone(), rows: BTreeMap::new() };
-        let rows = &mut giving_up.or_insert_with(empty).rows;
-        match rows.get_mut(&bytes) {
-            Some(given) => given.new = new,
-            None if !old.iter().any(Value::is_null) => {
-                state.bound.bytes += 2 * NOTED_BYTES + bytes.len();
-                drop(rows.insert(bytes, Given { old: old.to_vec(), new }));
-            }
-            None => {}
+        let empty =
+            || GivingUp { current: current.clone(), rows: Vec::new(), by_key: BTreeMap::new() };
+        let GivingUp { rows, by_key, .. } = giving_up.or_insert_with(empty);
+        let known = by_key.remove(&bytes);
+        if let Some((at, given)) = known.and_then(|at| Some((at, rows.get_mut(at)?))) {
+            given.new = new;
+            return Some(at);
         }
+        if old.iter().any(Value::is_null) {
+            return None;
+        }
+        state.bound.bytes += 2 * NOTED_BYTES + bytes.len();
+        rows.push(Given { old: old.to_vec(), new });
+        Some(rows.len() - 1)
     }
 }
 
@@ -208,7 +261,7 @@ impl Transaction {
         // What a reference changes may be referred to itself.
         while !state.bound.giving_up.is_empty() {
             for ((_, number), giving) in std::mem::take(&mut state.bound.giving_up) {
-                let given: Vec<Given> = giving.rows.into_values().filter(Given::is_given).collect();
+                let given: Vec<Given> = giving.rows.into_iter().filter(Given::is_given).collect();
                 self.settle_given(state, (&giving.current, number), given, &mut refusing)?;
             }
         }
@@ -572,6 +625,7 @@ impl NamingRows<'_> {
         let at = |e: Error| e.at(format_args!("reference {:?}", self.reference.name));
         let by_old: BTreeMap<Vec<u8>, &Given> =
             given.iter().map(|given| (self.target.bytes_of(&given.old), given)).collect();
+        let mut lifted = Vec::new();
         for found in self.rows_naming(state, &old)? {
             let key = fit_key(&schema, &found.key)?;
             let seen = self.table.see(state, &key)?;
@@ -604,14 +658,13 @@ impl NamingRows<'_> {
                 *slot = fit_value(field, &value).map_err(at)?;
             }
             self.table.recompute(&mut row).map_err(at)?;
-            if self.positions.iter().any(|position| schema.key_positions().contains(position)) {
-                self.table.remove(state, &key, &seen).map_err(at)?;
-                self.table.put(state, row, true).map_err(at)?;
+            if !self.table.has_key(&key, &row) {
+                lifted.push(self.table.lift(state, &key, &seen, row).map_err(at)?);
                 continue;
             }
             self.table.replace(state, &key, (row, seen.base, seen.new_row_id)).map_err(at)?;
         }
-        Ok(())
+        lifted.into_iter().try_for_each(|lifted| self.table.land(state, lifted).map_err(at))
     }
 }
 

@@ -7,6 +7,7 @@ use esker_format::key::primary_key;
 use esker_format::{Batch, Schema, Value, ValueRef};
 
 use super::delta::KnownKey;
+use super::moved_rows::Lifted;
 use super::{State, Transaction};
 use crate::commit::by_key::{FittedUpdate, remove_row};
 use crate::commit::fit::{fit_key, refuse_long_values};
@@ -245,12 +246,17 @@ impl<'t> TransactionTable<'t> {
         change: impl FnOnce(&mut TransactionRows<'_, 't>) -> Result<R>,
     ) -> Result<R> {
         let mut state = self.transaction.state();
-        self.done(&mut state, |state| change(&mut TransactionRows { table: self, state }))
+        self.done(&mut state, |state| {
+            let mut rows = self.rows_in(state);
+            let done = change(&mut rows)?;
+            rows.settle()?;
+            Ok(done)
+        })
     }
 
     /// The rows as a change within a statement has them.
     pub(super) fn rows_in<'a>(&'a self, state: &'a mut State) -> TransactionRows<'a, 't> {
-        TransactionRows { table: self, state }
+        TransactionRows { table: self, state, lifted: Vec::new() }
     }
 
     /// Runs a change, and takes back what it did when it fails.
@@ -416,6 +422,12 @@ impl<'t> TransactionTable<'t> {
         key: &[ValueRef<'_>],
         seen: &Seen,
     ) -> Result<()> {
+        self.note_bound(state, key, None)?;
+        self.end(state, key, seen)
+    }
+
+    /// The row of a key ends.
+    pub(super) fn end(&self, state: &mut State, key: &[ValueRef<'_>], seen: &Seen) -> Result<()> {
         // Of a row that came and went within the transaction nothing is left to be compared once
         // files have been written: that no other commit has put the key counts as read.
         let is_new = state.definition(&self.current).is_some_and(|table| table.is_new());
@@ -423,7 +435,6 @@ impl<'t> TransactionTable<'t> {
         {
             state.reads.note_key(&self.current, &self.bytes_of(key), key);
         }
-        self.note_bound(state, key, None)?;
         let now =
             PendingVersion::Tombstone(key.iter().map(|value| ValueRef::to_owned(*value)).collect());
         let change = Change { base: seen.base, now, new_row_id: seen.new_row_id };
@@ -440,6 +451,8 @@ impl<'t> TransactionTable<'t> {
 pub(crate) struct TransactionRows<'a, 't> {
     table: &'a TransactionTable<'t>,
     state: &'a mut State,
+    /// Those that go to other keys, which are free once all of them are lifted.
+    lifted: Vec<Lifted>,
 }
 
 impl TransactionRows<'_, '_> {
@@ -488,7 +501,16 @@ impl RowSink for TransactionRows<'_, '_> {
     }
 
     fn put(&mut self, key: &[ValueRef<'_>], seen: Seen, row: Vec<Value>) -> Result<()> {
+        if !self.table.has_key(key, &row) {
+            self.lifted.push(self.table.lift(self.state, key, &seen, row)?);
+            return Ok(());
+        }
         self.table.replace(self.state, key, (row, seen.base, seen.new_row_id))
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        let lifted = std::mem::take(&mut self.lifted);
+        lifted.into_iter().try_for_each(|lifted| self.table.land(self.state, lifted))
     }
 
     fn remove(&mut self, key: &[ValueRef<'_>], seen: Seen) -> Result<()> {

@@ -5,8 +5,8 @@
 //! names is no table, and stays.
 
 use super::{
-    Change, Delete, Expr, Insert, InsertRows, Join, Merge, MergeAction, OnConflict, Query,
-    Relation, SelectItem, Update,
+    Change, Delete, Expr, Function, Insert, InsertRows, Join, Merge, MergeAction, OnConflict,
+    Query, Relation, SelectItem, Update,
 };
 
 /// The new name of a table; `None` where it stays.
@@ -17,6 +17,8 @@ struct Renaming<'r, 'f> {
     rename: &'r mut NewName<'f>,
     /// What WITH has named so far.
     known: Vec<String>,
+    /// What `current_schema()` is, where that is to be said.
+    schema: Option<&'r str>,
 }
 
 impl Query {
@@ -32,7 +34,13 @@ impl Query {
     /// assert_eq!(query, Query::table("t"));
     /// ```
     pub fn rename_tables(&mut self, rename: &mut NewName<'_>) {
-        Renaming { rename, known: Vec::new() }.query(self);
+        Renaming { rename, known: Vec::new(), schema: None }.query(self);
+    }
+
+    /// Says what `current_schema()` is, also in queries within it.
+    pub fn set_current_schema(&mut self, schema: &str) {
+        let schema = Some(schema);
+        Renaming { rename: &mut |_| None, known: Vec::new(), schema }.query(self);
     }
 }
 
@@ -64,7 +72,7 @@ impl Change {
 
     /// Gives the tables that it reads beside the one that it changes other names.
     pub fn rename_sources(&mut self, rename: &mut NewName<'_>) {
-        let mut names = Renaming { rename, known: Vec::new() };
+        let mut names = Renaming { rename, known: Vec::new(), schema: None };
         match self {
             Self::Insert(insert) => names.insert(insert),
             Self::Update(Update { set, joins, filter, order_by, returning, .. }) => {
@@ -110,6 +118,13 @@ impl Renaming<'_, '_> {
         query.derived.iter_mut().for_each(|derived| self.query(derived));
         query.set.iter_mut().flat_map(|set| set.queries_mut()).for_each(|one| self.query(one));
         query.joins.iter_mut().for_each(|join| self.relation(&mut join.relation));
+        if self.schema.is_some() {
+            // A column keeps its name.
+            let unnamed = query.select.iter_mut().filter(|item| item.alias.is_none());
+            for item in unnamed.filter(|item| is_current_schema(&item.expr)) {
+                item.alias = Some(item.expr.to_string());
+            }
+        }
         query.exprs_mut().for_each(|expr| self.expr(expr));
         self.known.truncate(outer);
     }
@@ -132,6 +147,9 @@ impl Renaming<'_, '_> {
     fn expr(&mut self, expr: &mut Expr) {
         if let Expr::Subquery { query, .. } = expr {
             self.query(query);
+        }
+        if let Some(schema) = self.schema.filter(|_| is_current_schema(expr)) {
+            *expr = Expr::literal(schema);
         }
         expr.operands_mut().into_iter().for_each(|operand| self.expr(operand));
     }
@@ -167,6 +185,10 @@ impl Renaming<'_, '_> {
         }
         self.items(&mut merge.returning);
     }
+}
+
+fn is_current_schema(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call(Function::CurrentSchema, _))
 }
 
 /// Gives a table a name, by which it is not called where it was called otherwise.

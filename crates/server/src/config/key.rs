@@ -229,6 +229,8 @@ keys! {
     "memory" = memory: SWITCH, "keep everything in memory only";
     "memory_limit" = memory_limit_bytes: LONG_SIZE,
         "the most memory that one database takes for rows, indexes and loads";
+    "temporary_memory_limit" = temporary_memory_limit_bytes: LONG_SIZE.or_off(),
+        "the most of it that the temporary tables of one session take; `off`: a quarter";
     "threads" = threads: NUMBER, "threads that serve connections; 0: one a processor";
     "connections_max" = connections_max: NUMBER, "connections at once; more are closed at once";
     "request_bytes_max" = request_bytes_max: SIZE,

@@ -72,6 +72,8 @@ pub struct Config {
     pub memory: bool,
     /// The most memory of a database, in bytes.
     pub memory_limit_bytes: u64,
+    /// The most of it that the temporary tables of one session take; a quarter without it.
+    pub temporary_memory_limit_bytes: Option<u64>,
     /// Threads that serve connections; 0: as many as there are processors.
     pub threads: usize,
     /// The most connections at once.
@@ -124,6 +126,7 @@ impl Default for Config {
             durability: Durability::Sync,
             memory: false,
             memory_limit_bytes: 4 << 30,
+            temporary_memory_limit_bytes: None,
             threads: 0,
             connections_max: 16_384,
             request_bytes_max: 16 << 20,

@@ -83,7 +83,7 @@ fn what_cannot_be_set_is_refused_and_changes_nothing() {
         ("doc = '{}', doc.a = 1", "\"doc.a\" is set within another"),
         ("doc.a.b = 1, doc.a = 2", "\"doc.a\" is set within another"),
         ("name.first = 'x'", "expected json, found text"),
-        ("id.x = 1", "part of the key"),
+        ("id.x = 1", "expected json, found"),
         ("dock.a = 1", "unknown field \"dock\""),
         ("doc.a.b = 1", "expected an object or an array before \"b\", found a number"),
         ("doc.tags.x = 1", "expected a place of an array of 1, found \"x\""),

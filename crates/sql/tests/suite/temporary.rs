@@ -176,7 +176,7 @@ fn it_takes_memory_within_the_limit_of_the_database() {
     }
     let e = refused.expect("more than the limit was taken");
     assert_eq!(e.kind(), ErrorKind::OverBudget, "{e}");
-    assert!(e.to_string().contains("temporary tables are part of it"), "{e}");
+    assert!(e.to_string().contains("Options::temporary_memory_limit"), "{e}");
     session.sql("DROP TABLE x", ()).unwrap();
     // What the background has of the table goes with its work.
     session.temporary().unwrap().wait_idle().unwrap();

@@ -13,6 +13,8 @@ mod generated_fields;
 mod held_snapshots;
 mod images;
 pub mod invariants;
+mod key_updates;
+mod namespaces;
 mod planted;
 mod reference_changes;
 mod report;

@@ -71,6 +71,10 @@ impl AccessControl {
     ) -> Result<Self> {
         let database =
             options.durability(config.durability).memory_limit(config.memory_limit_bytes);
+        let database = match config.temporary_memory_limit_bytes {
+            Some(bytes) => database.temporary_memory_limit(bytes),
+            None => database,
+        };
         let database = database.program("esker serve");
         let directory = directory.filter(|_| !config.memory);
         let options = TenantOptions {

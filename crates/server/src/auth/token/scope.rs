@@ -21,11 +21,12 @@ pub enum Place {
     Global,
     /// In one tenant.
     Tenant(TenantName),
-    /// In one table or bucket of a tenant.
+    /// In one table or bucket of a tenant, or in all of a schema.
     Table(TenantName, String),
 }
 
-/// One thing that a token may do: `read`, `write:TENANT`, `admin:TENANT/TABLE`.
+/// One thing that a token may do: `read`, `write:TENANT`, `admin:TENANT/TABLE`,
+/// `read:TENANT/SCHEMA.*`.
 ///
 /// ```
 /// use esker_server::session::Level;
@@ -53,10 +54,18 @@ impl Scope {
         let inside = match &self.place {
             Place::Global => true,
             Place::Tenant(own) => tenant == Some(own),
-            Place::Table(own, name) => tenant == Some(own) && table == Some(name.as_str()),
+            Place::Table(own, name) => {
+                tenant == Some(own) && table.is_some_and(|table| covers_table(name, table))
+            }
         };
         inside && self.level >= level
     }
+}
+
+/// Whether what is said of tables is about one: its name, or `schema.*` for all of a schema.
+fn covers_table(said: &str, table: &str) -> bool {
+    let rest = said.strip_suffix(".*").and_then(|schema| table.strip_prefix(schema));
+    said == table || rest.is_some_and(|rest| rest.starts_with('.'))
 }
 
 impl FromStr for Scope {

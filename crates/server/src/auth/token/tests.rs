@@ -43,6 +43,19 @@ fn a_token_opens_what_its_scopes_say() -> Result<()> {
 }
 
 #[test]
+fn a_scope_may_be_of_all_tables_of_a_schema() -> Result<()> {
+    let environment = Simulation::new(9, SimOptions::default()).environment();
+    let tokens = store(&environment)?;
+    let (_, text) = tokens.create(&new_token(&["write:shop/app.*"]))?;
+    let principal = tokens.authenticate(&text)?;
+    let shop = "shop".parse().unwrap();
+    let may = |table| principal.may(Level::Write, Some(&shop), table);
+    assert!(may(Some("app.users")) && may(Some("app.a.b")));
+    assert!(!may(Some("apple.users")) && !may(Some("app")) && !may(Some("users")) && !may(None));
+    Ok(())
+}
+
+#[test]
 fn what_is_stored_opens_nothing_and_survives_a_crash() -> Result<()> {
     let simulation = Simulation::new(2, SimOptions::default());
     let (info, text) = store(&simulation.environment())?.create(&new_token(&["read"]))?;
