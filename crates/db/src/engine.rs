@@ -33,7 +33,6 @@ use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 use crate::catalog::checks::CheckCache;
 use crate::catalog::computed_index;
 use crate::catalog::names::{NameHistory, Names, TEMPORARY_PREFIX};
-use crate::catalog::namespace::no_namespace;
 use crate::catalog::shared_sequence::Sequences;
 use crate::catalogue::Catalogue;
 use crate::commit::bound_commits::BoundCommits;
@@ -123,7 +122,7 @@ pub(crate) fn no_table(name: &str, names: &Names) -> Error {
     if let Some((namespace, _)) = name.split_once('.')
         && names.in_namespace(name).is_none()
     {
-        let error = no_namespace(namespace, names);
+        let error = names.no_namespace(namespace);
         return Error::new(error.kind(), format!("no table {name:?}: {error}"));
     }
     let all = names.keys().chain(names.views.keys());

@@ -81,6 +81,7 @@ pub use crate::bulk_load::appender::Appender;
 pub use crate::catalog::checks::check;
 pub use crate::catalog::computed_index::index_expression;
 pub use crate::catalog::generated::generated;
+pub use crate::catalog::names::{INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA};
 pub use crate::catalog::namespace::NamespaceInfo;
 pub use crate::catalog::sequence::SequenceInfo;
 pub use crate::catalog::view::{ViewColumnInfo, ViewInfo, ViewOptions};
@@ -88,10 +89,7 @@ pub use crate::commit::acknowledge::Deferred;
 pub use crate::commit::by_key::RowUpdate;
 pub use crate::commit::coalesce::{Requests, SharedSync};
 pub use crate::files::{FileFormat, FileRequest, FileRows, FileSink, FileTable, Files};
-pub use crate::introspection::{
-    INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA, definition, is_made_table, is_system_table,
-    system_tables,
-};
+pub use crate::introspection::{definition, is_made_table, is_system_table, system_tables};
 pub use crate::read::index_lookup::{Finder, FoundRow, FoundRows};
 pub use crate::read::page::PageOptions;
 pub use crate::read::range::KeyRange;

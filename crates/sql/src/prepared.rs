@@ -1,10 +1,11 @@
 //! Prepared statements.
 //!
 //! Two kinds of statement go straight to the table: `INSERT INTO t VALUES (…)` of one row of
-//! constants and parameters, where what is left out is generated, NULL or a constant, and `SELECT fields FROM t WHERE key = …` with the
-//! whole primary key. What they need of the schema is worked out when the statement is prepared;
-//! where the schema is another when it runs, it is worked out again. Names mean what they mean in
-//! the scope in which it runs: the database, or the transaction of a session.
+//! constants and parameters, where what is left out is generated, NULL or a constant, and
+//! `SELECT fields FROM t WHERE key = …` with the whole primary key. What they need of the schema is
+//! worked out when the statement is prepared; where the schema is another when it runs, it is
+//! worked out again. Names mean what they mean in the scope in which it runs: the database, or the
+//! transaction of a session.
 
 use std::borrow::Cow;
 use std::sync::Arc;

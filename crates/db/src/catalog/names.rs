@@ -17,7 +17,16 @@ use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 
 use crate::catalog::defined_view::DefinedView;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
+
+/// The schema of the tables that users make.
+pub const MAIN_SCHEMA: &str = "main";
+
+/// The schema of the temporary tables of a session.
+pub const TEMPORARY_SCHEMA: &str = "temp";
+
+/// The schema of the tables of the standard.
+pub const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// What stands before the names of a session's temporary tables.
 pub(crate) const TEMPORARY_PREFIX: &str = "temp.";
@@ -34,6 +43,14 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    /// The error for a namespace that is not there.
+    pub fn no_namespace(&self, name: &str) -> Error {
+        let all = self.namespaces.keys().map(String::as_str);
+        let known = all.chain([MAIN_SCHEMA, TEMPORARY_SCHEMA, INFORMATION_SCHEMA]);
+        let known = esker_format::suggest::near_or_all(name, "schemas", known);
+        Error::new(ErrorKind::NotFound, format!("no schema {name:?}{known}"))
+    }
+
     /// None.
     pub fn new() -> Self {
         Self::default()

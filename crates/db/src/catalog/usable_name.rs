@@ -2,9 +2,10 @@
 
 use esker_format::schema::validate_name;
 
+use crate::catalog::names::{INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA};
 use crate::catalog::names::{MAIN_PREFIX, TEMPORARY_PREFIX};
 use crate::files::FileTable;
-use crate::introspection::{INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA, is_system_table};
+use crate::introspection::is_system_table;
 use crate::{Error, Result};
 
 /// The schemas that have no tables of users.

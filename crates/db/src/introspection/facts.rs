@@ -7,9 +7,10 @@ use esker_format::{DataType, Field, Schema, ValueRef};
 use esker_query::{Activity, Semantics};
 use esker_table::Table as TableCore;
 
-use super::{MAIN_SCHEMA, TEMPORARY_SCHEMA, definition};
+use super::definition;
 use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::Names;
+use crate::catalog::names::{MAIN_SCHEMA, TEMPORARY_SCHEMA};
 use crate::engine::Engine;
 use crate::engine_handle::EngineHandle;
 use crate::{Error, Result, Snapshot};

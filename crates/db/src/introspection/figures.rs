@@ -10,8 +10,9 @@ use esker_query::{RowCollector, Semantics};
 use esker_table::view::RowGroup;
 
 use super::facts::{Facts, TableFacts, ViewFacts, in_schema, number, optional, optional_text};
-use super::{MAIN_SCHEMA, SystemTable, TEMPORARY_SCHEMA, all, definition};
+use super::{SystemTable, all, definition};
 use crate::Result;
+use crate::catalog::names::{MAIN_SCHEMA, TEMPORARY_SCHEMA};
 use crate::maintenance::count_runs;
 
 /// How their names begin.

@@ -24,18 +24,10 @@ mod information_schema;
 use esker_format::{DataType, Field, FieldId, Schema};
 use esker_query::{CollectedRows, RowCollector};
 
+use crate::catalog::names::{INFORMATION_SCHEMA, MAIN_SCHEMA};
 use crate::files::FileTable;
 use crate::{Result, Snapshot};
 use facts::Facts;
-
-/// The schema of the tables that users make.
-pub const MAIN_SCHEMA: &str = "main";
-
-/// The schema of the temporary tables of a session.
-pub const TEMPORARY_SCHEMA: &str = "temp";
-
-/// The schema of the tables of the standard.
-pub const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// Makes the rows of a system table.
 type MakeRows = fn(&Facts<'_>, &mut RowCollector<'_>) -> Result<()>;

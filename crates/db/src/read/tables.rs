@@ -18,8 +18,9 @@ use esker_query::{CollectedRows, Error, Options, Query, Source, Tables, View};
 
 use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::{MAIN_PREFIX, ReadNames, TEMPORARY_PREFIX};
+use crate::catalog::names::{MAIN_SCHEMA, TEMPORARY_SCHEMA};
 use crate::files::{FileTable, reading};
-use crate::introspection::{MAIN_SCHEMA, SystemTable, TEMPORARY_SCHEMA};
+use crate::introspection::SystemTable;
 use crate::read::source::SnapshotSource;
 use crate::{Result, Snapshot, SnapshotTable};
 

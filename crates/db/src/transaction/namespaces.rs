@@ -10,7 +10,7 @@ use super::Transaction;
 use super::definitions::Definitions;
 use super::undo::Taken;
 use crate::catalog::names::Names;
-use crate::catalog::namespace::{NamespaceInfo, no_namespace};
+use crate::catalog::namespace::NamespaceInfo;
 use crate::catalog::own_sequence;
 use crate::catalog::usable_name::expect_usable_namespace;
 use crate::commit::changed_namespaces::ChangedNamespace;
@@ -54,7 +54,7 @@ impl Transaction {
         self.define(&mut self.state(), |_, definitions| {
             let names = &definitions.names;
             if !names.namespaces.contains_key(name) {
-                return Err(no_namespace(name, names));
+                return Err(names.no_namespace(name));
             }
             let sequences = self.sequences_of(names, name);
             let left = names.of_namespace(name).chain(sequences.iter().map(String::as_str)).next();
@@ -77,7 +77,7 @@ impl Transaction {
         self.define(&mut self.state(), |_, definitions| {
             let names = Arc::make_mut(&mut definitions.names);
             if !names.namespaces.contains_key(name) {
-                return Err(no_namespace(name, names));
+                return Err(names.no_namespace(name));
             }
             let namespace = Namespace { comment: comment.map(str::to_owned) };
             names.namespaces.insert(name.to_owned(), namespace);

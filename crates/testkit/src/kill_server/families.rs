@@ -1,9 +1,9 @@
 //! Clients whose rows refer to rows: families, and members that go with them.
 //!
-//! Operation `n` of a client is one transaction. The draft that the one before it left goes, and its
-//! members with it by `ON DELETE CASCADE`; family `n` comes with its members, and so does the next
-//! draft, whose number is `-(n + 1)`. A partial unique index allows a client one draft. Members
-//! have a number that the database computes.
+//! Operation `n` of a client is one transaction. The draft that the one before it left goes, and
+//! its members with it by `ON DELETE CASCADE`; family `n` comes with its members, and so does the
+//! next draft, whose number is `-(n + 1)`. A partial unique index allows a client one draft.
+//! Members have a number that the database computes.
 //!
 //! So after `k` operations a client has the families `0..k` and the draft `-k`, each with all of
 //! its members, and no member is without a family.

@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | a register | a row `(id, space, value, stamp)` of one of four tables, each with another index |
+//! | a register | a row `(id, space, value, stamp)` of one of four tables; their indexes differ |
 //! | a list of row 3 n | a text of numbers |
 //! | 3 n + 1 | rows `(list, place, value)` |
 //! | 3 n + 2 | an entry of a bucket |
