@@ -32,8 +32,7 @@ use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
 use crate::catalog::checks::CheckCache;
 use crate::catalog::computed_index;
-use crate::catalog::names::{NameHistory, Names, TEMPORARY_PREFIX};
-use crate::catalog::namespace::no_namespace;
+use crate::catalog::names::{NameHistory, Names, TEMPORARY_PREFIX, no_namespace};
 use crate::catalog::shared_sequence::Sequences;
 use crate::catalogue::Catalogue;
 use crate::commit::bound_commits::BoundCommits;

@@ -4,8 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::names::Names;
-use crate::introspection::{INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA};
-use crate::{Database, Error, ErrorKind, Result, Transaction};
+use crate::{Database, Result, Transaction};
 
 /// A namespace, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,14 +23,6 @@ impl NamespaceInfo {
         };
         names.namespaces.iter().map(of).collect()
     }
-}
-
-/// The error for a namespace that is not there.
-pub(crate) fn no_namespace(name: &str, names: &Names) -> Error {
-    let all = names.namespaces.keys().map(String::as_str);
-    let known = all.chain([MAIN_SCHEMA, TEMPORARY_SCHEMA, INFORMATION_SCHEMA]);
-    let known = esker_format::suggest::near_or_all(name, "schemas", known);
-    Error::new(ErrorKind::NotFound, format!("no schema {name:?}{known}"))
 }
 
 impl Database {

@@ -16,7 +16,6 @@ use super::facts::{
 };
 use super::{INFORMATION_SCHEMA, MAIN_SCHEMA, SystemTable, all, definition};
 use crate::catalog::reference_target::{TargetKey, key_of};
-use crate::catalog::sequence::SequenceInfo;
 use crate::{Error, Result};
 
 /// The name of the one catalogue.
@@ -376,8 +375,8 @@ fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     let infos = facts.engines().into_iter();
     let infos = infos.flat_map(|(place, engine)| {
         let names = engine.names_now();
-        let of = move |sequence: SequenceInfo| (placed(&names, place, &sequence.name), sequence);
-        engine.sequence_infos().into_iter().map(of)
+        let infos = engine.sequence_infos().into_iter();
+        infos.map(move |sequence| (placed(&names, place, &sequence.name), sequence))
     });
     for (Placed { place, name }, sequence) in infos {
         let (start, increment) = (sequence.start.to_string(), sequence.increment.to_string());
