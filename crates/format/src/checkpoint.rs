@@ -32,7 +32,7 @@ use crate::{ClockRecord, Error, ErrorKind, Result, Schema, Sequence, TableId, Vi
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
 /// The version of the layout that is written.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// The oldest that is read.
 pub const VERSION_MIN: u32 = 7;
 /// The first with views.

@@ -40,6 +40,7 @@ mod group;
 mod identity_option;
 mod index;
 mod interval;
+mod list;
 mod literal;
 mod maintenance;
 mod merge;

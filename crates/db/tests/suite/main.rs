@@ -51,6 +51,7 @@ mod indexes;
 mod large;
 mod lifecycle;
 mod limits;
+mod lists;
 mod load;
 mod load_memory;
 mod load_replace;
