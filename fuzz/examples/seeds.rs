@@ -117,6 +117,10 @@ fn value(data_type: DataType) -> Value {
         DataType::Enum => Value::Text("second".to_owned()),
         DataType::Interval => Value::Interval(esker_format::Interval::new(14, -3, 5_000_000)),
         DataType::Json => Value::json(r#"{"a":[1,"x",null],"b":2.50}"#).expect("json"),
+        DataType::List(element) => {
+            let item = value(element.data_type());
+            Value::list(element, [item.as_ref(), ValueRef::Null]).expect("a list")
+        }
         DataType::Decimal { scale, .. } => {
             Value::Decimal(esker_format::Decimal::new(-12_345, scale).expect("it fits"))
         }
