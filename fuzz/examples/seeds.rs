@@ -13,8 +13,8 @@ use esker_format::segment::{
 };
 use esker_format::value_file::ValueFileHeader;
 use esker_format::{
-    ClockRecord, DataType, Field, FieldId, Schema, Sequence, TableId, Value, View, ViewColumn,
-    ViewInput, hash,
+    ClockRecord, DataType, Field, FieldId, Schema, Sequence, TableId, Value, ValueRef, View,
+    ViewColumn, ViewInput, hash,
 };
 use std::path::Path;
 
