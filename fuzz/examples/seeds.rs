@@ -13,8 +13,8 @@ use esker_format::segment::{
 };
 use esker_format::value_file::ValueFileHeader;
 use esker_format::{
-    ClockRecord, DataType, Field, FieldId, Schema, Sequence, TableId, Value, View, ViewColumn,
-    ViewInput, hash,
+    ClockRecord, DataType, Field, FieldId, Namespace, Schema, Sequence, TableId, Value, ValueRef,
+    View, ViewColumn, ViewInput, hash,
 };
 use std::path::Path;
 
@@ -117,6 +117,10 @@ fn value(data_type: DataType) -> Value {
         DataType::Enum => Value::Text("second".to_owned()),
         DataType::Interval => Value::Interval(esker_format::Interval::new(14, -3, 5_000_000)),
         DataType::Json => Value::json(r#"{"a":[1,"x",null],"b":2.50}"#).expect("json"),
+        DataType::List(element) => {
+            let item = value(element.data_type());
+            Value::list(element, [item.as_ref(), ValueRef::Null]).expect("a list")
+        }
         DataType::Decimal { scale, .. } => {
             Value::Decimal(esker_format::Decimal::new(-12_345, scale).expect("it fits"))
         }
@@ -301,6 +305,7 @@ fn checkpoint() -> Vec<u8> {
         tables: vec![table],
         sequences: vec![("orders".to_owned(), Sequence { start: 1, increment: 2, given: 33 })],
         views: vec![("adults".to_owned(), view())],
+        namespaces: vec![("app".to_owned(), Namespace { comment: Some("ours".to_owned()) })],
     };
     let mut bytes = 5u64.to_le_bytes().to_vec();
     bytes.extend(state.encode());

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`codec`] | the reader that every decoder is built on |
 //! | [`json_binary`] | JSON, its text and its binary form |
+//! | [`list`] | lists, their text and their binary form |
 //! | [`schema`], [`row`], [`key`] | schemas, rows, order-preserving keys |
 //! | [`bucket_key`] | typed keys and values of buckets |
 //! | [`calendar`] | dates and timestamps as text |
@@ -34,6 +35,7 @@ pub mod index;
 pub mod json;
 pub mod json_binary;
 pub mod key;
+pub mod list;
 pub mod postings;
 pub mod resp;
 pub mod row;
@@ -64,6 +66,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("json", json::run),
     ("json_binary", json_binary::run),
     ("key", key::run),
+    ("list", list::run),
     ("ndjson", json::run_lines),
     ("postings", postings::run),
     ("resp", resp::run),

@@ -199,6 +199,10 @@ def _extension(kind: int, data: bytes) -> Any:
             return _json(data)
         if kind == 9:
             return Interval(data.decode())
+        if kind == 10:
+            # The name of the type of the items, then these.
+            _, at = unpack_from(data, 0, 0)
+            return unpack_from(data, at, 0)[0]
     except (struct.error, ValueError, ArithmeticError) as e:
         raise malformed(f"extension {kind}: {e}") from e
     raise malformed(f"extension {kind}")

@@ -119,8 +119,8 @@ pub use esker_format::schema::{
     Referrer, RowExpression,
 };
 pub use esker_format::{
-    Batch, Column, DataType, Decimal, Field, FieldId, Interval, Labels, Moment, PrimaryKey, Schema,
-    Value, ValueRef,
+    Batch, Column, DataType, Decimal, Field, FieldId, Interval, Labels, List, ListBuilder,
+    ListElement, Moment, PrimaryKey, Schema, Value, ValueRef,
 };
 #[doc(hidden)]
 pub use esker_query::JoinOrder;

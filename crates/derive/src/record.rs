@@ -170,8 +170,13 @@ fn declaration(member: &Member<'_>, is_indexed: bool) -> Result<TokenStream> {
         if labels.is_empty() { attributes.data_type } else { Some(esker_format::DataType::Enum) };
     let declared = match declared {
         Some(declared) => {
-            let declared: TokenStream = format!("{declared:?}").parse()?;
-            quote!(::core::option::Option::Some(::esker::DataType::#declared))
+            let written: TokenStream = match declared {
+                esker_format::DataType::List(of) => {
+                    format!("List(::esker::ListElement::{of:?})").parse()?
+                }
+                other => format!("{other:?}").parse()?,
+            };
+            quote!(::core::option::Option::Some(::esker::DataType::#written))
         }
         None => quote!(::core::option::Option::None),
     };

@@ -137,7 +137,8 @@ impl Values {
             | DataType::Ipv6
             | DataType::Enum
             | DataType::Json
-            | DataType::Interval => Self::Variable(VariableValues::default()),
+            | DataType::Interval
+            | DataType::List(_) => Self::Variable(VariableValues::default()),
         }
     }
 

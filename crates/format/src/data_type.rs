@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::codec::{Reader, Writer};
 use crate::decimal::{DIGITS_MAX, WORD_DIGITS_MAX};
+use crate::list::ListElement;
 use crate::suggest::near_or_all;
 use crate::{Error, ErrorKind, Result};
 
@@ -62,12 +63,14 @@ pub enum DataType {
     Json,
     /// A span of time: see [`Interval`](crate::Interval).
     Interval,
+    /// Values of one type, each of which may be NULL: see [`list`](crate::list).
+    List(ListElement),
 }
 
 impl DataType {
     /// Every type, in the order of its number; of decimals, one that is stored in 8 bytes and one
-    /// in 16.
-    pub const ALL: [Self; 24] = [
+    /// in 16; of lists, those of integers and of texts.
+    pub const ALL: [Self; 26] = [
         Self::Bool,
         Self::I8,
         Self::I16,
@@ -92,6 +95,8 @@ impl DataType {
         Self::Enum,
         Self::Json,
         Self::Interval,
+        Self::List(ListElement::I64),
+        Self::List(ListElement::Text),
     ];
 
     /// Decimals of up to `precision` digits, `scale` of them behind the point.
@@ -106,6 +111,31 @@ impl DataType {
             )));
         }
         Ok(Self::Decimal { precision, scale })
+    }
+
+    /// Lists of values of a type.
+    ///
+    /// ```
+    /// use esker_format::DataType;
+    ///
+    /// assert_eq!(DataType::list(DataType::Text)?.to_string(), "text[]");
+    /// assert!(DataType::list(DataType::Json).is_err());
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` for enums, JSON and lists.
+    pub fn list(element: Self) -> Result<Self> {
+        ListElement::of(element).map(Self::List)
+    }
+
+    /// What a list is of; `None` for what is no list.
+    #[must_use]
+    pub const fn element(self) -> Option<ListElement> {
+        match self {
+            Self::List(element) => Some(element),
+            _ => None,
+        }
     }
 
     /// The stored number. It never changes meaning.
@@ -135,15 +165,21 @@ impl DataType {
             Self::Enum => 21,
             Self::Json => 22,
             Self::Interval => 23,
+            Self::List(_) => 24,
         }
     }
 
-    /// Appends the stored form: the number, and the digits of a decimal.
+    /// Appends the stored form: the number, and the digits of a decimal or the type of the items of
+    /// a list.
     pub fn encode(self, out: &mut Writer) {
         out.u8(self.code());
-        if let Self::Decimal { precision, scale } = self {
-            out.u8(precision);
-            out.u8(scale);
+        match self {
+            Self::Decimal { precision, scale } => {
+                out.u8(precision);
+                out.u8(scale);
+            }
+            Self::List(element) => element.data_type().encode(out),
+            _ => {}
         }
     }
 
@@ -158,13 +194,20 @@ impl DataType {
                 let (precision, scale) = (input.u8()?, input.u8()?);
                 Self::decimal(precision, scale).map_err(|e| Error::corrupt(e.to_string()))
             }
+            Some(Self::List(_)) => {
+                // Asked first, so that this goes one level deep.
+                if input.clone().u8()? == code {
+                    return Err(Error::corrupt("a list of lists"));
+                }
+                Self::list(Self::decode(input)?).map_err(|e| Error::corrupt(e.to_string()))
+            }
             Some(data_type) => Ok(data_type),
             None => Err(Error::corrupt(format!("unknown field type {code}"))),
         }
     }
 
     /// Bytes per value in a plain column; `None` for what is stored as byte strings: text, bytes,
-    /// UUIDs, IPv6 addresses, enums, JSON and intervals.
+    /// UUIDs, IPv6 addresses, enums, JSON, intervals and lists.
     #[must_use]
     pub const fn width(self) -> Option<usize> {
         match self {
@@ -174,7 +217,7 @@ impl DataType {
             Self::I64 | Self::U64 | Self::F64 | Self::Timestamp | Self::Time => Some(8),
             Self::Decimal { .. } => Some(if self.is_wide() { 16 } else { 8 }),
             Self::Text | Self::Bytes | Self::Uuid | Self::Ipv6 | Self::Enum | Self::Json => None,
-            Self::Interval => None,
+            Self::Interval | Self::List(_) => None,
         }
     }
 
@@ -222,7 +265,7 @@ impl DataType {
     /// [`crate::value_file`]).
     #[must_use]
     pub const fn may_be_long(self) -> bool {
-        matches!(self, Self::Text | Self::Bytes | Self::Json)
+        matches!(self, Self::Text | Self::Bytes | Self::Json | Self::List(_))
     }
 
     /// True where values are stored as unsigned numbers.
@@ -268,7 +311,8 @@ impl DataType {
         })
     }
 
-    /// The name, as schemas and errors write it; of a decimal without its digits.
+    /// The name, as schemas and errors write it; of a decimal, and of a list of them, without the
+    /// digits.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -295,6 +339,7 @@ impl DataType {
             Self::Enum => "enum",
             Self::Json => "json",
             Self::Interval => "interval",
+            Self::List(element) => element.list_name(),
         }
     }
 }
@@ -321,10 +366,12 @@ fn parse_decimal_type(text: &str) -> Result<DataType> {
 
 impl fmt::Display for DataType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())?;
         match self {
-            Self::Decimal { precision, scale } => write!(f, "({precision},{scale})"),
-            _ => Ok(()),
+            Self::List(element) => write!(f, "{}[]", element.data_type()),
+            Self::Decimal { precision, scale } => {
+                write!(f, "{}({precision},{scale})", self.name())
+            }
+            _ => f.write_str(self.name()),
         }
     }
 }
@@ -333,8 +380,12 @@ impl FromStr for DataType {
     type Err = Error;
 
     /// Reads a name in any case, or the usual name of another system: `int`, `varchar`, …. The
-    /// digits of a decimal stand behind it: `decimal(12,2)`, `numeric:12,2`.
+    /// digits of a decimal stand behind it: `decimal(12,2)`, `numeric:12,2`; `[]` behind a type
+    /// makes a list of it.
     fn from_str(name: &str) -> Result<Self> {
+        if let Some(element) = name.trim_end().strip_suffix("[]") {
+            return Self::list(element.trim_end().parse()?);
+        }
         let (word, behind) = match name.find([' ', '(', ':']) {
             Some(end) => name.split_at(end),
             None => (name, ""),

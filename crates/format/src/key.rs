@@ -16,11 +16,11 @@
 //! * floats: big-endian bits, all flipped when negative, else the sign flipped; `-0.0` becomes
 //!   `0.0` and every NaN the same one, greatest of all, so that equal values are equal keys;
 //! * UUIDs and addresses: as they are; intervals: the length in their stored form;
-//! * text, bytes, enums and JSON: `00` becomes `00 ff`, and `00 00` ends the value, so that a
-//!   prefix sorts first and the fields of a composite key do not run into each other.
+//! * text, bytes, enums, JSON and lists: `00` becomes `00 ff`, and `00 00` ends the value, so that
+//!   a prefix sorts first and the fields of a composite key do not run into each other.
 
 use crate::interval::INTERVAL_LENGTH_BYTES;
-use crate::{DataType, Schema, ValueRef};
+use crate::{DataType, Decimal, Error, Result, Schema, Value, ValueRef, calendar, decimal};
 
 /// What most values of a primary key take beside their bytes.
 const VALUE_BYTES: usize = 9;
@@ -113,7 +113,9 @@ pub fn encode_key(out: &mut Vec<u8>, data_type: DataType, value: ValueRef<'_>) {
             push_big_endian(out, bits ^ flip, 8);
         }
         ValueRef::Text(v) => escaped(out, v.as_bytes()),
-        ValueRef::Bytes(v) | ValueRef::Enum(v) | ValueRef::Json(v) => escaped(out, v),
+        ValueRef::Bytes(v) | ValueRef::Enum(v) | ValueRef::Json(v) | ValueRef::List(v) => {
+            escaped(out, v);
+        }
     }
 }
 
@@ -138,4 +140,97 @@ fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
         }
     }
     out.extend_from_slice(&[0, 0]);
+}
+
+/// Reads the key form of a value of a type, of which the input may have more behind it: what
+/// [`encode_key`] appends, and nothing else. Of intervals, enums, JSON and lists there is none.
+///
+/// # Errors
+/// `Corrupt` when the input begins with no such form.
+pub fn decode_key(input: &mut &[u8], data_type: DataType) -> Result<Value> {
+    let wrong = || Error::corrupt(format!("expected the key form of {data_type}"));
+    Ok(match data_type {
+        DataType::Text => Value::Text(
+            String::from_utf8(unescaped(input).ok_or_else(wrong)?).map_err(|_| wrong())?,
+        ),
+        DataType::Bytes => Value::Bytes(unescaped(input).ok_or_else(wrong)?),
+        DataType::Uuid => Value::Uuid(first_bytes(input).ok_or_else(wrong)?),
+        DataType::Ipv6 => Value::Ipv6(first_bytes(input).ok_or_else(wrong)?),
+        DataType::F32 => {
+            let bits = u32::from_be_bytes(first_bytes(input).ok_or_else(wrong)?);
+            let flip = if bits >> 31 == 1 { 1 << 31 } else { u32::MAX };
+            let v = f32::from_bits(bits ^ flip);
+            let spelling = if v.is_nan() { f32::NAN } else { v + 0.0 };
+            (spelling.to_bits() == v.to_bits()).then_some(Value::Float32(v)).ok_or_else(wrong)?
+        }
+        DataType::F64 => {
+            let bits = u64::from_be_bytes(first_bytes(input).ok_or_else(wrong)?);
+            let flip = if bits >> 63 == 1 { 1 << 63 } else { u64::MAX };
+            let v = f64::from_bits(bits ^ flip);
+            (one_spelling(v).to_bits() == v.to_bits())
+                .then_some(Value::Float(v))
+                .ok_or_else(wrong)?
+        }
+        DataType::Decimal { precision, scale } => {
+            let mantissa = match data_type.is_wide() {
+                true => {
+                    let ordered = u128::from_be_bytes(first_bytes(input).ok_or_else(wrong)?);
+                    (ordered ^ (1 << 127)).cast_signed()
+                }
+                false => number(input, data_type).ok_or_else(wrong)?.into(),
+            };
+            let fits = mantissa.unsigned_abs() < decimal::limit(precision).unsigned_abs();
+            let value = Decimal::new(mantissa, scale).filter(|_| fits);
+            value.map(Value::Decimal).ok_or_else(wrong)?
+        }
+        DataType::Interval | DataType::Enum | DataType::Json | DataType::List(_) => {
+            return Err(wrong());
+        }
+        _ => {
+            let word = number(input, data_type).ok_or_else(wrong)?;
+            let value = ValueRef::from_word(data_type, word);
+            let fits = match value {
+                ValueRef::Bool(_) => matches!(word, 0 | 1),
+                ValueRef::Time(us) => (0..calendar::DAY_US).contains(&us),
+                _ => true,
+            };
+            if fits { value.to_owned() } else { return Err(wrong()) }
+        }
+    })
+}
+
+/// A number of the width of its type, most significant byte first, its sign flipped.
+fn number(input: &mut &[u8], data_type: DataType) -> Option<i64> {
+    let (bytes, rest) = input.split_at_checked(data_type.width()?)?;
+    *input = rest;
+    let word = bytes.iter().fold(0u64, |word, byte| word << 8 | u64::from(*byte));
+    if data_type.is_unsigned() {
+        return Some(word.cast_signed());
+    }
+    let unused = u32::try_from(64 - bytes.len() * 8).ok()?;
+    // The flipped sign, and all bits above it as it is.
+    Some(((word << unused) ^ (1 << 63)).cast_signed() >> unused)
+}
+
+fn first_bytes<const N: usize>(input: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = input.split_first_chunk()?;
+    *input = rest;
+    Some(*first)
+}
+
+/// The bytes up to their end: `00 ff` is a zero, `00 00` the end.
+fn unescaped(input: &mut &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    loop {
+        let zero = input.iter().position(|byte| *byte == 0)?;
+        let (plain, rest) = input.split_at_checked(zero)?;
+        let (mark, rest) = rest.split_first_chunk::<2>()?;
+        bytes.extend_from_slice(plain);
+        *input = rest;
+        match mark {
+            [_, 0] => return Some(bytes),
+            [_, 0xff] => bytes.push(0),
+            _ => return None,
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`data_type`], [`value`] | field types, owned and borrowed values, their one order |
 //! | [`mod@decimal`], [`labels`], [`json`] | decimal numbers; the labels of enums; JSON |
-//! | [`mod@interval`] | spans of time |
+//! | [`mod@interval`], [`mod@list`] | spans of time; values of one type, one behind the other |
 //! | [`schema`] | fields, primary keys, schema versions |
 //! | [`mod@sequence`] | named sequences |
 //! | [`order_key`] | values of fixed width as numbers in the same order |
@@ -54,6 +54,7 @@ pub mod json;
 pub mod key;
 mod key_table;
 pub mod labels;
+pub mod list;
 mod moment;
 pub mod namespace;
 pub mod order_key;
@@ -82,6 +83,7 @@ pub use excerpt::Excerpt;
 pub use interval::{Interval, IntervalUnit};
 pub use key_table::{HashIndex, KeyList, KeyTable};
 pub use labels::Labels;
+pub use list::{List, ListBuilder, ListElement};
 pub use moment::{ExpiryClock, Moment};
 pub use namespace::Namespace;
 pub use part_lines::PartLines;

@@ -45,7 +45,8 @@ pub fn bounds(data_type: DataType) -> (Key, Key) {
         T::F32 | T::F64 => (float_key(f64::NEG_INFINITY), float_key(f64::NAN)),
         T::Time => (0, Key::from(DAY_US) - 1),
         T::Decimal { precision, .. } => (1 - limit(precision), limit(precision) - 1),
-        T::Text | T::Enum | T::Json | T::Bytes | T::Uuid | T::Ipv6 | T::Interval => (0, 0),
+        T::Text | T::Enum | T::Json | T::Bytes | T::Uuid | T::Ipv6 => (0, 0),
+        T::Interval | T::List(_) => (0, 0),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::codec::{Reader, Writer};
 use crate::interval::{INTERVAL_BYTES, Interval};
+use crate::list::List;
 use crate::{
     DataType, Error, Result, Schema, ValueRef, ValueReference, calendar, decimal, json, labels,
 };
@@ -22,7 +23,9 @@ pub fn encode_value(out: &mut Writer, data_type: DataType, value: ValueRef<'_>) 
         (_, ValueRef::Float32(v)) => out.u32(v.to_bits()),
         (_, ValueRef::Float(v)) => out.u64(v.to_bits()),
         (_, ValueRef::Text(v)) => out.text(v),
-        (_, ValueRef::Bytes(v) | ValueRef::Enum(v) | ValueRef::Json(v)) => out.bytes(v),
+        (_, ValueRef::Bytes(v) | ValueRef::Enum(v) | ValueRef::Json(v) | ValueRef::List(v)) => {
+            out.bytes(v);
+        }
         (_, ValueRef::Date(v)) => out.u32(v.cast_unsigned()),
         (width, ValueRef::Int(v) | ValueRef::Timestamp(v) | ValueRef::Time(v)) => {
             fixed(out, width, v.cast_unsigned());
@@ -93,6 +96,11 @@ pub fn decode_value<'a>(input: &mut Reader<'a>, data_type: DataType) -> Result<V
             let bytes = input.bytes()?;
             json::check(bytes)?;
             ValueRef::Json(bytes)
+        }
+        DataType::List(element) => {
+            let bytes = input.bytes()?;
+            List::check(bytes, element)?;
+            ValueRef::List(bytes)
         }
         DataType::Uuid | DataType::Ipv6 => ValueRef::from_bytes(data_type, input.raw(16)?),
         DataType::Interval => {

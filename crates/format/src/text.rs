@@ -6,7 +6,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::{DataType, Decimal, Error, Interval, Result, Value, calendar};
+use crate::{DataType, Decimal, Error, Interval, Result, Value, calendar, list};
 
 /// True or false: `true`, `false`, `t`, `f` in any case, `1`, `0`.
 #[must_use]
@@ -215,6 +215,7 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value> {
         DataType::Ipv6 => parse_ipv6(bytes).map(Value::Ipv6),
         DataType::Json => return Value::json(text),
         DataType::Interval => Interval::parse(text, None).map(Value::Interval),
+        DataType::List(element) => return list::parse(text, element),
         // Which label it is, its field knows.
         DataType::Enum => return Ok(Value::Text(text.to_owned())),
         DataType::Decimal { precision, scale } => {
@@ -329,6 +330,9 @@ pub fn expected(data_type: DataType) -> String {
         DataType::Ipv6 => "ipv6 (an address like 2001:db8::1)".into(),
         DataType::Enum => "a label of the enum".into(),
         DataType::Json => "json".into(),
+        DataType::List(element) => {
+            format!("{data_type} (like {{…}} or […], each item a {})", element.data_type())
+        }
         DataType::Interval => "interval (like 1 year 2 months 3 days 04:05:06)".into(),
         DataType::Decimal { precision, scale } => {
             let whole = precision - scale;

@@ -3,16 +3,18 @@
 //! Order: numbers compare exactly across integers, decimals and floating-point types (never through
 //! a rounded double); NaN equals itself and is greater than every number; `-0.0` equals `0.0`;
 //! text, bytes, UUIDs and addresses compare by bytes, labels of enums in their declared order, JSON
-//! as [`json`] and intervals as [`Interval`] says. NULL sorts before everything; that is the
-//! *sort* order, and predicates treat NULL by three-valued logic before they get here. Values of
-//! kinds that do not compare (a text and a number) are ordered by kind, so that sorting is total.
+//! as [`json`], intervals as [`Interval`] and lists of one type as [`list`] says. NULL sorts before
+//! everything; that is the *sort* order, and predicates treat NULL by three-valued logic before
+//! they get here. Values of kinds that do not compare (a text and a number) are ordered by kind, so
+//! that sorting is total.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::interval::{self, INTERVAL_BYTES, Interval};
-use crate::{DataType, Decimal, Error, Result, ShortText, calendar, decimal, json, labels};
+use crate::list::List;
+use crate::{DataType, Decimal, Error, Result, ShortText, calendar, decimal, json, labels, list};
 
 /// An owned value.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +56,8 @@ pub enum Value {
     Json(Vec<u8>),
     /// A span of time.
     Interval(Interval),
+    /// A list, in its stored form: see [`list`].
+    List(Vec<u8>),
 }
 
 /// A borrowed value.
@@ -96,6 +100,8 @@ pub enum ValueRef<'a> {
     Json(&'a [u8]),
     /// A span of time, in its stored form: see [`Interval::of_bytes`].
     Interval(&'a [u8; INTERVAL_BYTES]),
+    /// A list, in its stored form: see [`list`].
+    List(&'a [u8]),
 }
 
 impl Value {
@@ -121,6 +127,7 @@ impl Value {
             Self::Enum(v) => ValueRef::Enum(v),
             Self::Json(v) => ValueRef::Json(v),
             Self::Interval(v) => ValueRef::Interval(v.stored()),
+            Self::List(v) => ValueRef::List(v),
         }
     }
 
@@ -162,6 +169,7 @@ impl<'a> ValueRef<'a> {
             Self::Enum(v) => Value::Enum(v.to_vec()),
             Self::Json(v) => Value::Json(v.to_vec()),
             Self::Interval(v) => Value::Interval(Interval::of_bytes(v)),
+            Self::List(v) => Value::List(v.to_vec()),
         }
     }
 
@@ -176,7 +184,7 @@ impl<'a> ValueRef<'a> {
     pub fn as_bytes(self) -> Option<&'a [u8]> {
         match self {
             Self::Text(v) => Some(v.as_bytes()),
-            Self::Bytes(v) | Self::Enum(v) | Self::Json(v) => Some(v),
+            Self::Bytes(v) | Self::Enum(v) | Self::Json(v) | Self::List(v) => Some(v),
             Self::Uuid(v) | Self::Ipv6(v) => Some(v),
             Self::Interval(v) => Some(v),
             _ => None,
@@ -218,6 +226,7 @@ impl<'a> ValueRef<'a> {
             DataType::Ipv6 => Self::Ipv6(bytes.as_array().unwrap_or(ZERO)), // default: see above.
             DataType::Enum => Self::Enum(bytes),
             DataType::Json => Self::Json(bytes),
+            DataType::List(_) => Self::List(bytes),
             // default: see above.
             DataType::Interval => Self::Interval(bytes.as_array().unwrap_or(NO_TIME)),
             _ => Self::Bytes(bytes),
@@ -305,6 +314,7 @@ impl<'a> ValueRef<'a> {
             Self::Enum(_) => "enum",
             Self::Json(_) => "json",
             Self::Interval(_) => "interval",
+            Self::List(_) => "list",
         }
     }
 
@@ -324,7 +334,8 @@ impl<'a> ValueRef<'a> {
             (Self::Text(a), ValueRef::Text(b)) => same_bytes(a.as_bytes(), b.as_bytes()),
             (Self::Bytes(a), ValueRef::Bytes(b))
             | (Self::Enum(a), ValueRef::Enum(b))
-            | (Self::Json(a), ValueRef::Json(b)) => same_bytes(a, b),
+            | (Self::Json(a), ValueRef::Json(b))
+            | (Self::List(a), ValueRef::List(b)) => same_bytes(a, b),
             (Self::Interval(a), ValueRef::Interval(b)) => a == b,
             (Self::Date(a), ValueRef::Date(b)) => a == b,
             (Self::Ipv4(a), ValueRef::Ipv4(b)) => a == b,
@@ -375,6 +386,9 @@ impl<'a> ValueRef<'a> {
                 matches!(self, Self::Json(v) if json::check(v).is_ok()).then_some(self)
             }
             DataType::Interval => matches!(self, Self::Interval(_)).then_some(self),
+            DataType::List(element) => {
+                matches!(self, Self::List(v) if List::check(v, element).is_ok()).then_some(self)
+            }
         };
         coerced.ok_or_else(|| {
             let kind = self.kind_name();
@@ -459,6 +473,7 @@ impl<'a> ValueRef<'a> {
             Self::Enum(_) => 11,
             Self::Json(_) => 12,
             Self::Interval(_) => 13,
+            Self::List(_) => 14,
         }
     }
 
@@ -470,7 +485,8 @@ impl<'a> ValueRef<'a> {
             (Self::Text(a), ValueRef::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
             (Self::Bytes(a), ValueRef::Bytes(b))
             | (Self::Enum(a), ValueRef::Enum(b))
-            | (Self::Json(a), ValueRef::Json(b)) => a.cmp(b),
+            | (Self::Json(a), ValueRef::Json(b))
+            | (Self::List(a), ValueRef::List(b)) => a.cmp(b),
             (Self::Interval(a), ValueRef::Interval(b)) => a.cmp(b),
             (Self::Date(a), ValueRef::Date(b)) => a.cmp(&b),
             (Self::Timestamp(a), ValueRef::Timestamp(b)) => a.cmp(&b),
@@ -638,6 +654,7 @@ impl fmt::Display for ValueRef<'_> {
             Self::Enum(v) => f.write_str(labels::label(v)),
             Self::Json(v) => json::Json::document(v).fmt(f),
             Self::Interval(v) => Interval::of_bytes(*v).fmt(f),
+            Self::List(v) => list::write(f, v),
         }
     }
 }

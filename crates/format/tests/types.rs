@@ -115,6 +115,14 @@ fn value_of(data_type: DataType) -> BoxedStrategy<Value> {
         }
         DataType::Json => any_json(),
         DataType::Interval => any_interval(),
+        DataType::List(element) => {
+            let null = || Just(Value::Null).boxed();
+            let item = prop_oneof![1 => null(), 4 => value_of(element.data_type())];
+            let made = move |items: Vec<Value>| {
+                Value::list(element, items.iter().map(Value::as_ref)).unwrap()
+            };
+            prop::collection::vec(item, 0..4).prop_map(made).boxed()
+        }
         DataType::Decimal { precision, scale } => {
             let most = limit(precision) - 1;
             ends(-most..=most, vec![-most, -most + 1, -1, 0, 1, limit(scale).min(most), most])
@@ -127,7 +135,10 @@ fn value_of(data_type: DataType) -> BoxedStrategy<Value> {
 fn typed_values(count: std::ops::Range<usize>) -> impl Strategy<Value = (DataType, Vec<Value>)> {
     let digits = (1u8..=38).prop_flat_map(|p| (Just(p), 0..=p));
     let decimal = digits.prop_map(|(p, s)| DataType::decimal(p, s).unwrap());
-    prop_oneof![9 => prop::sample::select(DataType::ALL.to_vec()), 1 => decimal]
+    let lists = DataType::ALL.into_iter().filter_map(|t| DataType::list(t).ok());
+    let lists = prop::sample::select(lists.collect::<Vec<_>>());
+    let all = prop::sample::select(DataType::ALL.to_vec());
+    prop_oneof![8 => all, 1 => decimal, 3 => lists]
         .prop_flat_map(move |t| (Just(t), prop::collection::vec(value_of(t), count.clone())))
 }
 
@@ -246,7 +257,18 @@ fn types_have_a_stored_number_and_a_name_each() {
         assert_eq!(text.parse::<DataType>().unwrap(), data_type);
         assert_eq!(text.to_uppercase().parse::<DataType>().unwrap(), data_type);
     }
-    for bytes in [&[0][..], &[200], &[20], &[20, 0, 0], &[20, 39, 0], &[20, 5, 6]] {
+    for bytes in [
+        &[0][..],
+        &[200],
+        &[24],
+        &[24, 22],
+        &[24, 24, 5],
+        &[24, 20, 1],
+        &[20],
+        &[20, 0, 0],
+        &[20, 39, 0],
+        &[20, 5, 6],
+    ] {
         let error = DataType::decode(&mut Reader::new(bytes)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{bytes:?}");
     }
@@ -257,11 +279,17 @@ fn types_have_a_stored_number_and_a_name_each() {
         ("decimal(5)", decimal(5, 0)),
         ("dec(38,38)", decimal(38, 38)),
         ("currency", decimal(19, 4)),
+        ("integer[]", DataType::list(DataType::I64).unwrap()),
+        ("decimal(5) []", DataType::list(decimal(5, 0)).unwrap()),
     ] {
         assert_eq!(text.parse::<DataType>().unwrap(), data_type, "{text}");
     }
     for text in ["decimal", "decimal()", "decimal(0,0)", "decimal(39,1)", "decimal(2,3)"] {
         text.parse::<DataType>().unwrap_err();
+    }
+    for text in ["i64[][]", "json[]", "enum[]"] {
+        let error = text.parse::<DataType>().unwrap_err().to_string();
+        assert!(error.contains("json") || error.contains("text[]"), "{text}: {error}");
     }
 }
 

@@ -9,7 +9,7 @@ use esker_format::batch::check_value;
 use esker_format::row::VALUE_BYTES_MAX;
 use esker_format::text::{self, TimestampParser, shown};
 use esker_format::{
-    Batch, Column, DataType, Decimal, Field, Interval, Schema, Values, VariableValues,
+    Batch, Column, DataType, Decimal, Field, Interval, Schema, Values, VariableValues, list,
 };
 
 use crate::dialect::Dialect;
@@ -407,6 +407,12 @@ impl Block<'_> {
             Values::Variable(v) if data_type == DataType::Json => fixed.read_variable(v, |f| {
                 esker_format::json::parse(std::str::from_utf8(f).ok()?).ok().map(Cow::Owned)
             }),
+            Values::Variable(v) if let DataType::List(element) = data_type => {
+                fixed.read_variable(v, |f| {
+                    let list = list::parse(std::str::from_utf8(f).ok()?, element).ok()?;
+                    list.as_ref().as_bytes().map(|bytes| Cow::Owned(bytes.to_vec()))
+                })
+            }
             Values::Variable(v) if self.valid_text => {
                 fixed.read_variable(v, |f| Some(Cow::Borrowed(f)))
             }
@@ -462,9 +468,11 @@ impl Block<'_> {
             format!("the field is declared not null, found NULL (spelled {spelling})")
         } else {
             let value = plain.as_deref().map(std::str::from_utf8);
-            // What is wrong with JSON is said with its place.
+            // What is wrong with JSON or a list is said with its place.
             let malformed = match (data_type, value) {
-                (DataType::Json, Some(Ok(text))) => Some(text::parse_value(text, data_type)),
+                (DataType::Json | DataType::List(_), Some(Ok(text))) => {
+                    Some(text::parse_value(text, data_type))
+                }
                 _ => None,
             };
             let value = value.and_then(|text| text::parse_value(text.ok()?, data_type).ok());

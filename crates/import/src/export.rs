@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use esker_format::{
-    Batch, Column, ColumnSlice, DataType, ShortText, ValueRef, Values, VariableValues,
+    Batch, Column, ColumnSlice, DataType, List, ShortText, ValueRef, Values, VariableValues,
 };
 use memchr::{memchr, memchr2, memchr3};
 
@@ -308,6 +308,7 @@ fn json_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::Float32(v) if v.is_finite() => write_plain(out, value),
         ValueRef::Json(_) => write_plain(out, value),
         ValueRef::Text(text) => json_text(out, text.as_bytes()),
+        ValueRef::List(bytes) => json_list(out, bytes),
         // Nothing else that is printed needs an escape.
         other => {
             out.push(b'"');
@@ -315,6 +316,21 @@ fn json_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
             out.push(b'"');
         }
     }
+}
+
+/// A list as an array. Damage, which a checksum would have to miss first, ends it.
+fn json_list(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'[');
+    if let Ok(list) = List::of(bytes) {
+        for (i, item) in list.items().enumerate() {
+            let Ok(value) = item.and_then(|item| item.value(list.element())) else { break };
+            if i > 0 {
+                out.push(b',');
+            }
+            json_value(out, value.as_ref());
+        }
+    }
+    out.push(b']');
 }
 
 /// A text as a string of JSON.

@@ -268,7 +268,11 @@ impl<'a> Parser<'a> {
             return Err(self.unexpected("a type"));
         }
         let digits = if DataType::is_decimal_name(word) { self.digits(word.len()) } else { 0 };
-        let end = start + word.len() + digits;
+        let mut end = start + word.len() + digits;
+        let behind = self.text.get(end..).unwrap_or_default();
+        // A list: each pair of brackets is part of the type.
+        let brackets = behind.len() - behind.trim_start_matches(['[', ']']).len();
+        end += brackets;
         let found = self.text.get(start..end).unwrap_or_default().parse::<DataType>();
         let data_type = found.map_err(|e| self.error_at(start, &e.to_string()))?;
         self.position = end;

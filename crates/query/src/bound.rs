@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use esker_format::{DataType, Labels, Value};
+use esker_format::{DataType, Labels, List, Value};
 
 use crate::model::{Aggregate, Function, OperandKind, Operator};
 use crate::pattern::{Captured, Pattern};
@@ -73,6 +73,19 @@ impl Comparison {
             Operator::Gt => Self::Gt,
             Operator::Gte => Self::Gte,
             _ => return None,
+        })
+    }
+
+    /// The comparison that is written so.
+    ///
+    /// # Errors
+    /// `InvalidQuery` with those that there are.
+    pub(crate) fn from_symbol(symbol: &str) -> crate::Result<Self> {
+        use Operator::{Eq, Gt, Gte, Lt, Lte, Neq};
+        let found = [Eq, Neq, Lt, Lte, Gt, Gte].into_iter().find(|o| o.entry().symbol == symbol);
+        found.and_then(Self::from_operator).ok_or_else(|| {
+            let message = format!("expected one of =, <>, <, <=, > and >=, found {symbol}");
+            crate::Error::invalid(message)
         })
     }
 
@@ -320,6 +333,7 @@ fn literal_type(value: &Value) -> Option<DataType> {
         Value::Enum(_) => DataType::Enum,
         Value::Json(_) => DataType::Json,
         Value::Interval(_) => DataType::Interval,
+        Value::List(v) => return List::of(v).ok().map(|list| DataType::List(list.element())),
         Value::Date(_) => DataType::Date,
         Value::Timestamp(_) => DataType::Timestamp,
     })

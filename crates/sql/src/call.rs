@@ -18,6 +18,10 @@ impl Names {
                 let unit = Expr::literal(field.to_string().to_lowercase());
                 Ok(Expr::call(Function::DatePart, [unit, self.convert(operand)?]))
             }
+            E::Array(list) => self.list(list),
+            E::CompoundFieldAccess { root, access_chain } => {
+                self.part_of_list(root, access_chain, expr)
+            }
             E::AtTimeZone { timestamp, time_zone } => {
                 let operands = [self.convert(time_zone)?, self.convert(timestamp)?];
                 Ok(Expr::call(Function::Timezone, operands))

@@ -327,6 +327,15 @@ impl Names {
                 };
                 return Ok(Expr::Call(function, vec![self.convert(left)?, self.convert(right)?]));
             }
+            B::AtArrow | B::PGOverlap => {
+                let is_overlap = *op == B::PGOverlap;
+                let function = if is_overlap { Function::ListHasAny } else { Function::ListHasAll };
+                return Ok(Expr::Call(function, vec![self.convert(left)?, self.convert(right)?]));
+            }
+            B::ArrowAt => {
+                let operands = vec![self.convert(right)?, self.convert(left)?];
+                return Ok(Expr::Call(Function::ListHasAll, operands));
+            }
             B::And | B::Or => return self.chain(expr, op),
             B::PGRegexMatch => return self.regular(left, right, false),
             B::PGRegexIMatch => return self.regular(left, right, true),

@@ -41,6 +41,7 @@ mod identity_option;
 mod index;
 mod interval;
 mod json_path;
+mod list;
 mod literal;
 mod maintenance;
 mod merge;

@@ -1,7 +1,7 @@
 //! What stands behind FROM.
 
 use esker::FileTable;
-use esker_query::model::{Expr, Join, JoinKind, Operator, Query, Relation};
+use esker_query::model::{Expr, Function, Join, JoinKind, Operator, Query, Relation};
 use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
@@ -155,11 +155,6 @@ fn stored_or_asked(factor: &ast::TableFactor, parameters: &ParameterNames) -> Re
             let call = table_function::call(name, args, *with_ordinality, parameters)?;
             called(Relation::call(call), alias.as_ref())
         }
-        ast::TableFactor::Function { lateral: _, name, args, with_ordinality, alias } => {
-            let call = table_function::call(name, args, *with_ordinality, parameters)?;
-            called(Relation::call(call), alias.as_ref())
-        }
-        ast::TableFactor::UNNEST { .. } => Err(table_function::no_unnest(factor)),
         ast::TableFactor::TableFunction { expr, .. } => Err(table_function::no_table(expr)),
         ast::TableFactor::Derived { lateral, subquery, alias, sample: None } => {
             let query = Some(Box::new(select::convert_within(subquery, parameters)?));
@@ -180,7 +175,7 @@ fn stored_or_asked(factor: &ast::TableFactor, parameters: &ParameterNames) -> Re
                 }
             }
         }
-        other => Err(unsupported("this kind of table", other)),
+        other => function_called(other, parameters),
     }
 }
 
@@ -262,6 +257,24 @@ fn join(join: &ast::Join, names: &Names, parameters: &ParameterNames) -> Result<
     }
 }
 
+/// A call of a function that makes rows, as the parser tells it apart from tables.
+fn function_called(factor: &ast::TableFactor, parameters: &ParameterNames) -> Result<Relation> {
+    let (call, alias) = match factor {
+        ast::TableFactor::Function { lateral: _, name, args, with_ordinality, alias } => {
+            (table_function::call(name, args, *with_ordinality, parameters)?, alias)
+        }
+        ast::TableFactor::UNNEST {
+            alias,
+            array_exprs,
+            with_offset: false,
+            with_offset_alias: None,
+            with_ordinality,
+        } => (table_function::unnest(array_exprs, *with_ordinality, parameters)?, alias),
+        other => return Err(unsupported("this kind of table", other)),
+    };
+    called(Relation::call(call), alias.as_ref())
+}
+
 /// A query in an expression.
 pub(crate) fn subquery(expr: &ast::Expr, names: &Names) -> Result<Expr> {
     let parameters = names.parameters();
@@ -285,6 +298,12 @@ pub(crate) fn subquery(expr: &ast::Expr, names: &Names) -> Result<Expr> {
         ast::Expr::AllOp { left, compare_op, right } if let ast::Expr::Array(list) = &**right => {
             names.compared_with_all(comparison(compare_op, expr)?, left, &list.elem)
         }
+        ast::Expr::AnyOp { left, compare_op, right, .. } if is_value(right) => {
+            names.compared_with_list(Function::ListAny, comparison(compare_op, expr)?, left, right)
+        }
+        ast::Expr::AllOp { left, compare_op, right } if is_value(right) => {
+            names.compared_with_list(Function::ListAll, comparison(compare_op, expr)?, left, right)
+        }
         ast::Expr::AnyOp { left, compare_op, right, is_some: _ } => {
             let (operator, query) = (comparison(compare_op, expr)?, queried(right, expr)?);
             let (left, query) = keyed(names, left, within(query)?)?;
@@ -296,6 +315,14 @@ pub(crate) fn subquery(expr: &ast::Expr, names: &Names) -> Result<Expr> {
             Ok(left.compared_with_all(operator, query))
         }
         other => Err(unsupported("a subquery here", other)),
+    }
+}
+
+/// Whether a list stands behind ANY or ALL, not a query.
+pub(crate) fn is_value(right: &ast::Expr) -> bool {
+    match right {
+        ast::Expr::Nested(inner) => is_value(inner),
+        other => !matches!(other, ast::Expr::Subquery(_)),
     }
 }
 
@@ -327,6 +354,7 @@ fn comparison(operator: &ast::BinaryOperator, whole: &ast::Expr) -> Result<Opera
 fn queried<'e>(expr: &'e ast::Expr, whole: &ast::Expr) -> Result<&'e ast::Query> {
     match expr {
         ast::Expr::Subquery(query) => Ok(query),
+        ast::Expr::Nested(inner) => queried(inner, whole),
         _ => Err(unsupported("what is no subquery behind ANY and ALL", whole)),
     }
 }

@@ -298,7 +298,8 @@ fn reads_otherwise(written: &ast::Expr) -> bool {
     match written {
         E::Interval(_) | E::Tuple(_) | E::Collate { .. } => true,
         E::Extract { .. } | E::AtTimeZone { .. } | E::Position { .. } => true,
-        E::AnyOp { right, .. } | E::AllOp { right, .. } => matches!(**right, E::Array(_)),
+        E::AnyOp { right, .. } | E::AllOp { right, .. } => relation::is_value(right),
+        E::Array(_) | E::CompoundFieldAccess { .. } => true,
         E::BinaryOp { op, left, right } => {
             let is_call = matches!(
                 op,
@@ -308,6 +309,9 @@ fn reads_otherwise(written: &ast::Expr) -> bool {
                     | B::PGBitwiseXor
                     | B::PGBitwiseShiftLeft
                     | B::PGBitwiseShiftRight
+                    | B::AtArrow
+                    | B::ArrowAt
+                    | B::PGOverlap
             );
             is_call || reads_otherwise(left) || reads_otherwise(right)
         }

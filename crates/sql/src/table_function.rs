@@ -32,6 +32,17 @@ pub(crate) fn call(
     Ok(TableCall { ordinality, ..call })
 }
 
+/// `UNNEST (list)`.
+pub(crate) fn unnest(
+    lists: &[ast::Expr],
+    ordinality: bool,
+    parameters: &ParameterNames,
+) -> Result<TableCall> {
+    let lists: Vec<&ast::Expr> = lists.iter().collect();
+    let call = of(TableFunction::Unnest, &lists, &Names::new(Vec::new(), parameters))?;
+    Ok(TableCall { ordinality, ..call })
+}
+
 /// A call with operands.
 fn of(function: TableFunction, args: &[&ast::Expr], names: &Names) -> Result<TableCall> {
     let mut operands = Vec::with_capacity(args.len() + 1);
@@ -224,13 +235,4 @@ fn unknown(name: &str) -> Error {
 pub(crate) fn no_table(call: &ast::Expr) -> Error {
     let call = shorten(&call.to_string());
     Error::invalid(format!("expected a function that makes rows without TABLE around it: `{call}`"))
-}
-
-/// The error for UNNEST.
-pub(crate) fn no_unnest(written: &impl std::fmt::Display) -> Error {
-    let written = shorten(&written.to_string());
-    Error::invalid(format!(
-        "UNNEST takes an array, which no field holds; json_array_elements makes rows of an array \
-         of JSON: `{written}`"
-    ))
 }

@@ -99,9 +99,10 @@ impl KeyHasher {
             count += 1;
             state = match value? {
                 ValueRef::Text(text) => self.mix_bytes(state, text.as_bytes()),
-                ValueRef::Bytes(bytes) | ValueRef::Enum(bytes) | ValueRef::Json(bytes) => {
-                    self.mix_bytes(state, bytes)
-                }
+                ValueRef::Bytes(bytes)
+                | ValueRef::Enum(bytes)
+                | ValueRef::Json(bytes)
+                | ValueRef::List(bytes) => self.mix_bytes(state, bytes),
                 ValueRef::Uuid(bytes) | ValueRef::Ipv6(bytes) => self.mix_bytes(state, bytes),
                 ValueRef::Interval(bytes) => self.mix_bytes(state, bytes),
                 ValueRef::Decimal(v) => {

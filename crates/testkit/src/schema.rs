@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use esker::{
     Alteration, Check, DataType, Decimal, DefaultValue, ErrorKind, Field, FieldId, Labels,
-    NewIndex, Schema, Value, ValueRef,
+    ListElement, NewIndex, Schema, Value, ValueRef,
 };
 use esker_query::model::{Expr, Operator};
 use esker_vfs::sim::Generator;
@@ -136,6 +136,18 @@ impl ModelField {
             }
             DataType::Json => {
                 return Value::json(generator.pick(DOCUMENTS)).unwrap_or_default();
+            }
+            DataType::List(element) => {
+                let below = generator.pick([3, 300]);
+                let count = generator.below(4);
+                let items: Vec<_> = (0..count)
+                    .map(|_| match generator.below(below) {
+                        0 => Value::Null,
+                        n => Value::Int(i64::try_from(n).unwrap_or_default()),
+                    })
+                    .collect();
+                let list = Value::list(element, items.iter().map(Value::as_ref));
+                return list.unwrap_or_default();
             }
             DataType::Decimal { precision, scale } => {
                 let limit = 10u64.pow(u32::from(precision.min(18)));
@@ -279,7 +291,8 @@ impl FieldChange {
         use DataType as T;
         let (short, long) =
             (T::Decimal { precision: 6, scale: 2 }, T::Decimal { precision: 20, scale: 4 });
-        let types = [T::Text, T::I16, T::I32, T::U8, T::F32, T::Enum, T::Json, short, long];
+        let list = T::List(ListElement::I16);
+        let types = [T::Text, T::I16, T::I32, T::U8, T::F32, T::Enum, T::Json, short, long, list];
         let data_type = generator.pick(types);
         let mut field = ModelField::new(generator.pick(NAMES), data_type, true);
         let mut not_null = field.clone();

@@ -35,11 +35,15 @@ fn values_of_every_kind_come_back() {
         decimal,
         Value::json("{\"a\": [1, 2.50]}").unwrap(),
         Value::Interval(esker_format::Interval::new(-14, 3, 5_000_001)),
+        esker_format::text::parse_value("{1,NULL}", DataType::list(DataType::U8).unwrap()).unwrap(),
+        esker_format::text::parse_value("{}", DataType::list(DataType::Date).unwrap()).unwrap(),
+        esker_format::text::parse_value("{1 mon}", DataType::list(DataType::Interval).unwrap())
+            .unwrap(),
     ];
     for value in &values {
         assert!(round(value).as_ref().is_identical(value.as_ref()), "{value:?}");
     }
-    assert_eq!(DataType::ALL.len(), 24, "a new type needs a form here");
+    assert_eq!(DataType::ALL.len(), 26, "a new type needs a form here");
 }
 
 #[test]

@@ -2,10 +2,13 @@
 //!
 //! What MessagePack has no form for is an extension, by the number of its type: a date is an `i32`
 //! (days), times are `i64` (microseconds), a UUID and an IPv6 address their 16 bytes, an IPv4
-//! address 4 bytes, all most significant byte first; decimals, JSON and intervals are their text.
+//! address 4 bytes, all most significant byte first; decimals, JSON and intervals are their text; a
+//! list is the name of the type of its items and an array of them.
 #![allow(clippy::big_endian_bytes, reason = "MessagePack's numbers are")]
 
-use esker_format::{DataType, Decimal, Interval, Value, ValueRef, json};
+use esker_format::{
+    DataType, Decimal, Interval, List, ListBuilder, ListElement, Value, ValueRef, json,
+};
 
 use crate::pack::{self, Token};
 use crate::{Error, Reader, Result};
@@ -20,6 +23,7 @@ const IPV6: u8 = 6;
 const DECIMAL: u8 = 7;
 const JSON: u8 = 8;
 const INTERVAL: u8 = 9;
+const LIST: u8 = 10;
 
 /// Appends a value.
 #[inline]
@@ -48,11 +52,38 @@ fn write_other(out: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::Decimal(v) => pack::extension(out, DECIMAL, v.to_string().as_bytes()),
         ValueRef::Json(_) => pack::extension(out, JSON, value.to_string().as_bytes()),
         ValueRef::Interval(_) => pack::extension(out, INTERVAL, value.to_string().as_bytes()),
+        ValueRef::List(bytes) => write_list(out, bytes),
         other => pack::text(out, &other.to_string()),
     }
 }
 
-/// A value where it lies in the buffer; JSON or an interval has been read, and is held by `held`.
+fn write_list(out: &mut Vec<u8>, bytes: &[u8]) {
+    let Ok((list, items)) = List::of(bytes).and_then(|list| Ok((list, list.values()?))) else {
+        // A checksum would have to miss such bytes first.
+        return pack::nil(out);
+    };
+    let mut payload = Vec::new();
+    pack::text(&mut payload, &list.element().data_type().to_string());
+    write_values(&mut payload, items.iter().map(Value::as_ref));
+    pack::extension(out, LIST, &payload);
+}
+
+fn read_list(payload: &[u8]) -> Result<Vec<u8>> {
+    let wrong = |e: &dyn std::fmt::Display| Error::new(format!("list: {e}"));
+    let mut reader = Reader::new(payload);
+    let data_type: DataType = reader.text()?.parse().map_err(|e: esker_format::Error| wrong(&e))?;
+    let mut list = ListBuilder::new(ListElement::of(data_type).map_err(|e| wrong(&e))?);
+    let mut held = Vec::new();
+    for _ in 0..reader.array()? {
+        let item = read(&mut reader, &mut held)?;
+        list.push(item).map_err(|e| wrong(&e))?;
+    }
+    reader.finish()?;
+    Ok(list.into_bytes())
+}
+
+/// A value where it lies in the buffer; JSON, an interval or a list has been read, and is held by
+/// `held`.
 ///
 /// # Errors
 /// When the next value is none that a field may have.
@@ -79,6 +110,10 @@ pub fn read<'v, 'b: 'v>(reader: &mut Reader<'b>, held: &'v mut Vec<u8>) -> Resul
 
 /// A value of a type that MessagePack has no form for.
 fn read_extension<'v>(code: u8, bytes: &'v [u8], held: &'v mut Vec<u8>) -> Result<ValueRef<'v>> {
+    if code == LIST {
+        *held = read_list(bytes)?;
+        return Ok(ValueRef::List(held));
+    }
     let name = match code {
         JSON => "JSON",
         INTERVAL => "interval",
@@ -115,7 +150,7 @@ fn plain_extension(code: u8, bytes: &[u8]) -> Result<ValueRef<'_>> {
             let decimal: std::result::Result<Decimal, _> = text()?.parse();
             ValueRef::Decimal(decimal.map_err(|e| Error::new(format!("decimal: {e}")))?)
         }
-        _ => return Err(wrong("a code from 1 to 9")),
+        _ => return Err(wrong("a code from 1 to 10")),
     })
 }
 

@@ -9,7 +9,9 @@ use std::mem::discriminant;
 use esker_format::calendar::DAY_US;
 use esker_format::decimal::limit;
 use esker_format::row::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use esker_format::{Batch, Column, DataType, Field, Interval, Schema, Values, VariableValues};
+use esker_format::{
+    Batch, Column, DataType, Field, Interval, List, Schema, Values, VariableValues,
+};
 
 use crate::commit::fit::refuse_long_values;
 use crate::{Error, Result};
@@ -215,6 +217,13 @@ impl Checked<'_> {
                 if !matches!(bytes, Some(Ok(_))) {
                     return Err(self.error_at(row, ": expected an interval, found other bytes"));
                 }
+            }
+            return Ok(());
+        }
+        if let DataType::List(element) = self.field.data_type {
+            for row in (0..values.len()).filter(|row| !self.column.is_null(*row)) {
+                let checked = List::check(values.get(row), element);
+                checked.map_err(|e| self.error_at(row, format_args!(": expected a list: {e}")))?;
             }
             return Ok(());
         }

@@ -34,16 +34,6 @@ pub(crate) const TEMPORARY_PREFIX: &str = "temp.";
 /// What stands before the names of other tables, where it has to be said.
 pub(crate) const MAIN_PREFIX: &str = "main.";
 
-/// The schemas of SQL that are always there.
-const SCHEMAS: [&str; 3] = ["main", "temp", "information_schema"];
-
-/// The error for a namespace that is not there.
-pub(crate) fn no_namespace(name: &str, names: &Names) -> Error {
-    let known = names.namespaces.keys().map(String::as_str).chain(SCHEMAS);
-    let known = esker_format::suggest::near_or_all(name, "schemas", known);
-    Error::new(ErrorKind::NotFound, format!("no schema {name:?}{known}"))
-}
-
 /// The tables there are, and beside them the views and the namespaces.
 #[derive(Clone, Default)]
 pub(crate) struct Names {

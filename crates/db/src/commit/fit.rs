@@ -92,11 +92,14 @@ pub(crate) fn refuse_long_key<'a>(key: impl Iterator<Item = ValueRef<'a>>) -> Re
 
 /// Checks a value and fits it to its field.
 pub(crate) fn fit_value(field: &esker_format::Field, value: &Value) -> Result<Value> {
-    Ok(fit_reference(field, value.as_ref())?.to_owned())
+    Ok(field.fit(value)?)
 }
 
 /// What a value becomes in its field, where it is not kept as it is.
 fn fit_changed(field: &esker_format::Field, value: &Value) -> Result<Option<Value>> {
+    if let Some(list) = field.as_list(value.as_ref())? {
+        return Ok(Some(fit_reference(field, list.as_ref())?.to_owned()));
+    }
     let fitted = fit_reference(field, value.as_ref())?;
     Ok((!fitted.is_identical(value.as_ref())).then(|| fitted.to_owned()))
 }

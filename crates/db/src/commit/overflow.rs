@@ -21,7 +21,7 @@ use std::sync::Arc;
 use esker_arena::{Category, ReaderGuard, Reservation};
 use esker_format::codec::Writer;
 use esker_format::edit::Edit;
-use esker_format::{Batch, Value};
+use esker_format::{Batch, List, ListBuilder, Value};
 use esker_log::Purpose;
 use esker_log::sabotage::Bug;
 use esker_table::segment::{CreateStamp, Segment};
@@ -310,6 +310,11 @@ fn empty_of(value: &Value) -> Value {
     match value {
         Value::Text(_) => Value::Text(String::new()),
         Value::Bytes(_) => Value::Bytes(Vec::new()),
+        // The type is at the end of its bytes.
+        Value::List(v) => match List::of(v) {
+            Ok(list) => ListBuilder::new(list.element()).finish(),
+            Err(_) => value.clone(),
+        },
         other => other.clone(),
     }
 }

@@ -208,8 +208,11 @@ impl Digits {
     }
 }
 
-/// The name of a type without its digits and labels.
+/// The name of a type without its digits and labels; `ARRAY` for lists.
 pub(super) fn type_name(field: &Field) -> String {
+    if field.data_type.element().is_some() {
+        return "ARRAY".to_owned();
+    }
     let whole = field.data_type.to_string();
     let name = whole.split('(').next();
     // default: a type without digits

@@ -1,9 +1,10 @@
 //! A row as an object.
 
-use esker_format::{ValueRef, labels};
+use esker_format::list::Items;
+use esker_format::{List, ListElement, ValueRef, labels};
 use serde::de::value::{SeqDeserializer, StrDeserializer};
 use serde::de::{
-    DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor,
+    DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor,
     value::MapAccessDeserializer,
 };
 use serde::forward_to_deserialize_any;
@@ -83,6 +84,29 @@ impl<'de> Deserializer<'de> for RowDeserializer<'_> {
 /// Gives one value.
 struct ValueDeserializer<'a>(ValueRef<'a>);
 
+/// Gives the items of a list.
+struct ListItems<'a> {
+    element: ListElement,
+    items: Items<'a>,
+}
+
+impl<'a> ListItems<'a> {
+    fn of(bytes: &'a [u8]) -> Result<Self> {
+        let list = List::of(bytes).map_err(crate::Error::from)?;
+        Ok(Self { element: list.element(), items: list.items() })
+    }
+}
+
+impl<'de> SeqAccess<'de> for ListItems<'_> {
+    type Error = ObjectError;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
+        let Some(item) = self.items.next() else { return Ok(None) };
+        let value = item.and_then(|item| item.value(self.element)).map_err(crate::Error::from)?;
+        seed.deserialize(ValueDeserializer(value.as_ref())).map(Some)
+    }
+}
+
 /// A JSON document, which reads itself.
 fn document(value: ValueRef<'_>) -> Result<serde_json::Value> {
     Ok(from_json(value)?)
@@ -106,6 +130,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
             ValueRef::Text(v) => visitor.visit_str(v),
             ValueRef::Enum(v) => visitor.visit_str(labels::label(v)),
             ValueRef::Json(_) => document(self.0)?.deserialize_any(visitor).map_err(misread),
+            ValueRef::List(bytes) => visitor.visit_seq(ListItems::of(bytes)?),
             other => visitor.visit_string(other.to_string()),
         }
     }

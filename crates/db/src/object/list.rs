@@ -1,6 +1,6 @@
-//! A list of numbers as bytes.
+//! A list of numbers as bytes, and one of values as a list.
 
-use esker_format::{DataType, Value};
+use esker_format::{DataType, ListBuilder, Value};
 use serde::ser::{Serialize, SerializeSeq, SerializeTuple, SerializeTupleStruct};
 
 use super::error::ObjectError;
@@ -9,18 +9,28 @@ use crate::Error;
 
 type Result<T> = std::result::Result<T, ObjectError>;
 
-/// Takes the bytes of a value one by one.
-pub(super) struct ByteList {
+/// Takes the bytes, or the items, of a value one by one.
+pub(super) struct ItemList {
     field: ValueSerializer,
     bytes: Vec<u8>,
+    list: Option<ListBuilder>,
+    count: usize,
 }
 
-impl ByteList {
+impl ItemList {
     pub fn new(field: ValueSerializer) -> Self {
-        Self { field, bytes: Vec::new() }
+        let list = field.data_type.element().map(ListBuilder::new);
+        Self { field, bytes: Vec::new(), list, count: 0 }
     }
 
     fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        if let (Some(list), Some(element)) = (&mut self.list, self.field.data_type.element()) {
+            self.count += 1;
+            let at = format_args!("item {}", self.count).to_string();
+            let item = value.serialize(ValueSerializer { data_type: element.data_type() });
+            let pushed = item.and_then(|item| Ok(list.push(item.as_ref())?));
+            return pushed.map_err(|e| e.at(at));
+        }
         let value = value.serialize(ValueSerializer { data_type: DataType::U8 })?;
         let byte = match &value {
             Value::Uint(v) => u8::try_from(*v).ok(),
@@ -36,7 +46,7 @@ impl ByteList {
 
 macro_rules! lists {
     ($($name:ident: $push:ident;)*) => {
-        $(impl $name for ByteList {
+        $(impl $name for ItemList {
             type Ok = Value;
             type Error = ObjectError;
 
@@ -45,7 +55,10 @@ macro_rules! lists {
             }
 
             fn end(self) -> Result<Value> {
-                self.field.bytes(self.bytes)
+                match self.list {
+                    Some(list) => Ok(list.finish()),
+                    None => self.field.bytes(self.bytes),
+                }
             }
         })*
     };

@@ -4,7 +4,7 @@ use esker_format::{DataType, Decimal, Value, text};
 use serde::ser::{Impossible, Serialize, Serializer};
 
 use super::error::ObjectError;
-use super::list::ByteList;
+use super::list::ItemList;
 use crate::Error;
 
 type Result<T> = std::result::Result<T, ObjectError>;
@@ -69,9 +69,9 @@ macro_rules! numbers {
 impl Serializer for ValueSerializer {
     type Ok = Value;
     type Error = ObjectError;
-    type SerializeSeq = ByteList;
-    type SerializeTuple = ByteList;
-    type SerializeTupleStruct = ByteList;
+    type SerializeSeq = ItemList;
+    type SerializeTuple = ItemList;
+    type SerializeTupleStruct = ItemList;
     type SerializeTupleVariant = Impossible<Value, ObjectError>;
     type SerializeMap = Impossible<Value, ObjectError>;
     type SerializeStruct = Impossible<Value, ObjectError>;
@@ -170,20 +170,22 @@ impl Serializer for ValueSerializer {
         Err(self.expected(format_args!("{name}::{variant} with a value")))
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<ByteList> {
+    fn serialize_seq(self, _: Option<usize>) -> Result<ItemList> {
         match self.data_type {
-            DataType::Bytes | DataType::Uuid | DataType::Ipv4 | DataType::Ipv6 => {
-                Ok(ByteList::new(self))
-            }
+            DataType::Bytes
+            | DataType::Uuid
+            | DataType::Ipv4
+            | DataType::Ipv6
+            | DataType::List(_) => Ok(ItemList::new(self)),
             _ => Err(self.expected("a list")),
         }
     }
 
-    fn serialize_tuple(self, len: usize) -> Result<ByteList> {
+    fn serialize_tuple(self, len: usize) -> Result<ItemList> {
         self.serialize_seq(Some(len))
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, len: usize) -> Result<ByteList> {
+    fn serialize_tuple_struct(self, _: &'static str, len: usize) -> Result<ItemList> {
         self.serialize_seq(Some(len))
     }
 

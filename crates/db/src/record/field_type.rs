@@ -2,8 +2,10 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use esker_format::decimal::DIGITS_MAX;
 use esker_format::json::Json;
-use esker_format::{DataType, Decimal, Interval, Value, ValueRef, labels};
+use esker_format::list::Item;
+use esker_format::{DataType, Decimal, Interval, List, ListElement, Value, ValueRef, labels};
 
 use crate::{Error, Result};
 
@@ -159,6 +161,60 @@ impl FieldType for serde_json::Value {
 
     fn from_value(value: ValueRef<'_>) -> Option<Self> {
         from_json(value).ok()
+    }
+}
+
+/// A Rust type of which a `Vec` is a list: any that is a field, but `u8`, of which a `Vec` is
+/// bytes. `Vec<Option<T>>` has NULL in it.
+pub trait ListItem: FieldType {}
+
+macro_rules! list_items {
+    ($($rust:ty),* $(,)?) => {
+        $(impl ListItem for $rust {})*
+    };
+}
+
+list_items! {
+    bool, i8, i16, i32, i64, u16, u32, u64, f32, f64, String, Vec<u8>, [u8; 16], Ipv4Addr, Ipv6Addr,
+    Interval, Decimal,
+}
+
+impl<T: FieldType> ListItem for Option<T> {}
+
+impl<T: ListItem> FieldType for Vec<T> {
+    const DATA_TYPE: Option<DataType> = match T::DATA_TYPE {
+        Some(item) => match ListElement::find(item) {
+            Some(element) => Some(DataType::List(element)),
+            None => {
+                panic!("a list has no enums, JSON or lists in it: `#[esker(json)]` stores those")
+            }
+        },
+        None => None,
+    };
+
+    fn to_value(&self) -> Result<Value> {
+        let items = self.iter().map(FieldType::to_value).collect::<Result<Vec<_>>>()?;
+        let scale = |value: &Value| match value {
+            Value::Decimal(v) => v.scale(),
+            _ => 0,
+        };
+        // Its field has the digits that it is to have.
+        let decimal = || ListElement::Decimal {
+            precision: DIGITS_MAX,
+            scale: items.iter().map(scale).max().unwrap_or(0), // default: there is none
+        };
+        let element = Self::DATA_TYPE.and_then(DataType::element);
+        // default: decimals alone have no type of their own
+        Ok(Value::list(element.unwrap_or_else(decimal), items.iter().map(Value::as_ref))?)
+    }
+
+    fn from_value(value: ValueRef<'_>) -> Option<Self> {
+        let ValueRef::List(bytes) = value else { return None };
+        let list = List::of(bytes).ok()?;
+        let item = |item: esker_format::Result<Item<'_>>| {
+            T::from_value(item.ok()?.value(list.element()).ok()?.as_ref())
+        };
+        list.items().map(item).collect()
     }
 }
 

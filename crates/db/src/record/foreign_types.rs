@@ -2,7 +2,7 @@
 
 use esker_format::{DataType, Value, ValueRef};
 
-use super::FieldType;
+use super::field_type::{FieldType, ListItem};
 use crate::Result;
 
 macro_rules! foreign {
@@ -20,6 +20,9 @@ macro_rules! foreign {
                     Self::try_from(value).ok()
                 }
             }
+
+            #[cfg(feature = $feature)]
+            impl ListItem for $rust {}
         )*)*
     };
 }
@@ -51,3 +54,6 @@ impl FieldType for uuid::Uuid {
         Self::try_from(value).ok()
     }
 }
+
+#[cfg(feature = "uuid")]
+impl ListItem for uuid::Uuid {}

@@ -33,7 +33,7 @@ use esker_format::schema::DefaultValue;
 use esker_format::{DataType, Labels, Schema, text};
 
 pub(crate) use binding::Binding;
-pub use field_type::{FieldType, label_of};
+pub use field_type::{FieldType, ListItem, label_of};
 pub(crate) use field_type::{from_json, json_value};
 pub use from_row::FromRow;
 pub use query::records;

@@ -138,7 +138,12 @@ impl RecordField {
 
 /// Whether a Rust type with a usual type of fields can be declared as another.
 const fn can_be(natural: Option<DataType>, declared: DataType) -> bool {
-    let Some(natural) = natural else { return declared.is_decimal() };
+    let Some(natural) = natural else {
+        return match declared {
+            DataType::List(element) => element.data_type().is_decimal(),
+            other => other.is_decimal(),
+        };
+    };
     match (natural, declared) {
         (DataType::I64, DataType::Timestamp | DataType::Time | DataType::Date)
         | (DataType::I32, DataType::Date)

@@ -1,6 +1,6 @@
 //! The values of a struct, on their way into a row.
 
-use esker_format::{DataType, Value};
+use esker_format::{DataType, List, Value};
 
 use super::field_type::json_value;
 use super::{FieldType, Record, RecordField};
@@ -84,6 +84,7 @@ pub(crate) fn declared(value: Value, data_type: DataType) -> Result<Value> {
             Err(_) => return Err(Error::invalid(format!("expected days since 1970, found {v}"))),
         },
         (Value::Text(text), DataType::Json) => Value::json(&text)?,
+        (Value::List(list), DataType::List(element)) => List::of(&list)?.to(element)?,
         (value, _) => value,
     })
 }

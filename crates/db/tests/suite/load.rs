@@ -118,6 +118,10 @@ fn a_writer_that_meets_a_load_gets_a_conflict_and_the_other_way_round() {
     assert_eq!(db.check().unwrap().problems, []);
 }
 
+fn list(text: &str, of: DataType) -> Value {
+    esker_format::text::parse_value(text, DataType::list(of).unwrap()).unwrap()
+}
+
 #[test]
 fn generated_keys_and_every_type_load_and_read_back() {
     let dir = Directory::new("types");
@@ -157,6 +161,8 @@ fn generated_keys_and_every_type_load_and_read_back() {
             labels.find(&format!("label {}", i % 300)).unwrap().to_owned(),
             Value::json(&format!("{{\"n\":{n},\"i\":[{i}]}}")).unwrap(),
             Value::Interval(Interval::new(n as i32, i as i32, n * 70_000)),
+            list(&format!("{{{n},NULL,{}}}", i % 3), DataType::I64),
+            list(&format!("{{\"text {}\",\"\"}}", i % 7), DataType::Text),
         ];
         let null = |p: usize| i.is_multiple_of(11) || (i as usize + p).is_multiple_of(13);
         let values = values.into_iter().enumerate();

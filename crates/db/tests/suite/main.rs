@@ -52,6 +52,7 @@ mod key_update;
 mod large;
 mod lifecycle;
 mod limits;
+mod lists;
 mod load;
 mod load_memory;
 mod load_replace;

@@ -12,7 +12,7 @@ use super::{
     ARRAY, DEPTH_MAX, Items, Json, Kind, Members, NUMBER, OBJECT, STRING, Step, Steps, document_of,
     number_document, parser,
 };
-use crate::{Error, Result, ValueRef};
+use crate::{Error, List, Result, ValueRef};
 
 /// What becomes of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -444,8 +444,8 @@ impl Json<'_> {
     }
 }
 
-/// A value of a field as a document: numbers and truth values as such, JSON as it is, anything else
-/// as a string.
+/// A value of a field as a document: numbers and truth values as such, JSON as it is, a list as an
+/// array, anything else as a string.
 ///
 /// # Errors
 /// `InvalidInput` for a float that is no number.
@@ -465,6 +465,14 @@ pub fn from_value(value: ValueRef<'_>) -> Result<Vec<u8>> {
         ValueRef::Float(v) => finite(v.is_finite(), written_float(v))?,
         ValueRef::Json(document) => document.to_vec(),
         ValueRef::Text(text) => string(text),
+        ValueRef::List(bytes) => {
+            let list = List::of(bytes)?;
+            let mut items = Vec::new();
+            for item in list.items() {
+                items.push(from_value(item?.value(list.element())?.as_ref())?);
+            }
+            array(items.iter().map(|item| Json::document(item)), &mut |_| Ok(()))?
+        }
         other => string(&other.to_string()),
     })
 }

@@ -4,7 +4,9 @@ use super::{COMMENT_BYTES_MAX, FieldId, Generated, Identity, validate_name};
 use std::sync::Arc;
 
 use crate::codec::{Reader, Writer};
+use crate::json::Json;
 use crate::labels::{Labels, label};
+use crate::list::{List, from_json};
 use crate::row::{decode_value, encode_value};
 use crate::text::{expected, shown};
 use crate::{DataType, Error, Result, Value, ValueRef};
@@ -128,6 +130,24 @@ impl Field {
             (ValueRef::Enum(value), Some(labels)) => labels.expect(label(value)),
             _ => value.coerce(self.data_type),
         }
+    }
+
+    /// An array of JSON, or a list of another type, as the list that the field stores; `None` for
+    /// any other value, and in any other field.
+    ///
+    /// # Errors
+    /// `InvalidInput` when an item does not fit.
+    pub fn as_list(&self, value: ValueRef<'_>) -> Result<Option<Value>> {
+        let DataType::List(element) = self.data_type else { return Ok(None) };
+        match value {
+            ValueRef::Json(document) => from_json(Json::document(document), element).map(Some),
+            ValueRef::List(list) => {
+                let list = List::of(list)?;
+                if list.element() == element { Ok(None) } else { list.to(element).map(Some) }
+            }
+            _ => Ok(None),
+        }
+        .map_err(|e| e.at(format_args!("field {:?}", self.name)))
     }
 
     /// The sequence whose values are the field's default.
@@ -316,6 +336,9 @@ impl Field {
     /// # Errors
     /// `InvalidInput` naming the field and what was expected.
     pub fn fit(&self, value: &Value) -> Result<Value> {
+        let list = self.as_list(value.as_ref())?;
+        // default: it is no other list
+        let value = list.as_ref().unwrap_or(value);
         Ok(crate::batch::fit_value(self, value.as_ref())?.to_owned())
     }
 

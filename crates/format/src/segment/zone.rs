@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::encode::Ranks;
 use crate::codec::{Reader, Writer};
 use crate::row::{decode_value, encode_value};
-use crate::{Column, DataType, Result, Value, ValueRef, VariableValues, json};
+use crate::{Column, DataType, ListBuilder, Result, Value, ValueRef, VariableValues, json};
 
 /// Rows per zone.
 pub const ZONE_ROWS: usize = 8_192;
@@ -131,6 +131,7 @@ fn least_of_type(data_type: DataType) -> Value {
     match data_type {
         DataType::Text => Value::Text(String::new()),
         DataType::Json => Value::Json(json::LEAST.to_vec()),
+        DataType::List(element) => ListBuilder::new(element).finish(),
         _ => Value::Bytes(Vec::new()),
     }
 }

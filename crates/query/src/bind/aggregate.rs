@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use esker_format::decimal::DIGITS_MAX;
-use esker_format::{DataType, Labels, Value};
+use esker_format::{DataType, Labels, ListElement, Value};
 
-use super::expression::{as_text, expect};
+use super::expression::{as_text, expect, label_as_text};
 use super::interval::{by_length, is_interval};
 use super::typing::{convert, typed};
 use crate::bound::{Bound, BoundAggregate, Node, OrderKey};
-use crate::model::Aggregate;
+use crate::model::{Aggregate, Function};
 use crate::{Error, Limits, Result};
 
 /// An aggregate of an operand, over rows in the order of some keys, and the labels of its values.
@@ -137,9 +137,15 @@ fn made(
         true => Some(keys.remove(0)),
         false => None,
     };
+    if matches!(function, A::ArrayAgg | A::ArrayConcatAgg) {
+        return array_agg(function, operand, keys, distinct);
+    }
     if !keys.is_empty() && function != A::StringAgg {
         let name = function.name();
-        let message = format!("ORDER BY works in first(x), last(x), string_agg(x), not in {name}");
+        let message = format!(
+            "ORDER BY works in first(x), last(x), string_agg(x), \
+                               array_agg(x), not in {name}"
+        );
         return Err(Error::invalid(message));
     }
     let sees_equal_ones_once = matches!(
@@ -195,6 +201,36 @@ fn of_one(function: Aggregate, operand: Bound) -> Result<BoundAggregate> {
         A::ApproxCountDistinct => bound(function, by_length(operand), DataType::I64),
         _ => Err(Error::invalid(format!("{} takes another operand", function.name()))),
     }
+}
+
+/// Lists, or values as lists of one item each, which become one. Those that are met once only come
+/// in their order where no other is told, as PostgreSQL has them.
+fn array_agg(
+    function: Aggregate,
+    operand: Bound,
+    mut keys: Vec<OrderKey>,
+    distinct: bool,
+) -> Result<BoundAggregate> {
+    let operand = match function {
+        Aggregate::ArrayAgg => {
+            let operand = label_as_text(typed(operand, DataType::Text))?;
+            let data_type = DataType::list(operand.data_type())?;
+            Bound::new(Node::Call(Function::ListValue, vec![operand]), data_type)
+        }
+        _ => {
+            expect(&operand, "a list", |t| t.element().is_some())?;
+            typed(operand, DataType::List(ListElement::Text))
+        }
+    };
+    let data_type = operand.data_type();
+    if distinct && keys.is_empty() {
+        let bound = operand.clone();
+        keys.push(OrderKey { bound, descending: false, nulls_first: false });
+    }
+    let is_null = is_null(operand.clone());
+    let ranked = Bound::new(Node::Ranked(keys, Box::new(operand)), DataType::Bytes);
+    let made = bound(Aggregate::ArrayConcatAgg, null_where(is_null, ranked), data_type)?;
+    Ok(BoundAggregate { distinct, ..made })
 }
 
 fn of_two(

@@ -12,12 +12,12 @@ use super::scope::Scope;
 use super::typing::{
     common_type, comparable_values, convert, is_written_as_text, make_comparable, typed,
 };
-use super::{decimal, interval};
+use super::{decimal, interval, list};
 use crate::bound::{Bound, Comparison, Node};
 use crate::evaluate::constant;
 use crate::model::{Answer, Expr, Function, Operator, Typing};
 use crate::pattern::Pattern;
-use crate::{Error, ErrorKind, Limits, Result};
+use crate::{Error, ErrorKind, Inputs, Limits, Result};
 
 /// Resolves the names of an expression and checks its types. Constant parts are computed.
 pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
@@ -143,7 +143,7 @@ fn bind_operator(
         }
         _ => bind_all(operands, scope, (is_optional, is_first_enough)),
     };
-    Ok(apply(operator, operands?, &scope.inputs().limits))
+    Ok(apply(operator, operands?, scope.inputs()))
 }
 
 /// The operands of `a || b || …`, which nests as `(a || b) || …`. What has a meaning of its own as
@@ -175,7 +175,7 @@ fn bind_all(
     operands.map(|(i, o)| bind_as(o, scope, is_optional || (is_first_enough && i > 0))).collect()
 }
 
-fn apply(operator: Operator, operands: Vec<Bound>, limits: &Limits) -> Result<Bound> {
+fn apply(operator: Operator, operands: Vec<Bound>, inputs: &Inputs) -> Result<Bound> {
     match operator.entry().typing {
         Typing::Arithmetic => arithmetic(operator, pair(operands)?),
         Typing::Number => negate(operands),
@@ -188,7 +188,7 @@ fn apply(operator: Operator, operands: Vec<Bound>, limits: &Limits) -> Result<Bo
             let is_null = Bound::new(Node::IsNull(Box::new(operand)), DataType::Bool);
             Ok(if operator == Operator::IsNotNull { not(is_null) } else { is_null })
         }
-        Typing::Text => concat(operands, limits),
+        Typing::Text => concat(operands, inputs),
         Typing::Case => case(operands),
     }
 }
@@ -304,10 +304,15 @@ pub(super) fn as_text(operand: Bound, data_type: DataType, limits: &Limits) -> R
 }
 
 /// Bytes and bytes, or the text of anything else: `a || b || …` as `(a || b) || …`.
-fn concat(operands: Vec<Bound>, limits: &Limits) -> Result<Bound> {
+fn concat(operands: Vec<Bound>, inputs: &Inputs) -> Result<Bound> {
+    let limits = &inputs.limits;
     let mut operands = operands.into_iter();
     let mut whole = operands.next().ok_or_else(|| Error::invalid("|| takes 2 operands"))?;
     for (i, right) in operands.enumerate() {
+        if list::is_list(&whole) || list::is_list(&right) {
+            whole = list::concat(whole, right, inputs)?;
+            continue;
+        }
         let both_bytes = whole.data_type.or(right.data_type) == Some(DataType::Bytes)
             && right.data_type.is_none_or(|t| t == DataType::Bytes);
         let data_type = if both_bytes { DataType::Bytes } else { DataType::Text };
@@ -368,7 +373,7 @@ pub(super) fn compare(comparison: Comparison, left: Bound, right: Bound) -> Resu
 }
 
 /// Constants go into one list; NULL and what is not constant become equalities beside it.
-fn in_list(first: Bound, members: Vec<Bound>) -> Result<Bound> {
+pub(super) fn in_list(first: Bound, members: Vec<Bound>) -> Result<Bound> {
     let mut values = Vec::new();
     let mut any = Vec::new();
     let mut compared = first.clone();
@@ -433,7 +438,7 @@ fn among(operand: Bound, answer: &Answer) -> Result<Bound> {
     }
 }
 
-fn not(operand: Bound) -> Bound {
+pub(super) fn not(operand: Bound) -> Bound {
     Bound::new(Node::Not(Box::new(operand)), DataType::Bool)
 }
 
@@ -541,10 +546,12 @@ fn case(operands: Vec<Bound>) -> Result<Bound> {
 }
 
 pub(super) fn cast(operand: Bound, to: DataType) -> Result<Bound> {
-    use DataType::{Bool, Bytes, Date, Interval, Ipv6, Text, Time, Timestamp, Uuid};
+    use DataType::{Bool, Bytes, Date, Interval, Ipv6, List, Text, Time, Timestamp, Uuid};
     let Some(from) = operand.data_type else { return convert(operand, to) };
     let possible = match (from, to) {
         _ if from == to => return Ok(operand),
+        (List(_), List(_) | DataType::Json | Text) | (DataType::Json | Text, List(_)) => true,
+        (List(_), _) | (_, List(_)) => false,
         (Bytes, Uuid | Ipv6) | (Uuid | Ipv6, Bytes) | (Timestamp, Time) => true,
         (Time, Interval) | (Interval, Time) => true,
         (Bytes, _) | (_, Bytes) => from == Text,

@@ -6,14 +6,14 @@ use esker_format::calendar::DAY_US;
 use esker_format::json::{Step, name_step, parse_path, path_of};
 use esker_format::{DataType, Value};
 
-use super::decimal;
 use super::expression::{
     arithmetic, as_text, cast, compare, expect, label_as_text, to_common_type,
 };
 use super::typing::{convert, typed};
+use super::{decimal, list};
 use crate::bound::{Bound, Comparison, Node};
 use crate::model::date_unit::Unit;
-use crate::model::{Function, FunctionEntry, OperandKind, Operator, Outcome, is_path};
+use crate::model::{Family, Function, FunctionEntry, OperandKind, Operator, Outcome, is_path};
 use crate::pattern::{Captured, Pattern, Place};
 use crate::{Error, Inputs, Limits, Result};
 
@@ -74,6 +74,10 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
             let (operands, data_type) = to_common_type(operands)?;
             Ok(Bound::new(Node::Call(function, operands), data_type))
         }
+        Function::Length if operands.first().is_some_and(list::is_list) => {
+            list::call(Function::Cardinality, operands, inputs)
+        }
+        _ if entry.family == Family::List => list::call(function, operands, inputs),
         _ => match by_table(entry, with_now(function, operands, now_us), &inputs.limits)? {
             Bound { node: Node::Call(_, operands), data_type, labels, is_typed } => {
                 let node = match_of(function, operands)?;
@@ -279,7 +283,8 @@ fn by_table(entry: &FunctionEntry, operands: Vec<Bound>, limits: &Limits) -> Res
         Outcome::Uuid => DataType::Uuid,
         Outcome::Timestamp => DataType::Timestamp,
         Outcome::Interval => DataType::Interval,
-        Outcome::Json => DataType::Json,
+        // Lists are bound elsewhere.
+        Outcome::Json | Outcome::List | Outcome::Item => DataType::Json,
     };
     let with_template = typed.len() > 1;
     if entry.function == Function::ToTimestamp && with_template != (first == DataType::Text) {
@@ -396,7 +401,9 @@ fn fit(kind: OperandKind, operand: Bound, limits: &Limits) -> Result<Bound> {
     let is_text = |t| matches!(t, Text | Bytes);
     match kind {
         OperandKind::Any | OperandKind::Common => as_text(operand, Text, limits),
-        OperandKind::Value => Ok(typed(label_as_text(operand)?, Text)),
+        OperandKind::Value | OperandKind::List | OperandKind::Item => {
+            Ok(typed(label_as_text(operand)?, Text))
+        }
         OperandKind::Number => {
             expect(&operand, "a number", DataType::is_numeric)?;
             let is_float = operand.data_type.is_some_and(DataType::is_float);

@@ -15,6 +15,7 @@ mod function;
 mod grouping;
 pub(crate) mod interval;
 pub(crate) mod keyset;
+mod list;
 pub(crate) mod parameter;
 pub(crate) mod scope;
 pub(crate) mod sort_key;

@@ -27,6 +27,8 @@ pub(crate) enum RowKind {
     Moments,
     /// Parts of a document.
     Parts,
+    /// Items of a list.
+    Items,
 }
 
 impl BoundCall {
@@ -49,9 +51,24 @@ impl BoundCall {
             TableFunction::GenerateSeries | TableFunction::Range => {
                 Self::series(function, operands)
             }
+            TableFunction::Unnest => Self::items(function, operands),
             _ => Self::parts(function, operands),
         };
         bound.map_err(|e| e.at(function.name()))
+    }
+
+    fn items(function: TableFunction, operands: Vec<Bound>) -> Result<Self> {
+        let of = |operand: &Bound| match operand.data_type {
+            None => Ok(DataType::Text),
+            Some(DataType::List(element)) => Ok(element.data_type()),
+            Some(found) => Err(Error::invalid(format!("expected a list, found {found}"))),
+        };
+        let types = operands.iter().map(of).collect::<Result<Vec<_>>>()?;
+        let operands = operands.into_iter().zip(&types);
+        let typed = |(operand, of): (Bound, &DataType)| Ok(typed(operand, DataType::list(*of)?));
+        let operands = operands.map(typed).collect::<Result<_>>()?;
+        let columns = types.iter().map(|of| (*of, true)).collect();
+        Ok(Self { function, rows: RowKind::Items, operands, columns })
     }
 
     fn parts(function: TableFunction, operands: Vec<Bound>) -> Result<Self> {

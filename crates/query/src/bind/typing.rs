@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use esker_format::calendar::DAY_US;
-use esker_format::{DataType, Labels, Value};
+use esker_format::json::Json;
+use esker_format::{DataType, Labels, List, ListBuilder, ListElement, Value, list};
 
 use super::day::{self, Day};
 use super::decimal;
@@ -31,6 +32,10 @@ pub(crate) fn common_type(a: Option<DataType>, b: Option<DataType>) -> Result<Op
         }
         (Date, Timestamp) | (Timestamp, Date) => Timestamp,
         (DataType::Enum, Text) | (Text, DataType::Enum) => Text,
+        (DataType::List(a), DataType::List(b)) => {
+            let common = common_type(Some(a.data_type()), Some(b.data_type()))?;
+            DataType::list(common.unwrap_or(left))?
+        }
         _ => return Err(Error::invalid(format!("{left} and {right} have no common type"))),
     }))
 }
@@ -55,8 +60,11 @@ fn literal(value: Value, data_type: DataType) -> Bound {
 
 /// Types whose constants are written as text: beside one, a text constant is taken for one.
 pub(crate) fn is_written_as_text(data_type: DataType) -> bool {
-    use DataType::{Bytes, Date, Interval, Ipv4, Ipv6, Json, Time, Timestamp, Uuid};
-    matches!(data_type, Bytes | Date | Timestamp | Time | Interval | Uuid | Ipv4 | Ipv6 | Json)
+    use DataType::{Bytes, Date, Interval, Ipv4, Ipv6, Json, List, Time, Timestamp, Uuid};
+    matches!(
+        data_type,
+        List(_) | Bytes | Date | Timestamp | Time | Interval | Uuid | Ipv4 | Ipv6 | Json
+    )
 }
 
 /// A constant as a value of `to`, where that says the same thing.
@@ -70,8 +78,30 @@ fn convert_literal(value: Value, to: DataType) -> Result<Value> {
         (Value::Int(v), DataType::F64) => Ok(Value::Float(v as f64)),
         (Value::Uint(v), DataType::F64) => Ok(Value::Float(v as f64)),
         (Value::Float32(v), DataType::F64) => Ok(Value::Float(v.into())),
+        (Value::List(list), DataType::List(element)) => list_as(&list, element, convert_literal),
+        (Value::Json(document), DataType::List(element)) => {
+            Ok(list::from_json(Json::document(&document), element)?)
+        }
         (value, to) => Ok(value.as_ref().coerce(to)?.to_owned()),
     }
+}
+
+/// A list with each item as one of another type.
+fn list_as(
+    list: &[u8],
+    element: ListElement,
+    convert: fn(Value, DataType) -> Result<Value>,
+) -> Result<Value> {
+    let list = List::of(list)?;
+    if list.element() == element {
+        return Ok(Value::list(element, list.values()?.iter().map(Value::as_ref))?);
+    }
+    let mut made = ListBuilder::new(element);
+    for item in list.values()? {
+        let item = if item.is_null() { item } else { convert(item, element.data_type())? };
+        made.push(item.as_ref())?;
+    }
+    Ok(made.finish())
 }
 
 /// A value for a field of type `to`: what was written stays what it is, or is refused.
@@ -81,6 +111,10 @@ pub(crate) fn assign_literal(value: Value, to: DataType) -> Result<Value> {
         Value::Text(text) if to == DataType::Enum => Ok(Value::Text(text)),
         Value::Text(text) if is_written_as_text(to) => parse_value(&text, to),
         Value::Date(_) if to == DataType::Timestamp => convert_literal(value, to),
+        Value::Json(_) if matches!(to, DataType::List(_)) => convert_literal(value, to),
+        Value::List(list) if let DataType::List(element) = to => {
+            list_as(&list, element, assign_literal)
+        }
         value => Ok(value.as_ref().coerce(to)?.to_owned()),
     }
 }
@@ -108,6 +142,22 @@ pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound
         }
         (DataType::Interval, DataType::Interval) => Ok((by_length(left), by_length(right))),
         _ if a == b || (a.is_numeric() && b.is_numeric()) => Ok((left, right)),
+        (DataType::List(_), DataType::List(_))
+            if let (true, Ok(right)) = (constant.1, convert(right.clone(), a)) =>
+        {
+            Ok((left, right))
+        }
+        (DataType::List(_), DataType::List(_))
+            if let (true, Ok(left)) = (constant.0, convert(left.clone(), b)) =>
+        {
+            Ok((left, right))
+        }
+        (DataType::List(_), DataType::List(_)) => match common_type(Some(a), Some(b))? {
+            Some(common) => Ok((convert(left, common)?, convert(right, common)?)),
+            None => Ok((left, right)),
+        },
+        (DataType::Json, DataType::List(_)) if constant.0 => Ok((convert(left, b)?, right)),
+        (DataType::List(_), DataType::Json) if constant.1 => Ok((left, convert(right, a)?)),
         (Text, b) if constant.0 && is_written_as_text(b) => {
             Ok((by_length(convert(left, b)?), by_length(right)))
         }

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use esker_format::calendar::DAY_US;
-use esker_format::json::parse_in_steps;
-use esker_format::{DataType, Decimal, Interval, Value, ValueRef};
+use esker_format::json::{Json, from_value, parse_in_steps};
+use esker_format::{
+    DataType, Decimal, Interval, List, ListBuilder, ListElement, Value, ValueRef, list,
+};
 
 use super::written::written;
 use crate::evaluate::{Lanes, Vector};
@@ -94,6 +96,15 @@ fn one_by_one<'a>(
                     let document = meter.in_steps(|steps| parse_in_steps(text.trim(), steps))?;
                     document.ok().map(Value::Json)
                 }
+                ValueRef::Text(text) if let DataType::List(element) = to => {
+                    read_list(value, to, may_fail, list::parse(text, element))?
+                }
+                ValueRef::Json(document) if let DataType::List(element) = to => read_list(
+                    value,
+                    to,
+                    may_fail,
+                    list::from_json(Json::document(document), element),
+                )?,
                 value => convert(value, to),
             };
             match converted {
@@ -110,6 +121,20 @@ fn one_by_one<'a>(
     Ok(cast.within(room))
 }
 
+/// A list that was read, or what is wrong with it.
+fn read_list(
+    from: ValueRef<'_>,
+    to: DataType,
+    may_fail: bool,
+    read: esker_format::Result<Value>,
+) -> Result<Option<Value>> {
+    match read {
+        Ok(list) => Ok(Some(list)),
+        Err(e) if may_fail => Err(Error::out_of_range(format!("{}: {e}", cannot(from, to)))),
+        Err(_) => Ok(None),
+    }
+}
+
 fn cannot(value: ValueRef<'_>, to: DataType) -> Error {
     let (kind, bytes) = (value.kind_name(), value.as_bytes().unwrap_or_default());
     match bytes.len() > SHOWN_BYTES_MAX {
@@ -122,14 +147,17 @@ fn cannot(value: ValueRef<'_>, to: DataType) -> Error {
 fn made_max(bytes: usize, to: DataType) -> usize {
     // While an object is read, each of its members is a name and a value of its own.
     const JSON_TIMES: usize = 12;
+    const LIST_TIMES: usize = 12;
     match to {
         DataType::Json => bytes.saturating_mul(JSON_TIMES).saturating_add(512),
+        // An item has one character and what separates it from the next.
+        DataType::List(_) => bytes.saturating_mul(LIST_TIMES).saturating_add(64),
         to if to.is_variable() => bytes.saturating_add(64),
         _ => 0,
     }
 }
 
-fn put(lanes: &mut Lanes<'_>, i: usize, value: Value) {
+pub(super) fn put(lanes: &mut Lanes<'_>, i: usize, value: Value) {
     fn one<T>(into: Option<&mut T>, value: T) {
         if let Some(into) = into {
             *into = value;
@@ -158,6 +186,20 @@ fn put(lanes: &mut Lanes<'_>, i: usize, value: Value) {
 fn convert(value: ValueRef<'_>, to: DataType) -> Option<Value> {
     let as_target = |value: ValueRef<'_>| value.coerce(to).ok().map(ValueRef::to_owned);
     match (value, to) {
+        (ValueRef::List(list), DataType::List(element)) => {
+            let mut made = ListBuilder::new(element);
+            for item in List::of(list).ok()?.values().ok()? {
+                let item = match item {
+                    Value::Null => item,
+                    Value::Text(text) if element == ListElement::Text => Value::Text(text),
+                    item if element == ListElement::Text => Value::Text(item.to_string()),
+                    item => convert(item.as_ref(), element.data_type())?,
+                };
+                made.push(item.as_ref()).ok()?;
+            }
+            Some(made.finish())
+        }
+        (ValueRef::List(_), DataType::Json) => from_value(value).ok().map(Value::Json),
         (ValueRef::Text(text), _) => parse_value(text.trim(), to).ok(),
         (ValueRef::Int(v), DataType::Bool) => Some(Value::Bool(v != 0)),
         (ValueRef::Uint(v), DataType::Bool) => Some(Value::Bool(v != 0)),

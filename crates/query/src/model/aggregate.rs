@@ -62,6 +62,10 @@ pub enum Aggregate {
     Mode,
     /// The texts one after another, a second operand in between.
     StringAgg,
+    /// The values as a list, NULLs too.
+    ArrayAgg,
+    /// The items of lists as one list.
+    ArrayConcatAgg,
     /// The first value, in order, at or above which a part of the values lies.
     PercentileDisc {
         /// That part, in millionths.
@@ -97,7 +101,7 @@ pub enum Aggregate {
 
 impl Aggregate {
     /// Every aggregate function by its name and other names.
-    const NAMES: [(&'static str, Self, &'static [&'static str]); 38] = [
+    const NAMES: [(&'static str, Self, &'static [&'static str]); 40] = [
         ("count", Self::Count, &[]),
         ("sum", Self::Sum, &[]),
         ("avg", Self::Avg, &["mean"]),
@@ -122,6 +126,8 @@ impl Aggregate {
         ("product", Self::Product, &[]),
         ("mode", Self::Mode, &[]),
         ("string_agg", Self::StringAgg, &["group_concat", "listagg"]),
+        ("array_agg", Self::ArrayAgg, &["list_agg", "list"]),
+        ("array_concat_agg", Self::ArrayConcatAgg, &[]),
         ("percentile_disc", Self::MEDIAN_DISC, &["quantile_disc"]),
         ("approx_count_distinct", Self::ApproxCountDistinct, &[]),
         ("corr", Self::Corr, &[]),
@@ -145,7 +151,7 @@ impl Aggregate {
     const MEDIAN_DISC: Self = Self::PercentileDisc { millionths: 500_000 };
 
     /// Every aggregate function; of the quantiles, the median.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 40] = [
         Self::Count,
         Self::Sum,
         Self::Avg,
@@ -170,6 +176,8 @@ impl Aggregate {
         Self::Product,
         Self::Mode,
         Self::StringAgg,
+        Self::ArrayAgg,
+        Self::ArrayConcatAgg,
         Self::MEDIAN_DISC,
         Self::ApproxCountDistinct,
         Self::Corr,

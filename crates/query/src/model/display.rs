@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use esker_format::Value;
+use esker_format::{List, Value};
 
 use super::name::Name;
 use super::{
@@ -446,6 +446,10 @@ fn literal(f: &mut Formatter<'_>, value: &Value) -> fmt::Result {
             write!(f, "CAST('{}' AS json)", value.to_string().replace('\'', "''"))
         }
         Value::Enum(_) => write!(f, "'{}'", value.to_string().replace('\'', "''")),
+        Value::List(bytes) => {
+            let element = List::of(bytes).map_err(|_| fmt::Error)?.element().data_type();
+            write!(f, "CAST('{}' AS {element}[])", value.to_string().replace('\'', "''"))
+        }
         Value::Bytes(_) => write!(f, "X'{value}'"),
         Value::Date(_) => write!(f, "DATE '{value}'"),
         Value::Timestamp(_) => write!(f, "TIMESTAMP '{value}'"),

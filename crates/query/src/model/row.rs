@@ -1,6 +1,6 @@
 //! Several values side by side, compared one after another.
 
-use super::{Aggregate, Expr, Operator, OrderBy};
+use super::{Aggregate, Expr, Function, Operator, OrderBy};
 use crate::{Error, Result};
 
 impl Expr {
@@ -84,6 +84,13 @@ impl Expr {
             return Self::Aggregate { function, operand, distinct, order };
         }
         let operand = operand.map_or(Self::literal(true), |operand| *operand);
+        let (function, operand) = match function {
+            // NULL is a value of it: lists of one item each are none where they are NULL.
+            Aggregate::ArrayAgg => {
+                (Aggregate::ArrayConcatAgg, Self::call(Function::ListValue, [operand]))
+            }
+            _ => (function, operand),
+        };
         let operand = Some(Box::new(condition.when(operand, None)));
         Self::Aggregate { function, operand, distinct, order }
     }

@@ -25,6 +25,7 @@ pub(super) enum ValueForm {
     Json(#[serde(with = "json_text")] Vec<u8>),
     Decimal(#[serde(with = "text")] Decimal),
     Interval(#[serde(with = "text")] Interval),
+    List(#[serde(with = "list_text")] Vec<u8>),
 }
 
 /// What is written and read as text, as it is written.
@@ -46,6 +47,29 @@ pub(super) mod text {
     {
         let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
         text.parse().map_err(D::Error::custom)
+    }
+}
+
+/// A list as its type and text: `i64[]{1,2}`.
+mod list_text {
+    use esker_format::{DataType, List, Value, ValueRef};
+    use serde::de::Error;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(v: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        let element = List::of(v).map_err(S::Error::custom)?.element();
+        to.collect_str(&format_args!("{}{}", DataType::List(element), ValueRef::List(v)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
+        let (data_type, items) = text.split_at(text.find('{').unwrap_or(text.len()));
+        let data_type = data_type.parse().map_err(D::Error::custom)?;
+        match esker_format::text::parse_value(items, data_type).map_err(D::Error::custom)? {
+            Value::List(bytes) => Ok(bytes),
+            other => Err(D::Error::custom(format_args!("expected a list, found {other}"))),
+        }
     }
 }
 

@@ -26,6 +26,8 @@ pub enum TableFunction {
     JsonArrayElementsText,
     /// The names of the members of an object of JSON.
     JsonObjectKeys,
+    /// The items of a list.
+    Unnest,
 }
 
 /// A call of a function that makes rows.
@@ -56,7 +58,7 @@ pub struct TableCall {
 
 impl TableFunction {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::GenerateSeries,
         Self::Range,
         Self::JsonEach,
@@ -64,6 +66,7 @@ impl TableFunction {
         Self::JsonArrayElements,
         Self::JsonArrayElementsText,
         Self::JsonObjectKeys,
+        Self::Unnest,
     ];
 
     /// As SQL writes it.
@@ -77,6 +80,7 @@ impl TableFunction {
             Self::JsonArrayElements => "json_array_elements",
             Self::JsonArrayElementsText => "json_array_elements_text",
             Self::JsonObjectKeys => "json_object_keys",
+            Self::Unnest => "unnest",
         }
     }
 
@@ -105,7 +109,7 @@ impl TableFunction {
     /// What its columns are called; none for one column that is called as the rows are.
     const fn columns(self) -> &'static [&'static str] {
         match self {
-            Self::GenerateSeries | Self::Range | Self::JsonObjectKeys => &[],
+            Self::GenerateSeries | Self::Range | Self::JsonObjectKeys | Self::Unnest => &[],
             Self::JsonEach | Self::JsonEachText => &["key", "value"],
             Self::JsonArrayElements | Self::JsonArrayElementsText => &["value"],
         }

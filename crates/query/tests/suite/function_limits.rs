@@ -67,6 +67,8 @@ fn call(entry: &FunctionEntry) -> Expr {
         P::Unit => Expr::literal("day"),
         P::Expression => Expr::literal("x"),
         P::Step => Expr::literal("a"),
+        P::Item => t(),
+        P::List => Expr::call(F::ListValue, [t()]),
     };
     let count = entry.operands_min.max(1).min(entry.parameters.len());
     let count = if entry.function == F::JsonObject { 2 } else { count };
@@ -81,6 +83,10 @@ fn call(entry: &FunctionEntry) -> Expr {
         F::Decode => operands[1] = Expr::literal("escape"),
         F::ToDate => operands = vec![Expr::literal("2024-01-31"), Expr::literal("YYYY-MM-DD")],
         F::Strptime => operands = vec![Expr::literal("2024-01-31"), Expr::literal("%Y-%m-%d")],
+        F::ListAny | F::ListAll => operands[1] = Expr::literal("="),
+        F::ListSum | F::ListAvg => {
+            operands[0] = Expr::call(F::ListValue, [Expr::literal(1i64)]);
+        }
         F::TryCast => operands = vec![t(), Expr::literal("json")],
         F::Timezone => operands[0] = Expr::literal("UTC"),
         F::ToUtc => operands[1] = Expr::literal("UTC"),

@@ -3,7 +3,6 @@
 use esker::{
     ChangeOptions, ErrorKind, Row, Schema, ScopedTable, Semantics, Transaction, Value, ValueRef,
 };
-use esker_format::batch::fit_value;
 use esker_import::{parse_json_row, schema_text};
 use esker_query::model::{Change, Expr, Insert, OnConflict};
 
@@ -219,7 +218,7 @@ fn fitted(row: Vec<(String, Value)>, schema: &Schema) -> Result<Vec<(String, Val
     let fit = |(name, value): (String, Value)| {
         let position = schema.resolve(&name)?;
         match schema.fields().get(position) {
-            Some(field) => Ok((name, fit_value(field, value.as_ref())?.to_owned())),
+            Some(field) => Ok((name, field.fit(&value)?)),
             None => Err(Error::invalid(format!("unknown field {name:?}"))),
         }
     };

@@ -246,7 +246,7 @@ fn any_and_all_of_a_subquery_that_stands_alone() {
                 "cannot compare",
             ),
             ("SELECT id FROM o WHERE (x, k) > ALL (SELECT y, k FROM t)", "one value"),
-            ("SELECT id FROM o WHERE x > ANY (1)", "ANY"),
+            ("SELECT id FROM o WHERE x > ANY (1)", "expected a list, found i64"),
         ],
     );
 }

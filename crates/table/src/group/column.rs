@@ -373,9 +373,10 @@ impl GroupColumnWriter {
             (W::F32(to), Value::Float32(v)) => one(to, *v),
             (W::F64(to), Value::Float(v)) => one(to, *v),
             (W::Variable(to, heap), Value::Text(v)) => variable(to, heap, v.as_bytes()),
-            (W::Variable(to, heap), Value::Bytes(v) | Value::Enum(v) | Value::Json(v)) => {
-                variable(to, heap, v)
-            }
+            (
+                W::Variable(to, heap),
+                Value::Bytes(v) | Value::Enum(v) | Value::Json(v) | Value::List(v),
+            ) => variable(to, heap, v),
             (storage, Value::Null) if self.nulls.is_some() => null(storage),
             (_, other) => {
                 let kind = with_article(other.as_ref().kind_name());

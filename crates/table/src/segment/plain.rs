@@ -19,7 +19,7 @@ pub(super) fn plain(data_type: DataType, bytes: &[u8]) -> Result<Data<'_>> {
         T::I64 | T::Timestamp | T::Time | T::Decimal { .. } => Data::I64(cast(bytes)?),
         T::F32 => Data::F32(cast(bytes)?),
         T::F64 => Data::F64(cast(bytes)?),
-        T::Text | T::Bytes | T::Uuid | T::Ipv6 | T::Enum | T::Json | T::Interval => {
+        T::Text | T::Bytes | T::Uuid | T::Ipv6 | T::Enum | T::Json | T::Interval | T::List(_) => {
             return Err(Error::corrupt(format!("plain {data_type}")));
         }
     })

@@ -200,6 +200,12 @@ fn value_of(data_type: DataType, row: usize, is_far: bool) -> Option<Value> {
             let days = i32::try_from(word % 1_000).ok()?;
             Some(Value::Interval(esker_format::Interval::new(3, days, word)))
         }
+        DataType::List(esker_format::ListElement::I64) => {
+            esker_format::text::parse_value(&format!("{{{word},NULL}}"), data_type).ok()
+        }
+        DataType::List(_) => {
+            esker_format::text::parse_value(&format!("{{x{word}}}"), data_type).ok()
+        }
         _ if data_type.width().is_none() => column(ValueRef::from_bytes(data_type, &bytes)),
         _ => {
             let bits = data_type.width().unwrap() * 8;

@@ -1,10 +1,10 @@
 //! Values to fill a field with: few, so that they repeat, and many at the ends of their type.
 
-use esker::{DataType, Decimal, Interval, Labels, Value, ValueRef};
+use esker::{DataType, Decimal, Interval, Labels, ListElement, Value, ValueRef};
 use esker_vfs::sim::Generator;
 
 /// The types of the fields.
-pub(super) const TYPES: [DataType; 26] = [
+pub(super) const TYPES: [DataType; 28] = [
     DataType::Bool,
     DataType::I8,
     DataType::I16,
@@ -31,6 +31,8 @@ pub(super) const TYPES: [DataType; 26] = [
     DataType::Json,
     DataType::Json,
     DataType::Interval,
+    DataType::List(ListElement::I8),
+    DataType::List(ListElement::Text),
 ];
 
 /// The labels of enums.
@@ -126,7 +128,18 @@ pub(super) fn draw(data_type: DataType, generator: &mut Generator) -> Value {
             labels.and_then(|l| l.find(label).map(ValueRef::to_owned)).unwrap_or_default()
         }
         T::Json => document(generator),
+        T::List(element) => list(element, generator),
     }
+}
+
+fn list(element: ListElement, generator: &mut Generator) -> Value {
+    let item = |generator: &mut Generator| match generator.below(6) {
+        0 => Value::Null,
+        _ => draw(element.data_type(), generator),
+    };
+    let count = generator.index(4);
+    let items: Vec<_> = (0..count).map(|_| item(generator)).collect();
+    Value::list(element, items.iter().map(Value::as_ref)).unwrap_or_default()
 }
 
 /// A document that has a text at [`PATH`], mostly.

@@ -63,6 +63,9 @@ pub struct Everything {
     #[esker(skip)]
     pub cached: Vec<u8>,
     pub r#type: Option<bool>,
+    pub words: Vec<String>,
+    pub counts: Option<Vec<Option<i16>>>,
+    pub floats: Vec<f32>,
 }
 
 fn decimal(digits: u32, scale: u8) -> impl Strategy<Value = Decimal> {
@@ -108,7 +111,8 @@ prop_compose! {
             unsigned_long, single, double, name: String::new(), code: None, bytes: Vec::new(),
             uuid: [0; 16], v4: Ipv4Addr::LOCALHOST, v6: None, price, exact, at: 0, day: None,
             time: 0, size: Size::Small, color: None, document: serde_json::Value::Null,
-            detail: None, cached: Vec::new(), r#type: None,
+            detail: None, cached: Vec::new(), r#type: None, words: Vec::new(), counts: None,
+            floats: Vec::new(),
         }
     }
 }
@@ -130,11 +134,17 @@ prop_compose! {
         row in texts(), size in prop_oneof![Just(Size::Small), Just(Size::VeryLarge)],
         color in proptest::option::of(prop_oneof![Just("red"), Just("dark red")]),
         tags in proptest::collection::vec(".*", 0..3), depth in any::<Option<u64>>(),
-        has_detail in any::<bool>(), number in any::<i64>(), text in ".*"
+        has_detail in any::<bool>(), number in any::<i64>(), text in ".*",
+        words in proptest::collection::vec(".*", 0..3),
+        counts in any::<Option<Vec<Option<i16>>>>(),
+        floats in proptest::collection::vec(single(), 0..3)
     ) -> Everything {
         let detail = has_detail.then_some(Detail { tags, depth });
         let document = serde_json::json!({ "number": number, "text": text, "list": [null, true] });
         let color = color.map(str::to_owned);
-        Everything { size, color, detail, document, r#type: Some(true), ..row }
+        // A list has one zero.
+        let floats = floats.into_iter().map(|v| v + 0.0).collect();
+        let r#type = Some(true);
+        Everything { size, color, detail, document, r#type, words, counts, floats, ..row }
     }
 }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use esker_format::DataType;
 
-use super::{letters, text};
+use super::{letters, list, text};
 use crate::evaluate::{Lanes, Vector};
 use crate::meter::{Meter, Reservation};
-use crate::model::{Function, FunctionEntry, Makes};
+use crate::model::{Family, Function, FunctionEntry, Makes};
 use crate::{Error, Result};
 
 /// A function and the values of its operands.
@@ -87,6 +87,7 @@ impl<'a> Call<'_, 'a> {
             }
             Makes::Repeated => text::repeated_len(self, row)?,
             Makes::Replaced => text::replaced_len(self, row)?,
+            Makes::Counted if self.entry.family == Family::List => list::made_len(self, row)?,
             Makes::Counted => letters::made_len(self, row)?,
             // A letter is `September` in three bytes of each, or a full date.
             Makes::Templated => self.operand_bytes(row).saturating_mul(16),

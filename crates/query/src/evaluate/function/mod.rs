@@ -8,6 +8,8 @@ mod interval;
 mod json;
 mod json_edit;
 mod letters;
+mod list;
+mod list_text;
 pub(crate) mod moment;
 mod number;
 mod real;
@@ -23,8 +25,8 @@ use esker_format::{DataType, Value};
 
 use crate::bound::{Bound, Comparison};
 use crate::evaluate::{Rows, Selection, Vector};
-use crate::model::Function;
 use crate::model::date_unit::Unit;
+use crate::model::{Family, Function};
 use crate::pattern::Captured;
 use crate::{Error, Result};
 
@@ -112,6 +114,7 @@ fn of_values<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
             coding::call(call, len)
         }
         F::Md5 | F::Sha256 => coding::call(call, len),
+        _ if call.entry.family == Family::List => list::call(call, len),
         F::ToTimestamp if call.has(1) => to_char::call(call, len),
         F::LastDay | F::MakeDate | F::MakeTime | F::MakeTimestamp | F::ToTimestamp => {
             between::made(call, len)

@@ -1,9 +1,9 @@
-//! Every value of every group, in order at the end: texts one after another, the most frequent
-//! value, the value at a place.
+//! Every value of every group, in order at the end: texts one after another, items of a list,
+//! the most frequent value, the value at a place.
 
 use std::collections::BTreeSet;
 
-use esker_format::{DataType, Value};
+use esker_format::{DataType, ListBuilder, Value, ValueRef};
 
 use crate::evaluate::{Lanes, Vector, keys_of, value_of};
 use crate::model::Aggregate;
@@ -72,6 +72,7 @@ impl Listed {
         values.sort_by(|a, b| keys_of(a).cmp(keys_of(b)));
         match self.function {
             Aggregate::StringAgg => Value::Text(self.joined(&values)),
+            Aggregate::ArrayConcatAgg => self.listed(&values, data_type),
             Aggregate::Mode => most_frequent(&values, data_type),
             Aggregate::PercentileDisc { millionths } => {
                 // The first value at or above that part of them.
@@ -102,6 +103,23 @@ impl Listed {
         }
         // default: texts in UTF-8, one after another, are a text in UTF-8
         String::from_utf8(out).unwrap_or_default()
+    }
+
+    /// The items of lists of one item each.
+    fn listed(&self, values: &[&[u8]], data_type: DataType) -> Value {
+        let Some(element) = data_type.element() else { return Value::Null };
+        let (mut made, mut met) = (ListBuilder::new(element), BTreeSet::new());
+        for ranked in values {
+            let ValueRef::List(alone) = value_of(ranked, data_type) else { continue };
+            let Ok(alone) = esker_format::List::of(alone) else { continue };
+            for item in alone.items().flatten() {
+                // A list that is too long for any field ends.
+                if (!self.is_distinct || met.insert(item)) && made.push_item(item).is_err() {
+                    break;
+                }
+            }
+        }
+        made.finish()
     }
 
     pub(super) fn bytes(&self) -> usize {

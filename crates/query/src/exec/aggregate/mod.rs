@@ -118,7 +118,12 @@ impl Accumulator {
                 State::Words(WordSet::default())
             }
             // It keeps its rows, whose order counts.
-            _ if aggregate.distinct && aggregate.function != Aggregate::StringAgg => {
+            _ if aggregate.distinct
+                && !matches!(
+                    aggregate.function,
+                    Aggregate::StringAgg | Aggregate::ArrayConcatAgg
+                ) =>
+            {
                 State::Distinct(KeyTable::default())
             }
             (_, None) => State::Rows(Vec::new()),
@@ -151,7 +156,7 @@ impl Accumulator {
     fn later_state(function: Aggregate, is_distinct: bool) -> State {
         use Aggregate as A;
         match function {
-            A::Mode | A::StringAgg | A::PercentileDisc { .. } => {
+            A::Mode | A::StringAgg | A::ArrayConcatAgg | A::PercentileDisc { .. } => {
                 State::Listed(Listed::new(function, is_distinct))
             }
             A::BitAnd | A::BitOr | A::BitXor => State::Bits(Bits::new(function)),

@@ -9,7 +9,7 @@ mod numbers;
 mod parts;
 
 use esker_format::json::Json;
-use esker_format::{Schema, ValueRef};
+use esker_format::{List, Schema, ValueRef};
 
 use crate::bind::table_function::{BoundCall, RowKind};
 use crate::evaluate::shifted;
@@ -43,6 +43,9 @@ impl Call<'_> {
         if self.operands.iter().any(|operand| operand.is_null()) {
             return Ok(Some(0));
         }
+        if let Some(list) = self.list()? {
+            return Ok(Some(list.len()? as u128));
+        }
         match self.document() {
             Some(document) => parts::count(self.call.function, document).map(Some),
             None => Ok(self.numbers()?.map(|numbers| numbers.count)),
@@ -62,7 +65,7 @@ impl Call<'_> {
     ) -> Result<SourceRef<'a>> {
         let has_null = self.operands.iter().any(|operand| operand.is_null());
         if !has_null
-            && self.document().is_none()
+            && matches!(self.call.rows, RowKind::Numbers(_) | RowKind::Moments)
             && let Some(numbers) = self.numbers()?
         {
             let count = most.map_or(numbers.count, |most| numbers.count.min(most.into()));
@@ -93,12 +96,29 @@ impl Call<'_> {
         if self.operands.iter().any(|operand| operand.is_null()) {
             return Ok(());
         }
+        if let Some(list) = self.list()? {
+            for item in list.items() {
+                if rows.is_full() {
+                    break;
+                }
+                rows.push(&[item?.value(list.element())?.as_ref()])?;
+            }
+            return Ok(());
+        }
         if let Some(document) = self.document() {
             return parts::add_rows(self.call.function, document, rows);
         }
         match self.numbers()? {
             Some(numbers) => numbers.add_rows(rows),
             None => self.add_moments(rows).map_err(|e| e.at(self.call.function.name())),
+        }
+    }
+
+    /// The list whose items are the rows.
+    fn list(&self) -> Result<Option<List<'_>>> {
+        match (self.call.rows, self.operands) {
+            (RowKind::Items, [ValueRef::List(list)]) => Ok(Some(List::of(list)?)),
+            _ => Ok(None),
         }
     }
 

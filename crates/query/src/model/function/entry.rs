@@ -84,6 +84,16 @@ impl FunctionEntry {
     }
 }
 
+/// All items, one after another, each with what stands before and behind it: a zero in a text takes
+/// two bytes.
+pub(super) const ITEMS: Makes = Makes::Operands { times: 2, more: 32 };
+
+/// A number of 9 bytes for each item, which has one at least.
+pub(super) const ITEM_NUMBERS: Makes = Makes::Operands { times: 9, more: 32 };
+
+/// An item for each character of a text.
+pub(super) const TEXT_ITEMS: Makes = Makes::Operands { times: 4, more: 32 };
+
 macro_rules! functions {
     ($($(#[$about:meta])* $family:ident $title:literal {$(
         $function:ident = $name:literal $(| $alias:literal)* ($operands:literal: $($kind:ident)*)

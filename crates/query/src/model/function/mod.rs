@@ -47,6 +47,10 @@ pub enum OperandKind {
     Expression,
     /// The name of a member, or the place of an element.
     Step,
+    /// A list.
+    List,
+    /// A value that could be an item of the list beside it.
+    Item,
 }
 
 /// What comes out of a function.
@@ -78,6 +82,10 @@ pub enum Outcome {
     Uuid,
     /// JSON.
     Json,
+    /// A list, of the type of the lists and the items that the function takes.
+    List,
+    /// An item of the list.
+    Item,
 }
 
 /// The most bytes that a function makes of the operands of a row, while it does so included. The

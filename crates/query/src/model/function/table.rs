@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::entry::{
-    A_NAME, CHARACTERS, FIXED, UP_TO_ALL, base64, document, functions, line, quoted, up_to,
+    A_NAME, CHARACTERS, FIXED, ITEM_NUMBERS, ITEMS, TEXT_ITEMS, UP_TO_ALL, base64, document,
+    functions, line, quoted, up_to,
 };
 use super::{FunctionEntry, Makes, OperandKind, Outcome};
 
@@ -525,6 +526,111 @@ functions! {
              those of the same name, objects are merged, `null` removes.",
             "json_merge('{\"a\": 1, \"b\": {\"c\": 2}}', '{\"a\": null, \"b\": {\"d\": 3}}')"
                 => "{\"b\":{\"c\":2,\"d\":3}}";
+    }
+    /// Lists.
+    List "Lists" {
+        ListValue = "list_value" | "list_pack" ("a, …": Item)
+            -> List, ITEMS, .at_least(0).or_more().seeing_nulls();
+            "A list of the operands; `ARRAY[a, …]` is this.", "ARRAY[1, NULL, 2]" => "{1,NULL,2}";
+        ListExtract = "list_extract" | "list_element" | "array_extract" ("list, n": List Integer)
+            -> Item, UP_TO_ALL;
+            "Item `n`, 1 for the first; NULL where there is none. `list[n]` is this.",
+            "(ARRAY['a', 'b'])[2]" => "b";
+        ListSlice = "list_slice" | "array_slice" ("list, from, to": List Integer Integer)
+            -> List, ITEMS;
+            "The items from one place to another, with both; those that there are. `list[from:to]` \
+             is this, where either may be left out.", "(ARRAY[1, 2, 3])[2:]" => "{2,3}";
+        Cardinality = "cardinality" ("list": List) -> Integer, FIXED;
+            "The number of items; `len` and `length` of a list are this.",
+            "cardinality(ARRAY[4, NULL])" => "2";
+        ArrayLength = "array_length" | "array_upper" ("list [, dimension]": List Integer)
+            -> Integer, FIXED, .at_least(1);
+            "The number of items; NULL of an empty list, and in another dimension than 1.",
+            "array_length(ARRAY[4, 5], 1)" => "2";
+        ArrayLower = "array_lower" ("list, dimension": List Integer) -> Integer, FIXED;
+            "The place of the first item, 1; NULL of an empty list, and in another dimension than \
+             1.",
+            "array_lower(ARRAY[4, 5], 1)" => "1";
+        ArrayNdims = "array_ndims" ("list": List) -> Integer, FIXED;
+            "The number of dimensions, 1; NULL of an empty list.",
+            "array_ndims(ARRAY[4, 5])" => "1";
+        ListAppend = "array_append" | "list_append" | "array_push_back" ("list, a": List Item)
+            -> List, ITEMS, .seeing_nulls();
+            "The list with an item behind it, which may be NULL; `list || a` is this.",
+            "array_append(ARRAY[1], 2)" => "{1,2}";
+        ListPrepend = "array_prepend" | "list_prepend" ("a, list": Item List)
+            -> List, ITEMS, .seeing_nulls();
+            "The list with an item before it; `a || list` is this.",
+            "array_prepend(0, ARRAY[1])" => "{0,1}";
+        ListConcat = "array_cat" | "list_concat" | "list_cat" | "array_concat" ("a, b": List List)
+            -> List, ITEMS, .seeing_nulls();
+            "The items of both lists; of NULL and a list, that list. `a || b` is this.",
+            "array_cat(ARRAY[1], ARRAY[2, 3])" => "{1,2,3}";
+        ListPosition = "array_position" | "list_position" | "list_indexof"
+            ("list, a [, start]": List Item Integer) -> Integer, FIXED, .at_least(2).seeing_nulls();
+            "The place of the first item that is `a`, from the place `start` on; NULL where there \
+             is none. NULL is found, too.", "array_position(ARRAY['a', 'b'], 'b')" => "2";
+        ListPositions = "array_positions" ("list, a": List Item)
+            -> List, ITEM_NUMBERS, .seeing_nulls();
+            "The places of all items that are `a`.",
+            "array_positions(ARRAY[7, 8, 7], 7)" => "{1,3}";
+        ListRemove = "array_remove" | "list_remove" ("list, a": List Item)
+            -> List, ITEMS, .seeing_nulls();
+            "The list without the items that are `a`.", "array_remove(ARRAY[1, 2, 1], 1)" => "{2}";
+        ListReplace = "array_replace" ("list, a, b": List Item Item)
+            -> List, Makes::Counted, .seeing_nulls();
+            "The list with `b` for each item that is `a`.",
+            "array_replace(ARRAY[1, 2, 1], 1, 9)" => "{9,2,9}";
+        TrimArray = "trim_array" ("list, n": List Integer) -> List, ITEMS, .failing();
+            "The list without its last `n` items.", "trim_array(ARRAY[1, 2, 3], 2)" => "{1}";
+        ArrayToString = "array_to_string" | "list_to_string" | "array_join"
+            ("list, separator [, null]": List Text Text)
+            -> Text, Makes::Counted, .at_least(2).seeing_nulls();
+            "The items as text with the separator in between; NULLs as the text for them, or left \
+             out.",
+            "array_to_string(ARRAY[1, NULL, 2], '-', '?')" => "1-?-2";
+        StringToArray = "string_to_array" ("text, separator [, null]": Text Text Text)
+            -> List, TEXT_ITEMS, .at_least(2).seeing_nulls();
+            "The parts of the text between the separators; its characters where the separator is \
+             NULL. A part that is the third operand becomes NULL.",
+            "string_to_array('a,b,', ',', '')" => "{a,b,NULL}";
+        ListContains = "list_contains" | "list_has" | "array_contains" | "array_has"
+            ("list, a": List Item) -> Bool, FIXED;
+            "Whether an item is `a`.", "list_contains(ARRAY[1, 2], 2)" => "true";
+        ListHasAll = "list_has_all" | "array_has_all" | "array_contains_all" ("a, b": List List)
+            -> Bool, FIXED;
+            "Whether each item of `b` is one of `a`, NULL never; `a @> b` and `b <@ a` are this.",
+            "ARRAY[1, 2, 3] @> ARRAY[3, 1]" => "true";
+        ListHasAny = "list_has_any" | "array_has_any" | "arrays_overlap" ("a, b": List List)
+            -> Bool, FIXED;
+            "Whether an item of `b` is one of `a`, NULL never; `a && b` is this.",
+            "ARRAY[1, 2] && ARRAY[2, 3]" => "true";
+        ListSort = "list_sort" | "array_sort" ("list [, descending]": List Value)
+            -> List, ITEMS, .at_least(1);
+            "The items in their order, NULLs last; the other way round where the second operand is \
+             true.", "array_sort(ARRAY[3, NULL, 1])" => "{1,3,NULL}";
+        ListDistinct = "list_distinct" | "array_distinct" ("list": List) -> List, ITEMS;
+            "Each item once, where it comes first, without NULLs.",
+            "list_distinct(ARRAY[2, 1, 2, NULL])" => "{2,1}";
+        ListReverse = "list_reverse" | "array_reverse" ("list": List) -> List, ITEMS;
+            "The items in the opposite order.", "list_reverse(ARRAY[1, 2])" => "{2,1}";
+        ListSum = "list_sum" | "array_sum" ("list": List) -> Item, FIXED, .failing();
+            "The sum of the items that are not NULL, of which there is one at least.",
+            "list_sum(ARRAY[1, 2, NULL])" => "3";
+        ListAvg = "list_avg" | "array_avg" ("list": List) -> Float, FIXED;
+            "Their mean.", "list_avg(ARRAY[1, 2, NULL])" => "1.5";
+        ListMin = "list_min" | "array_min" ("list": List) -> Item, UP_TO_ALL;
+            "The least item that is not NULL.", "list_min(ARRAY[2, 1, NULL])" => "1";
+        ListMax = "list_max" | "array_max" ("list": List) -> Item, UP_TO_ALL;
+            "The greatest item that is not NULL.", "list_max(ARRAY[2, 1, NULL])" => "2";
+        ListAny = "list_any" ("a, operator, list": Item Text List)
+            -> Bool, FIXED, .seeing_nulls();
+            "Whether a comparison by `=`, `<>`, `<`, `<=`, `>` or `>=` is true of an item; `a = \
+             ANY (list)` is this.", "2 < ANY (ARRAY[1, 3])" => "true";
+        ListAll = "list_all" ("a, operator, list": Item Text List)
+            -> Bool, FIXED, .seeing_nulls();
+            "Whether it is true of all items; `a < ALL (list)` is this.",
+            "2 < ALL (ARRAY[1, 3])" => "false";
     }
     /// Random numbers.
     Random "Random numbers" {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use esker::{Batch, Database, Load, Schema, Value};
+use esker::{Batch, Column, Database, Field, Load, Schema, Value, ValueRef};
 use esker_format::batch::fit_value;
 use esker_import::{Format, ImportOptions, ImportReader};
 use esker_vfs::Environment;
@@ -356,7 +356,15 @@ fn push_row(reader: &mut Reader<'_>, schema: &Schema, batch: &mut Batch) -> Resu
     for (field, column) in schema.fields().iter().zip(&mut batch.columns) {
         let mut held = Vec::new();
         let value = value::read(reader, &mut held)?;
-        column.push(fit_value(field, value)?)?;
+        push_value(field, value, column)?;
+    }
+    Ok(())
+}
+
+fn push_value(field: &Field, value: ValueRef<'_>, column: &mut Column) -> Result<()> {
+    match field.as_list(value)? {
+        Some(list) => column.push(fit_value(field, list.as_ref())?)?,
+        None => column.push(fit_value(field, value)?)?,
     }
     Ok(())
 }
@@ -374,7 +382,7 @@ fn push_named(row: Vec<(&str, Value)>, schema: &Schema, batch: &mut Batch) -> Re
     for ((field, column), value) in fields.iter().zip(&mut batch.columns).zip(values) {
         match value {
             None if field.default.is_some() => column.push_missing(),
-            value => column.push(fit_value(field, value.unwrap_or_default().as_ref())?)?,
+            value => push_value(field, value.unwrap_or_default().as_ref(), column)?,
         }
     }
     Ok(())
