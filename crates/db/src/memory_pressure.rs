@@ -187,7 +187,7 @@ impl Engine {
         let groups = names.newest().values().map(|table| {
             let view = table.view();
             let groups: u64 = view.groups().map(|group| group.byte_count()).sum();
-            groups + table.index().memory_bytes() as u64
+            groups + table.index().memory_bytes()
         });
         let bytes = groups.sum::<u64>().saturating_add(more);
         if bytes <= limit {

@@ -316,8 +316,8 @@ fn update(dice: &mut Dice, table: &Table) -> Statement {
 /// Another key for some rows: so far away that SQLite, which looks at one row after another, meets
 /// none of the others.
 fn move_keys(dice: &mut Dice, table: &Table) -> Statement {
-    let numbers = table.columns.iter().take(table.key).filter(|c| c.kind == Kind::Int);
-    let Some(column) = numbers.last().filter(|_| !table.is_referenced) else {
+    let mut numbers = table.columns.iter().take(table.key).filter(|c| c.kind == Kind::Int);
+    let Some(column) = numbers.next_back().filter(|_| !table.is_referenced) else {
         return update(dice, table);
     };
     let (name, key) = (table.name.clone(), column.name.clone());

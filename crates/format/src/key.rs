@@ -147,6 +147,7 @@ fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
 ///
 /// # Errors
 /// `Corrupt` when the input begins with no such form.
+#[allow(clippy::big_endian_bytes, reason = "bytes are in the order of values")]
 pub fn decode_key(input: &mut &[u8], data_type: DataType) -> Result<Value> {
     let wrong = || Error::corrupt(format!("expected the key form of {data_type}"));
     Ok(match data_type {

@@ -24,7 +24,7 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
     let table = qualified_name::written(name)?;
     let whole = vec![name.to_string()];
     let names = Names::new(vec![beside_table(name)?], parameters).with_whole(whole);
-    let (or, on_conflict, target) = conflict(&insert, &beside_table(name)?, parameters)?;
+    let (or, on_conflict, target) = conflict(&insert, &names)?;
     let returning = returning(insert.returning.as_deref(), &names)?;
     let returning_text = returning_text(insert.returning.as_deref());
     let (fields, rows) = match insert.source {
@@ -103,8 +103,7 @@ pub(crate) fn value(names: &Names, expr: &ast::Expr) -> Result<Expr> {
 /// How the statement begins, what happens to rows whose key exists, and by which fields.
 fn conflict(
     insert: &ast::Insert,
-    table: &str,
-    parameters: &ParameterNames,
+    names: &Names,
 ) -> Result<(&'static str, OnConflict, ConflictTarget)> {
     let none = ConflictTarget::default;
     use ast::SqliteOnConflict as Or;
@@ -123,8 +122,8 @@ fn conflict(
     };
     let key = match &on.conflict_target {
         None => none(),
-        Some(ast::ConflictTarget::Columns(names)) => {
-            ConflictTarget::of(names.iter().map(|name| name.value.as_str()))?
+        Some(ast::ConflictTarget::Columns(fields)) => {
+            ConflictTarget::of(fields.iter().map(|name| name.value.as_str()))?
         }
         Some(ast::ConflictTarget::OnConstraint(_)) => {
             return Err(unsupported("ON CONSTRAINT", on));
@@ -133,8 +132,7 @@ fn conflict(
     let on_conflict = match &on.action {
         ast::OnConflictAction::DoNothing => OnConflict::Skip,
         ast::OnConflictAction::DoUpdate(update) => {
-            let names = Names::new(vec![table.to_owned()], parameters);
-            let set = assignments(&update.assignments, &names)?;
+            let set = assignments(&update.assignments, names)?;
             let filter = update.selection.as_ref().map(|e| names.convert(e)).transpose()?;
             OnConflict::Update(ConflictUpdate { set, filter })
         }

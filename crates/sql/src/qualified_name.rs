@@ -83,13 +83,11 @@ pub(crate) fn beside_table(name: &ObjectName) -> Result<String> {
 /// `InvalidQuery` for a name with another schema before it.
 pub(crate) fn new_name(name: &ObjectName) -> Result<String> {
     match parts(name)? {
-        (Some(schema), table) if !is_schema(schema, MAIN_SCHEMA) && !is_temporary(schema) => {
-            Err(Error::invalid(format!(
-                "RENAME TO {name}: expected a name without a schema: SET SCHEMA {schema} moves \
-                 what is to be {table} there"
-            )))
-        }
-        (_, table) => Ok(table.value.clone()),
+        (Some(schema), table) => Err(Error::invalid(format!(
+            "RENAME TO {name}: expected a name without a schema: SET SCHEMA {schema} moves what is \
+             to be {table} there"
+        ))),
+        (None, table) => Ok(table.value.clone()),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::maintenance;
 use crate::parameters::Parameters;
 use crate::placed::{in_main, no_session};
 use crate::prepared::Prepared;
+use crate::schema;
 use crate::statement::{Statement, parse_with_parameters};
 use crate::summary::summarize;
 
@@ -320,6 +321,7 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             if exists && *if_not_exists {
                 return Ok(Outcome::Done(format!("sequence {name} exists already")));
             }
+            schema::expect_there(db, name)?;
             if dry_run && !exists {
                 return Ok(Outcome::Done(format!("would create sequence {name}")));
             }

@@ -105,8 +105,11 @@ pub(crate) fn run(on: &dyn Scope, statement: &Statement, dry_run: bool) -> Resul
         Statement::DropSchema { names, if_exists, cascade } => {
             let (going, missing): (Vec<&String>, Vec<&String>) =
                 names.iter().partition(|name| is_there(name));
+            if let Some(fixed) = missing.iter().find_map(|name| refuse_fixed(name)) {
+                return Err(fixed);
+            }
             if let Some(missing) = missing.first().filter(|_| !if_exists) {
-                return Err(refuse_fixed(missing).unwrap_or_else(|| no_schema(&known, missing)));
+                return Err(no_schema(&known, missing));
             }
             drop_all(on, &going, (*cascade, dry_run))
         }
@@ -187,8 +190,18 @@ fn set_schema(
     expect_there(on, &to)?;
     let is_view = on.has_view(name)?;
     let kind = if is_view { "view" } else { "table" };
-    if if_exists && !on.has_name(name)? {
-        return Ok(Outcome::Done(format!("no {kind} {name}")));
+    if !on.has_name(name)? {
+        if if_exists {
+            return Ok(Outcome::Done(format!("no {kind} {name}")));
+        }
+        on.table(name)?;
+    }
+    let refused = |found: &str| Err(Error::new(ErrorKind::InvalidInput, found.to_owned()));
+    if name.split_once('.').is_some_and(|(schema, _)| schema == TEMPORARY_SCHEMA) {
+        return refused(&format!("SET SCHEMA: {name} is temporary: it has the schema temp"));
+    }
+    if own.contains('.') {
+        return refused(&format!("SET SCHEMA: expected a name without points, found {own:?}"));
     }
     if dry_run {
         return Ok(Outcome::Done(format!("would move {kind} {name} to schema {schema}")));

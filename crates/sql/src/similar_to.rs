@@ -7,6 +7,9 @@
 //! | `\c` (or another character of `ESCAPE`) | `c` itself |
 //! | anything else | itself |
 
+use std::iter::Peekable;
+use std::str::Chars;
+
 use esker_query::model::{Expr, Function};
 use sqlparser::ast;
 
@@ -64,52 +67,75 @@ fn escape_character(expr: &ast::Expr) -> Result<Option<char>> {
 /// The regular expression that a whole text has to meet.
 fn regular(pattern: &str, escape: Option<char>) -> std::result::Result<String, String> {
     let mut expression = String::from("(?s)^(?:");
-    let mut characters = pattern.chars().enumerate();
-    let mut is_class = false;
-    while let Some((at, c)) = characters.next() {
+    let mut characters = pattern.chars().peekable();
+    while let Some(c) = characters.next() {
         match c {
-            c if Some(c) == escape => {
-                let Some((_, quoted)) = characters.next() else {
-                    return Err(format!("expected a character behind the escape {c:?} at its end"));
-                };
-                literal(quoted, &mut expression);
-            }
-            '[' if !is_class => {
-                is_class = true;
+            c if Some(c) == escape => literal(quoted(c, &mut characters)?, &mut expression),
+            '[' => class(&mut characters, escape, &mut expression)?,
+            '%' => expression.push_str(".*"),
+            '_' => expression.push('.'),
+            // Not the beginning of flags.
+            '(' => expression.push_str("(?:"),
+            '|' | '*' | '+' | '?' | ')' | '{' | '}' => expression.push(c),
+            c => literal(c, &mut expression),
+        }
+    }
+    expression.push_str(")$");
+    Ok(expression)
+}
+
+/// The characters of `[…]`, behind the bracket: single ones, ranges, and names such as `[:alpha:]`.
+fn class(
+    characters: &mut Peekable<Chars<'_>>,
+    escape: Option<char>,
+    expression: &mut String,
+) -> std::result::Result<(), String> {
+    expression.push('[');
+    if characters.next_if_eq(&'^').is_some() {
+        expression.push('^');
+    }
+    while let Some(c) = characters.next() {
+        match c {
+            ']' => {
                 expression.push(c);
+                return Ok(());
             }
-            ']' if is_class => {
-                is_class = false;
+            '[' if characters.peek() == Some(&':') => {
                 expression.push(c);
-            }
-            // `[:alpha:]` within a class; what would be an operator of classes is a character.
-            '[' if pattern.chars().nth(at + 1) == Some(':') => {
-                expression.push(c);
-                for (_, c) in characters.by_ref() {
+                for c in characters.by_ref() {
                     expression.push(c);
                     if c == ']' {
                         break;
                     }
                 }
             }
-            '^' | '-' if is_class => expression.push(c),
-            c if is_class => literal(c, &mut expression),
-            '%' => expression.push_str(".*"),
-            '_' => expression.push('.'),
-            '|' | '*' | '+' | '?' | '(' | ')' | '{' | '}' => expression.push(c),
-            c => literal(c, &mut expression),
+            c => {
+                let c = if Some(c) == escape { quoted(c, characters)? } else { c };
+                literal(c, expression);
+                let mut ahead = characters.clone();
+                if ahead.next() == Some('-') && ahead.next().is_some_and(|c| c != ']') {
+                    characters.next();
+                    expression.push('-');
+                    let last = characters.next().unwrap_or(c); // default: it was seen ahead
+                    let is_quoted = Some(last) == escape;
+                    literal(if is_quoted { quoted(last, characters)? } else { last }, expression);
+                }
+            }
         }
     }
-    if is_class {
-        return Err("expected ] behind [".to_owned());
-    }
-    expression.push_str(")$");
-    Ok(expression)
+    Err("expected ] behind [".to_owned())
 }
 
-/// A character that means itself.
+/// The character behind an escape.
+fn quoted(escape: char, characters: &mut Peekable<Chars<'_>>) -> std::result::Result<char, String> {
+    let end = || format!("expected a character behind the escape {escape:?} at its end");
+    characters.next().ok_or_else(end)
+}
+
+/// A character that means itself. Others than these mean themselves as they are, and something else
+/// behind a backslash.
 fn literal(c: char, expression: &mut String) {
-    if c.is_ascii_punctuation() {
+    if r"\.+*?()|[]{}^$#&-~".contains(c) {
         expression.push('\\');
     }
     expression.push(c);
@@ -123,16 +149,19 @@ mod tests {
     fn patterns_become_regular_expressions() {
         let cases = [
             ("a%_", "(?s)^(?:a.*.)$"),
-            ("(a|b){2,3}", "(?s)^(?:(a|b){2,3})$"),
+            ("(a|b){2,3}", "(?s)^(?:(?:a|b){2,3})$"),
+            ("a<b>", "(?s)^(?:a<b>)$"),
+            ("(?i)a", "(?s)^(?:(?:?i)a)$"),
+            ("[+--a-]", r"(?s)^(?:[\+-\-a\-])$"),
             ("a.b$", r"(?s)^(?:a\.b\$)$"),
-            (r"50\%", r"(?s)^(?:50\%)$"),
+            (r"50\%", r"(?s)^(?:50%)$"),
             ("[^a-c&[]x", r"(?s)^(?:[^a-c\&\[]x)$"),
-            ("[[:alpha:]_]+", r"(?s)^(?:[[:alpha:]\_]+)$"),
+            ("[[:alpha:]_]+", r"(?s)^(?:[[:alpha:]_]+)$"),
         ];
         for (pattern, expected) in cases {
             assert_eq!(regular(pattern, Some('\\')).unwrap(), expected);
         }
-        assert_eq!(regular("50#%", Some('#')).unwrap(), r"(?s)^(?:50\%)$");
+        assert_eq!(regular("50#%", Some('#')).unwrap(), r"(?s)^(?:50%)$");
         assert!(regular("a[b", None).unwrap_err().contains("expected ]"));
         assert!(regular("a\\", Some('\\')).unwrap_err().contains("at its end"));
     }

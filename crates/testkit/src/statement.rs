@@ -36,6 +36,8 @@ pub enum Statement {
         serial: u64,
         /// Its new key, and when it is born under that.
         to: NewRow,
+        /// The kind of the table, which says which fields are the key.
+        kind: TableKind,
     },
     /// The rows that match go.
     Delete {
@@ -128,7 +130,7 @@ impl Statement {
                 let serial = table.rows.values().nth(at).and_then(|row| serial_of(table, row));
                 let to = row(generator);
                 match serial {
-                    Some(serial) => Self::Move { serial, to },
+                    Some(serial) => Self::Move { serial, to, kind: table.kind },
                     None => Self::Delete { condition: Condition::draw(table, generator) },
                 }
             }
@@ -167,9 +169,10 @@ impl Statement {
                 let (set, filter) = (set.iter().map(literal).collect(), Some(condition.expr()));
                 Change::Update(Update { table, set, filter, ..Update::default() })
             }
-            Self::Move { serial, to } => {
-                let literal = |(name, value): (String, Value)| (name, Expr::Literal(value));
-                let set = key_of(schema, to).into_iter().map(literal).collect();
+            Self::Move { serial, to, kind } => {
+                let key = schema.fields.iter().enumerate().filter(|(at, _)| kind.is_key(*at));
+                let values = kind.key(to.ident).into_iter().map(Expr::Literal);
+                let set = key.map(|(_, field)| field.name.clone()).zip(values).collect();
                 let is = Expr::field(SERIAL).binary(Operator::Eq, Expr::literal(*serial));
                 let filter = Some(is);
                 Change::Update(Update { table, set, filter, ..Update::default() })
@@ -202,7 +205,7 @@ impl Statement {
                 }
                 Ok(matching.len() as u64)
             }
-            Self::Move { serial, to } => {
+            Self::Move { serial, to, .. } => {
                 let is = |(_, row): &(&u64, &ModelRow)| serial_of(table, row) == Some(*serial);
                 let Some(ident) = table.rows.iter().find(is).map(|(ident, _)| *ident) else {
                     return Ok(0);
@@ -256,20 +259,6 @@ fn serial_of(table: &TableState, row: &ModelRow) -> Option<u64> {
         Some(Value::Uint(serial)) => Some(*serial),
         _ => None,
     }
-}
-
-/// The names and values of the key of a row that was drawn: the fields before the free ones,
-/// without the serial number.
-fn key_of(schema: &TableSchema, row: &NewRow) -> Vec<(String, Value)> {
-    let kinds = [TableKind::Text, TableKind::Composite, TableKind::Integer];
-    let is_of = |kind: &TableKind| {
-        let fields = kind.first_schema().fields;
-        let mut fixed = fields.iter().take(kind.fixed_fields()).zip(&schema.fields);
-        fixed.all(|(first, now)| first.name == now.name)
-    };
-    let Some(kind) = kinds.into_iter().find(is_of) else { return Vec::new() };
-    let key = schema.fields.iter().enumerate().filter(|(at, _)| kind.is_key(*at));
-    key.map(|(_, field)| field.name.clone()).zip(kind.key(row.ident)).collect()
 }
 
 fn matching(table: &TableState, condition: &Condition) -> Result<BTreeSet<u64>, ErrorKind> {

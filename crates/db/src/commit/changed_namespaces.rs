@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use esker_format::Namespace;
 use esker_format::edit::Edit;
+use esker_format::namespace::NAMESPACES_MAX;
 
 use crate::Result;
 use crate::catalog::names::Names;
@@ -46,6 +47,12 @@ impl NewDefinitions {
                 let why = "was created by another commit meanwhile";
                 return Err(conflict(format!("schema {name:?}: {table:?} {why}")));
             }
+        }
+        let coming = self.namespaces.iter().filter(|changed| changed.before.is_none()).count();
+        if newest.namespaces.len() + coming > NAMESPACES_MAX && coming > 0 {
+            return Err(conflict(format!(
+                "at most {NAMESPACES_MAX} schemas: others came meanwhile"
+            )));
         }
         let Some(known) = &self.views_known else { return Ok(()) };
         for name in self.names_coming() {

@@ -430,9 +430,10 @@ fn expect_same_key(schema: &Schema, old: &[Value], new: &[Value]) -> Result<()> 
     Err(Error::new(ErrorKind::AlreadyExists, message))
 }
 
-/// Whether a name is that of a field of the key.
+/// Whether a name is that of a field of the key, or a path leads into one.
 fn is_of_key(schema: &Schema, name: &str) -> bool {
-    has_key_field(schema, schema.resolve(name).into_iter())
+    let root = || name.split_once('.').and_then(|(field, _)| schema.resolve(field).ok());
+    has_key_field(schema, schema.resolve(name).ok().or_else(root).into_iter())
 }
 
 /// The error for a row whose key another one has.

@@ -16,7 +16,7 @@ use crate::catalog::computed_index;
 use crate::commit::fit::{fit_key, fit_value};
 use crate::read::source::SnapshotSource;
 use crate::statement::conflict::Target;
-use crate::transaction::{Lifted, Seen, State, TransactionTable};
+use crate::transaction::{Seen, State, TransactionTable};
 use crate::{QueryOptions, Result, Transaction};
 
 /// Runs a statement within a transaction, all of it or nothing.
@@ -84,16 +84,14 @@ impl StatementRun<'_> {
         let mut state = transaction.state();
         let (mut count, mut shown) = (0, Shown::new(&schema, insert.returning.as_deref()));
         let returning = table.done(&mut state, |state| {
-            let mut lifted = Vec::new();
             for (i, row) in placed.into_iter().enumerate() {
                 self.expect_time_left(i)?;
-                let put = put.put(state, row, &mut lifted).map_err(|e| e.in_row(i as u64))?;
+                let put = put.put(state, row).map_err(|e| e.in_row(i as u64))?;
                 count += u64::from(put.is_some());
                 if let Some((old, new)) = put {
                     shown.add(old.as_deref(), Some(&new));
                 }
             }
-            lifted.into_iter().try_for_each(|lifted| table.land(state, lifted))?;
             self.returned(&schema, &shown, insert.returning.as_deref())
         })?;
         Ok(Changed { rows: count, returning })
@@ -146,12 +144,7 @@ struct Puts<'a> {
 
 impl Puts<'_> {
     /// Puts one row; the row that was there and the row as it is then, unless it was left out.
-    fn put(
-        &self,
-        state: &mut State,
-        row: Vec<Value>,
-        lifted: &mut Vec<Lifted>,
-    ) -> Result<Option<Versions>> {
+    fn put(&self, state: &mut State, row: Vec<Value>) -> Result<Option<Versions>> {
         let schema = self.table.schema();
         for index in schema.unique_indexes() {
             let is_asked = match &self.target {
@@ -160,7 +153,7 @@ impl Puts<'_> {
                 Target::Unique(meant) => meant.contains(&index.id),
             };
             if is_asked && let Some(key) = self.holder(state, index, &row)? {
-                return self.put_upon(state, &key, row, lifted);
+                return self.put_upon(state, &key, row);
             }
         }
         if schema.key_positions().is_empty() {
@@ -173,7 +166,7 @@ impl Puts<'_> {
             self.table.put(state, row.clone(), true)?;
             return Ok(Some((None, row)));
         }
-        self.put_upon(state, &key, row, lifted)
+        self.put_upon(state, &key, row)
     }
 
     /// Puts a row where there may be one.
@@ -182,7 +175,6 @@ impl Puts<'_> {
         state: &mut State,
         key: &[Value],
         row: Vec<Value>,
-        lifted: &mut Vec<Lifted>,
     ) -> Result<Option<Versions>> {
         let schema = self.table.schema();
         let key = fit_key(schema, key)?;
@@ -199,9 +191,10 @@ impl Puts<'_> {
         if self.table.has_key(&key, &row) {
             self.table.replace(state, &key, (row.clone(), seen.base, seen.new_row_id))?;
         } else {
-            // It comes to its new key once all rows are put.
+            // The rows behind it see it there.
             let seen = Seen { row: None, ..seen };
-            lifted.push(self.table.lift(state, &key, &seen, row.clone())?);
+            let lifted = self.table.lift(state, &key, &seen, row.clone())?;
+            self.table.land(state, lifted)?;
         }
         Ok(Some((Some(old), row)))
     }

@@ -73,7 +73,6 @@ use definitions::Definition;
 pub(crate) use definitions::Definitions;
 use delta::Delta;
 pub use entries::TransactionBucket;
-pub(crate) use moved_rows::Lifted;
 pub use options::{Isolation, TransactionOptions};
 use read_set::Reads;
 use references::BoundState;

@@ -307,28 +307,24 @@ impl Transaction {
         let naming_table = &naming.table.current;
         // Of a table of its own no other commit has rows.
         let is_new = state.definition(naming_table).is_some_and(|table| table.is_new());
-        let (mut removed, mut changed, mut moved) = (Vec::new(), Vec::new(), Vec::new());
+        let Reference { on_delete, on_update, .. } = naming.reference;
+        let (mut removed, mut changed) = (Vec::new(), Vec::new());
         for (given, found) in given.into_iter().zip(found) {
-            if !found.is_there && !is_new {
+            let action = if given.new.is_some() { on_update } else { on_delete };
+            // Another row has the values now. What is done with a row that refers to the one that
+            // gave them up does not depend on that, but where nothing is done.
+            if found.is_there && action == ReferenceAction::NoAction {
+                continue;
+            }
+            if !is_new {
                 let (target, values) = (&naming.target, &given.old);
                 state.bound.given_up.note(naming_table, &naming.reference, target, values);
             }
-            match given.new.is_some() {
-                false if found.is_there => {}
-                false => removed.push(given),
-                true => {
-                    moved.push(given.clone());
-                    if !found.is_there {
-                        changed.push(given);
-                    }
-                }
-            }
+            let of_kind = if given.new.is_some() { &mut changed } else { &mut removed };
+            of_kind.push(given);
         }
-        let Reference { on_delete, on_update, .. } = naming.reference;
-        // Rows go along with the row that they referred to, though another has its values now.
-        let follows = !matches!(on_update, ReferenceAction::NoAction | ReferenceAction::Restrict);
-        let changed = if follows { moved } else { changed };
-        for (given, action) in [(changed, on_update), (removed, on_delete)] {
+        // Rows follow those that went before others come to the values of these.
+        for (given, action) in [(removed, on_delete), (changed, on_update)] {
             match action {
                 _ if given.is_empty() => {}
                 ReferenceAction::NoAction => refusing.push((current.clone(), number, given)),

@@ -68,6 +68,7 @@ fn a_prefix_is_less_and_null_greatest() {
 }
 
 #[test]
+#[allow(clippy::big_endian_bytes, reason = "bytes are in the order of values")]
 fn damage_is_an_error() {
     let good = list("{a,NULL}", ListElement::Text);
     let good = good.as_ref().as_bytes().unwrap();

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use crate::generate::Dice;
 use crate::memory_source::{Layout, MemorySource};
 use esker_format::{Batch, DataType, Schema, Value};
-use esker_query::model::{Aggregate, Expr, Operator, OrderBy, SelectItem};
+use esker_query::model::{Aggregate, Expr, Function, Operator, OrderBy, SelectItem};
 use esker_query::{ErrorKind, Options, Query, Source, TemporaryFiles, stream};
 use esker_vfs::Environment;
 use proptest::prelude::*;
@@ -220,10 +220,13 @@ fn every_aggregate_of_files_is_that_of_memory() {
             Aggregate::BoolAnd | Aggregate::BoolOr | Aggregate::CountIf => {
                 Expr::field("few").binary(Operator::Gt, Expr::literal(400i64))
             }
+            Aggregate::ArrayConcatAgg => Expr::call(Function::ListValue, [Expr::field("score")]),
             _ => Expr::field("score"),
         };
         let order = match function {
-            Aggregate::StringAgg => vec![by("name"), by("few")],
+            Aggregate::StringAgg | Aggregate::ArrayAgg | Aggregate::ArrayConcatAgg => {
+                vec![by("name"), by("few")]
+            }
             _ if function.takes_second() => vec![by("few")],
             _ => Vec::new(),
         };

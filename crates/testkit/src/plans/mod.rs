@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn a_few_cases_have_one_answer_each() {
         let mut counts = Counts::default();
-        for seed in [5, 7, 8, 9] {
+        for seed in [5, 8, 12, 14] {
             run_case(seed, &mut counts).unwrap();
         }
         assert!(counts.joined * 10 > counts.answers, "{counts:?}");
