@@ -15,7 +15,9 @@ use esker_format::frame::{self, EpochStart, FileHeader, FrameHeader, kind};
 use esker_format::index_file::{self, IndexHeader};
 use esker_format::segment::{self, Trailer};
 use esker_format::value_file::{self, ValueFileHeader};
-use esker_format::{ClockRecord, DataType, Schema, Sequence, TableId, View, row, schema};
+use esker_format::{
+    ClockRecord, DataType, Namespace, Schema, Sequence, TableId, View, row, schema,
+};
 
 const DOCUMENT: &str = include_str!("../../../docs/internals/format.md");
 
@@ -131,6 +133,8 @@ fn frame_kinds_are_those_of_the_code() {
         Edit::Clock(ClockRecord::of_time(1)),
         Edit::SetView { name: "v".into(), view: View::default() },
         Edit::DropView { name: "v".into() },
+        Edit::SetNamespace { name: "n".into(), namespace: Namespace::default() },
+        Edit::DropNamespace { name: "n".into() },
     ];
     let names = [
         "create table",
@@ -147,6 +151,8 @@ fn frame_kinds_are_those_of_the_code() {
         "clock",
         "set view",
         "drop view",
+        "set schema",
+        "drop schema",
     ];
     let mut code =
         vec![(kind::ROWS, "rows"), (kind::EPOCH_START, "epoch start"), (kind::CLOSE, "close")];

@@ -54,7 +54,7 @@ fn lists_are_keys_and_found_over_merges_and_reopening() {
         t.insert(&[way(i), marks(i)]).unwrap();
         expected.push(vec![way(i), marks(i)]);
     }
-    assert_eq!(t.insert(&[way(3), marks(0)]).unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(t.insert(&[way(3), marks(0)]).unwrap_err().kind(), ErrorKind::AlreadyExists);
     let before = db.snapshot().unwrap();
     for i in (0..300).step_by(3) {
         assert!(t.update(&[way(i)], &[("marks", Value::Null)]).unwrap());
