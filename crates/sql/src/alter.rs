@@ -24,7 +24,7 @@ pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
         let ast::RenameTableNameKind::To(to) = table_name else {
             return Err(unsupported("this RENAME", table_name));
         };
-        let (to, if_exists) = (qualified_name::new_name(to)?, alter.if_exists);
+        let (to, if_exists) = (qualified_name::new_name(&alter.name, to)?, alter.if_exists);
         return Ok(Statement::RenameTable { name, to, if_exists });
     }
     let (mut alterations, mut optional) = (Vec::new(), Vec::new());

@@ -80,9 +80,14 @@ pub(crate) fn beside_table(name: &ObjectName) -> Result<String> {
 /// The new name of a table, which stays in its schema.
 ///
 /// # Errors
-/// `InvalidQuery` for a name with another schema before it.
-pub(crate) fn new_name(name: &ObjectName) -> Result<String> {
+/// `InvalidQuery` for a name with a schema before it that is not written before the old one.
+pub(crate) fn new_name(old: &ObjectName, name: &ObjectName) -> Result<String> {
     match parts(name)? {
+        (Some(schema), table)
+            if parts(old)?.0.is_some_and(|known| is_schema(known, &schema.value)) =>
+        {
+            Ok(table.value.clone())
+        }
         (Some(schema), table) => Err(Error::invalid(format!(
             "RENAME TO {name}: expected a name without a schema: SET SCHEMA {schema} moves what is \
              to be {table} there"

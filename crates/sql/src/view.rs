@@ -78,7 +78,8 @@ pub(crate) fn rename(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         return Ok(None);
     }
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
-    let name = qualified_name::written(&parser.parse_object_name(false).map_err(syntax)?)?;
+    let old = parser.parse_object_name(false).map_err(syntax)?;
+    let name = qualified_name::written(&old)?;
     if parser.parse_keywords(&[Keyword::SET, Keyword::SCHEMA]) {
         let schema = qualified_name::of_schema(&parser.parse_object_name(false).map_err(syntax)?)?;
         crate::show::end(&mut parser)?;
@@ -87,7 +88,8 @@ pub(crate) fn rename(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     if !parser.parse_keywords(&[Keyword::RENAME, Keyword::TO]) {
         return parser.expected("RENAME TO or SET SCHEMA", parser.peek_token()).map_err(syntax);
     }
-    let to = qualified_name::new_name(&parser.parse_object_name(false).map_err(syntax)?)?;
+    let to = parser.parse_object_name(false).map_err(syntax)?;
+    let to = qualified_name::new_name(&old, &to)?;
     while parser.consume_token(&Token::SemiColon) {}
     if parser.peek_token().token != Token::EOF {
         return parser.expected("the end", parser.peek_token()).map_err(syntax);

@@ -328,7 +328,10 @@ impl Transaction {
             match action {
                 _ if given.is_empty() => {}
                 ReferenceAction::NoAction => refusing.push((current.clone(), number, given)),
-                ReferenceAction::Restrict => self.refuse_named(state, current, &naming, &given)?,
+                ReferenceAction::Restrict => {
+                    let old = given.iter().map(|given| given.old.clone()).collect();
+                    self.refuse_any_named(state, current, &naming, old)?;
+                }
                 _ => naming.follow(state, action, &given)?,
             }
         }
@@ -347,8 +350,20 @@ impl Transaction {
         let old: Vec<Vec<Value>> = given.iter().map(|given| given.old.clone()).collect();
         let found = of.find_all(state, &naming.target, &old)?;
         let gone = old.into_iter().zip(found).filter(|(_, found)| !found.is_there);
-        let gone: Vec<Vec<Value>> = gone.map(|(old, _)| old).collect();
-        let Some(row) = naming.rows_naming(state, &gone)?.into_iter().next() else { return Ok(()) };
+        self.refuse_any_named(state, current, naming, gone.map(|(old, _)| old).collect())
+    }
+
+    /// Refuses that rows name some values, whichever row has them now.
+    fn refuse_any_named(
+        &self,
+        state: &mut State,
+        current: &TableVersion,
+        naming: &NamingRows<'_>,
+        values: Vec<Vec<Value>>,
+    ) -> Result<()> {
+        let Some(row) = naming.rows_naming(state, &values)?.into_iter().next() else {
+            return Ok(());
+        };
         let (name, reference) = (naming.table.name(), &naming.reference.name);
         let (table, shown) = (current.core.name(), naming.target.shown(&row.values));
         Err(Error::violated(format!(

@@ -9,7 +9,7 @@ use crate::labels::{Labels, label};
 use crate::list::{List, from_json};
 use crate::row::{decode_value, encode_value};
 use crate::text::{expected, shown};
-use crate::{DataType, Error, Result, Value, ValueRef};
+use crate::{DataType, Error, ErrorKind, Result, Value, ValueRef};
 
 /// One field of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,8 +142,16 @@ impl Field {
         match value {
             ValueRef::Json(document) => from_json(Json::document(document), element).map(Some),
             ValueRef::List(list) => {
-                let list = List::of(list)?;
-                if list.element() == element { Ok(None) } else { list.to(element).map(Some) }
+                // Bytes of a caller that are no list are no damage.
+                let refused = |e: Error| Error::invalid(format!("expected a list: {e}"));
+                let list = List::of(list).map_err(refused)?;
+                if list.element() == element {
+                    return Ok(None);
+                }
+                list.to(element).map(Some).map_err(|e| match e.kind() {
+                    ErrorKind::Corrupt => refused(e),
+                    _ => e,
+                })
             }
             _ => Ok(None),
         }
