@@ -6,10 +6,11 @@
 //! type      the digits of a decimal, then the number of the type
 //! ```
 //!
-//! A value has the bytes that [`encode_key`] makes of it, so that lists of one type compare as
-//! bytes: item by item, NULL behind every value, and a list before one that it begins. The type
-//! is at the end, where it does not disturb this. An interval has its stored form, which is in the
-//! order of its length; intervals of one length that are written differently are different items.
+//! A value has the bytes that [`encode_key`](crate::key::encode_key) makes of it, so that lists of
+//! one type compare as bytes: item by item, NULL behind every value, and a list before one that it
+//! begins. The type is at the end, where it does not disturb this. An interval has its stored form,
+//! which is in the order of its length; intervals of one length that are written differently are
+//! different items.
 //!
 //! # Invariants
 //! * Equal lists have equal bytes: one spelling of each item. [`List::check`] asserts it of what is
