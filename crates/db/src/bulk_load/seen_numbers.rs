@@ -2,7 +2,9 @@
 //! and a set for the others.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
+
+use crate::commit::staged_keys::AsItIs;
 
 /// Words of a page.
 const PAGE_WORDS: usize = 512;
@@ -18,10 +20,12 @@ const NUMBER_BYTES: usize = 24;
 /// Numbers that were seen.
 #[derive(Default)]
 pub(super) struct SeenNumbers {
-    pages: HashMap<u64, Box<[u64; PAGE_WORDS]>, BuildHasherDefault<Spread>>,
+    /// By the number of the page, spread.
+    pages: HashMap<u64, Box<[u64; PAGE_WORDS]>, BuildHasherDefault<AsItIs>>,
     /// How many numbers the pages have.
     in_pages: usize,
-    others: HashSet<u64, BuildHasherDefault<Spread>>,
+    /// Spread as well.
+    others: HashSet<u64, BuildHasherDefault<AsItIs>>,
 }
 
 impl SeenNumbers {
@@ -31,7 +35,7 @@ impl SeenNumbers {
         let (page, word, bit) = place(number);
         let words = self.pages.get(&page).and_then(|page| page.get(word));
         words.is_some_and(|word| word & bit != 0)
-            || (!self.others.is_empty() && self.others.contains(&number))
+            || (!self.others.is_empty() && self.others.contains(&spread(number)))
     }
 
     /// Notes a number that was not seen.
@@ -42,7 +46,7 @@ impl SeenNumbers {
             Some(words) => words,
             None if may_have_page => self.pages.entry(page).or_insert(Box::new([0; PAGE_WORDS])),
             None => {
-                self.others.insert(number);
+                self.others.insert(spread(number));
                 return;
             }
         };
@@ -58,32 +62,19 @@ impl SeenNumbers {
     }
 }
 
-/// The page of a number, the word within it, and the bit.
+/// The page of a number, spread, the word within it, and the bit.
 fn place(number: u64) -> (u64, usize, u64) {
     let within = number % PAGE_NUMBERS;
-    // A number below `PAGE_NUMBERS / 64` fits.
     #[allow(clippy::cast_possible_truncation, reason = "below PAGE_WORDS")]
     let word = (within / 64) as usize;
-    (number / PAGE_NUMBERS, word, 1 << (within % 64))
+    (spread(number / PAGE_NUMBERS), word, 1 << (within % 64))
 }
 
-/// Spreads numbers over all bits, by a product with the golden ratio.
-#[derive(Default)]
-pub(super) struct Spread(u64);
-
-impl Hasher for Spread {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        let product = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = product ^ (product >> 32);
-    }
+/// A number with its bits spread: as good as a hash, and no two numbers have the same.
+fn spread(number: u64) -> u64 {
+    // The golden ratio, which is odd.
+    let product = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    product ^ (product >> 32)
 }
 
 #[cfg(test)]

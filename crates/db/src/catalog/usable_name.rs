@@ -2,8 +2,9 @@
 
 use esker_format::schema::validate_name;
 
-use crate::catalog::names::{INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA};
-use crate::catalog::names::{MAIN_PREFIX, TEMPORARY_PREFIX};
+use crate::catalog::names::{
+    INFORMATION_SCHEMA, MAIN_PREFIX, MAIN_SCHEMA, TEMPORARY_PREFIX, TEMPORARY_SCHEMA,
+};
 use crate::files::FileTable;
 use crate::introspection::is_system_table;
 use crate::{Error, Result};

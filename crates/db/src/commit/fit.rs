@@ -55,6 +55,12 @@ pub(crate) fn has_key_field(schema: &Schema, mut positions: impl Iterator<Item =
     positions.any(|position| schema.key_positions().contains(&position))
 }
 
+/// Whether a row has a key, which may be a row id: that stays.
+pub(crate) fn has_key(schema: &Schema, key: &[ValueRef<'_>], row: &[Value]) -> bool {
+    let mut parts = schema.key_positions().iter().zip(key);
+    parts.all(|(at, value)| row.get(*at).is_some_and(|own| own.as_ref().is_identical(*value)))
+}
+
 /// Refuses a row whose key, or values of a unique index, have more bytes than keys may have.
 pub(crate) fn refuse_long_values<'a>(
     schema: &Schema,

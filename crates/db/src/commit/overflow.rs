@@ -159,7 +159,7 @@ impl Engine {
                 if let (Some(value), Some(long)) =
                     (put.row.to_mut().get_mut(field), long.get_mut(field))
                 {
-                    *value = empty_of(value);
+                    *value = empty_of(value)?;
                     long.push((row, stored));
                 }
             }
@@ -306,17 +306,14 @@ impl Spilled<'_> {
 }
 
 /// The empty value of the type of a long one.
-fn empty_of(value: &Value) -> Value {
-    match value {
+fn empty_of(value: &Value) -> Result<Value> {
+    Ok(match value {
         Value::Text(_) => Value::Text(String::new()),
         Value::Bytes(_) => Value::Bytes(Vec::new()),
         // The type is at the end of its bytes.
-        Value::List(v) => match List::of(v) {
-            Ok(list) => ListBuilder::new(list.element()).finish(),
-            Err(_) => value.clone(),
-        },
+        Value::List(v) => ListBuilder::new(List::of(v)?.element()).finish(),
         other => other.clone(),
-    }
+    })
 }
 
 fn apply(

@@ -19,6 +19,7 @@ use esker_query::Limits;
 use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 
+use crate::commit::fit::has_key;
 use crate::commit::staged::Staged;
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
@@ -200,12 +201,12 @@ impl RowSink for StagedRows<'_, '_> {
         self.engine.recompute(self.current, row, self.limits)
     }
 
-    fn put(&mut self, _key: &[ValueRef<'_>], slot: StagedSlot, row: Vec<Value>) -> Result<()> {
-        debug_assert!(
-            self.current.schema.key_positions().is_empty()
-                || self.current.hash_of_row(&row) == slot.hash,
-            "a row that goes to another key is staged outside a transaction"
-        );
+    fn put(&mut self, key: &[ValueRef<'_>], slot: StagedSlot, row: Vec<Value>) -> Result<()> {
+        if !has_key(&self.current.schema, key, &row) {
+            let name = self.current.core.name();
+            let message = format!("table {name:?}: a row is staged under the key of another one");
+            return Err(Error::corrupt(message));
+        }
         self.count(&row, slot.staged_at)?;
         if self.is_tested {
             self.test(&row)?;

@@ -9,8 +9,7 @@ use esker_table::Table as TableCore;
 
 use super::definition;
 use crate::catalog::defined_view::DefinedView;
-use crate::catalog::names::Names;
-use crate::catalog::names::{MAIN_SCHEMA, TEMPORARY_SCHEMA};
+use crate::catalog::names::{MAIN_SCHEMA, Names, TEMPORARY_SCHEMA};
 use crate::engine::Engine;
 use crate::engine_handle::EngineHandle;
 use crate::{Error, Result, Snapshot};

@@ -17,8 +17,9 @@ use std::sync::Arc;
 use esker_query::{CollectedRows, Error, Options, Query, Source, Tables, View};
 
 use crate::catalog::defined_view::DefinedView;
-use crate::catalog::names::{MAIN_PREFIX, ReadNames, TEMPORARY_PREFIX};
-use crate::catalog::names::{MAIN_SCHEMA, TEMPORARY_SCHEMA};
+use crate::catalog::names::{
+    MAIN_PREFIX, MAIN_SCHEMA, ReadNames, TEMPORARY_PREFIX, TEMPORARY_SCHEMA,
+};
 use crate::files::{FileTable, reading};
 use crate::introspection::SystemTable;
 use crate::read::source::SnapshotSource;

@@ -35,12 +35,12 @@ fn apply(on: On<'_>, table: &str, filter: Option<&Expr>, update: &Update) -> Res
     let options = engine.statement_options(&QueryOptions::default());
     let run = StatementRun::alone(on, options);
     let schema = run.schema(table)?;
+    let changes_key = Bound::new(&schema, update, engine)?.changes_key(&schema);
     if let On::Database(database) = on
-        && Bound::new(&schema, update, engine)?.changes_key(&schema)
+        && changes_key
     {
         return database.transact(|transaction| apply_within(transaction, table, filter, update));
     }
-    Bound::new(&schema, update, engine)?;
     let wanted = Wanted::all(table, filter);
     let changed = run.change_matched(&wanted, &|schema, row, _| {
         Bound::new(schema, update, engine)?.apply(&row).map(Some)

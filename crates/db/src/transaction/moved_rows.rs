@@ -15,6 +15,7 @@ use esker_log::sabotage::Bug;
 use super::State;
 use super::rows::{Seen, TransactionTable};
 use crate::Result;
+use crate::commit::fit::has_key;
 use crate::transaction::references::MovedValues;
 
 /// A row on the way from its key to another one.
@@ -26,8 +27,7 @@ pub(crate) struct Lifted {
 impl TransactionTable<'_> {
     /// Whether a row has a key, which may be a row id: that stays.
     pub(crate) fn has_key(&self, key: &[ValueRef<'_>], row: &[Value]) -> bool {
-        let mut parts = self.schema().key_positions().iter().zip(key);
-        parts.all(|(at, value)| row.get(*at).is_some_and(|own| own.as_ref().is_identical(*value)))
+        has_key(self.schema(), key, row)
     }
 
     /// Takes a row from its key; what it is to be has another one.

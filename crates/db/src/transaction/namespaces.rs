@@ -56,11 +56,14 @@ impl Transaction {
             if !names.namespaces.contains_key(name) {
                 return Err(names.no_namespace(name));
             }
-            let sequences = self.sequences_of(names, name);
-            let left = names.of_namespace(name).chain(sequences.iter().map(String::as_str)).next();
-            if let Some(left) = left {
+            if let Some(left) = names.of_namespace(name).next() {
                 return Err(Error::invalid(format!(
                     "schema {name:?}: {left:?} is in it: drop that first, or CASCADE"
+                )));
+            }
+            if let Some(left) = self.sequences_of(names, name).first() {
+                return Err(Error::invalid(format!(
+                    "schema {name:?}: sequence {left:?} is in it: drop that first"
                 )));
             }
             Arc::make_mut(&mut definitions.names).namespaces.remove(name);

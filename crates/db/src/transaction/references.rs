@@ -132,11 +132,9 @@ impl TransactionTable<'_> {
         if let Some(row) = row {
             self.note_naming(state, &schema, row)?;
         }
-        for MovedValues { number, at } in self.note_giving(state, key, row)? {
-            if row.is_some() {
-                let giving_up = state.bound.giving_up.get_mut(&(self.current.core.id(), number));
-                giving_up.and_then(|giving| giving.by_key.insert(self.bytes_of(key), at));
-            }
+        let given = self.note_giving(state, key, row)?;
+        if row.is_some() {
+            self.note_landed(state, key, &given);
         }
         Ok(())
     }
@@ -151,7 +149,7 @@ impl TransactionTable<'_> {
         self.note_giving(state, key, Some(row))
     }
 
-    /// A row that went to another key is there.
+    /// A row that gave something up is there, under a key that may be another one.
     pub(super) fn note_landed(
         &self,
         state: &mut State,
@@ -160,7 +158,9 @@ impl TransactionTable<'_> {
     ) {
         for MovedValues { number, at } in moved {
             let giving_up = state.bound.giving_up.get_mut(&(self.current.core.id(), *number));
-            giving_up.and_then(|giving| giving.by_key.insert(self.bytes_of(key), *at));
+            if let Some(giving) = giving_up {
+                giving.by_key.insert(self.bytes_of(key), *at);
+            }
         }
     }
 

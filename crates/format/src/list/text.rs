@@ -7,19 +7,20 @@ use crate::json::{self, Json, Kind};
 use crate::text::{parse_value, shown};
 use crate::{Error, Result, Value, ValueRef};
 
-/// Writes the list that has a stored form. Damage, which a checksum would have to miss first, ends
-/// it.
+/// Writes the list that has a stored form. Damage, which a checksum would have to miss first, is
+/// written as such.
 pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
-    let mut separator = "{";
-    if let Ok(list) = List::of(bytes) {
-        for item in list.items() {
-            let Ok(value) = item.and_then(|item| item.value(list.element)) else { break };
-            f.write_str(separator)?;
-            separator = ",";
-            write_item(f, value.as_ref())?;
+    const DAMAGED: &str = "<damaged>";
+    let Ok(list) = List::of(bytes) else { return f.write_str(DAMAGED) };
+    f.write_str("{")?;
+    for (number, item) in list.items().enumerate() {
+        f.write_str(if number == 0 { "" } else { "," })?;
+        match item.and_then(|item| item.value(list.element)) {
+            Ok(value) => write_item(f, value.as_ref())?,
+            Err(_) => return f.write_str(DAMAGED),
         }
     }
-    f.write_str(if separator == "{" { "{}" } else { "}" })
+    f.write_str("}")
 }
 
 fn write_item(f: &mut fmt::Formatter<'_>, value: ValueRef<'_>) -> fmt::Result {
