@@ -1,5 +1,7 @@
 //! `json #> '{a,0,b}'`: a part of a document by a whole path.
 
+use esker_format::Value;
+use esker_format::list::{self, List, ListElement};
 use esker_query::model::{Expr, Function};
 use sqlparser::ast;
 
@@ -40,40 +42,20 @@ fn not_written(path: &ast::Expr) -> Error {
     unsupported("a path that is not written as '{name,0,name}' or ARRAY['name', …]", path)
 }
 
-/// The steps of `{a,0,"b c"}`.
+/// The steps of `{a,0,"b c"}`, which is written as a list of texts is.
 fn steps(text: &str) -> Result<Vec<Expr>> {
-    let wrong = || Error::invalid(format!("expected a path such as '{{name,0}}', found {text:?}"));
-    let inner = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-    let inner = inner.ok_or_else(wrong)?.trim();
-    if inner.is_empty() {
-        return Ok(Vec::new());
-    }
-    let (mut steps, mut rest) = (Vec::new(), inner);
-    loop {
-        let step = match rest.strip_prefix('"') {
-            Some(quoted) => {
-                let (step, behind) = quoted.split_once('"').ok_or_else(wrong)?;
-                rest = behind.trim_start();
-                Expr::literal(step)
-            }
-            None => {
-                let end = rest.find(',').unwrap_or(rest.len());
-                let (step, behind) = rest.split_at(end);
-                rest = behind;
-                match (step.trim(), step.trim().parse::<i64>()) {
-                    ("", _) => return Err(wrong()),
-                    (_, Ok(place)) => Expr::literal(place),
-                    (name, Err(_)) => Expr::literal(name),
-                }
-            }
-        };
-        steps.push(step);
-        match rest.strip_prefix(',') {
-            Some(behind) => rest = behind.trim_start(),
-            None if rest.is_empty() => return Ok(steps),
-            None => return Err(wrong()),
-        }
-    }
+    let wrong =
+        |why: String| Error::invalid(format!("expected a path such as '{{name,0}}': {why}"));
+    let list = list::parse(text, ListElement::Text).map_err(|e| wrong(e.to_string()))?;
+    let bytes = list.as_ref().as_bytes().unwrap_or_default(); // default: it is a list
+    let step = |step: Value| match step {
+        Value::Text(name) => Ok(match name.parse::<i64>() {
+            Ok(place) => Expr::literal(place),
+            Err(_) => Expr::literal(name.as_str()),
+        }),
+        other => Err(wrong(format!("found {other} among its steps"))),
+    };
+    List::of(bytes)?.values()?.into_iter().map(step).collect()
 }
 
 #[cfg(test)]
@@ -85,7 +67,7 @@ mod tests {
         let expected = vec![Expr::literal("a"), Expr::literal(-1i64), Expr::literal("b, c")];
         assert_eq!(steps(r#" {a, -1,"b, c"} "#).unwrap(), expected);
         assert_eq!(steps("{}").unwrap(), []);
-        for wrong in ["a", "{a", "{a,,b}", "{\"a}", "{\"a\"b}", "{a,}"] {
+        for wrong in ["a", "{a", "{a,,b}", "{\"a}", "{\"a\"b}", "{a,}", "{a,NULL}"] {
             assert!(steps(wrong).is_err(), "{wrong}");
         }
     }

@@ -67,7 +67,8 @@ impl InPath<'_> {
         // It is not there: the error names it where it was looked for first.
         Ok(match schemas.first() {
             Some(schema) => Self::whole(schema, name),
-            None => format!("{}.{name}", self.path.join(",")),
+            // default: an empty path has no schema that could be named
+            None => format!("{}.{name}", self.path.first().map_or("", String::as_str)),
         })
     }
 

@@ -203,8 +203,8 @@ fn of_one(function: Aggregate, operand: Bound) -> Result<BoundAggregate> {
     }
 }
 
-/// Lists, or values as lists of one item each, which become one. Those that are met once only come
-/// in their order where no other is told, as PostgreSQL has them.
+/// Lists, or values as lists of one item each, which become one list. With DISTINCT each comes once,
+/// and they are sorted unless ORDER BY says otherwise, as in PostgreSQL.
 fn array_agg(
     function: Aggregate,
     operand: Bound,
