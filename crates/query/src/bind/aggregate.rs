@@ -203,8 +203,8 @@ fn of_one(function: Aggregate, operand: Bound) -> Result<BoundAggregate> {
     }
 }
 
-/// Lists, or values as lists of one item each, which become one list. With DISTINCT each comes once,
-/// and they are sorted unless ORDER BY says otherwise, as in PostgreSQL.
+/// Lists, or values as lists of one item each, which become one list. With DISTINCT each comes
+/// once, and they are sorted unless ORDER BY says otherwise, as in PostgreSQL.
 fn array_agg(
     function: Aggregate,
     operand: Bound,
