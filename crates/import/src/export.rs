@@ -318,17 +318,18 @@ fn json_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-/// A list as an array. Damage, which a checksum would have to miss first, ends it.
+/// A list as an array. Damage, which a checksum would have to miss first, is written as the text
+/// that shows it.
 fn json_list(out: &mut Vec<u8>, bytes: &[u8]) {
+    let Ok(items) = List::of(bytes).and_then(|list| list.values()) else {
+        return json_value(out, ValueRef::Text(&ValueRef::List(bytes).to_string()));
+    };
     out.push(b'[');
-    if let Ok(list) = List::of(bytes) {
-        for (i, item) in list.items().enumerate() {
-            let Ok(value) = item.and_then(|item| item.value(list.element())) else { break };
-            if i > 0 {
-                out.push(b',');
-            }
-            json_value(out, value.as_ref());
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
         }
+        json_value(out, item.as_ref());
     }
     out.push(b']');
 }

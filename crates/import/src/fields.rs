@@ -62,6 +62,8 @@ pub(crate) struct JsonFields {
     takes_spellings: bool,
     /// Arrays and objects, too.
     takes_nested: bool,
+    /// Arrays, as lists.
+    takes_arrays: bool,
 }
 
 impl JsonFields {
@@ -73,6 +75,7 @@ impl JsonFields {
             takes_strings: data_type != DataType::Bool,
             takes_spellings: false,
             takes_nested: true,
+            takes_arrays: matches!(data_type, DataType::List(_)),
         }
     }
 
@@ -108,6 +111,7 @@ impl FieldReader for JsonFields {
             }
             [b'-' | b'0'..=b'9', ..] if self.takes_numbers => FieldText::Text(Cow::Borrowed(raw)),
             [b't' | b'f', ..] if self.takes_bools => FieldText::Text(Cow::Borrowed(raw)),
+            [b'[', ..] if self.takes_arrays => FieldText::Text(Cow::Borrowed(raw)),
             [b'"', ..] => FieldText::Misfit,
             [b'{' | b'[', ..] if !self.takes_nested => FieldText::Misfit,
             _ if self.takes_spellings => FieldText::Text(Cow::Borrowed(raw)),

@@ -7,6 +7,22 @@ use crate::Result;
 use crate::expression::Names;
 use crate::statement::unsupported;
 
+/// The names of a field with its table before it, as in `t.list[1]`, and the subscripts behind.
+fn field_names<'s>(
+    root: &ast::Expr,
+    steps: &'s [ast::AccessExpr],
+) -> (Vec<ast::Ident>, &'s [ast::AccessExpr]) {
+    let (mut names, mut rest) = (Vec::new(), steps);
+    if let ast::Expr::Identifier(first) = root {
+        names.push(first.clone());
+        while let [ast::AccessExpr::Dot(ast::Expr::Identifier(name)), behind @ ..] = rest {
+            names.push(name.clone());
+            rest = behind;
+        }
+    }
+    (names, rest)
+}
+
 impl Names {
     /// `ARRAY[a, b]`.
     pub(crate) fn list(&self, list: &ast::Array) -> Result<Expr> {
@@ -21,7 +37,12 @@ impl Names {
         steps: &[ast::AccessExpr],
         whole: &ast::Expr,
     ) -> Result<Expr> {
-        steps.iter().try_fold(self.convert(root)?, |list, step| match step {
+        let (names, steps) = field_names(root, steps);
+        let root = match names.as_slice() {
+            [] | [_] => self.convert(root)?,
+            names => self.convert(&ast::Expr::CompoundIdentifier(names.to_vec()))?,
+        };
+        steps.iter().try_fold(root, |list, step| match step {
             ast::AccessExpr::Subscript(place) => self.subscript(list, place, whole),
             ast::AccessExpr::Dot(_) => Err(unsupported("this path", whole)),
         })

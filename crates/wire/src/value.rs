@@ -59,8 +59,8 @@ fn write_other(out: &mut Vec<u8>, value: ValueRef<'_>) {
 
 fn write_list(out: &mut Vec<u8>, bytes: &[u8]) {
     let Ok((list, items)) = List::of(bytes).and_then(|list| Ok((list, list.values()?))) else {
-        // A checksum would have to miss such bytes first.
-        return pack::nil(out);
+        // A checksum would have to miss such bytes first: it is shown, not taken for NULL.
+        return pack::text(out, &ValueRef::List(bytes).to_string());
     };
     let mut payload = Vec::new();
     pack::text(&mut payload, &list.element().data_type().to_string());

@@ -25,6 +25,7 @@ fn lists_are_read_as_they_are_printed_and_as_json() {
         ("{-0.0,nan,1}", E::F64, "{0.0,NaN,1.0}"),
         ("{t,false}", E::Bool, "{true,false}"),
         ("[\"2013-01-28\"]", E::Date, "{2013-01-28}"),
+        ("{\\null,null}", E::Text, "{\"null\",NULL}"),
         ("{00ff,\"\"}", E::Bytes, "{00ff,\"\"}"),
         ("{1 month,30 days}", E::Interval, "{\"1 mon\",\"30 days\"}"),
     ] {

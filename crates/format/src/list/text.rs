@@ -153,8 +153,11 @@ impl Parser<'_> {
                 "a list in a list at its byte {start}: such a field is json"
             ))),
             _ => {
+                let from = self.at;
                 let text = self.plain()?;
-                if text.eq_ignore_ascii_case("null") {
+                // With a backslash in it, it is a text.
+                let is_bare = self.text.get(from..self.at).is_some_and(|raw| !raw.contains('\\'));
+                if is_bare && text.eq_ignore_ascii_case("null") {
                     return Ok(Value::Null);
                 }
                 parse_value(&text, element.data_type()).map_err(at)

@@ -1,5 +1,6 @@
 //! Types of functions of lists: items and the lists beside them become one type.
 
+use esker_format::json::{Json, Kind};
 use esker_format::{DataType, ListElement, Value};
 
 use super::expression::{compare, expect, in_list, label_as_text, not, to_common_type};
@@ -21,6 +22,7 @@ pub(super) fn concat(left: Bound, right: Bound, inputs: &Inputs) -> Result<Bound
     let is_like_list = |operand: &Bound| match operand.as_written() {
         // NULL is a list, too: PostgreSQL has it so.
         Some(Value::Text(text)) => text.trim_start().starts_with(['{', '[']),
+        Some(Value::Json(_)) => true,
         _ => operand.data_type.is_none() || is_list(operand),
     };
     let function = match (is_like_list(&left), is_like_list(&right)) {
@@ -122,17 +124,43 @@ fn element(operand: &Bound) -> Result<Option<DataType>> {
     }
 }
 
-/// A list of which the type is known, or told by nothing.
+/// A list of which the type is known, or told by nothing but itself.
 fn known(operand: Bound) -> Result<Bound> {
-    if let (Some(Value::Text(text)), None) = (operand.as_written(), element(&operand)?) {
-        return match text.trim() {
-            "{}" | "[]" => convert(operand, DataType::List(ListElement::Text)),
-            _ => Err(Error::invalid(format!(
+    let data_type = match (operand.as_written(), element(&operand)?) {
+        (Some(Value::Json(document)), None) => array_type(Json::document(document))?,
+        (Some(Value::Text(text)), None) if !matches!(text.trim(), "{}" | "[]") => {
+            return Err(Error::invalid(format!(
                 "expected a list, found text '{text}': CAST('{text}' AS text[]) is one"
-            ))),
+            )));
+        }
+        (Some(Value::Text(_)), None) => DataType::List(ListElement::Text),
+        _ => return Ok(typed(operand, DataType::List(ListElement::Text))),
+    };
+    convert(operand, data_type)
+}
+
+/// What an array is a list of that stands for itself: its items are of one kind.
+fn array_type(document: Json<'_>) -> Result<DataType> {
+    let refused = |found: &str| {
+        Error::invalid(format!(
+            "expected an array of texts, numbers or truth values, found {found}"
+        ))
+    };
+    let Kind::Array(array) = document.kind() else { return Err(refused("other json")) };
+    let mut common = None;
+    for part in array.iter() {
+        let item = match part.kind() {
+            Kind::Null => continue,
+            Kind::String(_) => DataType::Text,
+            Kind::Bool(_) => DataType::Bool,
+            Kind::Number(written) if written.parse::<i64>().is_ok() => DataType::I64,
+            Kind::Number(_) => DataType::F64,
+            Kind::Array(_) | Kind::Object(_) => return Err(refused("one with parts in it")),
         };
+        common = common_type(common, Some(item))?;
     }
-    Ok(typed(operand, DataType::List(ListElement::Text)))
+    DataType::list(common.unwrap_or(DataType::Text)) // default: an empty one is as ARRAY[] is
+        .map_err(Error::from)
 }
 
 /// Lists as those of their common type.

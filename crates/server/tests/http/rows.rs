@@ -219,3 +219,43 @@ fn values_are_bytes_and_keys_too() {
         assert_eq!(response.status, 400, "{ttl}");
     }
 }
+
+/// Lists are arrays of JSON: in bodies of one and of many rows, in answers, and as parameters.
+#[test]
+fn lists_are_arrays() {
+    let server = Harness::new(&[]);
+    let query = format!("{D}/query");
+    let schema = r#"{"schema": "id i64 not null, n i64[], t text[], primary key (id)"}"#;
+    server.ask("PUT", &format!("{D}/tables/l"), schema);
+    let rows = format!("{D}/tables/l/rows");
+    let many = r#"[{"id": 1, "n": [1, 2], "t": ["a,b", null]}, {"id": 2, "n": []}]"#;
+    assert_eq!(server.ask("POST", &rows, many).json()["rows"], 2, "a body of several");
+    let one = server.ask("PUT", &format!("{rows}/3"), r#"{"n": [5], "t": "{x,y}"}"#);
+    assert!(one.status < 300, "{}", one.text());
+    let changed = server.ask("PATCH", &format!("{rows}/2"), r#"{"n": [7, 8]}"#);
+    assert!(changed.status < 300, "{}", changed.text());
+    let lines = server.send(
+        "POST",
+        &rows,
+        &[("content-type", "application/x-ndjson")],
+        b"{\"id\":4,\"n\":[2],\"t\":[\"[1]\"]}\n",
+    );
+    assert_eq!(lines.json()["rows"], 1, "{}", lines.text());
+    let all = server.ask("POST", &query, r#"{"sql": "SELECT id, n, t FROM l ORDER BY id"}"#).json();
+    let expected = serde_json::json!([
+        { "id": 1, "n": [1, 2], "t": ["a,b", null] },
+        { "id": 2, "n": [7, 8], "t": null },
+        { "id": 3, "n": [5], "t": ["x", "y"] },
+        { "id": 4, "n": [2], "t": ["[1]"] },
+    ]);
+    assert_eq!(all["rows"], expected);
+    let among =
+        r#"{"sql": "SELECT id FROM l WHERE id = ANY (?) ORDER BY id", "parameters": [[1, 4]]}"#;
+    let found = server.ask("POST", &query, among);
+    assert_eq!(found.json()["rows"], serde_json::json!([{ "id": 1 }, { "id": 4 }]));
+    let insert = r#"{"sql": "INSERT INTO l VALUES (5, ?, ?)", "parameters": [[9], ["q"]]}"#;
+    assert_eq!(server.ask("POST", &query, insert).json()["changed"], 1);
+    let wrong = server.ask("POST", &rows, r#"[{"id": 6, "n": [1, "x"]}]"#);
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.text().contains("item 2"), "{}", wrong.text());
+}

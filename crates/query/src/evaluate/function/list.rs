@@ -18,6 +18,9 @@ use crate::model::Function as F;
 
 type Bytes<'a> = Cow<'a, [u8]>;
 
+/// Bytes that an item takes, in a vector and in a set.
+const ITEM_BYTES: usize = 3 * size_of::<Item<'_>>();
+
 pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
     match call.function {
         F::Cardinality | F::ArrayLength | F::ArrayLower | F::ArrayNdims | F::ListPosition => {
@@ -69,6 +72,18 @@ pub(super) fn list<'v>(
     }
 }
 
+/// The items of a list, with a look at the time now and then.
+pub(super) fn items<'l>(
+    call: &Call<'_, '_>,
+    list: List<'l>,
+) -> impl Iterator<Item = Result<Item<'l>>> {
+    list.items().map(|item| {
+        let item = item?;
+        call.meter.work(item.as_bytes().len())?;
+        Ok(item)
+    })
+}
+
 /// What an operand is a list of.
 fn element_of(call: &Call<'_, '_>, operand: usize) -> Result<ListElement> {
     call.operand(operand)?.data_type.element().ok_or_else(|| call.undefined())
@@ -103,7 +118,7 @@ fn position(call: &Call<'_, '_>, list: List<'_>, row: usize) -> Result<Option<i6
     }
     let wanted = item(call, 1, row, list.element())?;
     let start = call.int(2, row, 1)?;
-    for (place, item) in (1i64..).zip(list.items()) {
+    for (place, item) in (1i64..).zip(items(call, list)) {
         if place >= start && item? == wanted.as_item() {
             return Ok(Some(place));
         }
@@ -118,14 +133,15 @@ fn truth(call: &Call<'_, '_>, row: usize) -> Result<Option<bool>> {
     let Some(first) = list(call, 0, row)? else { return Ok(None) };
     if call.function == F::ListContains {
         let wanted = item(call, 1, row, first.element())?;
-        return found(first, wanted.as_item()).map(Some);
+        return found(call, first, wanted.as_item()).map(Some);
     }
     let Some(second) = list(call, 1, row)? else { return Ok(None) };
-    let all = first.items().collect::<esker_format::Result<BTreeSet<_>>>()?;
+    let mut room = call.meter.room(call.entry.name);
+    room.take(first.len()?.saturating_mul(ITEM_BYTES))?;
+    let all = items(call, first).collect::<Result<BTreeSet<_>>>()?;
     let is_all = call.function == F::ListHasAll;
-    for item in second.items() {
+    for item in items(call, second) {
         let item = item?;
-        call.meter.work(item.as_bytes().len())?;
         if (!item.is_null() && all.contains(&item)) != is_all {
             return Ok(Some(!is_all));
         }
@@ -133,8 +149,8 @@ fn truth(call: &Call<'_, '_>, row: usize) -> Result<Option<bool>> {
     Ok(Some(is_all))
 }
 
-fn found(list: List<'_>, wanted: Item<'_>) -> Result<bool> {
-    for item in list.items() {
+fn found(call: &Call<'_, '_>, list: List<'_>, wanted: Item<'_>) -> Result<bool> {
+    for item in items(call, list) {
         if item? == wanted {
             return Ok(true);
         }
@@ -150,7 +166,7 @@ fn compared(call: &Call<'_, '_>, row: usize) -> Result<Option<bool>> {
     let wanted = item(call, 0, row, list.element())?;
     let decides = call.function == F::ListAny;
     let mut is_open = false;
-    for item in list.items() {
+    for item in items(call, list) {
         let item = item?;
         if item.is_null() || wanted.as_item().is_null() {
             is_open = true;
@@ -172,12 +188,10 @@ fn values<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
             continue;
         }
         let Some(list) = list(call, 0, row)? else { continue };
-        let bytes = call.operand_bytes(row);
-        call.meter.work(bytes)?;
         let value = match call.function {
             F::ListExtract => extracted(call, list, row)?,
-            F::ListMin => end(list, Ordering::Less)?,
-            F::ListMax => end(list, Ordering::Greater)?,
+            F::ListMin => end(call, list, Ordering::Less)?,
+            F::ListMax => end(call, list, Ordering::Greater)?,
             _ => total(call, list, element)?,
         };
         if value.is_null() {
@@ -195,14 +209,14 @@ fn values<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
 
 fn extracted(call: &Call<'_, '_>, list: List<'_>, row: usize) -> Result<Value> {
     let place = call.int(1, row, 0)?.checked_sub(1).and_then(|at| usize::try_from(at).ok());
-    let found = place.and_then(|place| list.items().nth(place));
+    let found = place.and_then(|place| items(call, list).nth(place));
     found.map_or(Ok(Value::Null), |item| Ok(item?.value(list.element())?))
 }
 
 /// The least or the greatest item that is not NULL.
-fn end(list: List<'_>, wanted: Ordering) -> Result<Value> {
+fn end(call: &Call<'_, '_>, list: List<'_>, wanted: Ordering) -> Result<Value> {
     let mut best = None;
-    for item in list.items() {
+    for item in items(call, list) {
         let item = item?;
         if !item.is_null() && best.is_none_or(|best| item.cmp(&best) == wanted) {
             best = Some(item);
@@ -215,7 +229,7 @@ fn end(list: List<'_>, wanted: Ordering) -> Result<Value> {
 fn total(call: &Call<'_, '_>, list: List<'_>, element: ListElement) -> Result<Value> {
     let (mut whole, mut float, mut scale, mut count) = (0i128, 0f64, 0u8, 0u32);
     let too_large = || call.error("the sum is too large for its type");
-    for item in list.items() {
+    for item in items(call, list) {
         let value = item?.value(element)?;
         let part = match value {
             Value::Null => continue,
@@ -277,7 +291,7 @@ fn made<'a>(call: &Call<'_, 'a>, row: usize) -> Result<Option<Bytes<'a>>> {
         F::ListPositions => {
             let Some(list) = list(call, 0, row)? else { return Ok(None) };
             let wanted = item(call, 1, row, list.element())?;
-            for (place, item) in (1i64..).zip(list.items()) {
+            for (place, item) in (1i64..).zip(items(call, list)) {
                 if item? == wanted.as_item() {
                     made.push(Value::Int(place).as_ref())?;
                 }
@@ -299,7 +313,7 @@ fn joined(call: &Call<'_, '_>, row: usize, made: &mut ListBuilder) -> Result<boo
         if is_both || (operand == 0) == (call.function == F::ListAppend) {
             let Some(list) = list(call, operand, row)? else { continue };
             is_known = true;
-            for item in list.items() {
+            for item in items(call, list) {
                 made.push_item(item?)?;
             }
         } else {
@@ -311,8 +325,6 @@ fn joined(call: &Call<'_, '_>, row: usize, made: &mut ListBuilder) -> Result<boo
 
 /// Adds the items of a list that a function keeps, in its order.
 fn changed(call: &Call<'_, '_>, row: usize, list: List<'_>, made: &mut ListBuilder) -> Result<()> {
-    let items = list.items().collect::<esker_format::Result<Vec<_>>>()?;
-    let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
     match call.function {
         F::ListRemove | F::ListReplace => {
             let wanted = item(call, 1, row, list.element())?;
@@ -320,41 +332,51 @@ fn changed(call: &Call<'_, '_>, row: usize, list: List<'_>, made: &mut ListBuild
                 F::ListReplace => Some(item(call, 2, row, list.element())?),
                 _ => None,
             };
-            for item in items {
-                match &by {
-                    _ if item != wanted.as_item() => made.push_item(item)?,
-                    Some(by) => made.push_item(by.as_item())?,
-                    None => {}
+            for item in items(call, list) {
+                match (item?, &by) {
+                    (item, _) if item != wanted.as_item() => made.push_item(item)?,
+                    (_, Some(by)) => made.push_item(by.as_item())?,
+                    (_, None) => {}
                 }
             }
             Ok(())
         }
-        F::ListSlice | F::TrimArray => {
-            let (from, to) = match call.function {
-                F::ListSlice => (call.int(1, row, 1)?, call.int(2, row, count)?),
-                _ => {
-                    let less = call.int(1, row, 0)?;
-                    if !(0..=count).contains(&less) {
-                        return Err(call.error(format_args!(
-                            "expected a number of items from 0 to {count}, found {less}"
-                        )));
-                    }
-                    (1, count - less)
-                }
-            };
-            let kept = (1i64..).zip(items).filter(|(place, _)| (from..=to).contains(place));
-            kept.map(|(_, item)| item).try_for_each(|item| Ok(made.push_item(item)?))
+        F::ListSlice => part(call, list, (call.int(1, row, 1)?, call.int(2, row, i64::MAX)?), made),
+        F::TrimArray => {
+            // default: no list has so many items
+            let count = i64::try_from(list.len()?).unwrap_or(i64::MAX);
+            let less = call.int(1, row, 0)?;
+            if !(0..=count).contains(&less) {
+                return Err(call.error(format_args!(
+                    "expected a number of items from 0 to {count}, found {less}"
+                )));
+            }
+            part(call, list, (1, count - less), made)
         }
-        _ => ordered(call, row, items, made),
+        _ => ordered(call, row, list, made),
     }
 }
 
-fn ordered(
+/// Adds the items from one place to another, with both.
+fn part(
     call: &Call<'_, '_>,
-    row: usize,
-    mut items: Vec<Item<'_>>,
+    list: List<'_>,
+    (from, to): (i64, i64),
     made: &mut ListBuilder,
 ) -> Result<()> {
+    for (place, item) in (1..=to).zip(items(call, list)) {
+        let item = item?;
+        if place >= from {
+            made.push_item(item)?;
+        }
+    }
+    Ok(())
+}
+
+fn ordered(call: &Call<'_, '_>, row: usize, list: List<'_>, made: &mut ListBuilder) -> Result<()> {
+    let mut room = call.meter.room(call.entry.name);
+    room.take(list.len()?.saturating_mul(ITEM_BYTES))?;
+    let mut items = items(call, list).collect::<Result<Vec<_>>>()?;
     match call.function {
         F::ListSort => {
             items.sort_unstable();

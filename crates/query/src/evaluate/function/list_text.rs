@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 
 use super::call::Call;
 use super::letters::text;
-use super::list::list;
+use super::list::{items, list};
 use crate::{Result, pieces};
 
 /// An operand of text; `None` for NULL, and where there is none.
@@ -26,7 +26,7 @@ pub(super) fn joined<'a>(call: &Call<'_, 'a>, row: usize) -> Result<Option<Cow<'
     };
     let null = given(call, 2, row)?;
     let (mut joined, mut is_first) = (String::new(), true);
-    for item in list.items() {
+    for item in items(call, list) {
         let value = item?.value(list.element())?;
         if value.is_null() && null.is_none() {
             continue;

@@ -7,6 +7,7 @@ use esker_format::{DataType, ListBuilder, Value, ValueRef};
 
 use crate::evaluate::{Lanes, Vector, keys_of, value_of};
 use crate::model::Aggregate;
+use crate::{Error, Result};
 
 /// The ranked values of one group, one behind the other.
 #[derive(Clone, Debug, Default)]
@@ -63,16 +64,19 @@ impl Listed {
     }
 
     /// The result of a group; NULL when it has no value.
-    pub(super) fn value(&self, group: usize, data_type: DataType) -> Value {
+    ///
+    /// # Errors
+    /// `OutOfRange` when a list becomes longer than a value may be.
+    pub(super) fn value(&self, group: usize, data_type: DataType) -> Result<Value> {
         let Some(list) = self.lists.get(group).filter(|list| !list.ends.is_empty()) else {
-            return Value::Null;
+            return Ok(Value::Null);
         };
         let mut values: Vec<&[u8]> = list.values().collect();
         // Of equal keys, the order of the rows.
         values.sort_by(|a, b| keys_of(a).cmp(keys_of(b)));
-        match self.function {
+        Ok(match self.function {
             Aggregate::StringAgg => Value::Text(self.joined(&values)),
-            Aggregate::ArrayConcatAgg => self.listed(&values, data_type),
+            Aggregate::ArrayConcatAgg => self.listed(&values, data_type)?,
             Aggregate::Mode => most_frequent(&values, data_type),
             Aggregate::PercentileDisc { millionths } => {
                 // The first value at or above that part of them.
@@ -82,7 +86,7 @@ impl Listed {
                 found.map_or(Value::Null, |ranked| value_of(ranked, data_type).to_owned())
             }
             _ => Value::Null,
-        }
+        })
     }
 
     /// The texts, with the separator of each but the first before it.
@@ -105,21 +109,21 @@ impl Listed {
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// The items of lists of one item each.
-    fn listed(&self, values: &[&[u8]], data_type: DataType) -> Value {
-        let Some(element) = data_type.element() else { return Value::Null };
-        let (mut made, mut met) = (ListBuilder::new(element), BTreeSet::new());
+    /// The items of lists, one list behind the other.
+    fn listed(&self, values: &[&[u8]], data_type: DataType) -> Result<Value> {
+        let (mut made, mut met) = (None, BTreeSet::new());
         for ranked in values {
-            let ValueRef::List(alone) = value_of(ranked, data_type) else { continue };
-            let Ok(alone) = esker_format::List::of(alone) else { continue };
-            for item in alone.items().flatten() {
-                // A list that is too long for any field ends.
-                if (!self.is_distinct || met.insert(item)) && made.push_item(item).is_err() {
-                    break;
+            let ValueRef::List(list) = value_of(ranked, data_type) else { continue };
+            let list = esker_format::List::of(list)?;
+            let made = made.get_or_insert_with(|| ListBuilder::new(list.element()));
+            for item in list.items() {
+                let item = item?;
+                if !self.is_distinct || met.insert(item) {
+                    made.push_item(item).map_err(|e| Error::out_of_range(e.to_string()))?;
                 }
             }
         }
-        made.finish()
+        Ok(made.map_or(Value::Null, ListBuilder::finish))
     }
 
     pub(super) fn bytes(&self) -> usize {

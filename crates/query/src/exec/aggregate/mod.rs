@@ -372,7 +372,7 @@ impl Accumulator {
                 }
                 _ => Value::Null,
             }),
-            State::Listed(listed) => Ok(listed.value(group, self.data_type)),
+            State::Listed(listed) => listed.value(group, self.data_type),
             State::Bits(bits) => Ok(bits.value(group, self.data_type)),
             State::Products(all) => Ok(of(all, group).into()),
             State::Pairs(all) if self.function == Aggregate::RegrCount => {

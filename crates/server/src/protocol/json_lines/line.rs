@@ -496,13 +496,16 @@ fn key(raw: &RawValue) -> Result<Key> {
 pub(crate) fn value(raw: &RawValue) -> Result<Value> {
     let text = raw.get();
     let wrong = || {
-        Error::invalid(format!("parameter {text}: expected null, a boolean, a number or a text"))
+        let wanted = "null, a boolean, a finite number, a text, an array or an object";
+        Error::invalid(format!("parameter {text}: expected {wanted}"))
     };
     Ok(match text {
         "null" => Value::Null,
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
         _ if text.starts_with('"') => Value::Text(serde_json::from_str(text).map_err(|_| wrong())?),
+        // A list where the statement expects one, a document elsewhere.
+        _ if text.starts_with(['[', '{']) => Value::json(text)?,
         _ => match (text.parse(), text.parse(), text.parse()) {
             (Ok(v), _, _) => Value::Int(v),
             (_, Ok(v), _) => Value::Uint(v),
