@@ -184,7 +184,13 @@ fn together() -> Vec<u8> {
     let gone = |table| encoded(|out| RowChange::encode_delete(out, TableId(table), 9));
     let load = Edit::Load {
         table: TableId(1),
-        segments: vec![SegmentEntry { id: 4, rows: 2, file_bytes: 300, holds_through: 0 }],
+        segments: vec![SegmentEntry {
+            id: 4,
+            rows: 2,
+            file_bytes: 300,
+            holds_through: 0,
+            row_id_shift: 0,
+        }],
         next_row_id: 12,
         replaced: vec![3, 7],
         superseded: Vec::new(),
@@ -283,7 +289,8 @@ fn side_by_side() -> Vec<u8> {
 }
 
 fn checkpoint() -> Vec<u8> {
-    let entry = SegmentEntry { id: 3, rows: 10, file_bytes: 4096, holds_through: 7 };
+    let entry =
+        SegmentEntry { id: 3, rows: 10, file_bytes: 4096, holds_through: 7, row_id_shift: 0 };
     let table = TableState {
         table: TableId(1),
         name: "people".to_owned(),

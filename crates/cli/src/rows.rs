@@ -1,7 +1,7 @@
 //! `esker insert`, `esker put` and `esker delete`: one row.
 
 use esker::{Options, Schema, Value};
-use esker_import::parse_json_row;
+use esker_import::parse_new_json_row;
 use esker_query::model::{Change, Expr, Insert, OnConflict};
 
 use crate::arguments::{DeleteArguments, RowArguments};
@@ -39,7 +39,7 @@ pub(crate) fn add(
 /// `FIELD=VALUE` for each field, or a JSON object.
 fn parse_row(texts: &[String], schema: &Schema) -> Result<Vec<(String, Value)>> {
     match texts {
-        [object] if object.trim_start().starts_with('{') => Ok(parse_json_row(object, schema)?),
+        [object] if object.trim_start().starts_with('{') => Ok(parse_new_json_row(object, schema)?),
         pairs => pairs.iter().map(|pair| parse_pair(pair, schema)).collect(),
     }
 }

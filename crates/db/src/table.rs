@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use esker_format::{Schema, Value, ValueRef};
+use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_query::model::OnConflict;
 use esker_table::{Table as TableCore, TableWriter};
 
 use crate::commit::by_key::{FittedUpdate, remove_row};
-use crate::commit::fit::fit_key;
+use crate::commit::fit::{fit_key, fit_row};
 use crate::commit::row_sink::StagedRows;
 use crate::commit::staged::Staged;
 use crate::engine_handle::EngineHandle;
@@ -155,6 +155,12 @@ impl Table {
         row: &[Value],
         must_be_new: bool,
     ) -> Result<u64> {
+        if current.schema.stream().is_some() {
+            // The row id that is told is that of the commit, whatever has to be written before.
+            let mut batch = Batch::empty(&current.schema);
+            batch.push_row(&current.schema, &fit_row(&current.schema, row)?)?;
+            return self.engine.commit_batch(current, &batch);
+        }
         let row = self.engine.complete_row(current, row)?;
         if must_be_new || !Bug::UpsertWithoutChecks.is_planted() {
             self.engine.test_rows(current, std::slice::from_ref(&row))?;

@@ -35,7 +35,7 @@ use crate::{
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
 /// The version of the layout that is written.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 /// The oldest that is read.
 pub const VERSION_MIN: u32 = 7;
 /// The first with views.
@@ -379,7 +379,8 @@ mod tests {
     #[test]
     fn survives_a_round_trip_and_refuses_every_flipped_bit() {
         let schema = Schema::builder().field("id", DataType::I64).primary_key(["id"]).build();
-        let entry = SegmentEntry { id: 3, rows: 10, file_bytes: 4096, holds_through: 7 };
+        let entry =
+            SegmentEntry { id: 3, rows: 10, file_bytes: 4096, holds_through: 7, row_id_shift: 0 };
         let state = Checkpoint {
             database: 0x1234,
             number: 5,
@@ -418,7 +419,8 @@ mod tests {
     #[test]
     fn a_checkpoint_that_cannot_be_right_is_a_broken_invariant() {
         let schema = Schema::builder().field("id", DataType::I64).primary_key(["id"]).build();
-        let entry = |id| SegmentEntry { id, rows: 10, file_bytes: 4096, holds_through: 7 };
+        let entry =
+            |id| SegmentEntry { id, rows: 10, file_bytes: 4096, holds_through: 7, row_id_shift: 0 };
         let table = |id, segment| TableState {
             table: TableId(id),
             name: format!("table{id}"),

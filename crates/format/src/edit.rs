@@ -124,15 +124,25 @@ pub struct SegmentEntry {
     pub file_bytes: u64,
     /// It holds the effects of all commits up to this one: replay applies only later deletes.
     pub holds_through: u64,
+    /// What is to be added to the row ids in its file. Rows of a stream have their ids from the
+    /// commit that makes them real, which comes after the file.
+    pub row_id_shift: u64,
 }
+
+/// Marks the number of rows of an entry behind which the shift of its row ids follows: from version
+/// 15 of the log and 14 of checkpoints on. No segment has so many rows.
+const SHIFTED: u32 = 1 << 31;
 
 impl SegmentEntry {
     /// Appends the stored form.
     pub fn encode(&self, out: &mut Writer) {
         out.varint(self.id);
-        out.u32(self.rows);
+        out.u32(self.rows | if self.row_id_shift == 0 { 0 } else { SHIFTED });
         out.varint(self.file_bytes);
         out.varint(self.holds_through);
+        if self.row_id_shift != 0 {
+            out.varint(self.row_id_shift);
+        }
     }
 
     /// Reads the stored form.
@@ -141,7 +151,9 @@ impl SegmentEntry {
     /// `Corrupt` when the bytes are not a segment entry.
     pub fn decode(input: &mut Reader<'_>) -> Result<Self> {
         let (id, rows) = (input.varint()?, input.u32()?);
-        Ok(Self { id, rows, file_bytes: input.varint()?, holds_through: input.varint()? })
+        let (file_bytes, holds_through) = (input.varint()?, input.varint()?);
+        let row_id_shift = if rows & SHIFTED == 0 { 0 } else { input.varint()? };
+        Ok(Self { id, rows: rows & !SHIFTED, file_bytes, holds_through, row_id_shift })
     }
 }
 
@@ -508,7 +520,7 @@ mod tests {
     use super::*;
 
     fn segment(id: u64, holds_through: u64) -> SegmentEntry {
-        SegmentEntry { id, rows: 3, file_bytes: 4_096, holds_through }
+        SegmentEntry { id, rows: 3, file_bytes: 4_096, holds_through, row_id_shift: 0 }
     }
 
     fn decoded(edit: &Edit) -> Result<Edit> {

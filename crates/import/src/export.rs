@@ -298,7 +298,7 @@ fn csv_text(out: &mut Vec<u8>, text: &str, form: &CsvForm) {
 
 /// A value as JSON. Numbers are written in full; what is none of a number, true and false is a
 /// string, as are floating-point values that are no numbers.
-fn json_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
+pub(crate) fn json_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
         ValueRef::Null => out.extend_from_slice(b"null"),
         ValueRef::Bool(_) | ValueRef::Int(_) | ValueRef::Uint(_) | ValueRef::Decimal(_) => {

@@ -175,6 +175,10 @@ impl ImportOptions {
     /// by name and may stand in another order.
     #[must_use]
     pub fn schema(mut self, schema: Schema) -> Self {
+        let rest = schema.rest_position().and_then(|at| schema.fields().get(at));
+        if let (Some(rest), Unknown::Error) = (rest, &self.unknown) {
+            self.unknown = Unknown::Field(rest.name.clone());
+        }
         self.schema = Some(schema);
         self
     }

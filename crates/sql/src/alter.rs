@@ -12,7 +12,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::change::refuse_lost;
 use crate::dialect::{EskerDialect, is_word};
 use crate::statement::{Statement, syntax, unsupported};
-use crate::{Error, Result, column, index, qualified_name, reference, table, type_name};
+use crate::{Error, Result, column, index, qualified_name, reference, table_option, type_name};
 
 pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
     let name = qualified_name::written(&alter.name)?;
@@ -132,12 +132,17 @@ impl<'p> Start<'p> {
     }
 
     /// The statement, which is to end here.
-    fn finish(mut self, alteration: Alteration) -> Result<Option<Statement>> {
+    fn finish(self, alteration: Alteration) -> Result<Option<Statement>> {
+        self.finish_all(vec![alteration])
+    }
+
+    /// The same of several changes.
+    fn finish_all(mut self, alterations: Vec<Alteration>) -> Result<Option<Statement>> {
         while self.parser.consume_token(&Token::SemiColon) {}
         if self.parser.peek_token().token != Token::EOF {
             return self.parser.expected("the end", self.parser.peek_token()).map_err(syntax);
         }
-        let (name, alterations) = (qualified_name::written(&self.name)?, vec![alteration]);
+        let name = qualified_name::written(&self.name)?;
         let (cascade, if_exists, optional) = (false, self.if_exists, Vec::new());
         Ok(Some(Statement::AlterTable { name, alterations, cascade, if_exists, optional }))
     }
@@ -231,7 +236,7 @@ pub(crate) fn comment(
     Ok(Statement::AlterTable { name, alterations, cascade, if_exists, optional })
 }
 
-/// Reads `ALTER TABLE [IF EXISTS] name SET (expires = 'field')` and `… RESET (expires)`; nothing
+/// Reads `ALTER TABLE [IF EXISTS] name SET (option = 'value', …)` and `… RESET (option, …)`; nothing
 /// when it is another statement.
 pub(crate) fn options(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     let Some(mut start) = Start::read(&EskerDialect, tokens) else { return Ok(None) };
@@ -241,18 +246,15 @@ pub(crate) fn options(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         return Ok(None);
     }
     parser.expect_token(&Token::LParen).map_err(syntax)?;
-    let field = if sets {
+    let alterations = if sets {
         let options = parser.parse_comma_separated(Parser::parse_sql_option).map_err(syntax)?;
-        Some(table::expiry_of(&options, "SET (expires = 'field')")?.0)
+        table_option::set(&options)?
     } else {
-        let option = parser.parse_identifier().map_err(syntax)?;
-        if !option.value.eq_ignore_ascii_case("expires") {
-            return Err(Error::invalid(format!("option {option} of a table: expected expires")));
-        }
-        None
+        let names = parser.parse_comma_separated(Parser::parse_identifier).map_err(syntax)?;
+        table_option::reset(&names)?
     };
     parser.expect_token(&Token::RParen).map_err(syntax)?;
-    start.finish(Alteration::SetExpiry(field))
+    start.finish_all(alterations)
 }
 
 /// Whether an operation takes with it what depends on a column.

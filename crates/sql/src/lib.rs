@@ -72,6 +72,7 @@ mod summary;
 mod table;
 mod table_as;
 mod table_function;
+mod table_option;
 mod temporary;
 #[cfg(test)]
 mod tests;

@@ -9,14 +9,15 @@ use crate::column::{self, Column};
 use crate::qualified_name::{says_temporary, written};
 use crate::sequence::sequence_name;
 use crate::statement::{Statement, unsupported};
+use crate::table_option::TableOptions;
 use crate::temporary::OnCommit;
 use crate::{Error, Result, index, reference};
 
 pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     let text = create.to_string();
     let name = written(&create.name)?;
-    let (expires_by, options) = expiry(&create.table_options)?;
-    refuse_lost(&text, &understood(&create, &options))?;
+    let options = TableOptions::read(&create.table_options)?;
+    refuse_lost(&text, &understood(&create, options.text()))?;
     let mut key: Vec<String> = Vec::new();
     let mut columns = Vec::with_capacity(create.columns.len());
     for column in &create.columns {
@@ -68,7 +69,7 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
             key.push(name.value.clone());
         }
     }
-    let schema = schema((columns, key), Constraints { checks, indexes, references }, expires_by)?;
+    let schema = schema((columns, key), Constraints { checks, indexes, references }, options)?;
     let (or_replace, if_not_exists) = (create.or_replace, create.if_not_exists);
     refuse_both(or_replace, if_not_exists)?;
     let is_temporary = create.temporary || says_temporary(&create.name)?;
@@ -107,35 +108,6 @@ pub(crate) fn refuse_both(or_replace: bool, if_not_exists: bool) -> Result<()> {
     Ok(())
 }
 
-/// The field by which rows expire, `WITH (expires = 'field')`, and the options as they are written.
-fn expiry(options: &ast::CreateTableOptions) -> Result<(Option<String>, String)> {
-    let options = match options {
-        ast::CreateTableOptions::None => return Ok((None, String::new())),
-        ast::CreateTableOptions::With(options) => options,
-        other => return Err(unsupported("these options of a table", other)),
-    };
-    let (field, option) = expiry_of(options, "WITH (expires = 'field')")?;
-    Ok((Some(field), format!(" WITH ({option})")))
-}
-
-/// The field of the only option that there is, and the option as it is written.
-pub(crate) fn expiry_of(options: &[ast::SqlOption], expected: &str) -> Result<(String, String)> {
-    let [ast::SqlOption::KeyValue { key, value }] = options else {
-        return Err(Error::invalid(format!("options of a table: expected {expected}")));
-    };
-    let field = match value {
-        ast::Expr::Identifier(name) => Some(name.value.clone()),
-        ast::Expr::Value(value) => value.value.clone().into_string(),
-        _ => None,
-    };
-    match field.filter(|_| key.value.eq_ignore_ascii_case("expires")) {
-        Some(field) => Ok((field, format!("{key} = {value}"))),
-        None => Err(Error::invalid(format!(
-            "option {key} = {value} of a table: expected expires = 'field'"
-        ))),
-    }
-}
-
 /// What a table is declared with beside its fields and its key.
 struct Constraints {
     checks: Vec<Check>,
@@ -146,12 +118,9 @@ struct Constraints {
 fn schema(
     (columns, key): (Vec<Column>, Vec<String>),
     Constraints { checks, indexes, references }: Constraints,
-    expires_by: Option<String>,
+    options: TableOptions,
 ) -> Result<Schema> {
-    let mut builder = Schema::builder();
-    if let Some(field) = expires_by {
-        builder = builder.expires_by(field);
-    }
+    let mut builder = options.apply(Schema::builder());
     let mut all_references = Vec::new();
     for Column { mut field, checks, unique, references, .. } in columns {
         all_references.extend(references);

@@ -172,6 +172,10 @@ bugs! {
         TruncationNotReplayed "truncation_not_replayed" "replay does not empty a truncated table",
         ViewBoundToDroppedColumn "view_bound_to_dropped_column"
             "a column goes though a view reads it",
+        RowIdBeforeCommit "row_id_before_commit"
+            "events have row ids from before their commit",
+        RowIdsGivenAgainAfterCrash "row_ids_given_again_after_crash"
+            "row ids of events that a crash took are given out again",
         GeneratedValueNotRecomputedOnUpdate "generated_value_not_recomputed_on_update"
             "an update leaves what is computed of a row as it was",
         PartialIndexUsedOutsidePredicate "partial_index_used_outside_predicate"

@@ -29,11 +29,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_arena::{Category, Reservation};
-use esker_format::edit::{Edit, SegmentEntry};
+use esker_format::edit::Edit;
 use esker_format::frame::PAYLOAD_BYTES_MAX;
 use esker_format::{Batch, ColumnSlice, Schema, Value};
 use esker_log::sabotage::Bug;
 use esker_query::model::OnConflict;
+use esker_table::segment::Segment;
 use esker_table::view::Forwarding;
 use esker_vfs::sync::Mutex;
 
@@ -44,6 +45,7 @@ use crate::commit::fit::refuse_long_values;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of;
 use crate::commit::reference_check::named_beside_key;
+use crate::commit::segment_rows::shift_to_commit;
 use crate::limits::without_limits;
 use appender::Appender;
 pub(crate) use batch_check::check_batch;
@@ -371,6 +373,8 @@ impl Load {
             checks.test(&self.gathered.batch, self.tested, &limits)?;
         }
         let first_row = self.tested;
+        let schema = &self.shared.schema;
+        self.shared.table.engine.expect_times(schema, &self.gathered.batch, first_row)?;
         if let Some(references) = &mut self.references {
             let engine = &self.shared.table.engine;
             references.test(engine, &self.gathered.batch, first_row)?;
@@ -403,7 +407,7 @@ impl Load {
         if segments.is_empty() {
             return Ok(LoadReport::default());
         }
-        let ticket = self.commit(segments.iter().map(|s| s.entry()).collect(), written)?;
+        let ticket = self.commit(&segments, written)?;
         engine.wake_maintenance();
         engine.acknowledge(ticket)?;
         // Those that a later one replaced count, too.
@@ -412,7 +416,7 @@ impl Load {
     }
 
     /// Numbers the frame that makes all rows real, and applies it.
-    fn commit(&mut self, segments: Vec<SegmentEntry>, rows: u64) -> Result<Ticket> {
+    fn commit(&mut self, segments: &[Arc<Segment>], rows: u64) -> Result<Ticket> {
         let shared = Arc::clone(&self.shared);
         let engine = &shared.table.engine;
         let rows = i64::try_from(rows)
@@ -430,7 +434,12 @@ impl Load {
         if engine.has_expiring() && shared.schema.expiry_field().is_some() {
             engine.time_of_commit()?;
         }
-        let next_row_id = catalogue.entry(table)?.writer.next_row_id();
+        let writer = &mut catalogue.entry(table)?.writer;
+        if shared.schema.stream().is_some() {
+            shift_to_commit(writer, segments)?;
+        }
+        let next_row_id = writer.next_row_id();
+        let segments = segments.iter().map(|segment| segment.entry()).collect();
         let (mut replaced, superseded) = match &mut replacing {
             None => Default::default(),
             Some(replacing) => {

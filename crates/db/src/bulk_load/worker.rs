@@ -246,7 +246,8 @@ impl Shared {
         let row_ids = (0..batch.len()).map(row_id).collect::<Result<Vec<u64>>>()?;
         let finished = writer.finish(&row_ids, None)?;
         let file_bytes = finished.file_bytes;
-        let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: 0 };
+        let entry =
+            SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: 0, row_id_shift: 0 };
         let segment = sink.finish(entry, finished.target)?;
         let source = Gathering { schema: &self.schema, batch };
         engine.write_runs(self.core.id(), &self.schema, &segment, &source)?;

@@ -37,10 +37,14 @@ impl Engine {
     }
 
     /// The time that a default of a field takes: what decides when rows expire goes by what their
-    /// expiry goes by, all else by the wall clock of the machine.
+    /// expiry goes by, the time of an event by the date of the database, all else by the wall clock
+    /// of the machine.
     fn now_of(&self, schema: &Schema, field: &Field) -> i64 {
         match schema.expiry_field() {
             Some(expiry) if expiry.id == field.id => self.now().of(schema),
+            _ if schema.stream().is_some_and(|stream| stream.time == field.id) => {
+                self.now().date_us
+            }
             _ => self.environment.clock.wall_us(),
         }
     }

@@ -296,7 +296,11 @@ impl Engine {
         rows: &mut [Cow<'_, [Value]>],
         limits: &Limits,
     ) -> Result<()> {
-        if !current.schema.has_generated() || rows.is_empty() {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.expect_times_of(&current.schema, rows)?;
+        if !current.schema.has_generated() {
             return Ok(());
         }
         match self.checks(current)? {

@@ -14,6 +14,7 @@
 //! | [`view_needs`] | what may not change while views read it |
 //! | [`checks`], [`generated`] | what rows must meet, fields that are computed |
 //! | [`defaults`], [`sequence`], [`own_sequence`] | what fields get by themselves |
+//! | [`event_times`] | how far the times of events may be from now |
 
 pub(crate) mod altered_rows;
 pub(crate) mod bucket_alteration;
@@ -23,6 +24,7 @@ pub(crate) mod computed_index;
 pub(crate) mod ddl;
 pub(crate) mod defaults;
 pub(crate) mod defined_view;
+pub(crate) mod event_times;
 pub(crate) mod expiry;
 pub(crate) mod generated;
 pub(crate) mod index;

@@ -68,6 +68,11 @@ fn complete_one(
         let table = &reference.table;
         return Err(Error::invalid(format!("{table:?} is a bucket, which has no records")));
     }
+    if named.stream().is_some() {
+        let table = &reference.table;
+        let message = "whose events end without a look at what refers to them";
+        return Err(Error::invalid(format!("{table:?} is a stream, {message}")));
+    }
     if reference.columns.is_empty() {
         reference.columns = named.key_fields().map(|field| field.name.clone()).collect();
         if reference.columns.is_empty() {

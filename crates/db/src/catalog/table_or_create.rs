@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use esker_format::schema::Index;
+use esker_format::schema::Profile;
 use esker_format::{Field, Schema};
 
 use crate::catalog::computed_index;
@@ -99,8 +100,12 @@ pub(crate) fn expect_alike(name: &str, found: &Schema, expected: &Schema) -> Res
 }
 
 fn alike(found: &Schema, expected: &Schema) -> Result<()> {
-    if found.is_bucket() != expected.is_bucket() {
-        let kind = |schema: &Schema| if schema.is_bucket() { "a bucket" } else { "a table" };
+    if found.profile() != expected.profile() {
+        let kind = |schema: &Schema| match schema.profile() {
+            Profile::Bucket => "a bucket",
+            Profile::Stream => "a stream",
+            Profile::Table => "a table",
+        };
         let message = format!("expected {}, found {}", kind(expected), kind(found));
         return Err(Error::invalid(message));
     }

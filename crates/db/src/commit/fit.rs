@@ -44,6 +44,7 @@ pub(crate) fn fit_changes<N: AsRef<str>>(
         let field = schema.fields().get(position);
         let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
         field.refuse_given()?;
+        schema.refuse_fixed(field)?;
         fitted.push((position, fit_value(field, value)?));
     }
     Ok(fitted)

@@ -39,7 +39,7 @@ use crate::commit::journal::Ticket;
 use crate::commit::options::CommitOptions;
 use crate::commit::private_rows::PrivateRows;
 use crate::commit::restaged::{expect_alive, expect_as_staged, expect_same};
-use crate::commit::segment_rows::SegmentRows;
+use crate::commit::segment_rows::{SegmentRows, shift_to_commit};
 use crate::commit::staged::{Put, key_bytes};
 use crate::commit::unique_check as unique;
 use crate::commit::write_set::TableWrites;
@@ -128,11 +128,20 @@ impl Engine {
             true => puts.sort_by_cached_key(|put| key_bytes(&current.schema, &put.row)),
             false => puts.sort_by_key(|put| put.prepared.row_id),
         }
+        // New rows of a stream, which get their ids by the commit, lie apart from others.
+        let is_stream = current.schema.stream().is_some();
+        if is_stream {
+            puts.sort_by_key(|put| !put.prepared.is_update());
+        }
         let rows_max = self.options.segment_rows_max.min(ROW_GROUP_ROWS_MAX);
         let (mut written, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
         for put in puts {
             let more = put.byte_count();
-            if part.len() >= rows_max || (!part.is_empty() && bytes + more > SEGMENT_BYTES) {
+            let is_other = |last: &Put<'_>| last.prepared.is_update() != put.prepared.is_update();
+            if part.len() >= rows_max
+                || (!part.is_empty() && bytes + more > SEGMENT_BYTES)
+                || (is_stream && part.last().is_some_and(is_other))
+            {
                 written.push(self.write_segment(current, std::mem::take(&mut part), sink)?);
                 bytes = 0;
             }
@@ -279,6 +288,9 @@ impl Spilled<'_> {
                 }
             }
         }
+        if current.schema.stream().is_some() {
+            renumber(&mut catalogue.entry(table)?.writer, current, written, private.as_ref())?;
+        }
         let private = private.iter().flat_map(PrivateRows::segments);
         let segments = written.iter().map(|w| &w.segment).chain(private);
         let segments = segments.map(|segment| segment.entry()).collect();
@@ -303,6 +315,28 @@ impl Spilled<'_> {
         }
         Ok(apply(&mut entry.writer, written, deletes, commit)?)
     }
+}
+
+/// Gives the new rows of segments of a stream the row ids of this commit.
+fn renumber(
+    writer: &mut TableWriter,
+    current: &TableVersion,
+    written: &mut [Written<'_>],
+    private: Option<&PrivateRows>,
+) -> Result<()> {
+    let is_new = |w: &&mut Written<'_>| w.puts.iter().all(|put| !put.prepared.is_update());
+    let mut new: Vec<_> = written.iter_mut().filter(is_new).collect();
+    let mut segments = match private {
+        Some(private) => private.new_segments(writer, current)?,
+        None => Vec::new(),
+    };
+    segments.extend(new.iter().map(|w| Arc::clone(&w.segment)));
+    let shift = shift_to_commit(writer, &segments)?;
+    for put in new.iter_mut().flat_map(|w| &mut w.puts) {
+        put.prepared.row_id += shift;
+        put.prepared.hash = writer.table().hasher().hash_row_id(put.prepared.row_id);
+    }
+    Ok(())
 }
 
 /// The empty value of the type of a long one.

@@ -121,8 +121,8 @@ impl EngineHandle {
     }
 
     /// One commit of a batch of inserted rows of a table with a generated key, without unique
-    /// indexes.
-    pub fn commit_batch(&self, current: &TableVersion, columns: &Batch) -> Result<()> {
+    /// indexes; returns the first of their row ids.
+    pub fn commit_batch(&self, current: &TableVersion, columns: &Batch) -> Result<u64> {
         let mut columns = Cow::Borrowed(columns);
         if current.schema.has_generated() {
             self.complete_batch(current, columns.to_mut(), 0)?;
@@ -131,12 +131,13 @@ impl EngineHandle {
         if let Some(checks) = self.checks(current)? {
             checks.test(columns, 0, &self.limits())?;
         }
+        self.expect_times(&current.schema, columns, 0)?;
         self.wait_for_memory()?;
         let long = self.store_long_columns(&current.schema, columns)?;
         self.commit_rows(current, |writer, staged| {
             let first_row_id = writer.reserve_row_ids(columns.len() as u64);
             staged.batch = Some(StagedBatch { columns, long, first_row_id });
-            Ok(())
+            Ok(first_row_id)
         })
     }
 

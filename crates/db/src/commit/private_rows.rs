@@ -13,6 +13,8 @@
 //! Invariants:
 //! 1. All rows of the segments live: one that the transaction has changed again is not in them.
 //! 2. A row that replaces a version of the snapshot has its row id.
+//! 3. In a stream such rows lie in other segments than new ones, which get the row ids of the
+//!    commit.
 
 use std::sync::Arc;
 
@@ -116,6 +118,22 @@ impl PrivateRows {
     /// The segments, as the table is to have them.
     pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
         self.opened.iter()
+    }
+
+    /// Those of a stream whose rows replace no others. Under the commit lock.
+    pub fn new_segments(
+        &self,
+        writer: &TableWriter,
+        current: &TableVersion,
+    ) -> Result<Vec<Arc<Segment>>> {
+        let mut new = Vec::new();
+        for segment in &self.opened {
+            let key = key_of(segment, &current.schema, 0)?;
+            if writer.existing(&key, current.hash(&key))?.is_none() {
+                new.push(Arc::clone(segment));
+            }
+        }
+        Ok(new)
     }
 
     /// Refuses to go on when somebody has changed a row since the snapshot; returns the row ids of

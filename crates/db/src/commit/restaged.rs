@@ -27,6 +27,9 @@ pub(crate) fn expect_as_staged(
         // The writer of a table that comes with this commit has not given them out itself.
         staged.puts.iter().for_each(|put| writer.note_row_id(put.prepared.row_id));
         expect_unchanged(writer, current, staged, staged_at.commit())?;
+        if current.schema.stream().is_some() {
+            staged.renumber(writer);
+        }
     }
     Ok(())
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use esker_format::Batch;
 use esker_format::edit::SegmentEntry;
+use esker_log::sabotage::Bug;
+use esker_table::TableWriter;
 use esker_table::rewrite::SegmentSink;
 use esker_table::segment::{Segment, SegmentSpec, SegmentWriter};
 use esker_table::value_file::StoredValue;
@@ -51,7 +53,7 @@ impl Engine {
         let finished = writer.finish(rows.row_ids, None)?;
         // The frame that names it stamps it with its commit.
         let file_bytes = finished.file_bytes;
-        let entry = SegmentEntry { id, rows: count, file_bytes, holds_through: 0 };
+        let entry = SegmentEntry { id, rows: count, file_bytes, holds_through: 0, row_id_shift: 0 };
         Ok(sink.finish(entry, finished.target)?)
     }
 
@@ -69,6 +71,24 @@ impl Engine {
         segment.mark_for_deletion();
         Ok(Arc::new(segment))
     }
+}
+
+/// Gives the rows of segments of a stream the row ids of the commit that makes them real: from the
+/// next one on, as far apart as they were numbered when the files were written. So row ids rise
+/// with the commits. Returns what is added to those in the files. Under the commit lock.
+pub(crate) fn shift_to_commit(writer: &mut TableWriter, segments: &[Arc<Segment>]) -> Result<u64> {
+    let bounds = || segments.iter().map(|segment| segment.row_id_bounds());
+    let (least, greatest) = (bounds().map(|(first, _)| first).min(), bounds().map(|b| b.1).max());
+    let (Some(least), Some(greatest)) = (least, greatest) else { return Ok(0) };
+    if Bug::RowIdBeforeCommit.is_planted() {
+        return Ok(0);
+    }
+    let first = writer.reserve_row_ids(greatest - least + 1);
+    let shift = first.checked_sub(least).ok_or_else(|| {
+        Error::corrupt(format!("row id {least} was given to a new row before its turn, {first}"))
+    })?;
+    segments.iter().try_for_each(|segment| segment.shift_row_ids(shift))?;
+    Ok(shift)
 }
 
 /// The number of rows of a segment, which its header has.

@@ -143,6 +143,19 @@ impl<'r> Staged<'r> {
         }
     }
 
+    /// Gives new rows with a generated key other row ids: others may have got theirs and have been
+    /// committed since these were staged.
+    pub(crate) fn renumber(&mut self, writer: &mut TableWriter) {
+        for put in self.puts.iter_mut().filter(|put| put.prepared.existing.is_none()) {
+            let row_id = writer.reserve_row_ids(1);
+            put.prepared.row_id = row_id;
+            put.prepared.hash = writer.table().hasher().hash_row_id(row_id);
+        }
+        if let Some(batch) = &mut self.batch {
+            batch.first_row_id = writer.reserve_row_ids(batch.columns.len() as u64);
+        }
+    }
+
     /// The rows that are put.
     pub fn rows(&self) -> impl Iterator<Item = &[Value]> {
         self.puts.iter().map(|put| &*put.row)

@@ -37,9 +37,13 @@ pub fn create_table(name: &str, schema: &Schema) -> Result<Option<String>> {
     parts.extend(within.into_iter().map(|index| declared(schema, index)));
     let parts = parts.join(",\n  ");
     let made = format!("CREATE TABLE {} (\n  {parts}\n)", name_text(name));
-    let made = match schema.expiry_field() {
-        Some(field) => format!("{made} WITH (expires = {})", Expr::literal(field.name.as_str())),
-        None => made,
+    let mut options = schema.stream_options()?;
+    options.extend(schema.expiry_field().map(|field| ("expires", field.name.clone())));
+    let option = |(name, value): (&str, String)| format!("{name} = {}", Expr::literal(value));
+    let options: Vec<String> = options.into_iter().map(option).collect();
+    let made = match options.is_empty() {
+        true => made,
+        false => format!("{made} WITH ({})", options.join(", ")),
     };
     // A condition is written in a statement of its own.
     let alone = alone.into_iter().map(|index| format!(";\n{}", create_index(name, schema, index)));

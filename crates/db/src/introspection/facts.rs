@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_format::schema::Index;
+use esker_format::schema::{Index, Profile};
 use esker_format::{DataType, Field, Schema, ValueRef};
 use esker_query::{Activity, Semantics};
 use esker_table::Table as TableCore;
@@ -125,10 +125,11 @@ impl<'s> Facts<'s> {
 impl TableFacts {
     /// What it is called in lists of tables.
     pub(super) fn kind(&self) -> &'static str {
-        match self.schema.is_bucket() {
-            true => "bucket",
-            false if self.is_temporary() => "temporary table",
-            false => "table",
+        match self.schema.profile() {
+            Profile::Bucket => "bucket",
+            _ if self.is_temporary() => "temporary table",
+            Profile::Stream => "stream",
+            Profile::Table => "table",
         }
     }
 

@@ -92,6 +92,7 @@ fn bind<'s>(schema: &'s Schema, step: &'s Step, engine: &Engine) -> Result<Bound
     let path = Path::parse(schema, &step.path)?;
     let field = path.field(schema)?;
     field.refuse_given()?;
+    schema.refuse_fixed(field)?;
     let operator = step.operator;
     if field.data_type != DataType::Json {
         typed::expect_defined(operator, field)?;

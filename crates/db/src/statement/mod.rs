@@ -249,6 +249,8 @@ fn set_positions(schema: &Schema, set: &[(String, Expr)]) -> Result<Vec<usize>> 
         if *expr != Expr::Default {
             schema.fields().get(position).into_iter().try_for_each(Field::refuse_given)?;
         }
+        let set = schema.fields().get(position);
+        set.into_iter().try_for_each(|field| schema.refuse_fixed(field))?;
         if positions.contains(&position) {
             return Err(Error::invalid(format!("field {name:?} is set twice")));
         }

@@ -313,7 +313,12 @@ impl Delta {
         if is_generated && change.base == BaseVersion::Absent {
             // No other row has its key.
             let PendingVersion::Row(row) = &change.now else { return Ok(()) };
-            let (row_id, uniques) = (change.new_row_id, Vec::new());
+            let row_id = match schema.stream() {
+                // Until now its row id was one for the transaction alone.
+                Some(_) if !Bug::RowIdBeforeCommit.is_planted() => writer.reserve_row_ids(1),
+                _ => change.new_row_id,
+            };
+            let uniques = Vec::new();
             let hash = writer.table().hasher().hash_row_id(row_id);
             staged.put(row.as_slice(), PreparedPut { hash, existing: None, row_id, uniques });
             return Ok(());

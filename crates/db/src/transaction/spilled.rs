@@ -278,7 +278,19 @@ impl Spilled {
             return Err(Error::new(ErrorKind::OverBudget, message));
         }
         let (mut segments, mut first) = (Vec::new(), count);
-        for rows in pieces(&rows, engine.options.segment_rows_max) {
+        // New rows of a stream, which get other row ids by the commit, lie apart from others.
+        let replaced = changes.iter().filter(|(_, change)| {
+            matches!(change.base, BaseVersion::At(..)) && change.row().is_some()
+        });
+        let apart = if current.schema.stream().is_some() { replaced.count() } else { 0 };
+        let (replacing, new) = rows.split_at_checked(apart).ok_or_else(|| {
+            Error::corrupt(format!(
+                "{apart} of {} rows of a transaction replace others",
+                rows.len()
+            ))
+        })?;
+        let rows_max = engine.options.segment_rows_max;
+        for rows in [replacing, new].into_iter().flat_map(|rows| pieces(rows, rows_max)) {
             segments.push(OwnSegment::write(engine, current, (first, rows))?);
             first += rows.len();
         }

@@ -75,6 +75,7 @@ mod sequences;
 mod shard_db_241;
 mod spilling;
 mod store_stress;
+mod streams;
 mod sync_errors;
 mod timeouts;
 mod transaction_bugs;

@@ -14,6 +14,7 @@
 //! | a comment | it is about no row |
 //! | when rows expire | rows have the field already (those that had expired are ended first) |
 //! | a reference | it is about the rows of both tables (tested first) |
+//! | bounds of times, the rest of a stream | they are about events that come later |
 //!
 //! The fields of the key stay: they may be renamed, no more.
 
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use super::{
     Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, Generated, NewIndex, NewReference, Schema,
+    StreamOption,
 };
 use crate::{DataType, Error, Labels, Result, Value};
 
@@ -98,6 +100,8 @@ pub enum Alteration {
     AddReference(NewReference),
     /// A reference less.
     DropReference(String),
+    /// A property of a stream: about events that come later.
+    SetStream(StreamOption),
 }
 
 impl Alteration {
@@ -232,6 +236,7 @@ impl Schema {
             Alteration::SetExpiry(name) => self.set_expiry(name.as_deref()),
             Alteration::AddReference(new) => self.add_reference(new),
             Alteration::DropReference(name) => self.drop_reference(name),
+            Alteration::SetStream(option) => self.set_stream_option(option),
         }
     }
 
@@ -288,6 +293,9 @@ impl Schema {
             let message =
                 format!("rows expire by field {name:?}, which cannot be dropped while they do");
             return Err(Error::invalid(message));
+        }
+        if let Some(field) = self.fields.get(position) {
+            self.refuse_of_stream(field.id, "dropped")?;
         }
         let field = self.fields.remove(position);
         self.drop_indexes_of(field.id);

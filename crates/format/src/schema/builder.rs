@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Check, DefaultValue, Field, FieldId, Generated, Identity, NewIndex, NewReference, PrimaryKey,
-    Profile, RowOrder, Schema,
+    Profile, RowOrder, Schema, StreamOption,
 };
 use crate::{DataType, Error, ExpiryClock, Labels, Result};
 
@@ -18,6 +18,7 @@ pub struct SchemaBuilder {
     references: Vec<NewReference>,
     profile: Profile,
     row_order: RowOrder,
+    stream: Option<(String, Vec<StreamOption>)>,
     expiry: Option<String>,
     expiry_clock: ExpiryClock,
     comment: Option<Arc<str>>,
@@ -284,6 +285,31 @@ impl SchemaBuilder {
         self
     }
 
+    /// The table is a stream of events, whose time a field has: a timestamp that is never NULL.
+    ///
+    /// ```
+    /// use esker_format::schema::StreamOption;
+    /// use esker_format::{DataType, Schema};
+    ///
+    /// let late = StreamOption::read("late", Some("1 day"))?;
+    /// let schema = Schema::builder()
+    ///     .field("t", DataType::Timestamp)
+    ///     .nullable("user", DataType::Text)
+    ///     .stream("t", [late])
+    ///     .build()?;
+    /// assert_eq!(schema.stream().and_then(|stream| stream.late_us), Some(86_400_000_000));
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stream(
+        mut self,
+        time: impl Into<String>,
+        options: impl IntoIterator<Item = StreamOption>,
+    ) -> Self {
+        self.stream = Some((time.into(), options.into_iter().collect()));
+        self
+    }
+
     /// Checks and finishes the schema.
     ///
     /// # Errors
@@ -308,6 +334,9 @@ impl SchemaBuilder {
         schema.comment = self.comment;
         schema.set_expiry(self.expiry.as_deref())?;
         schema.expiry_clock = self.expiry_clock;
+        if let Some((time, options)) = &self.stream {
+            schema.make_stream(time, options)?;
+        }
         self.indexes.iter().try_for_each(|index| schema.add_index(index))?;
         self.references.iter().try_for_each(|new| schema.add_reference(new))?;
         schema.validate()?;

@@ -9,6 +9,7 @@ mod index;
 mod profile;
 mod reference;
 mod row_expression;
+mod stream;
 
 use crate::codec::{Reader, Writer};
 use crate::suggest::near_or_all;
@@ -27,6 +28,7 @@ pub use index::{
 pub use profile::{BUCKET_FIELDS, Profile, RowOrder};
 pub use reference::{NewReference, REFERENCES_MAX, Reference, ReferenceAction, Referrer};
 pub use row_expression::RowExpression;
+pub use stream::{Stream, StreamOption};
 
 /// The number of a table within its database; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,6 +90,8 @@ pub struct Schema {
     /// The version that last changed what a row is: not only indexes.
     pub(crate) rows_since: u32,
     pub(crate) profile: Profile,
+    /// What it is as a stream, where that is its profile.
+    pub(crate) stream: Option<Box<Stream>>,
     pub(crate) row_order: RowOrder,
     /// The field that says when a row expires.
     pub(crate) expiry: Option<FieldId>,
@@ -148,6 +152,7 @@ impl Schema {
             next_index: 1,
             rows_since: 1,
             profile: Profile::Table,
+            stream: None,
             row_order: RowOrder::Arrival,
             expiry: None,
             expiry_clock: ExpiryClock::Date,
@@ -375,6 +380,7 @@ impl Schema {
         out.u32(self.rows_since);
         self.encode_profile(out);
         self.encode_references(out);
+        self.encode_stream(out);
     }
 
     /// Reads the stored form.
@@ -473,6 +479,7 @@ impl Schema {
             return Err(Error::invalid("whether a table has generated fields is said wrongly"));
         }
         self.validate_profile()?;
+        self.validate_stream()?;
         self.validate_indexes()?;
         self.validate_references()
     }

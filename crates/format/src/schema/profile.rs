@@ -40,6 +40,8 @@ pub enum Profile {
     Table,
     /// Entries: keys and values of bytes in the order of the keys, which live for an elapsed time.
     Bucket,
+    /// Events in the order of their commits, each with a time.
+    Stream,
 }
 
 /// The fields of a bucket: keys and values of bytes, and when a time to live is over.
@@ -56,6 +58,8 @@ const BY_ELAPSED: u8 = 2 << 1;
 const PROFILE: u8 = 3 << 3;
 const TABLE: u8 = 1 << 3;
 const BUCKET: u8 = 2 << 3;
+/// From version 15 of the log on; what the stream is follows the references.
+const STREAM: u8 = 3 << 3;
 /// A comment on the table follows: from version 12 of the log on.
 const COMMENTED: u8 = 1 << 5;
 /// References follow, from the same version on.
@@ -160,6 +164,7 @@ impl Schema {
         let profile = match self.profile {
             Profile::Table => TABLE,
             Profile::Bucket => BUCKET,
+            Profile::Stream => STREAM,
         };
         let commented = if self.comment.is_some() { COMMENTED } else { 0 };
         let bound = if self.is_bound() { BOUND } else { 0 };
@@ -195,11 +200,15 @@ impl Schema {
             0 if self.is_bucket_by_shape() => Profile::Bucket,
             0 | TABLE => Profile::Table,
             BUCKET => Profile::Bucket,
+            STREAM => Profile::Stream,
             _ => return Err(unknown()),
         };
-        match flags & BOUND {
-            0 => Ok(()),
-            _ => self.decode_references(input),
+        if flags & BOUND != 0 {
+            self.decode_references(input)?;
+        }
+        match self.profile {
+            Profile::Stream => self.decode_stream(input),
+            Profile::Table | Profile::Bucket => Ok(()),
         }
     }
 

@@ -1,6 +1,6 @@
 use super::{
     Alteration, COMMENT_BYTES_MAX, Check, DefaultValue, Field, FieldId, Generated, Identity,
-    IndexId, NewIndex, NewReference, Profile, ReferenceAction, Referrer, Schema,
+    IndexId, NewIndex, NewReference, Profile, ReferenceAction, Referrer, Schema, StreamOption,
 };
 use crate::codec::{Reader, Writer};
 use crate::{DataType, Value};
@@ -188,7 +188,7 @@ fn the_profile_is_stored_and_older_schemas_are_read() {
         bytes[at] &= !(3 << 3);
         assert_eq!(decode(&bytes).unwrap().is_bucket(), *schema != by_date);
         bytes[at] |= 3 << 3;
-        assert!(decode(&bytes).unwrap_err().to_string().contains("unknown profile"));
+        assert!(decode(&bytes).is_err(), "nothing says what the stream is");
     }
     let mut bytes = encode(&by_date);
     let at = bytes.len() - 3;
@@ -289,4 +289,34 @@ fn references_are_stored_and_tell_rows_apart() {
         refused,
         "field \"user\" is part of reference \"of\" and cannot be dropped: drop that before"
     );
+}
+
+#[test]
+fn what_a_stream_is_comes_back_with_its_schema() {
+    let fields = || {
+        let time = Schema::builder().field("t", DataType::Timestamp);
+        time.nullable("more", DataType::Json)
+    };
+    let options = [
+        StreamOption::Late(Some(1)),
+        StreamOption::Ahead(Some(u64::from(u32::MAX))),
+        StreamOption::Rest(Some("more".into())),
+    ];
+    for count in 0..=options.len() {
+        for skipped in 0..=count {
+            let some = options[skipped..count].iter().cloned();
+            let schema = fields().comment("events").stream("T", some).build().unwrap();
+            let mut out = Writer::new();
+            schema.encode(&mut out);
+            let bytes = out.into_bytes();
+            assert_eq!(Schema::decode(&mut Reader::new(&bytes)).unwrap(), schema);
+            assert_eq!(schema.profile(), Profile::Stream);
+            for len in 0..bytes.len() {
+                assert!(Schema::decode(&mut Reader::new(&bytes[..len])).is_err());
+            }
+        }
+    }
+    let schema = fields().stream("t", options).build().unwrap();
+    let texts: Vec<_> = schema.stream_options().unwrap().into_iter().map(|(_, v)| v).collect();
+    assert_eq!(texts, ["t", "0.000001 seconds", "4294.967295 seconds", "more"]);
 }

@@ -22,7 +22,7 @@ mod tokenizer;
 pub(crate) use names::Names;
 pub(crate) use path::enter;
 pub(crate) use place::{RowsPlace, find as find_rows};
-pub(crate) use scan::{Object, last_element_end};
+pub(crate) use scan::{Object, last_element_end, own_members};
 pub(crate) use text::unescaped;
 pub(crate) use tokenizer::{Beside, Found, Rest, Rows, Tokenizer, is_same};
 

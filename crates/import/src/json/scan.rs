@@ -135,6 +135,21 @@ pub(super) fn value_end(bytes: &[u8], start: usize) -> Result<usize> {
     }
 }
 
+/// What a member that is called after the field of the rest adds to it: the members of an object,
+/// so that a row that was exported comes back as it was; nothing where it is NULL; else itself.
+pub(crate) fn own_members(bytes: &[u8], name: Span, value: Span) -> Option<Span> {
+    let text = value.of(bytes);
+    if text == b"null" {
+        return None;
+    }
+    let inner = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}"));
+    match inner {
+        Some(inner) if inner.iter().all(u8::is_ascii_whitespace) => None,
+        Some(_) => Some(Span::new(value.start() + 1, value.end() - 1)),
+        None => Some(Span::new(name.start(), value.end())),
+    }
+}
+
 /// An object, member by member.
 pub(crate) struct Object<'a> {
     bytes: &'a [u8],

@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 use super::Names;
-use super::scan::{Object, name, skip_space};
+use super::scan::{Object, name, own_members, skip_space};
 use crate::dialect::Dialect;
 use crate::splitter::Chunk;
 use crate::tokenizer::{Fault, FaultKind, Span, block_rows, lines_before};
@@ -169,7 +169,7 @@ pub(crate) struct Tokenizer<'a> {
 pub(crate) enum Beside {
     Refused,
     LeftOut,
-    /// They go to this field, which has no member of its own.
+    /// They go to this field, as do the members of an object that is called after it.
     Kept(usize),
 }
 
@@ -277,7 +277,10 @@ impl<'a> Tokenizer<'a> {
         while let Some((name, value)) = object.next_member()? {
             let guess = self.following.get(last).copied().unwrap_or_default();
             let field = self.names.find(name.of(bytes), guess);
-            let field = field.filter(|field| self.beside != Beside::Kept(*field));
+            if field.is_some_and(|field| self.beside == Beside::Kept(field)) {
+                self.rest.members.extend(own_members(bytes, name, value));
+                continue;
+            }
             let Some(field) = field else {
                 match self.beside {
                     Beside::Refused => {}

@@ -99,6 +99,9 @@ fn rules(schema: &Schema) -> Result<Vec<String>> {
     if let Some(field) = schema.expiry_field() {
         rules.push(format!("rows expire by {}", field.name));
     }
+    for (name, value) in schema.stream_options()? {
+        rules.push(format!("{name}: {value}"));
+    }
     for (name, condition) in definition::checks(schema)? {
         rules.push(format!("check {name}: {condition}"));
     }

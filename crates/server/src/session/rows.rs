@@ -3,7 +3,7 @@
 use esker::{
     ChangeOptions, ErrorKind, Row, Schema, ScopedTable, Semantics, Transaction, Value, ValueRef,
 };
-use esker_import::{parse_json_row, schema_text};
+use esker_import::{parse_json_row, parse_new_json_row, schema_text, with_rest};
 use esker_query::model::{Change, Expr, Insert, OnConflict};
 
 use super::{Answer, Conflict, Fields, Key, Level, Rows, Session};
@@ -66,13 +66,14 @@ impl Session {
             Rows::Objects(rows) => {
                 self.reserve_quota(rows.len(), rows.iter().map(String::len).sum())?;
                 let schema = table.schema();
-                let read = |row: String| Ok(parse_json_row(&row, &schema)?);
+                let read = |row: String| Ok(parse_new_json_row(&row, &schema)?);
                 inserts_of(name, rows.into_iter().map(read), conflict)?
             }
             Rows::Named(rows) => {
                 self.reserve_quota(rows.len(), 0)?;
                 let schema = table.schema();
-                inserts_of(name, rows.into_iter().map(|row| fitted(row, &schema)), conflict)?
+                let rows = rows.into_iter().map(|row| fitted(with_rest(row, &schema)?, &schema));
+                inserts_of(name, rows, conflict)?
             }
         };
         let options = self.change_options(Vec::new(), Semantics::default());

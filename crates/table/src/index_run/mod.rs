@@ -140,7 +140,7 @@ impl IndexRun {
             Some(_) if index.filter.is_none() => owner.entry().rows,
             _ => ANY_ROWS,
         };
-        let entry = SegmentEntry { id, rows, file_bytes, holds_through: 0 };
+        let entry = SegmentEntry { id, rows, file_bytes, holds_through: 0, row_id_shift: 0 };
         let run = Segment::open(files, &entry, arena);
         match run.and_then(|entries| Self::new(index.clone(), values, entries, owner.row_count())) {
             Ok(run) => run.sound(&files.path(id)),

@@ -56,7 +56,10 @@ impl<'w> RunWriter<'w> {
         let numbers: Vec<u64> = (0..u64::from(self.entries)).collect();
         let FinishedSegment { file_bytes, target, .. } = self.writer.finish(&numbers, None)?;
         let (id, rows) = (self.id, self.entries);
-        self.sink.finish(SegmentEntry { id, rows, file_bytes, holds_through: 0 }, target)
+        self.sink.finish(
+            SegmentEntry { id, rows, file_bytes, holds_through: 0, row_id_shift: 0 },
+            target,
+        )
     }
 }
 

@@ -117,7 +117,7 @@ fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, IndexRun, S
     }
     let ids: Vec<u64> = (0..u64::from(count)).collect();
     let FinishedSegment { file_bytes, target, .. } = writer.finish(&ids, None).unwrap();
-    let entry = SegmentEntry { id: 7, rows: count, file_bytes, holds_through: 0 };
+    let entry = SegmentEntry { id: 7, rows: count, file_bytes, holds_through: 0, row_id_shift: 0 };
     let segment = sink.finish(entry, target).unwrap();
     let index = &schema.indexes()[0];
     let new = NewRun { database: 1, table, segment: 7, schema: &schema, index, values: None };

@@ -271,7 +271,8 @@ impl RewritePlan {
         let dead = self.dead_bits(rows)?;
         let finished = writer.finish(&row_ids, dead.as_deref())?;
         let (file_bytes, holds_through) = (finished.file_bytes, self.through);
-        let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through };
+        let entry =
+            SegmentEntry { id, rows: spec.rows, file_bytes, holds_through, row_id_shift: 0 };
         let segment = sink.finish(entry, finished.target)?;
         self.carry_versions(lineage, &segment, rows)?;
         Ok(segment)

@@ -59,6 +59,8 @@ pub struct Segment {
     pub(super) heaps: BTreeMap<usize, ScatteredHeap>,
     file_bytes: u64,
     holds_through: u64,
+    /// What is added to the row ids in the file.
+    pub(super) row_id_shift: AtomicU64,
     pub(super) column_map: ColumnMap,
     pub(super) cells: CellMap,
     pub(super) forms: FormMap,
@@ -143,6 +145,7 @@ impl Segment {
         segment.files = Some(Arc::clone(files));
         segment.file_bytes = len;
         segment.holds_through = entry.holds_through;
+        segment.shift_row_ids(entry.row_id_shift).map_err(|e| e.at(path.display()))?;
         segment.open_value_files().map_err(|e| e.at(path.display()))?;
         Ok(segment)
     }
@@ -182,6 +185,7 @@ impl Segment {
             heaps: BTreeMap::new(),
             file_bytes: 0,
             holds_through: 0,
+            row_id_shift: AtomicU64::new(0),
             column_map,
             cells,
             forms,
@@ -264,6 +268,7 @@ impl Segment {
             rows: self.footer.rows,
             file_bytes: self.file_bytes,
             holds_through: self.holds_through,
+            row_id_shift: self.row_id_shift.load(Ordering::Acquire),
         }
     }
 

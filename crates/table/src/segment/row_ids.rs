@@ -1,6 +1,7 @@
 //! The row ids of a segment.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use esker_format::schema::RowOrder;
@@ -35,16 +36,41 @@ impl Segment {
         self.footer.order == RowOrder::Key
     }
 
+    /// Gives the rows the ids of the commit that makes them real: those in the file, with so much
+    /// added. Before a reader can see one of them.
+    ///
+    /// # Errors
+    /// `Corrupt` when the ids in the file lie so far apart that they are no numbers from the first
+    /// one on, or when the last one would be none.
+    pub fn shift_row_ids(&self, shift: u64) -> Result<()> {
+        let id = self.id;
+        if shift != 0 && matches!(self.footer.row_ids, RowIds::Plain { .. }) {
+            let message = format!("segment {id}: row ids that lie far apart are to be shifted");
+            return Err(Error::corrupt(message));
+        }
+        let (_, last) = self.stored_bounds();
+        if last.checked_add(shift).is_none() {
+            let message = format!("segment {id}: row id {last} cannot be shifted by {shift}");
+            return Err(Error::corrupt(message));
+        }
+        self.row_id_shift.store(shift, Ordering::Release);
+        Ok(())
+    }
+
+    fn shift(&self) -> u64 {
+        self.row_id_shift.load(Ordering::Acquire)
+    }
+
     /// The row id of a row.
     ///
     /// # Errors
     /// `Corrupt` when its block does not fit its checksum.
     pub fn row_id(&self, row: usize) -> Result<u64> {
         Ok(match self.footer.row_ids {
-            RowIds::Dense { first } => first + row as u64,
+            RowIds::Dense { first } => first + self.shift() + row as u64,
             RowIds::Narrowed { first, codes, .. } => {
                 let code = self.typed::<u32>(codes, row..row + 1)?.first();
-                first + u64::from(*code.ok_or_else(|| self.no_row(row))?)
+                first + self.shift() + u64::from(*code.ok_or_else(|| self.no_row(row))?)
             }
             RowIds::Plain { values, .. } => {
                 let value = self.typed::<u64>(values, row..row + 1)?.first();
@@ -65,11 +91,12 @@ impl Segment {
                     let message = format!("segment {}: {len} rows, more than of a zone", self.id);
                     return Err(Error::corrupt(message));
                 };
-                Data::Narrowed { base: first + start, codes: Codes::U16(numbers) }
+                Data::Narrowed { base: first + self.shift() + start, codes: Codes::U16(numbers) }
             }
-            RowIds::Narrowed { first, codes, .. } => {
-                Data::Narrowed { base: first, codes: Codes::U32(self.typed::<u32>(codes, rows)?) }
-            }
+            RowIds::Narrowed { first, codes, .. } => Data::Narrowed {
+                base: first + self.shift(),
+                codes: Codes::U32(self.typed::<u32>(codes, rows)?),
+            },
             RowIds::Plain { values, .. } => Data::U64(self.typed::<u64>(values, rows)?),
         };
         Ok(ColumnSlice { data_type: DataType::U64, len, validity: Validity::AllValid, data })
@@ -78,6 +105,12 @@ impl Segment {
     /// The least and the greatest row id.
     #[must_use]
     pub fn row_id_bounds(&self) -> (u64, u64) {
+        let ((first, last), shift) = (self.stored_bounds(), self.shift());
+        (first + shift, last + shift)
+    }
+
+    /// The same, as the file has them.
+    fn stored_bounds(&self) -> (u64, u64) {
         match self.footer.row_ids {
             RowIds::Dense { first } => (first, first + u64::from(self.footer.rows).max(1) - 1),
             RowIds::Narrowed { first, last, .. } | RowIds::Plain { first, last, .. } => {
@@ -95,7 +128,7 @@ impl Segment {
         if row_id < first || row_id > last || self.footer.rows == 0 {
             return Ok(0..0);
         }
-        if let RowIds::Dense { first } = self.footer.row_ids {
+        if let RowIds::Dense { .. } = self.footer.row_ids {
             let row = byte(row_id - first);
             return Ok(row..row + 1);
         }

@@ -1,0 +1,55 @@
+//! The times of events: how far from now they may be.
+//!
+//! Now is the date of the database, by which its events end, too: a wall clock that is wrong for a
+//! moment neither lets an event in nor keeps one out.
+
+use std::borrow::Cow;
+
+use esker_format::schema::Stream;
+use esker_format::{Batch, Schema, Value};
+
+use crate::engine::Engine;
+use crate::{Error, Result};
+
+impl Engine {
+    /// Refuses new rows of a stream whose times are too far from now.
+    pub(crate) fn expect_times_of(&self, schema: &Schema, rows: &[Cow<'_, [Value]>]) -> Result<()> {
+        let Some((stream, position)) = bounded(schema) else { return Ok(()) };
+        let now_us = self.now().date_us;
+        for (i, row) in rows.iter().enumerate() {
+            let Some(time) = row.get(position) else { continue };
+            let known = schema.expect_in_bounds(stream, time, now_us).map_err(violated);
+            known.map_err(|e| if rows.len() == 1 { e } else { e.in_row(i as u64) })?;
+        }
+        Ok(())
+    }
+
+    /// The same of a batch, whose first row has a number.
+    pub(crate) fn expect_times(
+        &self,
+        schema: &Schema,
+        batch: &Batch,
+        first_row: u64,
+    ) -> Result<()> {
+        let Some((stream, position)) = bounded(schema) else { return Ok(()) };
+        let Some(times) = batch.columns.get(position) else { return Ok(()) };
+        let (now_us, is_one) = (self.now().date_us, first_row == 0 && batch.len() == 1);
+        for row in 0..batch.len() {
+            let time = times.value(row).to_owned();
+            let known = schema.expect_in_bounds(stream, &time, now_us).map_err(violated);
+            known.map_err(|e| if is_one { e } else { e.in_row(first_row + row as u64) })?;
+        }
+        Ok(())
+    }
+}
+
+/// The stream, where it has bounds, and the position of its times.
+fn bounded(schema: &Schema) -> Option<(&Stream, usize)> {
+    let stream = schema.stream().filter(|s| s.late_us.is_some() || s.ahead_us.is_some())?;
+    let position = schema.fields().iter().position(|field| field.id == stream.time)?;
+    Some((stream, position))
+}
+
+fn violated(e: esker_format::Error) -> Error {
+    Error::violated(e.to_string())
+}
