@@ -18,6 +18,7 @@
 //!    [`watermarks`](crate::commit::watermarks), which asserts both.
 //! 3. Only the maintenance task seals, merges and makes checkpoints, one after another.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
@@ -36,6 +37,7 @@ use crate::catalog::names::{NameHistory, Names, TEMPORARY_PREFIX};
 use crate::catalog::shared_sequence::Sequences;
 use crate::catalogue::Catalogue;
 use crate::commit::bound_commits::BoundCommits;
+use crate::commit::gathered_events::GatheredEvents;
 use crate::commit::hooks::CommitHooks;
 use crate::commit::journal::Journal;
 use crate::commit::times::Times;
@@ -71,6 +73,8 @@ pub(crate) struct Engine {
     pub segment_files: Arc<SegmentFiles>,
     pub next_row_group: AtomicU64,
     pub names: ArcSwap<NameHistory>,
+    /// Events that wait for their commits, by stream.
+    pub events: Mutex<BTreeMap<TableId, Arc<GatheredEvents>>>,
     /// Changed under the commit lock only.
     pub sequences: ArcSwap<Sequences>,
     /// The check constraints in use.
@@ -131,6 +135,13 @@ pub(crate) fn no_table(name: &str, names: &Names) -> Error {
 }
 
 impl Engine {
+    /// The events of a stream that wait for their commits.
+    pub(crate) fn gathered_events(&self, table: TableId) -> Arc<GatheredEvents> {
+        // default: nothing panics while the list changes
+        let mut all = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(table).or_default())
+    }
+
     /// How statements reach files.
     ///
     /// # Errors

@@ -39,6 +39,7 @@
 //! | walk over all rows, or remove them | [`Table::iter`], [`Table::clear`] |
 //! | have rows as JSON, or as what serde knows | [`Table::insert_object`], [`Row::to_object`] |
 //! | put in many rows | [`Appender`], [`Load`] |
+//! | append events, many at a time | [`Database::stream`], [`Stream`] |
 //! | ask questions | [`Database::query`], [`Database::query_rows`] for answers of any size |
 //! | look after it | [`Database::check`], [`Database::info`], [`Database::clock`] |
 //! | keep one in memory, for longer than a process | [`Database::save`], [`Options::memory_from`] |
@@ -69,6 +70,7 @@ pub mod record;
 mod recovery;
 mod scope;
 mod statement;
+mod stream;
 mod table;
 mod table_version;
 mod transaction;
@@ -88,6 +90,8 @@ pub use crate::catalog::view::{ViewColumnInfo, ViewInfo, ViewOptions};
 pub use crate::commit::acknowledge::Deferred;
 pub use crate::commit::by_key::RowUpdate;
 pub use crate::commit::coalesce::{Requests, SharedSync};
+#[doc(hidden)]
+pub use crate::commit::gathered_events::Appended;
 pub use crate::files::{FileFormat, FileRequest, FileRows, FileSink, FileTable, Files};
 pub use crate::introspection::{definition, is_made_table, is_system_table, system_tables};
 pub use crate::read::index_lookup::{Finder, FoundRow, FoundRows};
@@ -103,6 +107,9 @@ pub use crate::read::tables::OtherTables;
 pub use crate::read::visit::RowRef;
 pub use crate::statement::conditional::Modified;
 pub use crate::statement::options::{Limits, QueryOptions};
+#[doc(hidden)]
+pub use crate::stream::time_of;
+pub use crate::stream::{EventId, Stream};
 pub use bucket::{
     Bucket, BucketOptions, BucketSnapshot, BucketValue, Entries, Entry, KeyCodec, KeyPrefix,
     PutOptions, Serde, Swapped, Ttl, TypedBucket, TypedBucketSnapshot, TypedEntries, ValueCodec,

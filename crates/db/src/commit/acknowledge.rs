@@ -172,14 +172,7 @@ impl Engine {
     fn wait_until(&self, ticket: Ticket, sync: bool) -> Result<()> {
         match &self.journal {
             Journal::Memory(..) => {}
-            Journal::Log(log) if !sync => {
-                // What may be lost is not shown any more.
-                if log.is_poisoned() {
-                    return Err(in_doubt(ticket.commit()));
-                }
-                self.watermarks.reveal(ticket.commit());
-                self.schedule_flush();
-            }
+            Journal::Log(_) if !sync => self.reveal(ticket.commit())?,
             Journal::Log(log) => {
                 if let Ticket::Log(ticket) = ticket
                     && !Bug::AcknowledgedUnsynced.is_planted()
@@ -190,6 +183,19 @@ impl Engine {
             }
         }
         expect_covered(ticket, "visible", self.visible())
+    }
+
+    /// Shows all readers what was committed up to a number, before it is on the disk, and has it
+    /// synced soon.
+    pub fn reveal(&self, commit: u64) -> Result<()> {
+        let Journal::Log(log) = &self.journal else { return Ok(()) };
+        // What may be lost is not shown any more.
+        if log.is_poisoned() {
+            return Err(in_doubt(commit));
+        }
+        self.watermarks.reveal(commit);
+        self.schedule_flush();
+        Ok(())
     }
 
     /// Waits until everything committed so far is on the disk.

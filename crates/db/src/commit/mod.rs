@@ -17,7 +17,7 @@
 //! | [`reference_check`], [`named_rows`], [`value_set`] | rows that others refer to |
 //! | [`bound_commits`] | commits that go on as a transaction |
 //! | [`journal`], [`log_reserve`] | numbers and frames |
-//! | [`coalesce`] | many requests in one commit, many commits with one sync |
+//! | [`coalesce`], [`gathered_events`] | many requests in one commit, many commits with one sync |
 //! | [`watermarks`], [`acknowledge`] | what is applied, durable, visible; who waits for it |
 //! | [`expiry_clock`], [`times`] | the moment by which rows expire |
 
@@ -34,6 +34,7 @@ pub(crate) mod expiry_clock;
 pub(crate) mod extension;
 pub(crate) mod file_commit;
 pub(crate) mod fit;
+pub(crate) mod gathered_events;
 pub(crate) mod hooks;
 pub(crate) mod journal;
 pub(crate) mod log_reserve;

@@ -132,6 +132,11 @@ impl EngineHandle {
             checks.test(columns, 0, &self.limits())?;
         }
         self.expect_times(&current.schema, columns, 0)?;
+        self.commit_tested(current, columns)
+    }
+
+    /// The same of rows that are whole and meet the checks.
+    pub fn commit_tested(&self, current: &TableVersion, columns: &Batch) -> Result<u64> {
         self.wait_for_memory()?;
         let long = self.store_long_columns(&current.schema, columns)?;
         self.commit_rows(current, |writer, staged| {

@@ -174,6 +174,7 @@ impl Parts {
             dir,
             database,
             names: ArcSwap::from_pointee(NameHistory::new(Names::new())),
+            events: Mutex::default(),
             sequences: ArcSwap::default(),
             checks: ArcSwap::default(),
             last_uuid: AtomicU64::new(0),

@@ -259,3 +259,59 @@ fn row_ids_that_a_crash_took_are_not_given_again() {
     let db = open(&next);
     assert_eq!(db.table("events").unwrap().insert(&event(4, "next")).unwrap(), new + 1);
 }
+
+#[test]
+fn events_of_many_threads_share_commits_each_with_its_outcome() {
+    let dir = Directory::new("stream-threads");
+    let db = Options::new().open(&dir.0).unwrap();
+    let users = Schema::builder().field("id", DataType::I64).primary_key(["id"]).build().unwrap();
+    db.create_table("users", users).unwrap().insert(&[1i64.into()]).unwrap();
+    let bound = fields().reference(NewReference::new(["n"], "users"));
+    db.create_table("events", bound.stream("t", []).build().unwrap()).unwrap();
+    let stream = db.stream("events").unwrap();
+    let ids: Vec<_> = std::thread::scope(|scope| {
+        let append = |thread: usize| {
+            let stream = stream.clone();
+            move || {
+                let mut ids = Vec::new();
+                for i in 0..50 {
+                    let row = |what: String, user: i64| {
+                        vec![Value::Timestamp(i), what.into(), user.into()]
+                    };
+                    let rows = [
+                        row(format!("{thread} {i} a"), 1),
+                        row(format!("{thread} {i} refers to none"), 2),
+                        vec![Value::Null, "no time".into(), Value::Null],
+                        row(format!("{thread} {i} b"), 1),
+                    ];
+                    let outcomes = stream.append_many(&rows);
+                    let kinds: Vec<_> =
+                        outcomes.iter().map(|o| o.as_ref().err().map(esker::Error::kind)).collect();
+                    assert_eq!(kinds[0], None, "{outcomes:?}");
+                    assert_eq!(kinds[1], Some(ErrorKind::ConstraintViolated), "{outcomes:?}");
+                    assert!(kinds[2].is_some() && kinds[3].is_none(), "{outcomes:?}");
+                    ids.extend(outcomes.into_iter().flatten());
+                }
+                ids
+            }
+        };
+        let threads: Vec<_> = (0..4).map(|thread| scope.spawn(append(thread))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!((ids.len(), order(&db).len()), (400, 400));
+    for id in &ids {
+        assert!(stream.get(*id).unwrap().is_some());
+    }
+    assert!(stream.delete(ids[7]).unwrap() && !stream.delete(ids[7]).unwrap());
+    assert!(stream.get(ids[7]).unwrap().is_none());
+    let late = Alteration::SetStream(option("late", "1 day"));
+    db.alter_table("events", &[late]).unwrap();
+    let e = stream.append(&event(1, "late")).unwrap_err();
+    assert!(e.to_string().contains("too_late"), "{e}");
+    is_sound(&db);
+    drop((stream, db));
+    let db = Options::new().open(&dir.0).unwrap();
+    assert_eq!(order(&db).len(), 399);
+    let e = db.stream("users").err().unwrap();
+    assert!(e.to_string().contains("is no stream"), "{e}");
+}

@@ -92,6 +92,7 @@ fn path_of(route: &Route, database: &str) -> String {
         .replace("{token}", "0")
         .replace("{transaction}", "0")
         .replace("{session}", "0")
+        .replace("{id}", "01KDYJBMR30000000000000007")
 }
 
 fn body_of(route: &Route) -> &'static str {
@@ -225,6 +226,21 @@ fn tables(server: &Harness) {
     let path = format!("{t}/rows/1?x");
     assert_eq!(server.ask("DELETE", &path, "").status, 400);
     assert_eq!(server.ask("GET", "/v1/databases/default/tables", "").status, 200);
+}
+
+fn streams(server: &Harness) {
+    let made = "CREATE TABLE ev (t timestamp NOT NULL DEFAULT now()) WITH (stream = 't')";
+    let made = serde_json::json!({ "sql": made }).to_string();
+    assert_eq!(server.ask("POST", "/v1/databases/default/query", &made).status, 200);
+    let events = "/v1/databases/default/streams/ev/events";
+    let posted = server.ask("POST", events, "{}");
+    assert_eq!(posted.status, 201, "{}", posted.text());
+    let one = format!("{events}/{}", posted.json()["id"].as_str().unwrap());
+    assert_eq!(server.ask("POST", &format!("{events}?durability=async"), "{}").status, 202);
+    assert_eq!(server.ask("POST", events, "[{}, {\"x\": 1}]").status, 207);
+    assert_eq!(server.ask("GET", &one, "").status, 200);
+    assert_eq!(server.ask("DELETE", &one, "").status, 204);
+    assert_eq!(server.ask("GET", &one, "").status, 404);
 }
 
 fn buckets(server: &Harness) {
@@ -405,6 +421,7 @@ fn every_answer_in_the_document_happens_and_no_other() {
     server.ask("PUT", "/v1/databases/busy/limits", r#"{"requests_per_second": 0}"#);
     common_answers(&server);
     tables(&server);
+    streams(&server);
     buckets(&server);
     statements(&server);
     conflicts(&server);

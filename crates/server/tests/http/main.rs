@@ -22,6 +22,7 @@ mod memory;
 mod metrics;
 mod once;
 mod rows;
+mod streams;
 mod tenants;
 mod tls;
 mod transactions;

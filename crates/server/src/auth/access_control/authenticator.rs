@@ -33,7 +33,8 @@ impl TokenAuthenticator {
         Self { access_control: Arc::clone(access_control), peer, entered: Mutex::default() }
     }
 
-    fn durability(&self, tenant: &Arc<Tenant>) -> Arc<Durability> {
+    /// What makes the commits of a database durable, for all who wait.
+    pub(crate) fn durability(&self, tenant: &Arc<Tenant>) -> Arc<Durability> {
         let mut entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, durability)) = entered.get(&tenant.name) {
             if Arc::ptr_eq(known, tenant) {

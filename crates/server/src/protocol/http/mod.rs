@@ -33,6 +33,7 @@ mod route;
 mod routes;
 mod rows;
 mod schemas;
+mod streams;
 mod tables;
 mod tags;
 mod tokens;
@@ -50,7 +51,7 @@ pub use replay::{Replayed, answer_requests};
 pub use route::{Need, Parameter, Route};
 pub use routes::ROUTES;
 
-use crate::auth::access_control::AccessControl;
+use crate::auth::access_control::{AccessControl, TokenAuthenticator};
 use transactions::Transactions;
 
 /// What all requests share.
@@ -58,6 +59,8 @@ use transactions::Transactions;
 pub struct App {
     pub(crate) access_control: Arc<AccessControl>,
     pub(crate) transactions: Transactions,
+    /// What makes commits durable for those that wait for them.
+    pub(crate) syncs: TokenAuthenticator,
     /// True once the server stops.
     pub(crate) stopping: AtomicBool,
 }
@@ -70,6 +73,7 @@ impl App {
             &access_control.environment,
             access_control.config.transaction_timeout,
         );
-        Self { access_control, transactions, stopping: AtomicBool::new(false) }
+        let syncs = TokenAuthenticator::new(&access_control);
+        Self { access_control, transactions, syncs, stopping: AtomicBool::new(false) }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::health::PROMETHEUS_MEDIA;
 use super::route::{Media, Need, Parameter, Route};
-use super::{admin, buckets, bulk, databases, health, query, rows, tables, tokens, transactions};
+use super::{
+    admin, buckets, bulk, databases, health, query, rows, streams, tables, tokens, transactions,
+};
 use crate::session::Level;
 
 const JSON: &str = "application/json";
@@ -57,6 +59,21 @@ const ON_DUPLICATE: Parameter = Parameter {
     schema: r#"{"type":"string","enum":["error","skip","replace"]}"#,
     meaning: "what happens to rows whose key is there",
 };
+const DURABILITY: Parameter = Parameter {
+    name: "durability",
+    schema: r#"{"type":"string","enum":["sync","async"]}"#,
+    meaning: "answered once the disk has it, or once every query has it; sync unless given",
+};
+const EACH: Parameter = Parameter {
+    name: "each",
+    schema: r#"{"type":"boolean"}"#,
+    meaning: "each event has an outcome of its own, or all are stored or none; true unless given",
+};
+const PREFER: Parameter = Parameter {
+    name: "Prefer",
+    schema: r#"{"type":"string"}"#,
+    meaning: "`return=minimal`: counts, the first and the last id only",
+};
 const ANALYZE: Parameter = Parameter {
     name: "analyze",
     schema: r#"{"type":"boolean"}"#,
@@ -69,6 +86,8 @@ const fn text(name: &'static str, meaning: &'static str) -> Parameter {
 
 const ROWS: &[Media] = &[("text/csv", ""), ("application/x-ndjson", ""), (JSON, "Rows")];
 const ANSWER: &[Media] = &[(JSON, "Answer"), ("application/x-ndjson", ""), ("text/csv", "")];
+const EVENTS: &[Media] = &[(JSON, "Events"), ("application/x-ndjson", "")];
+const APPENDED: &[Media] = &[(JSON, "Appended")];
 const QUESTION: &[Media] = &[(JSON, "Question"), ("application/sql", "")];
 const BYTES: &[Media] = &[("*/*", "")];
 const METRICS: &[Media] = &[(PROMETHEUS_MEDIA, "")];
@@ -174,6 +193,18 @@ pub const ROUTES: &[Route] = &[
         &[(200, "how many", &[(JSON, "Loaded")])], query: &[ON_DUPLICATE],
         headers: &[TRANSACTION, ONCE],
         bodies: ROWS, streams: true, errors: &[409, 422]),
+    route!("post" "/v1/databases/{database}/streams/{table}/events", "appendEvents",
+        Need::Table(WRITE), streams::append, "adds events to a stream",
+        &[
+            (201, "stored: the id, or what became of each", APPENDED),
+            (202, "in every query, and soon on the disk", APPENDED),
+            (207, "some were refused: what became of each", APPENDED),
+        ],
+        query: &[DURABILITY, EACH], headers: &[PREFER], bodies: EVENTS),
+    route!("get" "/v1/databases/{database}/streams/{table}/events/{id}", "getEvent",
+        Need::Table(READ), streams::get, "an event by its id", &[(200, "the event", ROW)]),
+    route!("delete" "/v1/databases/{database}/streams/{table}/events/{id}", "removeEvent",
+        Need::Table(WRITE), streams::remove, "removes an event", &[(204, "it is gone", &[])]),
     route!("get" "/v1/databases/{database}/tables/{table}/rows/{key}", "getRow",
         Need::Table(READ), rows::get, "a row by its key; parts of a key have commas between them",
         &[(200, "the row", ROW), (304, "it has the tag still", &[])],

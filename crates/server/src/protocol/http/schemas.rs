@@ -62,6 +62,7 @@ fn common() -> Json {
         "Object": { "type": "object", "additionalProperties": true },
         "Row": { "type": "object", "additionalProperties": true, "description": "fields by name" },
         "Rows": list_of(reference("Row")),
+        "Events": { "oneOf": [reference("Row"), reference("Rows")] },
     })
 }
 
@@ -207,6 +208,15 @@ fn told() -> Json {
                 },
             }))),
         })),
+        "Appended": json!({
+            "type": "object",
+            "properties": {
+                "id": text, "accepted": number, "rejected": number,
+                "results": list_of(reference("Object")),
+                "first_id": { "type": ["string", "null"] },
+                "last_id": { "type": ["string", "null"] },
+            },
+        }),
         "Loaded": answer(json!({ "rows": number, "skipped": number })),
         "Transaction": answer(json!({ "id": text })),
         "BucketNames": answer(json!({ "buckets": texts })),

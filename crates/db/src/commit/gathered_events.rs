@@ -1,0 +1,84 @@
+//! Events that wait for their commit: many requests, one commit, to each its own outcome.
+//!
+//! ```text
+//!  requests ──► pending ──► the first one leads: takes all that have come ──► one commit
+//!     (each with rows that are ready)   │                                        │
+//!                                       └── those that come meanwhile wait ◄─────┘ outcomes
+//! ```
+//!
+//! There is no timer and no least number: what comes while a commit is made is the next one.
+//!
+//! Invariants:
+//! 1. While requests wait, exactly one of their callers leads, or is about to.
+//! 2. Each request gets its outcome once, in the order in which they came.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError};
+
+use esker_format::{Schema, Value};
+use esker_vfs::sync::{Mutex, MutexGuard};
+
+use crate::Result;
+
+/// Rows of one commit, about: a request that has more is a commit of its own.
+const COMMIT_ROWS: usize = 4_096;
+
+/// What becomes of the rows of a request.
+#[derive(Debug)]
+pub struct Appended {
+    /// The row id of each, or why it was not stored.
+    pub outcomes: Vec<Result<u64>>,
+    /// The commit that has to be durable before that is reported; `None`: it may be now.
+    pub commit: Option<u64>,
+}
+
+/// Rows that are ready, and who is told what becomes of them.
+pub(crate) struct EventRequest {
+    /// What the rows were made ready for.
+    pub schema: Arc<Schema>,
+    pub rows: Vec<Vec<Value>>,
+    /// All of them or none.
+    pub is_whole: bool,
+    pub done: Box<dyn FnOnce(Appended) + Send>,
+}
+
+/// The requests of one stream.
+#[derive(Default)]
+pub(crate) struct GatheredEvents {
+    pending: Mutex<Pending>,
+}
+
+#[derive(Default)]
+struct Pending {
+    requests: VecDeque<EventRequest>,
+    is_led: bool,
+}
+
+impl GatheredEvents {
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        // default: nothing panics while the list changes
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a request; true when its caller has to lead.
+    pub fn add(&self, request: EventRequest) -> bool {
+        let mut pending = self.pending();
+        pending.requests.push_back(request);
+        !std::mem::replace(&mut pending.is_led, true)
+    }
+
+    /// The requests of the next commit; none when nothing waits, after which nobody leads.
+    pub fn take(&self) -> Vec<EventRequest> {
+        let mut pending = self.pending();
+        let (mut taken, mut rows): (Vec<EventRequest>, _) = (Vec::new(), 0);
+        while let Some(next) = pending.requests.front() {
+            rows += next.rows.len();
+            if !taken.is_empty() && rows > COMMIT_ROWS {
+                break;
+            }
+            taken.extend(pending.requests.pop_front());
+        }
+        pending.is_led = !taken.is_empty();
+        taken
+    }
+}

@@ -1,0 +1,144 @@
+//! What an event of a stream is called.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, Result};
+
+/// Characters of an id.
+const LEN: usize = 26;
+/// Bits of the milliseconds.
+const MS_BITS: u32 = 48;
+/// Crockford's digits of base 32: none of I, L, O and U.
+const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/// The id of an event: its time in milliseconds since 1970, and its row id. Ids are in the order of
+/// times; no two events of a stream have the same one, nor do two after each other. As a text it
+/// has 26 characters in Crockford's base 32, as a ULID has: 48 bits of time, 16 that are 0, and 64
+/// of the row id.
+///
+/// ```
+/// use esker::EventId;
+///
+/// let id = EventId::new(1_767_323_045_123_456, 7);
+/// assert_eq!(id.to_string(), "01KDYJBMR30000000000000007");
+/// assert_eq!("01kdyjbmr3-0000000000000007".parse::<EventId>().is_err(), true);
+/// assert_eq!("01kdyjbmr30000000000000007".parse::<EventId>()?, id);
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EventId {
+    time_ms: u64,
+    row_id: u64,
+}
+
+impl EventId {
+    /// That of the event with a row id, at a time in microseconds since 1970. Times before 1970, and
+    /// those that have more than 48 bits of milliseconds, count as the nearest that an id can have.
+    #[must_use]
+    pub fn new(time_us: i64, row_id: u64) -> Self {
+        let time_ms = time_us.div_euclid(1_000).max(0).cast_unsigned();
+        Self { time_ms: time_ms.min((1 << MS_BITS) - 1), row_id }
+    }
+
+    /// The milliseconds of its time since 1970.
+    #[must_use]
+    pub fn time_ms(self) -> u64 {
+        self.time_ms
+    }
+
+    /// The row id, which rises with the commits.
+    #[must_use]
+    pub fn row_id(self) -> u64 {
+        self.row_id
+    }
+
+    /// Whether an event at a time has this id.
+    #[must_use]
+    pub fn is_at(self, time_us: i64) -> bool {
+        Self::new(time_us, self.row_id) == self
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = u128::from(self.time_ms) << 80 | u128::from(self.row_id);
+        let mut text = String::with_capacity(LEN);
+        for at in (0..LEN).rev() {
+            let digit = usize::try_from(bits >> (5 * at) & 31).map_err(|_| fmt::Error)?;
+            text.push(DIGITS.get(digit).copied().map(char::from).ok_or(fmt::Error)?);
+        }
+        f.pad(&text)
+    }
+}
+
+impl FromStr for EventId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let invalid = || {
+            let expected = "expected 26 letters and digits, as the insert has told it";
+            Error::invalid(format!("id of an event: {expected}, found {text:?}"))
+        };
+        if text.len() != LEN {
+            return Err(invalid());
+        }
+        let mut bits = 0u128;
+        for (at, c) in text.bytes().enumerate() {
+            let digit = match c.to_ascii_uppercase() {
+                b'I' | b'L' => 1,
+                b'O' => 0,
+                c => DIGITS.iter().position(|digit| *digit == c).ok_or_else(invalid)?,
+            };
+            // The first character has three bits.
+            if at == 0 && digit > 7 {
+                return Err(invalid());
+            }
+            bits = bits << 5 | digit as u128;
+        }
+        let part = |bits: u128| u64::try_from(bits).map_err(|_| invalid());
+        let (time_ms, between, row_id) =
+            (part(bits >> 80)?, bits >> 64 & 0xffff, part(bits & u128::from(u64::MAX))?);
+        if between != 0 {
+            return Err(invalid());
+        }
+        Ok(Self { time_ms, row_id })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_come_back_and_sort_as_times_do() {
+        let times = [i64::MIN, -1, 0, 999, 1_000, 1_767_323_045_123_456, i64::MAX];
+        let mut texts = Vec::new();
+        for time_us in times {
+            for row_id in [0, 1, 1 << 40, u64::MAX] {
+                let id = EventId::new(time_us, row_id);
+                let text = id.to_string();
+                assert_eq!((text.len(), text.parse::<EventId>().unwrap()), (LEN, id));
+                assert_eq!(text.to_lowercase().parse::<EventId>().unwrap(), id);
+                assert!(id.is_at(time_us));
+                texts.push((id, text));
+            }
+        }
+        texts.sort();
+        assert!(texts.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+        assert!(!EventId::new(1_000, 1).is_at(2_000));
+    }
+
+    #[test]
+    fn what_is_no_id_is_refused() {
+        let id = EventId::new(1_767_323_045_123_456, 7).to_string();
+        let longer = format!("{id}0");
+        let texts = ["", "7", &id[1..], &longer, &id.replace('0', "U"), &id.replacen('0', "8", 1)];
+        for text in texts {
+            assert!(text.parse::<EventId>().is_err(), "{text}");
+        }
+        // Bits between time and row id.
+        let between = format!("{}1{}", &id[..12], &id[13..]);
+        assert!(between.parse::<EventId>().is_err(), "{between}");
+    }
+}

@@ -1,0 +1,235 @@
+//! Streams of events: appending to them, and their ids.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`event_id`] | what an event is called |
+//! | [`lead`] | one commit for all that wait |
+
+pub(crate) mod event_id;
+pub(crate) mod lead;
+
+use std::sync::Arc;
+
+use esker_format::{Schema, Value};
+use esker_vfs::Event;
+use esker_vfs::sync::Mutex;
+
+use crate::commit::fit::fit_row;
+use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
+use crate::table_version::TableVersion;
+use crate::{Database, Durability, Error, Result, Table};
+pub use event_id::EventId;
+
+/// A stream of a database. Cheap to clone; usable from any number of threads, whose events share
+/// commits and syncs.
+///
+/// ```
+/// use esker::{DataType, Options, Schema, Value};
+///
+/// let db = Options::new().memory()?;
+/// let schema = Schema::builder().field("t", DataType::Timestamp).field("what", DataType::Text);
+/// db.create_table("events", schema.stream("t", []).build()?)?;
+/// let events = db.stream("events")?;
+/// let id = events.append(&[Value::Timestamp(1_767_323_045_123_456), "start".into()])?;
+/// assert_eq!(events.get(id)?.unwrap().get("what"), Some(&"start".into()));
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Stream {
+    table: Table,
+    gathered: Arc<GatheredEvents>,
+}
+
+impl Database {
+    /// A stream by name.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidInput` for a table that is no stream.
+    pub fn stream(&self, name: &str) -> Result<Stream> {
+        let table = self.table(name)?;
+        if table.schema().stream().is_none() {
+            let message = format!("table {name:?} is no stream: WITH (stream = 'field') makes one");
+            return Err(Error::invalid(message));
+        }
+        let gathered = self.engine().gathered_events(table.core().id());
+        Ok(Stream { table, gathered })
+    }
+}
+
+impl Stream {
+    /// The fields.
+    #[must_use]
+    pub fn schema(&self) -> Arc<Schema> {
+        self.table.schema()
+    }
+
+    /// Adds an event, given whole; returns its id once it is as durable as the database says.
+    ///
+    /// # Errors
+    /// As for [`Table::insert`]; `ConstraintViolated` for a time that is too far from now.
+    pub fn append(&self, event: &[Value]) -> Result<EventId> {
+        let outcomes = self.append_many(std::slice::from_ref(&event));
+        outcomes.into_iter().next().ok_or_else(lost)?
+    }
+
+    /// Adds events, each with an outcome of its own: those that are refused change nothing, and the
+    /// others are stored, in one commit.
+    pub fn append_many(&self, events: &[impl AsRef<[Value]>]) -> Vec<Result<EventId>> {
+        let current = self.table.current();
+        let ready: Vec<Result<Vec<Value>>> =
+            events.iter().map(|event| self.ready(&current, event.as_ref())).collect();
+        let rows: Vec<Vec<Value>> =
+            ready.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
+        let stored = match rows.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.append_ready(&current.schema, rows),
+        };
+        let mut stored = match stored {
+            Ok(stored) => stored.into_iter(),
+            Err(e) => return ready.into_iter().map(|row| row.and(Err(e.repeated()))).collect(),
+        };
+        let outcome = |row: Result<Vec<Value>>| match row {
+            Ok(_) => stored.next().ok_or_else(lost)?,
+            Err(e) => Err(e),
+        };
+        ready.into_iter().map(outcome).collect()
+    }
+
+    /// An event by the names of its values, whole and tested: others have their defaults.
+    ///
+    /// # Errors
+    /// As for [`Stream::append`].
+    pub fn prepare(
+        &self,
+        schema: &Arc<Schema>,
+        values: Vec<(String, Value)>,
+    ) -> Result<Vec<Value>> {
+        let current = TableVersion { schema: Arc::clone(schema), ..self.table.current() };
+        let placed = values.into_iter().map(|(name, value)| Ok((schema.resolve(&name)?, value)));
+        let placed = placed.collect::<Result<Vec<_>>>()?;
+        self.ready(&current, &self.table.engine.fill_row(schema, placed)?)
+    }
+
+    fn ready(&self, current: &TableVersion, event: &[Value]) -> Result<Vec<Value>> {
+        let engine = &self.table.engine;
+        let mut row = [fit_row(&current.schema, event)?];
+        engine.complete_rows(current, &mut row, &engine.limits())?;
+        engine.test_rows(current, &row)?;
+        let [row] = row;
+        Ok(row.into_owned())
+    }
+
+    /// Hands events over that were made ready for a schema; `done` is told what becomes of them,
+    /// by whoever makes the commit. True: the caller has to call [`Stream::lead`] soon, and may
+    /// let others go first that have events, too.
+    #[must_use]
+    pub fn submit(
+        &self,
+        schema: &Arc<Schema>,
+        rows: Vec<Vec<Value>>,
+        is_whole: bool,
+        done: impl FnOnce(Appended) + Send + 'static,
+    ) -> bool {
+        let schema = Arc::clone(schema);
+        self.gathered.add(EventRequest { schema, rows, is_whole, done: Box::new(done) })
+    }
+
+    fn append_ready(
+        &self,
+        schema: &Arc<Schema>,
+        rows: Vec<Vec<Value>>,
+    ) -> Result<Vec<Result<EventId>>> {
+        let times: Vec<i64> = rows.iter().map(|row| time_of(schema, row)).collect::<Result<_>>()?;
+        let slot = Arc::new((Mutex::new(None), Event::new()));
+        let (filled, engine) = (Arc::clone(&slot), &self.table.engine);
+        let tasks = Arc::clone(&engine.environment.tasks);
+        let leads = self.submit(schema, rows, false, move |appended| {
+            *locked(&filled.0) = Some(appended);
+            tasks.signal(&filled.1, usize::MAX);
+        });
+        if leads {
+            self.lead();
+        }
+        let appended = loop {
+            let seen = slot.1.generation();
+            if let Some(appended) = locked(&slot.0).take() {
+                break appended;
+            }
+            engine.environment.tasks.wait(&slot.1, seen);
+        };
+        if let Some(commit) = appended.commit
+            && !engine.defer(commit)
+        {
+            self.wait(commit)?;
+        }
+        let outcomes = appended.outcomes.into_iter().zip(times);
+        Ok(outcomes.map(|(id, time_us)| Ok(EventId::new(time_us, id?))).collect())
+    }
+
+    /// Shows a commit to all readers before it is on the disk, which it is soon: for events whose
+    /// sender does not wait for that.
+    ///
+    /// # Errors
+    /// `OutcomeUnknown` when the log has failed.
+    pub fn reveal(&self, commit: u64) -> Result<()> {
+        let engine = &self.table.engine;
+        if engine.is_durable() {
+            crate::maintenance::flusher_of(engine);
+        }
+        engine.reveal(commit)
+    }
+
+    /// Waits until a commit is on the disk, with all others that wait.
+    fn wait(&self, commit: u64) -> Result<()> {
+        let engine = &self.table.engine;
+        let waits = engine.options.durability == Durability::Sync;
+        match engine.journal.log().filter(|log| waits && log.durable() < commit) {
+            Some(_) => engine.sync(),
+            None => Ok(()),
+        }
+    }
+
+    /// The event of an id.
+    ///
+    /// # Errors
+    /// As for [`Table::get`].
+    pub fn get(&self, id: EventId) -> Result<Option<crate::Row>> {
+        let Some(row) = self.table.get(&[Value::Uint(id.row_id())])? else { return Ok(None) };
+        let is_it = id.is_at(time_of(row.schema(), row.values())?);
+        Ok(is_it.then_some(row))
+    }
+
+    /// Removes the event of an id; false when there is none.
+    ///
+    /// # Errors
+    /// As for [`Table::delete`].
+    pub fn delete(&self, id: EventId) -> Result<bool> {
+        match self.get(id)? {
+            Some(_) => self.table.delete(&[Value::Uint(id.row_id())]),
+            None => Ok(false),
+        }
+    }
+}
+
+/// The time of an event, in microseconds since 1970.
+///
+/// # Errors
+/// `Corrupt` when it has none.
+pub fn time_of(schema: &Schema, row: &[Value]) -> Result<i64> {
+    let time = schema.stream().map(|stream| stream.time);
+    let at = schema.fields().iter().position(|field| Some(field.id) == time);
+    match at.and_then(|at| row.get(at)) {
+        Some(Value::Timestamp(time_us)) => Ok(*time_us),
+        other => Err(Error::corrupt(format!("an event without a time: {other:?}"))),
+    }
+}
+
+fn locked<T>(slot: &Mutex<T>) -> esker_vfs::sync::MutexGuard<'_, T> {
+    // default: nothing panics while it is filled
+    slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Whoever leads tells each request what became of it.
+fn lost() -> Error {
+    Error::corrupt("the outcome of an event was not told")
+}

@@ -1,0 +1,160 @@
+//! Events of streams: what is sent is in every query once it is answered, each with its outcome.
+
+use std::sync::Arc;
+
+use super::client::Harness;
+
+const D: &str = "/v1/databases/default";
+
+fn sql(server: &Harness, text: &str) -> serde_json::Value {
+    let body = serde_json::json!({ "sql": text }).to_string();
+    let answer = server.ask("POST", &format!("{D}/query"), &body);
+    assert_eq!(answer.status, 200, "{text}: {}", answer.text());
+    answer.json()
+}
+
+fn with_stream(options: &str) -> Harness {
+    let server = Harness::new(&[]);
+    sql(
+        &server,
+        &format!(
+            "CREATE TABLE events (t timestamp NOT NULL DEFAULT now(), what text, n i64 CHECK (n < \
+             100), extra json) WITH (stream = 't'{options})"
+        ),
+    );
+    server
+}
+
+fn count(server: &Harness) -> i64 {
+    sql(server, "SELECT count(*) AS n FROM events")["rows"][0]["n"].as_i64().unwrap()
+}
+
+#[test]
+fn an_event_has_an_id_and_is_seen_once_it_is_answered() {
+    let server = with_stream(", rest = 'extra'");
+    let path = format!("{D}/streams/events/events");
+    for (durability, status) in [("", 201), ("?durability=sync", 201), ("?durability=async", 202)] {
+        let before = count(&server);
+        let body = r#"{"t": "2026-01-02 03:04:05.678", "what": "a", "run": {"of": [1]}}"#;
+        let posted = server.ask("POST", &format!("{path}{durability}"), body);
+        assert_eq!(posted.status, status, "{}", posted.text());
+        assert_eq!(count(&server), before + 1, "{durability}");
+        let id = posted.json()["id"].as_str().unwrap().to_owned();
+        assert_eq!(id.len(), 26);
+        let got = server.ask("GET", &format!("{path}/{id}"), "");
+        assert_eq!(got.status, 200, "{}", got.text());
+        assert_eq!(got.json()["extra"]["run"]["of"][0], 1, "{}", got.text());
+        assert_eq!(server.ask("GET", &format!("{path}/{}", id.to_lowercase()), "").status, 200);
+        // The same row id at another time is no event.
+        let other = format!("7{}", &id[1..]);
+        assert_eq!(server.ask("GET", &format!("{path}/{other}"), "").status, 404);
+        assert_eq!(server.ask("DELETE", &format!("{path}/{id}"), "").status, 204);
+        assert_eq!(server.ask("DELETE", &format!("{path}/{id}"), "").status, 404);
+        assert_eq!(count(&server), before);
+    }
+    let wrong = server.ask("GET", &format!("{path}/xyz"), "");
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.text().contains("expected 26 letters and digits"), "{}", wrong.text());
+}
+
+#[test]
+fn each_event_of_a_batch_has_an_outcome_of_its_own() {
+    let server = with_stream(", ahead = '1 hour'");
+    let path = format!("{D}/streams/events/events");
+    let batch = r#"[{"what": "a", "n": 1}, {"what": "b", "n": 100}, {"nope": 1},
+        {"t": "2999-01-01", "what": "c"}, 7, {"what": "d", "n": "x"}, {"what": "e"}]"#;
+    let posted = server.ask("POST", &path, batch);
+    assert_eq!(posted.status, 207, "{}", posted.text());
+    let answer = posted.json();
+    assert_eq!((&answer["accepted"], &answer["rejected"]), (&2.into(), &5.into()));
+    let results = answer["results"].as_array().unwrap();
+    assert!(results[0]["id"].is_string() && results[6]["id"].is_string(), "{answer}");
+    let expected = [
+        (1, "constraint_violated", "n < 100 is false"),
+        (2, "invalid_request", "unknown field \"nope\""),
+        (3, "constraint_violated", "too_early"),
+        (4, "invalid_request", "expected a row"),
+        (5, "invalid_request", "expected i64"),
+    ];
+    for (at, code, words) in expected {
+        let error = &results[at]["error"];
+        assert_eq!(error["code"], code, "{answer}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{at}: {error}");
+        assert_eq!(error["retryable"], false);
+    }
+    assert_eq!(count(&server), 2);
+    // All or none.
+    let refused = server.ask("POST", &format!("{path}?each=false"), batch);
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("event 2: check"), "{}", refused.text());
+    assert_eq!(count(&server), 2);
+    let minimal = [("prefer", "return=minimal"), ("content-type", "application/x-ndjson")];
+    let lines = b"{\"what\": \"f\"}\n\n{\"what\": \"g\"}\n";
+    let posted = server.send("POST", &format!("{path}?each=false"), &minimal, lines);
+    assert_eq!(posted.status, 201, "{}", posted.text());
+    let answer = posted.json();
+    assert!(answer["results"].is_null() && answer["first_id"] != answer["last_id"], "{answer}");
+    assert_eq!(count(&server), 4);
+    assert_eq!(server.ask("POST", &path, "[]").json()["accepted"], 0);
+    let many = format!("[{}{{}}]", "{},".repeat(10_000));
+    assert!(server.ask("POST", &path, &many).text().contains("at most 10000 events"));
+}
+
+#[test]
+fn what_is_no_stream_or_no_request_is_refused_by_name() {
+    let server = with_stream("");
+    sql(&server, "CREATE TABLE plain (n i64)");
+    let refused = [
+        ("plain/events", "{}", 400, "is no stream"),
+        ("nothing/events", "{}", 404, "no table"),
+        ("events/events?durability=soon", "{}", 400, "expected sync or async"),
+        ("events/events?each=perhaps", "[]", 400, "expected true or false"),
+        ("events/events", "{", 400, "expected"),
+        ("events/events", "[{]", 400, "expected a list of events"),
+        ("events/events", "{\"n\": 100}", 400, "n < 100 is false"),
+    ];
+    for (path, body, status, words) in refused {
+        let answer = server.ask("POST", &format!("{D}/streams/{path}"), body);
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        assert!(answer.text().contains(words), "{path}: {}", answer.text());
+    }
+    assert_eq!(count(&server), 0);
+}
+
+#[test]
+fn events_of_many_connections_share_commits_and_none_is_lost() {
+    const CLIENTS: usize = 8;
+    const EACH: usize = 40;
+    let server = Arc::new(with_stream(""));
+    sql(&server, "CREATE TABLE users (id i64 PRIMARY KEY)");
+    sql(&server, "INSERT INTO users VALUES (1)");
+    sql(&server, "ALTER TABLE events ADD FOREIGN KEY (n) REFERENCES users (id)");
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|client| {
+            let server = Arc::clone(&server);
+            std::thread::spawn(move || {
+                let path = format!("{D}/streams/events/events");
+                let mut ids = Vec::new();
+                for i in 0..EACH {
+                    // What one refers to is missing: it alone is refused.
+                    let user = if i % 10 == 9 { 2 } else { 1 };
+                    let body = format!("{{\"what\": \"{client} {i}\", \"n\": {user}}}");
+                    let posted = server.ask("POST", &path, &body);
+                    match user {
+                        1 => {
+                            assert_eq!(posted.status, 201, "{}", posted.text());
+                            ids.push(posted.json()["id"].as_str().unwrap().to_owned());
+                        }
+                        _ => assert_eq!(posted.status, 400, "{}", posted.text()),
+                    }
+                }
+                ids
+            })
+        })
+        .collect();
+    let mut ids: Vec<String> = clients.into_iter().flat_map(|c| c.join().unwrap()).collect();
+    assert_eq!(count(&server), (CLIENTS * EACH * 9 / 10) as i64);
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), CLIENTS * EACH * 9 / 10);
+}
