@@ -310,7 +310,10 @@ fn checkpoint() -> Vec<u8> {
         next_table: 2,
         next_segment: 4,
         tables: vec![table],
-        sequences: vec![("orders".to_owned(), Sequence { start: 1, increment: 2, given: 33 })],
+        sequences: vec![(
+            "orders".to_owned(),
+            Sequence { given: 33, ..Sequence::new(1, 2).unwrap() },
+        )],
         views: vec![("adults".to_owned(), view())],
         namespaces: vec![("app".to_owned(), Namespace { comment: Some("ours".to_owned()) })],
     };

@@ -29,19 +29,22 @@ use crate::namespace::NAMESPACES_MAX;
 use crate::sequence::SEQUENCES_MAX;
 use crate::view::VIEWS_MAX;
 use crate::{
-    ClockRecord, Error, ErrorKind, Namespace, Result, Schema, Sequence, TableId, View, invariant,
+    ClockRecord, Error, ErrorKind, Namespace, Result, Schema, Sequence, TableId, View, comment,
+    invariant,
 };
 
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
 /// The version of the layout that is written.
-pub const VERSION: u32 = 14;
+pub const VERSION: u32 = 15;
 /// The oldest that is read.
 pub const VERSION_MIN: u32 = 7;
 /// The first with views.
 const VERSION_WITH_VIEWS: u32 = 10;
 /// The first with namespaces.
 const VERSION_WITH_NAMESPACES: u32 = 13;
+/// The first with comments on sequences and views.
+const VERSION_WITH_COMMENTS: u32 = 15;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the body under one checksum.
@@ -131,6 +134,7 @@ impl Checkpoint {
         for (name, sequence) in &self.sequences {
             body.text(name);
             sequence.encode(&mut body);
+            comment::encode(sequence.comment.as_deref(), &mut body);
         }
         body.u8(self.clock.is_some().into());
         if let Some(clock) = &self.clock {
@@ -140,6 +144,7 @@ impl Checkpoint {
         for (name, view) in &self.views {
             body.text(name);
             view.encode(&mut body);
+            comment::encode(view.comment.as_deref(), &mut body);
         }
         body.count(self.namespaces.len());
         for (name, namespace) in &self.namespaces {
@@ -272,8 +277,9 @@ impl Checkpoint {
             self.tables.push(TableState::decode(&mut input)?);
         }
         for _ in 0..input.count(SEQUENCES_MAX)? {
-            let name = input.text()?.to_owned();
-            self.sequences.push((name, Sequence::decode(&mut input)?));
+            let (name, sequence) = (input.text()?.to_owned(), Sequence::decode(&mut input)?);
+            let comment = decode_comment(&mut input, version)?.map(Into::into);
+            self.sequences.push((name, Sequence { comment, ..sequence }));
         }
         self.clock = match version {
             VERSION_MIN => match input.u64()?.cast_signed() {
@@ -292,8 +298,9 @@ impl Checkpoint {
             false => 0,
         };
         for _ in 0..views {
-            let name = input.text()?.to_owned();
-            self.views.push((name, View::decode(&mut input)?));
+            let (name, view) = (input.text()?.to_owned(), View::decode(&mut input)?);
+            let comment = decode_comment(&mut input, version)?;
+            self.views.push((name, View { comment, ..view }));
         }
         let namespaces = match version >= VERSION_WITH_NAMESPACES {
             true => input.count(NAMESPACES_MAX)?,
@@ -305,6 +312,11 @@ impl Checkpoint {
         }
         input.finish()
     }
+}
+
+/// The comment behind a sequence or a view.
+fn decode_comment(input: &mut Reader<'_>, version: u32) -> Result<Option<String>> {
+    if version >= VERSION_WITH_COMMENTS { comment::decode(input) } else { Ok(None) }
 }
 
 impl TableState {
@@ -376,6 +388,10 @@ mod tests {
     use super::*;
     use crate::DataType;
 
+    fn said(given: u64) -> Sequence {
+        Sequence { start: 1, increment: 2, given, comment: Some("of orders".into()) }
+    }
+
     #[test]
     fn survives_a_round_trip_and_refuses_every_flipped_bit() {
         let schema = Schema::builder().field("id", DataType::I64).primary_key(["id"]).build();
@@ -398,9 +414,12 @@ mod tests {
                 index_file: 0,
                 groups: vec![GroupState { newest_commit: 8, rows: vec![7; 100] }],
             }],
-            sequences: vec![("orders".into(), Sequence { start: 1, increment: 2, given: 33 })],
+            sequences: vec![("orders".into(), said(33))],
             clock: Some(crate::clock_record::tests::full()),
-            views: vec![("adults".into(), crate::view::tests::full())],
+            views: vec![
+                ("adults".into(), crate::view::tests::full()),
+                ("said".into(), View { comment: Some("who".into()), ..View::default() }),
+            ],
             namespaces: vec![
                 ("app".into(), Namespace::default()),
                 ("shop".into(), Namespace { comment: Some("what is sold".into()) }),
@@ -458,7 +477,7 @@ mod tests {
             assert!(message.contains("broken invariant: "), "{message}");
         }
         let mut twice = with(vec![table(1, 3)]);
-        twice.sequences = vec![("s".into(), Sequence { start: 1, increment: 1, given: 0 }); 2];
+        twice.sequences = vec![("s".into(), said(0)); 2];
         assert!(twice.check().is_err());
         let mut dead = with(vec![table(1, 3)]);
         dead.tables[0].segments[0].dead = vec![2, 2];

@@ -18,7 +18,9 @@
 use std::collections::BTreeSet;
 
 use crate::codec::{Reader, Writer};
-use crate::{ClockRecord, Error, Namespace, Result, Schema, Sequence, TableId, View, invariant};
+use crate::{
+    ClockRecord, Error, Namespace, Result, Schema, Sequence, TableId, View, comment, invariant,
+};
 
 /// The frame kind of row changes.
 pub const ROWS_FRAME: u16 = 0;
@@ -106,6 +108,11 @@ impl<'a> RowChange<'a> {
             other => Err(Error::corrupt(format!("unknown row change {other}"))),
         }
     }
+}
+
+/// The comment behind a sequence or a view. Before version 16 of the log the frame ends there.
+fn decode_comment(input: &mut Reader<'_>) -> Result<Option<String>> {
+    if input.remaining() == 0 { Ok(None) } else { comment::decode(input) }
 }
 
 fn table_id(input: &mut Reader<'_>) -> Result<TableId> {
@@ -298,10 +305,12 @@ impl Edit {
             Self::SetSequence { name, sequence } => {
                 out.text(name);
                 sequence.encode(&mut out);
+                comment::encode(sequence.comment.as_deref(), &mut out);
             }
             Self::SetView { name, view } => {
                 out.text(name);
                 view.encode(&mut out);
+                comment::encode(view.comment.as_deref(), &mut out);
             }
             Self::SetNamespace { name, namespace } => {
                 out.text(name);
@@ -368,13 +377,15 @@ impl Edit {
                 table: table_id(&mut input)?,
                 replacement: table_id(&mut input)?,
             },
-            SET_SEQUENCE => Self::SetSequence {
-                name: input.text()?.to_owned(),
-                sequence: Sequence::decode(&mut input)?,
-            },
+            SET_SEQUENCE => {
+                let (name, sequence) = (input.text()?.to_owned(), Sequence::decode(&mut input)?);
+                let comment = decode_comment(&mut input)?.map(Into::into);
+                Self::SetSequence { name, sequence: Sequence { comment, ..sequence } }
+            }
             DROP_SEQUENCE => Self::DropSequence { name: input.text()?.to_owned() },
             SET_VIEW => {
-                Self::SetView { name: input.text()?.to_owned(), view: View::decode(&mut input)? }
+                let (name, view) = (input.text()?.to_owned(), View::decode(&mut input)?);
+                Self::SetView { name, view: View { comment: decode_comment(&mut input)?, ..view } }
             }
             DROP_VIEW => Self::DropView { name: input.text()?.to_owned() },
             SET_NAMESPACE => Self::SetNamespace {

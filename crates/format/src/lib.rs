@@ -16,6 +16,7 @@
 //!   expire |
 //! | [`checksum`] | the checksum, bound to file and position |
 //! | `conversions` | values of types of other crates, each behind its feature |
+//! | [`mod@comment`] | what users say of what they define |
 //! | [`codec`] | the little-endian reader and writer that everything else is built on |
 //! | [`Excerpt`], [`suggest`] | a place in a text underlined; names near to an unknown one |
 //! | [`frame`] | the log |
@@ -37,6 +38,7 @@ pub mod checksum;
 mod clock_record;
 pub mod codec;
 pub mod column;
+pub mod comment;
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "rust_decimal", feature = "uuid"))]
 mod conversions;
 pub mod data_type;

@@ -2,7 +2,7 @@
 //! schema is what the rows of a table are.
 
 use crate::codec::{Reader, Writer};
-use crate::{Error, Result};
+use crate::{Result, comment};
 
 /// The most namespaces of a database.
 pub const NAMESPACES_MAX: usize = 65_536;
@@ -17,8 +17,7 @@ pub struct Namespace {
 impl Namespace {
     /// Appends the stored form.
     pub fn encode(&self, out: &mut Writer) {
-        out.u8(u8::from(self.comment.is_some()));
-        self.comment.iter().for_each(|comment| out.text(comment));
+        comment::encode(self.comment.as_deref(), out);
     }
 
     /// Reads the stored form.
@@ -26,11 +25,6 @@ impl Namespace {
     /// # Errors
     /// `Corrupt` when the bytes are not a namespace.
     pub fn decode(input: &mut Reader<'_>) -> Result<Self> {
-        let comment = match input.u8()? {
-            0 => None,
-            1 => Some(input.text()?.to_owned()),
-            other => return Err(Error::corrupt(format!("flag {other} of a schema"))),
-        };
-        Ok(Self { comment })
+        Ok(Self { comment: comment::decode(input)? })
     }
 }

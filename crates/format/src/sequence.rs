@@ -1,5 +1,7 @@
 //! Named sequences: numbers that are each given out once.
 
+use std::sync::Arc;
+
 use crate::codec::{Reader, Writer};
 use crate::{Error, Result};
 
@@ -11,11 +13,12 @@ pub const SEQUENCES_MAX: usize = 65_536;
 /// ```
 /// use esker_format::Sequence;
 ///
-/// let sequence = Sequence { start: 10, increment: -5, given: 3 };
+/// let sequence = Sequence { given: 3, ..Sequence::new(10, -5)? };
 /// assert_eq!(sequence.value(0), Some(10));
 /// assert_eq!(sequence.next(), Some(-5));
+/// # Ok::<(), esker_format::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequence {
     /// The first value.
     pub start: i64,
@@ -23,6 +26,8 @@ pub struct Sequence {
     pub increment: i64,
     /// How many values may have been given out.
     pub given: u64,
+    /// What its users say of it; stored behind it.
+    pub comment: Option<Arc<str>>,
 }
 
 impl Sequence {
@@ -34,7 +39,7 @@ impl Sequence {
         if increment == 0 {
             return Err(Error::invalid("the increment of a sequence is not 0"));
         }
-        Ok(Self { start, increment, given: 0 })
+        Ok(Self { start, increment, given: 0, comment: None })
     }
 
     /// The value after `before` others; `None` past the least or greatest number there is.
@@ -50,14 +55,14 @@ impl Sequence {
         self.value(self.given)
     }
 
-    /// Appends the stored form.
+    /// Appends the stored form, without the comment.
     pub fn encode(&self, out: &mut Writer) {
         out.i64(self.start);
         out.i64(self.increment);
         out.varint(self.given);
     }
 
-    /// Reads the stored form.
+    /// Reads the stored form, without the comment.
     ///
     /// # Errors
     /// `Corrupt` when the bytes are not a sequence.

@@ -27,6 +27,8 @@ pub struct View {
     pub settings: Vec<(String, String)>,
     /// The tables and views that it reads, by name.
     pub inputs: Vec<ViewInput>,
+    /// What its users say of it; stored behind it.
+    pub comment: Option<String>,
 }
 
 /// A column of a [`View`].
@@ -51,7 +53,7 @@ pub struct ViewInput {
 }
 
 impl View {
-    /// Appends the stored form.
+    /// Appends the stored form, without the comment.
     pub fn encode(&self, out: &mut Writer) {
         out.text(&self.text);
         out.text(&self.query);
@@ -73,7 +75,7 @@ impl View {
         }
     }
 
-    /// Reads the stored form.
+    /// Reads the stored form, without the comment.
     ///
     /// # Errors
     /// `Corrupt` when the bytes are not a view.
@@ -123,6 +125,7 @@ pub(crate) mod tests {
             columns: vec![ViewColumn { name: "a".into(), data_type: DataType::I64 }],
             settings: vec![("nulls_order".into(), "greatest".into())],
             inputs: vec![ViewInput { name: "t".into(), is_view: false, through: 3 }],
+            comment: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use esker_format::Schema;
-use esker_format::schema::Alteration;
+use esker_format::schema::{Alteration, IdentityChange};
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -11,8 +11,12 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::change::refuse_lost;
 use crate::dialect::{EskerDialect, is_word};
+use crate::sequence::{self, RestartStatement};
 use crate::statement::{Statement, syntax, unsupported};
-use crate::{Error, Result, column, index, qualified_name, reference, table_option, type_name};
+use crate::{
+    Error, Result, column, comment, identity_option, index, qualified_name, reference,
+    table_option, type_name,
+};
 
 pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
     let name = qualified_name::written(&alter.name)?;
@@ -54,6 +58,8 @@ enum Unless {
     Field(String),
     /// The field is not there.
     NoField(String),
+    /// The field is no identity.
+    NoIdentity(String),
     /// There is no such constraint.
     NoConstraint(String),
 }
@@ -88,6 +94,10 @@ impl Unless {
         match self {
             Self::Field(name) => schema.position(name).is_some(),
             Self::NoField(name) => schema.position(name).is_none(),
+            Self::NoIdentity(name) => {
+                let fields = schema.fields();
+                fields.iter().any(|field| field.name == *name && field.identity.is_none())
+            }
             Self::NoConstraint(name) => {
                 let is_check = schema.checks().iter().any(|check| check.name == *name);
                 let is_unique = schema.indexes().iter().any(|i| i.unique && i.name == *name);
@@ -193,6 +203,71 @@ pub(crate) fn expression(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> 
     start.finish(Alteration::SetGenerated { field: field.value, generated })
 }
 
+/// Reads `ALTER TABLE [IF EXISTS] name ALTER [COLUMN] field` and what becomes of its identity:
+/// `ADD GENERATED … AS IDENTITY (…)`, `SET GENERATED …`, `DROP IDENTITY [IF EXISTS]`, `RESTART
+/// [WITH n]`; nothing when it is another statement.
+pub(crate) fn identity(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
+    let Some(mut start) = Start::read(&EskerDialect, tokens) else { return Ok(None) };
+    let parser = &mut start.parser;
+    if !parser.parse_keyword(Keyword::ALTER) {
+        return Ok(None);
+    }
+    let _ = parser.parse_keyword(Keyword::COLUMN);
+    let Ok(field) = parser.parse_identifier() else { return Ok(None) };
+    let (field, mut optional) = (field.value, Vec::new());
+    let is_generated = |parser: &Parser<'_>| is_word(&parser.peek_nth_token(1).token, "GENERATED");
+    let change = match &parser.peek_token_ref().token {
+        word if is_word(word, "ADD") && is_generated(parser) => {
+            parser.advance_token();
+            let Some(option) = identity_option::read(parser).map_err(syntax)? else {
+                let expected = "GENERATED ALWAYS or BY DEFAULT AS IDENTITY";
+                return parser.expected(expected, parser.peek_token()).map_err(syntax);
+            };
+            IdentityChange::Add(sequence::identity_of(&option)?)
+        }
+        word if is_word(word, "SET") && is_generated(parser) => {
+            parser.advance_token();
+            parser.advance_token();
+            let is_always = parser.parse_keyword(Keyword::ALWAYS);
+            if !is_always && !parser.parse_keywords(&[Keyword::BY, Keyword::DEFAULT]) {
+                return parser
+                    .expected("ALWAYS or BY DEFAULT", parser.peek_token())
+                    .map_err(syntax);
+            }
+            IdentityChange::SetAlways(is_always)
+        }
+        word if is_word(word, "DROP") && is_word(&parser.peek_nth_token(1).token, "IDENTITY") => {
+            parser.advance_token();
+            parser.advance_token();
+            if parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]) {
+                let unless = Unless::NoIdentity(field.clone());
+                optional.push(OptionalStep { steps: 0..1, unless });
+            }
+            IdentityChange::Drop
+        }
+        word if is_word(word, "RESTART") => {
+            parser.advance_token();
+            let first = sequence::restarted_with(parser)?;
+            crate::show::end(parser)?;
+            let (table, if_exists) = (qualified_name::written(&start.name)?, start.if_exists);
+            return Ok(Some(Statement::Restart(RestartStatement {
+                table,
+                field,
+                start: first,
+                if_exists,
+            })));
+        }
+        _ => return Ok(None),
+    };
+    let Some(mut statement) = start.finish(Alteration::SetIdentity { field, change })? else {
+        return Ok(None);
+    };
+    if let Statement::AlterTable { optional: steps, .. } = &mut statement {
+        *steps = optional;
+    }
+    Ok(Some(statement))
+}
+
 /// Reads `ALTER TABLE [IF EXISTS] name SET SCHEMA name`, which the grammar does not know; nothing
 /// when it is another statement.
 pub(crate) fn set_schema(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
@@ -207,17 +282,14 @@ pub(crate) fn set_schema(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> 
     Ok(Some(Statement::SetSchema { name, schema, if_exists }))
 }
 
-/// `COMMENT ON TABLE name IS '…'` or `IS NULL`, and `COMMENT ON COLUMN table.field IS '…'`.
+/// `COMMENT ON TABLE name IS '…'` or `IS NULL`, `COMMENT ON COLUMN table.field IS '…'`, and those
+/// that are no change of a table.
 pub(crate) fn comment(
     about: &ast::CommentObject,
     object: &ast::ObjectName,
-    comment: Option<&String>,
+    words: Option<&String>,
     if_exists: bool,
 ) -> Result<Statement> {
-    if let ast::CommentObject::Schema = about {
-        let (name, comment) = (qualified_name::of_schema(object)?, comment.cloned());
-        return Ok(Statement::CommentOnSchema { name, comment, if_exists });
-    }
     let (name, field) = match about {
         ast::CommentObject::Table => (object.clone(), None),
         ast::CommentObject::Column => {
@@ -226,11 +298,9 @@ pub(crate) fn comment(
             let field = last.as_ident().filter(|_| !table.is_empty()).ok_or_else(expected)?;
             (ast::ObjectName(table.to_vec()), Some(field.value.clone()))
         }
-        other => {
-            return Err(unsupported("a comment on other than tables, columns and schemas", other));
-        }
+        other => return comment::convert(other, object, words, if_exists),
     };
-    let alterations = vec![Alteration::SetComment { field, comment: comment.cloned() }];
+    let alterations = vec![Alteration::SetComment { field, comment: words.cloned() }];
     let name = qualified_name::written(&name)?;
     let (cascade, optional) = (false, Vec::new());
     Ok(Statement::AlterTable { name, alterations, cascade, if_exists, optional })

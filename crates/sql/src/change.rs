@@ -14,9 +14,10 @@ use crate::conflict_target::ConflictTarget;
 use crate::expression::{Names, ParameterNames};
 use crate::qualified_name::beside_table;
 use crate::statement::{shorten, unsupported};
-use crate::{Error, Result, merge, qualified_name, relation, select};
+use crate::{Error, Result, merge, overriding, qualified_name, relation, select};
 
-pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result<Change> {
+pub(crate) fn insert(mut insert: ast::Insert, parameters: &ParameterNames) -> Result<Change> {
+    let overriding = overriding::of(&mut insert.columns);
     let text = insert.to_string();
     let ast::TableObject::TableName(name) = &insert.table else {
         return Err(unsupported("this kind of INSERT", &text));
@@ -47,6 +48,7 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &ParameterNames) -> Result
     Ok(Change::Insert(Insert {
         table,
         fields,
+        overriding,
         rows,
         on_conflict,
         conflict_key: target.names,

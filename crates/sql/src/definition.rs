@@ -11,7 +11,7 @@ use esker_query::{Constraint, GeneratedValue};
 
 use crate::run::Outcome;
 use crate::statement::Statement;
-use crate::{alter, index, schema, table_as, view};
+use crate::{alter, comment, index, schema, table_as, view};
 
 /// Runs a statement that defines a table or an index.
 pub(crate) fn define(
@@ -56,8 +56,8 @@ pub(crate) fn define(
         },
         Statement::CreateSchema { .. }
         | Statement::DropSchema { .. }
-        | Statement::CommentOnSchema { .. }
         | Statement::SetSchema { .. } => schema::run(on, statement, dry_run),
+        Statement::Comment(statement) => comment::run(on, statement, dry_run),
         Statement::CreateIndex { table, index, if_not_exists } => {
             index::run_create(on, table, index, *if_not_exists, dry_run)
         }

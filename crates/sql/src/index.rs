@@ -267,7 +267,7 @@ pub(crate) fn run_drop(
 }
 
 /// The table of an index.
-fn find(on: &dyn Scope, table: Option<&str>, name: &str) -> esker::Result<String> {
+pub(crate) fn find(on: &dyn Scope, table: Option<&str>, name: &str) -> esker::Result<String> {
     let not_found = |message: String| esker::Error::new(ErrorKind::NotFound, message);
     if let Some(table) = table {
         let schema = on.table(table)?.schema();

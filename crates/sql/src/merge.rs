@@ -6,7 +6,7 @@ use sqlparser::ast;
 use crate::change::{assignments, plain_name, returning, value};
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{shorten, unsupported};
-use crate::{Error, Result, relation};
+use crate::{Error, Result, overriding, relation};
 
 pub(crate) fn merge(merge: &ast::Merge, parameters: &ParameterNames) -> Result<Change> {
     let text = shorten(&merge.to_string());
@@ -79,9 +79,11 @@ fn insertion(insert: &ast::MergeInsertExpr, names: &Names) -> Result<MergeAction
         let message = format!("INSERT of MERGE: expected one row of VALUES, found {found}");
         return Err(Error::invalid(message));
     };
+    let mut columns = columns.clone();
+    let overriding = overriding::of(&mut columns);
     let fields = columns.iter().map(plain_name).collect::<Result<_>>()?;
     let values = row.content.iter().map(|e| value(names, e)).collect::<Result<_>>()?;
-    Ok(MergeAction::Insert { fields, values })
+    Ok(MergeAction::Insert { fields, overriding, values })
 }
 
 /// Refuses a clause behind one that is for all rows that it could be for.

@@ -12,11 +12,13 @@ use esker::{
 };
 use esker_query::Query;
 
+use crate::comment::{CommentStatement, Commented};
 use crate::copy::CopyStatement;
 use crate::cursor::CursorStatement;
 use crate::explain::Explain;
 use crate::maintenance::MaintenanceStatement;
 use crate::named_statement::NamedStatement;
+use crate::sequence::RestartStatement;
 use crate::statement::Statement;
 
 /// Which tables a statement is about.
@@ -300,6 +302,11 @@ impl OwnNames {
             | Statement::RenameTable { name, .. }
             | Statement::RenameView { name, .. }
             | Statement::SetSchema { name, .. }
+            | Statement::Restart(RestartStatement { table: name, .. })
+            | Statement::Comment(
+                CommentStatement { about: Commented::View, name, .. }
+                | CommentStatement { about: Commented::Index(Some(name)), .. },
+            )
             | Statement::CreateIndex { table: name, .. }
             | Statement::DropIndex { table: Some(name), .. }
             | Statement::Copy(CopyStatement::From { table: name, .. }) => name,

@@ -350,7 +350,7 @@ impl Prepared {
                 };
                 let InsertRows::Values(rows) = &insert.rows else { return None };
                 let [row] = rows.as_slice() else { return None };
-                if insert.returning.is_some() {
+                if insert.returning.is_some() || insert.overriding.is_some() {
                     return None;
                 }
                 Step::Insert { values: sources_of(&schema, &insert.fields, row)?, replace }

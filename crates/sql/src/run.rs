@@ -10,6 +10,7 @@ use esker::{
 };
 use esker_query::model::{Change, Query, RowCount};
 
+use crate::comment::{self, CommentStatement, Commented};
 use crate::copy::{self, Standard};
 use crate::definition::define;
 use crate::maintenance;
@@ -17,6 +18,7 @@ use crate::parameters::Parameters;
 use crate::placed::{in_main, no_session};
 use crate::prepared::Prepared;
 use crate::schema;
+use crate::sequence;
 use crate::statement::{Statement, parse_with_parameters};
 use crate::summary::summarize;
 
@@ -261,7 +263,10 @@ impl Sql for Transaction {
             Statement::QueryForUpdate(query) => {
                 Ok(Outcome::Rows(self.query_for_update_with(query, &options.for_query())?))
             }
-            Statement::CreateSequence { .. } | Statement::DropSequence { .. } => refused(
+            Statement::CreateSequence { .. }
+            | Statement::DropSequence { .. }
+            | Statement::Restart(_)
+            | Statement::Comment(CommentStatement { about: Commented::Sequence, .. }) => refused(
                 "within a transaction: expected a statement about rows, tables or indexes; \
                  sequences are changed outside: COMMIT or ROLLBACK first",
             ),
@@ -317,7 +322,7 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
         Statement::Qualified(_) => run(db, &in_main(statement.clone())?, options),
         Statement::LockTable { .. } => Err(maintenance::inside_only()),
         Statement::CreateSequence { name, start, increment, if_not_exists } => {
-            let exists = has_sequence(db, name);
+            let exists = sequence::is_there(db, name);
             if exists && *if_not_exists {
                 return Ok(Outcome::Done(format!("sequence {name} exists already")));
             }
@@ -325,10 +330,14 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             if dry_run && !exists {
                 return Ok(Outcome::Done(format!("would create sequence {name}")));
             }
-            db.create_sequence(name, *start, *increment)?;
+            db.create_sequence_in_place(name, *start, *increment)?;
             Ok(Outcome::Done(format!("created sequence {name}")))
         }
         Statement::DropSequence { name, if_exists } => drop_sequence(db, name, *if_exists, dry_run),
+        Statement::Restart(restart) => sequence::restart(db, restart, dry_run),
+        Statement::Comment(said) if said.about == Commented::Sequence => {
+            comment::on_sequence(db, said, dry_run)
+        }
         _ => run_in(db, statement, options),
     }
 }
@@ -370,7 +379,7 @@ fn changed(change: &Change, changed: Changed) -> Outcome {
 }
 
 fn drop_sequence(db: &Database, name: &str, if_exists: bool, dry_run: bool) -> Result<Outcome> {
-    let exists = has_sequence(db, name);
+    let exists = sequence::is_there(db, name);
     if if_exists && !exists {
         return Ok(Outcome::Done(format!("no sequence {name}")));
     }
@@ -379,10 +388,6 @@ fn drop_sequence(db: &Database, name: &str, if_exists: bool, dry_run: bool) -> R
     }
     db.drop_sequence(name)?;
     Ok(Outcome::Done(format!("dropped sequence {name}")))
-}
-
-fn has_sequence(db: &Database, name: &str) -> bool {
-    db.sequences().iter().any(|sequence| sequence.name == name)
 }
 
 /// Options with values for parameters.

@@ -1,4 +1,4 @@
-//! Schemas that users make: `CREATE SCHEMA`, `DROP SCHEMA`, `COMMENT ON SCHEMA`, `SET SCHEMA`.
+//! Schemas that users make: `CREATE SCHEMA`, `DROP SCHEMA`, `SET SCHEMA`.
 //!
 //! A table has one name, `app.users`, of which the schema is the first part: a table gets into
 //! another schema by another name.
@@ -99,8 +99,20 @@ pub(crate) fn run(on: &dyn Scope, statement: &Statement, dry_run: bool) -> Resul
             if dry_run {
                 return Ok(Outcome::Done(format!("would create schema {name}")));
             }
-            on.at_once(&mut |within| within.create_namespace(name))?;
-            Ok(Outcome::Done(format!("created schema {name}")))
+            let mut is_new = true;
+            on.at_once(&mut |within| match within.create_namespace(name) {
+                // Somebody was quicker.
+                Err(e) if *if_not_exists && e.kind() == ErrorKind::AlreadyExists => {
+                    let known = within.namespaces()?;
+                    is_new = !known.iter().any(|namespace| namespace.name == *name);
+                    if is_new { Err(e) } else { Ok(()) }
+                }
+                made => made,
+            })?;
+            Ok(Outcome::Done(match is_new {
+                true => format!("created schema {name}"),
+                false => format!("schema {name} exists already"),
+            }))
         }
         Statement::DropSchema { names, if_exists, cascade } => {
             let (going, missing): (Vec<&String>, Vec<&String>) =
@@ -112,16 +124,6 @@ pub(crate) fn run(on: &dyn Scope, statement: &Statement, dry_run: bool) -> Resul
                 return Err(no_schema(&known, missing));
             }
             drop_all(on, &going, (*cascade, dry_run))
-        }
-        Statement::CommentOnSchema { name, comment, if_exists } => {
-            if *if_exists && !is_there(name) {
-                return Ok(Outcome::Done(format!("no schema {name}")));
-            }
-            if dry_run {
-                return Ok(Outcome::Done(format!("would alter schema {name}")));
-            }
-            on.at_once(&mut |within| within.comment_on_namespace(name, comment.as_deref()))?;
-            Ok(Outcome::Done(format!("altered schema {name}")))
         }
         Statement::SetSchema { name, schema, if_exists } => {
             set_schema(on, (name, schema), (*if_exists, dry_run))
@@ -162,7 +164,7 @@ fn drop_all(
     Ok(Outcome::Done(format!("dropped {kind} {listed}")))
 }
 
-/// Drops what is in a schema, and the views that read it.
+/// Drops what is in a schema, its sequences too, and the views that read it.
 fn empty(within: &Transaction, schema: &str) -> Result<()> {
     let prefix = format!("{schema}.");
     let is_in = |name: &String| name.starts_with(&prefix);
@@ -171,7 +173,7 @@ fn empty(within: &Transaction, schema: &str) -> Result<()> {
     view::drop_all(within, "view", &views, (true, true, false))?;
     let tables: Vec<String> = within.tables()?.into_iter().filter(is_in).collect();
     view::drop_all(within, "table", &tables, (true, true, false))?;
-    Ok(())
+    within.drop_sequences_in(schema)
 }
 
 /// Gives a table or view the name that it has in another schema.

@@ -1,8 +1,8 @@
 //! `search_path`: the schemas in which a session looks for names that say none.
 //!
 //! A temporary table comes first, as always. Then the first schema of the path counts that has such
-//! a table or view; what is new comes into the first that there is. Names that say a schema, files
-//! and tables about tables stay as they are.
+//! a table or view, or such a sequence; what is new comes into the first that there is. Names that
+//! say a schema, files and tables about tables stay as they are.
 
 use std::sync::Arc;
 
@@ -10,13 +10,17 @@ use esker::{
     Alteration, Error, ErrorKind, MAIN_SCHEMA, Result, Schema, Scope, TEMPORARY_SCHEMA,
     is_made_table,
 };
+use esker_format::schema::DefaultValue;
 use esker_query::Query;
+use esker_query::model::Searched;
 
+use crate::comment::{CommentStatement, Commented};
 use crate::copy::CopyStatement;
 use crate::cursor::CursorStatement;
 use crate::maintenance::MaintenanceStatement;
 use crate::named_statement::NamedStatement;
-use crate::placed::OwnNames;
+use crate::placed::{Home, OwnNames};
+use crate::sequence::RestartStatement;
 use crate::statement::Statement;
 
 /// The schemas, in order.
@@ -27,6 +31,8 @@ pub(crate) struct InPath<'p> {
     pub(crate) path: &'p [String],
     pub(crate) scope: &'p dyn Scope,
     pub(crate) own: &'p OwnNames,
+    /// Whether there is a sequence of a name, for all or for the session alone.
+    pub(crate) has_sequence: &'p dyn Fn(Home, &str) -> bool,
 }
 
 impl InPath<'_> {
@@ -108,9 +114,64 @@ impl InPath<'_> {
                 None
             }
         });
+        failed.map_or(Ok(()), Err)?;
+        self.searched(&mut |searched| query.search(searched))
+    }
+
+    /// Says where names are looked for that are no tables.
+    fn searched(&self, say: &mut dyn FnMut(&mut Searched<'_>)) -> Result<()> {
+        let schemas: Vec<String> = self.schemas()?.into_iter().map(str::to_owned).collect();
         // default: without a schema there is none
-        query.set_current_schema(self.current()?.unwrap_or(""));
+        let current = schemas.first().map_or("", String::as_str);
+        let mut failed = None;
+        say(&mut Searched {
+            current,
+            schemas: &schemas,
+            sequence: &mut |name| match self.find_sequence(name) {
+                Ok(whole) => (whole != name).then_some(whole),
+                Err(e) => {
+                    failed.get_or_insert(e);
+                    None
+                }
+            },
+        });
         failed.map_or(Ok(()), Err)
+    }
+
+    /// The whole name of a sequence that a name means.
+    fn find_sequence(&self, name: &str) -> Result<String> {
+        if name.contains('.') || (self.has_sequence)(Home::Own, name) {
+            return Ok(name.to_owned());
+        }
+        let schemas = self.schemas()?;
+        let whole = |schema: &&str| Self::whole(schema, name);
+        let found = schemas.iter().map(whole).find(|name| (self.has_sequence)(Home::Main, name));
+        // It is not there: the error names it where it was looked for first.
+        Ok(found.or_else(|| schemas.first().map(whole)).unwrap_or_else(|| name.to_owned()))
+    }
+
+    /// The sequence of a default.
+    fn default(&self, default: &mut Option<DefaultValue>) -> Result<()> {
+        if let Some(DefaultValue::NextValue(name)) = default {
+            *name = self.find_sequence(name)?;
+        }
+        Ok(())
+    }
+
+    /// The sequences of the defaults of a new table.
+    fn defaults(&self, schema: &mut Schema) -> Result<()> {
+        let mut steps = Vec::new();
+        for field in schema.fields().iter().filter(|field| field.identity.is_none()) {
+            let mut default = field.default.clone();
+            self.default(&mut default)?;
+            if default != field.default {
+                steps.push(Alteration::SetDefault { field: field.name.clone(), default });
+            }
+        }
+        if !steps.is_empty() {
+            *schema = schema.alter(&steps)?.with_version(schema.version());
+        }
+        Ok(())
     }
 
     /// The tables that a new table refers to, which may be itself.
@@ -153,11 +214,13 @@ impl InPath<'_> {
                 if target != change.table() {
                     change.rename_target(target);
                 }
-                failed.map_or(Ok(()), Err)
+                failed.map_or(Ok(()), Err)?;
+                self.searched(&mut |searched| change.search(searched))
             }
             Statement::CreateTable { name, schema, .. } => {
                 let itself = name.clone();
                 self.rename_new(name)?;
+                self.defaults(schema)?;
                 self.references(schema, (&itself, name))
             }
             Statement::CreateTableAs { name, query, .. }
@@ -184,8 +247,13 @@ impl InPath<'_> {
         match statement {
             Statement::AlterTable { name, alterations, .. } => {
                 for alteration in alterations {
-                    if let Alteration::AddReference(reference) = alteration {
-                        self.rename(&mut reference.table)?;
+                    match alteration {
+                        Alteration::AddReference(reference) => self.rename(&mut reference.table)?,
+                        Alteration::SetDefault { default, .. } => self.default(default)?,
+                        Alteration::AddField(field) if field.identity.is_none() => {
+                            self.default(&mut field.default)?;
+                        }
+                        _ => {}
                     }
                 }
                 self.rename(name)
@@ -193,10 +261,20 @@ impl InPath<'_> {
             Statement::RenameTable { name, .. }
             | Statement::RenameView { name, .. }
             | Statement::SetSchema { name, .. }
+            | Statement::Restart(RestartStatement { table: name, .. })
+            | Statement::Comment(
+                CommentStatement { about: Commented::View, name, .. }
+                | CommentStatement { about: Commented::Index(Some(name)), .. },
+            )
             | Statement::CreateIndex { table: name, .. }
             | Statement::DropIndex { table: Some(name), .. }
             | Statement::Copy(CopyStatement::From { table: name, .. }) => self.rename(name),
             Statement::CreateSequence { name, .. } => self.rename_new(name),
+            Statement::DropSequence { name, .. }
+            | Statement::Comment(CommentStatement { about: Commented::Sequence, name, .. }) => {
+                *name = self.find_sequence(name)?;
+                Ok(())
+            }
             Statement::DropTable { names, .. }
             | Statement::DropView { names, .. }
             | Statement::Truncate { names, .. }

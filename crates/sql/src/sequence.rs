@@ -1,6 +1,6 @@
 //! `CREATE SEQUENCE`, and fields that have a sequence of their own.
 
-use esker::MAIN_SCHEMA;
+use esker::{Database, ErrorKind, MAIN_SCHEMA};
 use esker_format::DataType;
 use esker_format::schema::Identity;
 use sqlparser::ast;
@@ -10,8 +10,22 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::dialect::EskerDialect;
 use crate::expression::{Names, ParameterNames};
+use crate::run::Outcome;
 use crate::statement::{Statement, syntax, unsupported};
 use crate::{Error, Result, column, qualified_name};
+
+/// `ALTER TABLE … ALTER COLUMN … RESTART`: the sequence of an identity begins again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestartStatement {
+    /// The table.
+    pub table: String,
+    /// The field that is an identity.
+    pub field: String,
+    /// The next value; without it the first one.
+    pub start: Option<i64>,
+    /// Whether it is good that there is no such table.
+    pub if_exists: bool,
+}
 
 /// Reads `CREATE SEQUENCE [IF NOT EXISTS] name [START [WITH] n] [INCREMENT [BY] n]`, the options in
 /// any order; nothing when it is another statement.
@@ -78,6 +92,51 @@ pub(crate) fn identity(
     Ok(identity)
 }
 
+/// The same of a property of a field that has been read.
+pub(crate) fn identity_of(option: &ast::ColumnOption) -> Result<Identity> {
+    match option {
+        ast::ColumnOption::Generated { generated_as, sequence_options: Some(options), .. } => {
+            identity(generated_as, options)
+        }
+        other => Err(unsupported("this identity", other)),
+    }
+}
+
+/// What stands behind RESTART: `[WITH] n`, or nothing.
+pub(crate) fn restarted_with(parser: &mut Parser<'_>) -> Result<Option<i64>> {
+    let says = parser.parse_keyword(Keyword::WITH);
+    match parser.peek_token().token {
+        Token::EOF | Token::SemiColon if !says => Ok(None),
+        _ => number(parser, "RESTART").map(Some),
+    }
+}
+
+/// Lets the sequence of an identity begin again.
+pub(crate) fn restart(
+    db: &Database,
+    RestartStatement { table, field, start, if_exists }: &RestartStatement,
+    dry_run: bool,
+) -> esker::Result<Outcome> {
+    let schema = match db.table(table) {
+        Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => {
+            return Ok(Outcome::Done(format!("no table {table}")));
+        }
+        found => found?.schema(),
+    };
+    let known = schema.fields().get(schema.resolve(field)?);
+    let own = known.and_then(|field| Some((field.own_sequence()?, field.identity?)));
+    let (name, identity) = own.ok_or_else(|| {
+        let message = format!("table {table:?}: field {field:?} is no identity");
+        esker::Error::new(ErrorKind::InvalidInput, message)
+    })?;
+    if dry_run {
+        return Ok(Outcome::Done(format!("would restart {field} of table {table}")));
+    }
+    // default: it begins as it did first
+    db.restart_sequence(name, Some(start.unwrap_or(identity.start)))?;
+    Ok(Outcome::Done(format!("restarted {field} of table {table}")))
+}
+
 /// The name of a sequence of all: a session has those of its temporary tables alone.
 ///
 /// # Errors
@@ -93,6 +152,11 @@ pub(crate) fn sequence_name(name: &ast::ObjectName) -> Result<String> {
     let of_main = whole.strip_prefix(MAIN_SCHEMA).and_then(|rest| rest.strip_prefix('.'));
     // default: it is in a schema that users have made, or says none
     Ok(of_main.map_or_else(|| whole.clone(), str::to_owned))
+}
+
+/// Whether there is a sequence of a name.
+pub(crate) fn is_there(db: &Database, name: &str) -> bool {
+    db.sequences().iter().any(|sequence| sequence.name == name)
 }
 
 /// The type that a name of PostgreSQL stands for beside an identity: `serial` and its like. Each is

@@ -12,9 +12,11 @@ use esker::{
 use esker_query::model::Change;
 use esker_query::{Page, Query};
 
+use crate::comment::{CommentStatement, Commented};
 use crate::placed::{Home, OwnNames, Placed, no_session};
 use crate::run::{Outcome, Sql, run, run_in};
 use crate::search_path::InPath;
+use crate::sequence;
 use crate::session::Session;
 use crate::statement::Statement;
 use crate::temporary::{OnCommit, Own};
@@ -53,19 +55,41 @@ impl Session {
     pub(crate) fn in_path<'s>(&self, statement: &'s Statement) -> Result<Cow<'s, Statement>> {
         let Some(path) = self.search_path() else { return Ok(Cow::Borrowed(statement)) };
         let mut whole = statement.clone();
-        let (scope, own) = (self.main_scope(), &self.own_names()?);
-        InPath { path, scope, own }.statement(&mut whole)?;
+        self.looking_in(path, |names| names.statement(&mut whole))?;
         Ok(Cow::Owned(whole))
+    }
+
+    /// Looks names up in the schemas of a path.
+    fn looking_in(
+        &self,
+        path: &[String],
+        look: impl FnOnce(InPath<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let has_sequence = |home: Home, name: &str| match (home, self.temporary()) {
+            (Home::Main, _) => sequence::is_there(self.database(), name),
+            (Home::Own, Some(own)) => sequence::is_there(own, name),
+            (Home::Own, None) => false,
+        };
+        let (scope, own) = (self.main_scope(), &self.own_names()?);
+        look(InPath { path, scope, own, has_sequence: &has_sequence })
     }
 
     pub(crate) fn place(&self, statement: &Statement) -> Result<Placed> {
         let names = self.own_names()?;
         let statement = &*self.in_path(statement)?;
-        if let Statement::DropIndex { table: None, name, if_exists } = statement
-            && let Some(table) = self.own_table_of(name)?
+        if let Statement::DropIndex { table: None, name, .. }
+        | Statement::Comment(CommentStatement { about: Commented::Index(None), name, .. }) =
+            statement
+            && let Some(own) = self.own_table_of(name)?
         {
-            let (name, if_exists) = (name.clone(), *if_exists);
-            return names.place(&Statement::DropIndex { table: Some(table), name, if_exists });
+            let mut of_own = statement.clone();
+            if let Statement::DropIndex { table, .. }
+            | Statement::Comment(CommentStatement { about: Commented::Index(table), .. }) =
+                &mut of_own
+            {
+                *table = Some(own);
+            }
+            return names.place(&of_own);
         }
         match statement.said() {
             Statement::Temporary { statement, .. } => names.place_definition(Home::Own, statement),
@@ -107,7 +131,7 @@ impl Session {
         }
         let (mut query, own) = (query.clone(), &self.own_names()?);
         if let Some(path) = self.search_path() {
-            InPath { path, scope: self.main_scope(), own }.query(&mut query)?;
+            self.looking_in(path, |names| names.query(&mut query))?;
         }
         own.place_query(Home::Main, &mut query, &mut BTreeSet::new());
         Ok(Cow::Owned(query))

@@ -46,9 +46,15 @@ impl Shown {
         let table = Expr::literal(table.as_str());
         let is_meant = match schema {
             Some(schema) => format!("{prefix}table_schema = {}", Expr::literal(schema.as_str())),
-            None => format!(
+            // Tables about tables are in no schema that is looked in.
+            None if is_system_table(&self.table) => format!(
                 "{prefix}table_schema = (SELECT max(n.table_schema) FROM information_schema.tables \
                  n WHERE n.table_name = {table} AND n.table_schema IN ('main', 'temp'))"
+            ),
+            None => format!(
+                "{prefix}table_schema = (SELECT n.table_schema FROM information_schema.tables n \
+                 WHERE n.table_name = {table} AND n.table_schema = ANY (current_schemas(true)) \
+                 ORDER BY array_position(current_schemas(true), n.table_schema) LIMIT 1)"
             ),
         };
         format!(

@@ -9,6 +9,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::alter::OptionalStep;
+use crate::comment::CommentStatement;
 use crate::conflict_target::join_paths;
 use crate::copy::{self, CopyStatement};
 use crate::cursor::{self, CursorStatement};
@@ -18,13 +19,14 @@ use crate::expression::ParameterNames;
 use crate::maintenance::{self, MaintenanceStatement};
 use crate::named_statement::{self, NamedStatement};
 use crate::qualified_name::names_main;
+use crate::sequence::{self, RestartStatement};
 use crate::setting::{self, SettingStatement};
 use crate::show::{self, Summarized};
 use crate::temporary::OnCommit;
 use crate::transaction::{self, TransactionStatement};
 use crate::{
-    Error, Result, alter, change, index, merge, number, parameter, placed, schema, select,
-    sequence, table, table_as, view, window,
+    Error, Result, alter, change, index, merge, number, overriding, parameter, placed, schema,
+    select, table, table_as, view, window,
 };
 
 /// The longest text, in bytes.
@@ -160,15 +162,8 @@ pub enum Statement {
         /// Whether what is in them goes, too.
         cascade: bool,
     },
-    /// Say what a schema is for.
-    CommentOnSchema {
-        /// Its name.
-        name: String,
-        /// What is said; nothing any more without it.
-        comment: Option<String>,
-        /// Whether it is good that there is none.
-        if_exists: bool,
-    },
+    /// Say what a schema, view, index or sequence is about.
+    Comment(CommentStatement),
     /// Put a table or view into another schema.
     SetSchema {
         /// Its name.
@@ -214,6 +209,8 @@ pub enum Statement {
         /// Whether it is good that there is none.
         if_exists: bool,
     },
+    /// Let a sequence begin again.
+    Restart(RestartStatement),
     /// Begin or end a transaction, or go back in it.
     Transaction(TransactionStatement),
     /// Choose a setting of the session, or show it.
@@ -411,6 +408,7 @@ fn beyond_grammar(
         sequence::create,
         alter::add_value,
         alter::expression,
+        alter::identity,
         alter::options,
         alter::set_schema,
         view::rename,
@@ -515,6 +513,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
     let mut tokens = number::read_all(text, tokens)?;
     dialect::quote_names(&mut tokens);
     dialect::take_hints(&mut tokens);
+    overriding::take(&mut tokens);
     window::take_exclusions(&mut tokens);
     let nests = |t: &&TokenWithSpan| {
         !matches!(

@@ -74,7 +74,7 @@ impl Database {
         // Sequences have no versions: what they gave out since the snapshot stays given out.
         let sequences = from.engine().sequences.load();
         for (name, sequence) in sequences.iter().filter(|(_, known)| !known.is_pending()) {
-            self.add_sequence(name, sequence.given())?;
+            self.add_sequence(name, sequence.given(), false)?;
         }
         Transaction::run(self.engine(), |within| {
             let names = snapshot.names();

@@ -33,7 +33,9 @@ fn keeps_bucket(alteration: &Alteration) -> bool {
             field.eq_ignore_ascii_case(BUCKET_FIELDS[2].0) && is_ttl
         }
         Alteration::AddIndex(index) => !index.unique,
-        Alteration::DropIndex(_) | Alteration::DropCheck(_) => true,
+        Alteration::DropIndex(_)
+        | Alteration::DropCheck(_)
+        | Alteration::SetIndexComment { .. } => true,
         _ => false,
     }
 }

@@ -196,6 +196,8 @@ impl Database {
         let core = named(engine, name)?;
         let before = Described::of(&core);
         bucket_alteration::refuse_alterations(name, &before.schema, alterations)?;
+        let (alterations, sequences) = engine.with_new_sequences(name, alterations)?;
+        let alterations = alterations.as_slice();
         let ending = match has_unique || expiry::sets_expiry(alterations) {
             true => Some(EndingExpired::start(engine, &core)?),
             false => None,
@@ -204,6 +206,7 @@ impl Database {
         let after = Described { name: name.to_owned(), schema };
         let mut altered = AlteredTable::new(core, before, after);
         altered.rows().ending = ending;
+        altered.sequences = sequences;
         let tests =
             |a: &Alteration| matches!(a, Alteration::AddCheck(_) | Alteration::SetNotNull(_));
         let after = Arc::clone(&altered.after.schema);

@@ -42,6 +42,7 @@ impl DefinedView {
             columns: view.columns.iter().map(column).collect(),
             settings: Semantics::SETTINGS.into_iter().map(setting).collect::<Result<_>>()?,
             inputs: view.inputs.iter().map(input).collect::<Result<_>>()?,
+            comment: None,
         };
         Ok(Self { stored, view: Arc::new(view), others: None })
     }
@@ -78,6 +79,14 @@ impl DefinedView {
             inputs: stored.inputs.iter().map(input).collect::<Result<_>>()?,
         };
         Ok(Self { stored, view: Arc::new(view), others: None })
+    }
+}
+
+impl DefinedView {
+    /// The same with other words about it.
+    pub fn with_comment(&self, comment: Option<String>) -> Self {
+        let stored = esker_format::View { comment, ..self.stored.clone() };
+        Self { stored, view: Arc::clone(&self.view), others: self.others.clone() }
     }
 }
 

@@ -14,7 +14,9 @@
 use std::sync::Arc;
 
 use esker_format::edit::Edit;
-use esker_format::schema::{Alteration, DefaultValue, Identity, NAME_BYTES_MAX, validate_name};
+use esker_format::schema::{
+    Alteration, DefaultValue, Identity, IdentityChange, NAME_BYTES_MAX, validate_name,
+};
 use esker_format::sequence::SEQUENCES_MAX;
 use esker_format::{Field, Schema};
 
@@ -71,7 +73,7 @@ impl Engine {
                 Some(known) if self.sequences.load().contains_key(known) => {}
                 Some(wanted) => own.push(self.add_pending(wanted, identity)?),
                 None => {
-                    let sequence = self.add_own(table, field, identity)?;
+                    let sequence = self.add_own(table, &field.name, identity)?;
                     let default = Some(DefaultValue::NextValue(sequence.name.clone()));
                     steps.push(Alteration::SetDefault { field: field.name.clone(), default });
                     own.push(sequence);
@@ -90,29 +92,37 @@ impl Engine {
         table: &str,
         alterations: &[Alteration],
     ) -> Result<(Vec<Alteration>, Vec<Arc<OwnSequence>>)> {
-        let mut own = Vec::new();
-        let named = alterations.iter().map(|alteration| match alteration {
-            Alteration::AddField(field)
-                if let (Some(identity), None) = (field.identity, &field.default) =>
-            {
-                let sequence = self.add_own(table, field, identity)?;
-                let default = Some(DefaultValue::NextValue(sequence.name.clone()));
-                own.push(sequence);
-                Ok(Alteration::AddField(Field { default, ..field.clone() }))
+        let (mut named, mut own) = (Vec::new(), Vec::new());
+        for alteration in alterations {
+            match alteration {
+                Alteration::AddField(field)
+                    if let (Some(identity), None) = (field.identity, &field.default) =>
+                {
+                    let sequence = self.add_own(table, &field.name, identity)?;
+                    let default = Some(DefaultValue::NextValue(sequence.name.clone()));
+                    named.push(Alteration::AddField(Field { default, ..field.clone() }));
+                    own.push(sequence);
+                }
+                Alteration::SetIdentity { field, change: IdentityChange::Add(identity) } => {
+                    let sequence = self.add_own(table, field, *identity)?;
+                    let default = Some(DefaultValue::NextValue(sequence.name.clone()));
+                    let field = field.clone();
+                    named.extend([alteration.clone(), Alteration::SetDefault { field, default }]);
+                    own.push(sequence);
+                }
+                other => named.push(other.clone()),
             }
-            other => Ok(other.clone()),
-        });
-        let named = named.collect::<Result<Vec<_>>>()?;
+        }
         Ok((named, own))
     }
 
     fn add_own(
         self: &Arc<Self>,
         table: &str,
-        field: &Field,
+        field: &str,
         identity: Identity,
     ) -> Result<Arc<OwnSequence>> {
-        let name = free_name(table, &field.name, &self.sequences.load());
+        let name = free_name(table, field, &self.sequences.load());
         self.add_pending(&name, identity)
     }
 

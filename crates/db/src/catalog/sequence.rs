@@ -29,14 +29,17 @@
 
 use std::sync::Arc;
 
+use esker_format::comment::expect_short;
 use esker_format::edit::Edit;
 use esker_format::schema::validate_name;
 use esker_format::sequence::SEQUENCES_MAX;
-use esker_format::{Field, Schema, Sequence};
+use esker_format::{Schema, Sequence};
 use esker_log::sabotage::Bug;
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::shared_sequence::{AHEAD_MOST, Sequences, SharedSequence, no_sequence};
+use crate::catalog::shared_sequence::{
+    AHEAD_MOST, Sequences, SharedSequence, State, no_sequence, refuse_default,
+};
 use crate::catalogue::Catalogue;
 use crate::commit::journal::Ticket;
 use crate::engine::Engine;
@@ -54,6 +57,9 @@ pub struct SequenceInfo {
     pub increment: i64,
     /// The value that is given out next; `None` when there are no more.
     pub next: Option<i64>,
+    /// What its users say of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }
 
 impl Engine {
@@ -103,12 +109,19 @@ impl Engine {
             let message = format!("sequence {name:?}: {given} given after {logged}, {taken} taken");
             return Err(Error::corrupt(message));
         }
-        let sequence = Sequence { given, ..state.logged };
-        let ticket = self.log_edit(&Edit::SetSequence { name: name.to_owned(), sequence })?;
-        state.logged = sequence;
-        state.ticket = Some(ticket);
+        let sequence = Sequence { given, ..state.logged.clone() };
+        self.log_sequence(name, &mut state, sequence)?;
         state.ahead = (state.ahead * 2).min(AHEAD_MOST);
         Ok(state.take().flatten())
+    }
+
+    /// A sequence is like this from now on, and has given out what it has. Under the commit lock.
+    fn log_sequence(&self, name: &str, state: &mut State, sequence: Sequence) -> Result<Ticket> {
+        let edit = Edit::SetSequence { name: name.to_owned(), sequence: sequence.clone() };
+        let ticket = self.log_edit(&edit)?;
+        state.logged = sequence;
+        state.ticket = Some(ticket);
+        Ok(ticket)
     }
 
     /// The next value of a sequence, for a row: its commit is the one to wait for.
@@ -121,12 +134,12 @@ impl Engine {
     pub fn return_values(&self, _catalogue: &mut Catalogue) {
         for (name, sequence) in self.sequences.load().iter() {
             let mut state = sequence.state();
-            let returned = Sequence { given: state.given, ..state.logged };
+            let returned = Sequence { given: state.given, ..state.logged.clone() };
             if returned == state.logged || state.dropped || state.pending.is_some() {
                 continue;
             }
             // A failure leaves a gap, no more.
-            let edit = Edit::SetSequence { name: name.clone(), sequence: returned };
+            let edit = Edit::SetSequence { name: name.clone(), sequence: returned.clone() };
             if self.log_edit(&edit).is_err() {
                 return;
             }
@@ -174,20 +187,19 @@ impl Engine {
         self.sequences.store(Arc::new(sequences));
     }
 
+    /// The sequences whose names say a namespace.
+    pub(crate) fn sequences_in(&self, namespace: &str) -> Vec<String> {
+        let is_in = |name: &str| name.split_once('.').is_some_and(|(said, _)| said == namespace);
+        let sequences = self.sequences.load();
+        let made = sequences.iter().filter(|(name, known)| is_in(name) && !known.is_pending());
+        made.map(|(name, _)| name.clone()).collect()
+    }
+
     fn refuse_in_use(catalogue: &Catalogue, sequence: &str) -> Result<()> {
-        for entry in catalogue.tables.values() {
-            let schema = entry.writer.table().schema();
-            let is_default = |field: &&Field| field.default_sequence() == Some(sequence);
-            if let Some(field) = schema.fields().iter().find(is_default) {
-                let (table, field) = (&entry.name, &field.name);
-                let message = format!(
-                    "sequence {sequence:?} is the default of field {field:?} of table {table:?}: \
-                     change that before"
-                );
-                return Err(Error::invalid(message));
-            }
-        }
-        Ok(())
+        let mut tables = catalogue.tables.values();
+        tables.try_for_each(|entry| {
+            refuse_default(&entry.name, &entry.writer.table().schema(), sequence)
+        })
     }
 }
 
@@ -279,11 +291,25 @@ impl Database {
     /// `AlreadyExists` when there is one of this name, `InvalidInput` for a bad name or an
     /// increment of 0.
     pub fn create_sequence(&self, name: &str, start: i64, increment: i64) -> Result<()> {
-        self.add_sequence(name, Sequence::new(start, increment)?)
+        self.add_sequence(name, Sequence::new(start, increment)?, false)
+    }
+
+    /// The same where a name that says a namespace is refused while there is none.
+    ///
+    /// # Errors
+    /// As for [`Database::create_sequence`]; `NotFound` without the namespace.
+    #[doc(hidden)]
+    pub fn create_sequence_in_place(&self, name: &str, start: i64, increment: i64) -> Result<()> {
+        self.add_sequence(name, Sequence::new(start, increment)?, true)
     }
 
     /// Creates a sequence that may have given out values.
-    pub(crate) fn add_sequence(&self, name: &str, sequence: Sequence) -> Result<()> {
+    pub(crate) fn add_sequence(
+        &self,
+        name: &str,
+        sequence: Sequence,
+        in_place: bool,
+    ) -> Result<()> {
         validate_name("sequence", name)?;
         let engine = self.engine();
         let ticket = {
@@ -297,6 +323,12 @@ impl Database {
             }
             if sequences.len() >= SEQUENCES_MAX {
                 return Err(Error::invalid(format!("at most {SEQUENCES_MAX} sequences")));
+            }
+            if in_place && let Some((namespace, _)) = name.split_once('.') {
+                let names = engine.names.load();
+                if !names.newest().namespaces.contains_key(namespace) {
+                    return Err(names.newest().no_namespace(namespace));
+                }
             }
             let edit = Edit::SetSequence { name: name.to_owned(), sequence };
             engine.commit_definition(&mut catalogue, &edit)?
@@ -329,6 +361,56 @@ impl Database {
         engine.acknowledge(ticket)
     }
 
+    /// Says what a sequence is for; nothing any more without a comment.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none of this name, `InvalidInput` for a comment that is too long.
+    pub fn comment_on_sequence(&self, name: &str, comment: Option<&str>) -> Result<()> {
+        expect_short("a sequence", comment)?;
+        self.change_sequence(name, |known| Sequence { comment: comment.map(Into::into), ..known })
+    }
+
+    /// Lets a sequence begin again: with `start`, or with its first value. Values that it has given
+    /// out before may come again.
+    ///
+    /// ```
+    /// let db = esker::Options::new().memory()?;
+    /// db.create_sequence("orders", 1, 1)?;
+    /// assert_eq!(db.next_value("orders")?, 1);
+    /// db.restart_sequence("orders", Some(100))?;
+    /// assert_eq!(db.next_value("orders")?, 100);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound` when there is none of this name, `ReadOnly` when the database is.
+    pub fn restart_sequence(&self, name: &str, start: Option<i64>) -> Result<()> {
+        self.change_sequence(name, |known| {
+            // default: it keeps its first value
+            let start = start.unwrap_or(known.start);
+            Sequence { start, given: 0, ..known }
+        })
+    }
+
+    /// Logs what a sequence is from now on.
+    fn change_sequence(&self, name: &str, change: impl FnOnce(Sequence) -> Sequence) -> Result<()> {
+        let engine = self.engine();
+        let ticket = {
+            let _catalogue = engine.lock_for_change()?;
+            let sequences = engine.sequences.load();
+            let known = sequences.get(name).ok_or_else(|| no_sequence(name, &sequences))?;
+            let mut state = known.state();
+            if state.dropped || state.pending.is_some() {
+                return Err(no_sequence(name, &sequences));
+            }
+            let sequence = change(state.logged.clone());
+            let ticket = engine.log_sequence(name, &mut state, sequence)?;
+            state.given = state.given.min(state.logged.given);
+            ticket
+        };
+        engine.acknowledge(ticket)
+    }
+
     /// The next value of a sequence.
     ///
     /// # Errors
@@ -352,8 +434,9 @@ impl Engine {
         let info = |(name, sequence): (&String, &Arc<SharedSequence>)| {
             let state = sequence.state();
             let Sequence { start, increment, .. } = state.logged;
+            let comment = state.logged.comment.as_deref().map(str::to_owned);
             let next = state.logged.value(state.given);
-            SequenceInfo { name: name.clone(), start, increment, next }
+            SequenceInfo { name: name.clone(), start, increment, next, comment }
         };
         let made = sequences.iter().filter(|(_, sequence)| !sequence.is_pending());
         made.map(info).collect()

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use esker_format::Sequence;
 use esker_format::suggest::near_or_all;
+use esker_format::{Field, Schema, Sequence};
 use esker_log::sabotage::Bug;
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::commit::journal::Ticket;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Result};
 
 /// Values that are made free at once, at first and at most.
 const AHEAD_FIRST: u64 = 32;
@@ -73,7 +73,7 @@ impl SharedSequence {
             state.pending = Some(Pending::Closed);
             state.logged.given = state.given;
         }
-        state.logged
+        state.logged.clone()
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -85,12 +85,13 @@ impl SharedSequence {
     /// commit lock.
     pub(super) fn follow(&self, logged: Sequence) {
         let mut state = self.state();
-        (state.logged, state.given, state.pending) = (logged, logged.given, None);
+        state.given = logged.given;
+        (state.logged, state.pending) = (logged, None);
     }
 
     /// As the newest frame says. Under the commit lock.
     pub fn logged(&self) -> Sequence {
-        self.state().logged
+        self.state().logged.clone()
     }
 }
 
@@ -98,7 +99,7 @@ impl SharedSequence {
     /// The sequence with what it has given out, and nothing more.
     pub fn given(&self) -> Sequence {
         let state = self.state();
-        Sequence { given: state.given, ..state.logged }
+        Sequence { given: state.given, ..state.logged.clone() }
     }
 }
 
@@ -118,4 +119,16 @@ impl State {
 pub(super) fn no_sequence(name: &str, sequences: &Sequences) -> Error {
     let known = near_or_all(name, "sequences", sequences.keys().map(String::as_str));
     Error::new(ErrorKind::NotFound, format!("no sequence {name:?}{known}"))
+}
+
+/// Refuses a sequence that is the default of a field of a table.
+pub(crate) fn refuse_default(table: &str, schema: &Schema, sequence: &str) -> Result<()> {
+    let is_default = |field: &&Field| field.default_sequence() == Some(sequence);
+    match schema.fields().iter().find(is_default) {
+        None => Ok(()),
+        Some(Field { name, .. }) => Err(Error::invalid(format!(
+            "sequence {sequence:?} is the default of field {name:?} of table {table:?}: change \
+             that before"
+        ))),
+    }
 }

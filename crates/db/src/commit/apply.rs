@@ -137,7 +137,7 @@ impl Engine {
                     forget_early(old.writer.table(), Bug::DropBeforeDurable.is_planted())?;
                 }
             }
-            Edit::SetSequence { name, sequence } => self.set_sequence(name, *sequence),
+            Edit::SetSequence { name, sequence } => self.set_sequence(name, sequence.clone()),
             Edit::DropSequence { name } => self.remove_sequence(name),
             Edit::SetView { name, view } => set_view(catalogue, (name, view), source)?,
             Edit::DropView { name } => drop(catalogue.views.remove(name)),

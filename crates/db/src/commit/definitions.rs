@@ -254,6 +254,7 @@ impl NewDefinitions {
         self.expect_names_free(names.newest())?;
         self.expect_views_as_known(names.newest())?;
         self.expect_namespaces_as_known(names.newest())?;
+        self.expect_sequences_as_known(engine, catalogue)?;
         self.altered.iter().try_for_each(|altered| altered.enter(engine, catalogue))?;
         let entered = self.coming().try_for_each(|table| table.enter(engine, catalogue));
         entered.inspect_err(|_| self.leave(catalogue))
@@ -313,7 +314,7 @@ impl NewDefinitions {
             Edit::CreateTable { table: table.core.id(), name, schema }
         });
         let views = self.views.iter().map(ChangedView::edit);
-        let namespaces = self.namespaces.iter().map(ChangedNamespace::edit);
+        let namespaces = self.namespaces.iter().flat_map(ChangedNamespace::edits);
         let tables = dropped.chain(truncated).chain(altered).chain(created);
         tables.chain(views).chain(namespaces).collect()
     }

@@ -71,6 +71,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ("condition", Text),
             ("sql", Text),
             ("table_schema", Text),
+            ("comment", Text),
         ],
         rows: indexes,
     },
@@ -106,7 +107,13 @@ pub(super) const TABLES: &[SystemTable] = &[
     },
     SystemTable {
         name: "esker_sequences",
-        columns: &[("sequence_name", Text), ("start", I64), ("increment", I64), ("next", I64)],
+        columns: &[
+            ("sequence_name", Text),
+            ("start", I64),
+            ("increment", I64),
+            ("next", I64),
+            ("comment", Text),
+        ],
         rows: sequences,
     },
     SystemTable {
@@ -205,7 +212,7 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             none,
             none,
             T(&sql),
-            none,
+            optional_text(view.stored.comment.as_deref()),
             T(place),
         ])?;
     }
@@ -277,6 +284,7 @@ fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
                 optional_text(definition::filter_text(schema, index).as_deref()),
                 T(&definition::create_index(full, schema, index)),
                 T(place),
+                optional_text(index.comment.as_deref()),
             ])?;
         }
     }
@@ -314,6 +322,7 @@ fn sequences(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             ValueRef::Int(sequence.start),
             ValueRef::Int(sequence.increment),
             optional(sequence.next),
+            optional_text(sequence.comment.as_deref()),
         ])?;
     }
     Ok(())

@@ -91,6 +91,7 @@ fn inserts(table: &str, schema: &Schema, batch: &Batch) -> Vec<Insert> {
             _ => inserts.push(Insert {
                 table: table.to_owned(),
                 fields,
+                overriding: None,
                 rows: InsertRows::Values(vec![values]),
                 on_conflict: OnConflict::Fail,
                 conflict_key: Vec::new(),

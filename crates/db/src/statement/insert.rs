@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use esker_format::{Field, Schema, Value, ValueRef};
-use esker_query::model::{ConflictUpdate, Expr, Insert, InsertRows, OnConflict};
+use esker_query::model::{ConflictUpdate, Expr, Insert, InsertRows, OnConflict, Overriding};
 use esker_query::{Computed, Limits};
 use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut, describe_key};
@@ -104,9 +104,13 @@ impl StatementRun<'_> {
                 InsertRows::Values(rows) => rows.get(i).map_or(&[][..], Vec::as_slice),
                 InsertRows::Query(_) => &[],
             };
+            let values = match insert.overriding {
+                Some(Overriding::User) => &without_identities(schema, &positions, values),
+                _ => values,
+            };
             let allowed = match self.takes_whole_rows {
                 true => Ok(()),
-                false => refuse_given(schema, &positions, values),
+                false => refuse_given(schema, &positions, values, insert.overriding.is_some()),
             };
             let given = allowed.and_then(|()| fit_all(schema, &positions, values, exprs));
             let row = given.and_then(|given| engine.fill_row(schema, given));
@@ -479,10 +483,26 @@ fn expect_count(want: usize, got: usize) -> Result<()> {
 }
 
 /// Refuses values of fields that take DEFAULT alone.
-fn refuse_given(schema: &Schema, positions: &[usize], values: &Values) -> Result<()> {
+fn refuse_given(
+    schema: &Schema,
+    positions: &[usize],
+    values: &Values,
+    to_identities: bool,
+) -> Result<()> {
     let given = positions.iter().zip(values).filter(|(_, value)| value.is_some());
-    let mut fields = given.filter_map(|(position, _)| schema.fields().get(*position));
+    let fields = given.filter_map(|(position, _)| schema.fields().get(*position));
+    let mut fields = fields.filter(|field| !(to_identities && field.identity.is_some()));
     Ok(fields.try_for_each(Field::refuse_given)?)
+}
+
+/// The values of a row, those of identities left to their sequences.
+fn without_identities(schema: &Schema, positions: &[usize], values: &Values) -> Values {
+    let field = |position: usize| schema.fields().get(position);
+    let is_own = |position: usize| field(position).is_some_and(|field| field.identity.is_some());
+    let mut left = values.clone();
+    let places = positions.iter().zip(&mut left);
+    places.filter(|(position, _)| is_own(**position)).for_each(|(_, value)| *value = None);
+    left
 }
 
 /// The values of a row that are given, by position.

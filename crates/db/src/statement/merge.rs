@@ -18,7 +18,7 @@ use esker_format::{Schema, Value};
 use esker_query::QueryResult;
 use esker_query::model::{
     Expr, Insert, InsertRows, Join, JoinKind, Merge, MergeAction, MergeClause, MergeWhen,
-    OnConflict, Operator, Query, Relation,
+    OnConflict, Operator, Overriding, Query, Relation,
 };
 
 use super::assignment::whole_fields;
@@ -31,6 +31,9 @@ use crate::{Error, Result, Transaction};
 
 /// The clause of a row to which nothing happens.
 const NO_CLAUSE: i64 = -1;
+
+/// A clause that adds rows: its place, and that of its first value; the fields; the values.
+type Added<'m> = ((usize, usize), (&'m Vec<String>, Option<Overriding>), &'m Vec<Expr>);
 
 impl StatementRun<'_> {
     pub(super) fn merge(&self, merge: &Merge) -> Result<Changed> {
@@ -109,7 +112,9 @@ impl StatementRun<'_> {
         let mut inserts = Vec::new();
         let mut first = 1;
         for (at, clause) in clauses.of.iter().enumerate() {
-            let MergeAction::Insert { fields, values } = &clause.action else { continue };
+            let MergeAction::Insert { fields, overriding, values } = &clause.action else {
+                continue;
+            };
             for expr in values {
                 // A default is no value of the query.
                 let expr = match expr {
@@ -118,11 +123,11 @@ impl StatementRun<'_> {
                 };
                 query.select(expr);
             }
-            inserts.push((at, fields, values, first));
+            inserts.push(((at, first), (fields, *overriding), values));
             first += values.len();
         }
         let found = self.query(&query).map_err(|e| e.at("WHEN NOT MATCHED"))?.to_rows();
-        let of_clause = |(at, fields, values, first): (usize, &Vec<String>, &Vec<Expr>, usize)| {
+        let of_clause = |((at, first), (fields, overriding), values): Added<'_>| {
             let chosen = found.iter().filter(|row| chosen(row) == Some(at));
             let given = |row: &Vec<Value>| {
                 let given = row.iter().skip(first).zip(values);
@@ -131,6 +136,7 @@ impl StatementRun<'_> {
             let insert = Insert {
                 table: merge.table.clone(),
                 fields: fields.clone(),
+                overriding,
                 rows: InsertRows::Values(Vec::new()),
                 on_conflict: OnConflict::Fail,
                 conflict_key: Vec::new(),

@@ -15,7 +15,7 @@
 //!    `Transaction::expect_current` refuses handles of another one, also of one that a savepoint
 //!    has taken back; asserted by `Transaction::changes_of`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -41,6 +41,8 @@ pub(crate) struct Definitions {
     pub base: Arc<Names>,
     /// Those that are not as they were.
     tables: BTreeMap<TableId, Definition>,
+    /// The sequences that go, by the namespaces that they are in.
+    pub sequences_gone: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// A table that a transaction has created, altered or dropped.
@@ -80,7 +82,12 @@ enum Fate {
 impl Definitions {
     pub fn new(names: Names) -> Self {
         let names = Arc::new(names);
-        Self { base: Arc::clone(&names), names, tables: BTreeMap::new() }
+        Self {
+            base: Arc::clone(&names),
+            names,
+            tables: BTreeMap::new(),
+            sequences_gone: BTreeMap::new(),
+        }
     }
 
     /// A table that is not as it was.

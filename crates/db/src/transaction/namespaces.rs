@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_format::Namespace;
+use esker_format::comment::expect_short;
 use esker_format::namespace::NAMESPACES_MAX;
 
 use super::Transaction;
 use super::definitions::Definitions;
 use super::undo::Taken;
-use crate::catalog::names::Names;
 use crate::catalog::namespace::NamespaceInfo;
 use crate::catalog::own_sequence;
+use crate::catalog::shared_sequence::refuse_default;
 use crate::catalog::usable_name::expect_usable_namespace;
 use crate::commit::changed_namespaces::ChangedNamespace;
 use crate::{Error, ErrorKind, Result};
@@ -61,9 +62,11 @@ impl Transaction {
                     "schema {name:?}: {left:?} is in it: drop that first, or CASCADE"
                 )));
             }
-            if let Some(left) = self.sequences_of(names, name).first() {
+            let gone = definitions.sequences_gone.get(name);
+            let is_left = |left: &&String| gone.is_none_or(|gone| !gone.contains(*left));
+            if let Some(left) = self.sequences_of(definitions, name).iter().find(is_left) {
                 return Err(Error::invalid(format!(
-                    "schema {name:?}: sequence {left:?} is in it: drop that first"
+                    "schema {name:?}: sequence {left:?} is in it: drop that first, or CASCADE"
                 )));
             }
             Arc::make_mut(&mut definitions.names).namespaces.remove(name);
@@ -71,11 +74,37 @@ impl Transaction {
         })
     }
 
+    /// Removes the sequences in a namespace, but for those of fields. They give out values until
+    /// the commit.
+    ///
+    /// # Errors
+    /// `NotFound` without the namespace, `InvalidInput` when one is the default of a field.
+    pub fn drop_sequences_in(&self, namespace: &str) -> Result<()> {
+        self.settle()?;
+        self.define(&mut self.state(), |_, definitions| {
+            let names = Arc::clone(&definitions.names);
+            if !names.namespaces.contains_key(namespace) {
+                return Err(names.no_namespace(namespace));
+            }
+            let gone: BTreeSet<String> =
+                self.sequences_of(definitions, namespace).into_iter().collect();
+            for (table, core) in names.iter() {
+                let schema = self.schema_within(definitions, core)?;
+                gone.iter().try_for_each(|gone| refuse_default(table, &schema, gone))?;
+            }
+            if !gone.is_empty() {
+                definitions.sequences_gone.entry(namespace.to_owned()).or_default().extend(gone);
+            }
+            Ok(Taken::Nothing)
+        })
+    }
+
     /// Says what a namespace is for; nothing any more without a comment.
     ///
     /// # Errors
-    /// `NotFound` when there is none.
+    /// `NotFound` when there is none, `InvalidInput` for a comment that is too long.
     pub fn comment_on_namespace(&self, name: &str, comment: Option<&str>) -> Result<()> {
+        expect_short("a schema", comment)?;
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
             let names = Arc::make_mut(&mut definitions.names);
@@ -107,14 +136,15 @@ impl Transaction {
     }
 
     /// The sequences in a namespace that are not those of fields.
-    fn sequences_of(&self, names: &Names, namespace: &str) -> Vec<String> {
-        let prefix = format!("{namespace}.");
-        let sequences = self.engine.sequences.load();
-        let schemas: Vec<_> = names.values().map(|table| table.schema()).collect();
+    fn sequences_of(&self, definitions: &Definitions, namespace: &str) -> Vec<String> {
+        let Definitions { names, base, .. } = definitions;
+        let schemas = base.values().chain(names.values()).map(|table| table.schema());
+        let schemas: Vec<_> = schemas.collect();
         let owned: BTreeSet<&str> =
             schemas.iter().flat_map(|schema| own_sequence::gone(schema, None)).collect();
-        let is_in = |name: &&String| name.starts_with(&prefix) && !owned.contains(name.as_str());
-        sequences.keys().filter(is_in).cloned().collect()
+        let mut all = self.engine.sequences_in(namespace);
+        all.retain(|name| !owned.contains(name.as_str()));
+        all
     }
 }
 
@@ -123,11 +153,15 @@ impl Definitions {
     pub(super) fn changed_namespaces(&self) -> Vec<ChangedNamespace> {
         let (base, now) = (&self.base.namespaces, &self.names.namespaces);
         let all: BTreeSet<&String> = base.keys().chain(now.keys()).collect();
-        let changed = all.into_iter().filter(|name| base.get(*name) != now.get(*name));
+        let gone = &self.sequences_gone;
+        let is_changed =
+            |name: &&String| base.get(*name) != now.get(*name) || gone.contains_key(*name);
+        let changed = all.into_iter().filter(is_changed);
         let of = |name: &String| ChangedNamespace {
             name: name.clone(),
             before: base.get(name).cloned(),
             after: now.get(name).cloned(),
+            sequences: gone.get(name).cloned().unwrap_or_default(), // default: none goes
         };
         changed.map(of).collect()
     }

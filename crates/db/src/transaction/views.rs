@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_format::Schema;
+use esker_format::comment::expect_short;
 use esker_format::schema::Alteration;
 use esker_format::view::{COLUMNS_MAX, VIEWS_MAX};
 use esker_query::{NoRows, Query, ResultColumn, Seen, Tables, View};
@@ -67,7 +68,11 @@ impl Transaction {
             refuse_fewer_columns(&names, name, &view.columns)?;
             // default: it is shown as the query model writes it
             let text = options.text.clone().unwrap_or_else(|| query.to_string());
-            let view = Arc::new(DefinedView { others, ..DefinedView::new(view, text)? });
+            let view = DefinedView { others, ..DefinedView::new(view, text)? };
+            let view = match old.and_then(|old| old.stored.comment.clone()) {
+                None => Arc::new(view),
+                comment => Arc::new(view.with_comment(comment)),
+            };
             let mut changed = (*names).clone();
             changed.views.insert(name.to_owned(), view);
             self.refuse_unread(&changed, name, definitions)?;
@@ -106,6 +111,22 @@ impl Transaction {
             let names = Arc::make_mut(&mut definitions.names);
             names.views.remove(from);
             names.views.insert(to.to_owned(), view);
+            Ok(Taken::Nothing)
+        })
+    }
+
+    /// Says what a view is about; nothing any more without a comment.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none, `InvalidInput` when a table has the name and for a comment
+    /// that is too long.
+    pub fn comment_on_view(&self, name: &str, comment: Option<&str>) -> Result<()> {
+        expect_short("a view", comment)?;
+        self.settle()?;
+        self.define(&mut self.state(), |_, definitions| {
+            let view = expect_view(&definitions.names, name)?;
+            let view = Arc::new(view.with_comment(comment.map(str::to_owned)));
+            Arc::make_mut(&mut definitions.names).views.insert(name.to_owned(), view);
             Ok(Taken::Nothing)
         })
     }

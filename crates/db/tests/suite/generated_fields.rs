@@ -144,6 +144,7 @@ fn insert(rows: Vec<Vec<i64>>, on_conflict: OnConflict) -> Change {
     Change::Insert(Insert {
         table: "t".into(),
         fields: ["id", "price", "count"].map(str::to_owned).to_vec(),
+        overriding: None,
         rows: InsertRows::Values(rows),
         on_conflict,
         conflict_key: Vec::new(),

@@ -26,6 +26,7 @@ mod buckets;
 mod checks;
 mod clock;
 mod coalescing;
+mod comments;
 mod computed_indexes;
 mod conditional;
 mod crashes;

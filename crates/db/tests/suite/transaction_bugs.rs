@@ -54,6 +54,7 @@ fn a_statement_whose_returning_fails_changes_nothing() {
         rows: InsertRows::Values(vec![vec![Expr::literal(2i64)]]),
         returning,
         fields: Vec::new(),
+        overriding: None,
         on_conflict: OnConflict::Fail,
         conflict_key: Vec::new(),
         conflict_expressions: Vec::new(),

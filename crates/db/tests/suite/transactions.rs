@@ -294,6 +294,7 @@ fn statements_see_and_make_changes_of_the_transaction() {
         Change::Insert(Insert {
             table: "accounts".into(),
             fields: Vec::new(),
+            overriding: None,
             rows: InsertRows::Values(rows),
             on_conflict,
             conflict_key: key.iter().map(|name| (*name).to_owned()).collect(),

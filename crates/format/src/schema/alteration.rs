@@ -10,6 +10,7 @@
 //! | not null | the rows there are were tested: none of them is NULL |
 //! | a label more | it comes last: the places of the others stay |
 //! | a default, a check | these are about rows that are written later (a check is tested first) |
+//! | an identity | its sequence gives values to rows that are written later |
 //! | what computes a field | the caller has given the rows there are their values |
 //! | a comment | it is about no row |
 //! | when rows expire | rows have the field already (those that had expired are ended first) |
@@ -21,8 +22,8 @@
 use std::sync::Arc;
 
 use super::{
-    Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, Generated, NewIndex, NewReference, Schema,
-    StreamOption,
+    Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, Generated, IdentityChange, NewIndex,
+    NewReference, Schema, StreamOption,
 };
 use crate::{DataType, Error, Labels, Result, Value};
 
@@ -68,6 +69,13 @@ pub enum Alteration {
         /// The new default.
         default: Option<DefaultValue>,
     },
+    /// The sequence that a field has for itself.
+    SetIdentity {
+        /// The field.
+        field: String,
+        /// What becomes of it.
+        change: IdentityChange,
+    },
     /// What computes the values of a generated field, or that nothing does from now on. The caller
     /// has given the rows there are the values that come of it.
     SetGenerated {
@@ -92,6 +100,13 @@ pub enum Alteration {
     AddIndex(NewIndex),
     /// An index less.
     DropIndex(String),
+    /// What an index is for.
+    SetIndexComment {
+        /// The index.
+        index: String,
+        /// The words, or none.
+        comment: Option<String>,
+    },
     /// The timestamp field by which rows expire from now on, or none. The caller has
     /// ended the rows that had expired by another one, which do not come back.
     SetExpiry(Option<String>),
@@ -110,7 +125,7 @@ impl Alteration {
     fn leaves_rows(&self) -> bool {
         match self {
             Self::AddIndex(new) => !new.unique && !new.is_computed(),
-            Self::DropIndex(_) | Self::SetComment { .. } => true,
+            Self::DropIndex(_) | Self::SetComment { .. } | Self::SetIndexComment { .. } => true,
             _ => false,
         }
     }
@@ -206,6 +221,9 @@ impl Schema {
             Alteration::SetDefault { field, default } => {
                 self.field_mut(field)?.set_default(default.as_ref())
             }
+            Alteration::SetIdentity { field, change } => {
+                self.field_mut(field)?.change_identity(*change)
+            }
             Alteration::SetGenerated { field, generated } => {
                 self.field_mut(field)?.set_generated(generated.as_ref());
                 self.note_generated();
@@ -233,6 +251,9 @@ impl Schema {
             }
             Alteration::AddIndex(new) => self.add_index(new),
             Alteration::DropIndex(name) => self.drop_index(name),
+            Alteration::SetIndexComment { index, comment } => {
+                self.comment_on_index(index, comment.as_deref())
+            }
             Alteration::SetExpiry(name) => self.set_expiry(name.as_deref()),
             Alteration::AddReference(new) => self.add_reference(new),
             Alteration::DropReference(name) => self.drop_reference(name),

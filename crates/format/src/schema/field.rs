@@ -1,6 +1,6 @@
 //! One field of a table: its type, its limits, its default.
 
-use super::{COMMENT_BYTES_MAX, FieldId, Generated, Identity, validate_name};
+use super::{FieldId, Generated, Identity, validate_name};
 use std::sync::Arc;
 
 use crate::codec::{Reader, Writer};
@@ -9,7 +9,7 @@ use crate::labels::{Labels, label};
 use crate::list::{List, from_json};
 use crate::row::{decode_value, encode_value};
 use crate::text::{expected, shown};
-use crate::{DataType, Error, ErrorKind, Result, Value, ValueRef};
+use crate::{DataType, Error, ErrorKind, Result, Value, ValueRef, comment};
 
 /// One field of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -390,12 +390,7 @@ impl Field {
                 )));
             }
         }
-        if self.comment.as_ref().is_some_and(|comment| comment.len() > COMMENT_BYTES_MAX) {
-            let message =
-                format!("field {name:?}: a comment has at most {COMMENT_BYTES_MAX} bytes");
-            return Err(Error::invalid(message));
-        }
-        Ok(())
+        comment::expect_short(&format!("field {name:?}"), self.comment.as_deref())
     }
 
     fn validate_default(&self) -> Result<()> {

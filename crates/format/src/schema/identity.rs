@@ -22,6 +22,17 @@ impl Default for Identity {
     }
 }
 
+/// What becomes of the sequence that a field has for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdentityChange {
+    /// It gets one. The caller gives it a default that names the sequence.
+    Add(Identity),
+    /// Whether statements give the field no other values.
+    SetAlways(bool),
+    /// It has none any more, and no default.
+    Drop,
+}
+
 const ALWAYS: u8 = 1;
 const BY_DEFAULT: u8 = 2;
 
@@ -51,6 +62,33 @@ impl Identity {
 }
 
 impl Field {
+    pub(super) fn change_identity(&mut self, change: IdentityChange) -> Result<()> {
+        let name = &self.name;
+        let refused = |why: &str| Err(Error::invalid(format!("field {name:?} {why}")));
+        match (change, self.identity) {
+            (IdentityChange::Add(_), Some(_)) => refused("is an identity already"),
+            (IdentityChange::Add(_), None) if self.nullable => {
+                refused("may be NULL: an identity is NOT NULL, which is to be set before")
+            }
+            (IdentityChange::Add(_), None) if self.default.is_some() => {
+                refused("has a default: an identity has that of its sequence; drop it before")
+            }
+            (IdentityChange::Add(identity), None) => {
+                self.identity = Some(identity);
+                Ok(())
+            }
+            (IdentityChange::SetAlways(is_always), Some(identity)) => {
+                self.identity = Some(Identity { is_always, ..identity });
+                Ok(())
+            }
+            (IdentityChange::Drop, Some(_)) => {
+                (self.identity, self.default) = (None, None);
+                Ok(())
+            }
+            (_, None) => refused("is no identity"),
+        }
+    }
+
     /// The sequence that comes and goes with the field.
     #[must_use]
     pub fn own_sequence(&self) -> Option<&str> {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use super::{Field, FieldId, RowExpression, Schema, validate_name};
 use crate::codec::{Reader, Writer};
+use crate::comment::expect_short;
 use crate::json::{DEPTH_MAX, Json, Kind};
 use crate::suggest::near_or_all;
 use crate::{DataType, Error, Result, ValueRef, with_article};
@@ -75,6 +76,8 @@ impl IndexKind {
 /// The bit of an index that is a constraint, and of one that has some rows only.
 const FLAG_UNIQUE: u8 = 1;
 const FLAG_FILTERED: u8 = 2;
+/// Its comment follows: from version 16 of the log on.
+const FLAG_COMMENTED: u8 = 4;
 
 /// The bits of a field of an index.
 const FIELD_DESCENDING: u8 = 1;
@@ -144,6 +147,8 @@ pub struct Index {
     pub fields: Vec<IndexField>,
     /// Rows for which this is not true have no entries.
     pub filter: Option<Arc<RowExpression>>,
+    /// What its users say of it.
+    pub comment: Option<Arc<str>>,
 }
 
 /// An index to be: fields by their names.
@@ -334,7 +339,8 @@ impl Index {
         out.text(&self.name);
         out.u8(self.kind.code());
         let filtered = if self.filter.is_some() { FLAG_FILTERED } else { 0 };
-        out.u8(filtered | if self.unique { FLAG_UNIQUE } else { 0 });
+        let commented = if self.comment.is_some() { FLAG_COMMENTED } else { 0 };
+        out.u8(filtered | commented | if self.unique { FLAG_UNIQUE } else { 0 });
         out.count(self.fields.len());
         for field in &self.fields {
             let has_path = if field.path.is_empty() { 0 } else { FIELD_HAS_PATH };
@@ -348,6 +354,7 @@ impl Index {
             field.expression.iter().for_each(|expression| expression.encode(out));
         }
         self.filter.iter().for_each(|filter| filter.encode(out));
+        self.comment.iter().for_each(|comment| out.text(comment));
     }
 
     pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self> {
@@ -355,8 +362,8 @@ impl Index {
         let (kind, flags) = (input.u8()?, input.u8()?);
         let unknown = || Error::corrupt(format!("index {name:?}: kind {kind}, flags {flags}"));
         let found = IndexKind::ALL.into_iter().find(|known| known.code() == kind);
-        let kind =
-            found.filter(|_| flags & !(FLAG_UNIQUE | FLAG_FILTERED) == 0).ok_or_else(unknown)?;
+        let known = FLAG_UNIQUE | FLAG_FILTERED | FLAG_COMMENTED;
+        let kind = found.filter(|_| flags & !known == 0).ok_or_else(unknown)?;
         let unique = flags & FLAG_UNIQUE != 0;
         let mut fields = Vec::new();
         for _ in 0..input.count(INDEX_FIELDS_MAX)? {
@@ -380,7 +387,11 @@ impl Index {
             true => Some(Arc::new(RowExpression::decode(input)?)),
             false => None,
         };
-        Ok(Self { id, name, kind, unique, fields, filter })
+        let comment = match flags & FLAG_COMMENTED != 0 {
+            true => Some(input.text()?.into()),
+            false => None,
+        };
+        Ok(Self { id, name, kind, unique, fields, filter, comment })
     }
 }
 
@@ -506,7 +517,7 @@ impl Schema {
         self.next_index += 1;
         let (name, kind, unique) = (new.name.clone(), new.kind, new.unique);
         let filter = new.filter.clone().map(Arc::new);
-        self.indexes.push(Index { id, name, kind, unique, fields, filter });
+        self.indexes.push(Index { id, name, kind, unique, fields, filter, comment: None });
         Ok(())
     }
 
@@ -532,6 +543,13 @@ impl Schema {
     pub(super) fn drop_index(&mut self, name: &str) -> Result<()> {
         let id = self.index(name)?.id;
         self.indexes.retain(|index| index.id != id);
+        Ok(())
+    }
+
+    pub(super) fn comment_on_index(&mut self, name: &str, comment: Option<&str>) -> Result<()> {
+        let id = self.index(name)?.id;
+        let index = self.indexes.iter_mut().find(|index| index.id == id);
+        index.into_iter().for_each(|index| index.comment = comment.map(Arc::from));
         Ok(())
     }
 
@@ -570,6 +588,7 @@ impl Schema {
         for index in &self.indexes {
             let name = &index.name;
             validate_name("index", name)?;
+            expect_short(&format!("index {name:?}"), index.comment.as_deref())?;
             if !names.insert(name) {
                 return Err(Error::invalid(format!("index {name:?} exists already")));
             }

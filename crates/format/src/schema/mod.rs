@@ -20,7 +20,7 @@ pub use alteration::Alteration;
 pub use builder::SchemaBuilder;
 pub use field::{DefaultValue, Field};
 pub use generated::Generated;
-pub use identity::Identity;
+pub use identity::{Identity, IdentityChange};
 pub use index::{
     INDEX_FIELDS_MAX, INDEX_IDS_MAX, INDEXES_MAX, Index, IndexField, IndexId, IndexKind, NewIndex,
     PlacedExpression,
@@ -51,8 +51,7 @@ pub const CHECKS_MAX: usize = 256;
 /// The longest name of a table or field, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 
-/// The longest comment on a table or field, in bytes.
-pub const COMMENT_BYTES_MAX: usize = 64 << 10;
+pub use crate::comment::COMMENT_BYTES_MAX;
 
 /// The name of the column of [`Schema::with_row_id`]; it has a control character.
 pub const ROW_ID_NAME: &str = "\0row id";

@@ -1,8 +1,8 @@
 //! What a table is for, in which order its rows are stored, and when they expire.
 
-use super::{COMMENT_BYTES_MAX, FieldId, PrimaryKey, Schema};
+use super::{FieldId, PrimaryKey, Schema};
 use crate::codec::{Reader, Writer};
-use crate::{DataType, Error, ExpiryClock, Field, Result};
+use crate::{DataType, Error, ExpiryClock, Field, Result, comment};
 
 /// The order of the rows of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -225,10 +225,7 @@ impl Schema {
             let message = "a bucket has other fields, another key or another expiry than buckets";
             return Err(Error::invalid(message));
         }
-        if self.comment.as_ref().is_some_and(|comment| comment.len() > COMMENT_BYTES_MAX) {
-            let message = format!("a comment on a table has at most {COMMENT_BYTES_MAX} bytes");
-            return Err(Error::invalid(message));
-        }
+        comment::expect_short("a table", self.comment())?;
         let Some(expiry) = self.expiry else { return Ok(()) };
         let Some(field) = self.field_of(expiry) else {
             return Err(Error::invalid("the field by which rows expire is not there"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_format::calendar::DAY_US;
 use esker_format::json::{Step, name_step, parse_path, path_of};
-use esker_format::{DataType, Value};
+use esker_format::{DataType, ListElement, Value};
 
 use super::expression::{
     arithmetic, as_text, cast, compare, expect, label_as_text, to_common_type,
@@ -51,6 +51,7 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
         Function::Version => Ok(text(concat!("Esker ", env!("CARGO_PKG_VERSION")))),
         Function::CurrentDatabase => Ok(text("esker")),
         Function::CurrentSchema => Ok(text("main")),
+        Function::CurrentSchemas => current_schemas(&operands, inputs),
         Function::Pi => Ok(Bound::literal(Value::Float(std::f64::consts::PI))),
         Function::TryCast => try_cast(operands),
         Function::Nextval => next_value(operands, inputs),
@@ -224,6 +225,20 @@ fn operand_count(least: usize, most: usize) -> String {
         _ if most > 100 => format!("at least {least} operands"),
         _ => format!("{least} to {most} operands"),
     }
+}
+
+/// The schemas in which names are looked for where no session has chosen others.
+fn current_schemas(operands: &[Bound], inputs: &Inputs) -> Result<Bound> {
+    let schemas = match operands.first().and_then(Bound::as_literal) {
+        Some(Value::Bool(true)) => vec![text("temp"), text("main")],
+        Some(Value::Bool(false)) => vec![text("main")],
+        Some(Value::Null) => {
+            let null = Bound::literal(Value::Null);
+            return Ok(typed(null, DataType::List(ListElement::Text)));
+        }
+        _ => return Err(Error::invalid("current_schemas takes true or false")),
+    };
+    list::call(Function::ListValue, schemas, inputs)
 }
 
 /// The value is taken here, once: only where that is what is meant are there sequences.

@@ -27,6 +27,10 @@ pub struct Insert {
     /// others, and all fields of a row of no values, have their defaults.
     #[serde(default)]
     pub fields: Vec<String>,
+    /// What becomes of values that are given to identities: without it a statement gives none to
+    /// those that always take their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overriding: Option<Overriding>,
     /// The rows.
     pub rows: InsertRows,
     /// What happens when there is a row with the key of a new one.
@@ -55,6 +59,7 @@ impl Insert {
         Self {
             table: table.into(),
             fields: Vec::new(),
+            overriding: None,
             rows: InsertRows::Values(rows),
             on_conflict: OnConflict::Fail,
             conflict_key: Vec::new(),
@@ -63,6 +68,16 @@ impl Insert {
             returning: None,
         }
     }
+}
+
+/// What an [`Insert`] does with values that it gives fields with a sequence of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overriding {
+    /// They are taken, also by a field that always takes those of its sequence.
+    System,
+    /// They are passed over: the fields take values of their sequences.
+    User,
 }
 
 /// Where the rows of an [`Insert`] come from.

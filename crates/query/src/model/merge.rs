@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Expr, Relation, SelectItem};
+use super::{Expr, Overriding, Relation, SelectItem};
 
 /// What becomes of the rows of a table beside those of a source, in one commit.
 ///
@@ -16,7 +16,11 @@ use super::{Expr, Relation, SelectItem};
 ///     clauses: vec![MergeClause {
 ///         when: MergeWhen::NotMatched,
 ///         filter: None,
-///         action: MergeAction::Insert { fields: Vec::new(), values: vec![Expr::field("d.item")] },
+///         action: MergeAction::Insert {
+///             fields: Vec::new(),
+///             overriding: None,
+///             values: vec![Expr::field("d.item")],
+///         },
 ///     }],
 ///     ..Merge::default()
 /// };
@@ -91,6 +95,9 @@ pub enum MergeAction {
     Insert {
         /// The fields that have values; empty for every field.
         fields: Vec<String>,
+        /// What becomes of values that are given to identities.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        overriding: Option<Overriding>,
         /// The values, of the source's fields.
         values: Vec<Expr>,
     },

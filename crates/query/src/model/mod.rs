@@ -28,7 +28,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result};
 
 pub use aggregate::Aggregate;
-pub use change::{Change, ConflictUpdate, Delete, Insert, InsertRows, OnConflict, Update};
+pub use change::{
+    Change, ConflictUpdate, Delete, Insert, InsertRows, OnConflict, Overriding, Update,
+};
 pub use collation::Collation;
 pub use expression::{Answer, EXPR_DEPTH_MAX, Expr, Parameter};
 pub(crate) use function::is_path;
@@ -42,7 +44,7 @@ pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
 pub use row_count::RowCount;
 pub use set::{SetBranch, SetOperation, SetOperator, With};
 pub use table_function::{TableCall, TableFunction};
-pub use table_names::NewName;
+pub use table_names::{NewName, Searched};
 pub use window::{
     Frame, FrameBound, FrameExclusion, FrameOffset, FrameUnits, Window, WindowCall, WindowFunction,
 };

@@ -4,6 +4,8 @@
 //! A table is still called what it was called before, so that fields are found by `t.x`. What WITH
 //! names is no table, and stays.
 
+use esker_format::Value;
+
 use super::{
     Change, Delete, Expr, Function, Insert, InsertRows, Join, Merge, MergeAction, OnConflict,
     Query, Relation, SelectItem, Update,
@@ -13,12 +15,22 @@ use super::{
 pub type NewName<'r> = dyn FnMut(&str) -> Option<String> + 'r;
 
 /// The tables of a statement on the way to other names.
-struct Renaming<'r, 'f> {
+struct Renaming<'r, 'f, 's> {
     rename: &'r mut NewName<'f>,
     /// What WITH has named so far.
     known: Vec<String>,
-    /// What `current_schema()` is, where that is to be said.
-    schema: Option<&'r str>,
+    /// Where names are looked for, where that is to be said.
+    path: Option<&'r mut Searched<'s>>,
+}
+
+/// Where a session looks for names that say no schema.
+pub struct Searched<'p> {
+    /// What `current_schema()` is.
+    pub current: &'p str,
+    /// What `current_schemas(false)` is.
+    pub schemas: &'p [String],
+    /// The whole name of a sequence.
+    pub sequence: &'p mut NewName<'p>,
 }
 
 impl Query {
@@ -34,13 +46,13 @@ impl Query {
     /// assert_eq!(query, Query::table("t"));
     /// ```
     pub fn rename_tables(&mut self, rename: &mut NewName<'_>) {
-        Renaming { rename, known: Vec::new(), schema: None }.query(self);
+        Renaming { rename, known: Vec::new(), path: None }.query(self);
     }
 
-    /// Says what `current_schema()` is, also in queries within it.
-    pub fn set_current_schema(&mut self, schema: &str) {
-        let schema = Some(schema);
-        Renaming { rename: &mut |_| None, known: Vec::new(), schema }.query(self);
+    /// Says where names are looked for: what `current_schema()` is, and the sequences of
+    /// `nextval`, also in queries within it.
+    pub fn search(&mut self, path: &mut Searched<'_>) {
+        Renaming { rename: &mut |_| None, known: Vec::new(), path: Some(path) }.query(self);
     }
 }
 
@@ -72,7 +84,15 @@ impl Change {
 
     /// Gives the tables that it reads beside the one that it changes other names.
     pub fn rename_sources(&mut self, rename: &mut NewName<'_>) {
-        let mut names = Renaming { rename, known: Vec::new(), schema: None };
+        self.visit(&mut Renaming { rename, known: Vec::new(), path: None });
+    }
+
+    /// Says where names are looked for: see [`Query::search`].
+    pub fn search(&mut self, path: &mut Searched<'_>) {
+        self.visit(&mut Renaming { rename: &mut |_| None, known: Vec::new(), path: Some(path) });
+    }
+
+    fn visit(&mut self, names: &mut Renaming<'_, '_, '_>) {
         match self {
             Self::Insert(insert) => names.insert(insert),
             Self::Update(Update { set, joins, filter, order_by, returning, .. }) => {
@@ -93,7 +113,7 @@ impl Change {
     }
 }
 
-impl Renaming<'_, '_> {
+impl Renaming<'_, '_, '_> {
     fn name(&mut self, table: &mut String, alias: &mut Option<String>) {
         if table.is_empty() || self.known.iter().any(|with| with.eq_ignore_ascii_case(table)) {
             return;
@@ -118,10 +138,10 @@ impl Renaming<'_, '_> {
         query.derived.iter_mut().for_each(|derived| self.query(derived));
         query.set.iter_mut().flat_map(|set| set.queries_mut()).for_each(|one| self.query(one));
         query.joins.iter_mut().for_each(|join| self.relation(&mut join.relation));
-        if self.schema.is_some() {
+        if self.path.is_some() {
             // A column keeps its name.
             let unnamed = query.select.iter_mut().filter(|item| item.alias.is_none());
-            for item in unnamed.filter(|item| is_current_schema(&item.expr)) {
+            for item in unnamed.filter(|item| is_searched(&item.expr)) {
                 item.alias = Some(item.expr.to_string());
             }
         }
@@ -148,8 +168,8 @@ impl Renaming<'_, '_> {
         if let Expr::Subquery { query, .. } = expr {
             self.query(query);
         }
-        if let Some(schema) = self.schema.filter(|_| is_current_schema(expr)) {
-            *expr = Expr::literal(schema);
+        if let Some(path) = &mut self.path {
+            path.say(expr);
         }
         expr.operands_mut().into_iter().for_each(|operand| self.expr(operand));
     }
@@ -187,8 +207,38 @@ impl Renaming<'_, '_> {
     }
 }
 
-fn is_current_schema(expr: &Expr) -> bool {
-    matches!(expr, Expr::Call(Function::CurrentSchema, _))
+impl Searched<'_> {
+    /// Puts what it is in the place of an expression that asks for it.
+    fn say(&mut self, expr: &mut Expr) {
+        match expr {
+            Expr::Call(Function::CurrentSchema, _) => *expr = Expr::literal(self.current),
+            Expr::Call(Function::CurrentSchemas, operands) => {
+                let implicit = match operands.as_slice() {
+                    [Expr::Literal(Value::Bool(implicit))] => *implicit,
+                    _ => return,
+                };
+                let implicit = implicit.then_some("temp").into_iter();
+                let schemas = implicit.chain(self.schemas.iter().map(String::as_str));
+                *expr =
+                    Expr::call(Function::ListValue, schemas.map(Expr::literal).collect::<Vec<_>>());
+            }
+            Expr::Call(Function::Nextval, operands) => {
+                if let [Expr::Literal(Value::Text(name))] = operands.as_mut_slice()
+                    && let Some(whole) = (self.sequence)(name)
+                {
+                    *name = whole;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_searched(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::Call(Function::CurrentSchema | Function::CurrentSchemas | Function::Nextval, _)
+    )
 }
 
 /// Gives a table a name, by which it is not called where it was called otherwise.

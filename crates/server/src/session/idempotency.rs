@@ -5,7 +5,7 @@
 
 use esker::{ErrorKind, Isolation, PutOptions, Scope, Ttl};
 use esker_log::sabotage::Bug;
-use esker_sql::Statement;
+use esker_sql::{CommentStatement, Commented, Statement};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 
@@ -76,7 +76,13 @@ impl IdempotencyKey {
         if matches!(request, Request::Admin(_)) {
             return Err(Error::invalid("idempotency-key: not for what looks after a database"));
         }
-        if let Some(Statement::CreateSequence { .. } | Statement::DropSequence { .. }) = statement {
+        if let Some(
+            Statement::CreateSequence { .. }
+            | Statement::DropSequence { .. }
+            | Statement::Restart(_)
+            | Statement::Comment(CommentStatement { about: Commented::Sequence, .. }),
+        ) = statement
+        {
             let message = "idempotency-key: not for sequences, which are no part of transactions: \
                            expected IF NOT EXISTS or IF EXISTS in its place";
             return Err(Error::invalid(message));

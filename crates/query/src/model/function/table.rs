@@ -649,8 +649,13 @@ functions! {
             "What `information_schema` calls the catalog: always `esker`.",
             "current_database()" => "esker";
         CurrentSchema = "current_schema" ("":) -> Text, A_NAME;
-            "The schema of tables without another one: always `main`.",
+            "The schema in which a session makes what is new: `main`, or the first of its \
+             `search_path`.",
             "current_schema()" => "main";
+        CurrentSchemas = "current_schemas" ("implicit": Value) -> List, ITEMS;
+            "The schemas in which a session looks for names, in order; `temp` before them where \
+             the operand is true.",
+            "current_schemas(true)" => "{temp,main}";
     }
     /// Named sequences.
     Sequence "Sequences" {
