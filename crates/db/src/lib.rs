@@ -121,9 +121,9 @@ pub use error::{Error, ErrorKind, Result};
 pub use esker_derive::{FieldType, Record};
 pub use esker_format::json;
 pub use esker_format::schema::{
-    Alteration, Check, DefaultValue, Generated, INDEX_FIELDS_MAX, Identity, Index, IndexField,
-    IndexId, IndexKind, NewIndex, NewReference, PlacedExpression, Reference, ReferenceAction,
-    Referrer, RowExpression,
+    Alteration, Check, DefaultValue, Generated, INDEX_FIELDS_MAX, Identity, IdentityChange, Index,
+    IndexField, IndexId, IndexKind, NewIndex, NewReference, PlacedExpression, Reference,
+    ReferenceAction, Referrer, RowExpression,
 };
 pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Interval, Labels, List, ListBuilder,

@@ -159,7 +159,11 @@ pub(crate) fn default_of_any(expr: &ast::Expr) -> Result<Option<DefaultValue>> {
     }
     if let Expr::Call(Function::Nextval, operands) = &expr {
         return match operands.as_slice() {
-            [Expr::Literal(Value::Text(name))] => Ok(Some(DefaultValue::NextValue(name.clone()))),
+            [Expr::Literal(Value::Text(name))] => {
+                // default: it is in a schema that users have made, or says none
+                let name = name.strip_prefix("main.").unwrap_or(name);
+                Ok(Some(DefaultValue::NextValue(name.to_owned())))
+            }
             _ => Err(Error::invalid("nextval takes the name of a sequence, like 'orders'")),
         };
     }

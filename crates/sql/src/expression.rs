@@ -9,9 +9,10 @@ use esker_query::model::{
 use sqlparser::ast;
 
 use crate::collation::{self, GroupedText};
+use crate::pattern_list::{self, Matching};
 use crate::qualified_name::without_schema;
 use crate::statement::unsupported;
-use crate::{Error, Result, literal, type_name};
+use crate::{Error, Result, list_query, literal, type_name};
 
 /// The names of a statement's parameters, by position.
 pub(crate) type ParameterNames = Arc<[String]>;
@@ -128,13 +129,11 @@ impl Names {
                 let operator = if *negated { Operator::NotBetween } else { Operator::Between };
                 self.apply(operator, &[operand, low, high])
             }
-            E::Like { negated, any: false, expr: operand, pattern, escape_char } => {
-                let operator = if *negated { Operator::NotLike } else { Operator::Like };
-                self.like(operator, operand, pattern, escape_char.as_deref())
+            E::Like { negated, any, expr: text, pattern, escape_char } => {
+                self.pattern((false, *negated, *any), text, pattern, escape_char.as_deref())
             }
-            E::ILike { negated, any: false, expr: operand, pattern, escape_char } => {
-                let operator = if *negated { Operator::NotIlike } else { Operator::Ilike };
-                self.like(operator, operand, pattern, escape_char.as_deref())
+            E::ILike { negated, any, expr: text, pattern, escape_char } => {
+                self.pattern((true, *negated, *any), text, pattern, escape_char.as_deref())
             }
             E::RLike { negated, expr: operand, pattern, .. } => {
                 let found = self.regular(operand, pattern, false)?;
@@ -160,6 +159,9 @@ impl Names {
             }
             E::IsDistinctFrom(left, right) => self.is_same(left, right).map(not),
             E::IsNotDistinctFrom(left, right) => self.is_same(left, right),
+            E::Function(function) if let Some(query) = list_query::of(function) => {
+                self.list_of(query)
+            }
             E::Function(function) => self.function(function),
             E::Collate { expr: text, collation } => self.beside_nothing(text, collation),
             E::Interval(interval) => self.interval(interval),
@@ -347,7 +349,12 @@ impl Names {
     }
 
     /// Whether a regular expression is found in a text.
-    fn regular(&self, text: &ast::Expr, expression: &ast::Expr, any_case: bool) -> Result<Expr> {
+    pub(crate) fn regular(
+        &self,
+        text: &ast::Expr,
+        expression: &ast::Expr,
+        any_case: bool,
+    ) -> Result<Expr> {
         let mut operands = vec![self.convert(text)?, self.convert(expression)?];
         operands.extend(any_case.then(|| Expr::literal("i")));
         Ok(Expr::Call(Function::RegexpLike, operands))
@@ -406,7 +413,36 @@ impl Names {
         Ok(Expr::Call(function, vec![self.convert(operand)?]))
     }
 
-    fn like(
+    /// `LIKE` and `ILIKE`, with one pattern, or with a list of them.
+    fn pattern(
+        &self,
+        (any_case, negated, any): (bool, bool, bool),
+        text: &ast::Expr,
+        pattern: &ast::Expr,
+        escape: Option<&ast::Expr>,
+    ) -> Result<Expr> {
+        let quantified = match any {
+            true => Some((true, pattern)),
+            false => pattern_list::quantified(pattern),
+        };
+        match (quantified, escape) {
+            (None, _) => {
+                let operator = match (any_case, negated) {
+                    (false, false) => Operator::Like,
+                    (false, true) => Operator::NotLike,
+                    (true, false) => Operator::Ilike,
+                    (true, true) => Operator::NotIlike,
+                };
+                self.like(operator, text, pattern, escape)
+            }
+            (Some((is_any, list)), None) => {
+                self.matched_with_list(Matching::like(any_case, negated), is_any, text, list)
+            }
+            (Some(_), Some(escape)) => Err(unsupported("ESCAPE behind a list of patterns", escape)),
+        }
+    }
+
+    pub(crate) fn like(
         &self,
         operator: Operator,
         operand: &ast::Expr,

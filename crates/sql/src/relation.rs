@@ -5,6 +5,7 @@ use esker_query::model::{Expr, Function, Join, JoinKind, Operator, Query, Relati
 use sqlparser::ast;
 
 use crate::expression::{Names, ParameterNames};
+use crate::pattern_list::Matching;
 use crate::qualified_name::{self, ReadTable};
 use crate::statement::{shorten, unsupported};
 use crate::{Error, Result, collation, file_table, pragma, select, table_function};
@@ -289,6 +290,16 @@ pub(crate) fn subquery(expr: &ast::Expr, names: &Names) -> Result<Expr> {
             let (operand, query) = keyed(names, operand, within(subquery)?)?;
             let among = operand.among(query);
             Ok(negated(among, *is_negated))
+        }
+        ast::Expr::AnyOp { left, compare_op, right, .. }
+            if let Some(matching) = Matching::of(compare_op) =>
+        {
+            names.matched_with_list(matching, true, left, right)
+        }
+        ast::Expr::AllOp { left, compare_op, right }
+            if let Some(matching) = Matching::of(compare_op) =>
+        {
+            names.matched_with_list(matching, false, left, right)
         }
         ast::Expr::AnyOp { left, compare_op, right, .. }
             if let ast::Expr::Array(list) = &**right =>

@@ -11,7 +11,7 @@ use sqlparser::ast;
 use crate::collation::Collated;
 use crate::expression::{Names, ParameterNames};
 use crate::statement::{Statement, shorten, unsupported};
-use crate::{Error, Result, collation, dialect, relation, table_function};
+use crate::{Error, Result, collation, dialect, list_query, relation, table_function};
 
 /// A query as a statement of its own, which may hold the rows that it finds.
 pub(crate) fn statement(mut query: ast::Query, parameters: &ParameterNames) -> Result<Statement> {
@@ -267,6 +267,9 @@ fn name_as_written(written: &ast::Expr, converted: &Expr) -> Option<String> {
     if table_function::makes_rows(written) {
         return None;
     }
+    if list_query::of(call).is_some() {
+        return Some(written.to_string());
+    }
     if !crate::window::is_as_written(call) {
         return None;
     }
@@ -334,12 +337,27 @@ pub(crate) fn expect_name(alias: &ast::Ident) -> Result<()> {
 }
 
 /// The select list; empty for `*`, and for `t.*` where `t` is all there is.
+/// Whether an item is `ARRAY[]`, of which nothing tells the type.
+fn is_list_of_nothing(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::Nested(inner) => is_list_of_nothing(inner),
+        ast::Expr::Array(list) => list.elem.is_empty(),
+        _ => false,
+    }
+}
+
 pub(crate) fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec<SelectItem>> {
     if let [ast::SelectItem::Wildcard(options)] = projection {
         let text = options.to_string();
         return if text.is_empty() { Ok(Vec::new()) } else { Err(unsupported("this *", text)) };
     }
     let item = |item: &ast::SelectItem| match item {
+        ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }
+            if is_list_of_nothing(expr) =>
+        {
+            let message = "ARRAY[] alone has no type: expected a cast, like ARRAY[]::i64[]";
+            Err(Error::invalid(message))
+        }
         ast::SelectItem::UnnamedExpr(expr) => {
             let converted = names.select_item(expr)?;
             let alias = name_as_written(expr, &converted);

@@ -462,7 +462,7 @@ fn logic(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
     })
 }
 
-fn pattern(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
+pub(super) fn pattern(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
     let mut operands = operands.into_iter();
     let (Some(text), Some(pattern)) = (operands.next(), operands.next()) else {
         return Err(Error::invalid("expected a text and a pattern"));

@@ -251,6 +251,8 @@ fn next_value(operands: Vec<Bound>, inputs: &Inputs) -> Result<Bound> {
                     "not here: nextval stands in VALUES, in SELECT without FROM, or as a default",
                 )
             })?;
+            // default: it names no schema, or one that users have made
+            let name = name.strip_prefix("main.").unwrap_or(name);
             Ok(Bound::literal(Value::Int(sequences.next_value(name)?)))
         }
         _ => Err(Error::invalid("expected the name of a sequence as a constant, like 'orders'")),

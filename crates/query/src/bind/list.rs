@@ -4,6 +4,7 @@ use esker_format::json::{Json, Kind};
 use esker_format::{DataType, ListElement, Value};
 
 use super::expression::{compare, expect, in_list, label_as_text, not, to_common_type};
+use super::list_pattern::ListPattern;
 use super::typing::{common_type, convert, typed};
 use crate::bound::{Bound, Comparison, Node};
 use crate::model::Function;
@@ -46,7 +47,7 @@ pub(super) fn call(function: Function, mut operands: Vec<Bound>, inputs: &Inputs
     }
     let (operands, data_type) = match function {
         F::ListValue => return made(operands),
-        F::ListAny | F::ListAll => return quantified(function, operands),
+        F::ListAny | F::ListAll => return quantified(function, operands, inputs),
         F::StringToArray => {
             let text = |operand: Bound| {
                 let operand = label_as_text(operand)?;
@@ -233,10 +234,13 @@ fn with_others(function: Function, operands: Vec<Bound>) -> Result<(Vec<Bound>, 
 }
 
 /// `a = ANY (list)` and its like.
-fn quantified(function: Function, operands: Vec<Bound>) -> Result<Bound> {
+fn quantified(function: Function, operands: Vec<Bound>, inputs: &Inputs) -> Result<Bound> {
     let [value, operator, list] = <[Bound; 3]>::try_from(operands)
         .map_err(|_| Error::invalid("expected a value, an operator and a list"))?;
     let comparison = match operator.as_literal() {
+        Some(Value::Text(symbol)) if let Some(pattern) = ListPattern::of(symbol) => {
+            return pattern.matched(function, value, list, inputs);
+        }
         Some(Value::Text(symbol)) => Comparison::from_symbol(symbol)?,
         _ => return Err(Error::invalid("expected an operator as a constant, like '='")),
     };

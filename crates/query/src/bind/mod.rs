@@ -16,6 +16,7 @@ mod grouping;
 pub(crate) mod interval;
 pub(crate) mod keyset;
 mod list;
+mod list_pattern;
 pub(crate) mod parameter;
 pub(crate) mod scope;
 pub(crate) mod sort_key;

@@ -261,6 +261,11 @@ impl Display for Expr {
             Self::Window(call) => call.fmt(f),
             Self::Apply(operator, operands) => apply(f, *operator, operands),
             Self::Call(Function::TryCast, operands) => try_cast(f, operands),
+            Self::Call(Function::ListValue, operands) => {
+                f.write_str("ARRAY[")?;
+                list(f, operands)?;
+                f.write_str("]")
+            }
             Self::Call(function, operands) => {
                 write!(f, "{}(", function.entry().name)?;
                 list(f, operands)?;
