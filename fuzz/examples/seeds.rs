@@ -7,7 +7,7 @@ use esker_format::codec::Writer;
 use esker_format::edit::{Edit, RowChange, SegmentEntry};
 use esker_format::frame::{FrameHeader, append_frame};
 use esker_format::row::encode_row;
-use esker_format::schema::RowOrder;
+use esker_format::schema::{RowOrder, StreamOption};
 use esker_format::segment::{
     ColumnLayout, Encoding, Extent, FieldSketch, Footer, RowIds, ValueFileUse, ZoneEntry,
 };
@@ -57,6 +57,7 @@ fn main() -> std::io::Result<()> {
         ("resp", b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\nMULTI\r\nINCR n\r\nEXEC\r\n".to_vec()),
         ("row", row()),
         ("schema", encoded(|out| schema().encode(out))),
+        ("schema", encoded(|out| stream().encode(out))),
         ("segment", segment()),
         ("sql", SQL.as_bytes().to_vec()),
         ("values", values()),
@@ -88,6 +89,17 @@ fn encoded(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let mut out = Writer::new();
     write(&mut out);
     out.into_bytes()
+}
+
+fn stream() -> Schema {
+    let fields = Schema::builder().field("t", DataType::Timestamp);
+    let fields = fields.nullable("rest", DataType::Json);
+    let options = [
+        StreamOption::Late(Some(86_400_000_000)),
+        StreamOption::Ahead(Some(1)),
+        StreamOption::Rest(Some("rest".into())),
+    ];
+    fields.stream("t", options).build().expect("a valid schema")
 }
 
 fn schema() -> Schema {
@@ -326,6 +338,7 @@ fn view() -> View {
     let column = ViewColumn { name: "name".to_owned(), data_type: DataType::Text };
     let input = ViewInput { name: "people".to_owned(), is_view: false, through: 2 };
     View {
+        comment: Some("what it shows".into()),
         text: "SELECT name FROM people".to_owned(),
         query: "{}".to_owned(),
         columns: vec![column],

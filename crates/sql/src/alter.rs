@@ -306,8 +306,8 @@ pub(crate) fn comment(
     Ok(Statement::AlterTable { name, alterations, cascade, if_exists, optional })
 }
 
-/// Reads `ALTER TABLE [IF EXISTS] name SET (option = 'value', …)` and `… RESET (option, …)`; nothing
-/// when it is another statement.
+/// Reads `ALTER TABLE [IF EXISTS] name SET (option = 'value', …)` and `… RESET (option, …)`;
+/// nothing when it is another statement.
 pub(crate) fn options(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     let Some(mut start) = Start::read(&EskerDialect, tokens) else { return Ok(None) };
     let parser = &mut start.parser;
