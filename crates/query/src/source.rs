@@ -81,6 +81,14 @@ pub trait Fragment: Sync {
     /// When the bytes behind it are damaged or cannot be read.
     fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>>;
 
+    /// One value of a row, as [`Fragment::column`] has it.
+    ///
+    /// # Errors
+    /// As for [`Fragment::column`].
+    fn value(&self, position: usize, row: usize) -> Result<ValueRef<'_>> {
+        Ok(self.column(position, row..row + 1)?.value(0))
+    }
+
     /// Which rows of a batch are visible: `None` when all are, else one bit per row, the first at
     /// the least significant bit of the first word; bits past the end are zero.
     fn visible(&self, rows: Range<usize>) -> Option<Vec<u64>>;

@@ -150,6 +150,13 @@ impl Fragment for SourcePart<'_> {
         self.part.column(position, rows).map_err(|e| query_error(&e))
     }
 
+    fn value(&self, position: usize, row: usize) -> Result<ValueRef<'_>> {
+        if position == self.row_id_position {
+            return Ok(self.row_ids(row..row + 1)?.value(0));
+        }
+        self.part.value(position, row).map_err(|e| query_error(&e))
+    }
+
     fn visible(&self, rows: Range<usize>) -> Option<Vec<u64>> {
         self.part.visible(rows)
     }

@@ -136,7 +136,7 @@ pub(crate) fn passes(
     match predicate {
         Predicate::Constant(passes) => Ok(Some(*passes)),
         Predicate::Test(test) => {
-            let value = part.column(test.field, row..row + 1)?.value(0);
+            let value = part.value(test.field, row)?;
             Ok(Some(test.condition.matches(value)))
         }
         Predicate::Value(..) => Ok(None),

@@ -468,21 +468,27 @@ impl Segment {
         self.verify_long()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn bytes(&self, extent: Extent, range: Range<usize>) -> Result<&[u8]> {
         if range.end > byte(extent.len) {
-            return Err(Error::corrupt(format!(
-                "segment {}: bytes {range:?} of the {} at offset {}",
-                self.id, extent.len, extent.offset
-            )));
+            return Err(self.outside(extent, &range));
         }
         let (start, end) = (byte(extent.offset) + range.start, byte(extent.offset) + range.end);
         if let Some(blocks) = &self.blocks {
             blocks.ensure(start as u64, end as u64)?;
         }
-        self.raw(start..end).ok_or_else(|| {
-            Error::corrupt(format!("segment {}: bytes {start}..{end} are missing", self.id))
-        })
+        self.raw(start..end).ok_or_else(|| self.missing_bytes(start..end))
+    }
+
+    #[cold]
+    fn outside(&self, extent: Extent, range: &Range<usize>) -> Error {
+        let (id, Extent { offset, len, .. }) = (self.id, extent);
+        Error::corrupt(format!("segment {id}: bytes {range:?} of the {len} at offset {offset}"))
+    }
+
+    #[cold]
+    fn missing_bytes(&self, range: Range<usize>) -> Error {
+        Error::corrupt(format!("segment {}: bytes {range:?} are missing", self.id))
     }
 
     /// Bytes of blocks that have been verified.

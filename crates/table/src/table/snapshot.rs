@@ -475,6 +475,16 @@ impl SnapshotPart {
         self.row_group.column(field.ok_or_else(missing)?, rows)
     }
 
+    /// One value of a row.
+    ///
+    /// # Errors
+    /// As for [`SnapshotPart::column`].
+    pub fn value(&self, position: usize, row: usize) -> Result<ValueRef<'_>> {
+        let field = self.schema.fields().get(position);
+        let missing = || Error::corrupt(format!("no field {position}"));
+        self.row_group.value(field.ok_or_else(missing)?, row)
+    }
+
     /// Which rows are visible: `None` for all, else one bit per row.
     #[must_use]
     pub fn visible(&self, rows: Range<usize>) -> Option<Vec<u64>> {

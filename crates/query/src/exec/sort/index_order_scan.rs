@@ -552,8 +552,7 @@ pub(crate) fn ties(
         let text = text.map_or(Value::Null, Value::Text);
         return of_value(text.as_ref());
     }
-    let column = part.column(*field, row..row + 1)?;
-    of_value(column.value(0))
+    of_value(part.value(*field, row)?)
 }
 
 /// The range of one value.

@@ -102,7 +102,7 @@ impl IndexOrderScan<'_, '_> {
         let mut bytes = Vec::new();
         for key in self.projection.order.iter().take(self.levels.len()) {
             if let Node::Field(position) = key.bound.node {
-                let value = self.part.column(position, row..row + 1)?.value(0);
+                let value = self.part.value(position, row)?;
                 encode_value(&mut bytes, key, key.bound.data_type(), value);
             }
         }

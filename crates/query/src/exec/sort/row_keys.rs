@@ -32,7 +32,7 @@ pub(crate) fn add_key(
     bytes.clear();
     for key in &projection.order {
         if let Node::Field(position) = key.bound.node {
-            let value = part.column(position, row..row + 1)?.value(0);
+            let value = part.value(position, row)?;
             encode_value(bytes, key, key.bound.data_type(), value);
         }
     }

@@ -24,7 +24,7 @@ pub(crate) fn is_row_id(scan: &Scan<'_>, key: &OrderKey) -> bool {
 /// The row id of a row.
 pub(crate) fn row_id_of(scan: &Scan<'_>, part: &dyn Fragment, row: usize) -> Result<u64> {
     let Some(position) = scan.source.row_id_position() else { return Ok(0) };
-    Ok(match part.column(position, row..row + 1)?.value(0) {
+    Ok(match part.value(position, row)? {
         ValueRef::Uint(row_id) => row_id,
         _ => 0,
     })

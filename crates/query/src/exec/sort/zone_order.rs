@@ -142,7 +142,7 @@ impl LastWanted {
         let (part, row) = (scan.source.part(location.part as usize), location.row as usize);
         let condition = match order.first() {
             Some(key) if let Node::Field(position) = key.bound.node => {
-                let value = part.column(position, row..row + 1)?.value(0).to_owned();
+                let value = part.value(position, row)?.to_owned();
                 side(key, &value, false)
             }
             _ => None,
