@@ -36,13 +36,19 @@ struct SourcePart<'a> {
     row_id_position: usize,
     /// The row ids of each zone of a group, once they were needed.
     row_ids: OnceLock<Box<[OnceLock<Vec<u64>>]>>,
-    runs: Vec<PartRun<'a>>,
+    /// Its index runs, once they were needed.
+    runs: OnceLock<Vec<PartRun<'a>>>,
 }
 
 /// An index run of a part, for the reader's schema.
 struct PartRun<'a> {
     part: &'a SnapshotPart,
     segment: &'a Segment,
+    layout: Arc<RunLayout>,
+}
+
+/// What an index run is for the readers with a schema.
+struct RunLayout {
     run: Arc<index_run::IndexRun>,
     fields: Vec<(usize, bool)>,
     paths: Vec<Option<RunPath>>,
@@ -60,7 +66,7 @@ impl<'a> SnapshotSource<'a> {
             part,
             row_id_position,
             row_ids: OnceLock::new(),
-            runs: runs(part),
+            runs: OnceLock::new(),
         };
         let parts = snapshot.parts().iter().map(part).collect();
         Self { snapshot, schema: Cow::Borrowed(snapshot.schema()), parts }
@@ -96,7 +102,11 @@ impl Source for SnapshotSource<'_> {
     }
 }
 
-impl SourcePart<'_> {
+impl<'a> SourcePart<'a> {
+    fn runs(&self) -> &[PartRun<'a>] {
+        self.runs.get_or_init(|| runs(self.part))
+    }
+
     /// The row ids of some rows. Those of a segment lie as a column.
     fn row_ids(&self, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
         let row_group = self.part.row_group();
@@ -187,12 +197,12 @@ impl Fragment for SourcePart<'_> {
     }
 
     fn run_count(&self) -> usize {
-        self.runs.len()
+        self.runs().len()
     }
 
     fn run(&self, index: usize) -> Option<IndexRun<'_>> {
-        let run = self.runs.get(index)?;
-        Some(match run.run.index().kind {
+        let run = self.runs().get(index)?;
+        Some(match run.layout.run.index().kind {
             IndexKind::Ordered => IndexRun::Sorted(run),
             IndexKind::Trigram => IndexRun::Grams(run),
             IndexKind::Bitmap => IndexRun::Bitmaps(run),
@@ -207,13 +217,44 @@ fn runs(part: &SnapshotPart) -> Vec<PartRun<'_>> {
     if schema.indexes().is_empty() {
         return Vec::new();
     }
-    let of = |run: &Arc<index_run::IndexRun>| {
-        let index = run.index();
-        schema.indexes().iter().find(|known| known.id == index.id)?;
-        // default: a run that cannot be read is as one that is not built
-        if !run.is_readable_by(schema) || run.is_left_out().unwrap_or(true) {
-            return None;
+    let runs = segment.runs();
+    let layouts = match runs.reading::<Vec<Arc<RunLayout>>>(schema) {
+        Some(kept) => kept,
+        None => {
+            let (layouts, are_sure) = RunLayout::all(&runs, schema);
+            let layouts = Arc::new(layouts);
+            if are_sure {
+                runs.keep_reading(schema, Arc::clone(&layouts) as _);
+            }
+            layouts
         }
+    };
+    let run = |layout: &Arc<RunLayout>| PartRun { part, segment, layout: Arc::clone(layout) };
+    layouts.iter().map(run).collect()
+}
+
+impl RunLayout {
+    /// Those of runs, sorted ones first; false where one could not be read, which may come right.
+    fn all(runs: &[Arc<index_run::IndexRun>], schema: &Schema) -> (Vec<Arc<Self>>, bool) {
+        let (mut layouts, mut are_sure) = (Vec::new(), true);
+        for run in runs {
+            let is_known = schema.indexes().iter().any(|index| index.id == run.index().id);
+            if !is_known || !run.is_readable_by(schema) {
+                continue;
+            }
+            match run.is_left_out() {
+                Ok(false) => layouts.extend(Self::of(run, schema).map(Arc::new)),
+                Ok(true) => {}
+                // It is as one that is not built.
+                Err(_) => are_sure = false,
+            }
+        }
+        layouts.sort_by_key(|layout| layout.run.index().kind);
+        (layouts, are_sure)
+    }
+
+    fn of(run: &Arc<index_run::IndexRun>, schema: &Schema) -> Option<Self> {
+        let index = run.index();
         let computed = match run.index_values() {
             None => None,
             Some(values) => Some(ComputedIndex::of(&**values)?.computation()),
@@ -237,12 +278,8 @@ fn runs(part: &SnapshotPart) -> Vec<PartRun<'_>> {
         }
         let filter = computed.and_then(|computed| computed.filter(&place));
         let shown = index.is_computed().then(|| shown(schema, index));
-        let run = Arc::clone(run);
-        Some(PartRun { part, segment, run, fields, paths, expressions, filter, shown })
-    };
-    let mut runs: Vec<_> = segment.runs().iter().filter_map(of).collect();
-    runs.sort_by_key(|run| run.run.index().kind);
-    runs
+        Some(Self { run: Arc::clone(run), fields, paths, expressions, filter, shown })
+    }
 }
 
 /// The only one of some positions.
@@ -263,34 +300,34 @@ impl PartRun<'_> {
     /// The position of the first field, which is the only one of an index without an order.
     fn first_field(&self) -> usize {
         // default: an index has a field
-        self.fields.first().map_or(usize::MAX, |(position, _)| *position)
+        self.layout.fields.first().map_or(usize::MAX, |(position, _)| *position)
     }
 }
 
 impl SortedRun for PartRun<'_> {
     fn name(&self) -> &str {
         // default: one of which nothing is computed goes by its name
-        self.shown.as_deref().unwrap_or(&self.run.index().name)
+        self.layout.shown.as_deref().unwrap_or(&self.layout.run.index().name)
     }
 
     fn fields(&self) -> &[(usize, bool)] {
-        &self.fields
+        &self.layout.fields
     }
 
     fn path(&self, number: usize) -> Option<&RunPath> {
-        self.paths.get(number)?.as_ref()
+        self.layout.paths.get(number)?.as_ref()
     }
 
     fn expression(&self, number: usize) -> Option<&RunExpression> {
-        self.expressions.get(number)?.as_ref()
+        self.layout.expressions.get(number)?.as_ref()
     }
 
     fn filter(&self) -> Option<&RunExpression> {
-        self.filter.as_ref()
+        self.layout.filter.as_ref()
     }
 
     fn len(&self) -> usize {
-        self.run.len()
+        self.layout.run.len()
     }
 
     fn is_sorted_exactly(&self) -> bool {
@@ -299,12 +336,12 @@ impl SortedRun for PartRun<'_> {
 
     fn find(&self, within: Range<usize>, field: usize, range: &KeyRange<'_>) -> Result<Entries> {
         let schema = self.part.schema();
-        let found = self.run.find(self.segment, schema, within, field, range);
+        let found = self.layout.run.find(self.segment, schema, within, field, range);
         found.map(|range| Entries { range, exact: true }).map_err(|e| query_error(&e))
     }
 
     fn rows(&self, entries: Range<usize>) -> Result<Cow<'_, [u32]>> {
-        self.run.rows(entries).map_err(|e| query_error(&e))
+        self.layout.run.rows(entries).map_err(|e| query_error(&e))
     }
 
     fn shown(&self, entries: Range<usize>) -> Result<Range<usize>> {
@@ -312,7 +349,7 @@ impl SortedRun for PartRun<'_> {
             return Ok(entries);
         }
         let is_seen = |row| self.part.is_visible(row);
-        let shown = self.run.shown(self.segment, entries, self.part.at(), is_seen);
+        let shown = self.layout.run.shown(self.segment, entries, self.part.at(), is_seen);
         shown.map_err(|e| query_error(&e))
     }
 
@@ -321,14 +358,14 @@ impl SortedRun for PartRun<'_> {
             let rows = SortedRun::rows(self, entries)?;
             return Ok(rows.iter().filter(|row| self.part.is_visible(**row as usize)).count());
         }
-        let count = self.run.count_visible(self.segment, entries, self.part.at());
+        let count = self.layout.run.count_visible(self.segment, entries, self.part.at());
         count.map_err(|e| query_error(&e))
     }
 }
 
 impl GramRun for PartRun<'_> {
     fn name(&self) -> &str {
-        &self.run.index().name
+        &self.layout.run.index().name
     }
 
     fn field(&self) -> usize {
@@ -336,17 +373,17 @@ impl GramRun for PartRun<'_> {
     }
 
     fn count(&self, gram: u32) -> Result<usize> {
-        self.run.gram_count(gram).map_err(|e| query_error(&e))
+        self.layout.run.gram_count(gram).map_err(|e| query_error(&e))
     }
 
     fn rows(&self, gram: u32) -> Result<Vec<u32>> {
-        self.run.gram_rows(gram, self.segment.row_count()).map_err(|e| query_error(&e))
+        self.layout.run.gram_rows(gram, self.segment.row_count()).map_err(|e| query_error(&e))
     }
 }
 
 impl BitmapRun for PartRun<'_> {
     fn name(&self) -> &str {
-        &self.run.index().name
+        &self.layout.run.index().name
     }
 
     fn field(&self) -> usize {
@@ -356,15 +393,15 @@ impl BitmapRun for PartRun<'_> {
     fn values(&self) -> Result<ColumnSlice<'_>> {
         let missing = || esker_query::Error::invalid("a bitmap index of a field that is gone");
         let field = self.part.schema().fields().get(self.first_field()).ok_or_else(missing)?;
-        self.run.values(field).map_err(|e| query_error(&e))
+        self.layout.run.values(field).map_err(|e| query_error(&e))
     }
 
     fn count(&self, value: usize) -> Result<usize> {
-        self.run.value_count(value).map_err(|e| query_error(&e))
+        self.layout.run.value_count(value).map_err(|e| query_error(&e))
     }
 
     fn add_rows(&self, value: usize, bits: &mut [u64]) -> Result<()> {
-        let added = self.run.add_rows_of_value(value, self.segment.row_count(), bits);
+        let added = self.layout.run.add_rows_of_value(value, self.segment.row_count(), bits);
         added.map_err(|e| query_error(&e))
     }
 }

@@ -10,7 +10,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::fixture::Directory;
-use esker::{Alteration, DataType, Database, ErrorKind, NewIndex, Options, Schema, Value};
+use esker::{
+    Alteration, DataType, Database, ErrorKind, IndexUse, NewIndex, Options, Query, Schema, Value,
+};
+use esker_query::model::{Aggregate, Expr, Operator};
 
 fn schema() -> Schema {
     Schema::builder()
@@ -211,4 +214,42 @@ fn create_and_drop_beside_writers() {
     let kept = WRITERS * (2 * ROWS - ROWS / 3);
     assert_eq!(db.table("t").unwrap().count().unwrap(), kept.unsigned_abs());
     assert_eq!(db.check().unwrap().problems, []);
+}
+
+/// Two readers by turns, of which the one has a field less before the one that is indexed.
+#[test]
+fn runs_are_read_by_the_schema_of_each_reader() {
+    let db = Options::new().index_use(IndexUse::Always).memory().unwrap();
+    let schema = Schema::builder().field("a", DataType::I64).field("b", DataType::I64);
+    let schema = schema.field("c", DataType::I64).index("by_b", ["b"]).index("by_c", ["c"]);
+    let mut load = db.create_table("t", schema.build().unwrap()).unwrap().load().unwrap();
+    for i in 0..1_000i64 {
+        load.push_row(&[i.into(), (i % 10).into(), (i % 100).into()]).unwrap();
+    }
+    load.finish().unwrap();
+    db.wait_idle().unwrap();
+    let count = |field: &str| {
+        let mut query = Query::table("t");
+        query.select(Expr::aggregate(Aggregate::Count, Expr::field(field)));
+        query.filter = Some(Expr::field(field).binary(Operator::Eq, Expr::literal(3i64)));
+        query
+    };
+    let before = db.snapshot().unwrap();
+    let found = |rows: i64| [[Value::Int(rows)]];
+    assert_eq!(before.query(&count("b")).unwrap().to_rows(), found(100));
+    db.alter_table("t", &[Alteration::DropField("a".into())]).unwrap();
+    let between = db.snapshot().unwrap();
+    for _ in 0..2 {
+        assert_eq!(between.query(&count("b")).unwrap().to_rows(), found(100));
+        assert_eq!(before.query(&count("a")).unwrap().to_rows(), found(1));
+        assert_eq!(before.query(&count("c")).unwrap().to_rows(), found(10));
+        assert_eq!(between.query(&count("c")).unwrap().to_rows(), found(10));
+    }
+    db.drop_index("t", "by_b").unwrap();
+    db.create_index("t", index("by_b", &["c"])).unwrap();
+    db.wait_idle().unwrap();
+    for reader in [&before, &between, &db.snapshot().unwrap()] {
+        assert_eq!(reader.query(&count("b")).unwrap().to_rows(), found(100));
+        assert_eq!(reader.query(&count("c")).unwrap().to_rows(), found(10));
+    }
 }

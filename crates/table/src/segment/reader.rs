@@ -24,6 +24,7 @@ use super::files::SegmentFiles;
 use super::forms::FormMap;
 use super::known_lengths::KnownLengths;
 use super::plain::{byte, cast};
+use super::runs::Runs;
 use super::scattered_heap::ScatteredHeap;
 use crate::column_map::ColumnMap;
 use crate::dead_blocks::DeadBlocks;
@@ -77,7 +78,7 @@ pub struct Segment {
     created_through: AtomicU64,
     doomed: AtomicBool,
     /// Its rows in the order of indexes, as far as they are built.
-    runs: ArcSwap<Vec<Arc<IndexRun>>>,
+    runs: ArcSwap<Runs>,
     /// Bytes of each column when it is not encoded, once they were needed.
     pub(super) decoded: OnceLock<Vec<u64>>,
     /// Its rows by row id, where they do not lie so, while the log is replayed.
@@ -414,7 +415,7 @@ impl Segment {
 
     /// Its rows in the order of indexes, as far as they are built.
     #[must_use]
-    pub fn runs(&self) -> Arc<Vec<Arc<IndexRun>>> {
+    pub fn runs(&self) -> Arc<Runs> {
         self.runs.load_full()
     }
 
@@ -433,9 +434,9 @@ impl Segment {
             "its run of index {} has the entries of {rows} rows of another segment",
             index.0
         );
-        let mut runs = (*self.runs()).clone();
+        let mut runs = self.runs().to_vec();
         runs.push(Arc::clone(&run));
-        self.runs.store(Arc::new(runs));
+        self.runs.store(Arc::new(Runs::new(runs)));
         if self.doomed.load(Ordering::SeqCst) {
             run.entries().mark_for_deletion();
         }
@@ -448,7 +449,7 @@ impl Segment {
             self.runs().iter().cloned().partition(|run| is_wanted(run.index().id));
         if !gone.is_empty() {
             gone.iter().for_each(|run| run.entries().mark_for_deletion());
-            self.runs.store(Arc::new(kept));
+            self.runs.store(Arc::new(Runs::new(kept)));
         }
     }
 
