@@ -84,9 +84,9 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
         let mut sorter = Sorter::of(wanted, &projection.order);
         let (mut held, mut counts) = (options.memory().charge(), ScanCounts::default());
         let (together, rest) = side_by_side(&self.walks, wanted, &self.morsels)?;
-        if let Some(walked) = &together {
+        if let Some(walked) = together {
             counts += walked.counts;
-            sorter.merge(&walked.sorter);
+            sorter.take(walked.sorter);
         }
         let few = options.tasks.parallelism().max(1);
         let wave_max = if wanted <= ZONE_ROWS { WAVE_MAX } else { few * 4 };
@@ -94,7 +94,7 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
         let waves = (if is_walked { few } else { wave_max }, wave_max);
         let mut add = |sorter: &mut Sorter, (other, more, _charge): Sorted<'_>| {
             counts += more;
-            sorter.merge(&other);
+            sorter.take(other);
             held.set(sorter.bytes())
         };
         let whole = |morsel: &Morsel| self.sorted(morsel, None);

@@ -78,7 +78,11 @@ impl Sorter {
 
     /// True when no row is wanted any more whose key is `least` or comes after it.
     pub(crate) fn has_all_before(&mut self, least: &[u8]) -> bool {
-        self.prune();
+        if self.packed.is_none() && self.entries.len() == self.wanted && self.bar.is_none() {
+            self.cut();
+        } else {
+            self.prune();
+        }
         self.bar.as_ref().is_some_and(|(bar, _)| bar.as_slice() < least)
     }
 
@@ -106,6 +110,16 @@ impl Sorter {
     }
 
     /// Adds the rows of another sorter. Where all rows are wanted, they come later.
+    pub(crate) fn take(&mut self, other: Self) {
+        let is_first = self.len() == 0 && self.bar.is_none() && self.wanted == other.wanted;
+        if is_first && self.packed.is_some() == other.packed.is_some() {
+            *self = other;
+        } else {
+            self.merge(&other);
+        }
+    }
+
+    /// The same of one that stays.
     pub(crate) fn merge(&mut self, other: &Self) {
         if let (Some(packed), Some(other)) = (&mut self.packed, &other.packed) {
             return packed.merge(other);
@@ -153,11 +167,13 @@ impl Sorter {
         if let Some(packed) = &mut self.packed {
             return packed.sort_last();
         }
-        if self.entries.len() < self.wanted
-            || self.entries.len() == self.wanted && self.bar.is_some()
-        {
-            return;
+        if self.entries.len() > self.wanted {
+            self.cut();
         }
+    }
+
+    /// Keeps the rows that are wanted, of at least as many, and the last of them as the bar.
+    fn cut(&mut self) {
         let heap = std::mem::take(&mut self.heap);
         if self.wanted > 0 {
             self.entries.select_nth_unstable_by(self.wanted - 1, |a, b| compare(&heap, a, b));
@@ -239,4 +255,37 @@ fn compare(heap: &[u8], a: &Entry, b: &Entry) -> Ordering {
 /// Appends the key of row `i` of a vector.
 pub(crate) fn encode(out: &mut Vec<u8>, order: &OrderKey, vector: &Vector<'_>, i: usize) {
     encode_value(out, order, vector.data_type, vector.value(i));
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_vfs::Environment;
+
+    use super::*;
+
+    /// Rows of several sorters in one: taken over whole or row by row, they are the same.
+    #[test]
+    fn sorters_that_are_taken_over_become_one_order() {
+        let options = Options::new(&Environment::os());
+        for (wanted, rows_each) in [(0, 3), (1, 1), (5, 2), (5, 5), (5, 40), (usize::MAX, 20)] {
+            let mut all = Sorter::new(wanted);
+            let mut pairs = Vec::new();
+            for part in 0..3u32 {
+                let mut one = Sorter::new(wanted);
+                for row in 0..rows_each {
+                    let key = [1, u8::try_from((row * 7 + part * 3) % 11).unwrap()];
+                    one.push(&key, Location { part, row });
+                    pairs.push((key, Location { part, row }));
+                }
+                one.prune();
+                all.take(one);
+            }
+            pairs.sort_unstable();
+            let least = all.clone().has_all_before(&[2]);
+            assert_eq!(least, wanted <= pairs.len(), "{wanted} of {rows_each} rows each");
+            let found = all.finish(0, &options).unwrap();
+            let right = pairs.iter().take(wanted).map(|pair| pair.1);
+            assert!(found.into_iter().eq(right), "{wanted} of {rows_each} rows each");
+        }
+    }
 }
