@@ -154,16 +154,17 @@ impl Mask {
         &mut self,
         mut test: impl FnMut(usize) -> Result<bool>,
     ) -> Result<()> {
-        let mut failed = Ok(());
-        self.retain_rows(|row| match (&failed, test(row)) {
-            (Ok(()), Ok(passes)) => passes,
-            (Ok(()), Err(error)) => {
-                failed = Err(error);
-                false
+        for (i, word) in self.words_mut().iter_mut().enumerate() {
+            let mut left = *word;
+            while left != 0 {
+                let bit = left & left.wrapping_neg();
+                if !test(i * 64 + left.trailing_zeros() as usize)? {
+                    *word ^= bit;
+                }
+                left ^= bit;
             }
-            (Err(_), _) => false,
-        });
-        failed
+        }
+        Ok(())
     }
 
     /// Puts a row in.

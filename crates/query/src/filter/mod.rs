@@ -250,7 +250,7 @@ fn keep_test(
         }
         _ => {
             let mut reader = BytesReader::new(column);
-            mask.try_retain_rows(|row| condition.matches_within(reader.bytes(row), meter))?;
+            mask.retain_rows(|row| condition.matches_text(reader.bytes(row)));
         }
     }
     Ok(())

@@ -197,6 +197,10 @@ impl<'a> Texts<'a> {
         let Some(first) = self.offsets.first() else { return row };
         let is_before = |end: &u32| end.wrapping_sub(*first) as usize <= at;
         let ends = self.offsets.get(row + 1..).unwrap_or_default();
+        // Mostly it is the row itself.
+        if !ends.first().is_some_and(is_before) {
+            return row;
+        }
         let mut size = 4;
         while size < ends.len() && ends.get(size).is_some_and(is_before) {
             size *= 4;

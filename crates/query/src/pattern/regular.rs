@@ -21,6 +21,9 @@ const SHORT_BYTES_MAX: usize = 512;
 /// So many states at most are looked at without a look at the time: less than 100 ms of work.
 const STATES_MAX: usize = 1 << 23;
 
+/// So few texts are matched before an automaton is made that is kept from text to text.
+const FEW_TEXTS: usize = 512;
+
 /// A compiled regular expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Regular {
@@ -29,8 +32,8 @@ pub(crate) struct Regular {
     any_case: bool,
     /// For texts that `program` may take long for.
     stepped: Arc<OnceLock<std::result::Result<Stepped, String>>>,
-    /// What every text has in which it is found.
-    parts: Vec<String>,
+    /// What every text has in which it is found, once it was needed.
+    parts: OnceLock<Vec<String>>,
 }
 
 impl Regular {
@@ -49,7 +52,7 @@ impl Regular {
                 expression: expression.to_owned(),
                 any_case,
                 stepped: Arc::default(),
-                parts: parts_of(expression, any_case),
+                parts: OnceLock::new(),
             }),
             Err(error) => Err(refused(expression, any_case, &error)),
         }
@@ -57,14 +60,17 @@ impl Regular {
 
     /// What every text has in which it is found, in one case or another.
     pub(super) fn parts(&self) -> &[String] {
-        &self.parts
+        self.parts.get_or_init(|| parts_of(&self.expression, self.any_case))
     }
 
     /// A part that every text has in which it is found: with the letters folded where case does
     /// not matter, else as it is written.
     pub(super) fn needle(&self) -> Option<String> {
-        let exact = (!self.any_case).then(|| exact_parts_of(&self.expression));
-        exact.as_deref().unwrap_or(&self.parts).iter().max_by_key(|part| part.len()).cloned()
+        let longest = |parts: &[String]| parts.iter().max_by_key(|part| part.len()).cloned();
+        match self.any_case {
+            true => longest(self.parts()),
+            false => longest(&exact_parts_of(&self.expression)),
+        }
     }
 
     /// Whether it is found in a text, however long that takes.
@@ -101,14 +107,26 @@ pub(super) struct Search<'r> {
     regular: &'r Regular,
     /// The automaton, and the states of it that were met.
     by: Option<(&'r Stepped, Cache)>,
+    /// How many texts come before the automaton is made.
+    texts_before: usize,
 }
 
 impl<'r> Search<'r> {
     pub(super) fn new(regular: &'r Regular) -> Self {
+        let mut search = Self { regular, by: None, texts_before: FEW_TEXTS };
+        if regular.stepped.get().is_some() {
+            search.begin();
+        }
+        search
+    }
+
+    /// Goes on by the automaton.
+    fn begin(&mut self) {
+        let Self { regular, .. } = *self;
         let stepped =
             regular.stepped.get_or_init(|| Stepped::new(&regular.expression, regular.any_case));
-        let by = stepped.as_ref().ok().map(|stepped| (stepped, stepped.cache()));
-        Self { regular, by }
+        self.by = stepped.as_ref().ok().map(|stepped| (stepped, stepped.cache()));
+        self.texts_before = 0;
     }
 
     /// As [`Regular::matches_within`].
@@ -116,6 +134,13 @@ impl<'r> Search<'r> {
     /// # Errors
     /// When the statement is to end.
     pub(super) fn matches_within(&mut self, text: &[u8], meter: &Meter<'_>) -> Result<bool> {
+        if self.texts_before > 0 {
+            self.texts_before -= 1;
+            if self.texts_before > 0 {
+                return self.regular.matches_within(text, meter);
+            }
+            self.begin();
+        }
         if let Some((stepped, cache)) = &mut self.by
             && text.len() <= SHORT_BYTES_MAX
             && let Some(found) = stepped.matches_short(text, cache)
@@ -159,4 +184,26 @@ fn reason(expression: &str, any_case: bool) -> Option<String> {
     };
     let before = expression.get(..at).unwrap_or(expression);
     Some(format!("{kind} (at character {})", before.chars().count() + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    #[test]
+    fn many_texts_match_as_one_does() {
+        let limits = Limits::default();
+        let meter = Meter::new(&limits);
+        let regular = Regular::new("b[0-9]*7$", false).unwrap();
+        for _ in 0..2 {
+            let mut search = Search::new(&regular);
+            for i in 0..2 * FEW_TEXTS {
+                let text = format!("{}b{i}", "a".repeat(i % 3 * SHORT_BYTES_MAX / 2));
+                let found = search.matches_within(text.as_bytes(), &meter).unwrap();
+                assert_eq!(found, i % 10 == 7, "{i}");
+            }
+        }
+        assert!(regular.stepped.get().is_some(), "the automaton was made");
+    }
 }
