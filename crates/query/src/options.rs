@@ -152,22 +152,32 @@ impl Options {
     #[must_use]
     pub fn new(environment: &Environment) -> Self {
         let limits = Limits {
+            memory: Arc::new(Budget::new(Self::MEMORY_BUDGET_BYTES)),
+            cancel: Arc::default(),
+            left: Arc::default(),
+            deadline: None,
             random: Some(Arc::clone(&environment.random)),
             clock: Some(Arc::clone(&environment.clock)),
-            ..Limits::default()
         };
+        Self::within(environment, limits)
+    }
+
+    /// The same with these limits.
+    #[must_use]
+    pub fn within(environment: &Environment, limits: Limits) -> Self {
+        let (now_us, parameters) = (environment.clock.wall_us(), Arc::default());
+        let semantics = Semantics::default();
         Self {
             tasks: Arc::clone(&environment.tasks),
             clock: Arc::clone(&environment.clock),
             temporary: None,
-            inputs: Inputs { now_us: environment.clock.wall_us(), limits, ..Inputs::default() },
+            inputs: Inputs { now_us, parameters, sequences: None, limits, semantics },
             indexes: IndexUse::default(),
             join_order: JoinOrder::default(),
             unnesting: Unnesting::default(),
             reaches_files: true,
             activity: None,
         }
-        .with_memory(Self::MEMORY_BUDGET_BYTES)
     }
 }
 

@@ -39,6 +39,7 @@ pub struct Prepared {
 /// What goes straight to the table, for one schema.
 #[derive(Clone, Debug)]
 struct Plan {
+    table: Arc<str>,
     schema: Arc<Schema>,
     step: Step,
 }
@@ -163,7 +164,7 @@ impl Prepared {
         if let Some(table) = prepared.table_name().filter(|name| !esker::is_made_table(name))
             && !scope.has_view(table)?
         {
-            prepared.plan = prepared.plan_for(scope.table(table)?.schema());
+            prepared.plan = prepared.plan_for(Arc::from(table), scope.table(table)?.schema());
         }
         Ok(prepared)
     }
@@ -326,9 +327,8 @@ impl Prepared {
     /// The table of a scope and what to do with it, where the statement goes straight there.
     fn ready<'s>(&self, scope: &'s dyn Scope) -> Result<Option<(ScopedTable<'s>, Cow<'_, Plan>)>> {
         let Some(plan) = &self.plan else { return Ok(None) };
-        let Some(table) = self.table_name() else { return Ok(None) };
         // A view may have taken the place of the table.
-        let table = match scope.table(table) {
+        let table = match scope.table(&plan.table) {
             Err(e) if e.kind() == ErrorKind::InvalidInput => return Ok(None),
             table => table?,
         };
@@ -336,10 +336,11 @@ impl Prepared {
         if plan.fits(&schema) {
             return Ok(Some((table, Cow::Borrowed(plan))));
         }
-        Ok(self.plan_for(schema).map(|plan| (table, Cow::Owned(plan))))
+        let plan = self.plan_for(Arc::clone(&plan.table), schema);
+        Ok(plan.map(|plan| (table, Cow::Owned(plan))))
     }
 
-    fn plan_for(&self, schema: Arc<Schema>) -> Option<Plan> {
+    fn plan_for(&self, table: Arc<str>, schema: Arc<Schema>) -> Option<Plan> {
         let step = match &self.statement {
             Statement::Query(query) => get_step(query, &schema)?,
             Statement::Change(Change::Insert(insert)) => {
@@ -357,7 +358,7 @@ impl Prepared {
             }
             _ => return None,
         };
-        Some(Plan { schema, step })
+        Some(Plan { table, schema, step })
     }
 
     fn insert(

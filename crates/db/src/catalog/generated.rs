@@ -284,7 +284,9 @@ impl Engine {
         row: &'r [Value],
     ) -> Result<Cow<'r, [Value]>> {
         let mut row = [fit_row(&current.schema, row)?];
-        self.complete_rows(current, &mut row, &self.limits())?;
+        if current.schema.has_generated() {
+            self.complete_rows(current, &mut row, &self.limits())?;
+        }
         let [row] = row;
         Ok(row)
     }

@@ -50,12 +50,40 @@ enum TableSource<'a> {
     Collected(&'a CollectedRows),
 }
 
+impl OpenTable {
+    /// The table of a name that is no view's.
+    fn named(snapshot: &Snapshot, name: &str, options: &Options) -> Result<Self> {
+        let is_stored = snapshot.has_name(name);
+        let (system, file) = match is_stored {
+            true => (None, None),
+            false => (SystemTable::named(name), FileTable::named(name)),
+        };
+        Ok(if let Some(system) = system {
+            Self::Collected(system.read(snapshot, options)?)
+        } else if let Some(file) = file {
+            let files = snapshot.engine().file_access()?;
+            Self::Collected(reading::read(&*files, &file, options)?)
+        } else {
+            Self::Rows(snapshot.table(name)?)
+        })
+    }
+}
+
 impl OpenTables {
     /// The tables that a query names anywhere, as of a snapshot.
     ///
     /// # Errors
     /// `NotFound` when one is not there.
     pub fn new(snapshot: &Snapshot, query: &Query, options: &Options) -> Result<Self> {
+        let name = &query.table;
+        if snapshot.others().is_none()
+            && query.is_plain()
+            && !name.is_empty()
+            && !snapshot.has_view(name)
+        {
+            let table = OpenTable::named(snapshot, name, options)?;
+            return Ok(Self { tables: vec![(name.clone(), table)], views: Vec::new() });
+        }
         let mut names = BTreeSet::new();
         query.collect_tables(&mut names);
         Self::of(snapshot, names, options)
@@ -97,19 +125,7 @@ impl OpenTables {
     fn read(snapshot: &Snapshot, names: ReadNames, options: &Options) -> Result<Self> {
         let ReadNames { tables, views } = names;
         let open = |name: String| {
-            let is_stored = snapshot.has_name(&name);
-            let (system, file) = match is_stored {
-                true => (None, None),
-                false => (SystemTable::named(&name), FileTable::named(&name)),
-            };
-            let table = if let Some(system) = system {
-                OpenTable::Collected(system.read(snapshot, options)?)
-            } else if let Some(file) = file {
-                let files = snapshot.engine().file_access()?;
-                OpenTable::Collected(reading::read(&*files, &file, options)?)
-            } else {
-                OpenTable::Rows(snapshot.table(&name)?)
-            };
+            let table = OpenTable::named(snapshot, &name, options)?;
             Ok((name, table))
         };
         let view = |(name, view): (String, Arc<DefinedView>)| (name, Arc::clone(&view.view));

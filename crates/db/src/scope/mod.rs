@@ -386,6 +386,10 @@ impl Scope for Database {
         self.snapshot()
     }
 
+    fn snapshot_for(&self, _query: &Query) -> Result<Snapshot> {
+        self.snapshot()
+    }
+
     own_methods!();
 
     fn bucket(&self, name: &str) -> Result<ScopedBucket<'_>> {

@@ -87,26 +87,31 @@ impl Engine {
     /// What a statement is run with. Its time counts from here.
     pub(crate) fn statement_options(&self, given: &QueryOptions) -> esker_query::Options {
         let Limits { timeout, memory_bytes, cancel, without_files, activity } = &given.limits;
-        let mut options = esker_query::Options::new(&self.environment);
+        // default: what a statement does not say the database does, here and below
+        let memory_bytes = memory_bytes.unwrap_or(self.options.query_memory_limit_bytes);
+        let limits = esker_query::Limits {
+            memory: Arc::new(Budget::new(memory_bytes)),
+            // default: the same
+            cancel: Arc::clone(cancel.as_ref().unwrap_or(&self.options.cancel)),
+            left: Arc::default(),
+            deadline: timeout
+                .or(self.options.statement_timeout)
+                .map(|timeout| Deadline::new(&self.environment.clock, timeout)),
+            random: Some(Arc::clone(&self.environment.random)),
+            clock: Some(Arc::clone(&self.environment.clock)),
+        };
+        let mut options = esker_query::Options::within(&self.environment, limits);
         options.inputs.parameters = Arc::clone(&given.parameters);
-        // default: what a statement does not say the database does
-        options.inputs.limits.cancel = Arc::clone(cancel.as_ref().unwrap_or(&self.options.cancel));
         options.inputs.semantics = given.semantics.or(self.options.semantics);
         options.reaches_files = !without_files;
         options.activity.clone_from(activity);
         options.indexes = self.options.index_use;
         options.join_order = self.options.join_order;
         options.unnesting = self.options.unnesting;
-        options =
-            // default: what a statement does not say the database does
-            options.with_memory(memory_bytes.unwrap_or(self.options.query_memory_limit_bytes));
         if !self.dir.as_os_str().is_empty() {
             let files = TemporaryFiles::new(&self.environment, self.dir.clone());
             options.temporary = Some(files);
         }
-        match timeout.or(self.options.statement_timeout) {
-            Some(timeout) => options.with_timeout(timeout),
-            None => options,
-        }
+        options
     }
 }

@@ -26,6 +26,7 @@ mod tests;
 pub(crate) mod typing;
 pub(crate) mod window;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use esker_format::{DataType, Schema, Value};
@@ -216,9 +217,11 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
     let mut row = RowScope { schema, inputs };
     query.exprs().try_for_each(refuse_deep)?;
     let mut query = expand(query, schema);
-    query.expand_all_items()?;
+    if query.has_all_items() {
+        query.to_mut().expand_all_items()?;
+    }
     if !query.distinct_on.is_empty() {
-        query = distinct_on::as_groups(query, schema)?;
+        query = Cow::Owned(distinct_on::as_groups(query.into_owned(), schema)?);
     }
     let filter = query.filter.as_ref().map(|f| condition("WHERE", f, &mut row));
     let filter = filter.transpose()?;
@@ -231,7 +234,8 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
     }
     let mut distinct = query.distinct;
     if distinct && !has_windows && !query.is_grouped() {
-        query.group_by = query.select.iter().map(|item| item.expr.clone()).collect();
+        let keys = query.select.iter().map(|item| item.expr.clone()).collect();
+        query.to_mut().group_by = keys;
         distinct = false;
     }
     if !query.is_grouped() {
@@ -283,7 +287,12 @@ fn shadowed(error: Error, clause: &str, exprs: &[Expr], query: &Query, schema: &
 }
 
 /// Writes out `SELECT *`.
-fn expand(query: &Query, schema: &Schema) -> Query {
+fn expand<'q>(query: &'q Query, schema: &Schema) -> Cow<'q, Query> {
+    let every =
+        |item: &SelectItem| matches!(&item.expr, Expr::AllFields(table) if table.is_empty());
+    if !query.select.is_empty() && !query.select.iter().any(every) {
+        return Cow::Borrowed(query);
+    }
     let mut query = query.clone();
     let all = || {
         let fields = schema.fields().iter();
@@ -292,7 +301,6 @@ fn expand(query: &Query, schema: &Schema) -> Query {
     if query.select.is_empty() {
         query.select = all().collect();
     }
-    let every = |item: &SelectItem| item.expr == Expr::AllFields(String::new());
     if query.select.iter().any(every) {
         let items = std::mem::take(&mut query.select);
         for item in items {
@@ -302,7 +310,7 @@ fn expand(query: &Query, schema: &Schema) -> Query {
             }
         }
     }
-    query
+    Cow::Owned(query)
 }
 
 fn condition(clause: &str, expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {

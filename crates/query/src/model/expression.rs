@@ -275,7 +275,7 @@ impl Expr {
     /// How many levels it has, itself included.
     #[must_use]
     pub fn depth(&self) -> usize {
-        let (mut depth, mut level) = (0, vec![self]);
+        let (mut depth, mut level) = (1, self.operands());
         while !level.is_empty() {
             depth += 1;
             level = level.iter().flat_map(|expr| expr.operands()).collect();

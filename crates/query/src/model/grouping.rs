@@ -77,6 +77,12 @@ impl Query {
         !self.grouping_sets.is_empty() || self.group_by.contains(&Expr::AllItems)
     }
 
+    /// Whether ALL stands in GROUP BY or ORDER BY.
+    pub(crate) fn has_all_items(&self) -> bool {
+        let is_all = |expr: &Expr| matches!(expr, Expr::AllItems);
+        self.order_by.iter().any(|key| is_all(&key.expr)) || self.group_by.iter().any(is_all)
+    }
+
     /// Writes out what ALL stands for in GROUP BY and ORDER BY, once `*` is written out.
     ///
     /// # Errors
