@@ -284,7 +284,7 @@ impl Engine {
         row: &'r [Value],
     ) -> Result<Cow<'r, [Value]>> {
         let mut row = [fit_row(&current.schema, row)?];
-        if current.schema.has_generated() {
+        if current.schema.has_generated() || current.schema.stream().is_some() {
             self.complete_rows(current, &mut row, &self.limits())?;
         }
         let [row] = row;

@@ -71,7 +71,7 @@ const EACH: Parameter = Parameter {
 };
 const PREFER: Parameter = Parameter {
     name: "Prefer",
-    schema: r#"{"type":"string"}"#,
+    schema: r#"{"type":"string","minLength":1}"#,
     meaning: "`return=minimal`: counts, the first and the last id only",
 };
 const ANALYZE: Parameter = Parameter {
