@@ -33,8 +33,8 @@ pub struct EventId {
 }
 
 impl EventId {
-    /// That of the event with a row id, at a time in microseconds since 1970. Times before 1970, and
-    /// those that have more than 48 bits of milliseconds, count as the nearest that an id can have.
+    /// That of the event with a row id, at a time in microseconds since 1970. Times before 1970,
+    /// and those with more than 48 bits of milliseconds, count as the nearest that an id can have.
     #[must_use]
     pub fn new(time_us: i64, row_id: u64) -> Self {
         let time_ms = time_us.div_euclid(1_000).max(0).cast_unsigned();

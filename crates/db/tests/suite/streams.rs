@@ -43,8 +43,8 @@ fn arrived(db: &Database) -> Vec<(u64, String)> {
     let mut rows: Vec<(u64, String)> = rows
         .into_iter()
         .map(|(id, row)| match &row[1] {
-            Value::Text(what) => (id.into(), what[..what.len().min(9)].to_owned()),
-            other => (id.into(), other.to_string()),
+            Value::Text(what) => (id, what[..what.len().min(9)].to_owned()),
+            other => (id, other.to_string()),
         })
         .collect();
     rows.sort();

@@ -103,6 +103,15 @@ fn span_us(name: &str, text: &str) -> Result<u64> {
 /// A length of time as a statement has it.
 struct Span(u64);
 
+impl Span {
+    /// In whole days, hours, minutes or seconds: the largest of which there are two.
+    fn rounded(self) -> Self {
+        let units = [86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000];
+        let unit = units.into_iter().find(|unit| self.0 >= 2 * unit);
+        unit.map_or(Self(self.0), |unit| Self(self.0 / unit * unit)) // default: below two seconds
+    }
+}
+
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0 / 1_000_000;
@@ -182,7 +191,7 @@ impl Schema {
             return Ok(());
         };
         // default: no time is further than this.
-        let by = Span(u64::try_from(distance).unwrap_or(u64::MAX) / 1_000_000 * 1_000_000);
+        let by = Span(u64::try_from(distance).unwrap_or(u64::MAX)).rounded();
         let side = if behind >= 0 { "before" } else { "after" };
         let field = self.field_of(stream.time).ok_or_else(|| missing(stream.time))?;
         let code = if behind >= 0 { "too_late" } else { "too_early" };

@@ -88,6 +88,7 @@ fn call(entry: &FunctionEntry) -> Expr {
             operands[0] = Expr::call(F::ListValue, [Expr::literal(1i64)]);
         }
         F::TryCast => operands = vec![t(), Expr::literal("json")],
+        F::CurrentSchemas => operands = vec![Expr::literal(true)],
         F::Timezone => operands[0] = Expr::literal("UTC"),
         F::ToUtc => operands[1] = Expr::literal("UTC"),
         F::MakeDate | F::MakeTimestamp => operands.fill(Expr::literal(1i64)),

@@ -38,7 +38,7 @@ fn arrived(db: &Database) -> Result<Vec<(u64, i64)>, String> {
     let table = db.table("events").map_err(said)?;
     let rows = table.snapshot().and_then(|snapshot| snapshot.rows()).map_err(said)?;
     let named = |(id, row): (_, Vec<Value>)| match row.get(1) {
-        Some(Value::Int(n)) => Ok((u64::from(id), *n)),
+        Some(Value::Int(n)) => Ok((id, *n)),
         other => Err(format!("an event with {other:?}")),
     };
     let mut events = rows.into_iter().map(named).collect::<Result<Vec<_>, String>>()?;

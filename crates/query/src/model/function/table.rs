@@ -652,7 +652,7 @@ functions! {
             "The schema in which a session makes what is new: `main`, or the first of its \
              `search_path`.",
             "current_schema()" => "main";
-        CurrentSchemas = "current_schemas" ("implicit": Value) -> List, ITEMS;
+        CurrentSchemas = "current_schemas" ("implicit": Value) -> List, A_NAME;
             "The schemas in which a session looks for names, in order; `temp` before them where \
              the operand is true.",
             "current_schemas(true)" => "{temp,main}";

@@ -1,7 +1,7 @@
 //! Events of streams, singly and in batches.
 //!
-//! Requests that come at the same time share a commit, and a sync: the first of them leads, once the
-//! others that are ready had their turn. An event is in every query once it is answered.
+//! Requests that come at the same time share a commit, and a sync: the first of them leads, once
+//! the others that are ready had their turn. An event is in every query once it is answered.
 
 use axum::http::StatusCode;
 use esker::{Appended, EventId, Stream};
@@ -112,7 +112,8 @@ fn items_of(bytes: &[u8], is_lines: bool) -> Result<(bool, Vec<String>)> {
     if items.len() > EVENTS_MAX {
         let found = items.len();
         return Err(Error::invalid(format!(
-            "body: expected at most {EVENTS_MAX} events, found {found}: POST …/rows loads any number"
+            "body: expected at most {EVENTS_MAX} events, found {found}: POST …/rows loads any \
+             number"
         )));
     }
     Ok((false, items))
