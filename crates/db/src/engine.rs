@@ -139,6 +139,7 @@ impl Engine {
     pub(crate) fn gathered_events(&self, table: TableId) -> Arc<GatheredEvents> {
         // default: nothing panics while the list changes
         let mut all = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|known, events| *known == table || Arc::strong_count(events) > 1);
         Arc::clone(all.entry(table).or_default())
     }
 

@@ -109,7 +109,7 @@ pub use crate::statement::conditional::Modified;
 pub use crate::statement::options::{Limits, QueryOptions};
 #[doc(hidden)]
 pub use crate::stream::time_of;
-pub use crate::stream::{EventId, Stream};
+pub use crate::stream::{EventId, Lead, Stream};
 pub use bucket::{
     Bucket, BucketOptions, BucketSnapshot, BucketValue, Entries, Entry, KeyCodec, KeyPrefix,
     PutOptions, Serde, Swapped, Ttl, TypedBucket, TypedBucketSnapshot, TypedEntries, ValueCodec,

@@ -160,6 +160,9 @@ impl SegmentEntry {
         let (id, rows) = (input.varint()?, input.u32()?);
         let (file_bytes, holds_through) = (input.varint()?, input.varint()?);
         let row_id_shift = if rows & SHIFTED == 0 { 0 } else { input.varint()? };
+        if rows & SHIFTED != 0 && row_id_shift == 0 {
+            return Err(Error::corrupt(format!("segment {id}: row ids shifted by nothing")));
+        }
         Ok(Self { id, rows: rows & !SHIFTED, file_bytes, holds_through, row_id_shift })
     }
 }

@@ -112,6 +112,9 @@ fn parse(row: &str, schema: &Schema, mut rest: RestMembers<'_>) -> Result<Vec<(S
         };
         let field = match field(schema, bytes, name) {
             Ok(field) if rest.is_own(field) => {
+                if !seen.insert(&field.name) {
+                    return Err(at(format!("the row has field {:?} twice", field.name)));
+                }
                 rest.take_own(bytes, name, value);
                 continue;
             }

@@ -41,6 +41,13 @@ impl Opening<'_> {
             (names, Unknown::Ignore) => self.notes.push(format!("left out: {}", names.join(", "))),
             (names, Unknown::Field(field)) => {
                 self.notes.push(format!("in {field}: {}", names.join(", ")));
+                if layout.columns.contains(field) {
+                    let names = names.join(", ");
+                    return Err(Error::data(format!(
+                        "the column {field:?} is the field that takes what no field is called \
+                         after, which {names} are: rename or leave out one or the others"
+                    )));
+                }
                 let at = |name| layout.columns.iter().position(|column| column == name);
                 layout.rest_columns = names.iter().filter_map(at).collect();
                 layout.rest = Some(rest_field(&schema, field)?);

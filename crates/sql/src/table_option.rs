@@ -78,7 +78,15 @@ impl TableOptions {
 
 /// What `SET (…)` changes.
 pub(crate) fn set(options: &[ast::SqlOption]) -> Result<Vec<Alteration>> {
-    let set = |(name, value): (String, String)| change(&name, Some(value));
+    let mut seen: Vec<String> = Vec::new();
+    let set = |(name, value): (String, String)| {
+        let lower = name.to_ascii_lowercase();
+        if seen.contains(&lower) {
+            return Err(Error::invalid(format!("option {name} of a table is given twice")));
+        }
+        seen.push(lower);
+        change(&name, Some(value))
+    };
     pairs(options)?.into_iter().map(set).collect()
 }
 

@@ -97,6 +97,7 @@ impl Database {
 fn copy_rows(from: &SnapshotTable, to: &Table) -> Result<()> {
     let schema = Arc::clone(from.schema());
     let mut load = to.load()?;
+    load.copies();
     let (mut batch, mut bytes) = (Batch::empty(&schema), 0);
     from.for_each(|_, row| {
         for (column, value) in batch.columns.iter_mut().zip(row) {

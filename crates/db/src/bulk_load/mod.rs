@@ -90,6 +90,8 @@ pub struct Load {
     /// Segments handed to workers.
     started: usize,
     finished: bool,
+    /// Its rows were those of a table already.
+    is_copy: bool,
 }
 
 impl Table {
@@ -132,6 +134,7 @@ impl Load {
             references,
             started: 0,
             finished: false,
+            is_copy: false,
         })
     }
 
@@ -204,6 +207,11 @@ impl Load {
             self.budget.workers = 1;
         }
         Ok(())
+    }
+
+    /// Rows come that were those of a table already: the times of events are not compared with now.
+    pub(crate) fn copies(&mut self) {
+        self.is_copy = true;
     }
 
     /// How many rows have been given so far.
@@ -374,7 +382,9 @@ impl Load {
         }
         let first_row = self.tested;
         let schema = &self.shared.schema;
-        self.shared.table.engine.expect_times(schema, &self.gathered.batch, first_row)?;
+        if !self.is_copy {
+            self.shared.table.engine.expect_times(schema, &self.gathered.batch, first_row)?;
+        }
         if let Some(references) = &mut self.references {
             let engine = &self.shared.table.engine;
             references.test(engine, &self.gathered.batch, first_row)?;
@@ -493,7 +503,11 @@ impl Load {
         }
         let table = &self.shared.table;
         if !self.schema().has_unique_values() {
-            table.engine.commit_batch(&self.shared.current(), &batch)?;
+            let engine = &table.engine;
+            match self.is_copy {
+                true => engine.commit_tested(&self.shared.current(), &batch)?,
+                false => engine.commit_batch(&self.shared.current(), &batch)?,
+            };
             return Ok(LoadReport { rows: self.rows, ..LoadReport::default() });
         }
         let row = |i| batch.columns.iter().map(|c| c.value(i).to_owned()).collect();

@@ -35,6 +35,7 @@ use crate::catalog::altered_rows::Entered;
 use crate::catalog::defined_view::DefinedView;
 use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::definitions::NewDefinitions;
+use crate::commit::segment_rows::keep_row_ids;
 use crate::commit::stored_rows::LoggedRows;
 use crate::commit::write_set::TableWrites;
 use crate::engine::Engine;
@@ -127,6 +128,7 @@ impl Engine {
                     let (core, schema) = (old.writer.table(), old.writer.table().schema());
                     let new = (*replacement, old.name.as_str(), &*schema);
                     core.set_successor(self.create(catalogue, commit, new, source)?);
+                    keep_row_ids(catalogue, old.writer.next_row_id(), *replacement)?;
                     forget_early(core, Bug::TruncateBeforeDurable.is_planted())?;
                 }
             }

@@ -34,6 +34,7 @@ use crate::commit::defined_views::ChangedView;
 use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::{purpose_of, purpose_of_all, purpose_of_change};
 use crate::commit::options::CommitOptions;
+use crate::commit::segment_rows::keep_row_ids;
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
 use crate::{Error, Result};
@@ -257,6 +258,13 @@ impl NewDefinitions {
         self.expect_sequences_as_known(engine, catalogue)?;
         self.altered.iter().try_for_each(|altered| altered.enter(engine, catalogue))?;
         let entered = self.coming().try_for_each(|table| table.enter(engine, catalogue));
+        let entered = entered.and_then(|()| {
+            let mut truncated = self.truncated.iter();
+            truncated.try_for_each(|TruncatedTable { old, replacement, .. }| {
+                let next = catalogue.entry(old.core.id())?.writer.next_row_id();
+                keep_row_ids(catalogue, next, replacement.core.id())
+            })
+        });
         entered.inspect_err(|_| self.leave(catalogue))
     }
 

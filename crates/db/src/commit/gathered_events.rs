@@ -9,7 +9,8 @@
 //! There is no timer and no least number: what comes while a commit is made is the next one.
 //!
 //! Invariants:
-//! 1. While requests wait, exactly one of their callers leads, or is about to.
+//! 1. While requests wait, exactly one of their callers leads, or is about to: a `Lead` that is
+//!    dropped leads before it goes.
 //! 2. Each request gets its outcome once, in the order in which they came.
 
 use std::collections::VecDeque;
@@ -22,6 +23,8 @@ use crate::Result;
 
 /// Rows of one commit, about: a request that has more is a commit of its own.
 const COMMIT_ROWS: usize = 4_096;
+/// Bytes of their texts, about: as for rows.
+const COMMIT_BYTES: usize = 1 << 20;
 
 /// What becomes of the rows of a request.
 #[derive(Debug)]
@@ -40,6 +43,14 @@ pub(crate) struct EventRequest {
     /// All of them or none.
     pub is_whole: bool,
     pub done: Box<dyn FnOnce(Appended) + Send>,
+}
+
+impl EventRequest {
+    fn byte_count(&self) -> usize {
+        let values = self.rows.iter().flatten();
+        // default: what is no text or bytes is counted with the rows
+        values.map(|value| value.as_ref().as_bytes().map_or(0, <[u8]>::len)).sum()
+    }
 }
 
 /// The requests of one stream.
@@ -70,15 +81,26 @@ impl GatheredEvents {
     /// The requests of the next commit; none when nothing waits, after which nobody leads.
     pub fn take(&self) -> Vec<EventRequest> {
         let mut pending = self.pending();
-        let (mut taken, mut rows): (Vec<EventRequest>, _) = (Vec::new(), 0);
+        let (mut taken, mut rows, mut bytes): (Vec<EventRequest>, _, _) = (Vec::new(), 0, 0);
         while let Some(next) = pending.requests.front() {
             rows += next.rows.len();
-            if !taken.is_empty() && rows > COMMIT_ROWS {
+            bytes += next.byte_count();
+            if !taken.is_empty() && (rows > COMMIT_ROWS || bytes > COMMIT_BYTES) {
                 break;
             }
             taken.extend(pending.requests.pop_front());
         }
         pending.is_led = !taken.is_empty();
         taken
+    }
+
+    /// The one that leads cannot go on: those that wait are not told anything, and learn that by
+    /// `done` being dropped.
+    pub fn abandon(&self) {
+        let mut pending = self.pending();
+        pending.is_led = false;
+        let requests = std::mem::take(&mut pending.requests);
+        drop(pending);
+        drop(requests);
     }
 }

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use esker_format::Batch;
 use esker_format::edit::SegmentEntry;
+use esker_format::{Batch, TableId};
 use esker_log::sabotage::Bug;
 use esker_table::TableWriter;
 use esker_table::rewrite::SegmentSink;
 use esker_table::segment::{Segment, SegmentSpec, SegmentWriter};
 use esker_table::value_file::StoredValue;
 
+use crate::catalogue::Catalogue;
 use crate::engine::Engine;
 use crate::maintenance::FileSink;
 use crate::table_version::TableVersion;
@@ -89,6 +90,20 @@ pub(crate) fn shift_to_commit(writer: &mut TableWriter, segments: &[Arc<Segment>
     })?;
     segments.iter().try_for_each(|segment| segment.shift_row_ids(shift))?;
     Ok(shift)
+}
+
+/// A stream goes on with its row ids once it has been truncated: the events that are gone had ids,
+/// which are not given again. Under the commit lock.
+pub(crate) fn keep_row_ids(
+    catalogue: &mut Catalogue,
+    next: u64,
+    replacement: TableId,
+) -> Result<()> {
+    let writer = &mut catalogue.entry(replacement)?.writer;
+    if writer.table().schema().stream().is_some() {
+        next.checked_sub(1).into_iter().for_each(|last| writer.note_row_id(last));
+    }
+    Ok(())
 }
 
 /// The number of rows of a segment, which its header has.

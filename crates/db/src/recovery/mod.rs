@@ -24,7 +24,7 @@ use esker_format::checkpoint::Checkpoint;
 use esker_format::edit::Edit;
 use esker_format::frame::kind;
 use esker_log::sabotage::Bug;
-use esker_log::{LogFiles, Scan};
+use esker_log::{LogFiles, Purpose, Scan};
 use esker_table::segment::{is_unnamed_run, run_file_number};
 use esker_table::value_file::value_file_id;
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
@@ -45,9 +45,9 @@ use crate::recovery::unfinished_backup::{UNFINISHED_FILE, unfinished};
 use crate::transaction::TransactionCommits;
 use replay::{Lookahead, Replay};
 
-/// Row ids of events that a crash may take at the most: more than the bytes have that may wait for
-/// a sync.
-const LOST_ROW_IDS_MAX: u64 = 1 << 20;
+/// Row ids that a crash may take at the most, those of transactions and loads that came to nothing
+/// included: more than are given out between two syncs.
+const LOST_ROW_IDS_MAX: u64 = 1 << 31;
 
 /// The name of the lock file.
 pub(crate) const LOCK_FILE: &str = "LOCK";
@@ -381,9 +381,6 @@ fn recover(
             replay.apply(&frame)
         })
     })?;
-    if !was_closed && !Bug::RowIdsGivenAgainAfterCrash.is_planted() {
-        skip_lost_row_ids(&engine);
-    }
     engine.lock().checkpoint_number = last_number;
     runs::attach(&engine)?;
     if !engine.options.read_only {
@@ -393,17 +390,37 @@ fn recover(
         engine.watermarks.start_at(last);
         remove_leftovers(&engine, number)?;
         engine.journal = Journal::Log(Box::new(log));
+        if !was_closed && !Bug::RowIdsGivenAgainAfterCrash.is_planted() {
+            skip_lost_row_ids(&engine)?;
+        }
     }
     Ok(engine)
 }
 
 /// What was given out before a crash, and lost with it, is not given out again: the events of a
-/// stream are called by their row ids, and those of commits that nobody waited for may be known.
-fn skip_lost_row_ids(engine: &Engine) {
-    for entry in engine.lock().tables.values_mut() {
-        if entry.writer.table().schema().stream().is_some() {
+/// stream are called by their row ids, and those of commits that nobody waited for may be known. A
+/// frame says how far row ids are gone, which the next crash does not take.
+fn skip_lost_row_ids(engine: &Engine) -> Result<()> {
+    let mut catalogue = engine.lock();
+    let streams = catalogue.tables.iter_mut();
+    let streams = streams.filter(|(_, entry)| entry.writer.table().schema().stream().is_some());
+    let skipped: Vec<Edit> = streams
+        .map(|(table, entry)| {
             entry.writer.reserve_row_ids(LOST_ROW_IDS_MAX);
-        }
+            Edit::Load {
+                table: *table,
+                segments: Vec::new(),
+                next_row_id: entry.writer.next_row_id(),
+                replaced: Vec::new(),
+                superseded: Vec::new(),
+            }
+        })
+        .collect();
+    skipped.iter().try_for_each(|edit| engine.log_before(Purpose::Frees, edit))?;
+    drop(catalogue);
+    match skipped.is_empty() {
+        true => Ok(()),
+        false => engine.sync(),
     }
 }
 

@@ -6,19 +6,61 @@
 
 use std::sync::Arc;
 
-use esker_format::{Batch, Value};
+use esker_format::{Batch, Field, Schema, Value};
 
 use super::Stream;
-use crate::commit::gathered_events::{Appended, EventRequest};
+use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
+/// That its holder makes the commits of events that wait, until none does: by [`Lead::run`], or
+/// else when it is dropped, as that of a client who went away is.
+#[must_use]
+pub struct Lead {
+    stream: Stream,
+    is_done: bool,
+}
+
+impl Lead {
+    pub(super) fn of(stream: &Stream) -> Self {
+        Self { stream: stream.clone(), is_done: false }
+    }
+
+    /// Commits what waits.
+    pub fn run(mut self) {
+        self.lead();
+    }
+
+    fn lead(&mut self) {
+        if !std::mem::replace(&mut self.is_done, true) {
+            self.stream.lead();
+        }
+    }
+}
+
+impl Drop for Lead {
+    fn drop(&mut self) {
+        self.lead();
+    }
+}
+
+/// Gives up what waits where leading ends in a panic: others lead from then on.
+struct Leading<'s>(Option<&'s GatheredEvents>);
+
+impl Drop for Leading<'_> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|gathered| gathered.abandon());
+    }
+}
+
 impl Stream {
     /// Commits what waits, until nothing does.
-    pub fn lead(&self) {
+    fn lead(&self) {
+        let mut leading = Leading(Some(&self.gathered));
         loop {
             let requests = self.gathered.take();
             if requests.is_empty() {
+                leading.0 = None;
                 return;
             }
             let (mut rows, mut dones) = (Vec::new(), Vec::new());
@@ -66,21 +108,41 @@ impl Stream {
 
     /// The rows of one request: all of them or none, or each for itself.
     fn commit_alone(&self, part: &Part) -> Vec<Result<u64>> {
-        let together = self.commit_again(&part.rows);
-        match together {
-            Ok(first) => (first..).take(part.rows.len()).map(Ok).collect(),
-            Err(e) if part.is_whole || part.rows.len() == 1 || is_final(&e) => part.all(&e),
+        match part.is_whole {
+            false => self.commit_each(part, &part.rows),
+            true => match self.commit_again(part, &part.rows) {
+                Ok(first) => (first..).take(part.rows.len()).map(Ok).collect(),
+                Err(e) => part.all(&e),
+            },
+        }
+    }
+
+    /// Rows each of which is for itself: together, or in halves where that is refused.
+    fn commit_each(&self, part: &Part, rows: &[Vec<Value>]) -> Vec<Result<u64>> {
+        match self.commit_again(part, rows) {
+            Ok(first) => (first..).take(rows.len()).map(Ok).collect(),
+            Err(e) if rows.len() == 1 || is_final(&e) => {
+                rows.iter().map(|_| Err(e.repeated())).collect()
+            }
             Err(_) => {
-                let alone = |row: &Vec<Value>| self.commit_again(std::slice::from_ref(row));
-                part.rows.iter().map(alone).collect()
+                let (before, behind) = rows.split_at(rows.len() / 2);
+                let mut outcomes = self.commit_each(part, before);
+                outcomes.extend(self.commit_each(part, behind));
+                outcomes
             }
         }
     }
 
     /// Makes rows ready for the schema of now, and commits them.
-    fn commit_again(&self, rows: &[Vec<Value>]) -> Result<u64> {
+    fn commit_again(&self, part: &Part, rows: &[Vec<Value>]) -> Result<u64> {
         self.table.attempt(|current| {
-            let ready = rows.iter().map(|row| self.ready(current, row));
+            let ready = rows.iter().map(|row| {
+                if Arc::ptr_eq(&part.schema, &current.schema) {
+                    return self.ready(current, row);
+                }
+                let moved = part.moved(row, &current.schema);
+                self.ready(current, &self.table.engine.fill_row(&current.schema, moved)?)
+            });
             let ready = ready.collect::<Result<Vec<_>>>()?;
             self.commit(current, ready.iter())
         })
@@ -101,12 +163,22 @@ impl Stream {
 
 /// The rows of one request.
 struct Part {
-    schema: Arc<esker_format::Schema>,
+    schema: Arc<Schema>,
     rows: Vec<Vec<Value>>,
     is_whole: bool,
 }
 
 impl Part {
+    /// The values of a row where another schema has their fields: what is gone is left out.
+    fn moved(&self, row: &[Value], to: &Schema) -> Vec<(usize, Value)> {
+        let fields = self.schema.fields().iter().zip(row);
+        let place = |(field, value): (&Field, &Value)| {
+            let at = to.fields().iter().position(|other| other.id == field.id)?;
+            Some((at, value.clone()))
+        };
+        fields.filter_map(place).collect()
+    }
+
     /// The same error for each row.
     fn all(&self, e: &Error) -> Vec<Result<u64>> {
         self.rows.iter().map(|_| Err(e.repeated())).collect()
@@ -117,10 +189,6 @@ impl Part {
 fn is_final(e: &Error) -> bool {
     matches!(
         e.kind(),
-        ErrorKind::OutcomeUnknown
-            | ErrorKind::Poisoned
-            | ErrorKind::Io
-            | ErrorKind::OverBudget
-            | ErrorKind::ReadOnly
+        ErrorKind::OutcomeUnknown | ErrorKind::Poisoned | ErrorKind::Io | ErrorKind::ReadOnly
     )
 }

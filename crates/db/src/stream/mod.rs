@@ -3,22 +3,23 @@
 //! | module | what it has |
 //! |---|---|
 //! | [`event_id`] | what an event is called |
+//! | [`outcome`] | a thread that waits for what becomes of its events |
 //! | [`lead`] | one commit for all that wait |
 
 pub(crate) mod event_id;
 pub(crate) mod lead;
+mod outcome;
 
 use std::sync::Arc;
 
 use esker_format::{Schema, Value};
-use esker_vfs::Event;
-use esker_vfs::sync::Mutex;
 
 use crate::commit::fit::fit_row;
 use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
 use crate::table_version::TableVersion;
 use crate::{Database, Durability, Error, Result, Table};
 pub use event_id::EventId;
+pub use lead::Lead;
 
 /// A stream of a database. Cheap to clone; usable from any number of threads, whose events share
 /// commits and syncs.
@@ -119,9 +120,9 @@ impl Stream {
         Ok(row.into_owned())
     }
 
-    /// Hands events over that were made ready for a schema; `done` is told what becomes of them,
-    /// by whoever makes the commit. True: the caller has to call [`Stream::lead`] soon, and may
-    /// let others go first that have events, too.
+    /// Hands events over that were made ready for a schema; `done` is told what becomes of them, by
+    /// whoever makes the commit, or dropped where that is not known. With a [`Lead`] the caller has
+    /// to make the commit, and may let others go first that have events, too.
     #[must_use]
     pub fn submit(
         &self,
@@ -129,9 +130,10 @@ impl Stream {
         rows: Vec<Vec<Value>>,
         is_whole: bool,
         done: impl FnOnce(Appended) + Send + 'static,
-    ) -> bool {
+    ) -> Option<Lead> {
         let schema = Arc::clone(schema);
-        self.gathered.add(EventRequest { schema, rows, is_whole, done: Box::new(done) })
+        let request = EventRequest { schema, rows, is_whole, done: Box::new(done) };
+        self.gathered.add(request).then(|| Lead::of(self))
     }
 
     fn append_ready(
@@ -140,23 +142,11 @@ impl Stream {
         rows: Vec<Vec<Value>>,
     ) -> Result<Vec<Result<EventId>>> {
         let times: Vec<i64> = rows.iter().map(|row| time_of(schema, row)).collect::<Result<_>>()?;
-        let slot = Arc::new((Mutex::new(None), Event::new()));
-        let (filled, engine) = (Arc::clone(&slot), &self.table.engine);
-        let tasks = Arc::clone(&engine.environment.tasks);
-        let leads = self.submit(schema, rows, false, move |appended| {
-            *locked(&filled.0) = Some(appended);
-            tasks.signal(&filled.1, usize::MAX);
-        });
-        if leads {
-            self.lead();
-        }
-        let appended = loop {
-            let seen = slot.1.generation();
-            if let Some(appended) = locked(&slot.0).take() {
-                break appended;
-            }
-            engine.environment.tasks.wait(&slot.1, seen);
-        };
+        let engine = &self.table.engine;
+        let (outcome, told) = outcome::awaited(&engine.environment);
+        let lead = self.submit(schema, rows, false, move |appended| outcome.tell(appended));
+        lead.into_iter().for_each(Lead::run);
+        let appended = told.wait()?;
         if let Some(commit) = appended.commit
             && !engine.defer(commit)
         {
@@ -222,11 +212,6 @@ pub fn time_of(schema: &Schema, row: &[Value]) -> Result<i64> {
         Some(Value::Timestamp(time_us)) => Ok(*time_us),
         other => Err(Error::corrupt(format!("an event without a time: {other:?}"))),
     }
-}
-
-fn locked<T>(slot: &Mutex<T>) -> esker_vfs::sync::MutexGuard<'_, T> {
-    // default: nothing panics while it is filled
-    slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Whoever leads tells each request what became of it.

@@ -7,6 +7,8 @@
     reason = "a test stops where it fails"
 )]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use esker::{Alteration, DataType, Database, Durability, ErrorKind, Options, Schema, Table, Value};
@@ -252,8 +254,15 @@ fn row_ids_that_a_crash_took_are_not_given_again() {
     let next = Simulation::from_image(&image, 4, SimOptions::default());
     let db = open(&next);
     assert_eq!(arrived(&db), [(kept, "kept".to_owned())]);
+    let again = db.table("events").unwrap().insert(&event(3, "lost again")).unwrap();
+    assert!(again > lost, "{again} after {lost}");
+    // Nothing of the opening is left but that.
+    let image = next.crash_image(CrashChoice::KeepNone);
+    let next = Simulation::from_image(&image, 5, SimOptions::default());
+    let db = open(&next);
+    assert_eq!(arrived(&db), [(kept, "kept".to_owned())]);
     let new = db.table("events").unwrap().insert(&event(3, "new")).unwrap();
-    assert!(new > lost, "{new} after {lost}");
+    assert!(new > again, "{new} after {again}");
     db.close().unwrap();
     // After a clean end nothing is left out.
     let db = open(&next);
@@ -314,4 +323,111 @@ fn events_of_many_threads_share_commits_each_with_its_outcome() {
     assert_eq!(order(&db).len(), 399);
     let e = db.stream("users").err().unwrap();
     assert!(e.to_string().contains("is no stream"), "{e}");
+}
+
+#[test]
+fn a_stream_that_is_truncated_goes_on_with_its_row_ids() {
+    let dir = Directory::new("stream-truncated");
+    let mut db = Options::new().open(&dir.0).unwrap();
+    db.create_table("events", events()).unwrap();
+    let mut last = 0;
+    for round in 0..6 {
+        let ids: Vec<_> =
+            (0..3).map(|n| db.table("events").unwrap().insert(&event(n, "x")).unwrap()).collect();
+        assert!(ids[0] > last, "{ids:?} after {last}, round {round}");
+        last = ids[2];
+        match round % 3 {
+            0 => db.truncate_table("events").unwrap(),
+            1 => {
+                let transaction = db.begin().unwrap();
+                transaction.truncate_table("events").unwrap();
+                transaction.table("events").unwrap().insert(&event(5, "behind")).unwrap();
+                transaction.commit().unwrap();
+                let found = arrived(&db);
+                assert!(found.len() == 1 && found[0].0 > last, "{found:?} after {last}");
+                last = found[0].0;
+            }
+            _ => {
+                db.truncate_table("events").unwrap();
+                drop(db);
+                db = Options::new().open(&dir.0).unwrap();
+            }
+        }
+        is_sound(&db);
+    }
+}
+
+/// Where the one who leads goes away, those that wait are told all the same.
+#[test]
+fn events_are_stored_whatever_becomes_of_who_leads() {
+    let db = Options::new().memory().unwrap();
+    db.create_table("events", events()).unwrap();
+    let stream = db.stream("events").unwrap();
+    let told = Arc::new(AtomicU64::new(0));
+    let submit = |rows: Vec<Vec<Value>>| {
+        let told = Arc::clone(&told);
+        stream.submit(&stream.schema(), rows, false, move |appended| {
+            told.fetch_add(appended.outcomes.len() as u64, Ordering::SeqCst);
+        })
+    };
+    let lead = submit(vec![event(1, "a")]);
+    assert!(lead.is_some());
+    assert!(submit(vec![event(2, "b"), event(3, "c")]).is_none(), "the first one leads");
+    assert_eq!(told.load(Ordering::SeqCst), 0);
+    drop(lead);
+    assert_eq!(told.load(Ordering::SeqCst), 3);
+    stream.append(&event(4, "d")).unwrap();
+    assert_eq!(order(&db), ["a", "b", "c", "d"]);
+}
+
+/// Rows that were made ready before a change of the fields keep their values, each in its field.
+#[test]
+fn events_that_wait_while_fields_change_keep_their_values() {
+    let db = Options::new().memory().unwrap();
+    db.create_table("events", events()).unwrap();
+    let stream = db.stream("events").unwrap();
+    let schema = stream.schema();
+    let waiting = vec![vec![Value::Timestamp(1), "kept".into(), 7i64.into()]; 2];
+    let lead = stream.submit(&schema, waiting, false, drop).unwrap();
+    let mut field = esker::Field::new(esker::FieldId(0), "n".to_owned(), DataType::I64, true);
+    field.default = Some(esker::DefaultValue::Literal(5i64.into()));
+    let changes = [
+        Alteration::DropField("n".into()),
+        Alteration::AddField(field),
+        Alteration::RenameField { from: "what".into(), to: "said".into() },
+    ];
+    db.alter_table("events", &changes).unwrap();
+    lead.run();
+    let rows = db.table("events").unwrap().snapshot().unwrap().rows().unwrap();
+    let rows: Vec<_> = rows.into_iter().map(|(_, row)| row[1..].to_vec()).collect();
+    assert_eq!(rows, vec![vec!["kept".into(), Value::Int(5)]; 2], "a new field has its default");
+}
+
+/// Events that are too many for a commit are stored in several.
+#[test]
+fn events_that_are_too_large_together_are_stored_apart() {
+    let dir = Directory::new("stream-large");
+    let db = Options::new().open(&dir.0).unwrap();
+    db.create_table("events", events()).unwrap();
+    let stream = db.stream("events").unwrap();
+    let many: Vec<_> = (0..600).map(|n| event(n, &"x".repeat(40_000))).collect();
+    let outcomes = stream.append_many(&many);
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 600);
+    assert_eq!(db.table("events").unwrap().count().unwrap(), 600);
+    is_sound(&db);
+}
+
+#[test]
+fn no_reference_changes_the_time_of_an_event() {
+    use esker_format::schema::ReferenceAction::{Cascade, NoAction, SetDefault, SetNull};
+    let refused = [(NoAction, Cascade), (SetDefault, NoAction), (SetNull, NoAction)];
+    for (on_delete, on_update) in refused {
+        let mut reference = NewReference::new(["t"], "days");
+        (reference.on_delete, reference.on_update) = (on_delete, on_update);
+        let e = fields().reference(reference).stream("t", []).build().unwrap_err().to_string();
+        assert!(e.contains("would change the time of an event"), "{e}");
+    }
+    let mut reference = NewReference::new(["t"], "days");
+    reference.on_delete = Cascade;
+    fields().reference(reference).stream("t", []).build().unwrap();
 }

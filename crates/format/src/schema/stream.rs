@@ -15,7 +15,7 @@
 
 use std::fmt;
 
-use super::{Field, FieldId, PrimaryKey, Profile, Schema};
+use super::{Field, FieldId, PrimaryKey, Profile, Reference, ReferenceAction, Schema};
 use crate::codec::{Reader, Writer};
 use crate::{DataType, Error, Interval, Result, Value};
 
@@ -265,6 +265,22 @@ impl Schema {
         Ok(())
     }
 
+    /// Refuses a reference that would give the time of an event another value.
+    fn expect_time_stays(&self, stream: &Stream) -> Result<()> {
+        use ReferenceAction::{Cascade, SetDefault, SetNull};
+        let of_time = |reference: &&Reference| reference.fields.contains(&stream.time);
+        for reference in self.references.iter().filter(of_time) {
+            let on_delete = matches!(reference.on_delete, SetNull | SetDefault);
+            if on_delete || matches!(reference.on_update, Cascade | SetNull | SetDefault) {
+                let name = &reference.name;
+                return Err(Error::invalid(format!(
+                    "reference {name:?} would change the time of an event, which stays"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn validate_stream(&self) -> Result<()> {
         let Some(stream) = self.stream() else {
             return match self.profile {
@@ -300,6 +316,7 @@ impl Schema {
         if field.generated.is_some() {
             return refuse(format!("time {name:?} of a stream is generated: a time is given"));
         }
+        self.expect_time_stays(stream)?;
         let Some(rest) = stream.rest else { return Ok(()) };
         let field = self.field_of(rest).ok_or_else(|| missing(rest))?;
         let (name, found) = (&field.name, field.type_text());

@@ -268,7 +268,7 @@ impl<'a> Tokenizer<'a> {
         let first = spans.len();
         spans.resize(first + self.columns, Span::new(found.start, found.start));
         let mut object = Object::new(bytes, found.start)?;
-        let mut refusal = None;
+        let (mut refusal, mut has_own) = (None, false);
         let row = spans.get_mut(first..).unwrap_or_default();
         if let (Some(key), Some(slot)) = (found.key, self.key.and_then(|at| row.get_mut(at))) {
             *slot = key;
@@ -277,7 +277,11 @@ impl<'a> Tokenizer<'a> {
         while let Some((name, value)) = object.next_member()? {
             let guess = self.following.get(last).copied().unwrap_or_default();
             let field = self.names.find(name.of(bytes), guess);
-            if field.is_some_and(|field| self.beside == Beside::Kept(field)) {
+            if let Some(field) = field.filter(|field| self.beside == Beside::Kept(*field)) {
+                if std::mem::replace(&mut has_own, true) {
+                    let kind = FaultKind::Twice(field);
+                    refusal.get_or_insert(Fault { position: name.start(), kind });
+                }
                 self.rest.members.extend(own_members(bytes, name, value));
                 continue;
             }

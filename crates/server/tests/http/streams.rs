@@ -1,5 +1,7 @@
 //! Events of streams: what is sent is in every query once it is answered, each with its outcome.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::Arc;
 
 use super::client::Harness;
@@ -157,4 +159,42 @@ fn events_of_many_connections_share_commits_and_none_is_lost() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), CLIENTS * EACH * 9 / 10);
+}
+
+/// A client that goes away while it leads left its stream waiting for ever.
+#[test]
+fn clients_that_go_away_harm_no_other() {
+    let server = with_stream("");
+    let path = format!("{D}/streams/events/events");
+    let body = r#"{"what": "gone"}"#;
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nhost: {0}\r\nauthorization: Bearer {1}\r\ncontent-type: \
+         application/json\r\ncontent-length: {2}\r\n\r\n{body}",
+        server.address,
+        server.token,
+        body.len()
+    );
+    for _ in 0..300 {
+        let mut client = TcpStream::connect(server.address).unwrap();
+        client.write_all(request.as_bytes()).unwrap();
+        client.shutdown(std::net::Shutdown::Both).unwrap();
+    }
+    for _ in 0..20 {
+        assert_eq!(server.ask("POST", &path, body).status, 201);
+    }
+}
+
+#[test]
+fn events_are_no_part_of_a_transaction_of_http() {
+    let server = with_stream("");
+    let path = format!("{D}/streams/events/events");
+    let id = server.ask("POST", &path, "{}").json()["id"].as_str().unwrap().to_owned();
+    let within = [("esker-transaction", "0")];
+    let one = format!("{path}/{id}");
+    for (method, path, body) in [("POST", &path, "{}"), ("GET", &one, ""), ("DELETE", &one, "")] {
+        let answer = server.send(method, path, &within, body.as_bytes());
+        assert_eq!(answer.status, 400, "{method}: {}", answer.text());
+        assert!(answer.text().contains("within a transaction"), "{}", answer.text());
+    }
+    assert_eq!(count(&server), 1);
 }

@@ -69,7 +69,19 @@ struct Ready {
     times: Vec<Result<i64>>,
 }
 
+/// Refuses to be part of a transaction.
+fn expect_alone(call: &Call) -> Result<()> {
+    match call.header("esker-transaction")? {
+        None => Ok(()),
+        Some(_) => Err(Error::invalid(
+            "esker-transaction: events of a stream are not appended, read or removed by id within \
+             a transaction; its rows and statements are",
+        )),
+    }
+}
+
 pub(super) async fn append(mut call: Call) -> Outcome {
+    expect_alone(&call)?;
     let wanted = Wanted::of(&call)?;
     let media = call.media()?;
     let is_lines = media.is_some_and(|media| media.ends_with("ndjson"));
@@ -145,20 +157,23 @@ async fn store(call: &Call, ready: Ready, wanted: &Wanted, is_small: bool) -> Re
         return Ok(times.into_iter().map(|time| time.map(|_| EventId::new(0, 0))).collect());
     }
     let (sender, done) = oneshot::channel::<Appended>();
-    let leads = stream.submit(&schema, rows, !wanted.is_each, move |appended| {
+    let lead = stream.submit(&schema, rows, !wanted.is_each, move |appended| {
         drop(sender.send(appended));
     });
-    if leads {
-        let leader = stream.clone();
-        // Those that are ready now add their events.
+    if let Some(lead) = lead {
+        // Those that are ready now add their events. Where the client goes away meanwhile, the lead
+        // makes the commit as it is dropped.
         tokio::task::yield_now().await;
         match is_small {
-            true => leader.lead(),
-            false => blocking(move || leader.lead()).await?,
+            true => lead.run(),
+            false => blocking(move || lead.run()).await?,
         }
     }
-    let appended = done.await;
-    let appended = appended.map_err(|_| Error::new(Code::Unavailable, "the server stops"))?;
+    let unknown = |_| {
+        let message = "whether the events are stored is unknown: their commit was given up";
+        Error::new(Code::OutcomeUnknown, message)
+    };
+    let appended = done.await.map_err(unknown)?;
     if let Some(commit) = appended.commit {
         match wanted.is_durable {
             true => call.app.syncs.durability(&call.tenant()?).wait(commit).await?,
@@ -222,6 +237,7 @@ fn no_event(stream: &str, id: EventId) -> Error {
 }
 
 pub(super) async fn get(call: Call) -> Outcome {
+    expect_alone(&call)?;
     let (name, id) = (call.path("table").to_owned(), id_of(&call)?);
     let wanted = name.clone();
     let found = call.run_at_once(move |session| Ok(session.database().stream(&wanted)?.get(id)?));
@@ -230,6 +246,7 @@ pub(super) async fn get(call: Call) -> Outcome {
 }
 
 pub(super) async fn remove(call: Call) -> Outcome {
+    expect_alone(&call)?;
     let (name, id) = (call.path("table").to_owned(), id_of(&call)?);
     let wanted = name.clone();
     let removed = call.run(move |session| Ok(session.database().stream(&wanted)?.delete(id)?));
