@@ -98,13 +98,20 @@ impl Database {
         self.with_engine(EngineHandle::new(self.engine()))
     }
 
+    /// True once everything up to a commit is on the disk, whatever the durability of the database
+    /// says; of a database in memory, always.
+    #[must_use]
+    pub fn is_on_disk(&self, commit: u64) -> bool {
+        self.engine().journal.log().is_none_or(|log| log.durable() >= commit)
+    }
+
     /// True once everything up to a commit is on the disk; of a database in memory, and of one
     /// whose commits do not wait for the disk, always.
     #[must_use]
     pub fn is_durable(&self, commit: u64) -> bool {
         let engine = self.engine();
         let waits = engine.options.durability == Durability::Sync;
-        !waits || engine.journal.log().is_none_or(|log| log.durable() >= commit)
+        !waits || self.is_on_disk(commit)
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Appended {
     pub outcomes: Vec<Result<u64>>,
     /// The commit that has to be durable before that is reported; `None`: it may be now.
     pub commit: Option<u64>,
+    /// A commit that is not before those of the rows: once it is on the disk, they are.
+    pub newest: u64,
 }
 
 /// Rows that are ready, and who is told what becomes of them.

@@ -21,9 +21,9 @@ const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /// use esker::EventId;
 ///
 /// let id = EventId::new(1_767_323_045_123_456, 7);
-/// assert_eq!(id.to_string(), "01KDYJBMR30000000000000007");
-/// assert_eq!("01kdyjbmr3-0000000000000007".parse::<EventId>().is_err(), true);
-/// assert_eq!("01kdyjbmr30000000000000007".parse::<EventId>()?, id);
+/// assert_eq!(id.to_string(), "01KDYAK3830000000000000007");
+/// assert_eq!("01kdyak383-0000000000000007".parse::<EventId>().is_err(), true);
+/// assert_eq!("01kdyak3830000000000000007".parse::<EventId>()?, id);
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -70,9 +70,10 @@ impl Stream {
             }
             let handle = self.with_deferred();
             let outcomes = handle.commit_parts(&rows);
-            let commit = handle.table.engine.take_deferred_commit();
+            let engine = &handle.table.engine;
+            let (commit, newest) = (engine.take_deferred_commit(), engine.watermarks.published());
             for (done, outcomes) in dones.into_iter().zip(outcomes) {
-                done(Appended { outcomes, commit });
+                done(Appended { outcomes, commit, newest });
             }
         }
     }

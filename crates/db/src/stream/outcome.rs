@@ -91,7 +91,7 @@ mod tests {
         drop(outcome);
         assert_eq!(told.wait().unwrap_err().kind(), ErrorKind::OutcomeUnknown);
         let (outcome, told) = awaited(&Environment::os());
-        outcome.tell(Appended { outcomes: Vec::new(), commit: Some(7) });
+        outcome.tell(Appended { outcomes: Vec::new(), commit: Some(7), newest: 7 });
         assert_eq!(told.wait().unwrap().commit, Some(7));
     }
 }

@@ -92,7 +92,7 @@ fn path_of(route: &Route, database: &str) -> String {
         .replace("{token}", "0")
         .replace("{transaction}", "0")
         .replace("{session}", "0")
-        .replace("{id}", "01KDYJBMR30000000000000007")
+        .replace("{id}", "01KDYAK3830000000000000007")
 }
 
 fn body_of(route: &Route) -> &'static str {

@@ -198,3 +198,16 @@ fn events_are_no_part_of_a_transaction_of_http() {
     }
     assert_eq!(count(&server), 1);
 }
+
+/// Who asks for it waits for the disk, whatever the databases of the server do.
+#[test]
+fn a_request_says_how_durable_it_is() {
+    let server = Harness::new(&[("durability", "20ms")]);
+    sql(&server, "CREATE TABLE events (t timestamp NOT NULL DEFAULT now()) WITH (stream = 't')");
+    let path = format!("{D}/streams/events/events");
+    for (durability, status) in [("", 201), ("?durability=sync", 201), ("?durability=async", 202)] {
+        let posted = server.ask("POST", &format!("{path}{durability}"), "{}");
+        assert_eq!(posted.status, status, "{durability}: {}", posted.text());
+    }
+    assert_eq!(count(&server), 3);
+}

@@ -62,7 +62,8 @@ const ON_DUPLICATE: Parameter = Parameter {
 const DURABILITY: Parameter = Parameter {
     name: "durability",
     schema: r#"{"type":"string","enum":["sync","async"]}"#,
-    meaning: "answered once the disk has it, or once every query has it; sync unless given",
+    meaning: "answered once the disk has it, or once every query has it; as the database says \
+              unless given",
 };
 const EACH: Parameter = Parameter {
     name: "each",

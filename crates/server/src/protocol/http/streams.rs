@@ -23,8 +23,8 @@ const AT_ONCE_BYTES: usize = 64 << 10;
 
 /// How a request wants its events stored.
 struct Wanted {
-    /// Answered once they are on the disk.
-    is_durable: bool,
+    /// Answered once they are on the disk, or before; as the database says unless it is given.
+    is_durable: Option<bool>,
     /// Each has an outcome of its own.
     is_each: bool,
     /// Only counts are answered.
@@ -34,8 +34,9 @@ struct Wanted {
 impl Wanted {
     fn of(call: &Call) -> Result<Self> {
         let is_durable = match call.parameter("durability") {
-            None | Some("sync") => true,
-            Some("async") => false,
+            None => None,
+            Some("sync") => Some(true),
+            Some("async") => Some(false),
             Some(other) => {
                 let message = format!("durability: expected sync or async, found {other:?}");
                 return Err(Error::invalid(message));
@@ -50,8 +51,8 @@ impl Wanted {
 
     fn status(&self, rejected: usize) -> StatusCode {
         match (rejected, self.is_durable) {
-            (0, true) => StatusCode::CREATED,
-            (0, false) => StatusCode::ACCEPTED,
+            (0, Some(false)) => StatusCode::ACCEPTED,
+            (0, _) => StatusCode::CREATED,
             _ => StatusCode::MULTI_STATUS,
         }
     }
@@ -174,11 +175,11 @@ async fn store(call: &Call, ready: Ready, wanted: &Wanted, is_small: bool) -> Re
         Error::new(Code::OutcomeUnknown, message)
     };
     let appended = done.await.map_err(unknown)?;
-    if let Some(commit) = appended.commit {
-        match wanted.is_durable {
-            true => call.app.syncs.durability(&call.tenant()?).wait(commit).await?,
-            false => stream.reveal(commit)?,
-        }
+    match (wanted.is_durable, appended.commit) {
+        (Some(true), _) => wait(call, appended.newest).await?,
+        (None, Some(commit)) => wait(call, commit).await?,
+        (Some(false), Some(commit)) => stream.reveal(commit)?,
+        (_, None) => {}
     }
     let mut stored = appended.outcomes.into_iter();
     let lost = || Error::new(Code::Internal, "the outcome of an event was not told");
@@ -188,6 +189,15 @@ async fn store(call: &Call, ready: Ready, wanted: &Wanted, is_small: bool) -> Re
         Ok(EventId::new(time_us, row_id))
     };
     Ok(times.into_iter().map(outcome).collect())
+}
+
+/// Waits until a commit is on the disk, with all who wait for one.
+async fn wait(call: &Call, commit: u64) -> Result<()> {
+    let tenant = call.tenant()?;
+    match tenant.database.is_on_disk(commit) {
+        true => Ok(()),
+        false => call.app.syncs.durability(&tenant).wait(commit).await,
+    }
 }
 
 fn answer(wanted: &Wanted, is_one: bool, outcomes: Outcomes) -> Outcome {
