@@ -44,7 +44,7 @@ pub fn parse_json_row(row: &str, schema: &Schema) -> Result<Vec<(String, Value)>
 ///     .build()?;
 /// let event = "{\"t\": \"2026-01-02 03:04:05\", \"run\": 7, \"more\": {\"of\": [1]}}";
 /// let row = esker_import::parse_new_json_row(event, &schema).unwrap();
-/// assert_eq!(row[1].1.to_string(), r#"{"run":7,"of":[1]}"#);
+/// assert_eq!(row[1].1.to_string(), r#"{"of":[1],"run":7}"#);
 /// # Ok::<(), esker_format::Error>(())
 /// ```
 ///
