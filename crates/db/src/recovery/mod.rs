@@ -397,9 +397,10 @@ fn recover(
     Ok(engine)
 }
 
-/// What was given out before a crash, and lost with it, is not given out again: the events of a
-/// stream are called by their row ids, and those of commits that nobody waited for may be known. A
-/// frame says how far row ids are gone, which the next crash does not take.
+/// Skips the row ids that a crash may have lost. Clients know events by their row ids, also those
+/// of commits that were answered before their sync, so no row id is used twice. A synced frame
+/// records the skip, since another crash may follow. On a full disk there is no such frame: the
+/// database opens all the same, so that rows can be deleted.
 fn skip_lost_row_ids(engine: &Engine) -> Result<()> {
     let mut catalogue = engine.lock();
     let streams = catalogue.tables.iter_mut();
@@ -416,11 +417,13 @@ fn skip_lost_row_ids(engine: &Engine) -> Result<()> {
             }
         })
         .collect();
-    skipped.iter().try_for_each(|edit| engine.log_before(Purpose::Frees, edit))?;
+    let logged = skipped.iter().try_for_each(|edit| engine.log_before(Purpose::Frees, edit));
     drop(catalogue);
-    match skipped.is_empty() {
-        true => Ok(()),
-        false => engine.sync(),
+    match logged {
+        Ok(()) if skipped.is_empty() => Ok(()),
+        Ok(()) => engine.sync(),
+        Err(e) if e.kind() == ErrorKind::NoSpace => Ok(()),
+        Err(e) => Err(e),
     }
 }
 

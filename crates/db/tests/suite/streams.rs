@@ -431,3 +431,30 @@ fn no_reference_changes_the_time_of_an_event() {
     reference.on_delete = Cascade;
     fields().reference(reference).stream("t", []).build().unwrap();
 }
+
+/// Else the disk could not be emptied.
+#[test]
+fn a_stream_is_opened_on_a_full_disk_after_a_crash() {
+    let machine = Simulation::new(3, SimOptions::default());
+    let open = |machine: &Simulation| {
+        Options::new().background(false).environment(machine.environment()).open("db").unwrap()
+    };
+    let db = open(&machine);
+    let table = db.create_table("events", events()).unwrap();
+    let ids: Vec<u64> = (0..50).map(|n| table.insert(&event(n, "x")).unwrap()).collect();
+    let mut machine = machine;
+    for _ in 0..3 {
+        let image = machine.crash_image(CrashChoice::KeepNone);
+        machine = Simulation::from_image(&image, 4, SimOptions::default());
+        machine.set_capacity_bytes(machine.used_bytes());
+        let db = open(&machine);
+        assert_eq!(arrived(&db).len(), ids.len());
+    }
+    let db = open(&Simulation::from_image(
+        &machine.crash_image(CrashChoice::KeepNone),
+        5,
+        SimOptions::default(),
+    ));
+    let new = db.table("events").unwrap().insert(&event(9, "new")).unwrap();
+    assert!(new > ids[49]);
+}
