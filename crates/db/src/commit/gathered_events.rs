@@ -37,7 +37,7 @@ pub struct Appended {
     pub newest: u64,
 }
 
-/// Rows that are ready, and who is told what becomes of them.
+/// Rows that are ready, and what to call with their outcomes.
 pub(crate) struct EventRequest {
     /// What the rows were made ready for.
     pub schema: Arc<Schema>,
@@ -80,7 +80,7 @@ impl GatheredEvents {
         !std::mem::replace(&mut pending.is_led, true)
     }
 
-    /// The requests of the next commit; none when nothing waits, after which nobody leads.
+    /// The requests of the next commit; none when no request waits: the leader's work is done then.
     pub fn take(&self) -> Vec<EventRequest> {
         let mut pending = self.pending();
         let (mut taken, mut rows, mut bytes): (Vec<EventRequest>, _, _) = (Vec::new(), 0, 0);
@@ -96,8 +96,8 @@ impl GatheredEvents {
         taken
     }
 
-    /// The one that leads cannot go on: those that wait are not told anything, and learn that by
-    /// `done` being dropped.
+    /// Drops all waiting requests, since their leader has failed. Each learns it when its `done` is
+    /// dropped.
     pub fn abandon(&self) {
         let mut pending = self.pending();
         pending.is_led = false;

@@ -13,8 +13,8 @@ use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
-/// That its holder makes the commits of events that wait, until none does: by [`Lead::run`], or
-/// else when it is dropped, as that of a client who went away is.
+/// The duty to commit the events that wait, until none does: by [`Lead::run`], or when it is
+/// dropped, as it is when a client disconnects.
 #[must_use]
 pub struct Lead {
     stream: Stream,
@@ -44,7 +44,7 @@ impl Drop for Lead {
     }
 }
 
-/// Gives up what waits where leading ends in a panic: others lead from then on.
+/// Gives up the waiting requests when leading ends in a panic; the next request leads then.
 struct Leading<'s>(Option<&'s GatheredEvents>);
 
 impl Drop for Leading<'_> {
@@ -98,7 +98,7 @@ impl Stream {
                         |part: &Part| next.by_ref().take(part.rows.len()).map(Ok).collect();
                     return parts.iter().map(&mut ids).collect();
                 }
-                Err(e) if is_final(&e) || rows().count() == 1 => {
+                Err(e) if is_final(&e) => {
                     return parts.iter().map(|part| part.all(&e)).collect();
                 }
                 Err(_) => {}

@@ -120,9 +120,9 @@ impl Stream {
         Ok(row.into_owned())
     }
 
-    /// Hands events over that were made ready for a schema; `done` is told what becomes of them, by
-    /// whoever makes the commit, or dropped where that is not known. With a [`Lead`] the caller has
-    /// to make the commit, and may let others go first that have events, too.
+    /// Queues events that were made ready for a schema. The commit calls `done` with their
+    /// outcomes, or drops it when they are unknown. A caller that gets a [`Lead`] has to make the
+    /// commit, and may first let other tasks add their events.
     #[must_use]
     pub fn submit(
         &self,
@@ -156,8 +156,8 @@ impl Stream {
         Ok(outcomes.map(|(id, time_us)| Ok(EventId::new(time_us, id?))).collect())
     }
 
-    /// Shows a commit to all readers before it is on the disk, which it is soon: for events whose
-    /// sender does not wait for that.
+    /// Shows a commit to all readers before it is synced, and schedules the sync: for senders that
+    /// do not wait for the disk.
     ///
     /// # Errors
     /// `OutcomeUnknown` when the log has failed.
@@ -214,7 +214,7 @@ pub fn time_of(schema: &Schema, row: &[Value]) -> Result<i64> {
     }
 }
 
-/// Whoever leads tells each request what became of it.
+/// A commit has an outcome for each event.
 fn lost() -> Error {
     Error::corrupt("the outcome of an event was not told")
 }

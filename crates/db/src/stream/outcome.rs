@@ -12,7 +12,7 @@ use crate::{Error, ErrorKind, Result};
 enum State {
     Waiting,
     Told(Appended),
-    /// The one who was to tell it is gone.
+    /// The outcome was dropped: it stays unknown.
     Lost,
 }
 
@@ -63,7 +63,7 @@ impl Drop for Outcome {
 
 impl Told {
     /// # Errors
-    /// `OutcomeUnknown` when nobody will tell it.
+    /// `OutcomeUnknown` when the other end was dropped.
     pub fn wait(self) -> Result<Appended> {
         loop {
             let seen = self.0.changed.generation();
