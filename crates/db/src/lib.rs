@@ -123,7 +123,7 @@ pub use esker_format::json;
 pub use esker_format::schema::{
     Alteration, Check, DefaultValue, Generated, INDEX_FIELDS_MAX, Identity, IdentityChange, Index,
     IndexField, IndexId, IndexKind, NewIndex, NewReference, PlacedExpression, Reference,
-    ReferenceAction, Referrer, RowExpression,
+    ReferenceAction, Referrer, RowExpression, StreamOption,
 };
 pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Interval, Labels, List, ListBuilder,

@@ -36,7 +36,7 @@ use crate::{
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
 /// The version of the layout that is written.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 /// The oldest that is read.
 pub const VERSION_MIN: u32 = 7;
 /// The first with views.
@@ -45,6 +45,8 @@ const VERSION_WITH_VIEWS: u32 = 10;
 const VERSION_WITH_NAMESPACES: u32 = 13;
 /// The first with comments on sequences and views.
 const VERSION_WITH_COMMENTS: u32 = 15;
+/// The first that says up to which row id events of a stream have ended.
+const VERSION_WITH_ENDED_EVENTS: u32 = 16;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the body under one checksum.
@@ -99,6 +101,8 @@ pub struct TableState {
     pub index_file: u64,
     /// The rows that are in no segment, group by group.
     pub groups: Vec<GroupState>,
+    /// The greatest row id of an event of a stream that ended for its age; 0 for none.
+    pub ended_row_id: u64,
 }
 
 /// One group in a checkpoint.
@@ -274,7 +278,7 @@ impl Checkpoint {
         self.next_segment = input.u64()?;
         let count = input.count(TABLES_MAX)?;
         for _ in 0..count {
-            self.tables.push(TableState::decode(&mut input)?);
+            self.tables.push(TableState::decode(&mut input, version)?);
         }
         for _ in 0..input.count(SEQUENCES_MAX)? {
             let (name, sequence) = (input.text()?.to_owned(), Sequence::decode(&mut input)?);
@@ -342,9 +346,10 @@ impl TableState {
             out.varint(group.newest_commit);
             out.bytes(&group.rows);
         }
+        out.varint(self.ended_row_id);
     }
 
-    fn decode(input: &mut Reader<'_>) -> Result<Self> {
+    fn decode(input: &mut Reader<'_>, version: u32) -> Result<Self> {
         let table = TableId(input.u32()?);
         let name = input.text()?.to_owned();
         let schema = Schema::decode(input)?;
@@ -379,7 +384,18 @@ impl TableState {
             let newest_commit = input.varint()?;
             groups.push(GroupState { newest_commit, rows: input.bytes()?.to_vec() });
         }
-        Ok(Self { table, name, schema, next_row_id, sealed_through, segments, index_file, groups })
+        let ended_row_id = if version >= VERSION_WITH_ENDED_EVENTS { input.varint()? } else { 0 };
+        Ok(Self {
+            table,
+            name,
+            schema,
+            next_row_id,
+            sealed_through,
+            segments,
+            index_file,
+            groups,
+            ended_row_id,
+        })
     }
 }
 
@@ -413,6 +429,7 @@ mod tests {
                 segments: vec![SegmentState { entry, dead: vec![0, 4, 9] }],
                 index_file: 0,
                 groups: vec![GroupState { newest_commit: 8, rows: vec![7; 100] }],
+                ended_row_id: 6,
             }],
             sequences: vec![("orders".into(), said(33))],
             clock: Some(crate::clock_record::tests::full()),
@@ -449,6 +466,7 @@ mod tests {
             segments: vec![SegmentState { entry: entry(segment), dead: vec![] }],
             index_file: 0,
             groups: vec![],
+            ended_row_id: 0,
         };
         let with = |tables| Checkpoint {
             number: 5,

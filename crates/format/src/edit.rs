@@ -189,6 +189,9 @@ pub enum Edit {
     Seal { table: TableId, through: u64, segments: Vec<SegmentEntry> },
     /// These segments take the place of `inputs`.
     Merge { table: TableId, inputs: Vec<u64>, segments: Vec<SegmentEntry> },
+    /// These segments of a stream have ended: each row that lived is dead from this commit on.
+    /// `through_row_id` is the greatest row id of what ends with this commit.
+    EndSegments { table: TableId, segments: Vec<u64>, through_row_id: u64 },
     /// The checkpoint file of this number holds exactly the commits up to `commit`.
     Checkpoint { number: u64, commit: u64 },
     /// From this commit on, a table has this name and this schema.
@@ -233,6 +236,8 @@ const SET_VIEW: u16 = 29;
 const DROP_VIEW: u16 = 30;
 const SET_NAMESPACE: u16 = 31;
 const DROP_NAMESPACE: u16 = 32;
+/// From version 17 of the log on.
+const END_SEGMENTS: u16 = 33;
 const SEGMENTS_MAX: usize = 1 << 20;
 const REPLACED_MAX: usize = 1 << 26;
 const EDITS_MAX: usize = 1 << 16;
@@ -256,6 +261,7 @@ impl Edit {
             Self::DropView { .. } => DROP_VIEW,
             Self::SetNamespace { .. } => SET_NAMESPACE,
             Self::DropNamespace { .. } => DROP_NAMESPACE,
+            Self::EndSegments { .. } => END_SEGMENTS,
             Self::Clock(_) => CLOCK,
             Self::Atomic { .. } => ATOMIC,
         }
@@ -264,7 +270,7 @@ impl Edit {
     /// True for the kinds of frames that carry an edit.
     #[must_use]
     pub fn is_edit(frame_kind: u16) -> bool {
-        (CREATE_TABLE..=DROP_NAMESPACE).contains(&frame_kind)
+        (CREATE_TABLE..=END_SEGMENTS).contains(&frame_kind)
     }
 
     /// The stored form.
@@ -296,6 +302,12 @@ impl Edit {
                 out.count(inputs.len());
                 inputs.iter().for_each(|id| out.varint(*id));
                 encode_segments(&mut out, segments);
+            }
+            Self::EndSegments { table, segments, through_row_id } => {
+                out.varint(table.0.into());
+                out.varint(*through_row_id);
+                out.count(segments.len());
+                segments.iter().for_each(|id| out.varint(*id));
             }
             Self::Checkpoint { number, commit } => {
                 out.varint(*number);
@@ -362,13 +374,12 @@ impl Edit {
                 segments: decode_segments(&mut input)?,
             },
             MERGE => {
-                let table = table_id(&mut input)?;
-                let count = input.count(SEGMENTS_MAX)?;
-                let mut inputs = Vec::new();
-                for _ in 0..count {
-                    inputs.push(input.varint()?);
-                }
+                let (table, inputs) = (table_id(&mut input)?, decode_ids(&mut input)?);
                 Self::Merge { table, inputs, segments: decode_segments(&mut input)? }
+            }
+            END_SEGMENTS => {
+                let (table, through_row_id) = (table_id(&mut input)?, input.varint()?);
+                Self::EndSegments { table, segments: decode_ids(&mut input)?, through_row_id }
             }
             CHECKPOINT => Self::Checkpoint { number: input.varint()?, commit: input.varint()? },
             ALTER_TABLE => Self::AlterTable {
@@ -421,6 +432,7 @@ impl Edit {
                 check_segments(*table, &[], segments)
             }
             Self::Merge { table, inputs, segments } => check_segments(*table, inputs, segments),
+            Self::EndSegments { table, segments, .. } => check_segments(*table, segments, &[]),
             Self::TruncateTable { table, replacement } => {
                 invariant!(
                     replacement > table,
@@ -471,6 +483,12 @@ fn check_segments(table: TableId, inputs: &[u64], segments: &[SegmentEntry]) -> 
         invariant!(id > 0 && seen.insert(id), place, "an edit names segment {id} twice, or none");
     }
     Ok(())
+}
+
+/// A count and that many numbers of segments.
+fn decode_ids(input: &mut Reader<'_>) -> Result<Vec<u64>> {
+    let count = input.count(SEGMENTS_MAX)?;
+    (0..count).map(|_| input.varint()).collect()
 }
 
 fn decode_atomic(input: &mut Reader<'_>) -> Result<Edit> {
@@ -553,6 +571,13 @@ mod tests {
             let message = decoded(&bad).unwrap_err().to_string();
             assert!(message.starts_with("table 2: broken invariant: "), "{message}");
         }
+        let ended = |segments: &[u64]| {
+            let (segments, through_row_id) = (segments.to_vec(), 1 << 40);
+            Edit::EndSegments { table, segments, through_row_id }
+        };
+        assert_eq!(decoded(&ended(&[])), Ok(ended(&[])));
+        assert_eq!(decoded(&ended(&[9, 4])), Ok(ended(&[9, 4])));
+        assert!(decoded(&ended(&[4, 4])).is_err() && decoded(&ended(&[0])).is_err());
         let back = Edit::TruncateTable { table, replacement: TableId(1) };
         assert!(decoded(&back).is_err());
     }

@@ -135,6 +135,7 @@ fn frame_kinds_are_those_of_the_code() {
         Edit::DropView { name: "v".into() },
         Edit::SetNamespace { name: "n".into(), namespace: Namespace::default() },
         Edit::DropNamespace { name: "n".into() },
+        Edit::EndSegments { table: table_id, segments: Vec::new(), through_row_id: 1 },
     ];
     let names = [
         "create table",
@@ -153,6 +154,7 @@ fn frame_kinds_are_those_of_the_code() {
         "drop view",
         "set schema",
         "drop schema",
+        "end segments",
     ];
     let mut code =
         vec![(kind::ROWS, "rows"), (kind::EPOCH_START, "epoch start"), (kind::CLOSE, "close")];

@@ -176,6 +176,20 @@ bugs! {
             "events have row ids from before their commit",
         RowIdsGivenAgainAfterCrash "row_ids_given_again_after_crash"
             "row ids of events that a crash took are given out again",
+        RetentionEndsNewerRows "retention_ends_newer_rows"
+            "a segment ends though some of its events are to be kept",
+        StragglerLeftBehind "straggler_left_behind"
+            "old events stay that share a segment with newer ones",
+        EndedSegmentSeenByNewerReader "ended_segment_seen_by_newer_reader"
+            "a scan finds rows of a segment that has ended",
+        EndedSegmentHiddenFromOlderSnapshot "ended_segment_hidden_from_older_snapshot"
+            "a snapshot loses the events of a segment that ended after it",
+        EndedSegmentsNotReplayed "ended_segments_not_replayed"
+            "events that have ended are back after a crash",
+        EndedSegmentInCheckpoint "ended_segment_in_checkpoint"
+            "a checkpoint has a segment that had ended",
+        MergeRevivesEndedSegment "merge_revives_ended_segment"
+            "a merge writes the events of a segment that ends meanwhile",
         GeneratedValueNotRecomputedOnUpdate "generated_value_not_recomputed_on_update"
             "an update leaves what is computed of a row as it was",
         PartialIndexUsedOutsidePredicate "partial_index_used_outside_predicate"

@@ -1,4 +1,4 @@
-//! Rows of a load in the order of their keys.
+//! Rows of a load in the order of their keys, or of their times.
 
 use esker_format::key::first_word;
 use esker_format::{Batch, Column, Schema, ValueRef};
@@ -8,10 +8,11 @@ use esker_table::key_order::KeyForm;
 use crate::Result;
 
 /// Puts the rows of a batch in the order of their keys; returns where each row was. Rows with one
-/// key stay in their order.
+/// key stay in their order, and so do events of one time: it is that of their row ids.
 pub(super) fn sort(schema: &Schema, batch: &mut Batch) -> Result<Vec<u32>> {
     let form = KeyForm::of(schema);
-    let positions = schema.key_positions();
+    let fields: Vec<_> = schema.sort_fields().map(|field| field.id).collect();
+    let positions = schema.positions_of(&fields)?;
     let columns: Vec<&Column> = positions.iter().filter_map(|p| batch.columns.get(*p)).collect();
     let key = |row: usize| {
         let key: Vec<ValueRef<'_>> = columns.iter().map(|column| column.value(row)).collect();

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use esker_arena::Reservation;
 use esker_format::edit::SegmentEntry;
+use esker_format::schema::{RowOrder, Stream};
 use esker_format::{Batch, ColumnSlice, Field, Schema};
 use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
@@ -187,12 +188,13 @@ impl Shared {
             return Ok(());
         }
         let expiry = self.schema.expiry_position().and_then(|at| batch.columns.get(at));
-        if expiry.is_some_and(|column| (0..column.len()).any(|row| !column.is_null(row))) {
+        let ends = self.schema.stream().is_some_and(Stream::ends_events);
+        if ends || expiry.is_some_and(|column| (0..column.len()).any(|row| !column.is_null(row))) {
             self.engine().note_expiring();
         }
-        let order = match self.schema.is_ordered_by_key() {
-            true => Some(key_order::sort(&self.schema, batch)?),
-            false => None,
+        let order = match self.schema.row_order() {
+            RowOrder::Key | RowOrder::Time => Some(key_order::sort(&self.schema, batch)?),
+            RowOrder::Arrival => None,
         };
         self.write(batch, &Numbers { first_row_id, first_row, order })
     }

@@ -35,6 +35,7 @@ use crate::catalog::altered_rows::Entered;
 use crate::catalog::defined_view::DefinedView;
 use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::definitions::NewDefinitions;
+use crate::commit::ended_segments::end_segments;
 use crate::commit::segment_rows::keep_row_ids;
 use crate::commit::stored_rows::LoggedRows;
 use crate::commit::write_set::TableWrites;
@@ -163,6 +164,13 @@ impl Engine {
                 self.link_segments(catalogue, commit, edit, source)?;
             }
             Edit::Merge { .. } => self.link_segments(catalogue, commit, edit, source)?,
+            Edit::EndSegments { table, .. } => {
+                let entry = source.expect(catalogue.tables.get_mut(table), *table, commit)?;
+                let is_lost =
+                    matches!(source, Source::Log(_)) && Bug::EndedSegmentsNotReplayed.is_planted();
+                let entry = entry.filter(|_| !is_lost);
+                entry.into_iter().for_each(|entry| end_segments(entry, commit, edit));
+            }
             Edit::Checkpoint { commit, .. } => {
                 // A replay may come by older ones: `make_checkpoint` sees that they rise.
                 catalogue.checkpoint_commit = catalogue.checkpoint_commit.max(*commit);

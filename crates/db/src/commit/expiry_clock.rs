@@ -11,6 +11,7 @@
 use std::sync::atomic::Ordering;
 
 use esker_format::edit::Edit;
+use esker_format::schema::Stream;
 use esker_format::{ClockRecord, Moment, Schema, Value};
 use esker_log::Purpose;
 use esker_log::sabotage::Bug;
@@ -28,6 +29,10 @@ impl Engine {
     /// when they are the first. Before anybody sees them: snapshots that were taken until now have
     /// no row that expires. Under the commit lock.
     pub fn note_ends(&self, schema: &Schema, staged: &Staged<'_>) -> Result<()> {
+        if !self.has_expiring() && schema.stream().is_some_and(Stream::ends_events) {
+            self.note_expiring();
+            self.time_of_commit()?;
+        }
         let Some(position) = schema.expiry_position() else { return Ok(()) };
         let ends = |row: &[Value]| matches!(row.get(position), Some(Value::Timestamp(_)));
         if !self.has_expiring() && staged.rows().any(ends) {
@@ -44,8 +49,9 @@ impl Engine {
 
     /// Tells the writer of a table whose rows expire what time it is.
     pub fn on_time(&self, catalogue: &mut Catalogue, current: &TableVersion) -> Result<()> {
+        let ends = || current.schema.stream().is_some_and(Stream::ends_events);
         if self.has_expiring()
-            && current.schema.expiry_field().is_some()
+            && (current.schema.expiry_field().is_some() || ends())
             && let Some(entry) = catalogue.tables.get_mut(&current.core.id())
         {
             let now = match self.time_of_commit() {

@@ -31,6 +31,7 @@ pub(crate) fn purpose_of(edit: &Edit) -> Purpose {
         | Edit::DropNamespace { .. }
         | Edit::Seal { .. }
         | Edit::Merge { .. }
+        | Edit::EndSegments { .. }
         | Edit::Checkpoint { .. } => Purpose::Frees,
         Edit::Load { segments, replaced, .. } if segments.is_empty() && !replaced.is_empty() => {
             Purpose::Frees

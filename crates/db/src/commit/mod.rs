@@ -13,6 +13,7 @@
 //! | [`definitions`] | tables that a commit creates, alters and drops beside its rows |
 //! | [`file_commit`], [`overflow`], [`private_rows`], [`long_values`] | what needs files first |
 //! | [`segment_rows`] | rows that are written as segments |
+//! | [`ended_segments`] | segments of a stream that end as a whole |
 //! | [`unique_check`], [`staged_keys`] | rows that are in the way of others |
 //! | [`reference_check`], [`named_rows`], [`value_set`] | rows that others refer to |
 //! | [`bound_commits`] | commits that go on as a transaction |
@@ -30,6 +31,7 @@ pub(crate) mod coalesce;
 pub(crate) mod conflict;
 pub(crate) mod defined_views;
 pub(crate) mod definitions;
+pub(crate) mod ended_segments;
 pub(crate) mod expiry_clock;
 pub(crate) mod extension;
 pub(crate) mod file_commit;

@@ -316,7 +316,7 @@ impl Engine {
     }
 
     /// Lets hooks add to a set.
-    fn extend(
+    pub(super) fn extend(
         &self,
         catalogue: &mut Catalogue,
         set: &mut WriteSet<'_>,

@@ -41,7 +41,7 @@ impl Engine {
             segment: id,
             schema_version: schema.version(),
             rows: rows_of_segment(rows.row_ids.len())?,
-            order: schema.row_order(),
+            order: schema.row_order_as_they_come(),
             side_by_side: schema.side_by_side(),
             key: schema.key_field(),
         };

@@ -4,11 +4,12 @@
 //! merge. Each step picks the most urgent job:
 //!
 //! 1. forget when rows were created, and dropped tables, once no snapshot asks any more;
-//! 2. seal frozen groups, oldest first;
-//! 3. make a checkpoint, when the log is too long;
-//! 4. merge segments that are a twentieth dead, or too many;
-//! 5. build the runs of indexes that are missing;
-//! 6. remove value files without a holder, and rewrite what refers to those that are mostly
+//! 2. end events of streams that are older than they are to be kept;
+//! 3. seal frozen groups, oldest first;
+//! 4. make a checkpoint, when the log is too long;
+//! 5. merge segments that are a twentieth dead, or too many;
+//! 6. build the runs of indexes that are missing;
+//! 7. remove value files without a holder, and rewrite what refers to those that are mostly
 //!    garbage.
 //!
 //! Before each job the log's reserve is filled, where the disk was full before.
@@ -22,6 +23,7 @@ pub(crate) mod compaction;
 mod flusher;
 mod index_file;
 mod index_runs;
+pub(crate) mod retention;
 mod seal;
 mod sink;
 mod state;
@@ -151,7 +153,7 @@ impl Engine {
             }
             moved => moved?,
         };
-        if is_moved || self.seal_frozen()? {
+        if is_moved || self.end_old_events()? || self.seal_frozen()? {
             return Ok(true);
         }
         // default: a database in memory has no log
@@ -259,7 +261,8 @@ impl Task for Maintenance {
                 let is_short = engine.maintenance_state().is_reserve_short;
                 let refill = is_short.then_some(RESERVE_RETRY);
                 let next = engine.until_next_try().into_iter().chain(engine.until_expiry());
-                let next = next.chain(engine.until_look()).chain(refill).min();
+                let next = next.chain(engine.until_look()).chain(engine.until_events_end());
+                let next = next.chain(refill).min();
                 // default: nothing is due at a known time
                 next.map_or(Step::Idle, Step::After)
             }

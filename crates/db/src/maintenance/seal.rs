@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use esker_format::TableId;
 use esker_format::edit::Edit;
 use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_log::sabotage::Bug;
@@ -17,6 +16,9 @@ use crate::commit::apply::{LinkSegments, Own, Source};
 use crate::commit::journal::{Journal, Ticket};
 use crate::engine::Engine;
 use crate::{Error, Result};
+
+/// A window has a segment of its own from so many parts of a full group on.
+const WINDOW_SHARE: usize = 256;
 
 impl Engine {
     /// Seals the frozen groups of one table, if there are any.
@@ -54,6 +56,7 @@ impl Engine {
             rows_max: SEGMENT_ROWS_MAX,
             column_bytes_max: self.options.column_bytes_max,
             emptied: BTreeSet::new(),
+            window_rows_min: self.window_rows_min(),
         };
         self.seals.count(&*self.environment.clock, |bytes| {
             let mut sink = FileSink::new(self);
@@ -84,7 +87,7 @@ impl Engine {
             self.sync_segment_dir().inspect_err(|_| mark_for_deletion())?;
         }
         self.environment.tasks.pause();
-        let numbered = self.number_edit(table.id(), edit).inspect_err(|_| mark_for_deletion())?;
+        let numbered = self.number_edit(&rewritten, edit).inspect_err(|_| mark_for_deletion())?;
         let Some(ticket) = numbered else {
             mark_for_deletion();
             return Ok(false);
@@ -168,11 +171,19 @@ impl Engine {
         Ok(())
     }
 
+    /// The fewest events of one window that make a segment of their own.
+    pub(super) fn window_rows_min(&self) -> usize {
+        (self.options.group_rows_max / WINDOW_SHARE).max(1)
+    }
+
     /// Numbers an edit that changes no answer; it counts as published at once. `None` when the
-    /// table is gone.
-    fn number_edit(&self, table: TableId, edit: &Edit) -> Result<Option<Ticket>> {
+    /// table is gone, or when a segment has ended that was written anew meanwhile: the log says so
+    /// of the old one only.
+    fn number_edit(&self, rewritten: &Rewritten, edit: &Edit) -> Result<Option<Ticket>> {
         let catalogue = self.lock_for_change()?;
-        if !catalogue.tables.contains_key(&table) {
+        let is_there = catalogue.tables.contains_key(&rewritten.table().id());
+        let has_ended = rewritten.has_ended_input() && !Bug::MergeRevivesEndedSegment.is_planted();
+        if !is_there || has_ended {
             return Ok(None);
         }
         self.log_edit(edit).map(Some)

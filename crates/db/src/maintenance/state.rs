@@ -8,6 +8,8 @@ use esker_table::rewrite::Repoint;
 
 use crate::Error;
 use crate::maintenance::compaction::leveled::CompactionCursor;
+use crate::maintenance::compaction::windows::WindowSpan;
+use crate::maintenance::retention::EndBounds;
 
 /// A job that is about one table and, when it fails, does not hold back those of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +33,11 @@ pub(crate) struct State {
     pub back_off: BTreeMap<(TableId, TableJob), (u32, u64)>,
     /// What row groups refer to in value files.
     pub counted: BTreeMap<u64, Counted>,
+    /// Which classes and windows segments of streams have, for a version of the schema.
+    pub window_spans: BTreeMap<u64, (u32, WindowSpan)>,
+    /// Up to which times events of each class of a stream have been ended, for a version of the
+    /// schema.
+    pub retained: BTreeMap<TableId, (u32, EndBounds)>,
     /// Merges of tables in the order of the key that did not fit one, and are under way.
     pub compaction_cursors: BTreeMap<TableId, CompactionCursor>,
     /// Index files that are not needed once the next checkpoint is durable.

@@ -3,7 +3,7 @@
 //! | module | what it reads |
 //! |---|---|
 //! | [`snapshot`], [`tables`] | tables, all as of one commit |
-//! | [`source`] | columns, for queries |
+//! | [`source`], [`time_run`] | columns, for queries; events by time |
 //! | [`row`], [`visit`], [`range`], [`index_lookup`] | rows by key, in order, by an index |
 //! | [`table_rows`] | all rows of a table, one after another |
 //! | [`page`], [`rows`] | answers page by page, row by row |
@@ -19,4 +19,5 @@ pub(crate) mod snapshot;
 pub(crate) mod source;
 pub(crate) mod table_rows;
 pub(crate) mod tables;
+mod time_run;
 pub(crate) mod visit;

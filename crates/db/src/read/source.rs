@@ -18,6 +18,7 @@ use esker_table::segment::Segment;
 use esker_table::table::SnapshotPart;
 use esker_table::view::RowGroup;
 
+use super::time_run::TimeRun;
 use crate::catalog::computed_index::{self, ComputedIndex};
 
 type Result<T> = esker_query::Result<T>;
@@ -38,6 +39,8 @@ struct SourcePart<'a> {
     row_ids: OnceLock<Box<[OnceLock<Vec<u64>>]>>,
     /// Its index runs, once they were needed.
     runs: OnceLock<Vec<PartRun<'a>>>,
+    /// The events of a segment by time, where they lie so.
+    by_time: Option<TimeRun<'a>>,
 }
 
 /// An index run of a part, for the reader's schema.
@@ -67,6 +70,7 @@ impl<'a> SnapshotSource<'a> {
             row_id_position,
             row_ids: OnceLock::new(),
             runs: OnceLock::new(),
+            by_time: TimeRun::of(part, row_id_position),
         };
         let parts = snapshot.parts().iter().map(part).collect();
         Self { snapshot, schema: Cow::Borrowed(snapshot.schema()), parts }
@@ -193,14 +197,19 @@ impl Fragment for SourcePart<'_> {
     }
 
     fn has_rising_row_ids(&self) -> bool {
-        matches!(self.part.row_group(), RowGroup::Segment(segment) if !segment.is_ordered_by_key())
+        matches!(self.part.row_group(), RowGroup::Segment(segment) if segment.has_rising_row_ids())
     }
 
     fn run_count(&self) -> usize {
-        self.runs().len()
+        self.runs().len() + usize::from(self.by_time.is_some())
     }
 
     fn run(&self, index: usize) -> Option<IndexRun<'_>> {
+        let index = match (&self.by_time, index) {
+            (Some(by_time), 0) => return Some(IndexRun::Sorted(by_time)),
+            (Some(_), _) => index - 1,
+            (None, _) => index,
+        };
         let run = self.runs().get(index)?;
         Some(match run.layout.run.index().kind {
             IndexKind::Ordered => IndexRun::Sorted(run),
@@ -406,7 +415,7 @@ impl BitmapRun for PartRun<'_> {
     }
 }
 
-fn query_error(e: &esker_table::Error) -> esker_query::Error {
+pub(super) fn query_error(e: &esker_table::Error) -> esker_query::Error {
     let kind = match e.kind() {
         esker_table::ErrorKind::Corrupt => esker_query::ErrorKind::Corrupt,
         _ => esker_query::ErrorKind::Io,

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use esker_format::checkpoint::{Checkpoint, GroupState, SegmentState, TableState};
 use esker_format::edit::{Edit, ROWS_FRAME, SegmentEntry};
 use esker_format::frame::kind;
+use esker_format::schema::Stream;
 use esker_format::{ClockRecord, Schema, TableId, invariant};
 use esker_log::sabotage::Bug;
 use esker_log::{RecoveredFrame, Scan};
@@ -105,6 +106,12 @@ impl Lookahead {
                 ahead.segments.retain(|s| !inputs.contains(&s.entry.id));
                 self.add_segments(*table, segments.iter().copied());
             }
+            Edit::EndSegments { table, segments, .. }
+                if !Bug::EndedSegmentsNotReplayed.is_planted() =>
+            {
+                let ahead = self.tables.entry(*table).or_default();
+                ahead.segments.retain(|s| !segments.contains(&s.entry.id));
+            }
             Edit::Checkpoint { number, .. } if *number > self.checkpoint => {
                 let message = format!("it names checkpoint {number}, which is damaged or missing");
                 return Err(Error::corrupt(message));
@@ -131,6 +138,7 @@ impl Lookahead {
             | Edit::DropView { .. }
             | Edit::SetNamespace { .. }
             | Edit::DropNamespace { .. }
+            | Edit::EndSegments { .. }
             | Edit::Checkpoint { .. } => {}
         }
         Ok(())
@@ -243,7 +251,8 @@ impl<'e> Replay<'e> {
             view.segments().for_each(|segment| segment.forget_row_order());
             view.forget_schemas(u64::MAX);
             let expires = |field| view.row_groups.iter().any(|g| g.least_expiry(field) < i64::MAX);
-            if view.schema.expiry_field().is_some_and(expires) {
+            let ends = view.schema.stream().is_some_and(Stream::ends_events);
+            if ends || view.schema.expiry_field().is_some_and(expires) {
                 engine.note_expiring();
             }
             table.set_view(view)?;
@@ -257,13 +266,18 @@ impl<'e> Replay<'e> {
     /// Opens a table of a checkpoint as later frames have it, and restores its open rows.
     fn restore(&self, catalogue: &mut Catalogue, state: TableState, commit: u64) -> Result<()> {
         let TableState { table, name, schema, next_row_id, index_file, groups, .. } = state;
+        let ended_row_id = state.ended_row_id;
         let newest = self.ahead.tables.get(&table).and_then(|ahead| ahead.newest.clone());
         // default: rows are of the schema of their commit
         let schema = newest.unwrap_or(schema);
         let core = self.engine.new_table(table, &name, schema)?;
         let writer = TableWriter::new(Arc::clone(&core), next_row_id);
-        let mut entry =
-            TableEntry { index_file, defined_at: commit, ..TableEntry::new(name, writer) };
+        let mut entry = TableEntry {
+            index_file,
+            defined_at: commit,
+            ended_row_id,
+            ..TableEntry::new(name, writer)
+        };
         link_ahead(self.engine, &self.ahead, &mut entry)?;
         let sealed_through = entry.sealed_through;
         catalogue.tables.insert(table, entry);

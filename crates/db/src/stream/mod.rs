@@ -199,6 +199,34 @@ impl Stream {
             None => Ok(false),
         }
     }
+
+    /// Ends all events whose times are before this one, in microseconds since 1970; returns how
+    /// many. Where whole segments are older they end in one commit, whatever they have.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema, Value};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("t", DataType::Timestamp).stream("t", []).build()?;
+    /// db.create_table("events", schema)?;
+    /// let events = db.stream("events")?;
+    /// for t in 0..5 {
+    ///     events.append(&[Value::Timestamp(t)])?;
+    /// }
+    /// assert_eq!(events.delete_before(3)?, 3);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of a commit.
+    pub fn delete_before(&self, time_us: i64) -> Result<u64> {
+        self.table.attempt(|current| {
+            // default: what is no stream has no classes
+            let classes = current.schema.stream().map_or(0, |stream| stream.class_count());
+            let bounds = vec![Some(time_us); classes];
+            self.table.engine.end_events_before(&current.core, &current.schema, &bounds)
+        })
+    }
 }
 
 /// The time of an event, in microseconds since 1970.

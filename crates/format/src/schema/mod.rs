@@ -8,6 +8,7 @@ mod identity;
 mod index;
 mod profile;
 mod reference;
+mod retention;
 mod row_expression;
 mod stream;
 
@@ -27,6 +28,7 @@ pub use index::{
 };
 pub use profile::{BUCKET_FIELDS, Profile, RowOrder};
 pub use reference::{NewReference, REFERENCES_MAX, Reference, ReferenceAction, Referrer};
+pub use retention::{Retention, RowClass, RowClasses};
 pub use row_expression::RowExpression;
 pub use stream::{Stream, StreamOption};
 

@@ -12,6 +12,8 @@ pub enum RowOrder {
     Arrival,
     /// By the primary key: rows with near keys lie side by side.
     Key,
+    /// By the time of events, and those of one time by row id.
+    Time,
 }
 
 impl RowOrder {
@@ -19,6 +21,7 @@ impl RowOrder {
         out.u8(match self {
             Self::Arrival => 0,
             Self::Key => 1,
+            Self::Time => 2,
         });
     }
 
@@ -26,6 +29,7 @@ impl RowOrder {
         Ok(match input.u8()? {
             0 => Self::Arrival,
             1 => Self::Key,
+            2 => Self::Time,
             other => return Err(Error::corrupt(format!("unknown order of rows {other}"))),
         })
     }
@@ -69,7 +73,27 @@ impl Schema {
     /// In which order the rows of segments lie. It never changes.
     #[must_use]
     pub fn row_order(&self) -> RowOrder {
-        self.row_order
+        match self.profile {
+            Profile::Stream => RowOrder::Time,
+            Profile::Table | Profile::Bucket => self.row_order,
+        }
+    }
+
+    /// The order of rows in a segment that is written as they come, for want of a number that the
+    /// commit gives: those of a stream are sorted when the segment is merged.
+    #[must_use]
+    pub fn row_order_as_they_come(&self) -> RowOrder {
+        match self.row_order() {
+            RowOrder::Time => RowOrder::Arrival,
+            other => other,
+        }
+    }
+
+    /// The fields that the rows of segments are sorted by, where they are not in the order in which
+    /// they came: those of the key, or the time of events.
+    pub fn sort_fields(&self) -> impl Iterator<Item = &Field> {
+        let time = self.stream().and_then(|stream| self.field_of(stream.time));
+        self.key_fields().chain(time)
     }
 
     /// True when the rows of segments lie in the order of the key.

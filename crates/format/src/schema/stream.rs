@@ -15,6 +15,7 @@
 
 use std::fmt;
 
+use super::retention::{self, Retention, RowClass, RowClasses};
 use super::{Field, FieldId, PrimaryKey, Profile, Reference, ReferenceAction, Schema};
 use crate::codec::{Reader, Writer};
 use crate::{DataType, Error, Interval, Result, Value};
@@ -30,6 +31,19 @@ pub struct Stream {
     pub ahead_us: Option<u64>,
     /// The field, of JSON, for members of an event that no field is called after.
     pub rest: Option<FieldId>,
+    /// How long events are kept.
+    pub retention: Retention,
+}
+
+impl Stream {
+    /// What a field says of an event that stays as it was written; `None`: it may change.
+    fn fixed(&self, field: FieldId) -> Option<&'static str> {
+        if self.time == field {
+            return Some("time");
+        }
+        let classes = self.retention.classes.as_ref()?;
+        (classes.field == field).then_some("class")
+    }
 }
 
 /// One property of a stream, as it is declared: by names.
@@ -41,10 +55,16 @@ pub enum StreamOption {
     Ahead(Option<u64>),
     /// The field for members that no field is called after.
     Rest(Option<String>),
+    /// For how many microseconds events are kept.
+    Retention(Option<u64>),
+    /// The classes that are kept for another time, by the values of a field.
+    RetentionBy(Option<(String, Vec<RowClass>)>),
+    /// The length of a window in microseconds.
+    Window(Option<u64>),
 }
 
 /// The names of options, as statements have them.
-const NAMES: [&str; 3] = ["late", "ahead", "rest"];
+const NAMES: [&str; 6] = ["late", "ahead", "rest", "retention", "retention_by", "window"];
 
 /// What a block says: which parts follow.
 const LATE: u8 = 1;
@@ -78,6 +98,14 @@ impl StreamOption {
             "late" => Ok(Self::Late(span()?)),
             "ahead" => Ok(Self::Ahead(span()?)),
             "rest" => Ok(Self::Rest(value.map(str::to_owned))),
+            "retention" => {
+                let keep = value.map(|text| retention::keep_us(name, text));
+                Ok(Self::Retention(keep.transpose()?))
+            }
+            "retention_by" => {
+                Ok(Self::RetentionBy(value.map(retention::read_classes).transpose()?))
+            }
+            "window" => Ok(Self::Window(value.map(retention::window_us).transpose()?)),
             _ => {
                 let known = NAMES.join(", ");
                 Err(Error::invalid(format!("option {name} of a stream: expected {known}")))
@@ -87,7 +115,7 @@ impl StreamOption {
 }
 
 /// A length of time in microseconds.
-fn span_us(name: &str, text: &str) -> Result<u64> {
+pub(super) fn span_us(name: &str, text: &str) -> Result<u64> {
     let invalid = |found: &str| {
         let expected = "expected a length of time such as '1 day' or '90 minutes'";
         Error::invalid(format!("option {name} of a stream: {expected}, found {found}"))
@@ -101,7 +129,7 @@ fn span_us(name: &str, text: &str) -> Result<u64> {
 }
 
 /// A length of time as a statement has it.
-struct Span(u64);
+pub(super) struct Span(pub(super) u64);
 
 impl Span {
     /// In whole days, hours, minutes or seconds: the largest of which there are two.
@@ -151,6 +179,7 @@ impl Schema {
         if let Some(rest) = stream.rest {
             options.push(("rest", name(rest)?));
         }
+        options.extend(self.retention_options(&stream.retention));
         Ok(options)
     }
 
@@ -161,31 +190,42 @@ impl Schema {
         self.fields.iter().position(|field| field.id == rest)
     }
 
-    /// Refuses another value for a field that stays as it was written: the time of an event.
+    /// Refuses another value for a field that stays as it was written: the time of an event, and
+    /// what says of which class it is.
     ///
     /// # Errors
     /// `InvalidInput` naming the field.
     pub fn refuse_fixed(&self, field: &Field) -> Result<()> {
-        match self.stream().is_some_and(|stream| stream.time == field.id) {
-            true => Err(Error::invalid(format!(
-                "field {:?} is the time of an event, which stays: delete the event and insert it \
-                 again",
-                field.name
-            ))),
-            false => Ok(()),
-        }
+        let Some(what) = self.stream().and_then(|stream| stream.fixed(field.id)) else {
+            return Ok(());
+        };
+        let name = &field.name;
+        let message = "which stays: delete the event and insert it again";
+        Err(Error::invalid(format!("field {name:?} is the {what} of an event, {message}")))
     }
 
-    /// Refuses a time that is further from now than the stream takes.
+    /// Refuses a time that is further from now than the stream takes, or than events of the class
+    /// are kept.
     ///
     /// # Errors
     /// `InvalidInput` that says by how much.
-    pub fn expect_in_bounds(&self, stream: &Stream, time: &Value, now_us: i64) -> Result<()> {
+    pub fn expect_in_bounds(
+        &self,
+        stream: &Stream,
+        (time, class): (&Value, usize),
+        now_us: i64,
+    ) -> Result<()> {
         let Value::Timestamp(at_us) = time else { return Ok(()) };
         let behind = i128::from(now_us) - i128::from(*at_us);
-        let (word, bound, distance) = match behind >= 0 {
-            true => ("late", stream.late_us, behind),
-            false => ("ahead", stream.ahead_us, -behind),
+        let kept_us = stream.keep_us_of(class);
+        let is_kept_shorter = match (kept_us, stream.late_us) {
+            (Some(kept_us), Some(late_us)) => kept_us < late_us,
+            (kept_us, _) => kept_us.is_some(),
+        };
+        let (word, bound, distance) = match (behind >= 0, is_kept_shorter) {
+            (true, true) => ("retention", kept_us, behind),
+            (true, false) => ("late", stream.late_us, behind),
+            (false, _) => ("ahead", stream.ahead_us, -behind),
         };
         let Some(bound) = bound.filter(|bound| distance > i128::from(*bound)) else {
             return Ok(());
@@ -196,7 +236,10 @@ impl Schema {
         let field = self.field_of(stream.time).ok_or_else(|| missing(stream.time))?;
         let code = if behind >= 0 { "too_late" } else { "too_early" };
         let (name, at) = (&field.name, time.as_ref());
-        let takes = format!("the stream takes events up to {word} = '{}'", Span(bound));
+        let takes = match word {
+            "retention" => format!("such events are kept for {}", Span(bound)),
+            _ => format!("the stream takes events up to {word} = '{}'", Span(bound)),
+        };
         Err(Error::invalid(format!("{code}: {name} = {at} is {by} {side} now; {takes}")))
     }
 
@@ -204,7 +247,9 @@ impl Schema {
     pub(super) fn make_stream(&mut self, time: &str, options: &[StreamOption]) -> Result<()> {
         let position = self.resolve(time)?;
         let field = self.fields.get(position).ok_or_else(|| Error::invalid("unknown field"))?;
-        let stream = Stream { time: field.id, late_us: None, ahead_us: None, rest: None };
+        let retention = Retention::default();
+        let stream =
+            Stream { time: field.id, late_us: None, ahead_us: None, rest: None, retention };
         (self.profile, self.stream) = (Profile::Stream, Some(Box::new(stream)));
         options.iter().try_for_each(|option| self.set_stream_option(option))
     }
@@ -216,6 +261,13 @@ impl Schema {
             }
             _ => None,
         };
+        let classes = match option {
+            StreamOption::RetentionBy(Some((name, classes))) => {
+                let field = self.fields.get(self.resolve(name)?).map(|field| field.id);
+                field.map(|field| RowClasses { field, classes: classes.clone() })
+            }
+            _ => None,
+        };
         let Some(stream) = self.stream.as_deref_mut() else {
             let message = "the table is no stream: stream = 'field' is said when it is created";
             return Err(Error::invalid(message));
@@ -224,6 +276,9 @@ impl Schema {
             StreamOption::Late(late_us) => stream.late_us = *late_us,
             StreamOption::Ahead(ahead_us) => stream.ahead_us = *ahead_us,
             StreamOption::Rest(_) => stream.rest = rest,
+            StreamOption::Retention(keep_us) => stream.retention.keep_us = *keep_us,
+            StreamOption::RetentionBy(_) => stream.retention.classes = classes,
+            StreamOption::Window(window_us) => stream.retention.window_us = *window_us,
         }
         Ok(())
     }
@@ -234,6 +289,9 @@ impl Schema {
         let use_of_it = match (stream.time == id, stream.rest == Some(id)) {
             (true, _) => "has the times of the stream",
             (_, true) => "has the other members of events (RESET (rest) ends that)",
+            _ if stream.fixed(id).is_some() => {
+                "says of which class an event is (RESET (retention_by) ends that)"
+            }
             _ => return Ok(()),
         };
         // default: a field that is not there is no field of the stream.
@@ -245,15 +303,18 @@ impl Schema {
         let Some(stream) = self.stream() else { return };
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
         let spans = flag(stream.late_us.is_some(), LATE) | flag(stream.ahead_us.is_some(), AHEAD);
-        out.u8(spans | flag(stream.rest.is_some(), REST));
+        out.u8(spans | flag(stream.rest.is_some(), REST) | stream.retention.flags());
         out.u16(stream.time.0);
         [stream.late_us, stream.ahead_us].into_iter().flatten().for_each(|us| out.u64(us));
         stream.rest.iter().for_each(|field| out.u16(field.0));
+        stream.retention.encode(out);
     }
 
     pub(super) fn decode_stream(&mut self, input: &mut Reader<'_>) -> Result<()> {
         let flags = input.u8()?;
-        if flags & !(LATE | AHEAD | REST) != 0 {
+        let known =
+            LATE | AHEAD | REST | retention::WINDOW | retention::RETENTION | retention::CLASSES;
+        if flags & !known != 0 {
             return Err(Error::corrupt(format!("unknown parts of a stream: {flags:#04x}")));
         }
         let time = FieldId(input.u16()?);
@@ -261,20 +322,23 @@ impl Schema {
             |flag| Ok::<_, Error>(if flags & flag == 0 { None } else { Some(input.u64()?) });
         let (late_us, ahead_us) = (span(LATE)?, span(AHEAD)?);
         let rest = if flags & REST == 0 { None } else { Some(FieldId(input.u16()?)) };
-        self.stream = Some(Box::new(Stream { time, late_us, ahead_us, rest }));
+        let retention = Retention::decode(flags, input)?;
+        self.stream = Some(Box::new(Stream { time, late_us, ahead_us, rest, retention }));
         Ok(())
     }
 
-    /// Refuses a reference that would give the time of an event another value.
+    /// Refuses a reference that would give the time or the class of an event another value.
     fn expect_time_stays(&self, stream: &Stream) -> Result<()> {
         use ReferenceAction::{Cascade, SetDefault, SetNull};
-        let of_time = |reference: &&Reference| reference.fields.contains(&stream.time);
-        for reference in self.references.iter().filter(of_time) {
+        let fixed =
+            |reference: &Reference| reference.fields.iter().find_map(|field| stream.fixed(*field));
+        for reference in &self.references {
+            let Some(what) = fixed(reference) else { continue };
             let on_delete = matches!(reference.on_delete, SetNull | SetDefault);
             if on_delete || matches!(reference.on_update, Cascade | SetNull | SetDefault) {
                 let name = &reference.name;
                 return Err(Error::invalid(format!(
-                    "reference {name:?} would change the time of an event, which stays"
+                    "reference {name:?} would change the {what} of an event, which stays"
                 )));
             }
         }
@@ -317,6 +381,7 @@ impl Schema {
             return refuse(format!("time {name:?} of a stream is generated: a time is given"));
         }
         self.expect_time_stays(stream)?;
+        self.validate_retention(&stream.retention)?;
         let Some(rest) = stream.rest else { return Ok(()) };
         let field = self.field_of(rest).ok_or_else(|| missing(rest))?;
         let (name, found) = (&field.name, field.type_text());

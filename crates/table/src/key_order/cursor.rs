@@ -75,7 +75,7 @@ impl KeyCursor {
         for part in snapshot.parts() {
             let row_group = part.row_group();
             let runs = match row_group {
-                RowGroup::Segment(segment) if segment.is_ordered_by_key() => vec![None],
+                RowGroup::Segment(segment) if segment.is_sorted() => vec![None],
                 RowGroup::Segment(segment) => {
                     let runs = segment.by_key.cover(row_group, form, part.row_count())?;
                     runs.into_iter().map(Some).collect()

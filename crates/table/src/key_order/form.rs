@@ -1,4 +1,5 @@
-//! Keys as bytes that sort as the keys do.
+//! Keys as bytes that sort as the keys do. What events of a stream are sorted by is their time and
+//! their row id.
 
 use std::cmp::Ordering;
 
@@ -14,18 +15,20 @@ use crate::view::RowGroup;
 pub struct KeyForm {
     fields: Vec<Field>,
     is_plain: bool,
+    /// The row id comes last, as it does in a stream.
+    ends_with_row_id: bool,
 }
 
 impl KeyForm {
-    /// The form of the keys of a table.
+    /// The form of the keys of a table, or of what events of a stream are sorted by.
     #[must_use]
     pub fn of(schema: &Schema) -> Self {
-        let fields: Vec<Field> = schema.key_fields().cloned().collect();
+        let fields: Vec<Field> = schema.sort_fields().cloned().collect();
         let is_plain = match fields.as_slice() {
             [one] => one.data_type.may_be_long() && one.data_type != esker_format::DataType::Json,
             _ => false,
         };
-        Self { fields, is_plain }
+        Self { fields, is_plain, ends_with_row_id: schema.stream().is_some() }
     }
 
     /// The only field of a key that is its own bytes.
@@ -33,7 +36,8 @@ impl KeyForm {
         self.fields.first().filter(|_| self.is_plain)
     }
 
-    /// The bytes of a key, or of its first values. Values have the types of their fields.
+    /// The bytes of a key, or of its first values. Values have the types of their fields; a row id
+    /// is a `Uint`.
     #[must_use]
     pub fn encode(&self, key: &[ValueRef<'_>]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -44,6 +48,11 @@ impl KeyForm {
         }
         for (field, value) in self.fields.iter().zip(key) {
             encode_key(&mut out, field.data_type, *value);
+        }
+        if let (true, Some(ValueRef::Uint(row_id))) =
+            (self.ends_with_row_id, key.get(self.fields.len()))
+        {
+            out.extend(row_id.to_be_bytes());
         }
         out
     }
@@ -60,6 +69,9 @@ impl KeyForm {
         }
         for field in &self.fields {
             encode_key(key, field.data_type, row_group.value(field, row)?);
+        }
+        if self.ends_with_row_id {
+            key.extend(row_group.row_id(row)?.to_be_bytes());
         }
         Ok(())
     }

@@ -143,7 +143,7 @@ pub(crate) fn sorted_by_key(
 /// # Errors
 /// `Corrupt` saying which, or when a block does not fit its checksum.
 pub fn verify(segment: &Arc<Segment>, schema: &Schema) -> Result<()> {
-    if !segment.is_ordered_by_key() {
+    if !segment.is_sorted() {
         return Ok(());
     }
     let (form, row_group) = (KeyForm::of(schema), RowGroup::Segment(Arc::clone(segment)));

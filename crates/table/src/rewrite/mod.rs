@@ -30,6 +30,7 @@
 
 mod gathering;
 mod lineage;
+mod pieces;
 mod relocation;
 
 use std::borrow::Cow;
@@ -38,6 +39,7 @@ use std::sync::Arc;
 
 use esker_arena::ReadCommits;
 use esker_format::edit::SegmentEntry;
+use esker_format::schema::RowOrder;
 use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_format::{Field, Moment, Schema};
 use esker_log::sabotage::Bug;
@@ -86,6 +88,8 @@ pub struct RewritePlan {
     pub column_bytes_max: u64,
     /// The value files whose values are to be copied; others are referred to as before.
     pub emptied: BTreeSet<u64>,
+    /// The fewest events of one window that make an output of their own, but for large ones.
+    pub window_rows_min: usize,
 }
 
 /// Outputs that are written but not part of the table yet.
@@ -112,10 +116,15 @@ impl RewritePlan {
         let oldest = self.readers.oldest();
         let fields = view.fields_since(oldest);
         let kept = self.kept_rows(&view)?;
-        let outputs = self.outputs(&fields, &kept)?;
+        let kept_count = kept.len();
+        let pieces = pieces::pieces(&self, &view.schema, kept)?;
+        let mut outputs = Vec::new();
+        for piece in &pieces {
+            outputs.extend(self.outputs(&fields, piece)?);
+        }
         let outputs: Vec<_> = outputs.into_iter().map(|rows| (sink.next_id(), rows)).collect();
         let forwardings = self.targets(&outputs)?;
-        expect_as_many(kept.len(), &forwardings)?;
+        expect_as_many(kept_count, &forwardings)?;
         let lineage = Lineage { plan: &self, view: &view, targets: &forwardings };
         let mut segments = Vec::new();
         for (id, rows) in outputs {
@@ -174,7 +183,7 @@ impl RewritePlan {
                 kept.push(LiveVersion { row_id, row_group: index, row: number });
             }
         }
-        if schema.is_ordered_by_key() && !Bug::MergeIgnoresKeyOrder.is_planted() {
+        if schema.row_order() != RowOrder::Arrival && !Bug::MergeIgnoresKeyOrder.is_planted() {
             return sorted_by_key(&KeyForm::of(schema), &self.inputs, kept);
         }
         // Stable, and inputs come by age, so versions of one row stay in order.
@@ -364,6 +373,23 @@ impl Rewritten {
     #[must_use]
     pub fn entries(&self) -> Vec<SegmentEntry> {
         self.segments.iter().map(|s| s.entry()).collect()
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &Arc<Table> {
+        &self.plan.table
+    }
+
+    /// Whether an input has ended after what the outputs hold: they have rows that live.
+    #[must_use]
+    pub fn has_ended_input(&self) -> bool {
+        let ended_at = |input: &RowGroup| match input {
+            RowGroup::Segment(segment) => segment.ended_at(),
+            RowGroup::Group(_) => None,
+        };
+        let ends = self.plan.inputs.iter().filter_map(ended_at);
+        ends.into_iter().any(|commit| commit > self.plan.through)
     }
 
     /// The numbers of the inputs.

@@ -70,6 +70,8 @@ pub struct Segment {
     pub(super) delete_bitmap: DeleteBitmap,
     pub(crate) replaced: SparseWords,
     dead: AtomicU64,
+    /// The commit from which on all rows are dead that did not die before; 0 while there is none.
+    ended_at: AtomicU64,
     pub(crate) dead_blocks: DeadBlocks,
     /// How many rows have got a successor after they had died.
     succeeded: AtomicU64,
@@ -83,6 +85,8 @@ pub struct Segment {
     pub(super) decoded: OnceLock<Vec<u64>>,
     /// Its rows by row id, where they do not lie so, while the log is replayed.
     pub(super) by_row_id: Mutex<Option<Arc<Vec<u32>>>>,
+    /// The least and the greatest row id of each zone as the file has them, once they were needed.
+    pub(super) row_id_zones: OnceLock<Box<[(u64, u64)]>>,
     /// Its rows in the order of the key, where they do not lie so, once it was needed.
     pub(crate) by_key: SortedRows,
     /// When its rows expire, once it was needed.
@@ -195,6 +199,7 @@ impl Segment {
             dead_blocks: DeadBlocks::default(),
             replaced: SparseWords::new(arena, Category::Visibility)?,
             dead: AtomicU64::new(0),
+            ended_at: AtomicU64::new(0),
             succeeded: AtomicU64::new(0),
             created: ArcSwapOption::empty(),
             created_through: AtomicU64::new(0),
@@ -202,6 +207,7 @@ impl Segment {
             runs: ArcSwap::default(),
             decoded: OnceLock::new(),
             by_row_id: Mutex::default(),
+            row_id_zones: OnceLock::new(),
             by_key: SortedRows::default(),
             expiry: KnownExpiry::default(),
             lengths: KnownLengths::default(),
@@ -243,10 +249,37 @@ impl Segment {
         self.footer.rows as usize
     }
 
-    /// How many rows have been marked dead, at any commit.
+    /// How many rows are dead, at any commit.
     #[must_use]
     pub fn dead_count(&self) -> u64 {
-        self.dead.load(Ordering::Acquire)
+        match self.ended_at() {
+            Some(_) => u64::from(self.footer.rows),
+            None => self.dead.load(Ordering::Acquire),
+        }
+    }
+
+    /// The commit that ended all rows which lived then.
+    #[must_use]
+    pub fn ended_at(&self) -> Option<u64> {
+        Some(self.ended_at.load(Ordering::Acquire)).filter(|commit| *commit != 0)
+    }
+
+    /// True when all rows had ended for readers at a commit.
+    #[must_use]
+    pub fn has_ended_at(&self, at: u64) -> bool {
+        let is_planted = Bug::EndedSegmentSeenByNewerReader.is_planted();
+        self.ended_at().is_some_and(|commit| commit <= at) && !is_planted
+    }
+
+    /// Ends all rows that live, in one step; says how many these are. Under the commit lock, or at
+    /// recovery. A segment that has ended stays as it is.
+    pub fn end(&self, commit: u64) -> u64 {
+        if self.ended_at().is_some() {
+            return 0;
+        }
+        let living = u64::from(self.footer.rows).saturating_sub(self.dead_count());
+        self.ended_at.store(commit, Ordering::Release);
+        living
     }
 
     /// The length of the file.
@@ -343,7 +376,11 @@ impl Segment {
     #[inline]
     pub(crate) fn delete_stamp(&self, row: usize) -> DeleteStamp {
         let is_dead = self.delete_bitmap.has(row);
-        DeleteStamp::from_word(if is_dead { self.deleted.get(row_word(row)) } else { 0 })
+        let own = if is_dead { self.deleted.get(row_word(row)) } else { 0 };
+        match (own, self.ended_at.load(Ordering::Acquire)) {
+            (0, ended_at) if ended_at != 0 => DeleteStamp::deleted(ended_at),
+            _ => DeleteStamp::from_word(own),
+        }
     }
 
     /// Marks a row dead from `commit` on. Under the commit lock, or at recovery.

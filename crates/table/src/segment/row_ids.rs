@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use esker_format::schema::RowOrder;
 use esker_format::segment::{RowIds, ZONE_ROWS};
-use esker_format::{Codes, ColumnSlice, Data, DataType, Validity};
+use esker_format::{Codes, ColumnSlice, Data, DataType, Validity, invariant};
 use esker_log::sabotage::Bug;
 use esker_vfs::sync::MutexGuard;
 
@@ -30,10 +30,17 @@ const fn counted() -> [u16; ZONE_ROWS] {
 }
 
 impl Segment {
-    /// True when its rows lie in the order of the primary key, and not in that of row ids.
+    /// True when its rows are sorted by what the table has them sorted by, and do not lie as they
+    /// came.
     #[must_use]
-    pub fn is_ordered_by_key(&self) -> bool {
-        self.footer.order == RowOrder::Key
+    pub fn is_sorted(&self) -> bool {
+        self.footer.order != RowOrder::Arrival
+    }
+
+    /// True when it is known that row ids never fall from one row to the next.
+    #[must_use]
+    pub fn has_rising_row_ids(&self) -> bool {
+        !self.is_sorted() || matches!(self.footer.row_ids, RowIds::Dense { .. })
     }
 
     /// Gives the rows the ids of the commit that makes them real: those in the file, with so much
@@ -66,11 +73,16 @@ impl Segment {
     /// # Errors
     /// `Corrupt` when its block does not fit its checksum.
     pub fn row_id(&self, row: usize) -> Result<u64> {
+        Ok(self.stored_row_id(row)? + self.shift())
+    }
+
+    /// The same, as the file has it.
+    fn stored_row_id(&self, row: usize) -> Result<u64> {
         Ok(match self.footer.row_ids {
-            RowIds::Dense { first } => first + self.shift() + row as u64,
+            RowIds::Dense { first } => first + row as u64,
             RowIds::Narrowed { first, codes, .. } => {
                 let code = self.typed::<u32>(codes, row..row + 1)?.first();
-                first + self.shift() + u64::from(*code.ok_or_else(|| self.no_row(row))?)
+                first + u64::from(*code.ok_or_else(|| self.no_row(row))?)
             }
             RowIds::Plain { values, .. } => {
                 let value = self.typed::<u64>(values, row..row + 1)?.first();
@@ -119,7 +131,8 @@ impl Segment {
         }
     }
 
-    /// The rows with an id, oldest version first: usually one or none.
+    /// The rows with an id, oldest version first: usually one or none. Versions of an event lie
+    /// side by side; a table whose rows are sorted by a key has no row looked up by its id.
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
@@ -127,6 +140,9 @@ impl Segment {
         let (first, last) = self.row_id_bounds();
         if row_id < first || row_id > last || self.footer.rows == 0 {
             return Ok(0..0);
+        }
+        if !self.has_rising_row_ids() {
+            return self.rows_with_id_in_zones(row_id);
         }
         if let RowIds::Dense { .. } = self.footer.row_ids {
             let row = byte(row_id - first);
@@ -144,6 +160,47 @@ impl Segment {
         Ok(low..end)
     }
 
+    /// The same where rows are sorted otherwise: those of the zones that may have the id are looked
+    /// at. Events come about in the order of their times, so that these are few.
+    fn rows_with_id_in_zones(&self, row_id: u64) -> Result<Range<usize>> {
+        let Some(stored) = row_id.checked_sub(self.shift()) else { return Ok(0..0) };
+        let mut found = 0..0;
+        for (zone, (least, greatest)) in self.row_id_zones()?.iter().enumerate() {
+            if !(*least..=*greatest).contains(&stored) {
+                continue;
+            }
+            let rows = zone * ZONE_ROWS..self.row_count().min((zone + 1) * ZONE_ROWS);
+            for row in rows {
+                if self.stored_row_id(row)? != stored {
+                    continue;
+                }
+                let follows = found.is_empty() || found.end == row;
+                let place = format_args!("segment {}", self.id);
+                invariant!(follows, place, "versions of row {row_id} lie apart, before row {row}");
+                found = if found.is_empty() { row..row + 1 } else { found.start..row + 1 };
+            }
+        }
+        Ok(found)
+    }
+
+    /// The least and the greatest row id of each zone, as the file has them; found when first
+    /// needed.
+    fn row_id_zones(&self) -> Result<&[(u64, u64)]> {
+        if let Some(known) = self.row_id_zones.get() {
+            return Ok(known);
+        }
+        let mut zones = Vec::with_capacity(self.row_count().div_ceil(ZONE_ROWS));
+        for start in (0..self.row_count()).step_by(ZONE_ROWS) {
+            let mut bounds = (u64::MAX, 0);
+            for row in start..self.row_count().min(start + ZONE_ROWS) {
+                let row_id = self.stored_row_id(row)?;
+                bounds = (bounds.0.min(row_id), bounds.1.max(row_id));
+            }
+            zones.push(bounds);
+        }
+        Ok(self.row_id_zones.get_or_init(|| zones.into_boxed_slice()))
+    }
+
     /// The rows with an id, the oldest version first, in whatever order rows lie. Where that is not
     /// the order of row ids, the first call sorts all of them; [`Segment::forget_row_order`] ends
     /// that.
@@ -151,7 +208,7 @@ impl Segment {
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
     pub fn find_row_id(&self, row_id: u64) -> Result<Vec<usize>> {
-        if !self.is_ordered_by_key() || Bug::ReplayFindsRowsByRowOrder.is_planted() {
+        if self.has_rising_row_ids() || Bug::ReplayFindsRowsByRowOrder.is_planted() {
             return Ok(self.rows_with_id(row_id)?.collect());
         }
         let (first, last) = self.row_id_bounds();

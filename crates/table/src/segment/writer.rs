@@ -353,7 +353,7 @@ impl<'a> SegmentWriter<'a> {
         let place = format_args!("segment {segment}");
         let (ids, rows) = (row_ids.len(), self.spec.rows);
         invariant!(ids == rows as usize, place, "{ids} row ids of {rows} rows");
-        let rise = self.spec.order == RowOrder::Key || row_ids.is_sorted();
+        let rise = self.spec.order != RowOrder::Arrival || row_ids.is_sorted();
         invariant!(rise, place, "rows that lie as they came have falling row ids");
         // default: bounds of no rows, which no one looks at
         let first = row_ids.iter().min().copied().unwrap_or_default();

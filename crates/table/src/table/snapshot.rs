@@ -338,6 +338,7 @@ impl SnapshotPart {
         let (rows, all_created) = match row_group {
             RowGroup::Group(group) => (group.rows_at(at), true),
             RowGroup::Segment(segment) if segment.is_loading() => (0, true),
+            RowGroup::Segment(segment) if segment.has_ended_at(at) => (0, true),
             RowGroup::Segment(segment) => (segment.row_count(), segment.newest_commit() <= at),
         };
         let expiry = schema.expiry_field().filter(|field| row_group.least_expiry(field) <= now_us);

@@ -74,6 +74,8 @@ impl Engine {
         self.forget_expiring(has_row_group);
         self.maintenance_state().back_off.retain(|(id, _), _| is_there(id));
         self.maintenance_state().skip_cache.retain(|id, _| has_row_group(*id));
+        self.maintenance_state().window_spans.retain(|id, _| has_row_group(*id));
+        self.maintenance_state().retained.retain(|id, _| is_there(id));
         self.maintenance_state().compaction_cursors.retain(|id, _| is_there(id));
         let mut failed = None;
         for (table, frozen) in tables {
@@ -173,6 +175,7 @@ impl Engine {
             rows_max: self.options.merged_rows_max,
             column_bytes_max: self.options.column_bytes_max,
             emptied,
+            window_rows_min: self.window_rows_min(),
         };
         let clock = &*self.environment.clock;
         self.merges.count(clock, |bytes| {
@@ -232,6 +235,10 @@ impl Engine {
             self.maintenance_state().compaction_cursors.extend(compaction_cursor);
             return picked.map(Picked::RowGroups);
         }
+        if view.schema.stream().is_some() {
+            let segments: Vec<_> = view.segments().filter(ready).cloned().collect();
+            return self.pick_of_windows(&view.schema, &segments).map(Picked::RowGroups);
+        }
         if segments.len() <= SEGMENTS_MAX {
             return Ok(Picked::RowGroups(Vec::new()));
         }
@@ -267,7 +274,7 @@ impl Engine {
 }
 
 /// The fewest of the smallest segments whose merging leaves fewer segments.
-fn smallest(
+pub(super) fn smallest(
     mut segments: Vec<RowGroup>,
     texts: &[&Field],
     (rows_max, column_bytes_max): (usize, u64),

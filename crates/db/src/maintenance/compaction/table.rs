@@ -159,6 +159,20 @@ impl Engine {
         ];
         limits.resize(limits.len() + texts.len(), self.options.column_bytes_max);
         let sizes = Sizes { texts, limits };
+        if let Some(stream) = schema.stream() {
+            let segments = row_groups.iter().filter_map(|row_group| match row_group {
+                RowGroup::Segment(segment) => Some(Arc::clone(segment)),
+                RowGroup::Group(_) => None,
+            });
+            let segments: Vec<_> = segments.collect();
+            let mut planned = Vec::new();
+            for (_, part) in self.by_window(&schema, stream, &segments)? {
+                let mut candidates = self.candidates(table, part, &sizes)?;
+                candidates.retain(Candidate::is_worth);
+                planned.extend(batches(candidates, &sizes));
+            }
+            return Ok(planned);
+        }
         if !schema.is_ordered_by_key() {
             let mut candidates = self.candidates(table, row_groups.to_vec(), &sizes)?;
             candidates.retain(Candidate::is_worth);

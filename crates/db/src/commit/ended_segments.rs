@@ -1,0 +1,84 @@
+//! A commit that ends whole segments of a stream, beside deletes of rows of others.
+//!
+//! The frame has the numbers of the segments: however many events these have, it is a few bytes a
+//! segment, and applying it is one word a segment. Such a frame frees space, so that it may take
+//! what the log has in reserve on a full disk.
+
+use std::sync::Arc;
+
+use esker_format::codec::Writer;
+use esker_format::edit::Edit;
+use esker_log::Purpose;
+use esker_log::sabotage::Bug;
+use esker_table::Table as TableCore;
+use esker_table::table::Existing;
+
+use crate::Result;
+use crate::catalogue::{Catalogue, TableEntry};
+use crate::commit::apply::{Own, Source};
+use crate::commit::definitions::together;
+use crate::commit::options::CommitOptions;
+use crate::commit::staged::Staged;
+use crate::commit::write_set::{TableWrites, WriteSet};
+use crate::engine::Engine;
+use crate::table_version::TableVersion;
+
+/// What ends.
+pub(crate) struct EndedEvents {
+    /// Segments that have not ended.
+    pub segments: Vec<u64>,
+    /// Living rows of others.
+    pub deletes: Vec<Existing>,
+}
+
+impl Engine {
+    /// Ends events of a stream in one commit; says how many. Under the commit lock.
+    pub(crate) fn commit_ended_events(
+        &self,
+        catalogue: &mut Catalogue,
+        core: &Arc<TableCore>,
+        EndedEvents { segments, deletes }: EndedEvents,
+    ) -> Result<u64> {
+        if segments.is_empty() && deletes.is_empty() {
+            return Ok(0);
+        }
+        let before = core.live_rows();
+        let greatest = deletes.iter().map(|delete| delete.row_id).max();
+        let view = core.view();
+        let ended = view.segments().filter(|segment| segments.contains(&segment.id()));
+        let greatest = ended.map(|segment| segment.row_id_bounds().1).chain(greatest).max();
+        let current = TableVersion::newest(core);
+        let mut staged = Staged::default();
+        deletes.into_iter().for_each(|delete| staged.delete(delete));
+        let mut set = WriteSet::One(TableWrites { staged, ..TableWrites::new(&current) });
+        let options = CommitOptions::default();
+        self.extend(catalogue, &mut set, options)?;
+        let mut rows = Writer::new();
+        self.encode_rows(&mut rows, set.as_slice(), options)?;
+        let table = core.id();
+        // default: what ends has rows
+        let through_row_id = greatest.unwrap_or(0);
+        let edit = Edit::EndSegments { table, segments, through_row_id };
+        let edit = together(vec![edit], rows.into_bytes());
+        self.commit_edit(catalogue, Purpose::Frees, &edit, |catalogue, commit| {
+            self.on_commit(commit);
+            let own = Own { writes: set.as_slice(), ..Own::default() };
+            self.apply(catalogue, commit, Some(&edit), Source::Own(own)).map(drop)
+        })?;
+        self.wake_maintenance();
+        Ok(before.saturating_sub(core.live_rows()))
+    }
+}
+
+/// Ends the segments of an edit that are there. Those that recovery finds in the log are gone
+/// already, or end at the commit that they ended at.
+pub(super) fn end_segments(entry: &mut TableEntry, commit: u64, edit: &Edit) {
+    let Edit::EndSegments { segments, through_row_id, .. } = edit else { return };
+    entry.changed_at = commit;
+    entry.ended_row_id = entry.ended_row_id.max(*through_row_id);
+    let core = entry.writer.table();
+    let ended_at = if Bug::EndedSegmentHiddenFromOlderSnapshot.is_planted() { 1 } else { commit };
+    for segment in core.view().segments().filter(|segment| segments.contains(&segment.id())) {
+        core.add_live_rows(-segment.end(ended_at).cast_signed());
+    }
+}

@@ -1,0 +1,194 @@
+//! Merging segments of a stream: those of one class and one window of time.
+//!
+//! ```text
+//!   window 5      ├── base ──┤ ├─ later ─┤          at most four of a window, then fewer
+//!   window 6          ├── base ──┤                  closed: no event is to come
+//!   several   ├───────── stragglers ─────────┤      at most four, then one, less what is a base
+//! ```
+//!
+//! * Segments of one window are merged past four of them, the smallest first, as many as make their
+//!   number fall. Those of a closed window are merged once the smaller ones have a quarter of the
+//!   rows of the largest, so that a late event does not have a window written again.
+//! * Segments of several windows, and of rows as they came, are merged past four. Windows that have
+//!   many of their rows become segments of their own.
+//! * Segments of several classes, which were written before the classes changed, are the same.
+//!
+//! Invariant: each merge leaves fewer segments of the window, or fewer of several windows and
+//! classes. So it ends.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use esker_format::schema::Stream;
+use esker_format::segment::ZONE_ROWS;
+use esker_format::{Schema, ValueRef};
+use esker_table::rewrite::variable_fields;
+use esker_table::segment::Segment;
+use esker_table::view::RowGroup;
+
+use super::pick::smallest;
+use crate::engine::Engine;
+use crate::{Error, Result};
+
+/// Segments of one window, or of several, before they are merged.
+const SEGMENTS_MAX: usize = 4;
+/// Segments of a closed window are merged when they have one row for this many of the largest.
+const BASE_SHARE: u64 = 4;
+
+/// Which classes and windows a segment has rows of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WindowSpan {
+    /// The class of all rows; `None`: they are of several.
+    pub class: Option<usize>,
+    /// The least and the greatest time.
+    pub least_us: i64,
+    pub greatest_us: i64,
+    /// Its rows lie by time.
+    pub is_sorted: bool,
+}
+
+impl WindowSpan {
+    /// That of the rows of a segment, the dead included.
+    pub fn of(segment: &Segment, schema: &Schema) -> Result<Option<Self>> {
+        let Some(stream) = schema.stream() else { return Ok(None) };
+        let lost = || Error::corrupt("a stream without a field of times");
+        let time = schema.field_of(stream.time).ok_or_else(lost)?;
+        let (mut least_us, mut greatest_us) = (i64::MAX, i64::MIN);
+        for start in (0..segment.row_count()).step_by(ZONE_ROWS) {
+            let known = segment.zone(time, start / ZONE_ROWS);
+            if let Some((ValueRef::Timestamp(least), Some(ValueRef::Timestamp(greatest)), _)) =
+                known
+            {
+                (least_us, greatest_us) = (least_us.min(least), greatest_us.max(greatest));
+                continue;
+            }
+            let times = segment.column(time, start..segment.zone_end(start))?;
+            for at in 0..times.len {
+                let ValueRef::Timestamp(at_us) = times.value(at) else { return Err(lost()) };
+                (least_us, greatest_us) = (least_us.min(at_us), greatest_us.max(at_us));
+            }
+        }
+        if segment.row_count() == 0 {
+            return Ok(None);
+        }
+        let (class, is_sorted) = (class_of(segment, schema, stream)?, segment.is_sorted());
+        Ok(Some(Self { class, least_us, greatest_us, is_sorted }))
+    }
+
+    /// The window of all rows, where there is one.
+    fn window(&self, stream: &Stream) -> Option<(usize, i64)> {
+        let (first, last) = (stream.window_of(self.least_us), stream.window_of(self.greatest_us));
+        let class = self.class.filter(|_| self.is_sorted && first == last)?;
+        Some((class, first))
+    }
+}
+
+/// The class of all rows of a segment.
+fn class_of(segment: &Segment, schema: &Schema, stream: &Stream) -> Result<Option<usize>> {
+    let Some(field) = schema.class_field() else { return Ok(Some(0)) };
+    let mut class = None;
+    for start in (0..segment.row_count()).step_by(ZONE_ROWS) {
+        let values = segment.column(field, start..segment.zone_end(start))?;
+        for at in 0..values.len {
+            let own = stream.class_of(values.value(at));
+            if *class.get_or_insert(own) != own {
+                return Ok(None);
+            }
+        }
+    }
+    segment.release();
+    Ok(class)
+}
+
+impl Engine {
+    /// Which classes and windows a segment has rows of, as far as that is not known.
+    pub(crate) fn window_span(
+        &self,
+        segment: &Segment,
+        schema: &Schema,
+    ) -> Result<Option<WindowSpan>> {
+        let (id, version) = (segment.id(), schema.version());
+        let known = self.maintenance_state().window_spans.get(&id).copied();
+        if let Some((_, span)) = known.filter(|(of, _)| *of == version) {
+            return Ok(Some(span));
+        }
+        let span = WindowSpan::of(segment, schema)?;
+        if let Some(span) = span {
+            self.maintenance_state().window_spans.insert(id, (version, span));
+        }
+        Ok(span)
+    }
+
+    /// The segments of a stream to merge next, by age; none when nothing is due.
+    pub(super) fn pick_of_windows(
+        &self,
+        schema: &Schema,
+        segments: &[Arc<Segment>],
+    ) -> Result<Vec<RowGroup>> {
+        let Some(stream) = schema.stream() else { return Ok(Vec::new()) };
+        let parts = self.by_window(schema, stream, segments)?;
+        let texts = variable_fields(schema.fields());
+        let limits = (self.options.merged_rows_max, self.options.column_bytes_max);
+        let open_from = self.first_open_window(stream);
+        for (part, own) in parts {
+            let is_due = match part {
+                _ if own.len() > SEGMENTS_MAX => true,
+                Part::Window(_, window) if window < open_from => has_quarter(&own),
+                _ => false,
+            };
+            if !is_due {
+                continue;
+            }
+            let picked = smallest(own, &texts, limits)?;
+            if picked.len() > 1 {
+                return Ok(picked);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Segments in parts that are merged apart from each other: by class and window.
+    pub(super) fn by_window(
+        &self,
+        schema: &Schema,
+        stream: &Stream,
+        segments: &[Arc<Segment>],
+    ) -> Result<BTreeMap<Part, Vec<RowGroup>>> {
+        let mut parts: BTreeMap<Part, Vec<RowGroup>> = BTreeMap::new();
+        for segment in segments {
+            let Some(span) = self.window_span(segment, schema)? else { continue };
+            let part = match (span.window(stream), span.class) {
+                (Some((class, window)), _) => Part::Window(class, window),
+                (None, class) => Part::Several(class),
+            };
+            parts.entry(part).or_default().push(RowGroup::Segment(Arc::clone(segment)));
+        }
+        Ok(parts)
+    }
+
+    /// Events of windows before this one come no more, but for late ones.
+    fn first_open_window(&self, stream: &Stream) -> i64 {
+        let window_us = stream.window_us();
+        // default: where any event may be late, most come within a window
+        let late_us = stream.late_us.unwrap_or(window_us).min(window_us);
+        let late_us = i64::try_from(late_us).unwrap_or(i64::MAX); // default: no time is so late
+        stream.window_of(self.now().date_us.saturating_sub(late_us))
+    }
+}
+
+/// Segments that may be merged with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    /// Of a class and a window.
+    Window(usize, i64),
+    /// Of several windows; of several classes, where that is `None`.
+    Several(Option<usize>),
+}
+
+/// The smaller ones have a quarter of the rows of the largest.
+fn has_quarter(segments: &[RowGroup]) -> bool {
+    let rows = || segments.iter().map(|segment| segment.row_count() as u64);
+    // default: of none the largest has none
+    let largest = rows().max().unwrap_or(0);
+    segments.len() > 1 && (rows().sum::<u64>() - largest) * BASE_SHARE >= largest
+}

@@ -1,0 +1,264 @@
+//! Ending events that are older than they are to be kept.
+//!
+//! ```text
+//!             │ ended before this: the beginning of a window
+//!   ├─ segment ─┤├─ segment ─┤        the first has ended as a whole: one word of memory each,
+//!             │                       and its number in the frame
+//!   ├──── stragglers ────┤            rows of both sides: those before the bound are deleted
+//! ```
+//!
+//! One commit ends whole segments, and deletes the old rows of others and of groups; where these
+//! are many, further commits delete the rest. Readers at older commits see all of them. Nothing is
+//! read of a segment that ends, and its file goes as that of any segment without living rows does:
+//! by a merge that has no output, once no snapshot is older.
+//!
+//! What is old is told by the date of the database, and after that has moved forward only by what
+//! it would be without the move (`clock`): events are destroyed by a confirmed time.
+//!
+//! Events that come are refused where they would have ended (`catalog/event_times.rs`), so that the
+//! work is done once for each window.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker_format::schema::Stream;
+use esker_format::segment::ZONE_ROWS;
+use esker_format::{Field, Schema, ValueRef};
+use esker_log::sabotage::Bug;
+use esker_table::table::Existing;
+use esker_table::view::RowGroup;
+use esker_table::{Location, Table as TableCore};
+
+use crate::commit::ended_segments::EndedEvents;
+use crate::engine::Engine;
+use crate::{Error, Result};
+
+/// By class, events before this time end; `None`: none does.
+pub(crate) type EndBounds = Vec<Option<i64>>;
+
+/// Rows that are deleted in one commit.
+const BATCH_ROWS: usize = 16 << 10;
+/// How often it is looked whether a window has passed.
+const LOOK_MAX_US: i64 = 60_000_000;
+/// The shortest time until the next look.
+const LOOK_MIN_US: i64 = 10_000;
+
+/// Old events of a stream.
+struct Old {
+    segments: Vec<u64>,
+    rows: Vec<Location>,
+}
+
+impl Engine {
+    /// Ends the old events of a stream that has some. True when there were some.
+    pub(super) fn end_old_events(self: &Arc<Self>) -> Result<bool> {
+        for core in self.streams_that_end() {
+            let schema = core.schema();
+            let Some(stream) = schema.stream() else { continue };
+            let bounds = bounds(stream, self.destroying_us(&schema));
+            let known = self.maintenance_state().retained.get(&core.id()).cloned();
+            if known.is_some_and(|known| known == (schema.version(), bounds.clone())) {
+                continue;
+            }
+            let ended = self.end_events_before(&core, &schema, &bounds)?;
+            self.maintenance_state().retained.insert(core.id(), (schema.version(), bounds));
+            if ended > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// How long until a window passes, or until it is looked again whether one has.
+    pub(super) fn until_events_end(&self) -> Option<Duration> {
+        let next = self.streams_that_end().into_iter().filter_map(|core| {
+            let schema = core.schema();
+            let (stream, date_us) = (schema.stream()?, self.destroying_us(&schema));
+            (0..stream.class_count()).filter_map(|class| next_end(stream, class, date_us)).min()
+        });
+        let wait_us = next.min()?.clamp(LOOK_MIN_US, LOOK_MAX_US);
+        Some(Duration::from_micros(wait_us.unsigned_abs()))
+    }
+
+    fn streams_that_end(&self) -> Vec<Arc<TableCore>> {
+        let catalogue = self.lock();
+        let cores = catalogue.tables.values().map(|entry| entry.writer.table());
+        let ends = |core: &&Arc<TableCore>| core.schema().stream().is_some_and(Stream::ends_events);
+        cores.filter(ends).cloned().collect()
+    }
+
+    /// Ends the events of a stream whose times are before the bound of their class; says how many.
+    pub(crate) fn end_events_before(
+        self: &Arc<Self>,
+        core: &Arc<TableCore>,
+        schema: &Arc<Schema>,
+        bounds: &EndBounds,
+    ) -> Result<u64> {
+        let old = self.old_events(core, schema, bounds)?;
+        let Old { segments, rows } = &old;
+        let mut ended = 0;
+        let mut batches = rows.chunks(BATCH_ROWS);
+        // default: no rows beside those of segments
+        let first = batches.next().unwrap_or_default();
+        if !segments.is_empty() || !first.is_empty() {
+            ended += self.commit_ends(core, schema, segments, first)?;
+        }
+        for rows in batches {
+            ended += self.commit_ends(core, schema, &[], rows)?;
+        }
+        if ended > 0 {
+            // Then readers to come see that they are gone.
+            self.wait_for_published()?;
+        }
+        Ok(ended)
+    }
+
+    fn commit_ends(
+        &self,
+        core: &Arc<TableCore>,
+        schema: &Arc<Schema>,
+        segments: &[u64],
+        rows: &[Location],
+    ) -> Result<u64> {
+        let mut catalogue = self.lock_for_change()?;
+        if !catalogue.tables.contains_key(&core.id()) || core.schema().version() != schema.version()
+        {
+            return Ok(0);
+        }
+        let view = core.view();
+        let is_there = |id: &&u64| {
+            let segment = view.segments().find(|segment| segment.id() == **id);
+            segment.is_some_and(|segment| segment.ended_at().is_none())
+        };
+        let segments: Vec<u64> = segments.iter().filter(is_there).copied().collect();
+        let mut deletes = Vec::new();
+        for location in rows {
+            let Some((row_group, row)) = view.row(*location) else { continue };
+            let is_other = !segments.contains(&row_group.id());
+            if is_other && row_group.is_alive(row) {
+                deletes.push(existing(row_group, row)?);
+            }
+        }
+        self.commit_ended_events(&mut catalogue, core, EndedEvents { segments, deletes })
+    }
+
+    /// Whole segments, and rows of others.
+    fn old_events(
+        &self,
+        core: &Arc<TableCore>,
+        schema: &Arc<Schema>,
+        bounds: &EndBounds,
+    ) -> Result<Old> {
+        let mut old = Old { segments: Vec::new(), rows: Vec::new() };
+        let Some(latest) = bounds.iter().flatten().max().copied() else { return Ok(old) };
+        let view = core.view();
+        for row_group in view.row_groups.iter().filter(|row_group| !row_group.is_loading()) {
+            if let RowGroup::Segment(segment) = row_group {
+                if segment.ended_at().is_some() {
+                    continue;
+                }
+                let Some(span) = self.window_span(segment, schema)? else { continue };
+                let bound = match span.class {
+                    Some(class) => bounds.get(class).copied().flatten(),
+                    None => bounds.iter().min().copied().flatten(),
+                };
+                let newer = if Bug::RetentionEndsNewerRows.is_planted() {
+                    span.least_us
+                } else {
+                    span.greatest_us
+                };
+                if bound.is_some_and(|bound| newer < bound) {
+                    old.segments.push(segment.id());
+                    continue;
+                }
+                let is_young = match span.class {
+                    Some(_) => bound.is_none_or(|bound| span.least_us >= bound),
+                    None => span.least_us >= latest,
+                };
+                if is_young || Bug::StragglerLeftBehind.is_planted() {
+                    continue;
+                }
+            }
+            find_in(row_group, schema, bounds, latest, &mut old.rows)?;
+        }
+        Ok(old)
+    }
+}
+
+/// The bounds of all classes at a date.
+pub(crate) fn bounds(stream: &Stream, date_us: i64) -> EndBounds {
+    (0..stream.class_count()).map(|class| stream.ended_before(class, date_us)).collect()
+}
+
+/// How long until the next window of a class ends.
+fn next_end(stream: &Stream, class: usize, date_us: i64) -> Option<i64> {
+    let keep_us = i64::try_from(stream.keep_us_of(class)?).ok()?;
+    let window_us = i64::try_from(stream.window_us()).ok()?;
+    let ended_us = stream.ended_before(class, date_us)?;
+    let next_us = ended_us.checked_add(window_us)?.checked_add(keep_us)?;
+    Some(next_us.saturating_sub(date_us))
+}
+
+/// Adds the living rows of a row group that are before the bounds of their classes.
+fn find_in(
+    row_group: &RowGroup,
+    schema: &Schema,
+    bounds: &EndBounds,
+    latest: i64,
+    found: &mut Vec<Location>,
+) -> Result<()> {
+    let Some(stream) = schema.stream() else { return Ok(()) };
+    let lost = || Error::corrupt("a stream without a field of times");
+    let time = schema.field_of(stream.time).ok_or_else(lost)?;
+    let class = schema.class_field();
+    for start in (0..row_group.row_count()).step_by(ZONE_ROWS) {
+        if least_of(row_group, time, start).is_some_and(|least| least >= latest) {
+            continue;
+        }
+        for row in start..row_group.row_count().min(start + ZONE_ROWS) {
+            let ValueRef::Timestamp(at_us) = row_group.value(time, row)? else {
+                return Err(lost());
+            };
+            if at_us >= latest || !row_group.is_alive(row) {
+                continue;
+            }
+            let class = match class {
+                Some(class) => stream.class_of(row_group.value(class, row)?),
+                None => 0,
+            };
+            if bounds.get(class).copied().flatten().is_some_and(|bound| at_us < bound) {
+                found.push(Location::new(row_group.id(), row));
+            }
+        }
+    }
+    row_group.release();
+    Ok(())
+}
+
+/// The least time of a zone, where that is known.
+fn least_of(row_group: &RowGroup, time: &Field, start: usize) -> Option<i64> {
+    let known = match row_group {
+        RowGroup::Segment(segment) => segment.zone(time, start / ZONE_ROWS),
+        RowGroup::Group(group) if start + ZONE_ROWS <= group.row_count() => {
+            group.zone(time, start / ZONE_ROWS)
+        }
+        RowGroup::Group(_) => None,
+    };
+    match known {
+        Some((ValueRef::Timestamp(least), ..)) => Some(least),
+        _ => None,
+    }
+}
+
+/// A living event.
+fn existing(row_group: &RowGroup, row: usize) -> Result<Existing> {
+    Ok(Existing {
+        location: Location::new(row_group.id(), row),
+        entry: None,
+        row_id: row_group.row_id(row)?,
+        created: row_group.created(row),
+        deleted: 0,
+        expired: false,
+        ended: false,
+    })
+}

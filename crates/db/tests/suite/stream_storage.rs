@@ -1,0 +1,471 @@
+//! Streams in segments: events lie by time, windows apart, and end when they are old.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use esker::{Alteration, DataType, Database, Options, PageOptions, Query, Schema, Snapshot, Value};
+use esker_format::schema::StreamOption;
+use esker_query::model::{Expr, Operator, OrderBy, RowCount};
+use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
+use proptest::prelude::*;
+
+const HOUR_US: i64 = 3_600_000_000;
+const DAY_US: i64 = 24 * HOUR_US;
+
+fn option(name: &str, value: &str) -> StreamOption {
+    StreamOption::read(name, Some(value)).unwrap()
+}
+
+fn schema(options: &[(&str, &str)]) -> Schema {
+    let options: Vec<_> = options.iter().map(|(name, value)| option(name, value)).collect();
+    Schema::builder()
+        .field("t", DataType::Timestamp)
+        .field("n", DataType::I64)
+        .nullable("tier", DataType::Text)
+        .nullable("note", DataType::Text)
+        .stream("t", options)
+        .build()
+        .unwrap()
+}
+
+fn machine(seed: u64) -> Simulation {
+    let options = SimOptions { pause_probability: 0, latency_ns: 0, ..SimOptions::default() };
+    Simulation::new(seed, options)
+}
+
+fn open(machine: &Simulation) -> Database {
+    let options = Options::new().background(false).environment(machine.environment());
+    let options = options.group_limit(16, 1 << 20).small_group_limit(0).segment_limit(8);
+    options.commit_limit(3_000).transaction_limit(4_000).open("db").unwrap()
+}
+
+fn event(t: i64, n: i64, tier: Option<&str>) -> Vec<Value> {
+    vec![Value::Timestamp(t), n.into(), tier.map_or(Value::Null, Into::into), Value::Null]
+}
+
+fn now_us(db: &Database) -> i64 {
+    db.clock().date_us
+}
+
+/// What the model knows of an event.
+#[derive(Clone, Debug, PartialEq)]
+struct Known {
+    t: i64,
+    tier: Option<&'static str>,
+    note: Option<String>,
+}
+
+type Events = BTreeMap<i64, Known>;
+
+fn field(row: &[Value], at: usize) -> Option<String> {
+    match &row[at] {
+        Value::Text(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// Row ids and events of a snapshot, by its rows.
+fn scanned(snapshot: &Snapshot) -> Vec<(u64, i64, i64, Option<String>, Option<String>)> {
+    let rows = snapshot.table("events").unwrap().rows().unwrap();
+    let of = |(id, row): (u64, Vec<Value>)| match (&row[0], &row[1]) {
+        (Value::Timestamp(t), Value::Int(n)) => (id, *n, *t, field(&row, 2), field(&row, 3)),
+        other => panic!("{other:?}"),
+    };
+    rows.into_iter().map(of).collect()
+}
+
+fn by(field: &str, descending: bool) -> OrderBy {
+    OrderBy { expr: Expr::field(field), descending, nulls_first: None }
+}
+
+fn numbers(rows: &[Vec<Value>]) -> Vec<i64> {
+    rows.iter().map(|row| if let Value::Int(n) = row[1] { n } else { panic!("{row:?}") }).collect()
+}
+
+/// All that a snapshot answers is what the model has.
+fn expect(snapshot: &Snapshot, known: &Events) {
+    let found = scanned(snapshot);
+    let mut by_arrival: Vec<_> = found.iter().map(|(id, n, ..)| (*id, *n)).collect();
+    by_arrival.sort_unstable();
+    let arrived: Vec<i64> = by_arrival.iter().map(|(_, n)| *n).collect();
+    assert_eq!(arrived, known.keys().copied().collect::<Vec<_>>(), "arrival is the order of n");
+    let of = |(_, n, t, tier, note): &(u64, i64, i64, Option<String>, Option<String>)| {
+        let Known { t: at, tier: class, note: text } = &known[n];
+        assert_eq!((t, tier.as_deref(), note), (at, *class, text), "event {n}");
+    };
+    found.iter().for_each(of);
+    let mut by_time: Vec<(i64, i64)> = known.iter().map(|(n, known)| (known.t, *n)).collect();
+    by_time.sort_unstable();
+    let in_order: Vec<i64> = by_time.iter().map(|(_, n)| *n).collect();
+    for (limit, descending) in [(5, true), (7, false), (1_000, true)] {
+        // Row ids rise with n.
+        let order_by = vec![by("t", descending), by("n", descending)];
+        let query =
+            Query { order_by, limit: Some(RowCount::Number(limit)), ..Query::table("events") };
+        let rows = snapshot.query(&query).unwrap().to_rows();
+        let mut wanted = in_order.clone();
+        if descending {
+            wanted.reverse();
+        }
+        wanted.truncate(usize::try_from(limit).unwrap());
+        assert_eq!(numbers(&rows), wanted, "by time, {limit}");
+    }
+    if let (Some((first, _)), Some((last, _))) = (by_time.first(), by_time.last()) {
+        let middle = first.midpoint(*last);
+        let is = |operator| {
+            let bound = Expr::literal(Value::Timestamp(middle));
+            Expr::field("t").binary(operator, bound)
+        };
+        for (operator, is_wanted) in [
+            (Operator::Lt, (|t, m| t < m) as fn(i64, i64) -> bool),
+            (Operator::Gte, |t, m| t >= m),
+            (Operator::Eq, |t, m| t == m),
+        ] {
+            let query = Query { filter: Some(is(operator)), ..Query::table("events") };
+            let mut rows = numbers(&snapshot.query(&query).unwrap().to_rows());
+            rows.sort_unstable();
+            let mut wanted: Vec<i64> =
+                by_time.iter().filter(|(t, _)| is_wanted(*t, middle)).map(|(_, n)| *n).collect();
+            wanted.sort_unstable();
+            assert_eq!(rows, wanted, "{operator:?}");
+        }
+    }
+}
+
+/// Pages of the newest, whose cursors neither skip nor repeat at equal times.
+fn expect_pages(db: &Database, known: &Events) {
+    let mut by_time: Vec<(i64, i64)> = known.iter().map(|(n, known)| (known.t, *n)).collect();
+    by_time.sort_unstable_by(|a, b| b.cmp(a));
+    let query = Query { order_by: vec![by("t", true), by("n", true)], ..Query::table("events") };
+    let (mut cursor, mut found) = (None, Vec::new());
+    loop {
+        let options = PageOptions { cursor: cursor.take(), ..PageOptions::default() };
+        let query = Query { limit: Some(RowCount::Number(9)), ..query.clone() };
+        let page = db.page(&query, &options).unwrap();
+        found.extend(numbers(&page.result.to_rows()));
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!(found, by_time.into_iter().map(|(_, n)| n).collect::<Vec<_>>());
+}
+
+fn is_sound(db: &Database) {
+    assert_eq!(db.check().unwrap().problems, []);
+    assert_eq!(db.recount(true).unwrap(), []);
+}
+
+/// Events of a class end with their windows.
+fn kept_us(tier: Option<&str>) -> Option<i64> {
+    match tier {
+        Some("free") => Some(2 * DAY_US),
+        Some("vip") => None,
+        _ => Some(5 * DAY_US),
+    }
+}
+
+/// What is left of events at a date.
+fn end(known: &mut Events, date_us: i64) {
+    known.retain(|_, event| {
+        let kept = kept_us(event.tier).map(|kept| (date_us - kept).div_euclid(DAY_US) * DAY_US);
+        kept.is_none_or(|bound| event.t >= bound)
+    });
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Events, so many hours late, of a class.
+    Append {
+        count: usize,
+        late_hours: i64,
+        tier: u8,
+    },
+    Transaction {
+        count: usize,
+        late_hours: i64,
+        commits: bool,
+    },
+    Load {
+        count: usize,
+    },
+    Delete(usize),
+    Note(usize),
+    Pass {
+        hours: u64,
+    },
+    Seal,
+    Compact,
+    Checkpoint,
+    Hold,
+    LetGo,
+    Reopen,
+    Crash(bool),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (1..20usize, 0..40i64, 0..4u8)
+            .prop_map(|(count, late_hours, tier)| Step::Append { count, late_hours, tier }),
+        3 => (1..60usize, 0..40i64, any::<bool>())
+            .prop_map(|(count, late_hours, commits)| Step::Transaction { count, late_hours, commits }),
+        2 => (1..60usize).prop_map(|count| Step::Load { count }),
+        3 => any::<usize>().prop_map(Step::Delete),
+        3 => any::<usize>().prop_map(Step::Note),
+        4 => (1..60u64).prop_map(|hours| Step::Pass { hours }),
+        4 => Just(Step::Seal),
+        1 => Just(Step::Compact),
+        2 => Just(Step::Checkpoint),
+        2 => Just(Step::Hold),
+        1 => Just(Step::LetGo),
+        1 => Just(Step::Reopen),
+        2 => any::<bool>().prop_map(Step::Crash),
+    ];
+    proptest::collection::vec(step, 1..50)
+}
+
+const TIERS: [Option<&str>; 4] = [None, Some("free"), Some("vip"), Some("pro")];
+
+struct Model {
+    machine: Simulation,
+    db: Database,
+    known: Events,
+    next: i64,
+    held: Vec<(Snapshot, Events)>,
+}
+
+impl Model {
+    fn new() -> Self {
+        let machine = machine(7);
+        let db = open(&machine);
+        let options = [
+            ("late", "3 days"),
+            ("retention", "5 days"),
+            ("retention_by", "tier: free 2 days, vip forever"),
+            ("window", "1 day"),
+        ];
+        db.create_table("events", schema(&options)).unwrap();
+        Self { machine, db, known: Events::new(), next: 0, held: Vec::new() }
+    }
+
+    fn new_event(&mut self, late_hours: i64, tier: usize) -> (i64, Known, Vec<Value>) {
+        let (n, tier) = (self.next, TIERS[tier % 4]);
+        self.next += 1;
+        let t = now_us(&self.db) - late_hours * HOUR_US + n % 3;
+        (n, Known { t, tier, note: None }, event(t, n, tier))
+    }
+
+    fn picked(&self, at: usize) -> Option<(i64, u64)> {
+        let found = scanned(&self.db.snapshot().unwrap());
+        let (id, n, ..) = found.get(at % found.len().max(1))?;
+        Some((*n, *id))
+    }
+
+    fn idle(&mut self) {
+        self.db.wait_idle().unwrap();
+        let date_us = now_us(&self.db);
+        end(&mut self.known, date_us);
+    }
+
+    fn run(&mut self, step: &Step) {
+        let events = self.db.table("events").unwrap();
+        match step {
+            Step::Append { count, late_hours, tier } => {
+                for i in 0..*count {
+                    let (n, known, row) = self.new_event(*late_hours, usize::from(*tier) + i / 7);
+                    events.insert(&row).unwrap();
+                    self.known.insert(n, known);
+                }
+            }
+            Step::Transaction { count, late_hours, commits } => {
+                let transaction = self.db.begin().unwrap();
+                let mut new = Vec::new();
+                for i in 0..*count {
+                    let (n, known, row) = self.new_event(*late_hours, i / 11);
+                    transaction.table("events").unwrap().insert(&row).unwrap();
+                    new.push((n, known));
+                }
+                if *commits {
+                    transaction.commit().unwrap();
+                    self.known.extend(new);
+                }
+            }
+            Step::Load { count } => {
+                let mut load = events.load().unwrap();
+                for i in 0..*count {
+                    let late = i64::try_from(i * 13 % 40).unwrap();
+                    let (n, known, row) = self.new_event(late, i / 17);
+                    load.push_row(&row).unwrap();
+                    self.known.insert(n, known);
+                }
+                load.finish().unwrap();
+            }
+            Step::Delete(at) => {
+                let Some((n, id)) = self.picked(*at) else { return };
+                assert!(events.delete(&[id.into()]).unwrap());
+                self.known.remove(&n);
+            }
+            Step::Note(at) => {
+                let Some((n, id)) = self.picked(*at) else { return };
+                let note = format!("note {at}");
+                assert!(events.update(&[id.into()], &[("note", note.as_str().into())]).unwrap());
+                self.known.get_mut(&n).unwrap().note = Some(note);
+            }
+            Step::Pass { hours } => {
+                self.machine.advance_clock(Duration::from_secs(3_600 * hours));
+                self.idle();
+            }
+            Step::Seal => self.idle(),
+            Step::Compact => {
+                self.db.compact(true, &mut |_, _| ()).unwrap();
+                self.idle();
+            }
+            Step::Checkpoint => self.db.checkpoint().unwrap(),
+            Step::Hold => self.held.push((self.db.snapshot().unwrap(), self.known.clone())),
+            Step::LetGo => self.held.clear(),
+            Step::Reopen => self.reopen(None),
+            Step::Crash(keeps) => self.reopen(Some(*keeps)),
+        }
+    }
+
+    fn reopen(&mut self, crash: Option<bool>) {
+        self.held.clear();
+        match crash {
+            None => {
+                let before = std::mem::replace(&mut self.db, Options::new().memory().unwrap());
+                before.close().unwrap();
+                self.db = open(&self.machine);
+            }
+            Some(keeps) => {
+                let choice = if keeps { CrashChoice::KeepAll } else { CrashChoice::KeepNone };
+                let image = self.machine.crash_image(choice);
+                let options =
+                    SimOptions { pause_probability: 0, latency_ns: 0, ..SimOptions::default() };
+                self.machine = Simulation::from_image(&image, 9, options);
+                self.db = open(&self.machine);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// Whatever came, in whatever order: what is there is told by all ways of reading, and to
+    /// snapshots that were taken before events ended.
+    #[test]
+    fn events_are_what_came_less_what_is_old(steps in steps()) {
+        let mut model = Model::new();
+        for step in &steps {
+            model.run(step);
+            expect(&model.db.snapshot().unwrap(), &model.known);
+            for (snapshot, known) in &model.held {
+                expect(snapshot, known);
+            }
+        }
+        expect_pages(&model.db, &model.known);
+        is_sound(&model.db);
+        model.held.clear();
+        model.reopen(Some(false));
+        expect(&model.db.snapshot().unwrap(), &model.known);
+        is_sound(&model.db);
+    }
+}
+
+/// Days of events end as whole segments, in one commit of a few bytes, and files go after that.
+#[test]
+fn whole_segments_end_in_one_commit() {
+    let machine = machine(3);
+    let db = open(&machine);
+    db.create_table("events", schema(&[("retention", "3 days"), ("window", "1 day")])).unwrap();
+    let events = db.table("events").unwrap();
+    // As if it were the beginning of a day.
+    let into_day = now_us(&db).rem_euclid(DAY_US);
+    let rest = u64::try_from(DAY_US - into_day).unwrap();
+    machine.advance_clock(Duration::from_micros(rest) + Duration::from_secs(60));
+    for day in 0..5 {
+        for n in 0..64 {
+            events.insert(&event(now_us(&db), day * 100 + n, None)).unwrap();
+        }
+        machine.advance_clock(Duration::from_secs(23 * 3_600));
+        db.wait_idle().unwrap();
+        machine.advance_clock(Duration::from_secs(3_600));
+    }
+    // The events of day 4 are a day old; those of the first two have ended.
+    machine.advance_clock(Duration::from_secs(60));
+    db.wait_idle().unwrap();
+    let left = scanned(&db.snapshot().unwrap());
+    assert_eq!((left.len(), left.iter().map(|(_, n, ..)| *n).min()), (3 * 64, Some(200)));
+    let held = db.snapshot().unwrap();
+    let info = |db: &Database| db.info().tables.into_iter().find(|t| t.name == "events").unwrap();
+    let before = info(&db);
+    machine.advance_clock(Duration::from_secs(24 * 3_600));
+    db.wait_idle().unwrap();
+    assert_eq!(scanned(&db.snapshot().unwrap()).len(), 2 * 64);
+    assert_eq!(scanned(&held).len(), 3 * 64);
+    assert_eq!(info(&db).live_rows, 2 * 64);
+    assert!(info(&db).segments >= before.segments, "a snapshot sees them");
+    drop(held);
+    db.wait_idle().unwrap();
+    assert!(info(&db).segments < before.segments, "{:?}", info(&db));
+    is_sound(&db);
+}
+
+/// A wall clock that is wrong for a moment, or by years, ends no event.
+#[test]
+fn a_wrong_clock_ends_no_event() {
+    let machine = machine(4);
+    let db = open(&machine);
+    db.create_table("events", schema(&[("retention", "3 days")])).unwrap();
+    let events = db.table("events").unwrap();
+    for n in 0..40 {
+        events.insert(&event(now_us(&db), n, None)).unwrap();
+    }
+    machine.shift_wall_clock(300 * DAY_US);
+    db.wait_idle().unwrap();
+    assert_eq!(scanned(&db.snapshot().unwrap()).len(), 40);
+    let e = events.insert(&event(now_us(&db) + 300 * DAY_US, 41, None));
+    assert!(e.is_ok(), "ahead is not bounded");
+    machine.shift_wall_clock(-300 * DAY_US);
+    machine.advance_clock(Duration::from_secs(60));
+    db.wait_idle().unwrap();
+    assert_eq!(scanned(&db.snapshot().unwrap()).len(), 41);
+}
+
+/// Retention may be set, changed and taken back once there are events.
+#[test]
+fn retention_is_altered() {
+    let machine = machine(5);
+    let db = open(&machine);
+    db.create_table("events", schema(&[])).unwrap();
+    let events = db.table("events").unwrap();
+    for n in 0..60 {
+        let tier = TIERS[usize::try_from(n % 4).unwrap()];
+        events.insert(&event(now_us(&db) - n * DAY_US / 4, n, tier)).unwrap();
+    }
+    let set = |name: &str, value: Option<&str>| {
+        let option = StreamOption::read(name, value).unwrap();
+        db.alter_table("events", &[Alteration::SetStream(option)]).unwrap();
+        db.wait_idle().unwrap();
+        scanned(&db.snapshot().unwrap()).len()
+    };
+    db.wait_idle().unwrap();
+    let of_tier = |tier: Option<&str>| {
+        let found = scanned(&db.snapshot().unwrap());
+        found.iter().filter(|(_, _, _, own, _)| own.as_deref() == tier).count()
+    };
+    assert_eq!(set("window", Some("1 hour")), 60);
+    assert_eq!(set("retention_by", Some("tier: free 5 days")), 50);
+    assert_eq!((of_tier(Some("free")), of_tier(Some("pro"))), (5, 15));
+    assert_eq!(set("retention_by", None), 50);
+    let left = set("retention", Some("10 days"));
+    assert!(left < 50 && of_tier(Some("free")) == 5, "{left}");
+    assert_eq!(set("retention", None), left);
+    let e = events.update(&[1u64.into()], &[("t", Value::Timestamp(5))]);
+    assert!(e.unwrap_err().to_string().contains("which stays"));
+    let late = Alteration::SetStream(option("retention", "10 days"));
+    db.alter_table("events", &[late]).unwrap();
+    let e = events.insert(&event(now_us(&db) - 11 * DAY_US, 99, None)).unwrap_err();
+    assert!(e.to_string().contains("such events are kept for 10 days"), "{e}");
+    is_sound(&db);
+}
