@@ -312,6 +312,7 @@ fn checkpoint() -> Vec<u8> {
         segments: vec![SegmentState { entry, dead: vec![0, 4, 9] }],
         index_file: 0,
         groups: vec![GroupState { newest_commit: 9, rows: vec![7; 20] }],
+        ended_row_id: 3,
     };
     let state = Checkpoint {
         clock: Some(ClockRecord::of_time(1_767_225_600_000_000)),

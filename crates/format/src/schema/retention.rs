@@ -357,7 +357,6 @@ mod tests {
             "tier",
             "tier:",
             "tier: free",
-            "tier: free 7",
             "tier: free 7 days,",
             "tier: free 7 days, free 8 days",
             "tier: \"free 7 days",
