@@ -1,5 +1,5 @@
-//! `esker-bench engine`, `load`, `queries`, `invoice`, `slate`, `whitedb`, `txn`, `server` and
-//! `ycsb`: every speed and size that is asked of the engine, of what brings rows into it and out of
+//! `esker-bench engine`, `load`, `queries`, `invoice`, `slate`, `whitedb`, `txn`, `server`, `streams`
+//! and `ycsb`: every speed and size that is asked of the engine, of what brings rows into it and out of
 //! it, and of the server, measured beside what the machine can do at best, with answers checked
 //! first.
 //!
@@ -15,6 +15,7 @@
 //! | `invoice`, `slate`, `whitedb` | what the benchmarks of these names ask |
 //! | `transactions`, `large_transaction` | the rows of `esker-bench txn` |
 //! | `server` | what is asked of a server over sockets |
+//! | `streams` | events: over HTTP, many at once, as they are stored |
 //! | `ycsb` | the workloads of the Yahoo! Cloud Serving Benchmark |
 //! | `redis` | a server of Redis beside ours |
 //! | `timing` | the median of repeated questions |
@@ -45,6 +46,7 @@ mod report;
 mod rows;
 mod server;
 mod slate;
+mod streams;
 mod timing;
 mod transactions;
 mod update_operators;
@@ -94,6 +96,9 @@ fn run(arguments: &[String]) -> Result<()> {
         }
         Some((name, rest)) if name == "server" => {
             measure(&arguments::Arguments::parse(server::ROWS, 10_000_000, rest)?)
+        }
+        Some((name, rest)) if name == "streams" => {
+            measure(&arguments::Arguments::parse(streams::ROWS, 10_000_000, rest)?)
         }
         Some((name, rest)) if name == "ycsb" => {
             measure(&arguments::Arguments::parse(ycsb::ROWS, 1_000_000, rest)?)

@@ -108,6 +108,8 @@ pub struct Case {
     key: Vec<String>,
     /// Whether rows lie by key when they are sealed.
     is_clustered: bool,
+    /// The field with the times, where the table is a stream: rows lie by it when they are sealed.
+    time: Option<String>,
     pub(super) fields: Vec<Field>,
     indexes: Vec<NewIndex>,
     /// Which rows the partial ones among them have.
@@ -135,12 +137,15 @@ impl Case {
         }
         let key = draw_key(&fields, generator);
         let is_clustered = !key.is_empty() && generator.chance(300_000);
-        let steps = draw_steps(&fields, &key, scale, generator);
+        let time = draw_time(&mut fields, &key, &mut Generator::new(seed, 32));
+        let fixed: Vec<String> = key.iter().chain(&time).cloned().collect();
+        let steps = draw_steps(&fields, &fixed, scale, generator);
         let indexes = (0..1 + generator.index(4)).map(|_| draw_index(&fields, generator));
         let mut indexes: Vec<NewIndex> = indexes.collect();
         let mut more = More::default();
         for (number, index) in indexes.iter_mut().enumerate() {
             index.name = format!("i{number}");
+            index.unique &= time.is_none();
             more.add_to(index, &fields, generator);
         }
         // Questions are about what has an index, mostly.
@@ -148,7 +153,8 @@ impl Case {
         let indexed: Vec<String> = indexes.iter().filter_map(first).collect();
         let is_indexed = |field: &&Field| indexed.contains(&field.name);
         let mut asked: Vec<Field> = fields.iter().map(Field::asked).collect();
-        let often: Vec<Field> = asked.iter().filter(is_indexed).cloned().collect();
+        let is_often = |field: &&Field| is_indexed(field) || Some(&field.name) == time.as_ref();
+        let often: Vec<Field> = asked.iter().filter(is_often).cloned().collect();
         (0..8).for_each(|_| asked.extend_from_slice(&often));
         (0..6).for_each(|_| asked.extend_from_slice(&more.computed));
         let predicates = if scale < 100 { 6 } else { 3 };
@@ -158,7 +164,7 @@ impl Case {
         let joins = &mut Generator::new(seed, 31);
         let questions = (0..predicates).flat_map(|_| question::draw(&asked, generator, joins));
         let questions = questions.collect();
-        Self { seed, scale, key, is_clustered, fields, indexes, conditions, steps, questions }
+        Self { seed, scale, key, is_clustered, time, fields, indexes, conditions, steps, questions }
     }
 
     pub(super) fn schema(&self) -> esker::Result<Schema> {
@@ -175,6 +181,9 @@ impl Case {
         builder = builder.primary_key(&self.key);
         if self.is_clustered {
             builder = builder.ordered_by_key();
+        }
+        if let Some(time) = &self.time {
+            builder = builder.stream(time, []);
         }
         Ok(builder.build()?)
     }
@@ -239,6 +248,7 @@ impl Case {
         let fields: Vec<String> =
             self.fields.iter().map(|f| format!("{} {}", f.name, f.data_type)).collect();
         let key = match self.key.join(", ") {
+            key if key.is_empty() && self.time.is_some() => "that of a stream".to_owned(),
             key if key.is_empty() => "generated".to_owned(),
             key if self.is_clustered => format!("{key}, in its order"),
             key => key,
@@ -278,6 +288,15 @@ fn draw_key(fields: &[Field], generator: &mut Generator) -> Vec<String> {
         key.insert(generator.index(2), other.name.clone());
     }
     key
+}
+
+/// A field with the times of a stream, where the key is generated.
+fn draw_time(fields: &mut [Field], key: &[String], generator: &mut Generator) -> Option<String> {
+    let field = fields.get_mut(1).filter(|_| key.is_empty() && generator.chance(600_000))?;
+    (field.data_type, field.nullable) = (DataType::Timestamp, false);
+    let values = field.pool.len();
+    field.pool = (0..values).map(|_| value::draw(DataType::Timestamp, generator)).collect();
+    Some(field.name.clone())
 }
 
 fn draw_index(fields: &[Field], generator: &mut Generator) -> NewIndex {
