@@ -51,6 +51,7 @@ const STEPS: &[Step] = &[
     Step { name: "plans", work: Beside(plans) },
     Step { name: "crash-busy", work: Beside(|b| b.campaign("crash", &["--busy", "1500"])) },
     Step { name: "crash-buckets", work: Beside(|b| b.campaign("crash", &["--buckets", "3000"])) },
+    Step { name: "crash-streams", work: Beside(|b| b.campaign("crash", &["--streams", "2000"])) },
     Step { name: "crash-small", work: Beside(|b| b.campaign("crash", &["--exhaustive", "100"])) },
     Step { name: "crash-rot", work: Beside(|b| b.campaign("crash", &["--rot", "5000"])) },
     Step { name: "bucket-rot", work: Beside(|b| b.campaign("crash", &["--bucket-rot", "2500"])) },

@@ -8,6 +8,7 @@
 //! | hold an open database against it, or what a read answered | [`oracle`], [`answer`] |
 //! | work on a database in a simulated machine | [`workload`] |
 //! | do the same with buckets, whose entries expire | [`buckets`] |
+//! | do the same with streams, whose events end | [`streams`] |
 //! | crash, fault, rot and sabotage it | [`campaign`] |
 //! | compare the answers of all plans | [`plans`] |
 //! | judge histories of transactions by their isolation | [`isolation`] |
@@ -32,5 +33,6 @@ pub mod oracle;
 pub mod plans;
 pub mod schema;
 pub mod statement;
+pub mod streams;
 pub mod transaction;
 pub mod workload;

@@ -13,6 +13,7 @@ use super::{
     directed, exhaust, invariants, lying_bucket_workload, lying_workload, rot_workload, sabotage,
     same_twice, sweep_workload,
 };
+use crate::streams::stream_workload;
 
 const USAGE: &str = "\
 usage: crash [MODE] [--seed N] [--threads N]
@@ -20,6 +21,7 @@ usage: crash [MODE] [--seed N] [--threads N]
   --images N        random workloads, crashed after every I/O, until N images are checked (default)
   --busy N          the same with many clients, seals, merges and checkpoints at once
   --buckets N       the same of buckets: entries that expire, ranges, batches, a clock set back
+  --streams N       the same of streams: late events, loads, retention by class and window
   --sweep [N]       N short workloads, in which each call fails, once and for ever, in each way
   --exhaustive [N]  every workload of up to 3 operations, every I/O, every subset; or a sample of N
   --directed        scenarios that chance finds too seldom
@@ -33,7 +35,8 @@ usage: crash [MODE] [--seed N] [--threads N]
                     each planted bug that breaks an invariant, or one: an assertion catches it
 
 one workload of a campaign, with all its images:
-  --workload N, --busy-workload N, --bucket-workload N, --sweep-workload N, --exhaustive-workload N,
+  --workload N, --busy-workload N, --bucket-workload N, --stream-workload N, --sweep-workload N,
+  --exhaustive-workload N,
   --rot-workload N, --bucket-rot-workload N, --lying-workload N,
   --lying-bucket-workload N
 ";
@@ -104,12 +107,14 @@ impl Arguments {
             "--directed" => directed(seed),
             "--busy" => gather(threads, images(20_000), |n| crash_busy_workload(first + n)),
             "--buckets" => gather(threads, images(20_000), |n| bucket_workload(first + n)),
+            "--streams" => gather(threads, images(20_000), |n| stream_workload(first + n)),
             "--bucket-rot" => gather(threads, images(20_000), |n| bucket_rot_workload(first + n)),
             "--bucket-lies" => {
                 gather(threads, images(20_000), |n| lying_bucket_workload(first + n))
             }
             "--workload" => crash_workload(number),
             "--bucket-workload" => bucket_workload(number),
+            "--stream-workload" => stream_workload(number),
             "--busy-workload" => crash_busy_workload(number),
             "--sweep-workload" => sweep_workload(number, 1),
             "--exhaustive-workload" => exhaust(number),
