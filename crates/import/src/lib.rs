@@ -74,5 +74,5 @@ pub use pipeline::Pipeline;
 pub use places::Places;
 pub use reader::{Again, ImportReader, ImportReport, Progress};
 pub use row_text::{parse_json_row, parse_new_json_row, with_rest};
-pub use source::unpacked_bytes;
+pub use source::{unpacked, unpacked_bytes};
 pub use value_text::parse_value;

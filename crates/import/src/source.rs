@@ -44,6 +44,15 @@ impl Compression {
         }
     }
 
+    /// What reading such bytes is called.
+    fn operation(self) -> &'static str {
+        match self {
+            Self::None => "read",
+            Self::Gzip => "decompress (gzip)",
+            Self::Zstd => "decompress (zstd)",
+        }
+    }
+
     /// The bytes without it.
     fn unpacked<'r>(self, bytes: impl Read + Send + 'r) -> Result<Box<dyn Read + Send + 'r>> {
         Ok(match self {
@@ -79,6 +88,29 @@ pub fn unpacked_bytes(packed: &[u8], most: u64) -> u64 {
             Ok(0) | Err(_) => return bytes,
         }
     }
+}
+
+/// A text without its compression, of at most so many bytes; `None` when it has more. A text that
+/// is not compressed is as it was.
+///
+/// ```
+/// let text = b"{}".to_vec();
+/// assert_eq!(esker_import::unpacked(text.clone(), 100)?, Some(text));
+/// # Ok::<(), esker_import::Error>(())
+/// ```
+///
+/// # Errors
+/// `BadData` when it is damaged.
+pub fn unpacked(packed: Vec<u8>, most: usize) -> Result<Option<Vec<u8>>> {
+    let compression = Compression::of(&packed);
+    if compression == Compression::None {
+        return Ok(Some(packed).filter(|packed| packed.len() <= most));
+    }
+    let mut text = Vec::new();
+    let unpacked = compression.unpacked(Cursor::new(packed))?;
+    let read = unpacked.take(most as u64 + 1).read_to_end(&mut text);
+    read.map_err(|e| read_error(e, compression.operation()))?;
+    Ok(Some(text).filter(|text| text.len() <= most))
 }
 
 impl Source {
@@ -185,7 +217,7 @@ impl Source {
                 Ok(0) => break,
                 Ok(n) => filled += n,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(read_error(e, self.operation())),
+                Err(e) => return Err(read_error(e, self.compression.operation())),
             }
         }
         Ok(filled)
@@ -194,14 +226,6 @@ impl Source {
     /// Lines of the file that are none of those that come out.
     pub(crate) fn gone(&self) -> LinesGone {
         self.gone.clone()
-    }
-
-    fn operation(&self) -> &'static str {
-        match self.compression {
-            Compression::None => "read",
-            Compression::Gzip => "decompress (gzip)",
-            Compression::Zstd => "decompress (zstd)",
-        }
     }
 
     /// How many bytes of the file, compressed as it is, have been read.

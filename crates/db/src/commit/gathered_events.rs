@@ -20,9 +20,12 @@ use esker_format::{Schema, Value};
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::Result;
+use crate::commit::row_sink::StagedRows;
+use crate::engine::Engine;
+use crate::table_version::TableVersion;
 
 /// Rows of one commit, about: a request that has more is a commit of its own.
-const COMMIT_ROWS: usize = 4_096;
+pub(crate) const COMMIT_ROWS: usize = 4_096;
 /// Bytes of their texts, about: as for rows.
 const COMMIT_BYTES: usize = 1 << 20;
 
@@ -37,6 +40,25 @@ pub struct Appended {
     pub newest: u64,
 }
 
+/// An entry of a bucket that is in the commit of events, and tells what became of them.
+pub(crate) trait EventEntry: Send {
+    /// The bucket, as it is now.
+    fn bucket(&self) -> TableVersion;
+
+    fn key(&self) -> &[u8];
+
+    /// Stages the entry by the outcomes of the rows of its request. Under the commit lock.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when another entry came first.
+    fn stage(
+        &self,
+        bucket: (&Engine, &TableVersion),
+        outcomes: &[Result<u64>],
+        rows: &mut StagedRows<'_, '_>,
+    ) -> Result<()>;
+}
+
 /// Rows that are ready, and what to call with their outcomes.
 pub(crate) struct EventRequest {
     /// What the rows were made ready for.
@@ -44,6 +66,8 @@ pub(crate) struct EventRequest {
     pub rows: Vec<Vec<Value>>,
     /// All of them or none.
     pub is_whole: bool,
+    /// What is in their commit, too: it is one then.
+    pub entry: Option<Box<dyn EventEntry>>,
     pub done: Box<dyn FnOnce(Appended) + Send>,
 }
 

@@ -309,6 +309,9 @@ impl Engine {
         }
         self.extend(catalogue, set, options)?;
         self.expect_named(catalogue, set.as_slice())?;
+        if options.is_probe {
+            return Err(Stop::Empty);
+        }
         match self.needs_files(set.as_slice()) {
             true => Err(Stop::NeedsFiles),
             false => Ok(self.commit_in_frame(catalogue, set.as_slice(), options)?),

@@ -367,6 +367,7 @@ impl Transaction {
                 seen.expect_bound(catalogue, read_at)
             },
             tells_commit: true,
+            is_probe: false,
             definitions,
         };
         let is_cascade = definitions.is_none() && !state.bound.given_up.is_empty();
