@@ -41,7 +41,7 @@ fn format_of(call: &Call) -> std::result::Result<Format, Problem> {
 }
 
 /// Refuses encodings that are not undone; which of them it is, the first bytes tell.
-fn check_encoding(call: &Call) -> std::result::Result<(), Problem> {
+pub(super) fn check_encoding(call: &Call) -> std::result::Result<(), Problem> {
     match call.header("content-encoding")? {
         None | Some("identity" | "gzip" | "zstd") => Ok(()),
         Some(text) => {

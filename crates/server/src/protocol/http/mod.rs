@@ -21,6 +21,8 @@ mod databases;
 mod deadline;
 mod dispatch;
 mod entity;
+mod event_lines;
+mod event_tally;
 mod health;
 mod host;
 mod listener;

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
-use serde_json::json;
+use serde_json::{Map, Value as Json, json};
 
 use crate::{Code, Error};
 
@@ -33,13 +33,22 @@ pub fn status(code: Code) -> StatusCode {
 pub struct Problem {
     status: StatusCode,
     error: Error,
+    /// What else is told.
+    members: Map<String, Json>,
 }
 
 impl Problem {
     /// An error with a status that its code alone does not give.
     #[must_use]
     pub fn new(status: StatusCode, error: Error) -> Self {
-        Self { status, error }
+        Self { status, error, members: Map::new() }
+    }
+
+    /// The same, which tells more.
+    #[must_use]
+    pub fn with(mut self, members: Map<String, Json>) -> Self {
+        self.members.extend(members);
+        self
     }
 
     /// The code.
@@ -52,7 +61,7 @@ impl Problem {
     #[must_use]
     pub fn into_response(self) -> Response<Body> {
         let code = self.error.code().as_str();
-        let body = json!({
+        let mut body = json!({
             "type": format!("urn:esker:error:{code}"),
             "title": self.status.canonical_reason().unwrap_or_default(),
             "status": self.status.as_u16(),
@@ -60,6 +69,11 @@ impl Problem {
             "code": code,
             "retryable": self.error.code().is_retryable() || self.status.as_u16() == 429,
         });
+        if let Json::Object(known) = &mut body {
+            self.members.into_iter().for_each(|(name, value)| {
+                known.entry(name).or_insert(value);
+            });
+        }
         let mut response = Response::new(Body::from(body.to_string()));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
@@ -81,6 +95,6 @@ impl Problem {
 impl<E: Into<Error>> From<E> for Problem {
     fn from(e: E) -> Self {
         let error = e.into();
-        Self { status: status(error.code()), error }
+        Self::new(status(error.code()), error)
     }
 }

@@ -1,0 +1,206 @@
+//! Events as NDJSON or CSV, of any length: read by the one reader of files, no faster than they are
+//! stored. A line that is no event costs the others nothing.
+
+use std::cell::RefCell;
+use std::io::{Cursor, Read};
+use std::sync::Arc;
+
+use esker::{AppendedColumns, Batch, EventId, Schema, Stream, Value};
+use esker_import::{Format, ImportOptions, ImportReader, Places, Reject};
+use esker_vfs::Environment;
+
+use super::event_tally::{Place, Tally};
+use crate::resources::budget::Share;
+use crate::session::Session;
+use crate::{Code, Error, Result};
+
+/// What reading a body of any length may take.
+const READ_BYTES: u64 = 8 << 20;
+/// Commits that may be on the way to the disk before a body is read on.
+const UNSYNCED_COMMITS: usize = 16;
+
+/// Lines, where they stand, in their order.
+type Lines<T> = Vec<(Place, Result<T>)>;
+
+fn options(schema: &Schema, format: Format) -> ImportOptions {
+    ImportOptions::default().format(format).schema(schema.clone()).memory_bytes(READ_BYTES)
+}
+
+fn line_of(e: &esker_import::Error) -> Place {
+    // default: an error without a line is one of all
+    Place::Line(e.line().unwrap_or(0))
+}
+
+/// What reading found wrong with a line, whose number is told beside.
+fn refused(reject: &Reject) -> (Place, Error) {
+    (line_of(&reject.error), Error::invalid(reject.error.detail()))
+}
+
+/// What became of the rows of a batch, the first of which has a number, and of the lines that are
+/// none, in the order of their lines.
+fn in_order<T>(
+    rejects: Vec<(Place, Error)>,
+    (places, first): (&Places, u64),
+    rows: impl Iterator<Item = Result<T>>,
+) -> Lines<T> {
+    let place = |at| Place::Line(places.find(at).map_or(0, |(_, line)| line));
+    let rows = (first..).zip(rows).map(|(at, row)| (place(at), row));
+    let mut lines: Lines<T> = rejects.into_iter().map(|(at, e)| (at, Err(e))).collect();
+    lines.extend(rows);
+    lines.sort_by_key(|(place, _)| *place);
+    places.forget();
+    lines
+}
+
+/// The events of a body that is there as a whole, ready to be stored.
+pub(super) fn whole(
+    environment: &Environment,
+    stream: &Stream,
+    schema: &Arc<Schema>,
+    (format, bytes): (Format, impl Read + Send + 'static),
+) -> Result<Lines<Vec<Value>>> {
+    let reader =
+        ImportReader::from_reader(environment, "body", bytes, None, options(schema, format))?;
+    let (places, rejects) = (reader.places(), RefCell::default());
+    let (mut lines, mut first) = (Vec::new(), 0);
+    reader.read_or_reject::<Error>(
+        |batch, _| {
+            let count = batch.len() as u64;
+            let rows = stream.prepare_columns(schema, batch).into_iter();
+            let rows = rows.map(|row| row.map_err(Error::from));
+            lines.extend(in_order(rejects.take(), (&places, first), rows));
+            first += count;
+            Ok(())
+        },
+        |reject, _| {
+            rejects.borrow_mut().push(refused(&reject));
+            Ok(())
+        },
+    )?;
+    Ok(lines)
+}
+
+/// A body of any length on its way into a stream.
+pub(super) struct LongBody {
+    pub session: Session,
+    pub environment: Environment,
+    pub stream: Stream,
+    pub format: Format,
+    /// Whether what is stored is told once it is on the disk; as the database says unless given.
+    pub is_durable: Option<bool>,
+    /// What became of the events so far.
+    pub tally: Tally,
+    /// The commit that has to be on the disk before that is told.
+    pub unsynced: Option<u64>,
+    commits: usize,
+}
+
+impl LongBody {
+    pub fn new(
+        session: Session,
+        environment: Environment,
+        (stream, format): (Stream, Format),
+        (is_durable, is_minimal): (Option<bool>, bool),
+    ) -> Self {
+        let tally = Tally::new(is_minimal);
+        let (unsynced, commits) = (None, 0);
+        Self { session, environment, stream, format, is_durable, tally, unsynced, commits }
+    }
+
+    /// Stores what is read, piece by piece; what was stored stays where that ends early.
+    pub fn store(
+        &mut self,
+        body: impl Read + Send + 'static,
+        (length, mut share): (Option<u64>, Share),
+        patience: std::time::Duration,
+    ) -> Result<()> {
+        self.expect_wanted()?;
+        let schema = self.stream.schema();
+        let options = options(&schema, self.format);
+        let reader = ImportReader::from_reader(&self.environment, "body", body, length, options)?;
+        let memory = usize::try_from(reader.memory_bytes()).unwrap_or(usize::MAX);
+        share.wait_here(memory, patience)?;
+        let (places, rejects) = (reader.places(), RefCell::default());
+        let mut first = 0;
+        reader.read_or_reject(
+            |batch, _| {
+                self.expect_wanted()?;
+                let count = batch.len() as u64;
+                self.store_piece(&schema, batch, (rejects.take(), (&places, first)))?;
+                first += count;
+                Ok(())
+            },
+            |reject, _| {
+                rejects.borrow_mut().push(refused(&reject));
+                Ok::<_, Error>(())
+            },
+        )?;
+        self.expect_wanted()
+    }
+
+    fn store_piece(
+        &mut self,
+        schema: &Arc<Schema>,
+        batch: Batch,
+        (rejects, rows): (Vec<(Place, Error)>, (&Places, u64)),
+    ) -> Result<()> {
+        let events = match batch.is_empty() {
+            true => Vec::new(),
+            false => {
+                self.session.reserve_quota(batch.len(), 0)?;
+                let AppendedColumns { events, commit, newest } =
+                    self.stream.append_columns(schema, batch);
+                self.session.release_room();
+                self.note(commit, newest)?;
+                events
+            }
+        };
+        let events = events.into_iter().map(|event| event.map_err(Error::from));
+        for (place, outcome) in in_order(rejects, rows, events) {
+            if let Err(e) = &outcome
+                && ends(e.code())
+            {
+                return Err(e.clone());
+            }
+            self.tally.add(place, &outcome);
+        }
+        Ok(())
+    }
+
+    /// Notes a commit of events, and waits for the disk now and then: what is not on it is bounded.
+    fn note(&mut self, commit: Option<u64>, newest: u64) -> Result<()> {
+        match (self.is_durable, commit) {
+            (Some(true), _) => self.unsynced = Some(newest),
+            (None, Some(commit)) => self.unsynced = Some(commit),
+            (Some(false), Some(commit)) => return Ok(self.stream.reveal(commit)?),
+            (_, None) => {}
+        }
+        self.commits += 1;
+        if self.unsynced.is_some() && self.commits.is_multiple_of(UNSYNCED_COMMITS) {
+            self.session.database().sync()?;
+        }
+        Ok(())
+    }
+
+    fn expect_wanted(&self) -> Result<()> {
+        if self.session.active_session().is_some_and(|active| active.is_ended()) {
+            return Err(Error::new(Code::Cancelled, "the session was ended"));
+        }
+        self.session.expect_wanted()?;
+        self.session.expect_valid()
+    }
+}
+
+/// Whether an error is one of the stream, or of the server, and not of an event: the next events
+/// would meet it, too.
+fn ends(code: Code) -> bool {
+    !matches!(code, Code::InvalidRequest | Code::ConstraintViolated | Code::Conflict)
+}
+
+/// The ids of events that are stored, or why they are not, with their places.
+pub(super) type Outcomes = Lines<EventId>;
+
+/// A body as something that is read.
+pub(super) fn reader_of(bytes: axum::body::Bytes) -> impl Read + Send + 'static {
+    Cursor::new(bytes)
+}
