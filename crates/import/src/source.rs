@@ -113,12 +113,25 @@ pub fn unpacked(packed: Vec<u8>, most: usize) -> Result<Option<Vec<u8>>> {
     Ok(Some(text).filter(|text| text.len() <= most))
 }
 
+/// The first bytes.
+fn head_of(bytes: &mut Box<dyn Read + Send>) -> Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    let start = HEAD_BYTES as u64;
+    bytes.by_ref().take(start).read_to_end(&mut head).map_err(|e| read_error(e, "read"))?;
+    Ok(head)
+}
+
+/// What is read without its compression, which its first bytes tell.
+pub(crate) fn unpacked_stream(mut bytes: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>> {
+    let head = head_of(&mut bytes)?;
+    let compression = Compression::of(&head);
+    compression.unpacked(Cursor::new(head).chain(bytes))
+}
+
 impl Source {
     /// Reads from anything. `file_bytes` is its length, when known.
     pub(crate) fn new(mut bytes: Box<dyn Read + Send>, file_bytes: Option<u64>) -> Result<Self> {
-        let mut head = Vec::with_capacity(HEAD_BYTES);
-        let start = HEAD_BYTES as u64;
-        bytes.by_ref().take(start).read_to_end(&mut head).map_err(|e| read_error(e, "read"))?;
+        let head = head_of(&mut bytes)?;
         let compression = Compression::of(&head);
         let file_bytes_read = Arc::new(AtomicU64::new(0));
         let whole = Cursor::new(head).chain(bytes);
