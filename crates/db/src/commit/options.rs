@@ -22,6 +22,8 @@ pub(crate) struct CommitOptions<'a> {
     pub tells_commit: bool,
     /// Nothing is done: the answer is whether it would be.
     pub is_probe: bool,
+    /// It is refused where one frame does not hold it: row ids that are known are to stay.
+    pub in_one_frame: bool,
     /// What becomes of the tables themselves.
     pub definitions: Option<&'a NewDefinitions>,
 }
@@ -49,6 +51,13 @@ impl<'a> CommitOptions<'a> {
 impl Default for CommitOptions<'_> {
     fn default() -> Self {
         let validate = &|_: &mut Catalogue| Ok(());
-        Self { sync: None, validate, tells_commit: true, is_probe: false, definitions: None }
+        Self {
+            sync: None,
+            validate,
+            tells_commit: true,
+            is_probe: false,
+            in_one_frame: false,
+            definitions: None,
+        }
     }
 }

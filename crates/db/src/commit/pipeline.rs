@@ -313,6 +313,10 @@ impl Engine {
             return Err(Stop::Empty);
         }
         match self.needs_files(set.as_slice()) {
+            true if options.in_one_frame => {
+                let message = "more than a commit takes together with its entries";
+                Err(Stop::Failed(Error::new(ErrorKind::OverBudget, message)))
+            }
             true => Err(Stop::NeedsFiles),
             false => Ok(self.commit_in_frame(catalogue, set.as_slice(), options)?),
         }

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use esker_format::{Batch, TableId};
+use esker_log::sabotage::Bug;
 
 use super::Stream;
-use crate::commit::gathered_events::EventEntry;
+use super::kept::KeptEntry;
 use crate::commit::options::CommitOptions;
 use crate::commit::row_sink::StagedRows;
 use crate::commit::staged::StagedBatch;
@@ -15,7 +16,7 @@ use crate::{Error, Result};
 
 /// An entry, and the rows of a commit that it tells of.
 pub(super) struct Beside<'e> {
-    pub entry: &'e dyn EventEntry,
+    pub entry: &'e KeptEntry,
     /// Which rows of the commit are those of its request.
     pub rows: Range<u64>,
     /// Why some of its request are not among them, by their places in it.
@@ -66,6 +67,12 @@ impl Stream {
         (entries, is_probe): (&[Beside<'_>], bool),
     ) -> Result<u64> {
         let engine = &self.table.engine;
+        if Bug::ProducerRowInOtherCommit.is_planted() && !columns.is_empty() && !is_probe {
+            let first = engine.commit_tested(current, columns)?;
+            engine.sync()?;
+            self.commit_beside(current, &Batch::empty(&current.schema), (entries, false))?;
+            return Ok(first);
+        }
         engine.wait_for_memory()?;
         let mut long = Some(engine.store_long_columns(&current.schema, columns)?);
         let buckets = by_bucket(entries);
@@ -73,7 +80,7 @@ impl Stream {
         let before = usize::from(rows.is_some());
         let beside = buckets.iter().map(|of| TableWrites::new(&of.current));
         let set = WriteSet::Many(rows.into_iter().chain(beside).collect());
-        let options = CommitOptions { is_probe, ..CommitOptions::default() };
+        let options = CommitOptions { is_probe, in_one_frame: true, ..CommitOptions::default() };
         let mut first_row_id = 0;
         engine.commit_writes(set, options, |at, writer, writes| {
             let of = at.checked_sub(before).and_then(|at| buckets.get(at));

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::Stream;
 use crate::bucket::decision::{Change, modify_entry};
 use crate::bucket::expiry_of;
-use crate::commit::gathered_events::EventEntry;
 use crate::commit::row_sink::StagedRows;
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
@@ -36,18 +35,18 @@ impl KeptEntry {
     ) -> Self {
         Self { bucket, key, expected, ttl, value }
     }
-}
 
-impl EventEntry for KeptEntry {
-    fn bucket(&self) -> TableVersion {
+    /// The bucket, as it is now.
+    pub(super) fn bucket(&self) -> TableVersion {
         self.bucket.as_table().current()
     }
 
-    fn key(&self) -> &[u8] {
+    pub(super) fn key(&self) -> &[u8] {
         &self.key
     }
 
-    fn stage(
+    /// Stages the entry by the outcomes of the rows of its request. Under the commit lock.
+    pub(super) fn stage(
         &self,
         (engine, current): (&Engine, &TableVersion),
         outcomes: &[Result<u64>],

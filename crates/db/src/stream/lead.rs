@@ -2,7 +2,8 @@
 //!
 //! Their rows are tested before. What may still be in the way of one is found in the commit: a row
 //! that it refers to is gone, say. Then the requests go alone, and of one that is not whole each
-//! row; one with an entry beside it is one commit, without what is refused. Rows that were made ready for an older schema are made ready again.
+//! row; one with an entry beside it is one commit, without what is refused. Rows that were made
+//! ready for an older schema are made ready again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use esker_format::{Batch, Field, Schema, Value};
 
 use super::Stream;
 use super::beside::Beside;
-use crate::commit::gathered_events::{Appended, EventEntry, EventRequest, GatheredEvents};
+use super::kept::KeptEntry;
+use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
@@ -76,6 +78,7 @@ impl Stream {
             }
             let (mut parts, mut dones) = (Vec::new(), Vec::new());
             for EventRequest { schema, rows, is_whole, entry, done } in requests {
+                let entry = entry.and_then(|entry| entry.downcast::<KeptEntry>().ok());
                 parts.push(Part { schema, rows, is_whole, entry });
                 dones.push(done);
             }
@@ -163,7 +166,7 @@ impl Stream {
     }
 
     /// The rows of a request that is one commit with its entry: without those that are refused.
-    fn commit_one(&self, part: &Part, entry: &dyn EventEntry) -> Vec<Result<u64>> {
+    fn commit_one(&self, part: &Part, entry: &KeptEntry) -> Vec<Result<u64>> {
         let mut refused: Vec<Option<Error>> = part.rows.iter().map(|_| None).collect();
         for _ in 0..ATTEMPTS_MAX {
             let kept = part.rows.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
@@ -296,7 +299,7 @@ struct Part {
     schema: Arc<Schema>,
     rows: Vec<Vec<Value>>,
     is_whole: bool,
-    entry: Option<Box<dyn EventEntry>>,
+    entry: Option<Box<KeptEntry>>,
 }
 
 impl Part {
@@ -321,6 +324,10 @@ impl Part {
 pub(super) fn is_final(e: &Error) -> bool {
     matches!(
         e.kind(),
-        ErrorKind::OutcomeUnknown | ErrorKind::Poisoned | ErrorKind::Io | ErrorKind::ReadOnly
+        ErrorKind::OutcomeUnknown
+            | ErrorKind::Poisoned
+            | ErrorKind::Io
+            | ErrorKind::NoSpace
+            | ErrorKind::ReadOnly
     )
 }

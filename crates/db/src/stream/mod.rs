@@ -17,12 +17,14 @@ pub(crate) mod lead;
 mod outcome;
 pub(crate) mod producer;
 
+use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_format::{Schema, Value};
 
 use crate::commit::fit::fit_row;
-use crate::commit::gathered_events::{Appended, EventEntry, EventRequest, GatheredEvents};
+use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
 use crate::table_version::TableVersion;
 use crate::{Database, Durability, Error, Result, Table};
 pub use event_id::EventId;
@@ -63,6 +65,23 @@ impl Database {
         }
         let gathered = self.engine().gathered_events(table.core().id());
         Ok(Stream { database: self.clone(), table, gathered })
+    }
+}
+
+impl Database {
+    /// A table whose rows are in nobody's way, as something that rows are appended to as events
+    /// are; `None` where its keys are declared, or other values are unique.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    #[doc(hidden)]
+    pub fn without_keys(&self, name: &str) -> Result<Option<Stream>> {
+        let table = self.table(name)?;
+        if table.schema().has_unique_values() {
+            return Ok(None);
+        }
+        let gathered = self.engine().gathered_events(table.core().id());
+        Ok(Some(Stream { database: self.clone(), table, gathered }))
     }
 }
 
@@ -153,7 +172,7 @@ impl Stream {
         done: impl FnOnce(Appended) + Send + 'static,
     ) -> Option<Lead> {
         let schema = Arc::clone(schema);
-        let entry = entry.map(|entry| Box::new(entry) as Box<dyn EventEntry>);
+        let entry = entry.map(|entry| Box::new(entry) as Box<dyn Any + Send>);
         let request = EventRequest { schema, rows, is_whole, entry, done: Box::new(done) };
         self.gathered.add(request).then(|| Lead::of(self))
     }
@@ -196,6 +215,25 @@ impl Stream {
             crate::maintenance::flusher_of(engine);
         }
         engine.reveal(commit)
+    }
+
+    /// The bytes of events that wait for their commit, and of all that were taken before.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn backlog(&self) -> (u64, u64) {
+        self.gathered.backlog()
+    }
+
+    /// How long after it was [revealed](Self::reveal) a commit is on the disk, at most.
+    #[must_use]
+    pub fn durable_within(&self) -> Duration {
+        crate::maintenance::flush_window(&self.table.engine)
+    }
+
+    /// Whether as much waits for the disk as a crash may take: who reveals more waits for it.
+    #[must_use]
+    pub fn is_flush_due(&self) -> bool {
+        self.table.engine.is_flush_due()
     }
 
     /// Waits until a commit is on the disk, with all others that wait.

@@ -76,6 +76,7 @@ mod sequences;
 mod shard_db_241;
 mod spilling;
 mod store_stress;
+mod stream_producers;
 mod streams;
 mod sync_errors;
 mod timeouts;
