@@ -279,6 +279,15 @@ fn events_come_as_csv_and_compressed_json_too() {
         (&"7".into(), &4.into()),
         "{rows}"
     );
+    // What is no object becomes a member of one, as in JSON.
+    let own =
+        b"t,extra\n2026-02-01,7\n2026-02-02,\"{\"\"a\"\": 1}\"\n2026-02-03,\"1, \"\"b\"\": 2\"\n";
+    let posted = server.send("POST", &path, &headers, own);
+    assert_eq!((posted.status, &posted.json()["rejected"]), (207, &1.into()), "{}", posted.text());
+    let rows = sql(&server, "SELECT extra FROM events WHERE t >= '2026-02-01' ORDER BY t");
+    assert_eq!(rows["rows"][0]["extra"]["extra"], 7, "{rows}");
+    assert_eq!(rows["rows"][1]["extra"]["a"], 1, "{rows}");
+    sql(&server, "DELETE FROM events WHERE t >= '2026-02-01'");
     let packed = zstd(br#"[{"n": 8}, {"n": 9}]"#);
     let posted = server.send("POST", &path, &[("content-encoding", "zstd")], &packed);
     assert_eq!(posted.status, 201, "{}", posted.text());
@@ -340,4 +349,47 @@ fn a_client_says_how_long_it_waits_for_the_disk() {
         assert_eq!(refused.status, 400, "{}", refused.text());
         assert!(refused.text().contains("milliseconds from 1 to 600000"), "{}", refused.text());
     }
+}
+
+/// An event in MessagePack, of short names and texts.
+fn packed(members: &[(&str, i8)]) -> Vec<u8> {
+    let mut bytes = vec![0x80 | u8::try_from(members.len()).unwrap()];
+    for (name, n) in members {
+        bytes.push(0xa0 | u8::try_from(name.len()).unwrap());
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.extend([0xd0, n.cast_unsigned()]);
+    }
+    bytes
+}
+
+#[test]
+fn events_come_in_message_pack_too() {
+    let server = with_stream(", rest = 'extra'");
+    let path = format!("{D}/streams/events/events");
+    let headers = [("content-type", "application/msgpack")];
+    let some = [packed(&[("n", 1), ("run", -7)]), packed(&[("n", 100)]), packed(&[("n", 2)])];
+    let posted = server.send("POST", &path, &headers, &some.concat());
+    assert_eq!(posted.status, 207, "{}", posted.text());
+    let answer = posted.json();
+    assert_eq!(
+        (&answer["accepted"], &answer["results"][1]["error"]["item"]),
+        (&2.into(), &2.into())
+    );
+    let rows = sql(&server, "SELECT extra.run AS run FROM events WHERE n = 1");
+    assert_eq!(rows["rows"][0]["run"], "-7", "{rows}");
+    // More than a thread of the runtime does, in a list, and compressed.
+    let many = [&[0xdd, 0, 0, 0x9c, 0x40][..], &packed(&[("n", 9)]).repeat(40_000)].concat();
+    let packing = [headers[0], ("content-encoding", "zstd")];
+    for (headers, body) in [(&headers[..], many.clone()), (&packing, zstd(&many))] {
+        let posted = server.send("POST", &path, headers, &body);
+        assert_eq!((posted.status, &posted.json()["accepted"]), (201, &40_000.into()));
+    }
+    assert_eq!(count(&server), 80_002);
+    let cut = server.send("POST", &path, &headers, &many[..many.len() - 1]);
+    assert_eq!(
+        (cut.status, cut.text().contains("ends within a row")),
+        (400, true),
+        "{}",
+        cut.text()
+    );
 }

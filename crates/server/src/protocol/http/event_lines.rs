@@ -1,12 +1,12 @@
-//! Events as NDJSON or CSV, of any length: read by the one reader of files, no faster than they are
-//! stored. A line that is no event costs the others nothing.
+//! Events as NDJSON, CSV or MessagePack, of any length: read by the one reader of files, no faster
+//! than they are stored. A line that is no event costs the others nothing.
 
 use std::cell::RefCell;
 use std::io::{Cursor, Read};
 use std::sync::Arc;
 
 use esker::{AppendedColumns, Batch, EventId, Schema, Stream, Value};
-use esker_import::{Format, ImportOptions, ImportReader, Places, Reject};
+use esker_import::{Format, ImportOptions, ImportReader, Places, Reject, packed_lines};
 use esker_vfs::Environment;
 
 use super::event_tally::{Place, Tally};
@@ -22,28 +22,60 @@ const UNSYNCED_COMMITS: usize = 16;
 /// Lines, where they stand, in their order.
 type Lines<T> = Vec<(Place, Result<T>)>;
 
-fn options(schema: &Schema, format: Format) -> ImportOptions {
-    ImportOptions::default().format(format).schema(schema.clone()).memory_bytes(READ_BYTES)
+/// What is wrong with lines.
+type Rejects = Vec<(Place, Error)>;
+
+/// Where the rows of a batch stand, the first of which has a number.
+type Numbered<'p> = (BodyForm, &'p Places, u64);
+
+/// How the events of a body are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BodyForm {
+    /// One object of JSON, or a list of them.
+    Json,
+    /// Line by line, or as CSV has it.
+    Lines(Format),
+    /// In MessagePack, which is read as lines of JSON.
+    Packed,
 }
 
-fn line_of(e: &esker_import::Error) -> Place {
-    // default: an error without a line is one of all
-    Place::Line(e.line().unwrap_or(0))
-}
+impl BodyForm {
+    fn options(self, schema: &Schema) -> ImportOptions {
+        let format = match self {
+            Self::Lines(format) => format,
+            Self::Json | Self::Packed => Format::Ndjson,
+        };
+        ImportOptions::default().format(format).schema(schema.clone()).memory_bytes(READ_BYTES)
+    }
 
-/// What reading found wrong with a line, whose number is told beside.
-fn refused(reject: &Reject) -> (Place, Error) {
-    (line_of(&reject.error), Error::invalid(reject.error.detail()))
+    fn place(self, line: Option<u64>) -> Place {
+        // default: an error without a line is one of all
+        let line = line.unwrap_or(0);
+        if self == Self::Packed { Place::Item(line) } else { Place::Line(line) }
+    }
+
+    /// The body as it is read.
+    fn reader(self, body: impl Read + Send + 'static) -> Result<Box<dyn Read + Send>> {
+        match self {
+            Self::Packed => Ok(Box::new(packed_lines(body)?)),
+            Self::Json | Self::Lines(_) => Ok(Box::new(body)),
+        }
+    }
+
+    /// What reading found wrong with a line, whose number is told beside.
+    fn refused(self, reject: &Reject) -> (Place, Error) {
+        (self.place(reject.error.line()), Error::invalid(reject.error.detail()))
+    }
 }
 
 /// What became of the rows of a batch, the first of which has a number, and of the lines that are
 /// none, in the order of their lines.
 fn in_order<T>(
-    rejects: Vec<(Place, Error)>,
-    (places, first): (&Places, u64),
+    rejects: Rejects,
+    (form, places, first): Numbered<'_>,
     rows: impl Iterator<Item = Result<T>>,
 ) -> Lines<T> {
-    let place = |at| Place::Line(places.find(at).map_or(0, |(_, line)| line));
+    let place = |at| form.place(places.find(at).map(|(_, line)| line));
     let rows = (first..).zip(rows).map(|(at, row)| (place(at), row));
     let mut lines: Lines<T> = rejects.into_iter().map(|(at, e)| (at, Err(e))).collect();
     lines.extend(rows);
@@ -57,10 +89,10 @@ pub(super) fn whole(
     environment: &Environment,
     stream: &Stream,
     schema: &Arc<Schema>,
-    (format, bytes): (Format, impl Read + Send + 'static),
+    (form, bytes): (BodyForm, impl Read + Send + 'static),
 ) -> Result<Lines<Vec<Value>>> {
-    let reader =
-        ImportReader::from_reader(environment, "body", bytes, None, options(schema, format))?;
+    let (body, options) = (form.reader(bytes)?, form.options(schema));
+    let reader = ImportReader::from_reader(environment, "body", body, None, options)?;
     let (places, rejects) = (reader.places(), RefCell::default());
     let (mut lines, mut first) = (Vec::new(), 0);
     reader.read_or_reject::<Error>(
@@ -68,12 +100,12 @@ pub(super) fn whole(
             let count = batch.len() as u64;
             let rows = stream.prepare_columns(schema, batch).into_iter();
             let rows = rows.map(|row| row.map_err(Error::from));
-            lines.extend(in_order(rejects.take(), (&places, first), rows));
+            lines.extend(in_order(rejects.take(), (form, &places, first), rows));
             first += count;
             Ok(())
         },
         |reject, _| {
-            rejects.borrow_mut().push(refused(&reject));
+            rejects.borrow_mut().push(form.refused(&reject));
             Ok(())
         },
     )?;
@@ -85,7 +117,7 @@ pub(super) struct LongBody {
     pub session: Session,
     pub environment: Environment,
     pub stream: Stream,
-    pub format: Format,
+    pub form: BodyForm,
     /// Whether what is stored is told once it is on the disk; as the database says unless given.
     pub is_durable: Option<bool>,
     /// What became of the events so far.
@@ -99,12 +131,12 @@ impl LongBody {
     pub fn new(
         session: Session,
         environment: Environment,
-        (stream, format): (Stream, Format),
+        (stream, form): (Stream, BodyForm),
         (is_durable, is_minimal): (Option<bool>, bool),
     ) -> Self {
         let tally = Tally::new(is_minimal);
         let (unsynced, commits) = (None, 0);
-        Self { session, environment, stream, format, is_durable, tally, unsynced, commits }
+        Self { session, environment, stream, form, is_durable, tally, unsynced, commits }
     }
 
     /// Stores what is read, piece by piece; what was stored stays where that ends early.
@@ -116,7 +148,10 @@ impl LongBody {
     ) -> Result<()> {
         self.expect_wanted()?;
         let schema = self.stream.schema();
-        let options = options(&schema, self.format);
+        let form = self.form;
+        let options = form.options(&schema);
+        let length = length.filter(|_| form != BodyForm::Packed);
+        let body = form.reader(body)?;
         let reader = ImportReader::from_reader(&self.environment, "body", body, length, options)?;
         let memory = usize::try_from(reader.memory_bytes()).unwrap_or(usize::MAX);
         share.wait_here(memory, patience)?;
@@ -126,12 +161,12 @@ impl LongBody {
             |batch, _| {
                 self.expect_wanted()?;
                 let count = batch.len() as u64;
-                self.store_piece(&schema, batch, (rejects.take(), (&places, first)))?;
+                self.store_piece(&schema, batch, (rejects.take(), (form, &places, first)))?;
                 first += count;
                 Ok(())
             },
             |reject, _| {
-                rejects.borrow_mut().push(refused(&reject));
+                rejects.borrow_mut().push(form.refused(&reject));
                 Ok::<_, Error>(())
             },
         )?;
@@ -142,7 +177,7 @@ impl LongBody {
         &mut self,
         schema: &Arc<Schema>,
         batch: Batch,
-        (rejects, rows): (Vec<(Place, Error)>, (&Places, u64)),
+        (rejects, rows): (Rejects, Numbered<'_>),
     ) -> Result<()> {
         let events = match batch.is_empty() {
             true => Vec::new(),
@@ -172,6 +207,7 @@ impl LongBody {
         match (self.is_durable, commit) {
             (Some(true), _) => self.unsynced = Some(newest),
             (None, Some(commit)) => self.unsynced = Some(commit),
+            // Waits for the disk where a crash could take too much.
             (Some(false), Some(commit)) => return Ok(self.stream.reveal(commit)?),
             (_, None) => {}
         }
@@ -193,7 +229,7 @@ impl LongBody {
 
 /// Whether an error is one of the stream, or of the server, and not of an event: the next events
 /// would meet it, too.
-fn ends(code: Code) -> bool {
+pub(super) fn ends(code: Code) -> bool {
     !matches!(code, Code::InvalidRequest | Code::ConstraintViolated | Code::Conflict)
 }
 

@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use serde_json::{Map, Value as Json, json};
 
+use crate::tenant::Wait;
 use crate::{Code, Error};
 
 /// The media type of problems.
@@ -15,7 +16,9 @@ pub fn status(code: Code) -> StatusCode {
     match code {
         Code::InvalidRequest | Code::ConstraintViolated => StatusCode::BAD_REQUEST,
         Code::NotFound => StatusCode::NOT_FOUND,
-        Code::AlreadyExists | Code::Conflict => StatusCode::CONFLICT,
+        Code::AlreadyExists | Code::Conflict | Code::SequenceGap | Code::Fenced => {
+            StatusCode::CONFLICT
+        }
         Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         Code::Unauthenticated => StatusCode::UNAUTHORIZED,
         Code::Forbidden | Code::ReadOnly => StatusCode::FORBIDDEN,
@@ -35,13 +38,35 @@ pub struct Problem {
     error: Error,
     /// What else is told.
     members: Map<String, Json>,
+    /// When to try again, in seconds.
+    retry_after: u64,
 }
 
 impl Problem {
     /// An error with a status that its code alone does not give.
     #[must_use]
     pub fn new(status: StatusCode, error: Error) -> Self {
-        Self { status, error, members: Map::new() }
+        Self { status, error, members: Map::new(), retry_after: 1 }
+    }
+
+    /// The same, for who tries again once some time has passed.
+    #[must_use]
+    pub fn after(mut self, Wait(seconds): Wait) -> Self {
+        self.retry_after = seconds;
+        self
+    }
+
+    /// The same of what a limit of the server has refused, which is none of the client's.
+    #[must_use]
+    pub fn of_server(self) -> Self {
+        match self.status {
+            StatusCode::TOO_MANY_REQUESTS => Self {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                error: Error::new(Code::Unavailable, self.error.message()),
+                ..self
+            },
+            _ => self,
+        }
     }
 
     /// The same, which tells more.
@@ -84,7 +109,7 @@ impl Problem {
                 headers.insert(header::WWW_AUTHENTICATE, scheme);
             }
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(self.retry_after));
             }
             _ => {}
         }

@@ -193,6 +193,7 @@ fn administration() -> Json {
         "Limits": strict(
             json!({
                 "rows": limit, "bytes": limit, "requests_per_second": limit,
+                "events_per_second": limit,
                 "concurrent_queries": limit, "result_bytes": limit, "memory_bytes": limit,
             }),
             &[],
@@ -227,6 +228,8 @@ fn told() -> Json {
                 "first_errors": list_of(reference("Object")),
                 "first_id": { "type": ["string", "null"] },
                 "last_id": { "type": ["string", "null"] },
+                "duplicate": { "type": "boolean" },
+                "durable_within_ms": number,
             },
         }),
         "Loaded": answer(json!({ "rows": number, "skipped": number })),

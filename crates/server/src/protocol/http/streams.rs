@@ -5,7 +5,7 @@
 //!
 //! | body | how it is stored |
 //! |---|---|
-//! | JSON; lines of up to 64 KiB; `each=false` | read as a whole, in the commit of those that wait |
+//! | JSON; up to 64 KiB; `each=false`; done once | whole, in the commit of all that wait |
 //! | other lines, of any length | in commits of their own, as they arrive: [`event_lines`] |
 
 use std::sync::Arc;
@@ -14,17 +14,19 @@ use std::time::Duration;
 
 use axum::body::{Bytes, HttpBody};
 use axum::http::StatusCode;
-use esker::{Appended, EventId, Schema, Stream, Value};
+use esker::{Appended, ErrorKind, EventId, KeptEntry, Schema, Stream, Value};
 use esker_import::{Format, unpacked, unpacked_bytes};
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value as Json, json};
 use tokio::sync::oneshot;
 
 use super::call::{Call, CancelOnDrop, blocking, stalled, too_large};
-use super::event_lines::{self, LongBody, Outcomes};
+use super::event_lines::{self, BodyForm, LongBody, Outcomes};
+use super::event_once::{Once, Prepared, Step, outcomes_of};
 use super::event_tally::{Place, RESULTS_MAX, Tally};
 use super::route::Outcome;
 use super::rows::row_text;
+use super::write::{Written, of_key};
 use super::{Problem, bodies, bulk, entity};
 use crate::monitor::active_sessions::ActiveSession;
 use crate::session::{RequestSummary, Session};
@@ -32,6 +34,14 @@ use crate::{Code, Error, Result};
 
 /// Bytes of a request that is done where it came in; others go beside the runtime.
 const AT_ONCE_BYTES: usize = 64 << 10;
+/// Bytes of events that may wait for their commit, in all requests of a stream.
+const WAITING_BYTES_MAX: u64 = 16 << 20;
+/// The most events whose outcomes are kept with a key: it is done while other commits wait.
+const KEPT_RESULTS_MAX: usize = 500;
+/// Bytes of such an answer, at the most.
+const KEPT_BYTES_MAX: usize = 40 << 10;
+/// How often a request is begun again after another one of its producer or key.
+const ATTEMPTS_MAX: usize = 16;
 /// The longest that a client may wait for the disk.
 const TIMEOUT_MS_MAX: u64 = 600_000;
 
@@ -73,6 +83,18 @@ impl Wanted {
         Ok(Self { is_durable, is_each, is_minimal, timeout })
     }
 
+    /// Tells how soon the disk has what is answered before.
+    fn tell_window(
+        &self,
+        status: StatusCode,
+        (stream, members): (&Stream, &mut Map<String, Json>),
+    ) {
+        if status == StatusCode::ACCEPTED {
+            let within = u64::try_from(stream.durable_within().as_millis());
+            members.insert("durable_within_ms".to_owned(), within.unwrap_or(u64::MAX).into());
+        }
+    }
+
     fn status(&self, rejected: u64) -> StatusCode {
         match (rejected, self.is_durable) {
             (0, Some(false)) => StatusCode::ACCEPTED,
@@ -88,7 +110,7 @@ struct Ready {
     schema: Arc<Schema>,
     rows: Vec<Vec<Value>>,
     /// The time of each row, or why there is none.
-    times: Vec<(Place, Result<i64>)>,
+    times: Prepared,
 }
 
 impl Ready {
@@ -107,6 +129,11 @@ impl Ready {
         }
         Self { stream, schema, rows, times }
     }
+
+    /// The first event that is refused, and why.
+    fn refused(&self) -> Option<(Place, &Error)> {
+        self.times.iter().find_map(|(place, time)| Some((*place, time.as_ref().err()?)))
+    }
 }
 
 /// Refuses to be part of a transaction.
@@ -120,51 +147,52 @@ fn expect_alone(call: &Call) -> Result<()> {
     }
 }
 
-/// How the events of a body are written, lines or JSON.
-fn format_of(call: &Call) -> Result<Format> {
+fn form_of(call: &Call) -> Result<BodyForm> {
     Ok(match call.media()?.as_deref() {
-        Some("text/csv") => Format::Csv,
-        Some("application/x-ndjson" | "application/ndjson") => Format::Ndjson,
-        _ => Format::Json,
+        Some("text/csv") => BodyForm::Lines(Format::Csv),
+        Some("application/x-ndjson" | "application/ndjson") => BodyForm::Lines(Format::Ndjson),
+        Some("application/msgpack" | "application/x-msgpack") => BodyForm::Packed,
+        _ => BodyForm::Json,
     })
 }
 
 /// The bytes that a body is said to have.
-fn content_length(call: &Call) -> Result<Option<usize>> {
+pub(super) fn content_length(call: &Call) -> Result<Option<usize>> {
     Ok(call.header("content-length")?.and_then(|text| text.parse().ok()))
 }
 
 pub(super) async fn append(call: Call) -> Outcome {
     expect_alone(&call)?;
     bulk::check_encoding(&call)?;
-    let (wanted, format) = (Wanted::of(&call)?, format_of(&call)?);
+    let (wanted, format) = (Wanted::of(&call)?, form_of(&call)?);
+    admit(&call)?;
     let is_short = content_length(&call)?.is_some_and(|length| length <= AT_ONCE_BYTES);
-    match format {
-        Format::Csv | Format::Ndjson if wanted.is_each && !is_short => {
-            append_long(call, wanted, format).await
-        }
-        _ => append_whole(call, wanted, format).await,
+    let is_whole = format == BodyForm::Json || !wanted.is_each || Once::is_asked(&call);
+    match is_whole || is_short {
+        true => append_whole(call, wanted, format).await,
+        false => append_long(call, wanted, format).await,
     }
 }
 
 /// The events of a body that is read as a whole.
-async fn append_whole(mut call: Call, wanted: Wanted, format: Format) -> Outcome {
+async fn append_whole(mut call: Call, wanted: Wanted, format: BodyForm) -> Outcome {
     let most = call.app.access_control.config.request_bytes_max;
     if content_length(&call)?.is_some_and(|length| length > most) {
         return Err(too_large(most));
     }
-    let bytes = call.bytes().await?;
-    let (is_small, name) = (bytes.len() <= AT_ONCE_BYTES, call.path("table").to_owned());
+    let bytes = call.bytes().await.map_err(Problem::of_server)?;
     // What little bytes unpack to is not little.
-    let is_small = is_small && unpacked_bytes(&bytes, 1) == 0;
+    let is_small = bytes.len() <= AT_ONCE_BYTES && unpacked_bytes(&bytes, 1) == 0;
     let session = call.session()?;
+    let stream = session.database().stream(call.path("table"))?;
+    let once = Once::of(&call, &stream, &bytes)?;
     let environment = call.app.access_control.environment.clone();
     let prepare = move || {
         let Some(text) = unpacked(bytes.into(), most)? else { return Err(too_large(most)) };
         session.reserve_quota(0, text.len())?;
         let (is_one, ready) = match format {
-            Format::Json => ready(&session, &name, &text)?,
-            _ => (false, ready_lines(&session, (&environment, &name), (format, text))?),
+            BodyForm::Json => ready(&session, stream, &text)?,
+            _ => (false, ready_lines(&environment, stream, (format, text))?),
         };
         session.reserve_quota(ready.rows.len(), 0)?;
         Ok::<_, Problem>((session, is_one, ready))
@@ -173,35 +201,119 @@ async fn append_whole(mut call: Call, wanted: Wanted, format: Format) -> Outcome
         true => prepare()?,
         false => blocking(prepare).await??,
     };
-    let is_refused = |(_, time): &(Place, Result<i64>)| time.is_err();
-    let refused = ready.times.iter().position(is_refused);
-    if let Some(at) = refused.filter(|_| is_one || !wanted.is_each) {
-        let lost = || Error::new(Code::Internal, "an event was refused");
-        let Some((place, Err(e))) = ready.times.into_iter().nth(at) else {
-            return Err(lost().into());
-        };
+    // A producer goes on behind an event that is refused.
+    let is_alone = is_one && !matches!(once, Once::Producer(..));
+    if let Some((place, e)) = ready.refused().filter(|_| is_alone || !wanted.is_each) {
+        let e = e.clone();
         return Err(if is_one { e } else { e.at(place) }.into());
     }
     if !wanted.is_each && ready.times.len() > RESULTS_MAX {
         return Err(too_many(ready.times.len()).into());
     }
-    let (outcomes, unsynced) = store(ready, &wanted, is_small).await?;
+    call.tenant()?.usage.count_events(ready.times.len() as u64);
+    let form = Form { wanted, is_one };
+    let answered = store_once(&call, ready, (&once, form), is_small).await;
     session.release_room();
-    let told = if is_one || !wanted.is_each { one_of(&outcomes) } else { None };
-    let mut tally = Tally::new(wanted.is_minimal);
-    outcomes.iter().for_each(|(place, outcome)| tally.add(*place, outcome));
-    let status = wanted.status(tally.rejected);
-    let members = match told {
-        Some(Err(e)) => return Err(e.into()),
-        Some(Ok(id)) if is_one => [("id".to_owned(), json!(id.to_string()))].into_iter().collect(),
-        _ => tally.into_members(),
-    };
-    if let Some(commit) = unsynced
-        && let Err(e) = wait(&call, commit, wanted.timeout).await
-    {
-        return Err(unknown(e).with(members));
+    answered
+}
+
+/// How the outcomes of a request are told.
+#[derive(Clone, Copy)]
+struct Form {
+    wanted: Wanted,
+    is_one: bool,
+}
+
+impl Form {
+    /// The status of some outcomes, and the members of their answer.
+    fn answer(self, outcomes: &Outcomes) -> Result<(StatusCode, Map<String, Json>)> {
+        let mut tally = Tally::new(self.wanted.is_minimal);
+        outcomes.iter().for_each(|(place, outcome)| tally.add(*place, outcome));
+        let status = self.wanted.status(tally.rejected);
+        let told = if self.is_one || !self.wanted.is_each { one_of(outcomes) } else { None };
+        let id = |id: EventId| [("id".to_owned(), json!(id.to_string()))].into_iter().collect();
+        match told.transpose()? {
+            Some(first) if self.is_one => Ok((status, id(first))),
+            _ => Ok((status, tally.into_members())),
+        }
     }
-    entity::json(status, &members)
+
+    /// The answer that is kept with a key: that of many events without the outcome of each.
+    fn written(mut self, outcomes: &Outcomes) -> Result<Written> {
+        self.wanted.is_minimal |= outcomes.len() > KEPT_RESULTS_MAX;
+        let (status, mut members) = self.answer(outcomes)?;
+        let text = Json::Object(members.clone()).to_string();
+        if text.len() <= KEPT_BYTES_MAX {
+            return Ok(Written::json(status.as_u16(), text));
+        }
+        members.retain(|name, _| name != "results" && name != "first_errors");
+        Ok(Written::json(status.as_u16(), Json::Object(members).to_string()))
+    }
+}
+
+/// Stores what is ready, unless that was done before.
+async fn store_once(
+    call: &Call,
+    mut ready: Ready,
+    (once, form): (&Once, Form),
+    is_small: bool,
+) -> Outcome {
+    let database = call.tenant()?.database.clone();
+    let wanted = form.wanted;
+    // One event is told as an error, of which nothing is kept with a key.
+    let is_whole = !wanted.is_each || (form.is_one && matches!(once, Once::Key(_)));
+    for _ in 0..ATTEMPTS_MAX {
+        let kept = move |outcomes: Outcomes| form.written(&outcomes);
+        let step = once.step(&database, &ready.times, kept).map_err(of_key)?;
+        let entry = match step {
+            Step::Store(entry) => entry,
+            known => {
+                if wanted.is_durable != Some(false) {
+                    let newest = database.published_commit();
+                    wait(call, newest, wanted.timeout).await.map_err(unknown)?;
+                }
+                return known_answer(known, &ready, form);
+            }
+        };
+        let how = (wanted.is_durable, is_whole, is_small);
+        let Some((outcomes, unsynced)) = store(&mut ready, entry, how).await? else {
+            // Another request came first: what it did is seen once it is on the disk.
+            wait(call, database.published_commit(), None).await?;
+            continue;
+        };
+        if let Some(e) = of_all(&outcomes) {
+            return Err(unknown(e));
+        }
+        let answer = form.answer(&outcomes);
+        if let Some(commit) = unsynced
+            && let Err(e) = wait(call, commit, wanted.timeout).await
+        {
+            // default: one that is refused has no id
+            let members = answer.map(|(_, members)| members).unwrap_or_default();
+            return Err(unknown(e).with(members));
+        }
+        let (status, mut members) = answer?;
+        form.wanted.tell_window(status, (&ready.stream, &mut members));
+        return entity::json(status, &members);
+    }
+    Err(Error::new(Code::Conflict, "other requests of the same producer or key came first").into())
+}
+
+/// The answer of what was done before.
+fn known_answer(step: Step, ready: &Ready, form: Form) -> Outcome {
+    let duplicate = ("duplicate".to_owned(), Json::Bool(true));
+    match step {
+        Step::Answer(written) => Ok(written.into_response()),
+        Step::Known(outcomes) => {
+            let places = ready.times.iter().map(|(place, _)| *place);
+            let (status, mut members) = form.answer(&places.zip(outcomes).collect())?;
+            members.extend([duplicate]);
+            entity::json(status, &members)
+        }
+        Step::Stored | Step::Store(_) => {
+            entity::json(form.wanted.status(0), &Map::from_iter([duplicate]))
+        }
+    }
 }
 
 /// The outcome of one event, or of all where they are all or none.
@@ -226,7 +338,7 @@ fn unknown(e: Error) -> Problem {
 }
 
 /// Lines as they arrive.
-async fn append_long(call: Call, wanted: Wanted, format: Format) -> Outcome {
+async fn append_long(call: Call, wanted: Wanted, format: BodyForm) -> Outcome {
     let mut session = call.session()?;
     session.register("http");
     let active_session = session.active_session().cloned();
@@ -247,7 +359,7 @@ async fn append_long(call: Call, wanted: Wanted, format: Format) -> Outcome {
     let environment = call.app.access_control.environment.clone();
     let (is_durable, share) = (wanted.is_durable, call.share.sibling());
     let told = (is_durable, wanted.is_minimal);
-    let mut long = LongBody::new(session, environment, (stream, format), told);
+    let mut long = LongBody::new(session, environment, (stream.clone(), format), told);
     let stored = blocking(move || {
         let _held = (permit, listed);
         let stored = long.store(reader, (length, share), patience);
@@ -255,8 +367,12 @@ async fn append_long(call: Call, wanted: Wanted, format: Format) -> Outcome {
     });
     let (tally, unsynced, stored) = stored.await?;
     guard.0 = None;
+    tenant.usage.count_events(tally.accepted + tally.rejected);
     let status = wanted.status(tally.rejected);
-    let members = tally.into_members();
+    let mut members = tally.into_members();
+    if stored.is_ok() {
+        wanted.tell_window(status, (&stream, &mut members));
+    }
     if let Some(commit) = unsynced
         && let Err(e) = wait(&call, commit, wanted.timeout).await
     {
@@ -270,7 +386,7 @@ async fn append_long(call: Call, wanted: Wanted, format: Format) -> Outcome {
 }
 
 /// The events of a body of JSON: whether it is one alone, and each of them.
-fn ready(session: &Session, name: &str, text: &[u8]) -> Result<(bool, Ready)> {
+fn ready(session: &Session, stream: Stream, text: &[u8]) -> Result<(bool, Ready)> {
     let text = std::str::from_utf8(text).map_err(|_| Error::invalid("body: expected UTF-8"))?;
     let text = text.trim();
     let is_one = !text.starts_with('[');
@@ -283,7 +399,6 @@ fn ready(session: &Session, name: &str, text: &[u8]) -> Result<(bool, Ready)> {
         return Err(too_many(items.len()));
     }
     let texts = items.iter().map(|item| item.get()).chain(is_one.then_some(text));
-    let stream = session.database().stream(name)?;
     let schema = stream.schema();
     let row = |text: &str| {
         session.expect_wanted()?;
@@ -292,16 +407,15 @@ fn ready(session: &Session, name: &str, text: &[u8]) -> Result<(bool, Ready)> {
     };
     let rows: Vec<Result<Vec<Value>>> = texts.map(row).collect();
     let events = (1..).map(Place::Item).zip(rows);
-    Ok((is_one, Ready::of((stream.clone(), Arc::clone(&schema)), events)))
+    Ok((is_one, Ready::of((stream, schema), events)))
 }
 
 /// The events of lines.
 fn ready_lines(
-    session: &Session,
-    (environment, name): (&esker_vfs::Environment, &str),
-    (format, text): (Format, Vec<u8>),
+    environment: &esker_vfs::Environment,
+    stream: Stream,
+    (format, text): (BodyForm, Vec<u8>),
 ) -> Result<Ready> {
-    let stream = session.database().stream(name)?;
     let schema = stream.schema();
     let body = (format, event_lines::reader_of(Bytes::from(text)));
     let events = event_lines::whole(environment, &stream, &schema, body)?;
@@ -309,17 +423,50 @@ fn ready_lines(
 }
 
 /// Commits what is ready, with what others have; the commit that has to be on the disk before that
-/// may be told.
-async fn store(ready: Ready, wanted: &Wanted, is_small: bool) -> Result<(Outcomes, Option<u64>)> {
+/// may be told. `None` where what the entry rests on has changed.
+async fn store(
+    ready: &mut Ready,
+    entry: Option<KeptEntry>,
+    (is_durable, is_whole, is_small): (Option<bool>, bool, bool),
+) -> Result<Option<(Outcomes, Option<u64>)>> {
     let Ready { stream, schema, rows, times } = ready;
-    if rows.is_empty() {
-        let refused = |(place, time): (Place, Result<i64>)| {
-            (place, time.map(|time_us| EventId::new(time_us, 0)))
-        };
-        return Ok((times.into_iter().map(refused).collect(), None));
+    let has_entry = entry.is_some();
+    if rows.is_empty() && !has_entry {
+        return Ok(Some((outcomes_of(times, None), None)));
     }
+    let is_empty = rows.is_empty();
+    // They are needed again where another request comes first.
+    let rows = if has_entry { rows.clone() } else { std::mem::take(rows) };
+    let mut appended = commit_gathered((stream, schema), (rows, is_whole), entry, is_small).await?;
+    let is_late = |outcome: &esker::Result<u64>| {
+        outcome.as_ref().is_err_and(|e| e.kind() == ErrorKind::AlreadyExists)
+    };
+    if has_entry && appended.outcomes.iter().any(is_late) {
+        return Ok(None);
+    }
+    if is_empty && let Some(Err(e)) = appended.outcomes.pop() {
+        return Err(e.into());
+    }
+    let unsynced = match (is_durable, appended.commit) {
+        (Some(true), _) => Some(appended.newest),
+        (None, Some(commit)) => Some(commit),
+        (Some(false), Some(commit)) if stream.is_flush_due() => Some(commit),
+        (Some(false), Some(commit)) => stream.reveal(commit).map(|()| None)?,
+        (_, None) => None,
+    };
+    let stored = appended.outcomes.into_iter().map(|row_id| row_id.map_err(of_commit));
+    Ok(Some((outcomes_of(times, stored), unsynced)))
+}
+
+/// Commits rows that are ready, with what others have, all of them or each for itself.
+pub(super) async fn commit_gathered(
+    (stream, schema): (&Stream, &Arc<Schema>),
+    rows: (Vec<Vec<Value>>, bool),
+    entry: Option<KeptEntry>,
+    is_small: bool,
+) -> Result<Appended> {
     let (sender, done) = oneshot::channel::<Appended>();
-    let lead = stream.submit(&schema, rows, !wanted.is_each, move |appended| {
+    let lead = stream.submit_kept(schema, rows, entry, move |appended| {
         drop(sender.send(appended));
     });
     if let Some(lead) = lead {
@@ -331,30 +478,46 @@ async fn store(ready: Ready, wanted: &Wanted, is_small: bool) -> Result<(Outcome
             false => blocking(move || lead.run()).await?,
         }
     }
-    let given_up = |_| {
-        let message = "whether the events are stored is unknown: their commit was given up";
+    done.await.map_err(|_| {
+        let message = "whether the rows are stored is unknown: their commit was given up";
         Error::new(Code::OutcomeUnknown, message)
-    };
-    let appended = done.await.map_err(given_up)?;
-    let unsynced = match (wanted.is_durable, appended.commit) {
-        (Some(true), _) => Some(appended.newest),
-        (None, Some(commit)) => Some(commit),
-        (Some(false), Some(commit)) => stream.reveal(commit).map(|()| None)?,
-        (_, None) => None,
-    };
-    let mut stored = appended.outcomes.into_iter();
-    let lost = || Error::new(Code::Internal, "the outcome of an event was not told");
-    let mut outcome = |time: Result<i64>| {
-        let time_us = time?;
-        let row_id = stored.next().ok_or_else(lost)??;
-        Ok(EventId::new(time_us, row_id))
-    };
-    let outcomes = times.into_iter().map(|(place, time)| (place, outcome(time))).collect();
-    Ok((outcomes, unsynced))
+    })
+}
+
+/// Memory that a commit waits for is the server's.
+fn of_commit(e: esker::Error) -> Error {
+    match e.kind() {
+        ErrorKind::OverBudget => Error::new(Code::Unavailable, e.to_string()),
+        _ => e.into(),
+    }
+}
+
+/// The error that all events have met, where it is one of the stream or of the server.
+fn of_all(outcomes: &Outcomes) -> Option<Error> {
+    let has_none = outcomes.iter().all(|(_, outcome)| outcome.is_err());
+    let mut errors = outcomes.iter().filter_map(|(_, outcome)| outcome.as_ref().err());
+    errors.find(|e| has_none && event_lines::ends(e.code())).cloned()
+}
+
+/// Refuses events before they are read: those beyond what the tenant may send, and those that would
+/// only wait in memory.
+fn admit(call: &Call) -> std::result::Result<(), Problem> {
+    let tenant = call.tenant()?;
+    let usage = &tenant.usage;
+    usage.expect_events().map_err(|(e, wait)| Problem::from(e).after(wait))?;
+    // What is no stream is refused where it is looked for.
+    let Ok(stream) = tenant.database.stream(call.path("table")) else { return Ok(()) };
+    let (waiting, stored) = stream.backlog();
+    if waiting <= WAITING_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("{waiting} bytes of events wait to be stored: wait and retry");
+    let wait = usage.backlog_wait(waiting, stored);
+    Err(Problem::from(Error::new(Code::Unavailable, message)).after(wait))
 }
 
 /// Waits until a commit is on the disk, with all who wait for one, and so long at most.
-async fn wait(call: &Call, commit: u64, at_most: Option<Duration>) -> Result<()> {
+pub(super) async fn wait(call: &Call, commit: u64, at_most: Option<Duration>) -> Result<()> {
     let tenant = call.tenant()?;
     if tenant.database.is_on_disk(commit) {
         return Ok(());
