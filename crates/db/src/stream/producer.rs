@@ -54,6 +54,8 @@ pub type Prepared = std::result::Result<i64, Error>;
 
 /// What is kept of a producer.
 struct State {
+    /// The table that the stream was: it is another one once it was cleared, or made anew.
+    table: u32,
     epoch: u64,
     /// The number of the first event of the last request, and how many it had.
     seq: u64,
@@ -67,9 +69,10 @@ impl State {
         self.seq.saturating_add(self.count)
     }
 
-    fn encode(epoch: u64, seq: u64, outcomes: &[Result<EventId>]) -> Vec<u8> {
+    fn encode((table, epoch, seq): (u32, u64, u64), outcomes: &[Result<EventId>]) -> Vec<u8> {
         let mut out = Writer::new();
         out.u8(FORM);
+        out.u32(table);
         out.u64(epoch);
         out.u64(seq);
         out.varint(outcomes.len() as u64);
@@ -101,9 +104,10 @@ impl State {
         let mut input = Reader::new(bytes);
         let form = input.u8()?;
         invariant!(form == FORM, PRODUCERS, "an entry has form {form}, expected {FORM}");
-        let (epoch, seq, count) = (input.u64()?, input.u64()?, input.varint()?);
+        let (table, epoch) = (input.u32()?, input.u64()?);
+        let (seq, count) = (input.u64()?, input.varint()?);
         if input.remaining() == 0 && count > 0 {
-            return Ok(Self { epoch, seq, count, outcomes: None });
+            return Ok(Self { table, epoch, seq, count, outcomes: None });
         }
         let (mut outcomes, mut before) = (Vec::new(), (0u64, 0u64));
         for _ in 0..count {
@@ -124,7 +128,7 @@ impl State {
             });
         }
         input.finish()?;
-        Ok(Self { epoch, seq, count, outcomes: Some(outcomes) })
+        Ok(Self { table, epoch, seq, count, outcomes: Some(outcomes) })
     }
 }
 
@@ -159,7 +163,8 @@ fn cut(text: &str) -> &str {
 impl Stream {
     /// A producer of events of this stream, by a name that is its own, and by its epoch: who takes
     /// over from another one has a higher epoch, numbers its events from 0 anew, and the other one
-    /// is refused from then on.
+    /// is refused from then on. Where the stream was cleared or made anew, it goes on, or begins
+    /// at 0.
     ///
     /// ```
     /// use esker::{DataType, Options, Schema, Value};
@@ -187,7 +192,7 @@ impl Stream {
             return Err(Error::invalid(message));
         }
         let mut key = Writer::new();
-        key.u32(self.table.core().id().0);
+        key.text(&self.table.name());
         key.raw(name.as_bytes());
         let bucket = self.bucket(PRODUCERS)?;
         Ok(Producer { stream: self.clone(), bucket, key: key.into_bytes(), epoch })
@@ -266,7 +271,7 @@ impl Producer {
         if let Some(known) = self.known(state, seq, count)? {
             return Ok(known);
         }
-        let epoch = self.epoch;
+        let kept = (self.stream.table.core().id().0, self.epoch, seq);
         let value = move |outcomes: &[Result<u64>]| {
             let mut outcomes = outcomes.iter();
             let outcome = |event: &Prepared| match event {
@@ -278,7 +283,7 @@ impl Producer {
                 },
             };
             let all = events.iter().map(outcome).collect::<Result<Vec<_>>>()?;
-            Ok(State::encode(epoch, seq, &all))
+            Ok(State::encode(kept, &all))
         };
         let value: Arc<KeptValue> = Arc::new(value);
         let kept = (self.key.clone(), bytes);
@@ -300,7 +305,8 @@ impl Producer {
             return Err(Error::new(ErrorKind::Fenced, message));
         }
         let next = state.next();
-        if seq == next {
+        let is_other = state.table != self.stream.table.core().id().0;
+        if seq == next || (seq == 0 && is_other) {
             return Ok(None);
         }
         let is_last = seq == state.seq && count == state.count;
@@ -333,8 +339,9 @@ mod tests {
             Err(Error::invalid("what")),
             Ok(EventId::new(i64::MAX, u64::MAX)),
         ];
-        let state = State::decode(&State::encode(3, 90, &outcomes)).unwrap();
-        assert_eq!((state.epoch, state.seq, state.count, state.next()), (3, 90, 5, 95));
+        let state = State::decode(&State::encode((7, 3, 90), &outcomes)).unwrap();
+        assert_eq!((state.table, state.epoch, state.seq), (7, 3, 90));
+        assert_eq!((state.count, state.next()), (5, 95));
         let kept = state.outcomes.unwrap();
         assert_eq!(kept.len(), 5);
         for (kept, outcome) in kept.iter().zip(&outcomes) {
@@ -348,9 +355,9 @@ mod tests {
             }
         }
         let many: Vec<_> = (0..50_000).map(|at| Ok(EventId::new(at, 1))).collect();
-        let state = State::decode(&State::encode(3, 0, &many)).unwrap();
+        let state = State::decode(&State::encode((7, 3, 0), &many)).unwrap();
         assert!(state.outcomes.is_none() && state.next() == 50_000);
-        let none = State::decode(&State::encode(0, 5, &[])).unwrap();
+        let none = State::decode(&State::encode((7, 0, 5), &[])).unwrap();
         assert_eq!((none.next(), none.outcomes.map(|o| o.len())), (5, Some(0)));
         assert!(State::decode(&[9]).is_err() && State::decode(&[]).is_err());
     }

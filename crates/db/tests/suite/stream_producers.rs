@@ -9,8 +9,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use esker::{DataType, ErrorKind, Options, Schema, Value};
+use esker::{DataType, Durability, ErrorKind, Options, Schema, Value};
 use esker_format::schema::NewReference;
 use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
 
@@ -243,4 +244,58 @@ fn events_beside_a_truncate_are_stored() {
         assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
     });
     is_sound(&db);
+}
+
+/// A producer does not stand still because its stream was cleared; a new one begins at 0.
+#[test]
+fn a_producer_goes_on_in_a_stream_that_was_cleared() {
+    let db = Options::new().memory().unwrap();
+    db.create_table("events", events()).unwrap();
+    let stream = db.stream("events").unwrap();
+    let producer = stream.producer("a", 0).unwrap();
+    producer.append_from(0, &[event(1, "a"), event(2, "b")]).unwrap();
+    db.truncate_table("events").unwrap();
+    assert!(producer.append_from(3, &[event(3, "c")]).is_err());
+    producer.append_from(2, &[event(3, "c")]).unwrap();
+    db.truncate_table("events").unwrap();
+    // A request once more was stored before, unless it is the first one.
+    producer.append_from(2, &[event(3, "c")]).unwrap();
+    assert_eq!(order(&db), [""; 0]);
+    producer.append_from(0, &[event(1, "a")]).unwrap();
+    producer.append_from(0, &[event(1, "a")]).unwrap();
+    producer.append_from(1, &[event(1, "b")]).unwrap();
+    assert_eq!(order(&db), ["a", "b"]);
+    drop((producer, stream));
+    db.drop_table("events").unwrap();
+    db.create_table("events", events()).unwrap();
+    let producer = db.stream("events").unwrap().producer("a", 0).unwrap();
+    producer.append_from(0, &[event(1, "new")]).unwrap();
+    assert_eq!(order(&db), ["new"]);
+}
+
+/// Asynchronous commits wait for the disk before a crash could take more than 8 MiB.
+#[test]
+fn what_a_crash_may_take_is_bounded() {
+    let dir = Directory::new("stream-unsynced");
+    let late = Durability::Async { at_most: Duration::from_secs(3_600) };
+    let db = Options::new().durability(late).open(&dir.0).unwrap();
+    db.create_table("events", events()).unwrap();
+    let stream = db.stream("events").unwrap();
+    for n in 0..400 {
+        stream.append(&event(n, &"x".repeat(50_000))).unwrap();
+    }
+    assert!(db.is_on_disk(db.published_commit() - 170));
+    assert!(!db.is_on_disk(db.published_commit()), "nobody waits for a disk that is quick");
+}
+
+#[test]
+fn events_that_wait_are_counted() {
+    let db = Options::new().memory().unwrap();
+    db.create_table("events", events()).unwrap();
+    let stream = db.stream("events").unwrap();
+    let lead = stream.submit(&stream.schema(), vec![event(1, "abc")], false, drop).unwrap();
+    let (waiting, taken) = stream.backlog();
+    assert!(waiting > 3 && taken == 0, "{waiting} {taken}");
+    lead.run();
+    assert_eq!(stream.backlog(), (0, waiting));
 }
