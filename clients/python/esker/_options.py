@@ -82,6 +82,8 @@ _WITHIN = frozenset(
         "already_exists",
         "constraint_violated",
         "conflict",
+        "sequence_gap",
+        "fenced",
         "precondition_failed",
         "forbidden",
         "limit_exceeded",

@@ -16,6 +16,11 @@ pub enum ErrorKind {
     AlreadyExists,
     /// Another writer changes the same key: try again.
     Conflict,
+    /// Events of a producer are left out, or come in another order: the message has the number that
+    /// is expected. Nothing was changed.
+    SequenceGap,
+    /// Another producer has taken over: stop. Nothing was changed.
+    Fenced,
     /// Another process has the database open; the message says which.
     Locked,
     /// The disk is full: free some space and try again. Nothing was changed.

@@ -107,6 +107,12 @@ pub use crate::read::tables::OtherTables;
 pub use crate::read::visit::RowRef;
 pub use crate::statement::conditional::Modified;
 pub use crate::statement::options::{Limits, QueryOptions};
+pub use crate::stream::columns::AppendedColumns;
+#[doc(hidden)]
+pub use crate::stream::kept::{KeptEntry, KeptValue};
+pub use crate::stream::producer::{PRODUCERS, Producer};
+#[doc(hidden)]
+pub use crate::stream::producer::{Prepared, Turn};
 #[doc(hidden)]
 pub use crate::stream::time_of;
 pub use crate::stream::{EventId, Lead, Stream};

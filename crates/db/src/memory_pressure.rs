@@ -133,7 +133,7 @@ impl Engine {
         Error::new(ErrorKind::OverBudget, message)
     }
 
-    fn is_short_of_memory(&self) -> bool {
+    pub(crate) fn is_short_of_memory(&self) -> bool {
         self.arena.used_bytes() > self.memory_mark()
             || self.frozen_bytes.load(Ordering::Relaxed) > self.memory_limit_bytes / 2
     }

@@ -63,6 +63,12 @@ impl Layout {
         !self.note.is_empty()
     }
 
+    /// Whether a field takes what no other field of a stream does.
+    fn is_rest(&self, field: &Field) -> bool {
+        let rest = self.schema.rest_position().and_then(|at| self.schema.fields().get(at));
+        rest.is_some_and(|rest| rest.id == field.id)
+    }
+
     fn beside(&self) -> Beside {
         match (&self.unknown, self.rest) {
             (Unknown::Ignore, _) => Beside::LeftOut,
@@ -404,9 +410,7 @@ impl Block<'_> {
                 let value = labels.find(std::str::from_utf8(f).ok()?)?;
                 Some(Cow::Owned(value.as_bytes()?.to_vec()))
             }),
-            Values::Variable(v) if data_type == DataType::Json => fixed.read_variable(v, |f| {
-                esker_format::json::parse(std::str::from_utf8(f).ok()?).ok().map(Cow::Owned)
-            }),
+            Values::Variable(v) if data_type == DataType::Json => fixed.read_json(v),
             Values::Variable(v) if let DataType::List(element) = data_type => {
                 fixed.read_variable(v, |f| {
                     let list = list::parse(std::str::from_utf8(f).ok()?, element).ok()?;

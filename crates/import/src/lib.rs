@@ -23,6 +23,7 @@
 //! | [`date_format`](DateFormat) | dates in another order |
 //! | `chunk` | a chunk as a batch |
 //! | `fault` | what is wrong with a record |
+//! | [`packed`](packed_lines) | rows in MessagePack, as lines of JSON |
 //! | [`row_text`](parse_json_row) | one row, as people write it |
 //! | `kinds`, `inference` | which types a file holds |
 //! | [`export`](RowWriter) | rows as files have them, the other way |
@@ -49,6 +50,7 @@ mod kinds;
 mod nulls;
 mod opening;
 mod options;
+mod packed;
 mod pipeline;
 mod places;
 mod reader;
@@ -70,9 +72,10 @@ pub use files::named_form::NamedForm;
 pub use files::sink::FileWriter;
 pub use inference::Inference;
 pub use options::{Format, ImportOptions, Unknown};
+pub use packed::packed_lines;
 pub use pipeline::Pipeline;
 pub use places::Places;
 pub use reader::{Again, ImportReader, ImportReport, Progress};
 pub use row_text::{parse_json_row, parse_new_json_row, with_rest};
-pub use source::unpacked_bytes;
+pub use source::{unpacked, unpacked_bytes};
 pub use value_text::parse_value;

@@ -56,6 +56,13 @@ impl Places {
     }
 
     /// Adds the rows of a batch, which has `first_line` lines before it in its file.
+    /// Forgets all rows so far: nothing is kept of a file of any length.
+    pub fn forget(&self) {
+        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.parts.clear();
+        parts.lines_kept = 0;
+    }
+
     pub(crate) fn add(
         &self,
         (file, gone): (&Arc<str>, &LinesGone),

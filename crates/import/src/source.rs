@@ -44,6 +44,15 @@ impl Compression {
         }
     }
 
+    /// What reading such bytes is called.
+    fn operation(self) -> &'static str {
+        match self {
+            Self::None => "read",
+            Self::Gzip => "decompress (gzip)",
+            Self::Zstd => "decompress (zstd)",
+        }
+    }
+
     /// The bytes without it.
     fn unpacked<'r>(self, bytes: impl Read + Send + 'r) -> Result<Box<dyn Read + Send + 'r>> {
         Ok(match self {
@@ -81,12 +90,48 @@ pub fn unpacked_bytes(packed: &[u8], most: u64) -> u64 {
     }
 }
 
+/// A text without its compression, of at most so many bytes; `None` when it has more. A text that
+/// is not compressed is as it was.
+///
+/// ```
+/// let text = b"{}".to_vec();
+/// assert_eq!(esker_import::unpacked(text.clone(), 100)?, Some(text));
+/// # Ok::<(), esker_import::Error>(())
+/// ```
+///
+/// # Errors
+/// `BadData` when it is damaged.
+pub fn unpacked(packed: Vec<u8>, most: usize) -> Result<Option<Vec<u8>>> {
+    let compression = Compression::of(&packed);
+    if compression == Compression::None {
+        return Ok(Some(packed).filter(|packed| packed.len() <= most));
+    }
+    let mut text = Vec::new();
+    let unpacked = compression.unpacked(Cursor::new(packed))?;
+    let read = unpacked.take(most as u64 + 1).read_to_end(&mut text);
+    read.map_err(|e| read_error(e, compression.operation()))?;
+    Ok(Some(text).filter(|text| text.len() <= most))
+}
+
+/// The first bytes.
+fn head_of(bytes: &mut Box<dyn Read + Send>) -> Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    let start = HEAD_BYTES as u64;
+    bytes.by_ref().take(start).read_to_end(&mut head).map_err(|e| read_error(e, "read"))?;
+    Ok(head)
+}
+
+/// What is read without its compression, which its first bytes tell.
+pub(crate) fn unpacked_stream(mut bytes: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>> {
+    let head = head_of(&mut bytes)?;
+    let compression = Compression::of(&head);
+    compression.unpacked(Cursor::new(head).chain(bytes))
+}
+
 impl Source {
     /// Reads from anything. `file_bytes` is its length, when known.
     pub(crate) fn new(mut bytes: Box<dyn Read + Send>, file_bytes: Option<u64>) -> Result<Self> {
-        let mut head = Vec::with_capacity(HEAD_BYTES);
-        let start = HEAD_BYTES as u64;
-        bytes.by_ref().take(start).read_to_end(&mut head).map_err(|e| read_error(e, "read"))?;
+        let head = head_of(&mut bytes)?;
         let compression = Compression::of(&head);
         let file_bytes_read = Arc::new(AtomicU64::new(0));
         let whole = Cursor::new(head).chain(bytes);
@@ -185,7 +230,7 @@ impl Source {
                 Ok(0) => break,
                 Ok(n) => filled += n,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(read_error(e, self.operation())),
+                Err(e) => return Err(read_error(e, self.compression.operation())),
             }
         }
         Ok(filled)
@@ -194,14 +239,6 @@ impl Source {
     /// Lines of the file that are none of those that come out.
     pub(crate) fn gone(&self) -> LinesGone {
         self.gone.clone()
-    }
-
-    fn operation(&self) -> &'static str {
-        match self.compression {
-            Compression::None => "read",
-            Compression::Gzip => "decompress (gzip)",
-            Compression::Zstd => "decompress (zstd)",
-        }
     }
 
     /// How many bytes of the file, compressed as it is, have been read.

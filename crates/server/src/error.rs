@@ -12,6 +12,8 @@ pub fn code_of(kind: ErrorKind) -> Code {
         ErrorKind::NotFound => Code::NotFound,
         ErrorKind::AlreadyExists => Code::AlreadyExists,
         ErrorKind::Conflict => Code::Conflict,
+        ErrorKind::SequenceGap => Code::SequenceGap,
+        ErrorKind::Fenced => Code::Fenced,
         ErrorKind::Locked | ErrorKind::Poisoned => Code::Unavailable,
         ErrorKind::NoSpace => Code::NoSpace,
         ErrorKind::OverBudget => Code::LimitExceeded,

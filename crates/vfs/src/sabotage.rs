@@ -174,6 +174,8 @@ bugs! {
             "a column goes though a view reads it",
         RowIdBeforeCommit "row_id_before_commit"
             "events have row ids from before their commit",
+        ProducerRowInOtherCommit "producer_row_in_other_commit"
+            "what is kept of a producer is another commit than its events",
         RowIdsGivenAgainAfterCrash "row_ids_given_again_after_crash"
             "row ids of events that a crash took are given out again",
         RetentionEndsNewerRows "retention_ends_newer_rows"

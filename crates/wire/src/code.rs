@@ -39,6 +39,11 @@ codes! {
     ConstraintViolated = "constraint_violated",
     /// Another client changed the same rows: try again.
     Conflict = "conflict",
+    /// Events of a producer are left out, or come in another order: the message has the number that
+    /// is expected.
+    SequenceGap = "sequence_gap",
+    /// Another producer has taken over: stop.
+    Fenced = "fenced",
     /// A condition that the request made does not hold.
     PreconditionFailed = "precondition_failed",
     /// There is no token, or none that is known.

@@ -28,6 +28,9 @@ use crate::engine::Engine;
 use crate::engine_handle::EngineHandle;
 use crate::{Database, Durability, Error, ErrorKind, Result};
 
+/// Bytes of asynchronous commits that a crash may take, at the most, and those of one commit.
+const UNSYNCED_BYTES_MAX: u64 = 8 << 20;
+
 /// A handle of a database whose calls do not wait for the disk, nor do those of the tables,
 /// buckets, batches and transactions that are made with it. What they return, errors included, may
 /// be reported once the database is durable up to [`Deferred::commit`].
@@ -201,8 +204,17 @@ impl Engine {
             return Err(in_doubt(commit));
         }
         self.watermarks.reveal(commit);
+        if self.is_flush_due() {
+            return self.sync();
+        }
         self.schedule_flush();
         Ok(())
+    }
+
+    /// Whether as much waits for the disk as a crash may take.
+    pub fn is_flush_due(&self) -> bool {
+        // As much again may be on its way already.
+        self.journal.log().is_some_and(|log| log.queued_bytes() > UNSYNCED_BYTES_MAX / 2)
     }
 
     /// Waits until everything committed so far is on the disk.

@@ -13,6 +13,7 @@
 //!    dropped leads before it goes.
 //! 2. Each request gets its outcome once, in the order in which they came.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 
@@ -22,9 +23,12 @@ use esker_vfs::sync::{Mutex, MutexGuard};
 use crate::Result;
 
 /// Rows of one commit, about: a request that has more is a commit of its own.
-const COMMIT_ROWS: usize = 4_096;
+pub(crate) const COMMIT_ROWS: usize = 4_096;
 /// Bytes of their texts, about: as for rows.
 const COMMIT_BYTES: usize = 1 << 20;
+
+/// Bytes of a value beside its text.
+const VALUE_BYTES: usize = size_of::<Value>();
 
 /// What becomes of the rows of a request.
 #[derive(Debug)]
@@ -44,13 +48,20 @@ pub(crate) struct EventRequest {
     pub rows: Vec<Vec<Value>>,
     /// All of them or none.
     pub is_whole: bool,
+    /// What is in their commit, too, which is one then: a `KeptEntry`.
+    pub entry: Option<Box<dyn Any + Send>>,
     pub done: Box<dyn FnOnce(Appended) + Send>,
 }
 
 impl EventRequest {
     fn byte_count(&self) -> usize {
+        let words = self.rows.iter().map(|row| row.len() * VALUE_BYTES).sum::<usize>();
+        words + self.text_bytes()
+    }
+
+    fn text_bytes(&self) -> usize {
         let values = self.rows.iter().flatten();
-        // default: what is no text or bytes is counted with the rows
+        // default: what is no text or bytes is counted beside
         values.map(|value| value.as_ref().as_bytes().map_or(0, <[u8]>::len)).sum()
     }
 }
@@ -63,8 +74,11 @@ pub(crate) struct GatheredEvents {
 
 #[derive(Default)]
 struct Pending {
-    requests: VecDeque<EventRequest>,
+    requests: VecDeque<(EventRequest, usize)>,
     is_led: bool,
+    /// Bytes of those that wait, and of all that were taken.
+    bytes: u64,
+    taken: u64,
 }
 
 impl GatheredEvents {
@@ -75,22 +89,33 @@ impl GatheredEvents {
 
     /// Adds a request; true when its caller has to lead.
     pub fn add(&self, request: EventRequest) -> bool {
+        let bytes = request.byte_count();
         let mut pending = self.pending();
-        pending.requests.push_back(request);
+        pending.bytes += bytes as u64;
+        pending.requests.push_back((request, bytes));
         !std::mem::replace(&mut pending.is_led, true)
+    }
+
+    /// The bytes of events that wait, and of all that were taken before.
+    pub fn backlog(&self) -> (u64, u64) {
+        let pending = self.pending();
+        (pending.bytes, pending.taken)
     }
 
     /// The requests of the next commit; none when no request waits: the leader's work is done then.
     pub fn take(&self) -> Vec<EventRequest> {
         let mut pending = self.pending();
         let (mut taken, mut rows, mut bytes): (Vec<EventRequest>, _, _) = (Vec::new(), 0, 0);
-        while let Some(next) = pending.requests.front() {
+        while let Some((next, size)) = pending.requests.front() {
             rows += next.rows.len();
-            bytes += next.byte_count();
+            bytes += next.text_bytes();
+            let size = *size as u64;
             if !taken.is_empty() && (rows > COMMIT_ROWS || bytes > COMMIT_BYTES) {
                 break;
             }
-            taken.extend(pending.requests.pop_front());
+            taken.extend(pending.requests.pop_front().map(|(request, _)| request));
+            pending.bytes -= size;
+            pending.taken += size;
         }
         pending.is_led = !taken.is_empty();
         taken
@@ -102,6 +127,7 @@ impl GatheredEvents {
         let mut pending = self.pending();
         pending.is_led = false;
         let requests = std::mem::take(&mut pending.requests);
+        pending.bytes = 0;
         drop(pending);
         drop(requests);
     }

@@ -20,6 +20,10 @@ pub(crate) struct CommitOptions<'a> {
     /// Whether a test hears the number: see `Options::on_commits`. Definitions alone are no commit
     /// of rows.
     pub tells_commit: bool,
+    /// Nothing is done: the answer is whether it would be.
+    pub is_probe: bool,
+    /// It is refused where one frame does not hold it: row ids that are known are to stay.
+    pub in_one_frame: bool,
     /// What becomes of the tables themselves.
     pub definitions: Option<&'a NewDefinitions>,
 }
@@ -46,6 +50,14 @@ impl<'a> CommitOptions<'a> {
 
 impl Default for CommitOptions<'_> {
     fn default() -> Self {
-        Self { sync: None, validate: &|_| Ok(()), tells_commit: true, definitions: None }
+        let validate = &|_: &mut Catalogue| Ok(());
+        Self {
+            sync: None,
+            validate,
+            tells_commit: true,
+            is_probe: false,
+            in_one_frame: false,
+            definitions: None,
+        }
     }
 }

@@ -309,7 +309,14 @@ impl Engine {
         }
         self.extend(catalogue, set, options)?;
         self.expect_named(catalogue, set.as_slice())?;
+        if options.is_probe {
+            return Err(Stop::Empty);
+        }
         match self.needs_files(set.as_slice()) {
+            true if options.in_one_frame => {
+                let message = "more than a commit takes together with its entries";
+                Err(Stop::Failed(Error::new(ErrorKind::OverBudget, message)))
+            }
             true => Err(Stop::NeedsFiles),
             false => Ok(self.commit_in_frame(catalogue, set.as_slice(), options)?),
         }

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 
 /// How long single asynchronous commits take until they are durable, at most, where the database
 /// does not say.
-const AT_MOST: Duration = Duration::from_millis(100);
+const AT_MOST: Duration = Duration::from_millis(10);
 
 struct Flusher {
     engine: Weak<Engine>,
@@ -27,13 +27,18 @@ pub(super) fn start(engine: &Arc<Engine>) {
     }
 }
 
+/// How long asynchronous commits take until they are durable, at most.
+pub(crate) fn flush_window(engine: &Engine) -> Duration {
+    match engine.options.durability {
+        Durability::Async { at_most } => at_most,
+        Durability::Sync => AT_MOST,
+    }
+}
+
 /// The flusher of a durable database.
 pub(crate) fn flusher_of(engine: &Arc<Engine>) -> &Arc<dyn TaskHandle> {
     engine.flusher_task.get_or_init(|| {
-        let at_most = match engine.options.durability {
-            Durability::Async { at_most } => at_most,
-            Durability::Sync => AT_MOST,
-        };
+        let at_most = flush_window(engine);
         // Half of the window is left for the flush itself.
         let task = Flusher { engine: Arc::downgrade(engine), delay: at_most / 2, waiting: false };
         engine.environment.tasks.spawn("flusher", Box::new(task))

@@ -41,7 +41,7 @@ use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result};
 pub(crate) use checkpoint::{PinnedState, checkpoint_path, index_path, parse_number};
 pub use compaction::manual::CompactReport;
-pub(crate) use flusher::flusher_of;
+pub(crate) use flusher::{flush_window, flusher_of};
 pub(crate) use index_file::IndexFile;
 pub(crate) use index_runs::{Building, RunCounts, count_runs};
 pub(crate) use seal::frozen_groups;

@@ -41,6 +41,11 @@ impl EventId {
         Self { time_ms: time_ms.min((1 << MS_BITS) - 1), row_id }
     }
 
+    /// That of the event with a row id, at a time in milliseconds since 1970.
+    pub(crate) fn of_ms(time_ms: u64, row_id: u64) -> Self {
+        Self { time_ms: time_ms.min((1 << MS_BITS) - 1), row_id }
+    }
+
     /// The milliseconds of its time since 1970.
     #[must_use]
     pub fn time_ms(self) -> u64 {

@@ -2,16 +2,23 @@
 //!
 //! Their rows are tested before. What may still be in the way of one is found in the commit: a row
 //! that it refers to is gone, say. Then the requests go alone, and of one that is not whole each
-//! row. Rows that were made ready for an older schema are made ready again.
+//! row; one with an entry beside it is one commit, without what is refused. Rows that were made
+//! ready for an older schema are made ready again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_format::{Batch, Field, Schema, Value};
 
 use super::Stream;
+use super::beside::Beside;
+use super::kept::KeptEntry;
 use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
+
+/// How often what is refused is looked for anew.
+const ATTEMPTS_MAX: usize = 8;
 
 /// The duty to commit the events that wait, until none does: by [`Lead::run`], or when it is
 /// dropped, as it is when a client disconnects.
@@ -24,6 +31,12 @@ pub struct Lead {
 impl Lead {
     pub(super) fn of(stream: &Stream) -> Self {
         Self { stream: stream.clone(), is_done: false }
+    }
+
+    /// Whether committing waits for memory first: not where a thread must not wait.
+    #[must_use]
+    pub fn may_wait(&self) -> bool {
+        self.stream.table.engine.is_short_of_memory()
     }
 
     /// Commits what waits.
@@ -63,13 +76,14 @@ impl Stream {
                 leading.0 = None;
                 return;
             }
-            let (mut rows, mut dones) = (Vec::new(), Vec::new());
-            for EventRequest { schema, rows: own, is_whole, done } in requests {
-                rows.push(Part { schema, rows: own, is_whole });
+            let (mut parts, mut dones) = (Vec::new(), Vec::new());
+            for EventRequest { schema, rows, is_whole, entry, done } in requests {
+                let entry = entry.and_then(|entry| entry.downcast::<KeptEntry>().ok());
+                parts.push(Part { schema, rows, is_whole, entry });
                 dones.push(done);
             }
             let handle = self.with_deferred();
-            let outcomes = handle.commit_parts(&rows);
+            let outcomes = handle.commit_parts(&parts);
             let engine = &handle.table.engine;
             let (commit, newest) = (engine.take_deferred_commit(), engine.watermarks.published());
             for (done, outcomes) in dones.into_iter().zip(outcomes) {
@@ -79,7 +93,7 @@ impl Stream {
     }
 
     /// The same stream, whose calls do not wait for the disk.
-    fn with_deferred(&self) -> Self {
+    pub(super) fn with_deferred(&self) -> Self {
         let mut stream = self.clone();
         stream.table.engine = self.table.engine.deferred();
         stream
@@ -89,9 +103,8 @@ impl Stream {
     fn commit_parts(&self, parts: &[Part]) -> Vec<Vec<Result<u64>>> {
         let current = self.table.current();
         let is_ready = parts.iter().all(|part| Arc::ptr_eq(&part.schema, &current.schema));
-        if is_ready {
-            let rows = || parts.iter().flat_map(|part| &part.rows);
-            match self.commit(&current, rows()) {
+        if is_ready && have_distinct_entries(parts) {
+            match self.commit_together(&current, parts) {
                 Ok(first) => {
                     let mut next = first..;
                     let mut ids =
@@ -107,20 +120,122 @@ impl Stream {
         parts.iter().map(|part| self.commit_alone(part)).collect()
     }
 
+    /// All parts, which are ready for the schema of now, in one commit.
+    fn commit_together(&self, current: &TableVersion, parts: &[Part]) -> Result<u64> {
+        let (mut entries, mut start) = (Vec::new(), 0);
+        for part in parts {
+            let rows = start..start + part.rows.len() as u64;
+            start = rows.end;
+            let entry = part.entry.as_deref();
+            entries.extend(entry.map(|entry| Beside { entry, rows, refused: &[] }));
+        }
+        let rows = parts.iter().flat_map(|part| &part.rows);
+        self.commit(current, rows, (&entries, false))
+    }
+
+    /// The row ids of rows that were made ready for a schema, each for itself.
+    pub(super) fn commit_ready(
+        &self,
+        schema: &Arc<Schema>,
+        rows: Vec<Vec<Value>>,
+    ) -> Vec<Result<u64>> {
+        match rows.is_empty() {
+            true => Vec::new(),
+            false => {
+                let schema = Arc::clone(schema);
+                let part = Part { schema, rows, is_whole: false, entry: None };
+                self.commit_each(&part, &part.rows)
+            }
+        }
+    }
+
     /// The rows of one request: all of them or none, or each for itself.
     fn commit_alone(&self, part: &Part) -> Vec<Result<u64>> {
-        match part.is_whole {
-            false => self.commit_each(part, &part.rows),
-            true => match self.commit_again(part, &part.rows) {
-                Ok(first) => (first..).take(part.rows.len()).map(Ok).collect(),
-                Err(e) => part.all(&e),
-            },
+        match (part.is_whole, part.entry.as_deref()) {
+            (false, None) => self.commit_each(part, &part.rows),
+            (false, Some(entry)) => self.commit_one(part, entry),
+            (true, entry) => {
+                let rows = 0..part.rows.len() as u64;
+                let entry = entry.map(|entry| Beside { entry, rows, refused: &[] });
+                match self.commit_again(part, &part.rows, (entry.as_slice(), false)) {
+                    Ok(first) => (first..).take(part.rows.len()).map(Ok).collect(),
+                    Err(e) => part.all(&self.named(part, e)),
+                }
+            }
+        }
+    }
+
+    /// The rows of a request that is one commit with its entry: without those that are refused.
+    fn commit_one(&self, part: &Part, entry: &KeptEntry) -> Vec<Result<u64>> {
+        let mut refused: Vec<Option<Error>> = part.rows.iter().map(|_| None).collect();
+        for _ in 0..ATTEMPTS_MAX {
+            let kept = part.rows.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
+            let rows: Vec<Vec<Value>> = kept.map(|(row, _)| row.clone()).collect();
+            let beside = Beside { entry, rows: 0..rows.len() as u64, refused: &refused };
+            let committed = self.commit_again(part, &rows, (&[beside], false));
+            let first = match committed {
+                Ok(first) => first,
+                Err(e) if is_final(&e) || e.kind() == ErrorKind::AlreadyExists => {
+                    return part.all(&e);
+                }
+                Err(e) => {
+                    let before = refused.iter().filter(|refused| refused.is_some()).count();
+                    self.find_refused(part, (&part.rows, &mut refused));
+                    if refused.iter().filter(|refused| refused.is_some()).count() == before {
+                        return part.all(&e);
+                    }
+                    continue;
+                }
+            };
+            let mut ids = first..;
+            let outcome = |refused: Option<Error>| match refused {
+                Some(e) => Err(e),
+                None => ids.next().ok_or_else(super::lost),
+            };
+            return refused.into_iter().map(outcome).collect();
+        }
+        let message = "the rows that others refer to kept changing";
+        part.all(&Error::new(ErrorKind::Conflict, message))
+    }
+
+    /// Notes which rows a commit would refuse: none is made.
+    fn find_refused(&self, part: &Part, (rows, refused): (&[Vec<Value>], &mut [Option<Error>])) {
+        let probed = self.commit_again(part, rows, (&[], true));
+        let (Err(e), Some(first)) = (probed, refused.first_mut()) else { return };
+        if rows.len() == 1 {
+            first.get_or_insert(e);
+            return;
+        }
+        let middle = rows.len() / 2;
+        let ((before, behind), (refused, refused_behind)) =
+            (rows.split_at(middle), refused.split_at_mut(middle));
+        self.find_refused(part, (before, refused));
+        self.find_refused(part, (behind, refused_behind));
+    }
+
+    /// An error of a request that is whole, with the event that it is about.
+    fn named(&self, part: &Part, e: Error) -> Error {
+        let is_about_one = matches!(e.kind(), ErrorKind::ConstraintViolated);
+        let (mut first, mut rows) = (0, part.rows.as_slice());
+        if !is_about_one || rows.len() < 2 {
+            return e;
+        }
+        while rows.len() > 1 {
+            let (before, behind) = rows.split_at(rows.len() / 2);
+            match self.commit_again(part, before, (&[], true)) {
+                Err(_) => rows = before,
+                Ok(_) => (first, rows) = (first + before.len(), behind),
+            }
+        }
+        match self.commit_again(part, rows, (&[], true)) {
+            Err(found) => found.at(format_args!("event {}", first + 1)),
+            Ok(_) => e,
         }
     }
 
     /// Rows each of which is for itself: together, or in halves where that is refused.
     fn commit_each(&self, part: &Part, rows: &[Vec<Value>]) -> Vec<Result<u64>> {
-        match self.commit_again(part, rows) {
+        match self.commit_again(part, rows, (&[], false)) {
             Ok(first) => (first..).take(rows.len()).map(Ok).collect(),
             Err(e) if rows.len() == 1 || is_final(&e) => {
                 rows.iter().map(|_| Err(e.repeated())).collect()
@@ -134,8 +249,14 @@ impl Stream {
         }
     }
 
-    /// Makes rows ready for the schema of now, and commits them.
-    fn commit_again(&self, part: &Part, rows: &[Vec<Value>]) -> Result<u64> {
+    /// Makes rows ready for the schema of now, and commits them with entries, or finds out whether
+    /// that would be done.
+    fn commit_again(
+        &self,
+        part: &Part,
+        rows: &[Vec<Value>],
+        beside: (&[Beside<'_>], bool),
+    ) -> Result<u64> {
         self.table.attempt(|current| {
             let ready = rows.iter().map(|row| {
                 if Arc::ptr_eq(&part.schema, &current.schema) {
@@ -145,7 +266,7 @@ impl Stream {
                 self.ready(current, &self.table.engine.fill_row(&current.schema, moved)?)
             });
             let ready = ready.collect::<Result<Vec<_>>>()?;
-            self.commit(current, ready.iter())
+            self.commit(current, ready.iter(), beside)
         })
     }
 
@@ -153,13 +274,24 @@ impl Stream {
         &self,
         current: &TableVersion,
         rows: impl Iterator<Item = &'r Vec<Value>>,
+        (entries, is_probe): (&[Beside<'_>], bool),
     ) -> Result<u64> {
         let mut batch = Batch::empty(&current.schema);
         for row in rows {
             batch.push_row(&current.schema, row)?;
         }
-        self.table.engine.commit_tested(current, &batch)
+        match entries.is_empty() && !is_probe {
+            true => self.table.engine.commit_tested(current, &batch),
+            false => self.commit_beside(current, &batch, (entries, is_probe)),
+        }
     }
+}
+
+/// Whether no entry is that of two requests.
+fn have_distinct_entries(parts: &[Part]) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut entries = parts.iter().filter_map(|part| part.entry.as_deref());
+    entries.all(|entry| seen.insert((entry.bucket().core.id(), entry.key().to_vec())))
 }
 
 /// The rows of one request.
@@ -167,6 +299,7 @@ struct Part {
     schema: Arc<Schema>,
     rows: Vec<Vec<Value>>,
     is_whole: bool,
+    entry: Option<Box<KeptEntry>>,
 }
 
 impl Part {
@@ -180,16 +313,21 @@ impl Part {
         fields.filter_map(place).collect()
     }
 
-    /// The same error for each row.
+    /// The same error for each row; for none where there is an entry alone.
     fn all(&self, e: &Error) -> Vec<Result<u64>> {
-        self.rows.iter().map(|_| Err(e.repeated())).collect()
+        let count = self.rows.len().max(usize::from(self.entry.is_some()));
+        (0..count).map(|_| Err(e.repeated())).collect()
     }
 }
 
 /// Whether nothing may be tried again: it is unknown what was done, or nothing can be.
-fn is_final(e: &Error) -> bool {
+pub(super) fn is_final(e: &Error) -> bool {
     matches!(
         e.kind(),
-        ErrorKind::OutcomeUnknown | ErrorKind::Poisoned | ErrorKind::Io | ErrorKind::ReadOnly
+        ErrorKind::OutcomeUnknown
+            | ErrorKind::Poisoned
+            | ErrorKind::Io
+            | ErrorKind::NoSpace
+            | ErrorKind::ReadOnly
     )
 }

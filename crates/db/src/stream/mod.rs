@@ -5,12 +5,21 @@
 //! | [`event_id`] | what an event is called |
 //! | [`outcome`] | a thread that waits for what becomes of its events |
 //! | [`lead`] | one commit for all that wait |
+//! | [`columns`] | events by column |
+//! | [`beside`], [`kept`] | entries that are put in the commit of events |
+//! | [`producer`] | senders each of whose events is stored once |
 
+mod beside;
+pub(crate) mod columns;
 pub(crate) mod event_id;
+pub(crate) mod kept;
 pub(crate) mod lead;
 mod outcome;
+pub(crate) mod producer;
 
+use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_format::{Schema, Value};
 
@@ -19,6 +28,7 @@ use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
 use crate::table_version::TableVersion;
 use crate::{Database, Durability, Error, Result, Table};
 pub use event_id::EventId;
+use kept::KeptEntry;
 pub use lead::Lead;
 
 /// A stream of a database. Cheap to clone; usable from any number of threads, whose events share
@@ -37,6 +47,7 @@ pub use lead::Lead;
 /// ```
 #[derive(Clone)]
 pub struct Stream {
+    database: Database,
     table: Table,
     gathered: Arc<GatheredEvents>,
 }
@@ -53,7 +64,24 @@ impl Database {
             return Err(Error::invalid(message));
         }
         let gathered = self.engine().gathered_events(table.core().id());
-        Ok(Stream { table, gathered })
+        Ok(Stream { database: self.clone(), table, gathered })
+    }
+}
+
+impl Database {
+    /// A table whose rows are in nobody's way, as something that rows are appended to as events
+    /// are; `None` where its keys are declared, or other values are unique.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    #[doc(hidden)]
+    pub fn without_keys(&self, name: &str) -> Result<Option<Stream>> {
+        let table = self.table(name)?;
+        if table.schema().has_unique_values() {
+            return Ok(None);
+        }
+        let gathered = self.engine().gathered_events(table.core().id());
+        Ok(Some(Stream { database: self.clone(), table, gathered }))
     }
 }
 
@@ -83,7 +111,7 @@ impl Stream {
             ready.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
         let stored = match rows.is_empty() {
             true => Ok(Vec::new()),
-            false => self.append_ready(&current.schema, rows),
+            false => self.append_kept(&current.schema, rows, None),
         };
         let mut stored = match stored {
             Ok(stored) => stored.into_iter(),
@@ -131,22 +159,42 @@ impl Stream {
         is_whole: bool,
         done: impl FnOnce(Appended) + Send + 'static,
     ) -> Option<Lead> {
+        self.submit_kept(schema, (rows, is_whole), None, done)
+    }
+
+    /// The same with an entry that is put in their commit, which is one then.
+    #[must_use]
+    pub fn submit_kept(
+        &self,
+        schema: &Arc<Schema>,
+        (rows, is_whole): (Vec<Vec<Value>>, bool),
+        entry: Option<KeptEntry>,
+        done: impl FnOnce(Appended) + Send + 'static,
+    ) -> Option<Lead> {
         let schema = Arc::clone(schema);
-        let request = EventRequest { schema, rows, is_whole, done: Box::new(done) };
+        let entry = entry.map(|entry| Box::new(entry) as Box<dyn Any + Send>);
+        let request = EventRequest { schema, rows, is_whole, entry, done: Box::new(done) };
         self.gathered.add(request).then(|| Lead::of(self))
     }
 
-    fn append_ready(
+    fn append_kept(
         &self,
         schema: &Arc<Schema>,
         rows: Vec<Vec<Value>>,
+        entry: Option<KeptEntry>,
     ) -> Result<Vec<Result<EventId>>> {
         let times: Vec<i64> = rows.iter().map(|row| time_of(schema, row)).collect::<Result<_>>()?;
         let engine = &self.table.engine;
         let (outcome, told) = outcome::awaited(&engine.environment);
-        let lead = self.submit(schema, rows, false, move |appended| outcome.tell(appended));
+        let tell = move |appended| outcome.tell(appended);
+        let lead = self.submit_kept(schema, (rows, false), entry, tell);
         lead.into_iter().for_each(Lead::run);
-        let appended = told.wait()?;
+        let mut appended = told.wait()?;
+        if times.is_empty()
+            && let Some(Err(e)) = appended.outcomes.pop()
+        {
+            return Err(e);
+        }
         if let Some(commit) = appended.commit
             && !engine.defer(commit)
         {
@@ -167,6 +215,25 @@ impl Stream {
             crate::maintenance::flusher_of(engine);
         }
         engine.reveal(commit)
+    }
+
+    /// The bytes of events that wait for their commit, and of all that were taken before.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn backlog(&self) -> (u64, u64) {
+        self.gathered.backlog()
+    }
+
+    /// How long after it was [revealed](Self::reveal) a commit is on the disk, at most.
+    #[must_use]
+    pub fn durable_within(&self) -> Duration {
+        crate::maintenance::flush_window(&self.table.engine)
+    }
+
+    /// Whether as much waits for the disk as a crash may take: who reveals more waits for it.
+    #[must_use]
+    pub fn is_flush_due(&self) -> bool {
+        self.table.engine.is_flush_due()
     }
 
     /// Waits until a commit is on the disk, with all others that wait.

@@ -366,8 +366,8 @@ impl Transaction {
                 reads.expect_unchanged(&self.engine, catalogue, read_at)?;
                 seen.expect_bound(catalogue, read_at)
             },
-            tells_commit: true,
             definitions,
+            ..CommitOptions::default()
         };
         let is_cascade = definitions.is_none() && !state.bound.given_up.is_empty();
         let outcome = match is_cascade && Bug::CascadeInTwoCommits.is_planted() {

@@ -77,6 +77,7 @@ mod shard_db_241;
 mod spilling;
 mod store_stress;
 mod stream_storage;
+mod stream_producers;
 mod streams;
 mod sync_errors;
 mod timeouts;

@@ -19,7 +19,7 @@ use crate::fixture::Directory;
 
 const DAY_US: i64 = 86_400_000_000;
 
-fn fields() -> SchemaBuilder {
+pub(crate) fn fields() -> SchemaBuilder {
     Schema::builder()
         .field("t", DataType::Timestamp)
         .default_value(esker::DefaultValue::Now)
@@ -27,11 +27,11 @@ fn fields() -> SchemaBuilder {
         .nullable("n", DataType::I64)
 }
 
-fn events() -> Schema {
+pub(crate) fn events() -> Schema {
     fields().stream("t", []).build().unwrap()
 }
 
-fn event(t: i64, what: &str) -> Vec<Value> {
+pub(crate) fn event(t: i64, what: &str) -> Vec<Value> {
     vec![Value::Timestamp(t), what.into(), Value::Null]
 }
 
@@ -54,13 +54,13 @@ fn arrived(db: &Database) -> Vec<(u64, String)> {
 }
 
 /// What they say, in the order of their row ids, each of which differs.
-fn order(db: &Database) -> Vec<String> {
+pub(crate) fn order(db: &Database) -> Vec<String> {
     let rows = arrived(db);
     assert!(rows.windows(2).all(|pair| pair[0].0 < pair[1].0), "{rows:?}");
     rows.into_iter().map(|(_, what)| what).collect()
 }
 
-fn is_sound(db: &Database) {
+pub(crate) fn is_sound(db: &Database) {
     assert_eq!(db.check().unwrap().problems, []);
     assert_eq!(db.recount(true).unwrap(), []);
 }

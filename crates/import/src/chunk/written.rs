@@ -134,7 +134,30 @@ impl Block<'_> {
     }
 }
 
+/// A document of a column. In the one that is called after the field of the rest, what is no object
+/// becomes a member of one, as in a row of JSON.
+fn json_of(raw: &[u8], (field, is_rest): (&Field, bool)) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(raw).ok()?;
+    let document = esker_format::json::parse(text).ok()?;
+    let text = text.trim();
+    if !is_rest || text.starts_with('{') || text == "null" {
+        return Some(document);
+    }
+    let mut object = vec![b'{'];
+    json_text(&mut object, field.name.as_bytes());
+    object.push(b':');
+    object.extend_from_slice(text.as_bytes());
+    object.push(b'}');
+    esker_format::json::parse(std::str::from_utf8(&object).ok()?).ok()
+}
+
 impl<R: FieldReader> Fixed<'_, R> {
+    /// Reads documents.
+    pub(super) fn read_json(self, values: &mut VariableValues) -> std::result::Result<(), Misfit> {
+        let field = (self.field, self.block.layout.is_rest(self.field));
+        self.read_variable(values, |raw| json_of(raw, field).map(Cow::Owned))
+    }
+
     /// Reads a column in the notation of the file; as inference has it, where some rows only were
     /// looked at.
     pub(super) fn read_as_written(

@@ -254,6 +254,8 @@ keys! {
     "limits.bytes" = limits.bytes: LONG_SIZE.or_off(), "bytes of a tenant";
     "limits.requests_per_second" = limits.requests_per_second: COUNT.or_off(),
         "requests of a tenant in a second";
+    "limits.events_per_second" = limits.events_per_second: COUNT.or_off(),
+        "events of a tenant in a second";
     "limits.concurrent_queries" = limits.concurrent_queries: COUNT.or_off(),
         "queries of a tenant at once";
     "limits.result_bytes" = limits.result_bytes: LONG_SIZE.or_off(), "bytes of one answer";

@@ -3,7 +3,9 @@
 //! What was answered is put into a bucket of the same database, in the commit of the write: there
 //! is no moment at which only one of the two is there.
 
-use esker::{ErrorKind, Isolation, PutOptions, Scope, Ttl};
+use std::sync::Arc;
+
+use esker::{Database, ErrorKind, Isolation, KeptEntry, PRODUCERS, PutOptions, Scope, Ttl};
 use esker_log::sabotage::Bug;
 use esker_sql::{CommentStatement, Commented, Statement};
 use sha2::{Digest, Sha256};
@@ -18,7 +20,7 @@ pub(crate) const BUCKET: &str = "esker_idempotency";
 /// Whether a table is the server's own: lists for people leave it out.
 #[must_use]
 pub fn is_internal(table: &str) -> bool {
-    table == BUCKET
+    table == BUCKET || table == PRODUCERS
 }
 /// How often a write is begun again after a conflict.
 const ATTEMPTS_MAX: usize = 32;
@@ -158,8 +160,13 @@ impl IdempotencyKey {
     /// What was answered before, within the transaction of the session.
     fn find(&self, session: &Session) -> Result<Option<Vec<u8>>> {
         let Some(kept) = self.kept(session)? else { return Ok(None) };
+        self.answer_of(kept).map(Some)
+    }
+
+    /// The answer that was kept of the same request.
+    fn answer_of(&self, kept: Vec<u8>) -> Result<Vec<u8>> {
         match kept.split_at_checked(self.body.len()) {
-            Some((body, answer)) if body == self.body => Ok(Some(answer.to_vec())),
+            Some((body, answer)) if body == self.body => Ok(answer.to_vec()),
             Some(_) => {
                 let message =
                     "idempotency-key: it was used with another body or other options before";
@@ -167,6 +174,27 @@ impl IdempotencyKey {
             }
             None => Err(Error::new(Code::Damaged, format!("bucket {BUCKET:?}: a short value"))),
         }
+    }
+
+    /// What was answered before of events, which are stored without a transaction; or the entry
+    /// that goes into their commit, whose answer is made of what became of them.
+    ///
+    /// # Errors
+    /// When the key was used with another body; what reading meets.
+    pub fn beside(
+        &self,
+        database: &Database,
+        answer: impl Fn(&[esker::Result<u64>]) -> esker::Result<Vec<u8>> + Send + Sync + 'static,
+    ) -> Result<std::result::Result<Vec<u8>, KeptEntry>> {
+        let bucket = database.bucket(BUCKET)?;
+        if let Some(kept) = bucket.get(self.key)? {
+            return self.answer_of(kept.to_vec()).map(Ok);
+        }
+        let body = self.body;
+        let value =
+            move |outcomes: &[esker::Result<u64>]| Ok([&body[..], &answer(outcomes)?].concat());
+        let (kept, ttl) = ((self.key.to_vec(), None), Ttl::After(self.lifetime));
+        Ok(Err(KeptEntry::new(bucket, kept, ttl, Arc::new(value))))
     }
 
     /// Keeps what is answered, in the same commit as the write, which makes the bucket if there is

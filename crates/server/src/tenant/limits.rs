@@ -7,9 +7,12 @@ use esker::Database;
 use esker_vfs::Environment;
 use serde::{Deserialize, Serialize};
 
+use super::rate::{Rate, Wait};
 use crate::resources::load_slots::Loads;
 use crate::{Code, Error, Result};
 
+/// Bytes of events that are stored in a second at the least, for who asks how long to wait.
+const DRAINED_MIN: u64 = 1 << 20;
 /// How long a count of rows and bytes holds at most: files shrink without a commit.
 const USAGE_HOLDS_NS: u64 = 1_000_000_000;
 
@@ -26,6 +29,9 @@ pub struct TenantLimits {
     pub bytes: Option<u64>,
     /// Requests in a second; twice as many may come at once.
     pub requests_per_second: Option<u64>,
+    /// Events that are appended to streams in a second; twice as many may come at once, and a
+    /// batch of more is made up for.
+    pub events_per_second: Option<u64>,
     /// Queries that run at the same time.
     pub concurrent_queries: Option<u64>,
     /// Bytes of one answer.
@@ -41,8 +47,10 @@ pub struct Usage {
     limits: RwLock<TenantLimits>,
     queries: Arc<AtomicU64>,
     loads: Loads,
-    /// Requests that may come now, in thousandths, and when that was reckoned.
-    requests: Mutex<(u64, u64)>,
+    requests: Rate,
+    events: Rate,
+    /// Bytes of events that were stored, when that was looked at, and how many in a second.
+    drained: Mutex<(u64, u64, u64)>,
     stored: Arc<Mutex<Stored>>,
 }
 
@@ -129,13 +137,14 @@ impl Usage {
     /// Nothing yet.
     #[must_use]
     pub fn new(environment: &Environment, limits: TenantLimits) -> Self {
-        let start = (limits.requests_per_second.unwrap_or(0).saturating_mul(2_000), 0);
         Self {
             environment: environment.clone(),
             limits: RwLock::new(limits),
             queries: Arc::default(),
             loads: Loads::default(),
-            requests: Mutex::new(start),
+            requests: Rate::new(limits.requests_per_second),
+            events: Rate::new(limits.events_per_second),
+            drained: Mutex::default(),
             stored: Arc::default(),
         }
     }
@@ -162,17 +171,53 @@ impl Usage {
     pub fn count_request(&self) -> Result<()> {
         let Some(rate) = self.limits().requests_per_second else { return Ok(()) };
         let now_ns = self.environment.clock.monotonic_ns();
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let (left, then_ns) = *requests;
-        let passed_us = now_ns.saturating_sub(then_ns) / 1_000;
-        let gained = passed_us.saturating_mul(rate) / 1_000;
-        if left.saturating_add(gained) < 1_000 {
-            // The time stays, so that parts of a request add up.
-            return Err(exceeded(format!("more than {rate} requests in a second: wait and retry")));
-        }
-        let most = rate.saturating_mul(2_000).max(1_000);
-        *requests = (left.saturating_add(gained).min(most) - 1_000, now_ns);
+        let wait = self.requests.admit(rate, now_ns);
+        wait.map_err(|_| {
+            exceeded(format!("more than {rate} requests in a second: wait and retry"))
+        })?;
+        self.requests.take(rate, 1, now_ns);
         Ok(())
+    }
+
+    /// How long who was refused a request waits, in seconds.
+    #[must_use]
+    pub fn request_wait(&self) -> Wait {
+        let rate = self.limits().requests_per_second.unwrap_or(0);
+        let now_ns = self.environment.clock.monotonic_ns();
+        self.requests.admit(rate, now_ns).err().unwrap_or(Wait(1))
+    }
+
+    /// Refuses events before they are looked at while those that came are more than may come.
+    ///
+    /// # Errors
+    /// `LimitExceeded`, and how long to wait.
+    pub fn expect_events(&self) -> std::result::Result<(), (Error, Wait)> {
+        let Some(rate) = self.limits().events_per_second else { return Ok(()) };
+        let now_ns = self.environment.clock.monotonic_ns();
+        self.events.admit(rate, now_ns).map_err(|wait| {
+            (exceeded(format!("more than {rate} events in a second: wait and retry")), wait)
+        })
+    }
+
+    /// Takes events from what may come: a batch may be more than that, and is made up for.
+    pub fn count_events(&self, count: u64) {
+        if let Some(rate) = self.limits().events_per_second {
+            self.events.take(rate, count, self.environment.clock.monotonic_ns());
+        }
+    }
+
+    /// How long it takes until what waits is stored, by what was stored in the last second.
+    #[must_use]
+    pub fn backlog_wait(&self, waiting: u64, stored: u64) -> Wait {
+        let now_ns = self.environment.clock.monotonic_ns();
+        let mut seen = self.drained.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, at_ns, in_a_second) = *seen;
+        let passed_ms = now_ns.saturating_sub(at_ns) / 1_000_000;
+        if passed_ms >= 1_000 {
+            let rate = stored.saturating_sub(before).saturating_mul(1_000) / passed_ms;
+            *seen = (stored, now_ns, rate);
+        }
+        Wait::of(waiting, in_a_second.max(DRAINED_MIN), now_ns)
     }
 
     /// Takes a place among the queries that run.

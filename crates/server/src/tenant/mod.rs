@@ -16,6 +16,7 @@
 mod backups;
 mod limits;
 mod name;
+mod rate;
 mod registry;
 #[cfg(test)]
 mod tests;
@@ -24,4 +25,5 @@ pub use crate::resources::load_slots::{LOADS_MAX, LoadPermit, Loads, TENANT_LOAD
 pub(crate) use backups::backup_name;
 pub use limits::{QueryPermit, QuotaReservation, TenantLimits, Usage};
 pub use name::TenantName;
+pub use rate::Wait;
 pub use registry::{Tenant, TenantOptions, Tenants};

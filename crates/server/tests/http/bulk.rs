@@ -213,3 +213,45 @@ fn a_load_whose_token_is_removed_stores_nothing() {
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
     assert_eq!(count(&server), 0);
 }
+
+/// Each reserved what a load may take: 24 at once were too many.
+#[test]
+fn few_rows_of_many_connections_share_commits() {
+    const CLIENTS: usize = 48;
+    let server = std::sync::Arc::new(Harness::new(&[]));
+    let made = "CREATE TABLE notes (n i64 NOT NULL CHECK (n < 1000), what text DEFAULT 'x')";
+    let made = serde_json::json!({ "sql": made }).to_string();
+    assert_eq!(server.ask("POST", &format!("{D}/query"), &made).status, 200);
+    let path = format!("{D}/tables/notes/rows");
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|client| {
+            let (server, path) = (std::sync::Arc::clone(&server), path.clone());
+            std::thread::spawn(move || {
+                for n in 0..10 {
+                    let body = format!("[{{\"n\": {n}}}, {{\"n\": {client}, \"what\": \"y\"}}]");
+                    let posted = server.ask("POST", &path, &body);
+                    assert_eq!((posted.status, &posted.json()["rows"]), (200, &2.into()));
+                    let refused = server.ask("POST", &path, "[{\"n\": 1}, {\"n\": 1000}]");
+                    assert_eq!(refused.status, 400, "{}", refused.text());
+                    assert!(refused.text().contains("n < 1000"), "{}", refused.text());
+                }
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    let count =
+        r#"{"sql": "SELECT count(*) AS n, count(*) FILTER (WHERE what = 'x') AS x FROM notes"}"#;
+    let rows = server.ask("POST", &format!("{D}/query"), count).json()["rows"][0].clone();
+    assert_eq!((&rows["n"], &rows["x"]), (&(CLIENTS * 20).into(), &(CLIENTS * 10).into()));
+    let csv = [("content-type", "text/csv")];
+    let posted = server.send("POST", &path, &csv, b"what,n\na,1\nb,2\n");
+    assert_eq!((posted.status, &posted.json()["rows"]), (200, &2.into()), "{}", posted.text());
+    let none = server.send("POST", &path, &csv, b"what,n\n");
+    assert_eq!((none.status, &none.json()["rows"]), (200, &0.into()), "{}", none.text());
+    for (body, words) in [("[{\"n\": 1}, {\"m\": 2}]", "m"), ("[{\"n\": null}]", "n"), ("[", "")] {
+        let refused = server.ask("POST", &path, body);
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        assert!(refused.text().contains(words), "{}", refused.text());
+    }
+    assert_eq!(server.ask("POST", &format!("{D}/tables/nothing/rows"), "[]").status, 404);
+}

@@ -238,6 +238,13 @@ fn streams(server: &Harness) {
     let one = format!("{events}/{}", posted.json()["id"].as_str().unwrap());
     assert_eq!(server.ask("POST", &format!("{events}?durability=async"), "{}").status, 202);
     assert_eq!(server.ask("POST", events, "[{}, {\"x\": 1}]").status, 207);
+    let key = [("idempotency-key", "k")];
+    assert_eq!(server.send("POST", events, &key, b"{}").status, 201);
+    assert_eq!(server.send("POST", events, &key, b"[]").status, 422);
+    let gap = [("esker-producer", "p; epoch=0; seq=1")];
+    assert_eq!(server.send("POST", events, &gap, b"{}").status, 409);
+    let long = [("content-length", "99999999999")];
+    assert_eq!(server.send("POST", events, &long, b"").status, 413);
     assert_eq!(server.ask("GET", &one, "").status, 200);
     assert_eq!(server.ask("DELETE", &one, "").status, 204);
     assert_eq!(server.ask("GET", &one, "").status, 404);

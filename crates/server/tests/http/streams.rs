@@ -211,3 +211,185 @@ fn a_request_says_how_durable_it_is() {
     }
     assert_eq!(count(&server), 3);
 }
+
+const LINES: &[(&str, &str)] = &[("content-type", "application/x-ndjson")];
+
+fn zstd(text: &[u8]) -> Vec<u8> {
+    zstd::encode_all(text, 1).unwrap()
+}
+
+/// One malformed line lost all others, and more than 10,000 were refused.
+#[test]
+fn lines_of_any_number_are_stored_each_for_itself() {
+    let server = with_stream(", rest = 'extra'");
+    let path = format!("{D}/streams/events/events");
+    let some =
+        "{\"n\": 1, \"run\": 7}\n{\"n\": \nnot json\n\n{\"n\": 100}\n{\"n\": 2}\n[1]\n{\"n\":3}";
+    let posted = server.send("POST", &path, LINES, some.as_bytes());
+    assert_eq!(posted.status, 207, "{}", posted.text());
+    let answer = posted.json();
+    assert_eq!((&answer["accepted"], &answer["rejected"]), (&3.into(), &4.into()), "{answer}");
+    let results = answer["results"].as_array().unwrap();
+    let lines: Vec<_> = results.iter().map(|result| result["error"]["line"].as_u64()).collect();
+    assert_eq!(lines, [None, Some(2), Some(3), Some(5), None, Some(7), None], "{answer}");
+    let mut many = String::new();
+    for n in 0..30_000 {
+        many.push_str(match n % 10_000 {
+            17 => "{\"n\": \"x\"}\n",
+            18 => "{\"n\": 100}\n",
+            _ => "{\"n\": 5, \"what\": \"a text of some length, of which there are several\"}\n",
+        });
+    }
+    for (body, encoding) in
+        [(many.clone().into_bytes(), None), (zstd(many.as_bytes()), Some("zstd"))]
+    {
+        let before = count(&server);
+        let mut headers = LINES.to_vec();
+        headers.extend(encoding.map(|encoding| ("content-encoding", encoding)));
+        let posted = server.send("POST", &path, &headers, &body);
+        assert_eq!(posted.status, 207, "{}", posted.text());
+        let answer = posted.json();
+        assert_eq!((&answer["accepted"], &answer["rejected"]), (&29_994.into(), &6.into()));
+        let errors = answer["first_errors"].as_array().unwrap();
+        let lines: Vec<_> = errors.iter().map(|error| error["line"].as_u64().unwrap()).collect();
+        assert_eq!(lines, [18, 19, 10_018, 10_019, 20_018, 20_019], "{answer}");
+        assert!(errors[0]["message"].as_str().unwrap().contains("field \"n\": expected i64"));
+        assert!(errors[1]["message"].as_str().unwrap().contains("n < 100 is false"));
+        assert_eq!(count(&server), before + 29_994);
+        let last = format!("{path}/{}", answer["last_id"].as_str().unwrap());
+        assert_eq!(server.ask("GET", &last, "").status, 200);
+    }
+}
+
+#[test]
+fn events_come_as_csv_and_compressed_json_too() {
+    let server = with_stream(", rest = 'extra'");
+    let path = format!("{D}/streams/events/events");
+    let csv = "t,n,run\n2026-01-02 03:04:05,1,7\n2026-01-02,x,8\n2026-01-03,100,9\n2026-01-04,4,\n";
+    let headers = [("content-type", "text/csv")];
+    let posted = server.send("POST", &path, &headers, csv.as_bytes());
+    assert_eq!(posted.status, 207, "{}", posted.text());
+    let answer = posted.json();
+    let results = answer["results"].as_array().unwrap();
+    let lines: Vec<_> = results.iter().map(|result| result["error"]["line"].as_u64()).collect();
+    assert_eq!(lines, [None, Some(3), Some(4), None], "{answer}");
+    let rows = sql(&server, "SELECT extra.run AS run, n FROM events ORDER BY t");
+    assert_eq!(
+        (&rows["rows"][0]["run"], &rows["rows"][1]["n"]),
+        (&"7".into(), &4.into()),
+        "{rows}"
+    );
+    // What is no object becomes a member of one, as in JSON.
+    let own =
+        b"t,extra\n2026-02-01,7\n2026-02-02,\"{\"\"a\"\": 1}\"\n2026-02-03,\"1, \"\"b\"\": 2\"\n";
+    let posted = server.send("POST", &path, &headers, own);
+    assert_eq!((posted.status, &posted.json()["rejected"]), (207, &1.into()), "{}", posted.text());
+    let rows = sql(&server, "SELECT extra FROM events WHERE t >= '2026-02-01' ORDER BY t");
+    assert_eq!(rows["rows"][0]["extra"]["extra"], 7, "{rows}");
+    assert_eq!(rows["rows"][1]["extra"]["a"], 1, "{rows}");
+    sql(&server, "DELETE FROM events WHERE t >= '2026-02-01'");
+    let packed = zstd(br#"[{"n": 8}, {"n": 9}]"#);
+    let posted = server.send("POST", &path, &[("content-encoding", "zstd")], &packed);
+    assert_eq!(posted.status, 201, "{}", posted.text());
+    let refused = server.send("POST", &path, &[("content-encoding", "br")], &packed);
+    assert_eq!(refused.status, 415, "{}", refused.text());
+    assert_eq!(count(&server), 4);
+    // All or none, of lines as well.
+    let all = format!("{path}?each=false");
+    let refused = server.send("POST", &all, LINES, b"{\"n\": 1}\n{\"n\": 100}\n");
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("line 2: "), "{}", refused.text());
+    let many = "{}\n".repeat(10_001);
+    let refused = server.send("POST", &all, LINES, many.as_bytes());
+    assert!(refused.text().contains("at most 10000 events"), "{}", refused.text());
+    assert_eq!(count(&server), 4);
+    let posted = server.send("POST", &path, LINES, many.as_bytes());
+    assert_eq!((posted.status, &posted.json()["accepted"]), (201, &10_001.into()));
+}
+
+/// What was stored is stored, and the answer says how much that is.
+#[test]
+fn a_body_that_breaks_off_keeps_what_was_stored() {
+    let server = with_stream("");
+    let path = format!("{D}/streams/events/events");
+    let line = |n: usize| format!("{{\"n\": {}, \"what\": \"{}\"}}\n", n % 100, n * 7_919);
+    let text: String = (0..60_000).map(line).collect();
+    let whole = zstd(text.as_bytes());
+    let headers = [LINES[0], ("content-encoding", "zstd")];
+    let posted = server.send("POST", &path, &headers, &whole[..whole.len() / 2]);
+    assert_eq!(posted.status, 400, "{}", posted.text());
+    let answer = posted.json();
+    let accepted = answer["accepted"].as_i64().unwrap();
+    assert!(answer["detail"].as_str().unwrap().contains("cut short"), "{answer}");
+    assert!(accepted > 0 && accepted < 60_000 && answer["last_id"].is_string(), "{answer}");
+    assert_eq!(count(&server), accepted);
+    // A client that goes away in the middle.
+    let mut client = TcpStream::connect(server.address).unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: {0}\r\nauthorization: Bearer {1}\r\ncontent-type: \
+         application/x-ndjson\r\ncontent-length: {2}\r\n\r\n",
+        server.address,
+        server.token,
+        text.len()
+    );
+    client.write_all(head.as_bytes()).unwrap();
+    client.write_all(&text.as_bytes()[..text.len() / 2]).unwrap();
+    drop(client);
+    assert_eq!(server.ask("POST", &path, "{}").status, 201);
+}
+
+#[test]
+fn a_client_says_how_long_it_waits_for_the_disk() {
+    let server = with_stream("");
+    let path = format!("{D}/streams/events/events");
+    let posted = server.ask("POST", &format!("{path}?timeout_ms=60000"), "{}");
+    assert_eq!(posted.status, 201, "{}", posted.text());
+    for wrong in ["0", "600001", "soon"] {
+        let refused = server.ask("POST", &format!("{path}?timeout_ms={wrong}"), "{}");
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        assert!(refused.text().contains("milliseconds from 1 to 600000"), "{}", refused.text());
+    }
+}
+
+/// An event in MessagePack, of short names and texts.
+fn packed(members: &[(&str, i8)]) -> Vec<u8> {
+    let mut bytes = vec![0x80 | u8::try_from(members.len()).unwrap()];
+    for (name, n) in members {
+        bytes.push(0xa0 | u8::try_from(name.len()).unwrap());
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.extend([0xd0, n.cast_unsigned()]);
+    }
+    bytes
+}
+
+#[test]
+fn events_come_in_message_pack_too() {
+    let server = with_stream(", rest = 'extra'");
+    let path = format!("{D}/streams/events/events");
+    let headers = [("content-type", "application/msgpack")];
+    let some = [packed(&[("n", 1), ("run", -7)]), packed(&[("n", 100)]), packed(&[("n", 2)])];
+    let posted = server.send("POST", &path, &headers, &some.concat());
+    assert_eq!(posted.status, 207, "{}", posted.text());
+    let answer = posted.json();
+    assert_eq!(
+        (&answer["accepted"], &answer["results"][1]["error"]["item"]),
+        (&2.into(), &2.into())
+    );
+    let rows = sql(&server, "SELECT extra.run AS run FROM events WHERE n = 1");
+    assert_eq!(rows["rows"][0]["run"], "-7", "{rows}");
+    // More than a thread of the runtime does, in a list, and compressed.
+    let many = [&[0xdd, 0, 0, 0x9c, 0x40][..], &packed(&[("n", 9)]).repeat(40_000)].concat();
+    let packing = [headers[0], ("content-encoding", "zstd")];
+    for (headers, body) in [(&headers[..], many.clone()), (&packing, zstd(&many))] {
+        let posted = server.send("POST", &path, headers, &body);
+        assert_eq!((posted.status, &posted.json()["accepted"]), (201, &40_000.into()));
+    }
+    assert_eq!(count(&server), 80_002);
+    let cut = server.send("POST", &path, &headers, &many[..many.len() - 1]);
+    assert_eq!(
+        (cut.status, cut.text().contains("ends within a row")),
+        (400, true),
+        "{}",
+        cut.text()
+    );
+}

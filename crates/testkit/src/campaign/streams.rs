@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use esker::{DataType, Database, Durability, Options, Schema, Value};
-use esker_vfs::sim::{CrashChoice, Simulation};
+use esker::{DataType, Database, Durability, ErrorKind, Options, Schema, Value};
+use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
 
 use super::directed::{Outcome, Scenario, expect, machine, open, revived, said};
 
-pub(super) const SCENARIOS: [Scenario; 2] = [
+pub(super) const SCENARIOS: [Scenario; 3] = [
     ("events of transactions and loads that others overtake, and a crash", overtaken),
     ("events that nobody waited for, and a crash", lost),
+    ("events of a producer that goes on after a crash", produced),
 ];
 
 fn options() -> Options {
@@ -108,5 +109,54 @@ fn lost() -> Outcome {
     match new > told {
         true => Ok(()),
         false => Err(format!("row id {new} was given to an event that a crash took")),
+    }
+}
+
+/// After each call of the machine, what is kept of a producer is as its events are; and whoever
+/// sends all of them again has each there once.
+fn produced() -> Outcome {
+    const REQUESTS: u64 = 4;
+    let machine = Simulation::new(9, SimOptions { record: true, ..SimOptions::default() });
+    let options = || Options::new().background(false);
+    let producer = |db: &Database| db.stream("events").and_then(|s| s.producer("a", 1));
+    let send = |db: &Database| {
+        let producer = producer(db)?;
+        for request in 0..REQUESTS {
+            let events: Vec<_> = (0..3).map(|n| event((request * 3 + n).cast_signed())).collect();
+            match producer.append_from(request * 3, &events) {
+                Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e),
+                _ => {}
+            }
+        }
+        Ok(())
+    };
+    let db = open(options(), &machine)?;
+    let fields = Schema::builder().field("t", DataType::Timestamp).field("n", DataType::I64);
+    let schema = fields.stream("t", []).build().map_err(|e| e.to_string())?;
+    db.create_table("events", schema).map_err(said)?;
+    send(&db).map_err(said)?;
+    drop(db);
+    let journal = machine.journal().ok_or("a machine that records nothing")?;
+    let mut cursor = journal.cursor();
+    loop {
+        for choice in [CrashChoice::KeepNone, CrashChoice::Random(1), CrashChoice::Random(2)] {
+            let db = open(options(), &revived(&cursor.crash_image(choice)))?;
+            if db.tables().iter().all(|name| name != "events") {
+                continue;
+            }
+            let there = arrived(&db)?.len() as u64;
+            let next = producer(&db).and_then(|producer| producer.next_seq()).map_err(said)?;
+            expect("the number of the next event", next, there)?;
+            send(&db).map_err(said)?;
+            let events = arrived(&db)?;
+            expect("events", events.len() as u64, REQUESTS * 3)?;
+            let is_next = |(at, (_, n)): (i64, &(u64, i64))| at == *n;
+            if !(0..).zip(&events).all(is_next) {
+                return Err(format!("events in another order: {events:?}"));
+            }
+        }
+        if !cursor.advance() {
+            return Ok(());
+        }
     }
 }

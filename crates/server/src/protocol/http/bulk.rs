@@ -1,12 +1,14 @@
 //! Many rows at once, as they arrive.
 //!
-//! The rows of a request are one load: all of them or none, answered once they are durable. A body
-//! is read no faster than rows are stored; what it takes in memory is bounded by the load.
+//! The rows of a request are one load: all of them or none, answered once they are durable; few
+//! rows of a table with generated keys are [appended](few_rows) instead. A body is read no faster
+//! than rows are stored; what it takes in memory is bounded by the load.
 
 use std::io::{Cursor, Read};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use axum::body::HttpBody;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::StatusCode;
 use esker::{Batch, Schema};
 use esker_import::{Format, ImportOptions, ImportReader, unpacked_bytes};
@@ -16,7 +18,7 @@ use serde_json::json;
 use super::call::{Call, CancelOnDrop, blocking, stalled, too_large};
 use super::route::Outcome;
 use super::write::{Written, write};
-use super::{Problem, bodies, entity};
+use super::{Problem, bodies, entity, few_rows};
 use crate::monitor::active_sessions::ActiveSession;
 use crate::session::{Answer, Conflict, Duplicates, Request, RequestSummary, Rows, Session};
 use crate::tenant::QuotaReservation;
@@ -41,7 +43,7 @@ fn format_of(call: &Call) -> std::result::Result<Format, Problem> {
 }
 
 /// Refuses encodings that are not undone; which of them it is, the first bytes tell.
-fn check_encoding(call: &Call) -> std::result::Result<(), Problem> {
+pub(super) fn check_encoding(call: &Call) -> std::result::Result<(), Problem> {
     match call.header("content-encoding")? {
         None | Some("identity" | "gzip" | "zstd") => Ok(()),
         Some(text) => {
@@ -58,6 +60,16 @@ pub(super) async fn load(call: Call) -> Outcome {
     if is_once || call.header("esker-transaction")?.is_some() {
         return insert(call, format, on_duplicate).await;
     }
+    if let Some(table) = few_rows::table_of(&call)? {
+        return few_rows::append(call, table, format).await;
+    }
+    stream(call, format, on_duplicate).await
+}
+
+/// The rows of a body that was read, as if they arrived.
+pub(super) async fn stream_bytes(call: Call, bytes: Bytes, format: Format) -> Outcome {
+    let on_duplicate = duplicates_of(&call)?;
+    *call.body.lock().unwrap_or_else(PoisonError::into_inner) = Some(Body::from(bytes));
     stream(call, format, on_duplicate).await
 }
 
@@ -132,7 +144,7 @@ fn take_rows(
     Ok((load.finish()?.rows, report.rows))
 }
 
-fn options(schema: &Schema, format: Format) -> ImportOptions {
+pub(super) fn options(schema: &Schema, format: Format) -> ImportOptions {
     ImportOptions::default().format(format).schema(schema.clone())
 }
 

@@ -101,7 +101,8 @@ async fn enter(
         Some(name) => {
             let tenant = find_tenant(&app, &principal, name).await?;
             if route.is_counted() {
-                tenant.usage.count_request()?;
+                let wait = |e| Problem::from(e).after(tenant.usage.request_wait());
+                tenant.usage.count_request().map_err(wait)?;
             }
             Some(tenant)
         }

@@ -70,6 +70,16 @@ const EACH: Parameter = Parameter {
     schema: r#"{"type":"boolean"}"#,
     meaning: "each event has an outcome of its own, or all are stored or none; true unless given",
 };
+const PRODUCER: Parameter = Parameter {
+    name: "Esker-Producer",
+    schema: r#"{"type":"string","pattern":"^[^;]+; *epoch=[0-9]+; *seq=[0-9]+$"}"#,
+    meaning: "`NAME; epoch=E; seq=N`: N is the number of the first event; each is stored once",
+};
+const TIMEOUT: Parameter = Parameter {
+    name: "timeout_ms",
+    schema: r#"{"type":"integer","minimum":1,"maximum":600000}"#,
+    meaning: "how long the client waits for the disk: 504 then, with the ids",
+};
 const PREFER: Parameter = Parameter {
     name: "Prefer",
     schema: r#"{"type":"string","minLength":1}"#,
@@ -87,7 +97,12 @@ const fn text(name: &'static str, meaning: &'static str) -> Parameter {
 
 const ROWS: &[Media] = &[("text/csv", ""), ("application/x-ndjson", ""), (JSON, "Rows")];
 const ANSWER: &[Media] = &[(JSON, "Answer"), ("application/x-ndjson", ""), ("text/csv", "")];
-const EVENTS: &[Media] = &[(JSON, "Events"), ("application/x-ndjson", "")];
+const EVENTS: &[Media] = &[
+    (JSON, "Events"),
+    ("application/x-ndjson", ""),
+    ("text/csv", ""),
+    ("application/msgpack", ""),
+];
 const APPENDED: &[Media] = &[(JSON, "Appended")];
 const QUESTION: &[Media] = &[(JSON, "Question"), ("application/sql", "")];
 const BYTES: &[Media] = &[("*/*", "")];
@@ -201,7 +216,8 @@ pub const ROUTES: &[Route] = &[
             (202, "in every query, and soon on the disk", APPENDED),
             (207, "some were refused: what became of each", APPENDED),
         ],
-        query: &[DURABILITY, EACH], headers: &[PREFER], bodies: EVENTS),
+        query: &[DURABILITY, EACH, TIMEOUT], headers: &[PREFER, ONCE, PRODUCER],
+        bodies: EVENTS, streams: true, errors: &[409, 413, 422]),
     route!("get" "/v1/databases/{database}/streams/{table}/events/{id}", "getEvent",
         Need::Table(READ), streams::get, "an event by its id", &[(200, "the event", ROW)]),
     route!("delete" "/v1/databases/{database}/streams/{table}/events/{id}", "removeEvent",

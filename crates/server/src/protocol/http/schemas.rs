@@ -53,12 +53,23 @@ fn common() -> Json {
     let text = json!({ "type": "string" });
     let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
     json!({
-        "Problem": answer(json!({
-            "type": text, "title": text, "detail": text,
-            "status": { "type": "integer" },
-            "code": { "type": "string", "enum": codes },
-            "retryable": { "type": "boolean" },
-        })),
+        "Problem": {
+            "type": "object",
+            "description": "what is wrong; of events, what was stored nevertheless",
+            "properties": {
+                "type": text, "title": text, "detail": text,
+                "status": { "type": "integer" },
+                "code": { "type": "string", "enum": codes },
+                "retryable": { "type": "boolean" },
+                "id": text,
+                "accepted": { "type": "integer" }, "rejected": { "type": "integer" },
+                "results": list_of(reference("Object")),
+                "first_errors": list_of(reference("Object")),
+                "first_id": { "type": ["string", "null"] },
+                "last_id": { "type": ["string", "null"] },
+            },
+            "required": ["type", "title", "detail", "status", "code", "retryable"],
+        },
         "Object": { "type": "object", "additionalProperties": true },
         "Row": { "type": "object", "additionalProperties": true, "description": "fields by name" },
         "Rows": list_of(reference("Row")),
@@ -182,6 +193,7 @@ fn administration() -> Json {
         "Limits": strict(
             json!({
                 "rows": limit, "bytes": limit, "requests_per_second": limit,
+                "events_per_second": limit,
                 "concurrent_queries": limit, "result_bytes": limit, "memory_bytes": limit,
             }),
             &[],
@@ -213,8 +225,11 @@ fn told() -> Json {
             "properties": {
                 "id": text, "accepted": number, "rejected": number,
                 "results": list_of(reference("Object")),
+                "first_errors": list_of(reference("Object")),
                 "first_id": { "type": ["string", "null"] },
                 "last_id": { "type": ["string", "null"] },
+                "duplicate": { "type": "boolean" },
+                "durable_within_ms": number,
             },
         }),
         "Loaded": answer(json!({ "rows": number, "skipped": number })),

@@ -2,26 +2,51 @@
 //!
 //! Requests that come at the same time share a commit, and a sync: the first of them leads, once
 //! the others that are ready had their turn. An event is in every query once it is answered.
+//!
+//! | body | how it is stored |
+//! |---|---|
+//! | JSON; up to 64 KiB; `each=false`; done once | whole, in the commit of all that wait |
+//! | other lines, of any length | in commits of their own, as they arrive: [`event_lines`] |
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::body::{Bytes, HttpBody};
 use axum::http::StatusCode;
-use esker::{Appended, EventId, Stream};
+use esker::{Appended, ErrorKind, EventId, KeptEntry, Schema, Stream, Value};
+use esker_import::{Format, unpacked, unpacked_bytes};
 use serde_json::value::RawValue;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use tokio::sync::oneshot;
 
-use super::call::{Call, blocking};
-use super::entity;
+use super::call::{Call, CancelOnDrop, blocking, stalled, too_large};
+use super::event_lines::{self, BodyForm, LongBody, Outcomes};
+use super::event_once::{Once, Prepared, Step, outcomes_of};
+use super::event_tally::{Place, RESULTS_MAX, Tally};
 use super::route::Outcome;
 use super::rows::row_text;
-use crate::session::Session;
+use super::write::{Written, of_key};
+use super::{Problem, bodies, bulk, entity};
+use crate::monitor::active_sessions::ActiveSession;
+use crate::session::{RequestSummary, Session};
 use crate::{Code, Error, Result};
 
-/// The most events of a request, which is read as a whole.
-const EVENTS_MAX: usize = 10_000;
 /// Bytes of a request that is done where it came in; others go beside the runtime.
 const AT_ONCE_BYTES: usize = 64 << 10;
+/// Bytes of events that may wait for their commit, in all requests of a stream.
+const WAITING_BYTES_MAX: u64 = 16 << 20;
+/// The most events whose outcomes are kept with a key: it is done while other commits wait.
+const KEPT_RESULTS_MAX: usize = 500;
+/// Bytes of such an answer, at the most.
+const KEPT_BYTES_MAX: usize = 40 << 10;
+/// How often a request is begun again after another one of its producer or key.
+const ATTEMPTS_MAX: usize = 16;
+/// The longest that a client may wait for the disk.
+const TIMEOUT_MS_MAX: u64 = 600_000;
 
 /// How a request wants its events stored.
+#[derive(Clone, Copy)]
 struct Wanted {
     /// Answered once they are on the disk, or before; as the database says unless it is given.
     is_durable: Option<bool>,
@@ -29,6 +54,8 @@ struct Wanted {
     is_each: bool,
     /// Only counts are answered.
     is_minimal: bool,
+    /// How long the client waits for the disk.
+    timeout: Option<Duration>,
 }
 
 impl Wanted {
@@ -46,10 +73,29 @@ impl Wanted {
         let is_minimal = call.header("prefer")?.is_some_and(|text| {
             text.split([',', ';']).any(|part| part.trim().eq_ignore_ascii_case("return=minimal"))
         });
-        Ok(Self { is_durable, is_each, is_minimal })
+        let expected = "milliseconds from 1 to 600000";
+        let timeout: Option<u64> = call.parsed("timeout_ms", expected)?;
+        if let Some(found) = timeout.filter(|ms| !(1..=TIMEOUT_MS_MAX).contains(ms)) {
+            let message = format!("timeout_ms: expected {expected}, found {found}");
+            return Err(Error::invalid(message));
+        }
+        let timeout = timeout.map(Duration::from_millis);
+        Ok(Self { is_durable, is_each, is_minimal, timeout })
     }
 
-    fn status(&self, rejected: usize) -> StatusCode {
+    /// Tells how soon the disk has what is answered before.
+    fn tell_window(
+        &self,
+        status: StatusCode,
+        (stream, members): (&Stream, &mut Map<String, Json>),
+    ) {
+        if status == StatusCode::ACCEPTED {
+            let within = u64::try_from(stream.durable_within().as_millis());
+            members.insert("durable_within_ms".to_owned(), within.unwrap_or(u64::MAX).into());
+        }
+    }
+
+    fn status(&self, rejected: u64) -> StatusCode {
         match (rejected, self.is_durable) {
             (0, Some(false)) => StatusCode::ACCEPTED,
             (0, _) => StatusCode::CREATED,
@@ -58,16 +104,36 @@ impl Wanted {
     }
 }
 
-/// What became of each event.
-type Outcomes = Vec<Result<EventId>>;
-
 /// Rows that are ready for the stream, and what was refused before.
 struct Ready {
     stream: Stream,
-    schema: std::sync::Arc<esker::Schema>,
-    rows: Vec<Vec<esker::Value>>,
+    schema: Arc<Schema>,
+    rows: Vec<Vec<Value>>,
     /// The time of each row, or why there is none.
-    times: Vec<Result<i64>>,
+    times: Prepared,
+}
+
+impl Ready {
+    fn of(
+        (stream, schema): (Stream, Arc<Schema>),
+        events: impl Iterator<Item = (Place, Result<Vec<Value>>)>,
+    ) -> Self {
+        let (mut rows, mut times) = (Vec::new(), Vec::new());
+        for (place, row) in events {
+            let time = row.and_then(|row| {
+                let time_us = esker::time_of(&schema, &row)?;
+                rows.push(row);
+                Ok(time_us)
+            });
+            times.push((place, time));
+        }
+        Self { stream, schema, rows, times }
+    }
+
+    /// The first event that is refused, and why.
+    fn refused(&self) -> Option<(Place, &Error)> {
+        self.times.iter().find_map(|(place, time)| Some((*place, time.as_ref().err()?)))
+    }
 }
 
 /// Refuses to be part of a transaction.
@@ -81,161 +147,392 @@ fn expect_alone(call: &Call) -> Result<()> {
     }
 }
 
-pub(super) async fn append(mut call: Call) -> Outcome {
+fn form_of(call: &Call) -> Result<BodyForm> {
+    Ok(match call.media()?.as_deref() {
+        Some("text/csv") => BodyForm::Lines(Format::Csv),
+        Some("application/x-ndjson" | "application/ndjson") => BodyForm::Lines(Format::Ndjson),
+        Some("application/msgpack" | "application/x-msgpack") => BodyForm::Packed,
+        _ => BodyForm::Json,
+    })
+}
+
+/// The bytes that a body is said to have.
+pub(super) fn content_length(call: &Call) -> Result<Option<usize>> {
+    Ok(call.header("content-length")?.and_then(|text| text.parse().ok()))
+}
+
+pub(super) async fn append(call: Call) -> Outcome {
     expect_alone(&call)?;
-    let wanted = Wanted::of(&call)?;
-    let media = call.media()?;
-    let is_lines = media.is_some_and(|media| media.ends_with("ndjson"));
-    let bytes = call.bytes().await?;
-    let (is_small, name) = (bytes.len() <= AT_ONCE_BYTES, call.path("table").to_owned());
+    bulk::check_encoding(&call)?;
+    let (wanted, format) = (Wanted::of(&call)?, form_of(&call)?);
+    admit(&call)?;
+    let is_short = content_length(&call)?.is_some_and(|length| length <= AT_ONCE_BYTES);
+    let is_whole = format == BodyForm::Json || !wanted.is_each || Once::is_asked(&call);
+    match is_whole || is_short {
+        true => append_whole(call, wanted, format).await,
+        false => append_long(call, wanted, format).await,
+    }
+}
+
+/// The events of a body that is read as a whole.
+async fn append_whole(mut call: Call, wanted: Wanted, format: BodyForm) -> Outcome {
+    let most = call.app.access_control.config.request_bytes_max;
+    if content_length(&call)?.is_some_and(|length| length > most) {
+        return Err(too_large(most));
+    }
+    let bytes = call.bytes().await.map_err(Problem::of_server)?;
+    // What little bytes unpack to is not little.
+    let is_small = bytes.len() <= AT_ONCE_BYTES && unpacked_bytes(&bytes, 1) == 0;
     let session = call.session()?;
+    let stream = session.database().stream(call.path("table"))?;
+    let once = Once::of(&call, &stream, &bytes)?;
+    let environment = call.app.access_control.environment.clone();
     let prepare = move || {
-        let (is_one, items) = items_of(&bytes, is_lines)?;
-        let ready = ready(&session, &name, &items)?;
-        Ok::<_, Error>((session, is_one, ready))
+        let Some(text) = unpacked(bytes.into(), most)? else { return Err(too_large(most)) };
+        session.reserve_quota(0, text.len())?;
+        let (is_one, ready) = match format {
+            BodyForm::Json => ready(&session, stream, &text)?,
+            _ => (false, ready_lines(&environment, stream, (format, text))?),
+        };
+        session.reserve_quota(ready.rows.len(), 0)?;
+        Ok::<_, Problem>((session, is_one, ready))
     };
     let (session, is_one, ready) = match is_small {
         true => prepare()?,
         false => blocking(prepare).await??,
     };
-    let refused = ready.times.iter().position(Result::is_err);
-    if let Some(at) = refused.filter(|_| is_one || !wanted.is_each) {
-        let e = ready.times.into_iter().nth(at).map_or(Ok(0), |time| time);
-        let e = e.err().unwrap_or_else(|| Error::new(Code::Internal, "an event was refused"));
-        return Err(if is_one { e } else { e.at(format_args!("event {}", at + 1)) }.into());
+    // A producer goes on behind an event that is refused.
+    let is_alone = is_one && !matches!(once, Once::Producer(..));
+    if let Some((place, e)) = ready.refused().filter(|_| is_alone || !wanted.is_each) {
+        let e = e.clone();
+        return Err(if is_one { e } else { e.at(place) }.into());
     }
-    let outcomes = store(&call, ready, &wanted, is_small).await?;
+    if !wanted.is_each && ready.times.len() > RESULTS_MAX {
+        return Err(too_many(ready.times.len()).into());
+    }
+    call.tenant()?.usage.count_events(ready.times.len() as u64);
+    let form = Form { wanted, is_one };
+    let answered = store_once(&call, ready, (&once, form), is_small).await;
     session.release_room();
-    answer(&wanted, is_one, outcomes)
+    answered
 }
 
-/// The events of a body: whether it is one alone, and the text of each.
-fn items_of(bytes: &[u8], is_lines: bool) -> Result<(bool, Vec<String>)> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Error::invalid("body: expected UTF-8"))?;
-    let text = text.trim();
-    let items: Vec<String> = match is_lines {
-        true => text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect(),
-        false if text.starts_with('[') => {
-            let items: Vec<Box<RawValue>> = serde_json::from_str(text)
-                .map_err(|e| Error::invalid(format!("body: expected a list of events: {e}")))?;
-            items.into_iter().map(|item| item.get().to_owned()).collect()
+/// How the outcomes of a request are told.
+#[derive(Clone, Copy)]
+struct Form {
+    wanted: Wanted,
+    is_one: bool,
+}
+
+impl Form {
+    /// The status of some outcomes, and the members of their answer.
+    fn answer(self, outcomes: &Outcomes) -> Result<(StatusCode, Map<String, Json>)> {
+        let mut tally = Tally::new(self.wanted.is_minimal);
+        outcomes.iter().for_each(|(place, outcome)| tally.add(*place, outcome));
+        let status = self.wanted.status(tally.rejected);
+        let told = if self.is_one || !self.wanted.is_each { one_of(outcomes) } else { None };
+        let id = |id: EventId| [("id".to_owned(), json!(id.to_string()))].into_iter().collect();
+        match told.transpose()? {
+            Some(first) if self.is_one => Ok((status, id(first))),
+            _ => Ok((status, tally.into_members())),
         }
-        false => return Ok((true, vec![text.to_owned()])),
+    }
+
+    /// The answer that is kept with a key: that of many events without the outcome of each.
+    fn written(mut self, outcomes: &Outcomes) -> Result<Written> {
+        self.wanted.is_minimal |= outcomes.len() > KEPT_RESULTS_MAX;
+        let (status, mut members) = self.answer(outcomes)?;
+        let text = Json::Object(members.clone()).to_string();
+        if text.len() <= KEPT_BYTES_MAX {
+            return Ok(Written::json(status.as_u16(), text));
+        }
+        members.retain(|name, _| name != "results" && name != "first_errors");
+        Ok(Written::json(status.as_u16(), Json::Object(members).to_string()))
+    }
+}
+
+/// Stores what is ready, unless that was done before.
+async fn store_once(
+    call: &Call,
+    mut ready: Ready,
+    (once, form): (&Once, Form),
+    is_small: bool,
+) -> Outcome {
+    let database = call.tenant()?.database.clone();
+    let wanted = form.wanted;
+    // One event is told as an error, of which nothing is kept with a key.
+    let is_whole = !wanted.is_each || (form.is_one && matches!(once, Once::Key(_)));
+    for _ in 0..ATTEMPTS_MAX {
+        let kept = move |outcomes: Outcomes| form.written(&outcomes);
+        let step = once.step(&database, &ready.times, kept).map_err(of_key)?;
+        let entry = match step {
+            Step::Store(entry) => entry,
+            known => {
+                if wanted.is_durable != Some(false) {
+                    let newest = database.published_commit();
+                    wait(call, newest, wanted.timeout).await.map_err(unknown)?;
+                }
+                return known_answer(known, &ready, form);
+            }
+        };
+        let how = (wanted.is_durable, is_whole, is_small);
+        let Some((outcomes, unsynced)) = store(&mut ready, entry, how).await? else {
+            // Another request came first: what it did is seen once it is on the disk.
+            wait(call, database.published_commit(), None).await?;
+            continue;
+        };
+        if let Some(e) = of_all(&outcomes) {
+            return Err(unknown(e));
+        }
+        let answer = form.answer(&outcomes);
+        if let Some(commit) = unsynced
+            && let Err(e) = wait(call, commit, wanted.timeout).await
+        {
+            // default: one that is refused has no id
+            let members = answer.map(|(_, members)| members).unwrap_or_default();
+            return Err(unknown(e).with(members));
+        }
+        let (status, mut members) = answer?;
+        form.wanted.tell_window(status, (&ready.stream, &mut members));
+        return entity::json(status, &members);
+    }
+    Err(Error::new(Code::Conflict, "other requests of the same producer or key came first").into())
+}
+
+/// The answer of what was done before.
+fn known_answer(step: Step, ready: &Ready, form: Form) -> Outcome {
+    let duplicate = ("duplicate".to_owned(), Json::Bool(true));
+    match step {
+        Step::Answer(written) => Ok(written.into_response()),
+        Step::Known(outcomes) => {
+            let places = ready.times.iter().map(|(place, _)| *place);
+            let (status, mut members) = form.answer(&places.zip(outcomes).collect())?;
+            members.extend([duplicate]);
+            entity::json(status, &members)
+        }
+        Step::Stored | Step::Store(_) => {
+            entity::json(form.wanted.status(0), &Map::from_iter([duplicate]))
+        }
+    }
+}
+
+/// The outcome of one event, or of all where they are all or none.
+fn one_of(outcomes: &Outcomes) -> Option<Result<EventId>> {
+    let first_refused = outcomes.iter().find(|(_, outcome)| outcome.is_err());
+    first_refused.or(outcomes.first()).map(|(_, outcome)| outcome.clone())
+}
+
+fn too_many(found: usize) -> Error {
+    Error::invalid(format!(
+        "body: expected at most {RESULTS_MAX} events, found {found}: lines (NDJSON or CSV) of any \
+         number are taken, each for itself"
+    ))
+}
+
+/// Events that are stored, of which it is not known whether the disk has them.
+fn unknown(e: Error) -> Problem {
+    match e.code() {
+        Code::OutcomeUnknown => Problem::new(StatusCode::GATEWAY_TIMEOUT, e),
+        _ => e.into(),
+    }
+}
+
+/// Lines as they arrive.
+async fn append_long(call: Call, wanted: Wanted, format: BodyForm) -> Outcome {
+    let mut session = call.session()?;
+    session.register("http");
+    let active_session = session.active_session().cloned();
+    let name = call.path("table").to_owned();
+    let words = RequestSummary::Keys { operation: "append", place: name.clone(), count: 0 };
+    let listed = session.list(words);
+    let patience = call.app.access_control.config.stall_timeout;
+    let tenant = call.tenant()?;
+    let permit = tokio::select! {
+        permit = tenant.usage.loads().begin(patience) => Some(permit?),
+        () = ActiveSession::ended(active_session.as_ref()) => None,
     };
-    if items.len() > EVENTS_MAX {
-        let found = items.len();
-        return Err(Error::invalid(format!(
-            "body: expected at most {EVENTS_MAX} events, found {found}: POST …/rows loads any \
-             number"
-        )));
+    let stream = session.database().stream(&name)?;
+    let body = call.take_body();
+    let length = body.size_hint().exact();
+    let (reader, has_stalled) = bodies::reader(body, patience, active_session);
+    let mut guard = CancelOnDrop(Some(session.canceller()));
+    let environment = call.app.access_control.environment.clone();
+    let (is_durable, share) = (wanted.is_durable, call.share.sibling());
+    let told = (is_durable, wanted.is_minimal);
+    let mut long = LongBody::new(session, environment, (stream.clone(), format), told);
+    let stored = blocking(move || {
+        let _held = (permit, listed);
+        let stored = long.store(reader, (length, share), patience);
+        (long.tally, long.unsynced, stored)
+    });
+    let (tally, unsynced, stored) = stored.await?;
+    guard.0 = None;
+    tenant.usage.count_events(tally.accepted + tally.rejected);
+    let status = wanted.status(tally.rejected);
+    let mut members = tally.into_members();
+    if stored.is_ok() {
+        wanted.tell_window(status, (&stream, &mut members));
     }
-    Ok((false, items))
+    if let Some(commit) = unsynced
+        && let Err(e) = wait(&call, commit, wanted.timeout).await
+    {
+        return Err(unknown(e).with(members));
+    }
+    match stored {
+        Err(_) if has_stalled.load(Ordering::Relaxed) => Err(stalled(patience).with(members)),
+        Err(e) => Err(unknown(e).with(members)),
+        Ok(()) => entity::json(status, &members),
+    }
 }
 
-fn ready(session: &Session, name: &str, items: &[String]) -> Result<Ready> {
-    let bytes = items.iter().map(String::len).sum();
-    session.reserve_quota(items.len(), bytes)?;
-    let stream = session.database().stream(name)?;
+/// The events of a body of JSON: whether it is one alone, and each of them.
+fn ready(session: &Session, stream: Stream, text: &[u8]) -> Result<(bool, Ready)> {
+    let text = std::str::from_utf8(text).map_err(|_| Error::invalid("body: expected UTF-8"))?;
+    let text = text.trim();
+    let is_one = !text.starts_with('[');
+    let items: Vec<&RawValue> = match is_one {
+        true => Vec::new(),
+        false => serde_json::from_str(text)
+            .map_err(|e| Error::invalid(format!("body: expected a list of events: {e}")))?,
+    };
+    if items.len() > RESULTS_MAX {
+        return Err(too_many(items.len()));
+    }
+    let texts = items.iter().map(|item| item.get()).chain(is_one.then_some(text));
     let schema = stream.schema();
-    let (mut rows, mut times) = (Vec::with_capacity(items.len()), Vec::new());
-    for item in items {
+    let row = |text: &str| {
         session.expect_wanted()?;
-        let values = esker_import::parse_new_json_row(item, &schema).map_err(Error::from);
-        let row = values.and_then(|values| Ok(stream.prepare(&schema, values)?));
-        times.push(row.and_then(|row| {
-            let time_us = esker::time_of(&schema, &row)?;
-            rows.push(row);
-            Ok(time_us)
-        }));
-    }
-    Ok(Ready { stream, schema, rows, times })
+        let values = esker_import::parse_new_json_row(text, &schema)?;
+        Ok(stream.prepare(&schema, values)?)
+    };
+    let rows: Vec<Result<Vec<Value>>> = texts.map(row).collect();
+    let events = (1..).map(Place::Item).zip(rows);
+    Ok((is_one, Ready::of((stream, schema), events)))
 }
 
-/// Commits what is ready, with what others have, and waits until that may be told.
-async fn store(call: &Call, ready: Ready, wanted: &Wanted, is_small: bool) -> Result<Outcomes> {
+/// The events of lines.
+fn ready_lines(
+    environment: &esker_vfs::Environment,
+    stream: Stream,
+    (format, text): (BodyForm, Vec<u8>),
+) -> Result<Ready> {
+    let schema = stream.schema();
+    let body = (format, event_lines::reader_of(Bytes::from(text)));
+    let events = event_lines::whole(environment, &stream, &schema, body)?;
+    Ok(Ready::of((stream, schema), events.into_iter()))
+}
+
+/// Commits what is ready, with what others have; the commit that has to be on the disk before that
+/// may be told. `None` where what the entry rests on has changed.
+async fn store(
+    ready: &mut Ready,
+    entry: Option<KeptEntry>,
+    (is_durable, is_whole, is_small): (Option<bool>, bool, bool),
+) -> Result<Option<(Outcomes, Option<u64>)>> {
     let Ready { stream, schema, rows, times } = ready;
-    if rows.is_empty() {
-        return Ok(times.into_iter().map(|time| time.map(|_| EventId::new(0, 0))).collect());
+    let has_entry = entry.is_some();
+    if rows.is_empty() && !has_entry {
+        return Ok(Some((outcomes_of(times, None), None)));
     }
+    let is_empty = rows.is_empty();
+    // They are needed again where another request comes first.
+    let rows = if has_entry { rows.clone() } else { std::mem::take(rows) };
+    let mut appended = commit_gathered((stream, schema), (rows, is_whole), entry, is_small).await?;
+    let is_late = |outcome: &esker::Result<u64>| {
+        outcome.as_ref().is_err_and(|e| e.kind() == ErrorKind::AlreadyExists)
+    };
+    if has_entry && appended.outcomes.iter().any(is_late) {
+        return Ok(None);
+    }
+    if is_empty && let Some(Err(e)) = appended.outcomes.pop() {
+        return Err(e.into());
+    }
+    let unsynced = match (is_durable, appended.commit) {
+        (Some(true), _) => Some(appended.newest),
+        (None, Some(commit)) => Some(commit),
+        (Some(false), Some(commit)) if stream.is_flush_due() => Some(commit),
+        (Some(false), Some(commit)) => stream.reveal(commit).map(|()| None)?,
+        (_, None) => None,
+    };
+    let stored = appended.outcomes.into_iter().map(|row_id| row_id.map_err(of_commit));
+    Ok(Some((outcomes_of(times, stored), unsynced)))
+}
+
+/// Commits rows that are ready, with what others have, all of them or each for itself.
+pub(super) async fn commit_gathered(
+    (stream, schema): (&Stream, &Arc<Schema>),
+    rows: (Vec<Vec<Value>>, bool),
+    entry: Option<KeptEntry>,
+    is_small: bool,
+) -> Result<Appended> {
     let (sender, done) = oneshot::channel::<Appended>();
-    let lead = stream.submit(&schema, rows, !wanted.is_each, move |appended| {
+    let lead = stream.submit_kept(schema, rows, entry, move |appended| {
         drop(sender.send(appended));
     });
     if let Some(lead) = lead {
         // Those that are ready now add their events. Where the client goes away meanwhile, the lead
         // makes the commit as it is dropped.
         tokio::task::yield_now().await;
-        match is_small {
+        match is_small && !lead.may_wait() {
             true => lead.run(),
             false => blocking(move || lead.run()).await?,
         }
     }
-    let unknown = |_| {
-        let message = "whether the events are stored is unknown: their commit was given up";
+    done.await.map_err(|_| {
+        let message = "whether the rows are stored is unknown: their commit was given up";
         Error::new(Code::OutcomeUnknown, message)
-    };
-    let appended = done.await.map_err(unknown)?;
-    match (wanted.is_durable, appended.commit) {
-        (Some(true), _) => wait(call, appended.newest).await?,
-        (None, Some(commit)) => wait(call, commit).await?,
-        (Some(false), Some(commit)) => stream.reveal(commit)?,
-        (_, None) => {}
-    }
-    let mut stored = appended.outcomes.into_iter();
-    let lost = || Error::new(Code::Internal, "the outcome of an event was not told");
-    let outcome = |time: Result<i64>| {
-        let time_us = time?;
-        let row_id = stored.next().ok_or_else(lost)??;
-        Ok(EventId::new(time_us, row_id))
-    };
-    Ok(times.into_iter().map(outcome).collect())
+    })
 }
 
-/// Waits until a commit is on the disk, with all who wait for one.
-async fn wait(call: &Call, commit: u64) -> Result<()> {
+/// Memory that a commit waits for is the server's.
+fn of_commit(e: esker::Error) -> Error {
+    match e.kind() {
+        ErrorKind::OverBudget => Error::new(Code::Unavailable, e.to_string()),
+        _ => e.into(),
+    }
+}
+
+/// The error that all events have met, where it is one of the stream or of the server.
+fn of_all(outcomes: &Outcomes) -> Option<Error> {
+    let has_none = outcomes.iter().all(|(_, outcome)| outcome.is_err());
+    let mut errors = outcomes.iter().filter_map(|(_, outcome)| outcome.as_ref().err());
+    errors.find(|e| has_none && event_lines::ends(e.code())).cloned()
+}
+
+/// Refuses events before they are read: those beyond what the tenant may send, and those that would
+/// only wait in memory.
+fn admit(call: &Call) -> std::result::Result<(), Problem> {
     let tenant = call.tenant()?;
-    match tenant.database.is_on_disk(commit) {
-        true => Ok(()),
-        false => call.app.syncs.durability(&tenant).wait(commit).await,
+    let usage = &tenant.usage;
+    usage.expect_events().map_err(|(e, wait)| Problem::from(e).after(wait))?;
+    // What is no stream is refused where it is looked for.
+    let Ok(stream) = tenant.database.stream(call.path("table")) else { return Ok(()) };
+    let (waiting, stored) = stream.backlog();
+    if waiting <= WAITING_BYTES_MAX {
+        return Ok(());
     }
+    let message = format!("{waiting} bytes of events wait to be stored: wait and retry");
+    let wait = usage.backlog_wait(waiting, stored);
+    Err(Problem::from(Error::new(Code::Unavailable, message)).after(wait))
 }
 
-fn answer(wanted: &Wanted, is_one: bool, outcomes: Outcomes) -> Outcome {
-    let rejected = outcomes.iter().filter(|outcome| outcome.is_err()).count();
-    let status = wanted.status(rejected);
-    if is_one || (!wanted.is_each && rejected > 0) {
-        let Some(outcome) = outcomes.into_iter().next() else {
-            return Err(Error::new(Code::Internal, "no outcome of an event").into());
-        };
-        let id = outcome?;
-        return entity::json(status, &json!({ "id": id.to_string() }));
+/// Waits until a commit is on the disk, with all who wait for one, and so long at most.
+pub(super) async fn wait(call: &Call, commit: u64, at_most: Option<Duration>) -> Result<()> {
+    let tenant = call.tenant()?;
+    if tenant.database.is_on_disk(commit) {
+        return Ok(());
     }
-    let mut body = json!({ "accepted": outcomes.len() - rejected, "rejected": rejected });
-    let Json::Object(members) = &mut body else {
-        return Err(Error::new(Code::Internal, "an answer that is no object").into());
-    };
-    if wanted.is_minimal {
-        let mut ids = outcomes.iter().flatten();
-        let (first, last) = (ids.next(), outcomes.iter().flatten().next_back());
-        members.insert("first_id".to_owned(), json!(first.map(ToString::to_string)));
-        members.insert("last_id".to_owned(), json!(last.map(ToString::to_string)));
-    } else {
-        let results: Vec<Json> = outcomes.iter().map(result).collect();
-        members.insert("results".to_owned(), Json::Array(results));
-    }
-    entity::json(status, &body)
-}
-
-/// What became of one event of several.
-fn result(outcome: &Result<EventId>) -> Json {
-    match outcome {
-        Ok(id) => json!({ "id": id.to_string() }),
-        Err(e) => json!({ "error": {
-            "code": e.code().as_str(),
-            "message": e.message(),
-            "retryable": e.code().is_retryable(),
-        } }),
-    }
+    let durability = call.app.syncs.durability(&tenant);
+    let Some(at_most) = at_most else { return durability.wait(commit).await };
+    let waited = tokio::time::timeout(at_most, durability.wait(commit)).await;
+    waited.unwrap_or_else(|_| {
+        let message = format!(
+            "the events are stored, but not on the disk after {} ms: they are in every query soon, \
+             unless the server fails before",
+            at_most.as_millis()
+        );
+        Err(Error::new(Code::OutcomeUnknown, message))
+    })
 }
 
 fn id_of(call: &Call) -> Result<EventId> {

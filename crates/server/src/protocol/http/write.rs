@@ -36,7 +36,7 @@ impl Written {
         Self { status, body, tag: None }
     }
 
-    fn into_response(self) -> Response<Body> {
+    pub fn into_response(self) -> Response<Body> {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::OK);
         let mut response = Response::new(Body::empty());
         if !self.body.is_empty() {
@@ -94,7 +94,7 @@ pub(super) fn expect_tag(call: &Call, tag: &str) -> Result<()> {
 }
 
 /// The key of a request, where it has one: of its token, method and path.
-fn once_of(call: &Call, body: &[u8]) -> Result<Option<IdempotencyKey>> {
+pub(super) fn once_of(call: &Call, body: &[u8]) -> Result<Option<IdempotencyKey>> {
     let Some(text) = call.header("idempotency-key")? else { return Ok(None) };
     let uri = &call.parts.uri;
     let (method, path) = (call.parts.method.as_str(), uri.path());
@@ -162,9 +162,14 @@ pub(super) async fn write(
     });
     match written.await {
         Ok(written) => Ok(written.into_response()),
-        Err(e) if e.message().starts_with("idempotency-key: ") => {
-            Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, e))
-        }
-        Err(e) => Err(e.into()),
+        Err(e) => Err(of_key(e)),
+    }
+}
+
+/// What is wrong with a write that may have a key.
+pub(super) fn of_key(e: Error) -> Problem {
+    match e.message().starts_with("idempotency-key: ") {
+        true => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, e),
+        false => e.into(),
     }
 }

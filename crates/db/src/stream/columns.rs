@@ -1,0 +1,136 @@
+//! Events that come by column, as readers of files and long bodies have them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use esker_format::{Batch, ColumnSlice, Schema, Value, Values};
+
+use super::lead::is_final;
+use super::{EventId, Stream, time_of};
+use crate::bulk_load::check_batch;
+use crate::commit::gathered_events::COMMIT_ROWS;
+use crate::table_version::TableVersion;
+use crate::{Error, ErrorKind, Result};
+
+/// What became of events that came by column.
+#[derive(Debug)]
+pub struct AppendedColumns {
+    /// The id of each, or why it was not stored.
+    pub events: Vec<Result<EventId>>,
+    /// The commit that has to be durable before that is reported; `None`: it may be now.
+    pub commit: Option<u64>,
+    /// A commit that is not before those of the events: once it is on the disk, they are.
+    pub newest: u64,
+}
+
+impl Stream {
+    /// Adds events given by column, made for a schema of the stream, each with an outcome of its
+    /// own. They are one commit, or several where some are refused. Rows that are marked so
+    /// ([`Column::DEFAULT_MARK`](crate::Column::DEFAULT_MARK)) get defaults. The call does not wait
+    /// for the disk.
+    pub fn append_columns(&self, schema: &Arc<Schema>, mut batch: Batch) -> AppendedColumns {
+        let handle = self.with_deferred();
+        let events = match handle.table.engine.fill_batch(schema, &mut batch) {
+            Ok(()) => handle.commit_pieces(schema, &batch),
+            Err(e) => refused(&e, batch.len()),
+        };
+        let engine = &handle.table.engine;
+        let commit = engine.take_deferred_commit();
+        AppendedColumns { events, commit, newest: engine.watermarks.published() }
+    }
+
+    fn commit_pieces(&self, schema: &Arc<Schema>, batch: &Batch) -> Vec<Result<EventId>> {
+        if batch.len() <= COMMIT_ROWS {
+            return self.commit_columns(schema, batch);
+        }
+        let mut events = Vec::with_capacity(batch.len());
+        for start in (0..batch.len()).step_by(COMMIT_ROWS) {
+            let end = batch.len().min(start + COMMIT_ROWS);
+            match piece(schema, batch, start..end) {
+                Ok(piece) => events.extend(self.commit_columns(schema, &piece)),
+                Err(e) => events.extend(refused(&e, end - start)),
+            }
+        }
+        events
+    }
+
+    fn commit_columns(&self, schema: &Arc<Schema>, batch: &Batch) -> Vec<Result<EventId>> {
+        match self.commit_whole(schema, batch) {
+            Ok(first) => match times_of(schema, batch) {
+                Ok(times) => {
+                    (first..).zip(times).map(|(id, at)| Ok(EventId::new(*at, id))).collect()
+                }
+                Err(e) => refused(&e, batch.len()),
+            },
+            Err(e) if is_final(&e) => refused(&e, batch.len()),
+            Err(_) => self.commit_rows_of(schema, batch),
+        }
+    }
+
+    /// All of them in one commit.
+    fn commit_whole(&self, schema: &Arc<Schema>, batch: &Batch) -> Result<u64> {
+        let current = self.table.current();
+        if !Arc::ptr_eq(&current.schema, schema) {
+            return Err(Error::new(ErrorKind::Conflict, "the stream has another schema"));
+        }
+        check_batch(schema, batch, 0)?;
+        self.table.engine.commit_batch(&current, batch)
+    }
+
+    /// Each with an outcome of its own, where one at least is refused.
+    fn commit_rows_of(&self, schema: &Arc<Schema>, batch: &Batch) -> Vec<Result<EventId>> {
+        let ready = self.ready_rows(schema, batch);
+        let rows = ready.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
+        let mut stored = self.commit_ready(schema, rows).into_iter();
+        let outcome = |row: Result<Vec<Value>>| {
+            let at = time_of(schema, &row?)?;
+            Ok(EventId::new(at, stored.next().ok_or_else(super::lost)??))
+        };
+        ready.into_iter().map(outcome).collect()
+    }
+
+    /// The events of columns, whole and tested, or why one is refused: what [`Stream::submit`]
+    /// takes.
+    pub fn prepare_columns(
+        &self,
+        schema: &Arc<Schema>,
+        mut batch: Batch,
+    ) -> Vec<Result<Vec<Value>>> {
+        match self.table.engine.fill_batch(schema, &mut batch) {
+            Ok(()) => self.ready_rows(schema, &batch),
+            Err(e) => refused(&e, batch.len()),
+        }
+    }
+
+    fn ready_rows(&self, schema: &Arc<Schema>, batch: &Batch) -> Vec<Result<Vec<Value>>> {
+        let current = TableVersion { schema: Arc::clone(schema), ..self.table.current() };
+        let row = |at: usize| -> Vec<Value> {
+            batch.columns.iter().map(|column| column.value(at).to_owned()).collect()
+        };
+        (0..batch.len()).map(|at| self.ready(&current, &row(at))).collect()
+    }
+}
+
+/// Some rows of a batch.
+fn piece(schema: &Schema, batch: &Batch, rows: Range<usize>) -> Result<Batch> {
+    let mut piece = Batch::empty(schema);
+    for (to, from) in piece.columns.iter_mut().zip(&batch.columns) {
+        to.append(&ColumnSlice::from(from).rows(rows.start, rows.end))?;
+    }
+    Ok(piece)
+}
+
+/// The same error for each of so many.
+fn refused<T>(e: &Error, count: usize) -> Vec<Result<T>> {
+    (0..count).map(|_| Err(e.repeated())).collect()
+}
+
+/// The times of events, in microseconds since 1970.
+fn times_of<'b>(schema: &Schema, batch: &'b Batch) -> Result<&'b [i64]> {
+    let time = schema.stream().map(|stream| stream.time);
+    let at = schema.fields().iter().position(|field| Some(field.id) == time);
+    match at.and_then(|at| batch.columns.get(at)).map(|column| &column.values) {
+        Some(Values::I64(times)) => Ok(times),
+        _ => Err(Error::corrupt("events without times")),
+    }
+}

@@ -1,0 +1,133 @@
+//! What is told of the events of a request: an outcome for each, or counts.
+
+use std::fmt;
+
+use esker::EventId;
+use serde_json::{Map, Value as Json, json};
+
+use crate::{Error, Result};
+
+/// The most events whose outcomes are told one by one.
+pub(super) const RESULTS_MAX: usize = 10_000;
+/// The most refused events that are told where the outcomes are not.
+const ERRORS_MAX: usize = 100;
+
+/// Where an event stands in its request, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// In a list.
+    Item(u64),
+    Line(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Item(at) => write!(f, "event {at}"),
+            Self::Line(at) => write!(f, "line {at}"),
+        }
+    }
+}
+
+/// What became of the events so far.
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub accepted: u64,
+    pub rejected: u64,
+    first: Option<EventId>,
+    last: Option<EventId>,
+    /// The outcome of each, unless they are too many, or are not wanted.
+    results: Option<Vec<Json>>,
+    first_errors: Vec<Json>,
+}
+
+impl Tally {
+    /// Of no event yet; of counts only where that is wanted.
+    pub fn new(is_minimal: bool) -> Self {
+        let results = (!is_minimal).then(Vec::new);
+        let first_errors = Vec::new();
+        Self { accepted: 0, rejected: 0, first: None, last: None, results, first_errors }
+    }
+
+    /// Adds the outcome of the next event.
+    pub fn add(&mut self, place: Place, outcome: &Result<EventId>) {
+        let result = match outcome {
+            Ok(id) => {
+                self.accepted += 1;
+                self.first.get_or_insert(*id);
+                self.last = Some(*id);
+                None
+            }
+            Err(e) => {
+                self.rejected += 1;
+                let error = error_of(e, place);
+                if self.first_errors.len() < ERRORS_MAX {
+                    self.first_errors.push(error.clone());
+                }
+                Some(json!({ "error": error }))
+            }
+        };
+        let Some(results) = &mut self.results else { return };
+        if results.len() == RESULTS_MAX {
+            self.results = None;
+            return;
+        }
+        let id = || json!({ "id": self.last.map(|id| id.to_string()) });
+        results.push(result.unwrap_or_else(id));
+    }
+
+    /// The members of the answer.
+    pub fn into_members(self) -> Map<String, Json> {
+        let mut members = Map::new();
+        members.insert("accepted".to_owned(), self.accepted.into());
+        members.insert("rejected".to_owned(), self.rejected.into());
+        if let Some(results) = self.results {
+            members.insert("results".to_owned(), results.into());
+            return members;
+        }
+        members.insert("first_errors".to_owned(), self.first_errors.into());
+        let id = |id: Option<EventId>| json!(id.map(|id| id.to_string()));
+        members.insert("first_id".to_owned(), id(self.first));
+        members.insert("last_id".to_owned(), id(self.last));
+        members
+    }
+}
+
+fn error_of(e: &Error, place: Place) -> Json {
+    let mut error = json!({
+        "code": e.code().as_str(),
+        "message": e.message(),
+        "retryable": e.code().is_retryable(),
+    });
+    if let (Place::Line(line), Json::Object(members)) = (place, &mut error) {
+        members.insert("line".to_owned(), line.into());
+    } else if let (Place::Item(item), Json::Object(members)) = (place, &mut error) {
+        members.insert("item".to_owned(), item.into());
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_outcomes_become_counts() {
+        let mut tally = Tally::new(false);
+        for at in 1..=RESULTS_MAX as u64 {
+            tally.add(Place::Line(at), &Ok(EventId::new(1_000, at)));
+        }
+        let wrong = Err(Error::invalid("no event"));
+        let mut more = Tally::new(false);
+        more.add(Place::Item(1), &wrong);
+        let more = Json::from(more.into_members());
+        assert_eq!(more["results"][0]["error"]["item"], 1, "{more}");
+        for at in 0..200 {
+            tally.add(Place::Line(at), &wrong);
+        }
+        let told = Json::from(tally.into_members());
+        assert_eq!((&told["accepted"], &told["rejected"]), (&RESULTS_MAX.into(), &200.into()));
+        assert_eq!(told["first_errors"].as_array().unwrap().len(), ERRORS_MAX);
+        assert!(told["results"].is_null() && told["first_id"] != told["last_id"], "{told}");
+    }
+}
