@@ -109,7 +109,10 @@ pub use crate::statement::conditional::Modified;
 pub use crate::statement::options::{Limits, QueryOptions};
 #[doc(hidden)]
 pub use crate::stream::time_of;
-pub use crate::stream::{EventId, Lead, Stream};
+pub use crate::stream::{
+    EventCursor, EventExport, EventId, EventOrder, EventPage, ExportQuery, Lead, PageQuery, Stream,
+    Tail, TailBatch, TailFrom,
+};
 pub use bucket::{
     Bucket, BucketOptions, BucketSnapshot, BucketValue, Entries, Entry, KeyCodec, KeyPrefix,
     PutOptions, Serde, Swapped, Ttl, TypedBucket, TypedBucketSnapshot, TypedEntries, ValueCodec,

@@ -5,10 +5,20 @@
 //! | [`event_id`] | what an event is called |
 //! | [`outcome`] | a thread that waits for what becomes of its events |
 //! | [`lead`] | one commit for all that wait |
+//! | [`filter`] | which events are wanted |
+//! | [`page`] | events page by page, by their times |
+//! | [`arrivals`] | events in the order in which they arrived |
+//! | [`tail`] | the same as they arrive, once they are durable |
+//! | [`export`] | the same as of one commit |
 
+mod arrivals;
 pub(crate) mod event_id;
+mod export;
+mod filter;
 pub(crate) mod lead;
 mod outcome;
+mod page;
+mod tail;
 
 use std::sync::Arc;
 
@@ -19,7 +29,10 @@ use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
 use crate::table_version::TableVersion;
 use crate::{Database, Durability, Error, Result, Table};
 pub use event_id::EventId;
+pub use export::{EventExport, ExportQuery};
 pub use lead::Lead;
+pub use page::{EventCursor, EventOrder, EventPage, PageQuery};
+pub use tail::{Tail, TailBatch, TailFrom};
 
 /// A stream of a database. Cheap to clone; usable from any number of threads, whose events share
 /// commits and syncs.

@@ -76,6 +76,8 @@ mod sequences;
 mod shard_db_241;
 mod spilling;
 mod store_stress;
+mod stream_pages;
+mod stream_tails;
 mod streams;
 mod sync_errors;
 mod timeouts;
