@@ -27,7 +27,11 @@ impl Stream {
     /// # Errors
     /// `InvalidInput` with the place of what does not fit, and for a filter that reads tables.
     pub fn parse_filter(&self, json: &str) -> Result<Expr> {
-        let at = |e: Error| Error::new(e.kind(), format!("where: {e}"));
+        let at = |e: Error| match e.to_string() {
+            // It tells the place itself.
+            text if text.starts_with("where") => Error::new(e.kind(), text),
+            text => Error::new(e.kind(), format!("where: {text}")),
+        };
         // It is one value, and no more of a query than that.
         parse(json).map_err(|e| at(e.into()))?;
         let name = self.table.name();

@@ -217,6 +217,9 @@ fn told() -> Json {
                 "last_id": { "type": ["string", "null"] },
             },
         }),
+        "EventPage": answer(json!({
+            "events": list_of(reference("Object")), "next": { "type": ["string", "null"] },
+        })),
         "Loaded": answer(json!({ "rows": number, "skipped": number })),
         "Transaction": answer(json!({ "id": text })),
         "BucketNames": answer(json!({ "buckets": texts })),
