@@ -147,3 +147,40 @@ impl ArrivalReader {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use esker_format::{DataType, Schema, Value};
+    use esker_vfs::sim::{Options as SimOptions, Simulation};
+
+    use crate::Options;
+
+    /// Rows in the order of a key, whose row ids do not rise, in several segments and a group.
+    #[test]
+    fn rows_arrive_by_row_id_in_whatever_order_they_lie() {
+        let machine = Simulation::new(1, SimOptions::default());
+        let options = Options::new().environment(machine.environment()).background(false);
+        let db = options.open("db").unwrap();
+        let schema = Schema::builder().field("n", DataType::I64).primary_key(["n"]);
+        let table = db.create_table("t", schema.ordered_by_key().build().unwrap()).unwrap();
+        for round in 0..3i64 {
+            let mut load = table.load().unwrap();
+            (0..50).for_each(|n| load.push_row(&[Value::Int((n * 37) % 53 * 3 + round)]).unwrap());
+            load.finish().unwrap();
+        }
+        assert!((200..220).rev().all(|n| table.insert(&[Value::Int(n)]).is_ok()));
+        assert!(table.delete(&[Value::Int(210)]).unwrap());
+        let snapshot = table.snapshot().unwrap();
+        let ids: Vec<u64> = snapshot.rows().unwrap().into_iter().map(|(id, _)| id).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
+        for after in [0, 1, ids[7], ids[60], ids[149], ids[155], *ids.last().unwrap(), u64::MAX] {
+            let mut arrivals = snapshot.rows_as_of().rows_after_id(after, None);
+            let mut found = Vec::new();
+            while let Some(arrived) = arrivals.step().unwrap() {
+                found.push(arrived.row_id);
+            }
+            let expected: Vec<u64> = ids.iter().copied().filter(|id| *id > after).collect();
+            assert_eq!(found, expected, "after {after}");
+        }
+    }
+}
