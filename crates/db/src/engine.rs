@@ -41,6 +41,7 @@ use crate::commit::gathered_events::GatheredEvents;
 use crate::commit::hooks::CommitHooks;
 use crate::commit::journal::Journal;
 use crate::commit::times::Times;
+use crate::commit::wakes::CommitWakes;
 use crate::commit::watermarks::Watermarks;
 use crate::files::Files;
 use crate::maintenance::Work;
@@ -75,6 +76,8 @@ pub(crate) struct Engine {
     pub names: ArcSwap<NameHistory>,
     /// Events that wait for their commits, by stream.
     pub events: Mutex<BTreeMap<TableId, Arc<GatheredEvents>>>,
+    /// What wakes who waits for commits, once somebody does.
+    pub wakes: std::sync::OnceLock<Arc<CommitWakes>>,
     /// Changed under the commit lock only.
     pub sequences: ArcSwap<Sequences>,
     /// The check constraints in use.

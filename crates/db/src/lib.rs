@@ -115,7 +115,10 @@ pub use crate::stream::producer::{PRODUCERS, Producer};
 pub use crate::stream::producer::{Prepared, Turn};
 #[doc(hidden)]
 pub use crate::stream::time_of;
-pub use crate::stream::{EventId, Lead, Stream};
+pub use crate::stream::{
+    EventCursor, EventExport, EventId, EventOrder, EventPage, ExportQuery, Lead, PageQuery, Stream,
+    Tail, TailBatch, TailFrom,
+};
 pub use bucket::{
     Bucket, BucketOptions, BucketSnapshot, BucketValue, Entries, Entry, KeyCodec, KeyPrefix,
     PutOptions, Serde, Swapped, Ttl, TypedBucket, TypedBucketSnapshot, TypedEntries, ValueCodec,

@@ -45,6 +45,7 @@ pub mod data_type;
 pub mod decimal;
 pub mod edit;
 mod error;
+pub mod event_id;
 mod excerpt;
 pub mod frame;
 mod gather;

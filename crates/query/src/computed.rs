@@ -26,6 +26,7 @@ impl Computed {
     /// # Errors
     /// `InvalidQuery` when one names an unknown field or does not type.
     pub fn new(exprs: &[Expr], schema: &Schema, inputs: &Inputs) -> Result<Self> {
+        exprs.iter().try_for_each(Expr::refuse_event_id)?;
         let bounds = exprs.iter().map(|expr| bind_row(expr, schema, inputs));
         let bounds = bounds.collect::<Result<_>>()?;
         Ok(Self { bounds, schema: schema.clone(), limits: inputs.limits.clone() })
@@ -69,6 +70,7 @@ pub fn select<'r>(
     if query.has_windows() {
         return Err(Error::invalid("a window function has no place here"));
     }
+    items.iter().try_for_each(|item| item.expr.refuse_event_id())?;
     let source = source(schema, rows)?;
     let program = crate::bind::bind_query(&query, schema, &options.inputs)?;
     let mut batches = Vec::new();

@@ -68,6 +68,7 @@ mod pieces;
 mod predicate;
 mod result;
 mod row_expression;
+mod row_filter;
 mod run;
 mod semantics;
 mod source;
@@ -107,6 +108,7 @@ pub use options::JoinOrder;
 pub use options::{IndexUse, Inputs, Options, Sequences, Unnesting};
 pub use page::{Page, Paging, page};
 pub use result::{AnswerSink, QueryResult, ResultColumn, Statistics};
+pub use row_filter::RowFilter;
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
 pub use semantics::{DivisionByZero, NullsOrder, Semantics};
 pub use source::{

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use esker_format::schema::EVENT_ID_NAME;
 use esker_format::{Column, ColumnSlice};
 
 use crate::exec::output::materialised::slice;
@@ -39,6 +40,8 @@ pub(crate) fn decode(text: &str) -> Result<Expr> {
 pub(crate) fn changing(expr: &Expr) -> Option<&Expr> {
     match expr {
         Expr::Parameter(_) => Some(expr),
+        // A row has its id once it is stored.
+        Expr::Field(name) if name.ends_with(EVENT_ID_NAME) => Some(expr),
         expr if expr.varies() => Some(expr),
         _ => expr.operands().into_iter().find_map(changing),
     }

@@ -1,6 +1,7 @@
 //! Calls of functions, and the words that the standard has for some of them.
 
 use esker_format::DataType;
+use esker_format::schema::EVENT_ID_NAME;
 use esker_query::model::{Aggregate, Expr, Function, Operator};
 use sqlparser::ast;
 
@@ -136,6 +137,18 @@ impl Names {
         Ok(Expr::Call(scalar, operands))
     }
 
+    /// `id(events)`: the id of the event at hand.
+    fn event_id(&self, table: &str) -> Result<Expr> {
+        match self.has_one_table() {
+            true if self.is_table(table) => Ok(Expr::field(EVENT_ID_NAME)),
+            true => {
+                let message = format!("id({table}): expected what the stream is called here");
+                Err(Error::invalid(message))
+            }
+            false => Ok(Expr::Field(format!("{table}.{EVENT_ID_NAME}"))),
+        }
+    }
+
     /// A call that is another expression: `date_add(moment, INTERVAL …)`, `if(condition, a, b)`.
     fn in_other_words(&self, name: &str, args: &[ast::FunctionArg]) -> Result<Option<Expr>> {
         use ast::{FunctionArg as A, FunctionArgExpr as E};
@@ -147,6 +160,9 @@ impl Names {
                 let operator = if is(&["date_sub"]) { Operator::Subtract } else { Operator::Add };
                 let interval = Expr::Cast(Box::new(self.convert(interval)?), DataType::Interval);
                 Ok(Some(self.convert(moment)?.binary(operator, interval)))
+            }
+            [A::Unnamed(E::Expr(ast::Expr::Identifier(table)))] if is(&["id"]) => {
+                self.event_id(&table.value).map(Some)
             }
             args if is(&["make_interval"]) && args.iter().any(is_named) => {
                 self.made_interval(args).map(Some)

@@ -3,6 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use esker_format::Value;
+use esker_format::event_id::{event_id_text, parse_event_id};
+use esker_format::schema::{EVENT_ID_NAME, ROW_ID_NAME};
 use esker_query::model::{
     EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Function, Operator, Parameter, SelectItem, TableCall, Window,
 };
@@ -222,6 +225,11 @@ impl Names {
         &self.parameters
     }
 
+    /// Whether names are of one table, by which it may be called.
+    pub(crate) fn has_one_table(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
     pub(crate) fn is_table(&self, name: &str) -> bool {
         self.tables.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
@@ -234,7 +242,7 @@ impl Names {
         if operands.iter().any(|operand| matches!(operand, Expr::Row(_))) {
             return rows(operator, operands);
         }
-        Ok(Expr::Apply(operator, operands))
+        Ok(event_with_id(operator, &operands).unwrap_or(Expr::Apply(operator, operands)))
     }
 
     /// `value = ANY (ARRAY[…])`.
@@ -514,4 +522,23 @@ fn rows(operator: Operator, operands: Vec<Expr>) -> Result<Expr> {
             Expr::compare_rows(operator, first, other)
         }
     }
+}
+
+/// `id(events) = 'TEXT'`, however its letters are written, with what finds the row: its row id.
+fn event_with_id(operator: Operator, operands: &[Expr]) -> Option<Expr> {
+    let (Operator::Eq, [one, other]) = (operator, operands) else { return None };
+    let text = match (one, other) {
+        (Expr::Field(name), Expr::Literal(Value::Text(text)))
+        | (Expr::Literal(Value::Text(text)), Expr::Field(name))
+            if name == EVENT_ID_NAME =>
+        {
+            text
+        }
+        _ => return None,
+    };
+    let (time_ms, row_id) = parse_event_id(text)?;
+    let is =
+        |name: &str, value: Value| Expr::field(name).binary(Operator::Eq, Expr::Literal(value));
+    let event = is(EVENT_ID_NAME, Value::Text(event_id_text(time_ms, row_id)));
+    Some(event.and(is(ROW_ID_NAME, Value::Uint(row_id))))
 }

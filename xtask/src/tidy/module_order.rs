@@ -36,6 +36,7 @@ const ORDERS: &[(&str, &[&str])] = &[(
         "computed",
         "row_expression",
         "constraint",
+        "row_filter",
         "generated",
         "index_expression",
         "logical",

@@ -56,5 +56,6 @@ pub(crate) mod stored_rows;
 pub(crate) mod times;
 pub(crate) mod unique_check;
 pub(crate) mod value_set;
+pub(crate) mod wakes;
 pub(crate) mod watermarks;
 pub(crate) mod write_set;

@@ -81,7 +81,6 @@ impl Watermarks {
     }
 
     /// Adds an observer, which stays.
-    #[cfg_attr(not(test), expect(dead_code, reason = "tails and followers register here"))]
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         let mut all = (**self.observers.load()).clone();
         all.push(Arc::new(Observing { observer, told: Mutex::new(0) }));

@@ -180,6 +180,13 @@ impl Fragment for SourcePart<'_> {
     }
 
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>> {
+        if position == self.row_id_position {
+            // Of all zones together: what is none of a segment's is in none of them.
+            let RowGroup::Segment(segment) = self.part.row_group() else { return None };
+            let (least, greatest) = segment.row_id_bounds();
+            let (least, greatest) = (ValueRef::Uint(least), Some(ValueRef::Uint(greatest)));
+            return Some(Zone { least, greatest, null_count: 0 });
+        }
         let (least, greatest, null_count) = self.part.zone(position, zone)?;
         Some(Zone { least, greatest, null_count })
     }

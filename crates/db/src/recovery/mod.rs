@@ -175,6 +175,7 @@ impl Parts {
             database,
             names: ArcSwap::from_pointee(NameHistory::new(Names::new())),
             events: Mutex::default(),
+            wakes: OnceLock::new(),
             sequences: ArcSwap::default(),
             checks: ArcSwap::default(),
             last_uuid: AtomicU64::new(0),

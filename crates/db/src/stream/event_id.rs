@@ -3,14 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Error, Result};
+use esker_format::event_id::{event_id_ms, event_id_text, parse_event_id};
 
-/// Characters of an id.
-const LEN: usize = 26;
-/// Bits of the milliseconds.
-const MS_BITS: u32 = 48;
-/// Crockford's digits of base 32: none of I, L, O and U.
-const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+use crate::{Error, Result};
 
 /// The id of an event: its time in milliseconds since 1970, and its row id. Ids are in the order of
 /// times; no two events of a stream have the same one, nor do two after each other. As a text it
@@ -37,8 +32,7 @@ impl EventId {
     /// and those with more than 48 bits of milliseconds, count as the nearest that an id can have.
     #[must_use]
     pub fn new(time_us: i64, row_id: u64) -> Self {
-        let time_ms = time_us.div_euclid(1_000).max(0).cast_unsigned();
-        Self { time_ms: time_ms.min((1 << MS_BITS) - 1), row_id }
+        Self { time_ms: event_id_ms(time_us), row_id }
     }
 
     /// That of the event with a row id, at a time in milliseconds since 1970.
@@ -67,13 +61,7 @@ impl EventId {
 
 impl fmt::Display for EventId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bits = u128::from(self.time_ms) << 80 | u128::from(self.row_id);
-        let mut text = String::with_capacity(LEN);
-        for at in (0..LEN).rev() {
-            let digit = usize::try_from(bits >> (5 * at) & 31).map_err(|_| fmt::Error)?;
-            text.push(DIGITS.get(digit).copied().map(char::from).ok_or(fmt::Error)?);
-        }
-        f.pad(&text)
+        f.pad(&event_id_text(self.time_ms, self.row_id))
     }
 }
 
@@ -81,33 +69,11 @@ impl FromStr for EventId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let invalid = || {
+        let found = parse_event_id(text);
+        found.map(|(time_ms, row_id)| Self { time_ms, row_id }).ok_or_else(|| {
             let expected = "expected 26 letters and digits, as the insert has told it";
             Error::invalid(format!("id of an event: {expected}, found {text:?}"))
-        };
-        if text.len() != LEN {
-            return Err(invalid());
-        }
-        let mut bits = 0u128;
-        for (at, c) in text.bytes().enumerate() {
-            let digit = match c.to_ascii_uppercase() {
-                b'I' | b'L' => 1,
-                b'O' => 0,
-                c => DIGITS.iter().position(|digit| *digit == c).ok_or_else(invalid)?,
-            };
-            // The first character has three bits.
-            if at == 0 && digit > 7 {
-                return Err(invalid());
-            }
-            bits = bits << 5 | digit as u128;
-        }
-        let part = |bits: u128| u64::try_from(bits).map_err(|_| invalid());
-        let (time_ms, between, row_id) =
-            (part(bits >> 80)?, bits >> 64 & 0xffff, part(bits & u128::from(u64::MAX))?);
-        if between != 0 {
-            return Err(invalid());
-        }
-        Ok(Self { time_ms, row_id })
+        })
     }
 }
 
@@ -123,7 +89,7 @@ mod tests {
             for row_id in [0, 1, 1 << 40, u64::MAX] {
                 let id = EventId::new(time_us, row_id);
                 let text = id.to_string();
-                assert_eq!((text.len(), text.parse::<EventId>().unwrap()), (LEN, id));
+                assert_eq!((text.len(), text.parse::<EventId>().unwrap()), (26, id));
                 assert_eq!(text.to_lowercase().parse::<EventId>().unwrap(), id);
                 assert!(id.is_at(time_us));
                 texts.push((id, text));

@@ -8,14 +8,24 @@
 //! | [`columns`] | events by column |
 //! | [`beside`], [`kept`] | entries that are put in the commit of events |
 //! | [`producer`] | senders each of whose events is stored once |
+//! | [`filter`] | which events are wanted |
+//! | [`page`] | events page by page, by their times |
+//! | [`arrivals`] | events in the order in which they arrived |
+//! | [`tail`] | the same as they arrive, once they are durable |
+//! | [`export`] | the same as of one commit |
 
+mod arrivals;
 mod beside;
 pub(crate) mod columns;
 pub(crate) mod event_id;
+mod export;
+mod filter;
 pub(crate) mod kept;
 pub(crate) mod lead;
 mod outcome;
+mod page;
 pub(crate) mod producer;
+mod tail;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -28,8 +38,11 @@ use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
 use crate::table_version::TableVersion;
 use crate::{Database, Durability, Error, Result, Table};
 pub use event_id::EventId;
+pub use export::{EventExport, ExportQuery};
 use kept::KeptEntry;
 pub use lead::Lead;
+pub use page::{EventCursor, EventOrder, EventPage, PageQuery};
+pub use tail::{Tail, TailBatch, TailFrom};
 
 /// A stream of a database. Cheap to clone; usable from any number of threads, whose events share
 /// commits and syncs.

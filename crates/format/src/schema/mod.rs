@@ -58,6 +58,9 @@ pub use crate::comment::COMMENT_BYTES_MAX;
 /// The name of the column of [`Schema::with_row_id`]; it has a control character.
 pub const ROW_ID_NAME: &str = "\0row id";
 
+/// The name that means the id of an event where its row is read. It is no field's either.
+pub const EVENT_ID_NAME: &str = "\0event id";
+
 /// A condition that every row must meet: it must not be false (NULL passes).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {

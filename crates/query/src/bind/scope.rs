@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use esker_format::json::name_step;
+use esker_format::schema::{EVENT_ID_NAME, ROW_ID_NAME};
 use esker_format::{DataType, Field, Labels, Schema, Value};
 
 use super::aggregate::bound_aggregate;
@@ -37,7 +38,14 @@ impl Scope for RowScope<'_> {
     fn resolve(&mut self, expr: &Expr) -> Result<Option<Bound>> {
         let Expr::Field(name) = expr else { return Ok(None) };
         let Some(position) = position(self.schema, name) else {
-            return Ok(json_path(self.schema, name));
+            return match name.as_str() {
+                // Of the only table that there is, by whatever name.
+                name if name.ends_with(EVENT_ID_NAME) => {
+                    event_id(self.schema, self.inputs).map(Some)
+                }
+                ROW_ID_NAME => row_id(self.schema).map(Some),
+                name => Ok(json_path(self.schema, name)),
+            };
         };
         let field = self.schema.fields().get(position);
         let bound = |field: &Field| {
@@ -76,6 +84,29 @@ impl RowScope<'_> {
         let below = |name: &str| name.split_once('.').is_some_and(|(before, _)| before == first);
         self.schema.fields().iter().any(|field| below(&field.name))
     }
+}
+
+/// The row id of an event, which is read behind the last field.
+fn row_id(schema: &Schema) -> Result<Bound> {
+    match schema.stream() {
+        Some(_) => Ok(Bound::field(schema.fields().len(), DataType::U64)),
+        None => Err(Error::invalid(
+            "id(): expected a stream; rows of other tables, and of queries, have no ids of events",
+        )),
+    }
+}
+
+/// The id of an event, of its time and its row id.
+fn event_id(schema: &Schema, inputs: &Inputs) -> Result<Bound> {
+    let row_id = match position(schema, ROW_ID_NAME) {
+        Some(position) if schema.stream().is_some() => Bound::field(position, DataType::U64),
+        _ => row_id(schema)?,
+    };
+    let time = schema.stream().map(|stream| stream.time);
+    let time = schema.fields().iter().position(|field| Some(field.id) == time);
+    let time = time.ok_or_else(|| Error::invalid("id(): the stream has no times"))?;
+    let operands = vec![Bound::field(time, DataType::Timestamp), row_id];
+    super::function::call(Function::EventId, operands, inputs)
 }
 
 /// The text at the end of a path of names into a field of JSON: `doc.customer.city`.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use esker_format::schema::EVENT_ID_NAME;
 use esker_format::{DataType, Field, Schema};
 use esker_vfs::sabotage::Bug;
 
@@ -327,6 +328,21 @@ impl Names {
         tables: std::ops::Range<usize>,
         also: Option<usize>,
     ) -> Result<Option<Target<'n>>> {
+        if name.ends_with(EVENT_ID_NAME) {
+            let is_of = |table: &Named| {
+                name == EVENT_ID_NAME || below(name, &table.name) == Some(EVENT_ID_NAME)
+            };
+            if let [only] = self.tables.as_slice()
+                && is_of(only)
+            {
+                // Its rows tell.
+                return Ok(None);
+            }
+            return Err(Error::invalid(
+                "id(): expected a query of one stream alone; beside other tables and subqueries: \
+                 FROM (SELECT id(e) AS event, e.* FROM events e) e",
+            ));
+        }
         let of_level = |(i, _): &(usize, &Named)| tables.contains(i);
         let level: Vec<(usize, &Named)> = self.tables.iter().enumerate().filter(of_level).collect();
         for (table, named) in &level {

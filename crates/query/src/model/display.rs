@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use esker_format::schema::EVENT_ID_NAME;
 use esker_format::{List, Value};
 
 use super::name::Name;
@@ -235,6 +236,7 @@ impl OrderBy {
 impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Field(name) if name.ends_with(EVENT_ID_NAME) => f.write_str("event_id()"),
             Self::Field(name) => Path(name).fmt(f),
             Self::Item(place) => place.fmt(f),
             Self::AllItems => f.write_str("ALL"),

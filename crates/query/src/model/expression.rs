@@ -1,11 +1,13 @@
 //! Expressions over the fields of one row, or of one group.
 
+use esker_format::schema::EVENT_ID_NAME;
 use esker_format::{DataType, Labels, Value};
 use serde::{Deserialize, Serialize};
 
 use std::sync::Arc;
 
 use super::{Aggregate, Function, Operator, OrderBy, Query, SubqueryForm, WindowCall, serial};
+use crate::{Error, Result};
 
 /// The most levels of an expression: what is deeper is refused, since computing it goes as deep.
 pub const EXPR_DEPTH_MAX: usize = 128;
@@ -363,6 +365,16 @@ impl Expr {
             _ => false,
         };
         is_within || self.operands().into_iter().any(Self::is_volatile)
+    }
+
+    /// Refuses the id of an event where rows are not read from their stream.
+    pub(crate) fn refuse_event_id(&self) -> Result<()> {
+        match self {
+            Self::Field(name) if name.ends_with(EVENT_ID_NAME) => Err(Error::invalid(
+                "id(): expected a query of a stream, whose rows have ids; those at hand have none",
+            )),
+            expr => expr.operands().into_iter().try_for_each(Self::refuse_event_id),
+        }
     }
 
     /// True when a query lies anywhere within.

@@ -31,7 +31,7 @@ use tokio::time::Instant;
 
 use crate::Code;
 use crate::monitor::active_sessions::ActiveSession;
-use crate::tenant::{Loads, QuotaReservation};
+use crate::tenant::{Loads, QueryPermit, QuotaReservation};
 pub use access::{Access, Everything, Level};
 pub use admin::{AdminTask, ClockAction, ClockReport, NewBackup};
 pub use entries::after_prefix;
@@ -43,7 +43,7 @@ pub(crate) use operation::Duplicates;
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
 pub use panic_guard::caught;
 use request_log::TransactionRecord;
-pub(crate) use request_log::{RequestLog, RequestSummary};
+pub(crate) use request_log::{InFlight, RequestLog, RequestSummary};
 pub(crate) use result_budget::ResultBudget;
 pub(crate) use rows::{numbered, unwanted, value_bytes};
 pub use sql_text::SqlText;
@@ -353,6 +353,14 @@ impl Session {
     /// The transaction, or the database where there is none: what names mean, and where changes go.
     pub(crate) fn scope(&self) -> &dyn Scope {
         self.sql.scope()
+    }
+
+    /// Counts among the queries under way for as long as what is returned lives.
+    ///
+    /// # Errors
+    /// `LimitExceeded` where there are too many.
+    pub(crate) fn begin_query(&self) -> crate::Result<Option<QueryPermit>> {
+        self.access.begin_query()
     }
 
     /// What a statement may take.

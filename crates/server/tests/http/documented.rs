@@ -248,6 +248,10 @@ fn streams(server: &Harness) {
     assert_eq!(server.ask("GET", &one, "").status, 200);
     assert_eq!(server.ask("DELETE", &one, "").status, 204);
     assert_eq!(server.ask("GET", &one, "").status, 404);
+    assert_eq!(server.ask("GET", events, "").status, 200);
+    assert_eq!(server.ask("GET", &format!("{events}/export"), "").status, 200);
+    let tail = "/v1/databases/default/streams/ev/tail?after=start&limit=1";
+    assert_eq!(server.ask("GET", tail, "").status, 200);
 }
 
 fn buckets(server: &Harness) {

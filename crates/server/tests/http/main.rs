@@ -15,6 +15,7 @@ mod cors;
 mod definitions;
 mod documented;
 mod drain;
+mod event_reads;
 mod events_once;
 mod form;
 mod http2;

@@ -23,6 +23,7 @@
 //! 4. `deleted` goes from zero to a commit once, and gets its bit once; asserted by
 //!    `Group::delete`. `replaced` goes from zero to its value before the row is published.
 
+mod arrival;
 mod bounds;
 mod column;
 mod run_list;

@@ -5,6 +5,7 @@
 //! those of all rows, `Segment::open` those of the file, before a frame names it and at each start.
 
 mod alive;
+mod arrival;
 mod blocks;
 mod by_field;
 mod cell;
@@ -37,6 +38,7 @@ pub use file_name::{
     segment_path,
 };
 
+pub use arrival::ArrivedRows;
 pub use files::SegmentFiles;
 pub(crate) use prefetch::COLUMNS_MAX;
 pub(crate) use reader::ANY_ROWS;

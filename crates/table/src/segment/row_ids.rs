@@ -243,7 +243,7 @@ impl Segment {
         self.by_row_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn rows_by_row_id(&self) -> Result<Arc<Vec<u32>>> {
+    pub(super) fn rows_by_row_id(&self) -> Result<Arc<Vec<u32>>> {
         let mut kept = self.row_order();
         if let Some(rows) = kept.as_ref() {
             return Ok(Arc::clone(rows));

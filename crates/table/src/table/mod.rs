@@ -21,6 +21,7 @@
 //! 3. An index entry names a row that is published in a row group of the view: the writer puts the
 //!    row first and asserts it.
 
+mod arrivals;
 mod read;
 mod snapshot;
 mod unique;
@@ -39,6 +40,7 @@ use crate::hash::KeyHasher;
 use crate::index_values::{IndexCompiler, fields_only};
 use crate::pinned_locations::PinnedLocations;
 use crate::view::View;
+pub use arrivals::{Arrivals, ArrivedRow};
 pub use read::Found;
 pub use snapshot::{Overlay, SnapshotPart, TableSnapshot};
 pub use unique::{ComputedRow, Holder, UniqueEntry, UniqueKeys};

@@ -2,6 +2,7 @@
 
 use esker_format::DataType;
 use esker_format::calendar::{DAY_US, civil_from_days, days_from_civil};
+use esker_format::event_id::{event_id_ms, event_id_text};
 
 use super::call::Call;
 use super::moment::{add_months, moment, split};
@@ -224,5 +225,19 @@ pub(super) fn named<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
             _ => month_name(civil_from_days(days).1),
         };
         Ok(Some(name.as_bytes().into()))
+    })
+}
+
+/// `event_id`.
+pub(super) fn event_id<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
+    let data_type = call.operand(0)?.data_type;
+    let (words, row_ids) = (call.ints(0)?, call.ints(1)?);
+    call.map_bytes(len, |i, _| {
+        let (days, us) = split(data_type, words.get(i).copied().unwrap_or_default());
+        let row_id = row_ids.get(i).copied().unwrap_or_default();
+        let row_id = u64::try_from(row_id)
+            .map_err(|_| call.error(format_args!("expected a row id, found {row_id}")))?;
+        let time_us = days.saturating_mul(DAY_US).saturating_add(us);
+        Ok(Some(event_id_text(event_id_ms(time_us), row_id).into_bytes().into()))
     })
 }

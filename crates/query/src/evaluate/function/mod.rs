@@ -129,6 +129,7 @@ fn of_values<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
         | F::Timediff
         | F::Isfinite => interval::call(call, len),
         F::DayName | F::MonthName => between::named(call, len),
+        F::EventId => between::event_id(call, len),
         F::ToChar | F::ToDate => to_char::call(call, len),
         F::Strftime | F::Strptime | F::TryStrptime => strftime::call(call, len),
         F::SqliteDate | F::SqliteTime | F::SqliteDatetime | F::Julianday | F::Unixepoch => {

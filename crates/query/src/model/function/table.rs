@@ -400,6 +400,10 @@ functions! {
             "How many whole units lie between two moments. With a moment and an interval, \
              `moment - INTERVAL …`.",
             "date_sub('month', DATE '2024-01-31', DATE '2024-03-01')" => "1";
+        EventId = "event_id" ("time, row_id": Moment Integer) -> Text, A_NAME, .failing();
+            "The id of the event of a stream with that time and row id; `id(table)` is this of \
+             each event.",
+            "event_id(TIMESTAMP '2026-01-02 03:04:05.123456', 7)" => "01KDYAK3830000000000000007";
         LastDay = "last_day" ("moment": Moment) -> Date, FIXED, .failing();
             "The last day of the month.", "last_day(DATE '2024-02-03')" => "2024-02-29";
         DayName = "dayname" ("moment": Moment) -> Text, A_NAME;

@@ -34,13 +34,16 @@ pub(super) fn accepted(headers: &HeaderMap) -> Option<Encoding> {
     if zstd { Some(Encoding::Zstd) } else { gzip.then_some(Encoding::Gzip) }
 }
 
+/// Whether an answer may be gathered before it is sent: one that tells what happens may not.
+fn is_gathered(media: &str) -> bool {
+    (media.starts_with("text/") || media.contains("json")) && media != "text/event-stream"
+}
+
 /// The answer, compressed where that is wanted and worth it.
 pub(super) fn compress(response: Response<Body>, encoding: Option<Encoding>) -> Response<Body> {
     let headers = response.headers();
-    let is_text = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|v| v.to_str().ok())
-        .is_some_and(|media| media.starts_with("text/") || media.contains("json"));
+    let is_text =
+        headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).is_some_and(is_gathered);
     let is_exhausted = response.body().size_hint().upper().is_some_and(|bytes| bytes < BYTES_MIN);
     let is_whole = response.status().as_u16() != 206;
     let Some(encoding) = encoding.filter(|_| is_text && !is_exhausted && is_whole) else {

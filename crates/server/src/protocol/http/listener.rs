@@ -102,6 +102,7 @@ impl HttpServer {
         tracing::info!(protocol = "http", connections, "stops");
         self.app.stopping.store(true, Ordering::Relaxed);
         self.stop.send_replace(true);
+        self.app.tails.stop();
         let emptied = async {
             while self.connections.load(Ordering::Relaxed) > 0 {
                 tokio::time::sleep(Duration::from_millis(2)).await;

@@ -23,7 +23,9 @@ mod dispatch;
 mod entity;
 mod event_lines;
 mod event_once;
+mod event_pages;
 mod event_tally;
+mod export;
 mod few_rows;
 mod health;
 mod host;
@@ -40,6 +42,8 @@ mod schemas;
 mod streams;
 mod tables;
 mod tags;
+mod tail;
+mod tails;
 mod tokens;
 mod transactions;
 mod write;
@@ -56,6 +60,7 @@ pub use route::{Need, Parameter, Route};
 pub use routes::ROUTES;
 
 use crate::auth::access_control::{AccessControl, TokenAuthenticator};
+use tails::Tails;
 use transactions::Transactions;
 
 /// What all requests share.
@@ -65,6 +70,8 @@ pub struct App {
     pub(crate) transactions: Transactions,
     /// What makes commits durable for those that wait for them.
     pub(crate) syncs: TokenAuthenticator,
+    /// Who waits for events of streams.
+    pub(crate) tails: Tails,
     /// True once the server stops.
     pub(crate) stopping: AtomicBool,
 }
@@ -78,6 +85,7 @@ impl App {
             access_control.config.transaction_timeout,
         );
         let syncs = TokenAuthenticator::new(&access_control);
-        Self { access_control, transactions, syncs, stopping: AtomicBool::new(false) }
+        let tails = Tails::new(access_control.config.connections_max);
+        Self { access_control, transactions, syncs, tails, stopping: AtomicBool::new(false) }
     }
 }

@@ -3,7 +3,8 @@
 use super::health::PROMETHEUS_MEDIA;
 use super::route::{Media, Need, Parameter, Route};
 use super::{
-    admin, buckets, bulk, databases, health, query, rows, streams, tables, tokens, transactions,
+    admin, buckets, bulk, databases, event_pages, export, health, query, rows, streams, tables,
+    tail, tokens, transactions,
 };
 use crate::session::Level;
 
@@ -80,6 +81,56 @@ const TIMEOUT: Parameter = Parameter {
     schema: r#"{"type":"integer","minimum":1,"maximum":600000}"#,
     meaning: "how long the client waits for the disk: 504 then, with the ids",
 };
+const ORDER: Parameter = Parameter {
+    name: "order",
+    schema: r#"{"type":"string","enum":["newest","oldest"]}"#,
+    meaning: "which times come first; newest unless given",
+};
+const PAGE_AFTER: Parameter = Parameter {
+    name: "after",
+    schema: r#"{"type":"string","minLength":1}"#,
+    meaning: "where the page begins: `next` of another",
+};
+const EVENT_AFTER: Parameter = Parameter {
+    name: "after",
+    schema: r#"{"type":"string","minLength":1}"#,
+    meaning: "behind which event: its id, or its row id",
+};
+const TAIL_AFTER: Parameter = Parameter {
+    name: "after",
+    schema: r#"{"type":"string","minLength":1}"#,
+    meaning: "`now`, `start`, or behind which event: its id, or its row id; now unless given",
+};
+const LAST_EVENT_ID: Parameter = Parameter {
+    name: "Last-Event-ID",
+    schema: r#"{"type":"string","minLength":1}"#,
+    meaning: "the same as `after`, in whose place it is: what a client that comes again sends",
+};
+const FROM: Parameter = Parameter {
+    name: "from",
+    schema: r#"{"type":"string","minLength":1}"#,
+    meaning: "events from this time on",
+};
+const TO: Parameter = Parameter {
+    name: "to",
+    schema: r#"{"type":"string","minLength":1}"#,
+    meaning: "events before this time",
+};
+const WHERE: Parameter = Parameter {
+    name: "where",
+    schema: r#"{"type":"string","minLength":2}"#,
+    meaning: "a condition on the event, as queries in JSON have it in `where`",
+};
+const EXPORT_FORMAT: Parameter = Parameter {
+    name: "format",
+    schema: r#"{"type":"string","enum":["ndjson","csv"]}"#,
+    meaning: "ndjson unless given",
+};
+const TAIL_LIMIT: Parameter = Parameter {
+    name: "limit",
+    schema: r#"{"type":"integer","minimum":1}"#,
+    meaning: "after how many events it ends; never unless given",
+};
 const PREFER: Parameter = Parameter {
     name: "Prefer",
     schema: r#"{"type":"string","minLength":1}"#,
@@ -103,6 +154,7 @@ const EVENTS: &[Media] = &[
     ("text/csv", ""),
     ("application/msgpack", ""),
 ];
+const EXPORTED: &[Media] = &[("application/x-ndjson", ""), ("text/csv", "")];
 const APPENDED: &[Media] = &[(JSON, "Appended")];
 const QUESTION: &[Media] = &[(JSON, "Question"), ("application/sql", "")];
 const BYTES: &[Media] = &[("*/*", "")];
@@ -218,6 +270,18 @@ pub const ROUTES: &[Route] = &[
         ],
         query: &[DURABILITY, EACH, TIMEOUT], headers: &[PREFER, ONCE, PRODUCER],
         bodies: EVENTS, streams: true, errors: &[409, 413, 422]),
+    route!("get" "/v1/databases/{database}/streams/{table}/events", "listEvents",
+        Need::Table(READ), event_pages::page, "events, page by page, by their times",
+        &[(200, "a page", &[(JSON, "EventPage")])],
+        query: &[ORDER, LIMIT, PAGE_AFTER, FROM, TO, WHERE]),
+    route!("get" "/v1/databases/{database}/streams/{table}/events/export", "exportEvents",
+        Need::Table(READ), export::export, "all events in the order of their arrival, as of now",
+        &[(200, "the events", EXPORTED)],
+        query: &[EXPORT_FORMAT, EVENT_AFTER, FROM, TO, WHERE]),
+    route!("get" "/v1/databases/{database}/streams/{table}/tail", "tailEvents",
+        Need::Table(READ), tail::tail, "events as they arrive, once they are on the disk",
+        &[(200, "an event each: `id`, and `data` in JSON", &[("text/event-stream", "")])],
+        query: &[TAIL_AFTER, TAIL_LIMIT, WHERE], headers: &[LAST_EVENT_ID]),
     route!("get" "/v1/databases/{database}/streams/{table}/events/{id}", "getEvent",
         Need::Table(READ), streams::get, "an event by its id", &[(200, "the event", ROW)]),
     route!("delete" "/v1/databases/{database}/streams/{table}/events/{id}", "removeEvent",

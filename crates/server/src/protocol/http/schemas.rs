@@ -232,6 +232,9 @@ fn told() -> Json {
                 "durable_within_ms": number,
             },
         }),
+        "EventPage": answer(json!({
+            "events": list_of(reference("Object")), "next": { "type": ["string", "null"] },
+        })),
         "Loaded": answer(json!({ "rows": number, "skipped": number })),
         "Transaction": answer(json!({ "id": text })),
         "BucketNames": answer(json!({ "buckets": texts })),

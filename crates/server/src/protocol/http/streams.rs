@@ -137,7 +137,7 @@ impl Ready {
 }
 
 /// Refuses to be part of a transaction.
-fn expect_alone(call: &Call) -> Result<()> {
+pub(super) fn expect_alone(call: &Call) -> Result<()> {
     match call.header("esker-transaction")? {
         None => Ok(()),
         Some(_) => Err(Error::invalid(

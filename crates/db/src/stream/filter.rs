@@ -1,0 +1,76 @@
+//! Which events are wanted.
+
+use esker_format::json::{Json, parse, string};
+use esker_format::{Schema, Value};
+use esker_query::json::JsonQuery;
+use esker_query::model::{Expr, Operator};
+
+use super::Stream;
+use crate::{Error, Result};
+
+impl Stream {
+    /// A filter as queries in JSON have it in `where`, such as
+    /// `{"field": "n", "op": "gt", "value": 5}`.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("t", DataType::Timestamp).field("n", DataType::I64);
+    /// db.create_table("events", schema.stream("t", []).build()?)?;
+    /// let events = db.stream("events")?;
+    /// let filter = events.parse_filter(r#"{"field": "n", "op": "gt", "value": 5}"#)?;
+    /// assert_eq!(filter.to_string(), "n > 5");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` with the place of what does not fit, and for a filter that reads tables.
+    pub fn parse_filter(&self, json: &str) -> Result<Expr> {
+        let at = |e: Error| match e.to_string() {
+            // It tells the place itself.
+            text if text.starts_with("where") => Error::new(e.kind(), text),
+            text => Error::new(e.kind(), format!("where: {text}")),
+        };
+        // It is one value, and no more of a query than that.
+        parse(json).map_err(|e| at(e.into()))?;
+        let name = self.table.name();
+        let quoted = string(&name);
+        let table = Json::document(&quoted);
+        let text = format!("{{\"table\": {table}, \"where\": {json}}}");
+        let query = JsonQuery::parse(&text).map_err(|e| at(e.into()))?;
+        if query.tables().into_iter().any(|table| table != name) {
+            let message = "where: expected a condition on the event alone, found another table";
+            return Err(Error::invalid(message));
+        }
+        let bound = query.bind(&self.schema()).map_err(|e| at(e.into()))?;
+        let missing = || Error::invalid("where: expected a condition, found none");
+        bound.filter.filter(|filter| !filter.has_subquery()).ok_or_else(missing)
+    }
+}
+
+/// All conditions at once, of those that there are.
+pub(super) fn all_of(conditions: impl IntoIterator<Item = Option<Expr>>) -> Option<Expr> {
+    conditions.into_iter().flatten().reduce(Expr::and)
+}
+
+/// Events from a time on, and before another one, in microseconds since 1970.
+pub(super) fn within(schema: &Schema, from: Option<i64>, to: Option<i64>) -> Result<Option<Expr>> {
+    let time = time_field(schema)?;
+    let side = |operator, at| Expr::field(time).binary(operator, literal(at));
+    let from = from.map(|at| side(Operator::Gte, Value::Timestamp(at)));
+    let to = to.map(|at| side(Operator::Lt, Value::Timestamp(at)));
+    Ok(all_of([from, to]))
+}
+
+/// A constant.
+pub(super) fn literal(value: Value) -> Expr {
+    Expr::Literal(value)
+}
+
+/// The name of the field that has the times.
+pub(super) fn time_field(schema: &Schema) -> Result<&str> {
+    let time = schema.stream().map(|stream| stream.time);
+    let field = schema.fields().iter().find(|field| Some(field.id) == time);
+    field.map(|field| field.name.as_str()).ok_or_else(|| Error::corrupt("a stream without times"))
+}

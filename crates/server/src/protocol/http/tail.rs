@@ -1,0 +1,212 @@
+//! Events of a stream as they arrive, as server-sent events.
+//!
+//! A tail pulls: it reads some events, writes them, and reads on once the client has taken them.
+//! What a slow client has not read is in the stream, not in memory. While there is nothing to
+//! tell, all of a tail is its place and its filter.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, StatusCode, header};
+use esker::{Tail, TailBatch, TailFrom};
+use esker_import::Format;
+use tokio::time::Instant;
+
+use super::call::{Call, blocking};
+use super::entity;
+use super::event_pages::{Asked, EventWriter};
+use super::route::Outcome;
+use super::tails::TailPlace;
+use crate::monitor::active_sessions::ActiveSession;
+use crate::session::{InFlight, RequestSummary, Session};
+use crate::{Code, Error, Result};
+
+/// Events that are read at a time.
+const BATCH_EVENTS: usize = 256;
+/// A client hears something as often at least.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// One tail.
+struct Telling {
+    call: Call,
+    session: Session,
+    place: TailPlace,
+    /// Lists it among what runs.
+    _listed: Option<InFlight>,
+    /// Away while it reads.
+    tail: Option<Tail>,
+    /// How many events more are told, where there is a limit.
+    left: Option<u64>,
+    /// The position that the client knows.
+    known: u64,
+    heartbeat: Duration,
+    next_beat: Instant,
+    is_over: bool,
+}
+
+fn from_of(call: &Call) -> Result<TailFrom> {
+    // A client that comes again sends the header beside what it asked for first.
+    if let Some(last) = call.header("last-event-id")? {
+        let at = |e: esker::Error| Error::from(e).at("header last-event-id");
+        return last.parse().map_err(at);
+    }
+    let text = call.parameter("after").unwrap_or("now");
+    text.parse().map_err(|e: esker::Error| Error::from(e).at("after"))
+}
+
+pub(super) async fn tail(call: Call) -> Outcome {
+    let (asked, from) = (Asked::of(&call)?, from_of(&call)?);
+    let expected = "a number from 1 on";
+    let left = call.parsed("limit", expected)?;
+    if left == Some(0) {
+        return Err(Error::invalid(format!("limit: expected {expected}, found 0")).into());
+    }
+    let mut session = call.session()?;
+    session.register("http");
+    let summary = RequestSummary::Keys { operation: "tail", place: asked.name.clone(), count: 0 };
+    let listed = session.list(summary);
+    let begin = move || {
+        let stream = session.database().stream(&asked.name)?;
+        let tail = stream.tail(from, asked.filter(&stream)?)?;
+        Ok::<_, Error>((session, stream, tail))
+    };
+    let (session, stream, tail) = blocking(begin).await??;
+    let place = call.app.tails.take(&call.tenant()?, &stream)?;
+    let heartbeat = HEARTBEAT.min(call.app.access_control.config.idle_timeout / 2);
+    let telling = Telling {
+        known: tail.position(),
+        call,
+        session,
+        place,
+        _listed: listed,
+        tail: Some(tail),
+        left,
+        heartbeat,
+        next_beat: Instant::now() + heartbeat,
+        is_over: false,
+    };
+    let hello: std::result::Result<_, std::convert::Infallible> = Ok(Bytes::from_static(b":\n\n"));
+    let events = futures_util::stream::unfold(telling, Telling::next);
+    let body =
+        futures_util::stream::StreamExt::chain(futures_util::stream::once(async { hello }), events);
+    let mut response =
+        entity::with_body(StatusCode::OK, "text/event-stream", Body::from_stream(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // A proxy that gathers answers would keep events back.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+type Next = Option<(std::result::Result<Bytes, std::convert::Infallible>, Telling)>;
+
+impl Telling {
+    /// The next piece of the answer.
+    async fn next(mut self) -> Next {
+        if self.is_over {
+            return None;
+        }
+        let piece = match self.piece().await {
+            Ok(Some(piece)) => piece,
+            Ok(None) => return None,
+            Err(e) => {
+                self.is_over = true;
+                error_text(&e).into()
+            }
+        };
+        self.next_beat = Instant::now() + self.heartbeat;
+        Some((Ok(piece), self))
+    }
+
+    /// Something to send; `None` at the end.
+    async fn piece(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            if self.place.is_over() || self.left == Some(0) {
+                return Ok(None);
+            }
+            self.place.look();
+            let is_behind = self.tail.as_ref().is_some_and(Tail::may_have_more);
+            if is_behind && let Some(text) = self.read().await? {
+                return self.held(text).await.map(Some);
+            }
+            if is_behind && self.tail.as_ref().is_some_and(|tail| !tail.is_at_end()) {
+                continue;
+            }
+            let seat = self.session.active_session().cloned();
+            tokio::select! {
+                goes_on = self.place.moved() => if !goes_on { return Ok(None) },
+                () = ActiveSession::ended(seat.as_ref()) => {
+                    return Err(Error::new(Code::Cancelled, "the session was ended"));
+                }
+                () = tokio::time::sleep_until(self.next_beat) => return self.beat().await.map(Some),
+            }
+        }
+    }
+
+    /// What a client hears that hears nothing else: that the tail is there, and where it is.
+    async fn beat(&mut self) -> Result<Bytes> {
+        // A token may be gone by now, and so may the stream.
+        self.session.expect_valid()?;
+        if let Some(text) = self.read().await? {
+            return self.held(text).await;
+        }
+        let position = self.tail.as_ref().map_or(self.known, Tail::position);
+        if position == self.known {
+            return Ok(Bytes::from_static(b":\n\n"));
+        }
+        self.known = position;
+        Ok(format!(":\nid: {position}\n\n").into())
+    }
+
+    async fn held(&self, text: Vec<u8>) -> Result<Bytes> {
+        self.call.held(text, None).await
+    }
+
+    /// Reads some events, beside the runtime; `None` when there are none.
+    async fn read(&mut self) -> Result<Option<Vec<u8>>> {
+        let gone = || Error::new(Code::Internal, "a tail that reads already");
+        let mut tail = self.tail.take().ok_or_else(gone)?;
+        let most = self.left.and_then(|left| usize::try_from(left).ok()).unwrap_or(usize::MAX);
+        let (tail, told) = blocking(move || {
+            let told = tail.next_batch(most.min(BATCH_EVENTS), Duration::ZERO);
+            (tail, told)
+        })
+        .await?;
+        let position = tail.position();
+        self.tail = Some(tail);
+        let text = match told? {
+            TailBatch::Events(events) if events.is_empty() => return Ok(None),
+            TailBatch::Events(events) => {
+                let mut text = Vec::new();
+                let writer = events.first();
+                let writer = writer.map(|(_, row)| EventWriter::new(Format::Ndjson, row.schema()));
+                for (id, row) in &events {
+                    text.extend_from_slice(format!("id: {id}\ndata: ").as_bytes());
+                    if let Some(writer) = &writer {
+                        writer.write(&mut text, *id, row);
+                    }
+                    text.extend_from_slice(b"\n");
+                }
+                let told = events.len() as u64;
+                self.left = self.left.map(|left| left.saturating_sub(told));
+                text
+            }
+            TailBatch::Gap { from, to } => {
+                let data = format!("{{\"from\":{from},\"to\":{to}}}");
+                format!("id: {to}\nevent: gap\ndata: {data}\n\n").into_bytes()
+            }
+            other => {
+                let message = format!("a tail told {other:?}");
+                return Err(Error::new(Code::Internal, message));
+            }
+        };
+        self.known = position;
+        Ok(Some(text))
+    }
+}
+
+/// An error once events were told: the client comes again where it was.
+fn error_text(e: &Error) -> String {
+    let error = serde_json::json!({ "code": e.code().as_str(), "message": e.message() });
+    format!("event: error\ndata: {error}\n\n")
+}
