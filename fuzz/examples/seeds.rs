@@ -57,7 +57,6 @@ fn main() -> std::io::Result<()> {
         ("resp", b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\nMULTI\r\nINCR n\r\nEXEC\r\n".to_vec()),
         ("row", row()),
         ("schema", encoded(|out| schema().encode(out))),
-        ("schema", encoded(|out| stream().encode(out))),
         ("segment", segment()),
         ("sql", SQL.as_bytes().to_vec()),
         ("values", values()),
@@ -76,6 +75,8 @@ fn main() -> std::io::Result<()> {
         ("checkpoint", "body", body()),
         ("edit", "time", time()),
         ("edit", "together", together()),
+        ("edit", "ended", ended()),
+        ("schema", "stream", encoded(|out| stream().encode(out))),
     ];
     for (target, name, bytes) in seeds.into_iter().chain(more) {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions").join(target);
@@ -93,11 +94,15 @@ fn encoded(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
 
 fn stream() -> Schema {
     let fields = Schema::builder().field("t", DataType::Timestamp);
-    let fields = fields.nullable("rest", DataType::Json);
+    let fields = fields.nullable("rest", DataType::Json).nullable("tier", DataType::Text);
     let options = [
         StreamOption::Late(Some(86_400_000_000)),
         StreamOption::Ahead(Some(1)),
         StreamOption::Rest(Some("rest".into())),
+        StreamOption::read("retention", Some("90 days")).expect("an option"),
+        StreamOption::read("retention_by", Some("tier: free 7 days, vip forever"))
+            .expect("an option"),
+        StreamOption::read("window", Some("1 day")).expect("an option"),
     ];
     fields.stream("t", options).build().expect("a valid schema")
 }
@@ -190,6 +195,14 @@ fn frame() -> Vec<u8> {
 fn time() -> Vec<u8> {
     let edit = Edit::Clock(ClockRecord::of_time(1_767_225_600_000_000));
     [edit.frame_kind().to_le_bytes().to_vec(), edit.encode()].concat()
+}
+
+fn ended() -> Vec<u8> {
+    let (table, segments) = (TableId(3), vec![9, 4]);
+    let edit = Edit::EndSegments { table, segments, through_row_id: 1 << 40 };
+    let mut bytes = edit.frame_kind().to_le_bytes().to_vec();
+    bytes.extend(edit.encode());
+    bytes
 }
 
 fn together() -> Vec<u8> {

@@ -24,25 +24,14 @@ pub(crate) struct TableEntry {
     pub index_file: u64,
     /// The segments that the file covers.
     pub index_covers: Vec<u64>,
-    /// The greatest row id of an event of a stream that ended for its age; 0 for none.
-    pub ended_row_id: u64,
 }
 
 impl TableEntry {
     /// A table of which no file says anything yet.
     pub fn new(name: String, writer: TableWriter) -> Self {
         let (sealed_through, changed_at, defined_at, index_file) = (0, 0, 0, 0);
-        let (index_covers, ended_row_id) = (Vec::new(), 0);
-        Self {
-            name,
-            writer,
-            sealed_through,
-            changed_at,
-            defined_at,
-            index_file,
-            index_covers,
-            ended_row_id,
-        }
+        let index_covers = Vec::new();
+        Self { name, writer, sealed_through, changed_at, defined_at, index_file, index_covers }
     }
 }
 

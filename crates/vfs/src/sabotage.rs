@@ -188,10 +188,6 @@ bugs! {
             "a snapshot loses the events of a segment that ended after it",
         EndedSegmentsNotReplayed "ended_segments_not_replayed"
             "events that have ended are back after a crash",
-        EndedSegmentInCheckpoint "ended_segment_in_checkpoint"
-            "a checkpoint has a segment that had ended",
-        MergeRevivesEndedSegment "merge_revives_ended_segment"
-            "a merge writes the events of a segment that ends meanwhile",
         GeneratedValueNotRecomputedOnUpdate "generated_value_not_recomputed_on_update"
             "an update leaves what is computed of a row as it was",
         PartialIndexUsedOutsidePredicate "partial_index_used_outside_predicate"

@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use esker_format::schema::Alteration;
+use esker_format::schema::{Alteration, Stream};
 use esker_format::{Field, FieldId, Moment, Schema, Value, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_table::segment::Segment;
@@ -235,7 +235,8 @@ impl Engine {
     /// Notes that rows expire by a field that they have had before. Under the commit lock, before
     /// anybody sees that.
     pub(crate) fn note_new_expiry(&self, before: &Schema, after: &Schema) -> Result<()> {
-        if starts_expiry(before, after) {
+        let ends = |schema: &Schema| schema.stream().is_some_and(Stream::ends_events);
+        if starts_expiry(before, after) || (ends(after) && !ends(before)) {
             self.note_expiring();
             self.time_of_commit()?;
         }

@@ -4,6 +4,7 @@
 //! segment, and applying it is one word a segment. Such a frame frees space, so that it may take
 //! what the log has in reserve on a full disk.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_format::codec::Writer;
@@ -26,7 +27,7 @@ use crate::table_version::TableVersion;
 /// What ends.
 pub(crate) struct EndedEvents {
     /// Segments that have not ended.
-    pub segments: Vec<u64>,
+    pub segments: BTreeSet<u64>,
     /// Living rows of others.
     pub deletes: Vec<Existing>,
 }
@@ -58,6 +59,7 @@ impl Engine {
         let table = core.id();
         // default: what ends has rows
         let through_row_id = greatest.unwrap_or(0);
+        let segments = segments.into_iter().collect();
         let edit = Edit::EndSegments { table, segments, through_row_id };
         let edit = together(vec![edit], rows.into_bytes());
         self.commit_edit(catalogue, Purpose::Frees, &edit, |catalogue, commit| {
@@ -75,8 +77,9 @@ impl Engine {
 pub(super) fn end_segments(entry: &mut TableEntry, commit: u64, edit: &Edit) {
     let Edit::EndSegments { segments, through_row_id, .. } = edit else { return };
     entry.changed_at = commit;
-    entry.ended_row_id = entry.ended_row_id.max(*through_row_id);
     let core = entry.writer.table();
+    core.note_ended_row_id(*through_row_id);
+    let segments: BTreeSet<u64> = segments.iter().copied().collect();
     let ended_at = if Bug::EndedSegmentHiddenFromOlderSnapshot.is_planted() { 1 } else { commit };
     for segment in core.view().segments().filter(|segment| segments.contains(&segment.id())) {
         core.add_live_rows(-segment.end(ended_at).cast_signed());

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use esker_arena::{Category, ReaderGuard, Reservation};
 use esker_format::codec::Writer;
 use esker_format::edit::Edit;
+use esker_format::schema::Stream;
 use esker_format::{Batch, List, ListBuilder, Value};
 use esker_log::Purpose;
 use esker_log::sabotage::Bug;
@@ -228,8 +229,11 @@ impl Engine {
 impl Engine {
     /// As for rows that are staged: another commit may be the first with a row that expires.
     fn note_ends_of_private(&self, spilled: &Spilled<'_>) -> Result<()> {
-        let expires = |private: &PrivateRows| private.expires(&spilled.current.schema);
-        if !self.has_expiring() && spilled.private.as_ref().is_some_and(expires) {
+        let schema = &spilled.current.schema;
+        let ends = schema.stream().is_some_and(Stream::ends_events);
+        let expires = |private: &PrivateRows| private.expires(schema);
+        let expires = spilled.private.as_ref().is_some_and(expires);
+        if !self.has_expiring() && (ends || expires) {
             self.note_expiring();
             self.time_of_commit()?;
         }

@@ -101,7 +101,10 @@ pub(crate) fn keep_row_ids(
 ) -> Result<()> {
     let writer = &mut catalogue.entry(replacement)?.writer;
     if writer.table().schema().stream().is_some() {
-        next.checked_sub(1).into_iter().for_each(|last| writer.note_row_id(last));
+        if let Some(last) = next.checked_sub(1) {
+            writer.note_row_id(last);
+            writer.table().note_ended_row_id(last);
+        }
     }
     Ok(())
 }

@@ -71,7 +71,6 @@ struct Pinned {
     next_row_id: u64,
     sealed_through: u64,
     index_file: u64,
-    ended_row_id: u64,
 }
 
 impl Engine {
@@ -259,7 +258,6 @@ fn pin(entry: &mut crate::catalogue::TableEntry) -> Pinned {
         next_row_id: entry.writer.next_row_id(),
         sealed_through: entry.sealed_through,
         index_file: entry.index_file,
-        ended_row_id: entry.ended_row_id,
     }
 }
 
@@ -293,8 +291,7 @@ impl Pinned {
             if segment.newest_commit() > commit && !early {
                 continue;
             }
-            let ended = segment.has_ended_at(commit);
-            if ended && !Bug::EndedSegmentInCheckpoint.is_planted() {
+            if segment.has_ended_at(commit) {
                 continue;
             }
             let dead = (0..segment.row_count())
@@ -314,7 +311,7 @@ impl Pinned {
             sealed_through: self.sealed_through,
             segments,
             index_file: self.index_file,
-            ended_row_id: self.ended_row_id,
+            ended_row_id: self.table.ended_row_id(),
             groups: self.view.groups().map(|g| self.open_rows(g, commit)).collect::<Result<_>>()?,
         })
     }

@@ -18,6 +18,7 @@
 //! Events that come are refused where they would have ended (`catalog/event_times.rs`), so that the
 //! work is done once for each window.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,42 +30,72 @@ use esker_table::table::Existing;
 use esker_table::view::RowGroup;
 use esker_table::{Location, Table as TableCore};
 
+use super::TableJob;
+use super::compaction::windows::ClassOf;
+use crate::commit::conflict::conflict;
 use crate::commit::ended_segments::EndedEvents;
 use crate::engine::Engine;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// By class, events before this time end; `None`: none does.
 pub(crate) type EndBounds = Vec<Option<i64>>;
 
 /// Rows that are deleted in one commit.
 const BATCH_ROWS: usize = 16 << 10;
+/// The same on a full disk.
+const FEW_ROWS: usize = 256;
 /// How often it is looked whether a window has passed.
 const LOOK_MAX_US: i64 = 60_000_000;
 /// The shortest time until the next look.
 const LOOK_MIN_US: i64 = 10_000;
 
 /// Old events of a stream.
+#[derive(Default)]
 struct Old {
-    segments: Vec<u64>,
+    segments: BTreeSet<u64>,
     rows: Vec<Location>,
+    /// A load is under way, which may have some.
+    has_loading: bool,
 }
 
 impl Engine {
-    /// Ends the old events of a stream that has some. True when there were some.
+    /// Ends the old events of a stream that has some. True when there were some. One that fails is
+    /// left alone for a while, and holds back no other.
     pub(super) fn end_old_events(self: &Arc<Self>) -> Result<bool> {
         for core in self.streams_that_end() {
-            let schema = core.schema();
-            let Some(stream) = schema.stream() else { continue };
-            let bounds = bounds(stream, self.destroying_us(&schema));
-            let known = self.maintenance_state().retained.get(&core.id()).cloned();
-            if known.is_some_and(|known| known == (schema.version(), bounds.clone())) {
+            if self.is_backing_off(core.id(), TableJob::EndEvents) {
                 continue;
             }
-            let ended = self.end_events_before(&core, &schema, &bounds)?;
-            self.maintenance_state().retained.insert(core.id(), (schema.version(), bounds));
-            if ended > 0 {
-                return Ok(true);
+            let ended = self.end_old_events_of(&core);
+            // Its schema has changed since: the next look goes by the new one.
+            let is_outdated = ended.as_ref().is_err_and(|e| e.kind() == ErrorKind::Conflict);
+            self.back_off(core.id(), TableJob::EndEvents, ended.is_err() && !is_outdated);
+            match ended {
+                Ok(false) => {}
+                Ok(true) => return Ok(true),
+                Err(_) if is_outdated => {}
+                Err(e) => self.note_error(&e),
             }
+        }
+        Ok(false)
+    }
+
+    fn end_old_events_of(self: &Arc<Self>, core: &Arc<TableCore>) -> Result<bool> {
+        let schema = core.schema();
+        let Some(stream) = schema.stream() else { return Ok(false) };
+        let bounds = bounds(stream, self.destroying_us(&schema));
+        let known = self.maintenance_state().retained.get(&core.id()).cloned();
+        if known.is_some_and(|known| known == (schema.version(), bounds.clone())) {
+            return Ok(false);
+        }
+        let old = self.old_events(core, &schema, &bounds)?;
+        let has_loading = old.has_loading;
+        if self.end_all(core, &schema, &old)? > 0 {
+            return Ok(true);
+        }
+        // Nothing is left: it is looked again when the next window passes.
+        if !has_loading {
+            self.maintenance_state().retained.insert(core.id(), (schema.version(), bounds));
         }
         Ok(false)
     }
@@ -88,6 +119,7 @@ impl Engine {
     }
 
     /// Ends the events of a stream whose times are before the bound of their class; says how many.
+    /// In a job of maintenance, or in its place: neither a seal nor a merge moves rows meanwhile.
     pub(crate) fn end_events_before(
         self: &Arc<Self>,
         core: &Arc<TableCore>,
@@ -95,16 +127,24 @@ impl Engine {
         bounds: &EndBounds,
     ) -> Result<u64> {
         let old = self.old_events(core, schema, bounds)?;
-        let Old { segments, rows } = &old;
+        self.end_all(core, schema, &old)
+    }
+
+    fn end_all(
+        self: &Arc<Self>,
+        core: &Arc<TableCore>,
+        schema: &Arc<Schema>,
+        Old { segments, rows, .. }: &Old,
+    ) -> Result<u64> {
         let mut ended = 0;
         let mut batches = rows.chunks(BATCH_ROWS);
         // default: no rows beside those of segments
         let first = batches.next().unwrap_or_default();
         if !segments.is_empty() || !first.is_empty() {
-            ended += self.commit_ends(core, schema, segments, first)?;
+            ended += self.end_batch(core, schema, segments, first)?;
         }
         for rows in batches {
-            ended += self.commit_ends(core, schema, &[], rows)?;
+            ended += self.end_batch(core, schema, &BTreeSet::new(), rows)?;
         }
         if ended > 0 {
             // Then readers to come see that they are gone.
@@ -113,29 +153,47 @@ impl Engine {
         Ok(ended)
     }
 
+    /// One commit; on a full disk segments alone, whose frame is small, and then few rows at a
+    /// time.
+    fn end_batch(
+        &self,
+        core: &Arc<TableCore>,
+        schema: &Arc<Schema>,
+        segments: &BTreeSet<u64>,
+        rows: &[Location],
+    ) -> Result<u64> {
+        match self.commit_ends(core, schema, segments, rows) {
+            Err(e) if e.kind() == ErrorKind::NoSpace && !rows.is_empty() => {
+                let mut ended = self.commit_ends(core, schema, segments, &[])?;
+                for few in rows.chunks(FEW_ROWS) {
+                    ended += self.commit_ends(core, schema, &BTreeSet::new(), few)?;
+                }
+                Ok(ended)
+            }
+            ended => ended,
+        }
+    }
+
     fn commit_ends(
         &self,
         core: &Arc<TableCore>,
         schema: &Arc<Schema>,
-        segments: &[u64],
+        segments: &BTreeSet<u64>,
         rows: &[Location],
     ) -> Result<u64> {
         let mut catalogue = self.lock_for_change()?;
-        if !catalogue.tables.contains_key(&core.id()) || core.schema().version() != schema.version()
-        {
-            return Ok(0);
+        if core.schema().version() != schema.version() {
+            return Err(conflict(format!("the schema of stream {:?} was changed", core.name())));
         }
+        catalogue.entry(core.id())?;
         let view = core.view();
-        let is_there = |id: &&u64| {
-            let segment = view.segments().find(|segment| segment.id() == **id);
-            segment.is_some_and(|segment| segment.ended_at().is_none())
-        };
-        let segments: Vec<u64> = segments.iter().filter(is_there).copied().collect();
+        let there = view.segments().filter(|segment| segment.ended_at().is_none());
+        let there = there.map(|segment| segment.id()).filter(|id| segments.contains(id));
+        let segments: BTreeSet<u64> = there.collect();
         let mut deletes = Vec::new();
         for location in rows {
             let Some((row_group, row)) = view.row(*location) else { continue };
-            let is_other = !segments.contains(&row_group.id());
-            if is_other && row_group.is_alive(row) {
+            if !segments.contains(&row_group.id()) && row_group.is_alive(row) {
                 deletes.push(existing(row_group, row)?);
             }
         }
@@ -149,31 +207,35 @@ impl Engine {
         schema: &Arc<Schema>,
         bounds: &EndBounds,
     ) -> Result<Old> {
-        let mut old = Old { segments: Vec::new(), rows: Vec::new() };
+        let mut old = Old::default();
         let Some(latest) = bounds.iter().flatten().max().copied() else { return Ok(old) };
-        let view = core.view();
-        for row_group in view.row_groups.iter().filter(|row_group| !row_group.is_loading()) {
+        let bound_of = |class: usize| bounds.get(class).copied().flatten();
+        for row_group in &core.view().row_groups {
+            if row_group.is_loading() {
+                old.has_loading = true;
+                continue;
+            }
             if let RowGroup::Segment(segment) = row_group {
-                if segment.ended_at().is_some() {
-                    continue;
-                }
                 let Some(span) = self.window_span(segment, schema)? else { continue };
-                let bound = match span.class {
-                    Some(class) => bounds.get(class).copied().flatten(),
-                    None => bounds.iter().min().copied().flatten(),
-                };
-                let newer = if Bug::RetentionEndsNewerRows.is_planted() {
-                    span.least_us
-                } else {
-                    span.greatest_us
-                };
-                if bound.is_some_and(|bound| newer < bound) {
-                    old.segments.push(segment.id());
+                if segment.ended_at().is_some() || span.least_us >= latest {
                     continue;
                 }
-                let is_young = match span.class {
-                    Some(_) => bound.is_none_or(|bound| span.least_us >= bound),
-                    None => span.least_us >= latest,
+                let class = self.class_of(segment, schema)?;
+                let bound = match class {
+                    ClassOf::One(class) => bound_of(class),
+                    ClassOf::Several => bounds.iter().min().copied().flatten(),
+                };
+                let newest = match Bug::RetentionEndsNewerRows.is_planted() {
+                    true => span.least_us,
+                    false => span.greatest_us,
+                };
+                if bound.is_some_and(|bound| newest < bound) {
+                    old.segments.insert(segment.id());
+                    continue;
+                }
+                let is_young = match class {
+                    ClassOf::One(_) => bound.is_none_or(|bound| span.least_us >= bound),
+                    ClassOf::Several => false,
                 };
                 if is_young || Bug::StragglerLeftBehind.is_planted() {
                     continue;

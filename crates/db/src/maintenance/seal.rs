@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_format::edit::Edit;
+use esker_format::invariant;
 use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
@@ -177,15 +178,20 @@ impl Engine {
     }
 
     /// Numbers an edit that changes no answer; it counts as published at once. `None` when the
-    /// table is gone, or when a segment has ended that was written anew meanwhile: the log says so
-    /// of the old one only.
+    /// table is gone.
     fn number_edit(&self, rewritten: &Rewritten, edit: &Edit) -> Result<Option<Ticket>> {
         let catalogue = self.lock_for_change()?;
-        let is_there = catalogue.tables.contains_key(&rewritten.table().id());
-        let has_ended = rewritten.has_ended_input() && !Bug::MergeRevivesEndedSegment.is_planted();
-        if !is_there || has_ended {
+        let table = rewritten.table();
+        if !catalogue.tables.contains_key(&table.id()) {
             return Ok(None);
         }
+        // The log would say so of the old segment only.
+        let place = format_args!("table {}", table.id().0);
+        invariant!(
+            !rewritten.has_ended_input(),
+            place,
+            "a segment ends while it is written anew: one job does either"
+        );
         self.log_edit(edit).map(Some)
     }
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use esker_arena::ReadCommits;
+use esker_format::schema::RowClasses;
 use esker_format::{FieldId, TableId};
 use esker_table::rewrite::Repoint;
 
 use crate::Error;
 use crate::maintenance::compaction::leveled::CompactionCursor;
-use crate::maintenance::compaction::windows::WindowSpan;
+use crate::maintenance::compaction::windows::{ClassOf, WindowSpan};
 use crate::maintenance::retention::EndBounds;
 
 /// A job that is about one table and, when it fails, does not hold back those of others.
@@ -16,6 +17,7 @@ use crate::maintenance::retention::EndBounds;
 pub(crate) enum TableJob {
     Merge,
     BuildRun,
+    EndEvents,
 }
 
 /// What maintenance remembers between steps.
@@ -33,8 +35,9 @@ pub(crate) struct State {
     pub back_off: BTreeMap<(TableId, TableJob), (u32, u64)>,
     /// What row groups refer to in value files.
     pub counted: BTreeMap<u64, Counted>,
-    /// Which classes and windows segments of streams have, for a version of the schema.
-    pub window_spans: BTreeMap<u64, (u32, WindowSpan)>,
+    /// Which windows segments of streams have rows of, and which classes by these rules.
+    pub window_spans: BTreeMap<u64, WindowSpan>,
+    pub segment_classes: BTreeMap<u64, (RowClasses, ClassOf)>,
     /// Up to which times events of each class of a stream have been ended, for a version of the
     /// schema.
     pub retained: BTreeMap<TableId, (u32, EndBounds)>,

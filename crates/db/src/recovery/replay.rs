@@ -271,13 +271,10 @@ impl<'e> Replay<'e> {
         // default: rows are of the schema of their commit
         let schema = newest.unwrap_or(schema);
         let core = self.engine.new_table(table, &name, schema)?;
+        core.note_ended_row_id(ended_row_id);
         let writer = TableWriter::new(Arc::clone(&core), next_row_id);
-        let mut entry = TableEntry {
-            index_file,
-            defined_at: commit,
-            ended_row_id,
-            ..TableEntry::new(name, writer)
-        };
+        let mut entry =
+            TableEntry { index_file, defined_at: commit, ..TableEntry::new(name, writer) };
         link_ahead(self.engine, &self.ahead, &mut entry)?;
         let sealed_through = entry.sealed_through;
         catalogue.tables.insert(table, entry);

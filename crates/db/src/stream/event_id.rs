@@ -37,7 +37,10 @@ impl EventId {
 
     /// That of the event with a row id, at a time in milliseconds since 1970.
     pub(crate) fn of_ms(time_ms: u64, row_id: u64) -> Self {
-        Self { time_ms: time_ms.min((1 << MS_BITS) - 1), row_id }
+        Self {
+            time_ms: event_id_ms(i64::try_from(time_ms).unwrap_or(i64::MAX).saturating_mul(1_000)),
+            row_id,
+        } // default: the greatest that an id can have
     }
 
     /// The milliseconds of its time since 1970.

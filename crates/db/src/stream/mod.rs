@@ -280,7 +280,7 @@ impl Stream {
         }
     }
 
-    /// Ends all events whose times are before this one, in microseconds since 1970; returns how
+    /// Ends all events whose times are before this one, beside no seal or merge, in microseconds since 1970; returns how
     /// many. Where whole segments are older they end in one commit, whatever they have.
     ///
     /// ```
@@ -304,7 +304,16 @@ impl Stream {
             // default: what is no stream has no classes
             let classes = current.schema.stream().map_or(0, |stream| stream.class_count());
             let bounds = vec![Some(time_us); classes];
-            self.table.engine.end_events_before(&current.core, &current.schema, &bounds)
+            // Neither a seal nor a merge moves rows meanwhile.
+            self.table.engine.exclusively(|engine| {
+                let mut ended = 0;
+                loop {
+                    match engine.end_events_before(&current.core, &current.schema, &bounds)? {
+                        0 => return Ok(ended),
+                        more => ended += more,
+                    }
+                }
+            })
         })
     }
 }

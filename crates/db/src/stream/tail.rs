@@ -62,8 +62,8 @@ impl FromStr for TailFrom {
 pub enum TailBatch {
     /// Events by rising row ids; none when none came in time.
     Events(Vec<(EventId, Row)>),
-    /// Events with these row ids, the last one included, were there and are gone: retention has
-    /// passed the tail. It goes on behind them.
+    /// Events with some of these row ids were there and are gone: retention has passed the tail. It
+    /// goes on with those that are left.
     Gap {
         /// The first row id.
         from: u64,
@@ -78,6 +78,8 @@ pub struct Tail {
     reader: ArrivalReader,
     /// All up to this row id was told, or is not wanted, or is gone.
     position: u64,
+    /// It was told that events up to this row id have ended.
+    gap: u64,
     is_at_end: bool,
 }
 
@@ -132,7 +134,7 @@ impl Stream {
         };
         // It listens before it looks.
         self.table.engine.commit_wakes();
-        Ok(Tail { stream: self.clone(), reader, position, is_at_end: false })
+        Ok(Tail { stream: self.clone(), reader, position, gap: 0, is_at_end: false })
     }
 
     /// The newest row id that was given to an event, visible or not; 0 for none.
@@ -149,12 +151,10 @@ impl Stream {
         self.table.engine.commit_wakes().call(std::sync::Arc::new(call));
     }
 
-    /// Up to which row id, if there is one, retention has ended events, so that a tail before it
-    /// has missed some.
-    // Retention does not end events yet: what does notes the greatest row id of what it ended, per
-    // class the least of these.
-    fn ended_through(&self) -> Option<u64> {
-        None
+    /// The greatest row id of an event that ended for its age, or with a truncation, so that a tail
+    /// before it has missed some; 0 for none. Others that came before it may be there.
+    fn ended_through(&self) -> u64 {
+        self.table.core().ended_row_id()
     }
 
     /// The commit up to which the disk has everything; `None` in memory, where all is as durable
@@ -226,10 +226,10 @@ impl Tail {
 
     /// What there is to tell now, if anything is.
     fn look(&mut self, limit: usize) -> Result<Option<TailBatch>> {
-        if let Some(to) = self.stream.ended_through().filter(|ended| *ended > self.position) {
-            let from = self.position + 1;
-            self.position = to;
-            return Ok(Some(TailBatch::Gap { from, to }));
+        let to = self.stream.ended_through();
+        if to > self.position.max(self.gap) {
+            self.gap = to;
+            return Ok(Some(TailBatch::Gap { from: self.position + 1, to }));
         }
         let durable = self.stream.durable()?;
         let rows = self.stream.table.snapshot()?;

@@ -469,3 +469,105 @@ fn retention_is_altered() {
     assert!(e.to_string().contains("such events are kept for 10 days"), "{e}");
     is_sound(&db);
 }
+
+/// The value of an enum is its label, not the bytes that it is stored as.
+#[test]
+fn classes_are_labels_of_an_enum() {
+    let schema = |classes: &str| {
+        let builder = Schema::builder().field("t", DataType::Timestamp).field("n", DataType::I64);
+        let builder = builder.field("k", DataType::Enum);
+        let builder = builder.labels(esker::Labels::new(["free", "vip"]).unwrap());
+        let options = [option("retention", "1 hour"), option("retention_by", classes)];
+        builder.stream("t", options).build()
+    };
+    let e = schema("k: zzz 7 days").unwrap_err();
+    assert!(e.to_string().contains("\"zzz\" is none of its labels"), "{e}");
+    let machine = machine(6);
+    let db = open(&machine);
+    db.create_table("events", schema("k: vip forever").unwrap()).unwrap();
+    let events = db.table("events").unwrap();
+    let add = |t: i64, n: i64, k: &str| events.insert(&[Value::Timestamp(t), n.into(), k.into()]);
+    for n in 0..40 {
+        add(now_us(&db), n, if n % 2 == 0 { "free" } else { "vip" }).unwrap();
+    }
+    add(now_us(&db) - 90 * DAY_US, 41, "vip").unwrap();
+    assert!(add(now_us(&db) - 90 * DAY_US, 42, "free").is_err());
+    machine.advance_clock(Duration::from_secs(3 * 3_600));
+    db.wait_idle().unwrap();
+    let left = db.table("events").unwrap().snapshot().unwrap().rows().unwrap();
+    assert_eq!(left.len(), 21, "{left:?}");
+    is_sound(&db);
+}
+
+/// All that is older goes, whatever is sealed or altered meanwhile.
+#[test]
+fn what_is_older_is_deleted_as_a_whole() {
+    let db = Options::new().group_limit(64, 1 << 20).small_group_limit(0).memory().unwrap();
+    db.create_table("events", schema(&[("window", "1 minute")])).unwrap();
+    let stream = db.stream("events").unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for n in 0..4_000 {
+                stream.append(&event(n * 1_000_000, n, None)).unwrap();
+            }
+        });
+        for n in 0..20 {
+            let index = esker::NewIndex {
+                name: format!("i{n}"),
+                ..esker::NewIndex::on(vec![("n".into(), false)])
+            };
+            db.alter_table("events", &[Alteration::AddIndex(index)]).unwrap();
+            let before = n * 100_000_000;
+            stream.delete_before(before).unwrap();
+            let left = scanned(&db.snapshot().unwrap());
+            let late = left.iter().filter(|(_, _, t, ..)| *t < before).count();
+            // The writer may add older ones meanwhile.
+            assert!(late == 0 || !writer.is_finished(), "{late} events before {before}");
+            db.alter_table("events", &[Alteration::DropIndex(format!("i{n}"))]).unwrap();
+        }
+        writer.join().unwrap();
+    });
+    let count = scanned(&db.snapshot().unwrap()).len() as u64;
+    assert_eq!(stream.delete_before(4_000_000_000).unwrap(), count);
+    assert_eq!(scanned(&db.snapshot().unwrap()).len(), 0);
+}
+
+/// A tail that retention has passed is told so once, and goes on with what is left.
+#[test]
+fn a_tail_that_retention_has_passed_is_told() {
+    use esker::{TailBatch, TailFrom};
+
+    let machine = machine(8);
+    let db = open(&machine);
+    let options = [("retention", "1 day"), ("retention_by", "tier: vip forever")];
+    db.create_table("events", schema(&options)).unwrap();
+    let stream = db.stream("events").unwrap();
+    let rows: Vec<_> = (0..40)
+        .map(|n| event(now_us(&db), n, if n % 10 == 3 { Some("vip") } else { None }))
+        .collect();
+    let ids: Vec<_> = stream.append_many(&rows).into_iter().map(|id| id.unwrap()).collect();
+    machine.advance_clock(Duration::from_secs(2 * 86_400));
+    db.wait_idle().unwrap();
+    let told = |from: TailFrom| {
+        let mut tail = stream.tail(from, None).unwrap();
+        let mut told = Vec::new();
+        for _ in 0..4 {
+            match tail.next_batch(100, Duration::ZERO).unwrap() {
+                TailBatch::Gap { from, to } => told.push(format!("{from} to {to}")),
+                TailBatch::Events(events) => {
+                    told.extend(events.iter().map(|(id, _)| id.row_id().to_string()));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        told.join(", ")
+    };
+    assert_eq!(told(TailFrom::Start), "1 to 40, 4, 14, 24, 34");
+    assert_eq!(told(TailFrom::After(ids[20].row_id())), "22 to 40, 24, 34");
+    assert_eq!(told(TailFrom::After(ids[39].row_id())), "");
+    db.close().unwrap();
+    let db = open(&machine);
+    let mut tail = db.stream("events").unwrap().tail(TailFrom::Start, None).unwrap();
+    let first = tail.next_batch(9, Duration::ZERO).unwrap();
+    assert!(matches!(first, TailBatch::Gap { from: 1, to: 40 }), "{first:?}");
+}

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use super::stream::{Span, Stream, span_us};
 use super::{Field, FieldId, Schema};
 use crate::codec::{Reader, Writer};
-use crate::{DataType, Error, Result, ValueRef};
+use crate::{DataType, Error, Result, ValueRef, labels};
 
 /// Classes of one stream at the most.
 pub const CLASSES_MAX: usize = 16;
@@ -67,9 +67,19 @@ impl Stream {
     #[must_use]
     pub fn class_of(&self, value: ValueRef<'_>) -> usize {
         let classes = self.retention.classes.iter().flat_map(|of| &of.classes);
-        let is_of = |class: &RowClass| value.as_bytes() == Some(class.value.as_bytes());
+        let text = match value {
+            ValueRef::Enum(stored) => Some(labels::label(stored).as_bytes()),
+            other => other.as_bytes(),
+        };
+        let is_of = |class: &RowClass| text == Some(class.value.as_bytes());
         let count = classes.clone().count();
         classes.clone().position(is_of).filter(|_| !value.is_null()).unwrap_or(count) // default: of none
+    }
+
+    /// The values of the field that make an event one of a class.
+    pub fn class_values(&self) -> impl Iterator<Item = &str> {
+        let classes = self.retention.classes.iter().flat_map(|of| &of.classes);
+        classes.map(|class| class.value.as_str())
     }
 
     /// How many classes there are, those of no class being one.
@@ -224,6 +234,18 @@ fn at_least(name: &str, text: &str, least_us: u64, least: &str) -> Result<u64> {
     }
 }
 
+/// Refuses windows that are longer than events are kept: these would be kept for much longer.
+fn expect_window(window_us: u64, kept: impl IntoIterator<Item = Option<u64>>) -> Result<()> {
+    match kept.into_iter().flatten().find(|kept_us| *kept_us < window_us) {
+        None => Ok(()),
+        Some(kept_us) => Err(Error::invalid(format!(
+            "option window of a stream: {} is longer than events are kept, {}",
+            Span(window_us),
+            Span(kept_us)
+        ))),
+    }
+}
+
 /// What a block says: which parts follow.
 pub(super) const WINDOW: u8 = 1 << 4;
 pub(super) const RETENTION: u8 = 1 << 5;
@@ -291,7 +313,9 @@ impl Schema {
     }
 
     pub(super) fn validate_retention(&self, retention: &Retention) -> Result<()> {
-        let Some(RowClasses { field, classes }) = &retention.classes else { return Ok(()) };
+        let Some(RowClasses { field, classes }) = &retention.classes else {
+            return retention.window_us.map_or(Ok(()), |us| expect_window(us, [retention.keep_us])); // default: derived
+        };
         let refuse = |message: String| Err(Error::invalid(message));
         let Some(field) = self.field_of(*field) else {
             return refuse(format!(
@@ -311,6 +335,17 @@ impl Schema {
             return refuse(format!(
                 "classes by {name:?}: expected 1 to {CLASSES_MAX}, found {found}"
             ));
+        }
+        for RowClass { value, .. } in classes {
+            if let Some(labels) = &field.labels
+                && labels.find(value).is_none()
+            {
+                return refuse(format!("classes by {name:?}: {value:?} is none of its labels"));
+            }
+        }
+        if let Some(window_us) = retention.window_us {
+            let kept = classes.iter().map(|class| class.keep_us);
+            expect_window(window_us, kept.chain([retention.keep_us]))?;
         }
         Ok(())
     }

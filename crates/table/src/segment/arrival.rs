@@ -47,7 +47,7 @@ impl Segment {
         if count == 0 || greatest <= row_id {
             return Ok(ArrivedRows::AsTheyLie(count..count));
         }
-        if !self.is_ordered_by_key() {
+        if self.has_rising_row_ids() {
             let first = match least > row_id {
                 true => 0,
                 false => first_after(count, row_id, |at| self.row_id(at))?,

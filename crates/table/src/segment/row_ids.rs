@@ -14,6 +14,9 @@ use super::Segment;
 use super::plain::byte;
 use crate::{Error, Result};
 
+/// Zones that are looked at row by row for a row id.
+const LOOKED_AT_ZONES_MAX: usize = 2;
+
 /// The numbers of the rows of a zone.
 const COUNTED: &[u16; ZONE_ROWS] = &counted();
 
@@ -161,26 +164,31 @@ impl Segment {
     }
 
     /// The same where rows are sorted otherwise: those of the zones that may have the id are looked
-    /// at. Events come about in the order of their times, so that these are few.
+    /// at. Where events came about in the order of their times these are few; else all rows are
+    /// sorted by row id, once.
     fn rows_with_id_in_zones(&self, row_id: u64) -> Result<Range<usize>> {
         let Some(stored) = row_id.checked_sub(self.shift()) else { return Ok(0..0) };
-        let mut found = 0..0;
-        for (zone, (least, greatest)) in self.row_id_zones()?.iter().enumerate() {
-            if !(*least..=*greatest).contains(&stored) {
-                continue;
-            }
-            let rows = zone * ZONE_ROWS..self.row_count().min((zone + 1) * ZONE_ROWS);
-            for row in rows {
-                if self.stored_row_id(row)? != stored {
-                    continue;
+        let zones = self.row_id_zones()?.iter().enumerate();
+        let may_have =
+            |(_, (least, greatest)): &(usize, &(u64, u64))| (*least..=*greatest).contains(&stored);
+        let zones: Vec<usize> = zones.filter(may_have).map(|(zone, _)| zone).collect();
+        let mut found = Vec::new();
+        if zones.len() > LOOKED_AT_ZONES_MAX {
+            found = self.find_row_id(row_id)?;
+        } else {
+            for zone in zones {
+                for row in zone * ZONE_ROWS..self.row_count().min((zone + 1) * ZONE_ROWS) {
+                    if self.stored_row_id(row)? == stored {
+                        found.push(row);
+                    }
                 }
-                let follows = found.is_empty() || found.end == row;
-                let place = format_args!("segment {}", self.id);
-                invariant!(follows, place, "versions of row {row_id} lie apart, before row {row}");
-                found = if found.is_empty() { row..row + 1 } else { found.start..row + 1 };
             }
         }
-        Ok(found)
+        let (Some(first), Some(last)) = (found.first(), found.last()) else { return Ok(0..0) };
+        let is_run = last - first + 1 == found.len();
+        let place = format_args!("segment {}", self.id);
+        invariant!(is_run, place, "versions of row {row_id} lie apart, in rows {first} to {last}");
+        Ok(*first..last + 1)
     }
 
     /// The least and the greatest row id of each zone, as the file has them; found when first

@@ -64,6 +64,8 @@ pub struct Table {
     /// 0 while it is there: no commit has this number.
     dropped_at: AtomicU64,
     successor: OnceLock<Arc<Self>>,
+    /// The greatest row id of an event that ended for its age, or with a truncation; 0 for none.
+    ended_row_id: AtomicU64,
 }
 
 impl Table {
@@ -112,6 +114,7 @@ impl Table {
             created_at: AtomicU64::new(0),
             dropped_at: AtomicU64::new(0),
             successor: OnceLock::new(),
+            ended_row_id: AtomicU64::new(0),
         })
     }
 
@@ -141,6 +144,17 @@ impl Table {
     /// Notes which table takes its place.
     pub fn set_successor(&self, successor: Arc<Self>) {
         let _ = self.successor.set(successor);
+    }
+
+    /// The greatest row id of an event of a stream that ended for its age; 0 for none.
+    #[must_use]
+    pub fn ended_row_id(&self) -> u64 {
+        self.ended_row_id.load(Ordering::Acquire)
+    }
+
+    /// Notes that an event with a row id has ended. Under the commit lock, or at recovery.
+    pub fn note_ended_row_id(&self, row_id: u64) {
+        self.ended_row_id.fetch_max(row_id, Ordering::AcqRel);
     }
 
     /// The commit that created it; 0 when that was before the database was opened.

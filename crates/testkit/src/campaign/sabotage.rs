@@ -4,6 +4,7 @@ use esker_vfs::sabotage::Campaign;
 
 use crate::isolation::drive;
 use crate::plans;
+use crate::streams::stream_workload;
 
 use super::planted::{self, CAUGHT};
 use super::{
@@ -15,9 +16,10 @@ use super::{
 #[must_use]
 pub fn run_planted(seed: u64) -> Option<String> {
     type Phase = (&'static str, u64, fn(u64) -> Report);
-    let phases: [Phase; 12] = [
+    let phases: [Phase; 13] = [
         ("directed scenarios", 1, directed),
         ("crash campaign of buckets", 12, bucket_workload),
+        ("crash campaign of streams", 8, stream_workload),
         ("plans", 24, |seed| plans::Cases { seed, count: 1 }.report()),
         ("histories", 8, drive::report),
         ("crash campaign", 60, crash_workload),

@@ -75,6 +75,7 @@ impl Engine {
         self.maintenance_state().back_off.retain(|(id, _), _| is_there(id));
         self.maintenance_state().skip_cache.retain(|id, _| has_row_group(*id));
         self.maintenance_state().window_spans.retain(|id, _| has_row_group(*id));
+        self.maintenance_state().segment_classes.retain(|id, _| has_row_group(*id));
         self.maintenance_state().retained.retain(|id, _| is_there(id));
         self.maintenance_state().compaction_cursors.retain(|id, _| is_there(id));
         let mut failed = None;

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use esker_format::schema::Stream;
 use esker_format::segment::ZONE_ROWS;
-use esker_format::{Schema, ValueRef};
+use esker_format::{Field, Schema, ValueRef};
 use esker_table::rewrite::variable_fields;
 use esker_table::segment::Segment;
 use esker_table::view::RowGroup;
@@ -35,21 +35,19 @@ const SEGMENTS_MAX: usize = 4;
 /// Segments of a closed window are merged when they have one row for this many of the largest.
 const BASE_SHARE: u64 = 4;
 
-/// Which classes and windows a segment has rows of.
+/// Which windows a segment has rows of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WindowSpan {
-    /// The class of all rows; `None`: they are of several.
-    pub class: Option<usize>,
     /// The least and the greatest time.
     pub least_us: i64,
     pub greatest_us: i64,
     /// Its rows lie by time.
-    pub is_sorted: bool,
+    is_sorted: bool,
 }
 
 impl WindowSpan {
     /// That of the rows of a segment, the dead included.
-    pub fn of(segment: &Segment, schema: &Schema) -> Result<Option<Self>> {
+    fn of(segment: &Segment, schema: &Schema) -> Result<Option<Self>> {
         let Some(stream) = schema.stream() else { return Ok(None) };
         let lost = || Error::corrupt("a stream without a field of times");
         let time = schema.field_of(stream.time).ok_or_else(lost)?;
@@ -68,55 +66,110 @@ impl WindowSpan {
                 (least_us, greatest_us) = (least_us.min(at_us), greatest_us.max(at_us));
             }
         }
-        if segment.row_count() == 0 {
-            return Ok(None);
-        }
-        let (class, is_sorted) = (class_of(segment, schema, stream)?, segment.is_sorted());
-        Ok(Some(Self { class, least_us, greatest_us, is_sorted }))
+        let span = Self { least_us, greatest_us, is_sorted: segment.is_sorted() };
+        Ok((segment.row_count() > 0).then_some(span))
     }
 
     /// The window of all rows, where there is one.
-    fn window(&self, stream: &Stream) -> Option<(usize, i64)> {
+    fn window(&self, stream: &Stream) -> Option<i64> {
         let (first, last) = (stream.window_of(self.least_us), stream.window_of(self.greatest_us));
-        let class = self.class.filter(|_| self.is_sorted && first == last)?;
-        Some((class, first))
+        (self.is_sorted && first == last).then_some(first)
     }
 }
 
-/// The class of all rows of a segment.
-fn class_of(segment: &Segment, schema: &Schema, stream: &Stream) -> Result<Option<usize>> {
-    let Some(field) = schema.class_field() else { return Ok(Some(0)) };
-    let mut class = None;
-    for start in (0..segment.row_count()).step_by(ZONE_ROWS) {
-        let values = segment.column(field, start..segment.zone_end(start))?;
-        for at in 0..values.len {
-            let own = stream.class_of(values.value(at));
-            if *class.get_or_insert(own) != own {
-                return Ok(None);
+/// Of which classes the rows of a segment are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClassOf {
+    /// All of this one.
+    One(usize),
+    Several,
+}
+
+impl ClassOf {
+    fn and(this: &mut Option<Self>, class: usize) {
+        *this = Some(match *this {
+            None => Self::One(class),
+            Some(Self::One(other)) if other == class => Self::One(class),
+            Some(_) => Self::Several,
+        });
+    }
+
+    /// By the zone maps, where these tell: no value is read.
+    fn by_zones(segment: &Segment, field: &Field, stream: &Stream) -> Option<Self> {
+        let values: Vec<&str> = stream.class_values().collect();
+        let mut all = None;
+        for zone in 0..segment.row_count().div_ceil(ZONE_ROWS) {
+            let (least, greatest, null_count) = segment.zone(field, zone)?;
+            let has_class = |least: &str, greatest: &str| {
+                values.iter().any(|value| (least..=greatest).contains(value))
+            };
+            let class = match (least, greatest?) {
+                (ValueRef::Null, _) => stream.class_of(ValueRef::Null),
+                (least, greatest) if null_count == 0 && least == greatest => stream.class_of(least),
+                (ValueRef::Text(least), ValueRef::Text(greatest))
+                    if !has_class(least, greatest) =>
+                {
+                    stream.class_of(ValueRef::Null)
+                }
+                _ => return None,
+            };
+            Self::and(&mut all, class);
+        }
+        all
+    }
+
+    fn of(segment: &Segment, schema: &Schema, stream: &Stream) -> Result<Self> {
+        let Some(field) = schema.class_field() else { return Ok(Self::One(0)) };
+        if let Some(known) = Self::by_zones(segment, field, stream) {
+            return Ok(known);
+        }
+        let mut all = None;
+        for start in (0..segment.row_count()).step_by(ZONE_ROWS) {
+            let values = segment.column(field, start..segment.zone_end(start))?;
+            for at in 0..values.len {
+                Self::and(&mut all, stream.class_of(values.value(at)));
+            }
+            if all == Some(Self::Several) {
+                break;
             }
         }
+        segment.release();
+        // default: without rows it is of no class
+        Ok(all.unwrap_or(Self::Several))
     }
-    segment.release();
-    Ok(class)
 }
 
 impl Engine {
-    /// Which classes and windows a segment has rows of, as far as that is not known.
+    /// Which windows a segment has rows of.
     pub(crate) fn window_span(
         &self,
         segment: &Segment,
         schema: &Schema,
     ) -> Result<Option<WindowSpan>> {
-        let (id, version) = (segment.id(), schema.version());
-        let known = self.maintenance_state().window_spans.get(&id).copied();
-        if let Some((_, span)) = known.filter(|(of, _)| *of == version) {
-            return Ok(Some(span));
+        let known = self.maintenance_state().window_spans.get(&segment.id()).copied();
+        if known.is_some() {
+            return Ok(known);
         }
         let span = WindowSpan::of(segment, schema)?;
-        if let Some(span) = span {
-            self.maintenance_state().window_spans.insert(id, (version, span));
-        }
+        self.maintenance_state().window_spans.extend(span.map(|span| (segment.id(), span)));
         Ok(span)
+    }
+
+    /// Of which classes the rows of a segment are.
+    pub(crate) fn class_of(&self, segment: &Segment, schema: &Schema) -> Result<ClassOf> {
+        let Some((stream, classes)) =
+            schema.stream().and_then(|stream| Some((stream, stream.retention.classes.as_ref()?)))
+        else {
+            return Ok(ClassOf::One(0));
+        };
+        let known = self.maintenance_state().segment_classes.get(&segment.id()).cloned();
+        if let Some((_, class)) = known.filter(|(by, _)| by == classes) {
+            return Ok(class);
+        }
+        let class = ClassOf::of(segment, schema, stream)?;
+        let known = (classes.clone(), class);
+        self.maintenance_state().segment_classes.insert(segment.id(), known);
+        Ok(class)
     }
 
     /// The segments of a stream to merge next, by age; none when nothing is due.
@@ -157,9 +210,14 @@ impl Engine {
         let mut parts: BTreeMap<Part, Vec<RowGroup>> = BTreeMap::new();
         for segment in segments {
             let Some(span) = self.window_span(segment, schema)? else { continue };
-            let part = match (span.window(stream), span.class) {
-                (Some((class, window)), _) => Part::Window(class, window),
-                (None, class) => Part::Several(class),
+            // One that has ended goes by itself.
+            if segment.ended_at().is_some() {
+                continue;
+            }
+            let part = match (self.class_of(segment, schema)?, span.window(stream)) {
+                (ClassOf::One(class), Some(window)) => Part::Window(class, window),
+                (ClassOf::One(class), None) => Part::Several(Some(class)),
+                (ClassOf::Several, _) => Part::Several(None),
             };
             parts.entry(part).or_default().push(RowGroup::Segment(Arc::clone(segment)));
         }
