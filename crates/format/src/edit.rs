@@ -299,15 +299,13 @@ impl Edit {
             }
             Self::Merge { table, inputs, segments } => {
                 out.varint(table.0.into());
-                out.count(inputs.len());
-                inputs.iter().for_each(|id| out.varint(*id));
+                encode_ids(&mut out, inputs);
                 encode_segments(&mut out, segments);
             }
             Self::EndSegments { table, segments, through_row_id } => {
                 out.varint(table.0.into());
                 out.varint(*through_row_id);
-                out.count(segments.len());
-                segments.iter().for_each(|id| out.varint(*id));
+                encode_ids(&mut out, segments);
             }
             Self::Checkpoint { number, commit } => {
                 out.varint(*number);
@@ -485,7 +483,13 @@ fn check_segments(table: TableId, inputs: &[u64], segments: &[SegmentEntry]) -> 
     Ok(())
 }
 
-/// A count and that many numbers of segments.
+/// Appends a count and that many numbers of segments.
+fn encode_ids(out: &mut Writer, ids: &[u64]) {
+    out.count(ids.len());
+    ids.iter().for_each(|id| out.varint(*id));
+}
+
+/// Reads what [`encode_ids`] wrote.
 fn decode_ids(input: &mut Reader<'_>) -> Result<Vec<u64>> {
     let count = input.count(SEGMENTS_MAX)?;
     (0..count).map(|_| input.varint()).collect()

@@ -35,8 +35,7 @@ use crate::catalog::altered_rows::Entered;
 use crate::catalog::defined_view::DefinedView;
 use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::definitions::NewDefinitions;
-use crate::commit::ended_segments::end_segments;
-use crate::commit::segment_rows::keep_row_ids;
+use crate::commit::segment_rows::{end_segments, keep_row_ids};
 use crate::commit::stored_rows::LoggedRows;
 use crate::commit::write_set::TableWrites;
 use crate::engine::Engine;
@@ -74,7 +73,12 @@ impl Source<'_, '_> {
 
     /// What an edit names. Frames of the log alone may name a table that is gone, as later ones
     /// have been applied.
-    fn expect<T>(&self, named: Option<T>, table: TableId, commit: u64) -> Result<Option<T>> {
+    pub(super) fn expect<T>(
+        &self,
+        named: Option<T>,
+        table: TableId,
+        commit: u64,
+    ) -> Result<Option<T>> {
         match self {
             Self::Own(_) if named.is_none() => {
                 let TableId(table) = table;
@@ -164,13 +168,7 @@ impl Engine {
                 self.link_segments(catalogue, commit, edit, source)?;
             }
             Edit::Merge { .. } => self.link_segments(catalogue, commit, edit, source)?,
-            Edit::EndSegments { table, .. } => {
-                let entry = source.expect(catalogue.tables.get_mut(table), *table, commit)?;
-                let is_lost =
-                    matches!(source, Source::Log(_)) && Bug::EndedSegmentsNotReplayed.is_planted();
-                let entry = entry.filter(|_| !is_lost);
-                entry.into_iter().for_each(|entry| end_segments(entry, commit, edit));
-            }
+            Edit::EndSegments { table, .. } => end(catalogue, (*table, commit), edit, source)?,
             Edit::Checkpoint { commit, .. } => {
                 // A replay may come by older ones: `make_checkpoint` sees that they rise.
                 catalogue.checkpoint_commit = catalogue.checkpoint_commit.max(*commit);
@@ -307,6 +305,20 @@ impl Engine {
         entry.changed_at = commit;
         Ok(())
     }
+}
+
+/// The segments that an edit names end.
+fn end(
+    catalogue: &mut Catalogue,
+    (table, commit): (TableId, u64),
+    edit: &Edit,
+    source: &Source<'_, '_>,
+) -> Result<()> {
+    let is_lost = matches!(source, Source::Log(_)) && Bug::EndedSegmentsNotReplayed.is_planted();
+    let entry = source.expect(catalogue.tables.get_mut(&table), table, commit)?;
+    let entry = entry.filter(|_| !is_lost);
+    entry.into_iter().for_each(|entry| end_segments(entry, commit, edit));
+    Ok(())
 }
 
 /// A view is like this from this commit on.

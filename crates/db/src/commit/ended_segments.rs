@@ -10,12 +10,11 @@ use std::sync::Arc;
 use esker_format::codec::Writer;
 use esker_format::edit::Edit;
 use esker_log::Purpose;
-use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 use esker_table::table::Existing;
 
 use crate::Result;
-use crate::catalogue::{Catalogue, TableEntry};
+use crate::catalogue::Catalogue;
 use crate::commit::apply::{Own, Source};
 use crate::commit::definitions::together;
 use crate::commit::options::CommitOptions;
@@ -69,19 +68,5 @@ impl Engine {
         })?;
         self.wake_maintenance();
         Ok(before.saturating_sub(core.live_rows()))
-    }
-}
-
-/// Ends the segments of an edit that are there. Those that recovery finds in the log are gone
-/// already, or end at the commit that they ended at.
-pub(super) fn end_segments(entry: &mut TableEntry, commit: u64, edit: &Edit) {
-    let Edit::EndSegments { segments, through_row_id, .. } = edit else { return };
-    entry.changed_at = commit;
-    let core = entry.writer.table();
-    core.note_ended_row_id(*through_row_id);
-    let segments: BTreeSet<u64> = segments.iter().copied().collect();
-    let ended_at = if Bug::EndedSegmentHiddenFromOlderSnapshot.is_planted() { 1 } else { commit };
-    for segment in core.view().segments().filter(|segment| segments.contains(&segment.id())) {
-        core.add_live_rows(-segment.end(ended_at).cast_signed());
     }
 }

@@ -1,9 +1,10 @@
 //! Writing rows as segments, before any view has them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use esker_format::edit::SegmentEntry;
+use esker_format::edit::{Edit, SegmentEntry};
 use esker_format::{Batch, TableId};
 use esker_log::sabotage::Bug;
 use esker_table::TableWriter;
@@ -11,7 +12,7 @@ use esker_table::rewrite::SegmentSink;
 use esker_table::segment::{Segment, SegmentSpec, SegmentWriter};
 use esker_table::value_file::StoredValue;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, TableEntry};
 use crate::engine::Engine;
 use crate::maintenance::FileSink;
 use crate::table_version::TableVersion;
@@ -100,13 +101,27 @@ pub(crate) fn keep_row_ids(
     replacement: TableId,
 ) -> Result<()> {
     let writer = &mut catalogue.entry(replacement)?.writer;
-    if writer.table().schema().stream().is_some() {
-        if let Some(last) = next.checked_sub(1) {
-            writer.note_row_id(last);
-            writer.table().note_ended_row_id(last);
-        }
+    if writer.table().schema().stream().is_some()
+        && let Some(last) = next.checked_sub(1)
+    {
+        writer.note_row_id(last);
+        writer.table().note_ended_row_id(last);
     }
     Ok(())
+}
+
+/// Ends the segments of an edit that are there. Those that recovery finds in the log are gone
+/// already, or end at the commit that they ended at. Under the commit lock.
+pub(crate) fn end_segments(entry: &mut TableEntry, commit: u64, edit: &Edit) {
+    let Edit::EndSegments { segments, through_row_id, .. } = edit else { return };
+    entry.changed_at = commit;
+    let core = entry.writer.table();
+    core.note_ended_row_id(*through_row_id);
+    let segments: BTreeSet<u64> = segments.iter().copied().collect();
+    let ended_at = if Bug::EndedSegmentHiddenFromOlderSnapshot.is_planted() { 1 } else { commit };
+    for segment in core.view().segments().filter(|segment| segments.contains(&segment.id())) {
+        core.add_live_rows(-segment.end(ended_at).cast_signed());
+    }
 }
 
 /// The number of rows of a segment, which its header has.

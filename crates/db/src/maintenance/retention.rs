@@ -31,14 +31,11 @@ use esker_table::view::RowGroup;
 use esker_table::{Location, Table as TableCore};
 
 use super::TableJob;
-use super::compaction::windows::ClassOf;
+use super::compaction::window_span::{ClassOf, EndBounds};
 use crate::commit::conflict::conflict;
 use crate::commit::ended_segments::EndedEvents;
 use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result};
-
-/// By class, events before this time end; `None`: none does.
-pub(crate) type EndBounds = Vec<Option<i64>>;
 
 /// Rows that are deleted in one commit.
 const BATCH_ROWS: usize = 16 << 10;

@@ -9,8 +9,7 @@ use esker_table::rewrite::Repoint;
 
 use crate::Error;
 use crate::maintenance::compaction::leveled::CompactionCursor;
-use crate::maintenance::compaction::windows::{ClassOf, WindowSpan};
-use crate::maintenance::retention::EndBounds;
+use crate::maintenance::compaction::window_span::{ClassOf, EndBounds, WindowSpan};
 
 /// A job that is about one table and, when it fails, does not hold back those of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -37,10 +37,9 @@ impl EventId {
 
     /// That of the event with a row id, at a time in milliseconds since 1970.
     pub(crate) fn of_ms(time_ms: u64, row_id: u64) -> Self {
-        Self {
-            time_ms: event_id_ms(i64::try_from(time_ms).unwrap_or(i64::MAX).saturating_mul(1_000)),
-            row_id,
-        } // default: the greatest that an id can have
+        // default: a time beyond all that an id can have
+        let time_us = i64::try_from(time_ms).unwrap_or(i64::MAX).saturating_mul(1_000);
+        Self { time_ms: event_id_ms(time_us), row_id }
     }
 
     /// The milliseconds of its time since 1970.

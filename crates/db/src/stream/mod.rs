@@ -280,8 +280,9 @@ impl Stream {
         }
     }
 
-    /// Ends all events whose times are before this one, beside no seal or merge, in microseconds since 1970; returns how
-    /// many. Where whole segments are older they end in one commit, whatever they have.
+    /// Ends all events whose times are before this one, in microseconds since 1970; returns how
+    /// many. Where whole segments are older they end in one commit, whatever they have. It waits
+    /// for a job of maintenance that is under way.
     ///
     /// ```
     /// use esker::{DataType, Options, Schema, Value};

@@ -64,8 +64,11 @@ fn field(row: &[Value], at: usize) -> Option<String> {
     }
 }
 
+/// Row id, number, time, class and note of an event.
+type Found = (u64, i64, i64, Option<String>, Option<String>);
+
 /// Row ids and events of a snapshot, by its rows.
-fn scanned(snapshot: &Snapshot) -> Vec<(u64, i64, i64, Option<String>, Option<String>)> {
+fn scanned(snapshot: &Snapshot) -> Vec<Found> {
     let rows = snapshot.table("events").unwrap().rows().unwrap();
     let of = |(id, row): (u64, Vec<Value>)| match (&row[0], &row[1]) {
         (Value::Timestamp(t), Value::Int(n)) => (id, *n, *t, field(&row, 2), field(&row, 3)),
@@ -89,7 +92,7 @@ fn expect(snapshot: &Snapshot, known: &Events) {
     by_arrival.sort_unstable();
     let arrived: Vec<i64> = by_arrival.iter().map(|(_, n)| *n).collect();
     assert_eq!(arrived, known.keys().copied().collect::<Vec<_>>(), "arrival is the order of n");
-    let of = |(_, n, t, tier, note): &(u64, i64, i64, Option<String>, Option<String>)| {
+    let of = |(_, n, t, tier, note): &Found| {
         let Known { t: at, tier: class, note: text } = &known[n];
         assert_eq!((t, tier.as_deref(), note), (at, *class, text), "event {n}");
     };
@@ -207,8 +210,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => (1..20usize, 0..40i64, 0..4u8)
             .prop_map(|(count, late_hours, tier)| Step::Append { count, late_hours, tier }),
-        3 => (1..60usize, 0..40i64, any::<bool>())
-            .prop_map(|(count, late_hours, commits)| Step::Transaction { count, late_hours, commits }),
+        3 => (1..60usize, 0..40i64, any::<bool>()).prop_map(|(count, late_hours, commits)| {
+            Step::Transaction { count, late_hours, commits }
+        }),
         2 => (1..60usize).prop_map(|count| Step::Load { count }),
         3 => any::<usize>().prop_map(Step::Delete),
         3 => any::<usize>().prop_map(Step::Note),

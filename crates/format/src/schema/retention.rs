@@ -73,7 +73,8 @@ impl Stream {
         };
         let is_of = |class: &RowClass| text == Some(class.value.as_bytes());
         let count = classes.clone().count();
-        classes.clone().position(is_of).filter(|_| !value.is_null()).unwrap_or(count) // default: of none
+        // default: it is of none
+        classes.clone().position(is_of).filter(|_| !value.is_null()).unwrap_or(count)
     }
 
     /// The values of the field that make an event one of a class.
@@ -205,7 +206,8 @@ fn classes_text(field: &str, classes: &[RowClass]) -> String {
             true => value.clone(),
             false => format!("\"{}\"", value.replace('"', "\"\"")),
         };
-        let length = keep_us.map_or("forever".to_owned(), |us| Span(us).to_string()); // default: said so
+        // default: it is said so
+        let length = keep_us.map_or("forever".to_owned(), |us| Span(us).to_string());
         let comma = if at == 0 { "" } else { "," };
         // Writing to a text does not fail.
         let _ = write!(text, "{comma} {value} {length}");
@@ -314,7 +316,10 @@ impl Schema {
 
     pub(super) fn validate_retention(&self, retention: &Retention) -> Result<()> {
         let Some(RowClasses { field, classes }) = &retention.classes else {
-            return retention.window_us.map_or(Ok(()), |us| expect_window(us, [retention.keep_us])); // default: derived
+            return match retention.window_us {
+                Some(window_us) => expect_window(window_us, [retention.keep_us]),
+                None => Ok(()),
+            };
         };
         let refuse = |message: String| Err(Error::invalid(message));
         let Some(field) = self.field_of(*field) else {

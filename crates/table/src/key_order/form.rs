@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use esker_format::key::encode_key;
-use esker_format::{Field, Schema, ValueRef};
+use esker_format::{DataType, Field, Schema, ValueRef};
 
 use crate::Result;
 use crate::view::RowGroup;
@@ -25,7 +25,7 @@ impl KeyForm {
     pub fn of(schema: &Schema) -> Self {
         let fields: Vec<Field> = schema.sort_fields().cloned().collect();
         let is_plain = match fields.as_slice() {
-            [one] => one.data_type.may_be_long() && one.data_type != esker_format::DataType::Json,
+            [one] => one.data_type.may_be_long() && one.data_type != DataType::Json,
             _ => false,
         };
         Self { fields, is_plain, ends_with_row_id: schema.stream().is_some() }
@@ -49,10 +49,8 @@ impl KeyForm {
         for (field, value) in self.fields.iter().zip(key) {
             encode_key(&mut out, field.data_type, *value);
         }
-        if let (true, Some(ValueRef::Uint(row_id))) =
-            (self.ends_with_row_id, key.get(self.fields.len()))
-        {
-            out.extend(row_id.to_be_bytes());
+        if let (true, Some(row_id)) = (self.ends_with_row_id, key.get(self.fields.len())) {
+            encode_key(&mut out, DataType::U64, *row_id);
         }
         out
     }
@@ -71,7 +69,7 @@ impl KeyForm {
             encode_key(key, field.data_type, row_group.value(field, row)?);
         }
         if self.ends_with_row_id {
-            key.extend(row_group.row_id(row)?.to_be_bytes());
+            encode_key(key, DataType::U64, ValueRef::Uint(row_group.row_id(row)?));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Which events go to one output: those of one class, and of one window of time where they are many.
+//! Which events go to one output: those of one class, and of one window where they are many.
 //!
 //! ```text
 //! window     1  1  2  5  5  5  5  5  5  5  5  6  6  6  6  6  6  6  7     sorted by time

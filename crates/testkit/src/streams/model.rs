@@ -84,7 +84,7 @@ pub(super) fn expect(snapshot: &Snapshot, events: &Events) -> Result<(), String>
         ..Query::table(STREAM)
     };
     let mut by_time = wanted;
-    by_time.sort_by(|a, b| key(b).cmp(&key(a)));
+    by_time.sort_by_key(|row| std::cmp::Reverse(key(row)));
     by_time.truncate(9);
     let answer = snapshot.query(&newest).map_err(|e| said(&e))?.to_rows();
     if answer != by_time {

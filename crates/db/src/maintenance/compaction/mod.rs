@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`pick`] | which segments of a table are rewritten next |
 //! | [`leveled`] | the same where rows lie in the order of the key |
-//! | [`windows`] | the same of a stream |
+//! | [`windows`], [`window_span`] | the same of a stream |
 //! | [`expired`] | segments of which many rows have expired |
 //! | [`table`] | compacting one table |
 //! | [`manual`] | compacting everything, on demand |
@@ -14,4 +14,5 @@ pub(crate) mod leveled;
 pub(crate) mod manual;
 pub(crate) mod pick;
 pub(crate) mod table;
+pub(crate) mod window_span;
 pub(crate) mod windows;
