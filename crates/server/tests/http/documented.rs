@@ -252,6 +252,10 @@ fn streams(server: &Harness) {
     assert_eq!(server.ask("GET", &format!("{events}/export"), "").status, 200);
     let tail = "/v1/databases/default/streams/ev/tail?after=start&limit=1";
     assert_eq!(server.ask("GET", tail, "").status, 200);
+    let before = format!("{events}?before=2999-01-01T00:00:00Z");
+    let removed = server.ask("DELETE", &before, "");
+    assert_eq!((removed.status, removed.text()), (200, r#"{"removed":3}"#.to_owned()));
+    assert_eq!(server.ask("DELETE", events, "").status, 400);
 }
 
 fn buckets(server: &Harness) {

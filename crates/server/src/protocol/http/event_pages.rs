@@ -49,18 +49,7 @@ pub(super) struct Asked {
 impl Asked {
     pub fn of(call: &Call) -> Result<Self> {
         expect_alone(call)?;
-        let time = |name: &str| {
-            let text = call.parameter(name)?;
-            let wrong = |found: String| {
-                let expected = "expected a time such as 2026-01-02T03:04:05Z";
-                Error::invalid(format!("{name}: {expected}, {found}"))
-            };
-            Some(match esker_import::parse_value(text, DataType::Timestamp) {
-                Ok(Value::Timestamp(time_us)) => Ok(time_us),
-                Ok(_) => Err(wrong(format!("found {text:?}"))),
-                Err(e) => Err(wrong(e.to_string())),
-            })
-        };
+        let time = |name: &str| time_of(call, name);
         let (name, filter) = (call.path("table").to_owned(), call.parameter("where"));
         let (from, to) = (time("from").transpose()?, time("to").transpose()?);
         Ok(Self { name, filter: filter.map(str::to_owned), from, to })
@@ -70,6 +59,32 @@ impl Asked {
     pub fn filter(&self, stream: &Stream) -> Result<Option<esker_query::model::Expr>> {
         Ok(self.filter.as_deref().map(|json| stream.parse_filter(json)).transpose()?)
     }
+}
+
+/// A time that a parameter says, in microseconds since 1970.
+fn time_of(call: &Call, name: &str) -> Option<Result<i64>> {
+    let text = call.parameter(name)?;
+    let wrong = |found: String| {
+        let expected = "expected a time such as 2026-01-02T03:04:05Z";
+        Error::invalid(format!("{name}: {expected}, {found}"))
+    };
+    Some(match esker_import::parse_value(text, DataType::Timestamp) {
+        Ok(Value::Timestamp(time_us)) => Ok(time_us),
+        Ok(_) => Err(wrong(format!("found {text:?}"))),
+        Err(e) => Err(wrong(e.to_string())),
+    })
+}
+
+/// Removes all events before a time; says how many.
+pub(super) async fn remove_before(call: Call) -> Outcome {
+    expect_alone(&call)?;
+    let missing = || Error::invalid("before: expected a time, before which all events go");
+    let before = time_of(&call, "before").ok_or_else(missing)??;
+    let name = call.path("table").to_owned();
+    let removed =
+        call.run(move |session| Ok(session.database().stream(&name)?.delete_before(before)?));
+    let body = format!("{{\"removed\":{}}}", removed.await?);
+    Ok(entity::with_body(StatusCode::OK, "application/json", body))
 }
 
 /// A page, by the times of events.

@@ -111,6 +111,11 @@ const FROM: Parameter = Parameter {
     schema: r#"{"type":"string","minLength":1}"#,
     meaning: "events from this time on",
 };
+const BEFORE: Parameter = Parameter {
+    name: "before",
+    schema: r#"{"type":"string","minLength":1}"#,
+    meaning: "the time before which all events go; it has to be given",
+};
 const TO: Parameter = Parameter {
     name: "to",
     schema: r#"{"type":"string","minLength":1}"#,
@@ -284,6 +289,9 @@ pub const ROUTES: &[Route] = &[
         query: &[TAIL_AFTER, TAIL_LIMIT, WHERE], headers: &[LAST_EVENT_ID]),
     route!("get" "/v1/databases/{database}/streams/{table}/events/{id}", "getEvent",
         Need::Table(READ), streams::get, "an event by its id", &[(200, "the event", ROW)]),
+    route!("delete" "/v1/databases/{database}/streams/{table}/events", "removeEvents",
+        Need::Table(WRITE), event_pages::remove_before, "removes all events before a time",
+        &[(200, "how many", &[(JSON, "Removed")])], query: &[BEFORE]),
     route!("delete" "/v1/databases/{database}/streams/{table}/events/{id}", "removeEvent",
         Need::Table(WRITE), streams::remove, "removes an event", &[(204, "it is gone", &[])]),
     route!("get" "/v1/databases/{database}/tables/{table}/rows/{key}", "getRow",

@@ -235,6 +235,7 @@ fn told() -> Json {
         "EventPage": answer(json!({
             "events": list_of(reference("Object")), "next": { "type": ["string", "null"] },
         })),
+        "Removed": answer(json!({ "removed": number })),
         "Loaded": answer(json!({ "rows": number, "skipped": number })),
         "Transaction": answer(json!({ "id": text })),
         "BucketNames": answer(json!({ "buckets": texts })),
