@@ -8,7 +8,7 @@ usage: cargo xtask COMMAND
 
   ci [STEP...]                    every check, timed; `--list` names the steps
   tidy [--statistics]             the rules of style that no compiler checks
-  quickstart [--serve]            the example data, asked; served, to the guide's commands;
+  quickstart [--serve|--streams]  the example data, asked; served, to the guide's commands;
                                   `--picture FILE`: as a picture
   realfiles [--make] DIRECTORY    its files, loaded here and by DuckDB, side by side; `--make`
                                   makes some of every kind first

@@ -1,5 +1,5 @@
-//! `cargo xtask quickstart [--serve | --picture FILE]`: the example data, loaded and asked, served,
-//! or shown as a picture.
+//! `cargo xtask quickstart [--serve | --streams | --picture FILE]`: the example data, loaded and asked,
+//! served, as a stream of events, or shown as a picture.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -7,26 +7,19 @@ use std::path::Path;
 use crate::program::{Program, root};
 use crate::{Error, ErrorKind, Result};
 
-/// The test that serves the example data and runs the commands of `docs/guide/server.md`; it
-/// shows them, and what they answer.
-const SERVED: [&str; 9] = [
-    "test",
-    "--quiet",
-    "--locked",
-    "--package=esker-cli",
-    "--test=suite",
-    "--",
-    "server_guide::",
-    "--nocapture",
-    "--test-threads=1",
-];
+/// What runs the commands of a page of the guide that serves the example data, but for the name of
+/// the test; it shows them, and what they answer.
+const SERVED: [&str; 6] =
+    ["test", "--quiet", "--locked", "--package=esker-cli", "--test=suite", "--"];
+/// Of `docs/guide/server.md`, and of `docs/guide/streams.md`.
+const PAGES: [(&str, &str); 2] = [("--serve", "server_guide::"), ("--streams", "streams_guide::")];
 /// The question up to which the picture shows what the program prints.
 const SHOWN_UNTIL: &str = "(4)";
 const LINE_HEIGHT: usize = 17;
 const CHARACTER_WIDTH: usize = 8;
 const MARGIN: usize = 16;
 
-/// Runs `esker quickstart`; with `--serve` on free ports, with the commands of the guide, until
+/// Runs `esker quickstart`; with `--serve` or `--streams` on free ports, with the commands of the guide, until
 /// they are done; with `--picture` into a file as an SVG.
 ///
 /// # Errors
@@ -36,7 +29,11 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let program = ["run", "--release", "--locked", "--bin", "esker", "--", "quickstart"];
     match arguments {
         [] => Program::cargo(&program).run(),
-        [serve] if serve == "--serve" => Program::cargo(&SERVED).run(),
+        [page] if PAGES.iter().any(|(known, _)| known == page) => {
+            let test = PAGES.iter().filter(|(known, _)| known == page).map(|(_, test)| *test);
+            let shown = ["--nocapture", "--test-threads=1"];
+            Program::cargo(&SERVED.into_iter().chain(test).chain(shown).collect::<Vec<_>>()).run()
+        }
         [picture, file] if picture == "--picture" => {
             let output = in_empty_directory()?;
             let text = String::from_utf8_lossy(&output);
@@ -45,7 +42,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
             };
             std::fs::write(root().join(file), picture_of(&text)).map_err(failed)
         }
-        _ => Err(Error::usage("expected nothing, --serve, or --picture FILE")),
+        _ => Err(Error::usage("expected nothing, --serve, --streams, or --picture FILE")),
     }
 }
 

@@ -70,9 +70,16 @@ const FOLLOWED: [(&str, &[(&str, &str)]); 7] = [
             ("crates/cli/tests/suite/guide.rs", "run(\"PAGE\")"),
             ("crates/cli/tests/suite/http_guide.rs", "guide/PAGE\""),
             ("crates/cli/tests/suite/server_guide.rs", "guide/PAGE\""),
+            ("crates/cli/tests/suite/streams_guide.rs", "guide/PAGE\""),
         ],
     ),
-    ("sh", &[("crates/cli/tests/suite/http_guide.rs", "guide/PAGE\"")]),
+    (
+        "sh",
+        &[
+            ("crates/cli/tests/suite/http_guide.rs", "guide/PAGE\""),
+            ("crates/cli/tests/suite/streams_guide.rs", "guide/PAGE\""),
+        ],
+    ),
     ("lines", &[("crates/cli/tests/suite/server_guide.rs", "guide/PAGE\"")]),
     ("python", &[("crates/cli/tests/suite/server_guide.rs", "guide/PAGE\"")]),
     ("terminal", &[("crates/cli/tests/suite/shell.rs", "guide/PAGE\"")]),

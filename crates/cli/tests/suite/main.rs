@@ -41,6 +41,7 @@ mod sqllogic;
 mod statements;
 mod stopping;
 mod stopping_under_load;
+mod streams_guide;
 mod terminal;
 mod tokens;
 mod transcript;

@@ -1,0 +1,14 @@
+//! `docs/guide/streams.md`, followed literally; `cargo xtask quickstart --streams` shows this
+//! test's commands.
+
+use crate::page::{follow, is_here};
+use crate::sandbox::Sandbox;
+
+const GUIDE: &str = include_str!("../../../../docs/guide/streams.md");
+
+#[test]
+fn the_commands_show_what_the_page_says() {
+    if is_here("curl") {
+        follow(GUIDE, &Sandbox::new("streams-guide"), &[]);
+    }
+}
