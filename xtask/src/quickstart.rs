@@ -1,5 +1,5 @@
-//! `cargo xtask quickstart [--serve | --streams | --picture FILE]`: the example data, loaded and asked,
-//! served, as a stream of events, or shown as a picture.
+//! `cargo xtask quickstart [--serve | --streams | --picture FILE]`: the example data, loaded and
+//! asked, served, as a stream of events, or shown as a picture.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,8 +19,8 @@ const LINE_HEIGHT: usize = 17;
 const CHARACTER_WIDTH: usize = 8;
 const MARGIN: usize = 16;
 
-/// Runs `esker quickstart`; with `--serve` or `--streams` on free ports, with the commands of the guide, until
-/// they are done; with `--picture` into a file as an SVG.
+/// Runs `esker quickstart`; with `--serve` or `--streams` on free ports, with the commands of the
+/// guide, until they are done; with `--picture` into a file as an SVG.
 ///
 /// # Errors
 /// When the arguments are others, it does not build, a command shows what the guide does not, or
