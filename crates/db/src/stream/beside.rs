@@ -67,6 +67,8 @@ impl Stream {
         (entries, is_probe): (&[Beside<'_>], bool),
     ) -> Result<u64> {
         let engine = &self.table.engine;
+        let table = current.core.id();
+        entries.iter().try_for_each(|beside| beside.entry.expect_table(table))?;
         if Bug::ProducerRowInOtherCommit.is_planted() && !columns.is_empty() && !is_probe {
             let first = engine.commit_tested(current, columns)?;
             engine.sync()?;

@@ -43,9 +43,17 @@ impl Stream {
         if batch.len() <= COMMIT_ROWS {
             return self.commit_columns(schema, batch);
         }
-        let mut events = Vec::with_capacity(batch.len());
+        let mut events: Vec<Result<EventId>> = Vec::with_capacity(batch.len());
         for start in (0..batch.len()).step_by(COMMIT_ROWS) {
             let end = batch.len().min(start + COMMIT_ROWS);
+            // What has ended one piece would end the next, and none is stored behind one that is
+            // not.
+            let ends = |e: &&Error| is_final(e) || e.kind() == ErrorKind::OverBudget;
+            let ended = events.iter().filter_map(|event| event.as_ref().err()).find(ends);
+            if let Some(e) = ended.map(Error::repeated) {
+                events.extend(refused(&e, end - start));
+                continue;
+            }
             match piece(schema, batch, start..end) {
                 Ok(piece) => events.extend(self.commit_columns(schema, &piece)),
                 Err(e) => events.extend(refused(&e, end - start)),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use esker_format::TableId;
+
 use super::Stream;
 use crate::bucket::decision::{Change, modify_entry};
 use crate::bucket::expiry_of;
@@ -23,6 +25,8 @@ pub struct KeptEntry {
     expected: Option<Vec<u8>>,
     ttl: Ttl,
     value: Arc<KeptValue>,
+    /// The table that the value speaks of, where it names one.
+    table: Option<TableId>,
 }
 
 impl KeptEntry {
@@ -33,7 +37,23 @@ impl KeptEntry {
         ttl: Ttl,
         value: Arc<KeptValue>,
     ) -> Self {
-        Self { bucket, key, expected, ttl, value }
+        Self { bucket, key, expected, ttl, value, table: None }
+    }
+
+    /// The same, whose value names the table of the events.
+    pub(super) fn of_table(self, table: TableId) -> Self {
+        Self { table: Some(table), ..self }
+    }
+
+    /// Refuses to tell of the events of another table: the stream was truncated meanwhile.
+    pub(super) fn expect_table(&self, table: TableId) -> Result<()> {
+        match self.table.is_none_or(|own| own == table) {
+            true => Ok(()),
+            false => {
+                let message = "the stream was cleared meanwhile";
+                Err(Error::new(ErrorKind::AlreadyExists, message))
+            }
+        }
     }
 
     /// The bucket, as it is now.

@@ -180,7 +180,9 @@ impl Stream {
                 }
                 Err(e) => {
                     let before = refused.iter().filter(|refused| refused.is_some()).count();
-                    self.find_refused(part, (&part.rows, &mut refused));
+                    if let Err(e) = self.find_refused(part, (&part.rows, &mut refused)) {
+                        return part.all(&e);
+                    }
                     if refused.iter().filter(|refused| refused.is_some()).count() == before {
                         return part.all(&e);
                     }
@@ -199,18 +201,28 @@ impl Stream {
     }
 
     /// Notes which rows a commit would refuse: none is made.
-    fn find_refused(&self, part: &Part, (rows, refused): (&[Vec<Value>], &mut [Option<Error>])) {
+    ///
+    /// # Errors
+    /// What is not about a row, such as too little memory: what is noted is kept for good.
+    fn find_refused(
+        &self,
+        part: &Part,
+        (rows, refused): (&[Vec<Value>], &mut [Option<Error>]),
+    ) -> Result<()> {
         let probed = self.commit_again(part, rows, (&[], true));
-        let (Err(e), Some(first)) = (probed, refused.first_mut()) else { return };
+        let (Err(e), Some(first)) = (probed, refused.first_mut()) else { return Ok(()) };
+        if !matches!(e.kind(), ErrorKind::ConstraintViolated | ErrorKind::InvalidInput) {
+            return Err(e);
+        }
         if rows.len() == 1 {
             first.get_or_insert(e);
-            return;
+            return Ok(());
         }
         let middle = rows.len() / 2;
         let ((before, behind), (refused, refused_behind)) =
             (rows.split_at(middle), refused.split_at_mut(middle));
-        self.find_refused(part, (before, refused));
-        self.find_refused(part, (behind, refused_behind));
+        self.find_refused(part, (before, refused))?;
+        self.find_refused(part, (behind, refused_behind))
     }
 
     /// An error of a request that is whole, with the event that it is about.

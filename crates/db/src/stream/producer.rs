@@ -271,7 +271,8 @@ impl Producer {
         if let Some(known) = self.known(state, seq, count)? {
             return Ok(known);
         }
-        let kept = (self.stream.table.core().id().0, self.epoch, seq);
+        let table = self.stream.table.core().id();
+        let kept = (table.0, self.epoch, seq);
         let value = move |outcomes: &[Result<u64>]| {
             let mut outcomes = outcomes.iter();
             let outcome = |event: &Prepared| match event {
@@ -287,7 +288,8 @@ impl Producer {
         };
         let value: Arc<KeptValue> = Arc::new(value);
         let kept = (self.key.clone(), bytes);
-        Ok(Turn::New(KeptEntry::new(self.bucket.clone(), kept, Ttl::Never, value)))
+        let entry = KeptEntry::new(self.bucket.clone(), kept, Ttl::Never, value);
+        Ok(Turn::New(entry.of_table(table)))
     }
 
     /// What is answered of a request that is not the next one.

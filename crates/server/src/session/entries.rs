@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use esker::{BucketValue, PutOptions, Scope, ScopedBucket, Ttl};
 
-use super::{Answer, EntryRange, Expiry, Level, ONCE_BUCKET, Session};
+use super::{Answer, EntryRange, Expiry, Level, Session, is_internal};
 use crate::{Code, Error, Result};
 
 impl Session {
     pub(super) fn buckets(&self) -> Result<Answer> {
         self.access.expect(Level::Read, None)?;
         let mut names = self.scope().buckets()?;
-        names.retain(|name| name != ONCE_BUCKET);
+        names.retain(|name| !is_internal(name));
         Ok(Answer::Names(names))
     }
 

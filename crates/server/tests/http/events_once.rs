@@ -180,3 +180,40 @@ fn an_asynchronous_answer_says_how_soon_the_disk_has_it() {
     let posted = server.ask("POST", &format!("{EVENTS}?durability=async"), "[{}]");
     assert_eq!((posted.status, &posted.json()["durable_within_ms"]), (202, &10.into()));
 }
+
+/// What was stored is answered, whatever the stream would refuse by now; what is no JSON uses none
+/// of a producer's numbers; and where a header says nothing it is refused.
+#[test]
+fn what_was_stored_is_answered_though_it_came_too_late_by_now() {
+    let server = with_stream(&[]);
+    sql(&server, "ALTER TABLE events SET (late = '2 seconds')");
+    let now = sql(&server, "SELECT now() AS t")["rows"][0]["t"].as_str().unwrap().to_owned();
+    let body = serde_json::json!({ "t": now, "n": 1 }).to_string();
+    let key = [("idempotency-key", "late")];
+    let first = server.send("POST", EVENTS, &key, body.as_bytes());
+    assert_eq!(first.status, 201, "{}", first.text());
+    std::thread::sleep(std::time::Duration::from_millis(2_500));
+    let again = server.send("POST", EVENTS, &key, body.as_bytes());
+    assert_eq!((again.status, again.text()), (201, first.text()));
+    assert_eq!(server.ask("POST", EVENTS, &body).status, 400);
+    let broken = produced(&server, "json; epoch=0; seq=0", "{\"n\":");
+    assert_eq!(broken.status, 400, "{}", broken.text());
+    let mended = produced(&server, "json; epoch=0; seq=0", "{\"n\": 1}");
+    assert_eq!(mended.status, 201, "{}", mended.text());
+    assert_eq!(count(&server), 2);
+    let rows = format!("{D}/tables/events/rows");
+    let producer = [("esker-producer", "json; epoch=0; seq=1")];
+    let elsewhere = server.send("POST", &rows, &producer, b"[{\"n\": 1}]");
+    assert!(elsewhere.status == 400 && elsewhere.text().contains("esker-producer"));
+    let listed = server.ask("GET", &format!("{D}/buckets"), "").text();
+    assert!(!listed.contains("esker_producers"), "{listed}");
+    let many = "{}\n".repeat(10_001);
+    let lines =
+        [("esker-producer", "many; epoch=0; seq=0"), ("content-type", "application/x-ndjson")];
+    let refused = server.send("POST", EVENTS, &lines, many.as_bytes());
+    assert!(
+        refused.status == 400 && refused.text().contains("at most 10000"),
+        "{}",
+        refused.text()
+    );
+}

@@ -200,6 +200,10 @@ fn check_key(route: &Route, parts: &Parts) -> Result<()> {
                        /openapi.json tell which do";
         return Err(Error::invalid(message));
     }
+    if route.refuses_producer() && parts.headers.contains_key("esker-producer") {
+        let message = "esker-producer: this route takes none, POST …/streams/STREAM/events does";
+        return Err(Error::invalid(message));
+    }
     Ok(())
 }
 

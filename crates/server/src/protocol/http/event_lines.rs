@@ -10,6 +10,7 @@ use esker_import::{Format, ImportOptions, ImportReader, Places, Reject, packed_l
 use esker_vfs::Environment;
 
 use super::event_tally::{Place, Tally};
+use super::streams::of_commit;
 use crate::resources::budget::Share;
 use crate::session::Session;
 use crate::{Code, Error, Result};
@@ -90,6 +91,7 @@ pub(super) fn whole(
     stream: &Stream,
     schema: &Arc<Schema>,
     (form, bytes): (BodyForm, impl Read + Send + 'static),
+    most: usize,
 ) -> Result<Lines<Vec<Value>>> {
     let (body, options) = (form.reader(bytes)?, form.options(schema));
     let reader = ImportReader::from_reader(environment, "body", body, None, options)?;
@@ -102,7 +104,10 @@ pub(super) fn whole(
             let rows = rows.map(|row| row.map_err(Error::from));
             lines.extend(in_order(rejects.take(), (form, &places, first), rows));
             first += count;
-            Ok(())
+            match lines.len() > most {
+                true => Err(too_many(most)),
+                false => Ok(()),
+            }
         },
         |reject, _| {
             rejects.borrow_mut().push(form.refused(&reject));
@@ -110,6 +115,11 @@ pub(super) fn whole(
         },
     )?;
     Ok(lines)
+}
+
+/// More events than a request may have that is read as a whole.
+fn too_many(most: usize) -> Error {
+    Error::invalid(format!("body: expected at most {most} events in a request that is one commit"))
 }
 
 /// A body of any length on its way into a stream.
@@ -125,6 +135,8 @@ pub(super) struct LongBody {
     /// The commit that has to be on the disk before that is told.
     pub unsynced: Option<u64>,
     commits: usize,
+    /// Counts events that were tried, as they are.
+    counted: Box<dyn Fn(u64) + Send>,
 }
 
 impl LongBody {
@@ -133,10 +145,11 @@ impl LongBody {
         environment: Environment,
         (stream, form): (Stream, BodyForm),
         (is_durable, is_minimal): (Option<bool>, bool),
+        counted: impl Fn(u64) + Send + 'static,
     ) -> Self {
         let tally = Tally::new(is_minimal);
-        let (unsynced, commits) = (None, 0);
-        Self { session, environment, stream, form, is_durable, tally, unsynced, commits }
+        let (unsynced, commits, counted) = (None, 0, Box::new(counted));
+        Self { session, environment, stream, form, is_durable, tally, unsynced, commits, counted }
     }
 
     /// Stores what is read, piece by piece; what was stored stays where that ends early.
@@ -190,16 +203,17 @@ impl LongBody {
                 events
             }
         };
-        let events = events.into_iter().map(|event| event.map_err(Error::from));
+        (self.counted)(events.len() as u64);
+        let events = events.into_iter().map(|event| event.map_err(of_commit));
+        let mut ended = Ok(());
         for (place, outcome) in in_order(rejects, rows, events) {
-            if let Err(e) = &outcome
-                && ends(e.code())
-            {
-                return Err(e.clone());
+            match &outcome {
+                // Others of the piece may be stored, and are told.
+                Err(e) if ends(e.code()) => ended = ended.and(Err(e.clone())),
+                _ => self.tally.add(place, &outcome),
             }
-            self.tally.add(place, &outcome);
         }
-        Ok(())
+        ended
     }
 
     /// Notes a commit of events, and waits for the disk now and then: what is not on it is bounded.

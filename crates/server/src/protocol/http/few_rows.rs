@@ -11,7 +11,7 @@ use serde_json::json;
 use super::call::Call;
 use super::event_lines::reader_of;
 use super::route::Outcome;
-use super::streams::{commit_gathered, content_length, wait};
+use super::streams::{commit_gathered, content_length, of_commit, wait};
 use super::{bulk, entity};
 use crate::session::Session;
 use crate::{Error, Result};
@@ -53,7 +53,7 @@ pub(super) async fn append(mut call: Call, table: Stream, format: Format) -> Out
         if let Some(commit) = commit {
             wait(&call, commit, None).await?;
         }
-        first.transpose()?;
+        first.transpose().map_err(of_commit)?;
     }
     session.release_room();
     entity::json(StatusCode::OK, &json!({ "rows": count, "skipped": 0 }))

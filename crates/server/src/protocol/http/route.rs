@@ -139,8 +139,18 @@ impl Route {
     /// client think that its write is done once.
     #[must_use]
     pub fn refuses_key(&self) -> bool {
-        let is_key = |header: &Parameter| header.name.eq_ignore_ascii_case("idempotency-key");
-        !self.only_reads() && !self.headers.iter().any(is_key)
+        self.refuses("idempotency-key")
+    }
+
+    /// The same of `Esker-Producer`.
+    #[must_use]
+    pub fn refuses_producer(&self) -> bool {
+        self.refuses("esker-producer")
+    }
+
+    fn refuses(&self, name: &str) -> bool {
+        let is_it = |header: &Parameter| header.name.eq_ignore_ascii_case(name);
+        !self.only_reads() && !self.headers.iter().any(is_it)
     }
 
     /// True for what counts as a request of the database of the path. An administrator of limits

@@ -167,8 +167,9 @@ pub(super) async fn append(call: Call) -> Outcome {
     let (wanted, format) = (Wanted::of(&call)?, form_of(&call)?);
     admit(&call)?;
     let is_short = content_length(&call)?.is_some_and(|length| length <= AT_ONCE_BYTES);
+    let is_plain = call.header("content-encoding")?.is_none_or(|coding| coding == "identity");
     let is_whole = format == BodyForm::Json || !wanted.is_each || Once::is_asked(&call);
-    match is_whole || is_short {
+    match is_whole || (is_short && is_plain) {
         true => append_whole(call, wanted, format).await,
         false => append_long(call, wanted, format).await,
     }
@@ -187,12 +188,21 @@ async fn append_whole(mut call: Call, wanted: Wanted, format: BodyForm) -> Outco
     let stream = session.database().stream(call.path("table"))?;
     let once = Once::of(&call, &stream, &bytes)?;
     let environment = call.app.access_control.environment.clone();
+    // Few bytes that are not compressed have few lines.
+    let is_one_commit = !matches!(once, Once::Not) || !wanted.is_each;
+    let lines_max = if is_one_commit { RESULTS_MAX } else { usize::MAX };
+    let is_of_producer = matches!(once, Once::Producer(..));
     let prepare = move || {
         let Some(text) = unpacked(bytes.into(), most)? else { return Err(too_large(most)) };
+        // What is no JSON uses none of the numbers of a producer.
+        if is_of_producer && format == BodyForm::Json {
+            let read = serde_json::from_slice::<serde::de::IgnoredAny>(&text);
+            read.map_err(|e| Error::invalid(format!("body: expected an event in JSON: {e}")))?;
+        }
         session.reserve_quota(0, text.len())?;
         let (is_one, ready) = match format {
             BodyForm::Json => ready(&session, stream, &text)?,
-            _ => (false, ready_lines(&environment, stream, (format, text))?),
+            _ => (false, ready_lines(&environment, stream, (format, text), lines_max)?),
         };
         session.reserve_quota(ready.rows.len(), 0)?;
         Ok::<_, Problem>((session, is_one, ready))
@@ -201,18 +211,21 @@ async fn append_whole(mut call: Call, wanted: Wanted, format: BodyForm) -> Outco
         true => prepare()?,
         false => blocking(prepare).await??,
     };
-    // A producer goes on behind an event that is refused.
-    let is_alone = is_one && !matches!(once, Once::Producer(..));
-    if let Some((place, e)) = ready.refused().filter(|_| is_alone || !wanted.is_each) {
-        let e = e.clone();
-        return Err(if is_one { e } else { e.at(place) }.into());
+    // What is not about an event is not kept as what became of one.
+    let prepared = ready.times.iter().filter_map(|(_, time)| time.as_ref().err());
+    if let Some(e) = prepared.into_iter().find(|e| event_lines::ends(e.code())) {
+        return Err(e.clone().into());
     }
+    // A producer goes on behind an event that is refused.
+    let is_alone = is_one && !is_of_producer;
+    let refused = ready.refused().filter(|_| is_alone || !wanted.is_each);
+    let refused = refused.map(|(place, e)| if is_one { e.clone() } else { e.clone().at(place) });
     if !wanted.is_each && ready.times.len() > RESULTS_MAX {
         return Err(too_many(ready.times.len()).into());
     }
     call.tenant()?.usage.count_events(ready.times.len() as u64);
     let form = Form { wanted, is_one };
-    let answered = store_once(&call, ready, (&once, form), is_small).await;
+    let answered = store_once(&call, ready, (&once, form), (is_small, refused)).await;
     session.release_room();
     answered
 }
@@ -256,7 +269,7 @@ async fn store_once(
     call: &Call,
     mut ready: Ready,
     (once, form): (&Once, Form),
-    is_small: bool,
+    (is_small, refused): (bool, Option<Error>),
 ) -> Outcome {
     let database = call.tenant()?.database.clone();
     let wanted = form.wanted;
@@ -275,6 +288,10 @@ async fn store_once(
                 return known_answer(known, &ready, form);
             }
         };
+        // What was stored before is answered, whatever would be refused by now.
+        if let Some(e) = &refused {
+            return Err(e.clone().into());
+        }
         let how = (wanted.is_durable, is_whole, is_small);
         let Some((outcomes, unsynced)) = store(&mut ready, entry, how).await? else {
             // Another request came first: what it did is seen once it is on the disk.
@@ -359,7 +376,9 @@ async fn append_long(call: Call, wanted: Wanted, format: BodyForm) -> Outcome {
     let environment = call.app.access_control.environment.clone();
     let (is_durable, share) = (wanted.is_durable, call.share.sibling());
     let told = (is_durable, wanted.is_minimal);
-    let mut long = LongBody::new(session, environment, (stream.clone(), format), told);
+    let counting = call.tenant()?;
+    let counted = move |count| counting.usage.count_events(count);
+    let mut long = LongBody::new(session, environment, (stream.clone(), format), told, counted);
     let stored = blocking(move || {
         let _held = (permit, listed);
         let stored = long.store(reader, (length, share), patience);
@@ -367,7 +386,6 @@ async fn append_long(call: Call, wanted: Wanted, format: BodyForm) -> Outcome {
     });
     let (tally, unsynced, stored) = stored.await?;
     guard.0 = None;
-    tenant.usage.count_events(tally.accepted + tally.rejected);
     let status = wanted.status(tally.rejected);
     let mut members = tally.into_members();
     if stored.is_ok() {
@@ -415,10 +433,11 @@ fn ready_lines(
     environment: &esker_vfs::Environment,
     stream: Stream,
     (format, text): (BodyForm, Vec<u8>),
+    most: usize,
 ) -> Result<Ready> {
     let schema = stream.schema();
     let body = (format, event_lines::reader_of(Bytes::from(text)));
-    let events = event_lines::whole(environment, &stream, &schema, body)?;
+    let events = event_lines::whole(environment, &stream, &schema, body, most)?;
     Ok(Ready::of((stream, schema), events.into_iter()))
 }
 
@@ -485,7 +504,7 @@ pub(super) async fn commit_gathered(
 }
 
 /// Memory that a commit waits for is the server's.
-fn of_commit(e: esker::Error) -> Error {
+pub(super) fn of_commit(e: esker::Error) -> Error {
     match e.kind() {
         ErrorKind::OverBudget => Error::new(Code::Unavailable, e.to_string()),
         _ => e.into(),
