@@ -3,10 +3,10 @@
 //! It tells nothing but that something is. So one signal serves any number of commits, and one that
 //! comes while a tail reads makes it look once more.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
-use esker_vfs::sync::{ArcSwap, AtomicBool};
+use esker_vfs::sync::{ArcSwap, AtomicBool, Mutex};
 use esker_vfs::{Environment, Event};
 
 use crate::commit::watermarks::Observer;
@@ -23,16 +23,21 @@ pub(crate) struct CommitWakes {
     pub moved: Event,
     has_calls: AtomicBool,
     calls: ArcSwap<Vec<Arc<Call>>>,
+    /// Held while one is added.
+    adding: Mutex<()>,
 }
 
 impl CommitWakes {
     fn new(environment: &Environment) -> Self {
         let (environment, calls) = (environment.clone(), ArcSwap::new(Arc::new(Vec::new())));
-        Self { environment, moved: Event::new(), has_calls: AtomicBool::new(false), calls }
+        let (moved, has_calls, adding) = (Event::new(), AtomicBool::new(false), Mutex::new(()));
+        Self { environment, moved, has_calls, calls, adding }
     }
 
     /// From now on calls this, too, for as long as the database is open.
     pub fn call(&self, call: Arc<Call>) {
+        // default: nothing panics while it is held
+        let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = (**self.calls.load()).clone();
         all.push(call);
         self.calls.store(Arc::new(all));

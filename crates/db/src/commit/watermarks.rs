@@ -93,6 +93,11 @@ impl Watermarks {
         self.visible.load(Ordering::SeqCst)
     }
 
+    /// The newest commit that is on the disk, with all before it.
+    pub fn durable(&self) -> u64 {
+        self.durable.load(Ordering::SeqCst)
+    }
+
     /// The newest commit that is applied.
     pub fn published(&self) -> u64 {
         self.published.load(Ordering::SeqCst)

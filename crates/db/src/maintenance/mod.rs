@@ -212,9 +212,11 @@ impl Engine {
     /// something that may have waited for that.
     fn settle(&self) -> bool {
         let oldest = self.oldest();
+        // A tail tells what is on the disk only, which it knows by when rows were created.
+        let settled = oldest.min(self.watermarks.durable());
         let catalogue = self.lock();
         for entry in catalogue.tables.values() {
-            entry.writer.table().settle(oldest);
+            entry.writer.table().settle(settled);
         }
         // The files of dropped tables go with the last that knows of them.
         if let Some(names) = self.names.load().settled(oldest) {

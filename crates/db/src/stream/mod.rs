@@ -301,21 +301,21 @@ impl Stream {
     /// # Errors
     /// Those of a commit.
     pub fn delete_before(&self, time_us: i64) -> Result<u64> {
+        let mut ended = 0;
         self.table.attempt(|current| {
             // default: what is no stream has no classes
             let classes = current.schema.stream().map_or(0, |stream| stream.class_count());
             let bounds = vec![Some(time_us); classes];
-            // Neither a seal nor a merge moves rows meanwhile.
+            // Neither a seal nor a merge moves rows meanwhile. The second look is for those that
+            // were changed while the first was made.
             self.table.engine.exclusively(|engine| {
-                let mut ended = 0;
-                loop {
-                    match engine.end_events_before(&current.core, &current.schema, &bounds)? {
-                        0 => return Ok(ended),
-                        more => ended += more,
-                    }
+                for _ in 0..2 {
+                    ended += engine.end_events_before(&current.core, &current.schema, &bounds)?;
                 }
+                Ok(())
             })
-        })
+        })?;
+        Ok(ended)
     }
 }
 

@@ -164,7 +164,8 @@ impl Stream {
     /// `Poisoned` when the log has failed: nothing becomes durable any more.
     fn durable(&self) -> Result<Option<u64>> {
         let Some(log) = self.table.engine.journal.log() else { return Ok(None) };
-        let durable = log.durable();
+        // It moves before those who wait are woken.
+        let durable = self.table.engine.watermarks.durable();
         if log.is_poisoned() {
             let message = "a write or a sync of the log failed: no event becomes durable until \
                            the database is opened again";
@@ -226,13 +227,14 @@ impl Tail {
 
     /// What there is to tell now, if anything is.
     fn look(&mut self, limit: usize) -> Result<Option<TailBatch>> {
+        let durable = self.stream.durable()?;
+        let rows = self.stream.table.snapshot()?;
+        // What the snapshot lacks has been noted before it was taken.
         let to = self.stream.ended_through();
         if to > self.position.max(self.gap) {
             self.gap = to;
             return Ok(Some(TailBatch::Gap { from: self.position + 1, to }));
         }
-        let durable = self.stream.durable()?;
-        let rows = self.stream.table.snapshot()?;
         let durable = durable.filter(|durable| *durable < rows.commit());
         let readable = Readable { rows: &rows, durable };
         let read = self.reader.read(&readable, self.position, limit)?;

@@ -575,3 +575,49 @@ fn a_tail_that_retention_has_passed_is_told() {
     let first = tail.next_batch(9, Duration::ZERO).unwrap();
     assert!(matches!(first, TailBatch::Gap { from: 1, to: 40 }), "{first:?}");
 }
+
+/// A load that a crash may take is not told, though nobody asks any more when it came; and what
+/// was ended is passed over once that is on the disk.
+#[test]
+fn a_tail_tells_what_is_on_the_disk_only() {
+    use esker::{Durability, TailBatch, TailFrom};
+
+    let machine = machine(9);
+    let durability = Durability::Async { at_most: Duration::from_secs(3_600) };
+    let options = Options::new().background(false).environment(machine.environment());
+    let db = options.durability(durability).segment_limit(8).open("db").unwrap();
+    db.create_table("events", schema(&[("window", "1 day")])).unwrap();
+    db.sync().unwrap();
+    let events = db.table("events").unwrap();
+    let mut load = events.load().unwrap();
+    for n in 0..20 {
+        load.push_row(&event(n, n, None)).unwrap();
+    }
+    load.finish().unwrap();
+    db.wait_idle().unwrap();
+    let stream = db.stream("events").unwrap();
+    let mut tail = stream.tail(TailFrom::Start, None).unwrap();
+    let mut told = || match tail.next_batch(100, Duration::ZERO).unwrap() {
+        TailBatch::Events(events) => events.len(),
+        TailBatch::Gap { .. } => 1_000,
+        other => panic!("{other:?}"),
+    };
+    // How many events a crash leaves.
+    let kept = || {
+        let image = machine.crash_image(CrashChoice::KeepNone);
+        let db = open(&Simulation::from_image(&image, 3, SimOptions::default()));
+        db.table("events").unwrap().count().unwrap()
+    };
+    let left = kept();
+    let first = told();
+    assert!(first as u64 <= left, "{first} are told, and a crash leaves {left}");
+    db.sync().unwrap();
+    assert_eq!((first + told(), told(), kept()), (20, 0, 20));
+    events.insert(&event(30, 30, None)).unwrap();
+    stream.delete_before(10).unwrap();
+    events.insert(&event(31, 31, None)).unwrap();
+    let second = told();
+    assert!(second == 0 || kept() <= 12, "{second} are told, and the end of others is not kept");
+    db.sync().unwrap();
+    assert_eq!((second + told(), told()), (2, 0));
+}

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::{SnapshotPart, Table, TableSnapshot};
 use crate::Result;
-use crate::segment::ArrivedRows;
+use crate::segment::{ArrivedRows, Segment};
 use crate::view::RowGroup;
 
 /// A row that is visible: its row id, and where it is.
@@ -33,6 +33,8 @@ pub struct Arrivals<'s> {
     after: u64,
     /// It ends before the first row that a later commit has made or changed.
     through: Option<u64>,
+    /// It ends before this row id: a later commit has ended the segment that may have it.
+    before: u64,
     /// Sequences by the least row id that each may have, which is exact once it is open.
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
     sequences: Vec<Sequence>,
@@ -60,7 +62,16 @@ impl TableSnapshot {
     pub fn rows_after_id(&self, row_id: u64, through: Option<u64>) -> Arrivals<'_> {
         let parts = self.parts();
         let (waiting, sequences) = (BinaryHeap::new(), Vec::new());
-        let mut arrivals = Arrivals { parts, after: row_id, through, waiting, sequences };
+        let ends_later = |segment: &&Arc<Segment>| {
+            let ended_at = segment.ended_at();
+            ended_at.is_some_and(|ended| through.is_some_and(|through| ended > through))
+                && segment.row_id_bounds().1 > row_id
+        };
+        let ending = self.view.segments().filter(ends_later);
+        let before = ending.map(|segment| segment.row_id_bounds().0.max(row_id + 1)).min();
+        // default: none ends later
+        let before = before.unwrap_or(u64::MAX);
+        let mut arrivals = Arrivals { parts, after: row_id, through, before, waiting, sequences };
         for (at, part) in parts.iter().enumerate() {
             match part.row_group() {
                 RowGroup::Group(group) => {
@@ -133,7 +144,8 @@ impl<'s> Arrivals<'s> {
                     row
                 }
             };
-            if self.through.is_some_and(|through| is_changed_after(part, row, through)) {
+            let is_later = |through| is_changed_after(part, row, through);
+            if row_id >= self.before || self.through.is_some_and(is_later) {
                 self.waiting.clear();
                 return Ok(None);
             }

@@ -27,7 +27,7 @@ pub struct TableSnapshot {
     schema: Arc<Schema>,
     at: u64,
     parts: Vec<Arc<SnapshotPart>>,
-    view: Arc<View>,
+    pub(super) view: Arc<View>,
     /// How many of the parts are row groups of the view; a transaction's own come behind them.
     shared_parts: usize,
     /// True when a transaction has rows of its own, or hides some.

@@ -124,12 +124,21 @@ impl Telling {
             if self.place.is_over() || self.left == Some(0) {
                 return Ok(None);
             }
+            // A token may be gone by now.
+            self.session.expect_valid()?;
+            if self.session.active_session().is_some_and(|active| active.is_ended()) {
+                return Err(Error::new(Code::Cancelled, "the session was ended"));
+            }
             self.place.look();
             let is_behind = self.tail.as_ref().is_some_and(Tail::may_have_more);
             if is_behind && let Some(text) = self.read().await? {
                 return self.held(text).await.map(Some);
             }
             if is_behind && self.tail.as_ref().is_some_and(|tail| !tail.is_at_end()) {
+                // A filter may let nothing pass for long.
+                if Instant::now() >= self.next_beat {
+                    return Ok(Some(self.comment()));
+                }
                 continue;
             }
             let seat = self.session.active_session().cloned();
@@ -145,17 +154,21 @@ impl Telling {
 
     /// What a client hears that hears nothing else: that the tail is there, and where it is.
     async fn beat(&mut self) -> Result<Bytes> {
-        // A token may be gone by now, and so may the stream.
-        self.session.expect_valid()?;
+        // The stream may be gone by now.
         if let Some(text) = self.read().await? {
             return self.held(text).await;
         }
+        Ok(self.comment())
+    }
+
+    /// Where the tail is, if that has changed.
+    fn comment(&mut self) -> Bytes {
         let position = self.tail.as_ref().map_or(self.known, Tail::position);
         if position == self.known {
-            return Ok(Bytes::from_static(b":\n\n"));
+            return Bytes::from_static(b":\n\n");
         }
         self.known = position;
-        Ok(format!(":\nid: {position}\n\n").into())
+        format!(":\nid: {position}\n\n").into()
     }
 
     async fn held(&self, text: Vec<u8>) -> Result<Bytes> {
@@ -193,7 +206,8 @@ impl Telling {
             }
             TailBatch::Gap { from, to } => {
                 let data = format!("{{\"from\":{from},\"to\":{to}}}");
-                format!("id: {to}\nevent: gap\ndata: {data}\n\n").into_bytes()
+                // A client that comes again goes on with what is left of these.
+                format!("id: {position}\nevent: gap\ndata: {data}\n\n").into_bytes()
             }
             other => {
                 let message = format!("a tail told {other:?}");
