@@ -105,6 +105,9 @@ fn body_of(answer: &[u8]) -> Result<Option<(usize, usize)>> {
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
     });
     let start = head + END.len();
+    if text.contains("transfer-encoding: chunked") {
+        return Ok(one_chunk(answer, start));
+    }
     match (text.starts_with("HTTP/1.1 20"), length) {
         (true, Some(length)) => Ok(Some((start, start + length))),
         _ => {
@@ -112,4 +115,13 @@ fn body_of(answer: &[u8]) -> Result<Option<(usize, usize)>> {
             Err(format!("expected an answer that it was done, found {text:?} {body}").into())
         }
     }
+}
+
+/// Where the bytes of an answer lie that is one chunk, once all of it is there.
+fn one_chunk(answer: &[u8], start: usize) -> Option<(usize, usize)> {
+    const LAST: &[u8] = b"\r\n0\r\n\r\n";
+    let body = answer.get(start..)?;
+    let size = body.windows(2).position(|window| window == b"\r\n")?;
+    let end = body.len().checked_sub(LAST.len()).filter(|_| body.ends_with(LAST))?;
+    Some((start + size + 2, start + end))
 }
