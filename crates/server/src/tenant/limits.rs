@@ -142,8 +142,8 @@ impl Usage {
             limits: RwLock::new(limits),
             queries: Arc::default(),
             loads: Loads::default(),
-            requests: Rate::new(limits.requests_per_second),
-            events: Rate::new(limits.events_per_second),
+            requests: Rate::full(),
+            events: Rate::full(),
             drained: Mutex::default(),
             stored: Arc::default(),
         }
@@ -171,12 +171,9 @@ impl Usage {
     pub fn count_request(&self) -> Result<()> {
         let Some(rate) = self.limits().requests_per_second else { return Ok(()) };
         let now_ns = self.environment.clock.monotonic_ns();
-        let wait = self.requests.admit(rate, now_ns);
-        wait.map_err(|_| {
-            exceeded(format!("more than {rate} requests in a second: wait and retry"))
-        })?;
-        self.requests.take(rate, 1, now_ns);
-        Ok(())
+        self.requests
+            .take_one(rate, now_ns)
+            .map_err(|_| exceeded(format!("more than {rate} requests in a second: wait and retry")))
     }
 
     /// How long who was refused a request waits, in seconds.

@@ -26,10 +26,9 @@ struct State {
 pub struct Wait(pub u64);
 
 impl Rate {
-    /// Of so many in a second.
-    pub fn new(rate: Option<u64>) -> Self {
-        let left = most(rate.unwrap_or(0));
-        Self(Mutex::new(State { left, at_ns: 0 }))
+    /// As much as any rate allows at once: whenever a limit is set, it begins full.
+    pub fn full() -> Self {
+        Self(Mutex::new(State { left: i64::MAX, at_ns: 0 }))
     }
 
     /// Refuses more while nothing may come; takes nothing.
@@ -42,7 +41,18 @@ impl Rate {
         }
     }
 
-    /// Takes so much, though it be more than there is: the rest is owed.
+    /// Takes one, unless nothing may come.
+    pub fn take_one(&self, rate: u64, now_ns: u64) -> Result<(), Wait> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.gain(rate, now_ns);
+        if state.left < WHOLE {
+            return Err(state.wait(rate, now_ns));
+        }
+        state.left -= WHOLE;
+        Ok(())
+    }
+
+    /// Takes so much, even if it is more than there is: the rest is owed.
     pub fn take(&self, rate: u64, count: u64, now_ns: u64) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.gain(rate, now_ns);
@@ -59,12 +69,13 @@ impl State {
     fn gain(&mut self, rate: u64, now_ns: u64) {
         let passed_us = now_ns.saturating_sub(self.at_ns) / 1_000;
         let gained = passed_us.saturating_mul(rate) / 1_000;
+        self.left = self.left.min(most(rate));
         if gained == 0 {
             // The time stays, so that parts add up.
             return;
         }
         let gained = i64::try_from(gained).unwrap_or(i64::MAX);
-        self.left = self.left.saturating_add(gained).min(most(rate).max(WHOLE));
+        self.left = self.left.saturating_add(gained).min(most(rate));
         self.at_ns = now_ns;
     }
 
@@ -96,16 +107,26 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
+    /// The clock of a process begins at 0: a limit that is set then lets some come.
+    #[test]
+    fn a_limit_that_is_set_at_the_start_begins_full() {
+        let rate = Rate::full();
+        let passed = (0..100).filter(|_| rate.take_one(10, 0).is_ok()).count();
+        assert_eq!(passed, 20);
+        assert!(rate.admit(10, 0).is_err());
+        assert!(rate.admit(10, SECOND_NS).is_ok());
+    }
+
     #[test]
     fn what_came_beyond_is_made_up_for() {
-        let rate = Rate::new(Some(100));
+        let rate = Rate::full();
         assert_eq!(rate.admit(100, 0), Ok(()));
         rate.take(100, 1_200, 0);
         let Wait(seconds) = rate.admit(100, 0).unwrap_err();
         assert!((11..=30).contains(&seconds), "{seconds}");
         assert!(rate.admit(100, 9 * SECOND_NS).is_err());
         assert_eq!(rate.admit(100, 11 * SECOND_NS), Ok(()));
-        assert!(Rate::new(None).admit(0, SECOND_NS).is_err());
+        assert!(Rate::full().admit(0, SECOND_NS).is_err());
     }
 
     #[test]
