@@ -192,15 +192,14 @@ impl LongBody {
         batch: Batch,
         (rejects, rows): (Rejects, Numbered<'_>),
     ) -> Result<()> {
-        let events = match batch.is_empty() {
-            true => Vec::new(),
+        let (events, commits) = match batch.is_empty() {
+            true => (Vec::new(), None),
             false => {
                 self.session.reserve_quota(batch.len(), 0)?;
                 let AppendedColumns { events, commit, newest } =
                     self.stream.append_columns(schema, batch);
                 self.session.release_room();
-                self.note(commit, newest)?;
-                events
+                (events, Some((commit, newest)))
             }
         };
         (self.counted)(events.len() as u64);
@@ -213,7 +212,9 @@ impl LongBody {
                 _ => self.tally.add(place, &outcome),
             }
         }
-        ended
+        // Where the disk fails, the answer still counts these events.
+        let noted = commits.map_or(Ok(()), |(commit, newest)| self.note(commit, newest));
+        ended.and(noted)
     }
 
     /// Notes a commit of events, and waits for the disk now and then: what is not on it is bounded.
