@@ -192,15 +192,7 @@ impl EndingExpired {
 
 /// A living row that has expired.
 fn expired(row_group: &RowGroup, row: usize) -> Result<Existing> {
-    Ok(Existing {
-        location: Location::new(row_group.id(), row),
-        entry: None,
-        row_id: row_group.row_id(row)?,
-        created: row_group.created(row),
-        deleted: 0,
-        expired: true,
-        ended: false,
-    })
+    Ok(Existing { expired: true, ..Existing::at(row_group, row, row_group.row_id(row)?) })
 }
 
 /// Adds the living rows of a row group that have expired; returns when the next one does.

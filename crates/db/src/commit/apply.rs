@@ -73,12 +73,7 @@ impl Source<'_, '_> {
 
     /// What an edit names. Frames of the log alone may name a table that is gone, as later ones
     /// have been applied.
-    pub(super) fn expect<T>(
-        &self,
-        named: Option<T>,
-        table: TableId,
-        commit: u64,
-    ) -> Result<Option<T>> {
+    fn expect<T>(&self, named: Option<T>, table: TableId, commit: u64) -> Result<Option<T>> {
         match self {
             Self::Own(_) if named.is_none() => {
                 let TableId(table) = table;

@@ -13,7 +13,6 @@ use esker_log::Purpose;
 use esker_table::Table as TableCore;
 use esker_table::table::Existing;
 
-use crate::Result;
 use crate::catalogue::Catalogue;
 use crate::commit::apply::{Own, Source};
 use crate::commit::definitions::together;
@@ -22,6 +21,7 @@ use crate::commit::staged::Staged;
 use crate::commit::write_set::{TableWrites, WriteSet};
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
+use crate::{Error, Result};
 
 /// What ends.
 pub(crate) struct EndedEvents {
@@ -56,8 +56,8 @@ impl Engine {
         let mut rows = Writer::new();
         self.encode_rows(&mut rows, set.as_slice(), options)?;
         let table = core.id();
-        // default: what ends has rows
-        let through_row_id = greatest.unwrap_or(0);
+        let no_rows = || Error::corrupt(format!("segments that end without rows: {segments:?}"));
+        let through_row_id = greatest.ok_or_else(no_rows)?;
         let segments = segments.into_iter().collect();
         let edit = Edit::EndSegments { table, segments, through_row_id };
         let edit = together(vec![edit], rows.into_bytes());

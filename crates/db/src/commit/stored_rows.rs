@@ -127,16 +127,8 @@ impl RowLocator {
 }
 
 fn existing(row_group: &RowGroup, row: usize, row_id: u64) -> Existing {
-    let location = Location::new(row_group.id(), row);
-    Existing {
-        location,
-        entry: Some(location),
-        row_id,
-        created: row_group.created(row),
-        deleted: row_group.deleted(row),
-        expired: false,
-        ended: row_group.has_ended(row),
-    }
+    let existing = Existing::at(row_group, row, row_id);
+    Existing { entry: Some(existing.location), ..existing }
 }
 
 /// One table while changes of its rows are staged.

@@ -12,8 +12,8 @@
 //! read of a segment that ends, and its file goes as that of any segment without living rows does:
 //! by a merge that has no output, once no snapshot is older.
 //!
-//! What is old is told by the date of the database, and after that has moved forward only by what
-//! it would be without the move (`clock`): events are destroyed by a confirmed time.
+//! The date of the database decides what is old. After a sudden move of the clock forward, the date
+//! without that move decides, until the new one is confirmed (`clock`).
 //!
 //! Events that come are refused where they would have ended (`catalog/event_times.rs`), so that the
 //! work is done once for each window.
@@ -191,7 +191,7 @@ impl Engine {
         for location in rows {
             let Some((row_group, row)) = view.row(*location) else { continue };
             if !segments.contains(&row_group.id()) && row_group.is_alive(row) {
-                deletes.push(existing(row_group, row)?);
+                deletes.push(Existing::at(row_group, row, row_group.row_id(row)?));
             }
         }
         self.commit_ended_events(&mut catalogue, core, EndedEvents { segments, deletes })
@@ -307,17 +307,4 @@ fn least_of(row_group: &RowGroup, time: &Field, start: usize) -> Option<i64> {
         Some((ValueRef::Timestamp(least), ..)) => Some(least),
         _ => None,
     }
-}
-
-/// A living event.
-fn existing(row_group: &RowGroup, row: usize) -> Result<Existing> {
-    Ok(Existing {
-        location: Location::new(row_group.id(), row),
-        entry: None,
-        row_id: row_group.row_id(row)?,
-        created: row_group.created(row),
-        deleted: 0,
-        expired: false,
-        ended: false,
-    })
 }

@@ -47,6 +47,21 @@ pub struct Existing {
 }
 
 impl Existing {
+    /// The version at a place of a row group, as one that has not expired and that no index entry
+    /// names.
+    #[must_use]
+    pub fn at(row_group: &RowGroup, row: usize, row_id: u64) -> Self {
+        Self {
+            location: Location::new(row_group.id(), row),
+            entry: None,
+            row_id,
+            created: row_group.created(row),
+            deleted: row_group.deleted(row),
+            expired: false,
+            ended: row_group.has_ended(row),
+        }
+    }
+
     /// True when the row is there for new readers.
     #[must_use]
     pub fn is_alive(&self) -> bool {
@@ -262,15 +277,8 @@ impl TableWriter {
             }
             _ => false,
         };
-        Ok(Existing {
-            location: Location::new(row_group.id(), row),
-            entry,
-            row_id: row_group.row_id(row)?,
-            created: row_group.created(row),
-            deleted: row_group.deleted(row),
-            expired,
-            ended: row_group.has_ended(row),
-        })
+        let existing = Existing::at(row_group, row, row_group.row_id(row)?);
+        Ok(Existing { entry, expired, ..existing })
     }
 
     /// Validates a put of a row whose values fit the schema. `must_be_new` for an insert.
