@@ -76,7 +76,7 @@ pub(crate) struct Engine {
     pub names: ArcSwap<NameHistory>,
     /// Events that wait for their commits, by stream.
     pub events: Mutex<BTreeMap<TableId, Arc<GatheredEvents>>>,
-    /// What wakes who waits for commits, once somebody does.
+    /// Wakes those that wait for commits; made when the first one waits.
     pub wakes: std::sync::OnceLock<Arc<CommitWakes>>,
     /// Changed under the commit lock only.
     pub sequences: ArcSwap<Sequences>,

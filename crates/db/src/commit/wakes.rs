@@ -63,7 +63,7 @@ impl Observer for CommitWakes {
 }
 
 impl Engine {
-    /// What wakes who waits for commits. It listens from the first call on.
+    /// Wakes those that wait for commits. It listens from the first call on.
     pub(crate) fn commit_wakes(&self) -> &Arc<CommitWakes> {
         self.wakes.get_or_init(|| {
             let wakes = Arc::new(CommitWakes::new(&self.environment));

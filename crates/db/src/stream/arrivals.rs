@@ -34,7 +34,7 @@ pub(super) struct ReadEvents {
     pub events: Vec<Arrived>,
     /// Everything up to this row id has been read.
     pub through: u64,
-    /// Nothing more can be told now.
+    /// No later event is visible yet.
     pub is_end: bool,
 }
 
@@ -99,7 +99,7 @@ impl ArrivalReader {
         let (mut seen, mut bytes) = (0, 0);
         while read.events.len() < limit && seen < READ_ROWS && bytes < READ_BYTES && !read.is_end {
             let mut chunk = Chunk::default();
-            // Without a filter all that is read is told.
+            // Without a filter each event that is read is returned, so that no more are read.
             let most = if self.filter.is_some() { CHUNK_ROWS } else { limit - read.events.len() };
             while !chunk.is_full() && chunk.rows.len() < most {
                 let Some(next) = arrivals.step()? else {
@@ -134,7 +134,7 @@ impl ArrivalReader {
         };
         for ((row_id, values), passes) in chunk.rows.into_iter().zip(passing) {
             if read.events.len() >= limit {
-                // What is behind the last one that is told is read again.
+                // The next call reads the events after the last one returned again.
                 read.is_end = false;
                 return Ok(());
             }

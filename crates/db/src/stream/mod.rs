@@ -82,8 +82,8 @@ impl Database {
 }
 
 impl Database {
-    /// A table whose rows are in nobody's way, as something that rows are appended to as events
-    /// are; `None` where its keys are declared, or other values are unique.
+    /// A table to which rows are appended the way events are. `None` if it has a declared key or
+    /// unique values, as then a row may conflict with another.
     ///
     /// # Errors
     /// `NotFound`.
