@@ -16,6 +16,8 @@ use crate::{Error, Result};
 
 /// Zones that are looked at row by row for a row id.
 const LOOKED_AT_ZONES_MAX: usize = 2;
+/// Numbers that are compared at a time.
+const BLOCK: usize = 256;
 
 /// The numbers of the rows of a zone.
 const COUNTED: &[u16; ZONE_ROWS] = &counted();
@@ -30,6 +32,17 @@ const fn counted() -> [u16; ZONE_ROWS] {
         row += 1;
     }
     numbers
+}
+
+/// Adds the places of a number among others, the first of which is at `start`.
+fn add_equal<T: Copy + PartialEq>(values: &[T], wanted: T, start: usize, found: &mut Vec<usize>) {
+    // Mostly there is none in a block, which is seen at once.
+    for (block, values) in (start..).step_by(BLOCK).zip(values.chunks(BLOCK)) {
+        if values.iter().fold(false, |any, value| any | (*value == wanted)) {
+            let at = (block..).zip(values).filter(|(_, value)| **value == wanted);
+            found.extend(at.map(|(at, _)| at));
+        }
+    }
 }
 
 impl Segment {
@@ -177,11 +190,8 @@ impl Segment {
             found = self.find_row_id(row_id)?;
         } else {
             for zone in zones {
-                for row in zone * ZONE_ROWS..self.row_count().min((zone + 1) * ZONE_ROWS) {
-                    if self.stored_row_id(row)? == stored {
-                        found.push(row);
-                    }
-                }
+                let rows = zone * ZONE_ROWS..self.row_count().min((zone + 1) * ZONE_ROWS);
+                self.find_stored(stored, rows, &mut found)?;
             }
         }
         let (Some(first), Some(last)) = (found.first(), found.last()) else { return Ok(0..0) };
@@ -189,6 +199,28 @@ impl Segment {
         let place = format_args!("segment {}", self.id);
         invariant!(is_run, place, "versions of row {row_id} lie apart, in rows {first} to {last}");
         Ok(*first..last + 1)
+    }
+
+    /// Adds the rows of a zone that have an id, as the file has it.
+    fn find_stored(&self, id: u64, rows: Range<usize>, found: &mut Vec<usize>) -> Result<()> {
+        let start = rows.start;
+        match self.footer.row_ids {
+            RowIds::Dense { first } => {
+                let row = id.checked_sub(first).and_then(|row| usize::try_from(row).ok());
+                found.extend(row.filter(|row| rows.contains(row)));
+            }
+            RowIds::Narrowed { first, codes, .. } => {
+                // An id that no code stands for is in no row.
+                let code = id.checked_sub(first).and_then(|code| u32::try_from(code).ok());
+                if let Some(code) = code {
+                    add_equal(self.typed::<u32>(codes, rows)?, code, start, found);
+                }
+            }
+            RowIds::Plain { values, .. } => {
+                add_equal(self.typed::<u64>(values, rows)?, id, start, found);
+            }
+        }
+        Ok(())
     }
 
     /// The least and the greatest row id of each zone, as the file has them; found when first
