@@ -1,5 +1,7 @@
 //! Owned columns: rows on their way into a table.
 
+use std::num::TryFromIntError;
+
 use crate::row::VALUE_BYTES_MAX;
 use crate::{DataType, Error, ErrorKind, Result, Schema, Value, ValueRef};
 
@@ -270,25 +272,37 @@ impl Column {
         Ok(())
     }
 
-    /// Appends a value that is stored as it stands, in a column without NULLs so far; false (and
-    /// nothing appended) when it has to be looked at more closely.
+    /// Appends a value that is stored as it stands; false (and nothing appended) when it has to be
+    /// looked at more closely.
     #[inline]
     fn push_as_is(&mut self, value: &Value) -> bool {
-        if self.nulls.is_some() {
-            return false;
+        /// Appends a number that is in the range of the column.
+        fn ranged<T>(values: &mut Vec<T>, number: std::result::Result<T, TryFromIntError>) -> bool {
+            number.map(|number| values.push(number)).is_ok()
         }
-        match (&mut self.values, value) {
-            (Values::I64(v), Value::Int(x)) if self.data_type == DataType::I64 => v.push(*x),
-            (Values::U64(v), Value::Uint(x)) => v.push(*x),
-            (Values::F64(v), Value::Float(x)) => v.push(*x),
-            (Values::F32(v), Value::Float32(x)) => v.push(*x),
-            (Values::I32(v), Value::Date(x)) if self.data_type == DataType::Date => v.push(*x),
-            (Values::Variable(v), Value::Text(x)) if self.data_type == DataType::Text => {
-                return x.len() <= VALUE_BYTES_MAX && v.push(x.as_bytes());
+        let is_pushed = match (&mut self.values, value, self.data_type) {
+            (Values::U8(v), Value::Bool(x), DataType::Bool) => ranged(v, Ok(u8::from(*x))),
+            (Values::U8(v), Value::Uint(x), DataType::U8) => ranged(v, (*x).try_into()),
+            (Values::U16(v), Value::Uint(x), _) => ranged(v, (*x).try_into()),
+            (Values::U32(v), Value::Uint(x), DataType::U32) => ranged(v, (*x).try_into()),
+            (Values::U64(v), Value::Uint(x), _) => ranged(v, Ok(*x)),
+            (Values::I8(v), Value::Int(x), _) => ranged(v, (*x).try_into()),
+            (Values::I16(v), Value::Int(x), _) => ranged(v, (*x).try_into()),
+            (Values::I32(v), Value::Int(x), DataType::I32) => ranged(v, (*x).try_into()),
+            (Values::I32(v), Value::Date(x), DataType::Date) => ranged(v, Ok(*x)),
+            (Values::I64(v), Value::Int(x), DataType::I64)
+            | (Values::I64(v), Value::Timestamp(x), DataType::Timestamp) => ranged(v, Ok(*x)),
+            (Values::F64(v), Value::Float(x), _) => ranged(v, Ok(*x)),
+            (Values::F32(v), Value::Float32(x), _) => ranged(v, Ok(*x)),
+            (Values::Variable(v), Value::Text(x), DataType::Text) => {
+                x.len() <= VALUE_BYTES_MAX && v.push(x.as_bytes())
             }
-            _ => return false,
+            _ => false,
+        };
+        if let Some(nulls) = self.nulls.as_mut().filter(|_| is_pushed) {
+            nulls.push(0);
         }
-        true
+        is_pushed
     }
 
     fn push_fitted(&mut self, field: &crate::Field, value: ValueRef<'_>) -> Result<()> {

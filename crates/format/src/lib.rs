@@ -31,6 +31,7 @@
 
 mod article;
 pub mod batch;
+mod batch_row;
 pub mod calendar;
 pub mod case;
 pub mod checkpoint;

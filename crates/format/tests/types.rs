@@ -9,8 +9,8 @@ use esker_format::row::{decode_row, decode_value, encode_row, encode_value};
 use esker_format::segment::encode_column;
 use esker_format::text::parse_value;
 use esker_format::{
-    Column, ColumnSlice, DataType, Decimal, ErrorKind, FieldId, Interval, Labels, Schema, Value,
-    ValueRef,
+    Batch, Column, ColumnSlice, DataType, Decimal, ErrorKind, FieldId, Interval, Labels, Schema,
+    Value, ValueRef,
 };
 use proptest::prelude::*;
 
@@ -183,6 +183,35 @@ proptest! {
             prop_assert!(same(read, value.as_ref()), "{data_type} {value} came back as {read}");
         }
         input.finish().unwrap();
+    }
+
+    /// A row of a batch has the same stored form as its values have.
+    #[test]
+    fn rows_of_batches_are_stored_as_rows(
+        columns in prop::collection::vec(typed_values(3..4), 1..20),
+        nulls in prop::collection::vec(any::<bool>(), 60),
+    ) {
+        let mut schema = Schema::builder();
+        for (at, (data_type, _)) in columns.iter().enumerate() {
+            schema = schema.nullable(format!("f{at}"), *data_type);
+            if *data_type == DataType::Enum {
+                schema = schema.labels(labels());
+            }
+        }
+        let schema = schema.build().unwrap();
+        let mut batch = Batch::empty(&schema);
+        for row in 0..3 {
+            for (at, (column, (_, values))) in batch.columns.iter_mut().zip(&columns).enumerate() {
+                let value = if nulls[3 * at + row] { Value::Null } else { values[row].clone() };
+                column.push(value.as_ref()).unwrap();
+            }
+        }
+        for row in 0..3 {
+            let (mut by_value, mut by_column) = (Writer::new(), Writer::new());
+            encode_row(&mut by_value, &schema, |at| batch.columns[at].value(row));
+            batch.encode_row(&mut by_column, row);
+            prop_assert_eq!(by_value.as_bytes(), by_column.as_bytes());
+        }
     }
 
     #[test]

@@ -304,7 +304,7 @@ impl StagedBatch<'_> {
         for i in 0..batch.len() {
             RowChange::encode_put(out, table, first_row_id + i as u64, |out| {
                 if !has_long {
-                    return encode_row(out, schema, |p| value(p, i));
+                    return batch.encode_row(out, i);
                 }
                 encode_cells(out, schema, |p| {
                     let stored = long.get(p).and_then(|column| {
