@@ -25,6 +25,7 @@
 //! | `fault` | what is wrong with a record |
 //! | [`packed`](packed_lines) | rows in MessagePack, as lines of JSON |
 //! | [`row_text`](parse_json_row) | one row, as people write it |
+//! | [`json_rows`](JsonRows) | the rows of a body, at once |
 //! | `kinds`, `inference` | which types a file holds |
 //! | [`export`](RowWriter) | rows as files have them, the other way |
 //! | [`files`](FileAccess) | files that statements of a database name |
@@ -46,6 +47,7 @@ mod header;
 mod inference;
 mod input;
 mod json;
+mod json_rows;
 mod kinds;
 mod nulls;
 mod opening;
@@ -71,6 +73,7 @@ pub use files::FileAccess;
 pub use files::named_form::NamedForm;
 pub use files::sink::FileWriter;
 pub use inference::Inference;
+pub use json_rows::JsonRows;
 pub use options::{Format, ImportOptions, Unknown};
 pub use packed::packed_lines;
 pub use pipeline::Pipeline;

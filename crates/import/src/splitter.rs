@@ -53,6 +53,12 @@ impl Chunk {
         self.buffer
     }
 
+    /// All there is, from a place on.
+    pub(crate) fn whole(buffer: Vec<u8>, start: usize) -> Self {
+        let end = buffer.len();
+        Self { buffer, start, end, has_quotes: false, is_first: true, is_last: true }
+    }
+
     #[cfg(test)]
     pub(crate) fn of(text: &[u8]) -> Self {
         let has_quotes = text.contains(&b'"');

@@ -231,7 +231,8 @@ impl<'a> Tokenizer<'a> {
         spans.clear();
         self.rest.clear();
         let rows = block_rows(self.columns);
-        spans.reserve(rows * self.columns);
+        // A field takes two bytes at least, and few rows are as short as that.
+        spans.reserve((rows * self.columns).min(self.bytes.len() / 2));
         for _ in 0..rows {
             let Some(found) = self.rows.next_row()? else { break };
             let (before, kept) = (spans.len(), self.rest.members.len());
