@@ -9,10 +9,11 @@ use std::process::ExitCode;
 use super::{kill_server, planted, served};
 
 const USAGE: &str = "\
-usage: kill_server [--cycles N] [--seed N] [--planted]
+usage: kill_server [--cycles N] [--seed N] [--streams] [--planted]
 
   --cycles N   how many servers are killed under load, 300 unless told
   --seed N     what clients do follows from it, 1 unless told
+  --streams    clients of streams alone: events, and a reader that follows them
   --planted    plants each bug in a process of its own, and says what finds it; needs the cargo
                feature `sabotage`";
 
@@ -23,6 +24,8 @@ pub(super) struct Options {
     pub cycles: Option<u64>,
     /// What clients do follows from it.
     pub seed: u64,
+    /// Whether clients are those of streams alone.
+    pub are_streams: bool,
     /// Whether bugs are planted, to be found.
     pub plants: bool,
 }
@@ -31,7 +34,7 @@ impl Options {
     const CYCLES: u64 = 300;
 
     fn parse(mut words: &[&str]) -> Result<Self, String> {
-        let mut options = Self { cycles: None, seed: 1, plants: false };
+        let mut options = Self { cycles: None, seed: 1, are_streams: false, plants: false };
         loop {
             words = match words {
                 [] => return Ok(options),
@@ -41,6 +44,10 @@ impl Options {
                 }
                 ["--seed", seed, rest @ ..] => {
                     options.seed = number(seed)?;
+                    rest
+                }
+                ["--streams", rest @ ..] => {
+                    options.are_streams = true;
                     rest
                 }
                 ["--planted", rest @ ..] => {
@@ -57,7 +64,7 @@ impl Options {
         if self.plants {
             return planted::run_all(self);
         }
-        let tally = kill_server(self.cycles.unwrap_or(Self::CYCLES), self.seed)?;
+        let tally = kill_server(self.cycles.unwrap_or(Self::CYCLES), self.seed, self.are_streams)?;
         println!("{tally}");
         Ok(())
     }

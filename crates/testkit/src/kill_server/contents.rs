@@ -12,6 +12,7 @@ use super::line::{ACCOUNTS, BALANCE, Kind, Line, Part, load_rows, text, transfer
 use super::redis::{Redis, Reply};
 use super::redis_clients::{WATCHED, number};
 use super::served::Place;
+use super::stream_clients;
 
 /// Keys of a bucket that are asked for at a time.
 const KEYS: i64 = 100;
@@ -33,6 +34,7 @@ pub(super) fn prepare(place: &Place, lines: &[Line]) -> Result<(), Error> {
     ]
     .iter()
     .chain(&families::DEFINITIONS)
+    .chain([&stream_clients::DEFINITION])
     {
         client.sql(statement, &[])?;
     }
@@ -64,12 +66,20 @@ pub(super) fn read(place: &Place, lines: &[Line], seed: u64) -> Result<Contents,
     let mut contents = Contents::default();
     let mut client = Client::connect(&place.wire)?;
     read_tables(&mut client, &mut contents, seed)?;
+    stream_clients::read(&mut client, &mut contents.parts)?;
     for (part, of, n, count) in families::read(&mut client, lines)? {
         contents.parts.insert((part, of, n), count);
     }
     read_entries(&mut client, &mut http, lines, &mut contents, seed)?;
     read_redis(&place.redis, lines, &mut contents, seed)?;
     Ok(contents)
+}
+
+/// Lets readers that follow a stream read all of it.
+pub(super) fn catch_up(place: &Place, lines: &mut [Line]) -> Result<(), Error> {
+    let all = stream_clients::count(&mut Client::connect(&place.wire)?)?;
+    let mut readers = lines.iter_mut().filter(|line| line.kind == Kind::FollowedEvents);
+    readers.try_for_each(|line| stream_clients::catch_up(line, &place.http, all))
 }
 
 pub(super) fn numbers(row: &[Value]) -> Result<Vec<i64>, Error> {

@@ -44,6 +44,8 @@ pub(super) fn judge(lines: &mut [Line], contents: &Contents, seed: u64) -> Resul
             line.keys.retain(|n, _| *n < done);
             contents.keys.judge(line)?;
         }
+        line.stream.judge(&contents.parts)?;
+        line.stream.forget_from(done);
         if !line.kind.is_once() {
             (line.sent, line.answered) = (done, done);
         }
@@ -87,7 +89,7 @@ fn applied(line: &Line, left: &mut BTreeMap<(Part, i64, i64), u64>) -> Result<i6
         match (whole, none) {
             (true, _) if done == n => done += 1,
             (true, _) => return Err(format!("{line}: {n} is there, and {done} is not")),
-            (_, true) if n < line.answered => return Err(format!("{line}: {n} is lost")),
+            (_, true) if n < line.owed() => return Err(format!("{line}: {n} is lost")),
             (_, true) => {}
             _ => return Err(format!("{line}: {n} is half there: {found:?}")),
         }

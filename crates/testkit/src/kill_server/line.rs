@@ -7,6 +7,7 @@ use esker_vfs::sim::Generator;
 
 use super::ending_keys::Expected;
 use super::families::MEMBERS;
+use super::stream_clients::{PRODUCED, StreamState, event_count};
 
 /// Accounts that money goes between.
 pub(super) const ACCOUNTS: i64 = 16;
@@ -50,11 +51,19 @@ pub(super) enum Kind {
     WireOnceUpdates,
     /// Rows that refer to rows, some of which go with them.
     Families,
+    /// Events of a stream, one or twenty, durable when they are answered.
+    Events,
+    /// The same, answered before.
+    LaterEvents,
+    /// Events of a producer.
+    ProducedEvents,
+    /// A reader that follows all of them.
+    FollowedEvents,
 }
 
 impl Kind {
     /// What clients do, each of them one. Those that wait for the end of keys do so side by side.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 27] = [
         Self::Rows,
         Self::PipelinedRows,
         Self::WireLoads,
@@ -78,6 +87,24 @@ impl Kind {
         Self::WireOnceUpdates,
         Self::Families,
         Self::Families,
+        Self::Events,
+        Self::LaterEvents,
+        Self::ProducedEvents,
+        Self::FollowedEvents,
+    ];
+
+    /// Clients of streams, where there are no others.
+    pub const OF_STREAMS: [Self; 10] = [
+        Self::Events,
+        Self::Events,
+        Self::Events,
+        Self::Events,
+        Self::LaterEvents,
+        Self::LaterEvents,
+        Self::ProducedEvents,
+        Self::ProducedEvents,
+        Self::FollowedEvents,
+        Self::FollowedEvents,
     ];
 
     /// As it is called where operations are counted.
@@ -93,6 +120,10 @@ impl Kind {
             Self::EndingKeys => "keys that end",
             Self::OnceUpdates | Self::OnceLoads | Self::WireOnceUpdates => "writes with a key",
             Self::Families => "families",
+            Self::Events => "requests of events",
+            Self::LaterEvents => "requests of events, answered before they are durable",
+            Self::ProducedEvents => "requests of producers",
+            Self::FollowedEvents => "events told by tails",
         }
     }
 
@@ -110,12 +141,18 @@ impl Kind {
             Self::OnceUpdates | Self::WireOnceUpdates => vec![(Part::Update, 1)],
             Self::OnceLoads => vec![(Part::Event, EVENT_ROWS)],
             Self::Families => vec![(Part::Family, 1), (Part::Member, MEMBERS)],
+            Self::Events | Self::LaterEvents => vec![(Part::Noted, event_count(n))],
+            Self::ProducedEvents => vec![(Part::Noted, PRODUCED)],
+            Self::FollowedEvents => Vec::new(),
         }
     }
 
     /// Whether what was not answered is sent again with the same key.
     pub fn is_once(self) -> bool {
-        matches!(self, Self::OnceUpdates | Self::OnceLoads | Self::WireOnceUpdates)
+        matches!(
+            self,
+            Self::OnceUpdates | Self::OnceLoads | Self::WireOnceUpdates | Self::ProducedEvents
+        )
     }
 }
 
@@ -137,6 +174,7 @@ pub(super) enum Part {
     Event,
     Family,
     Member,
+    Noted,
 }
 
 /// A client, over all lives of a server.
@@ -150,6 +188,8 @@ pub(super) struct Line {
     pub answered: i64,
     /// What has to become of the keys of its operations.
     pub keys: BTreeMap<i64, Expected>,
+    /// What a client of a stream remembers.
+    pub stream: StreamState,
     pub counts: Counts,
 }
 
@@ -174,15 +214,25 @@ pub(super) struct Counts {
 impl Line {
     /// One for each in [`Kind::ALL`].
     pub fn all() -> Vec<Self> {
-        let line = |(client, kind)| Self {
-            kind,
+        Self::of(&Kind::ALL)
+    }
+
+    /// One for each in [`Kind::OF_STREAMS`].
+    pub fn of_streams() -> Vec<Self> {
+        Self::of(&Kind::OF_STREAMS)
+    }
+
+    fn of(kinds: &[Kind]) -> Vec<Self> {
+        let line = |(client, kind): (i64, &Kind)| Self {
+            kind: *kind,
             client,
             sent: 0,
             answered: 0,
             keys: BTreeMap::new(),
+            stream: StreamState::default(),
             counts: Counts::default(),
         };
-        (0..).zip(Kind::ALL).map(line).collect()
+        (0..).zip(kinds).map(line).collect()
     }
 
     /// The next operation, which is about to be sent.
@@ -190,6 +240,15 @@ impl Line {
         let n = self.sent;
         self.sent += 1;
         n
+    }
+
+    /// Operations below this one have to be there: those that were answered, unless that was before
+    /// they were durable.
+    pub fn owed(&self) -> i64 {
+        match self.kind {
+            Kind::LaterEvents => self.stream.owed(self.answered),
+            _ => self.answered,
+        }
     }
 
     /// The first operation that was not answered is.

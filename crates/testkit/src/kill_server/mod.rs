@@ -19,6 +19,7 @@
 //! | `line` | what each client does, from the seed |
 //! | `wire_clients`, `http_clients`, `redis_clients` | doing it |
 //! | `families` | rows that refer to rows |
+//! | `stream_clients` | events, and a reader that follows them |
 //! | `ending_keys` | keys that end, and what they have to be when |
 //! | `http`, `redis` | connections of protocols that no client library here speaks |
 //! | `served` | the server |
@@ -38,13 +39,14 @@ mod planted;
 mod redis;
 mod redis_clients;
 mod served;
+mod stream_clients;
 mod tally;
 mod wire_clients;
 
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use esker_vfs::sim::Generator;
 
@@ -121,6 +123,10 @@ fn work(line: &mut Line, place: &Place, seed: u64) -> Ended {
         Kind::OnceUpdates | Kind::OnceLoads => http_clients::write_once(line, http),
         Kind::WireOnceUpdates => wire_clients::write_once(line, wire),
         Kind::Families => families::work(line, wire),
+        Kind::Events => stream_clients::append(line, http),
+        Kind::LaterEvents => stream_clients::append_later(line, http),
+        Kind::ProducedEvents => stream_clients::produce(line, http),
+        Kind::FollowedEvents => stream_clients::follow(line, http),
     };
     match outcome {
         Ok(never) => match never {},
@@ -141,9 +147,12 @@ fn cycle(
     contents::prepare(&place, lines)?;
     let found = contents::read(&place, lines, seed)?;
     judge::judge(lines, &found, seed)?;
-    let Some(life) = life else { return served.kill() };
+    let Some(life) = life else {
+        contents::catch_up(&place, lines)?;
+        return served.kill();
+    };
     let dies = AtomicBool::new(false);
-    std::thread::scope(|scope| {
+    let killed = std::thread::scope(|scope| {
         let (place, dies) = (&place, &dies);
         let mut workers = Vec::new();
         for line in lines.iter_mut() {
@@ -155,20 +164,23 @@ fn cycle(
         }
         std::thread::sleep(life);
         dies.store(true, Ordering::SeqCst);
+        let at = Instant::now();
         let killed = served.kill();
         for worker in workers {
             worker.join().map_err(|_| "a client panicked")??;
         }
-        killed
-    })
+        killed.map(|()| at)
+    })?;
+    lines.iter_mut().for_each(|line| line.stream.note_kill(killed));
+    Ok(())
 }
 
-/// Kills a server so many times; what was answered.
+/// Kills a server so many times, under load of all kinds, or of streams alone; what was answered.
 ///
 /// # Errors
 /// What is wrong after which kill.
 #[allow(clippy::disallowed_methods, reason = "a real directory is what this is about")]
-pub fn kill_server(cycles: u64, seed: u64) -> Result<Tally, String> {
+pub fn kill_server(cycles: u64, seed: u64, are_streams: bool) -> Result<Tally, String> {
     let mut generator = Generator::new(seed, 81);
     let name = format!("esker-kill-server-{}-{seed}", std::process::id());
     let directory = std::env::temp_dir().join(name);
@@ -177,7 +189,7 @@ pub fn kill_server(cycles: u64, seed: u64) -> Result<Tally, String> {
         let at = |e: Error| format!("kill {number}: {e} ({directory:?})");
         if number % CYCLES_EACH == 0 {
             let _ = std::fs::remove_dir_all(&directory);
-            lines = Line::all();
+            lines = if are_streams { Line::of_streams() } else { Line::all() };
             seed = generator.next_u64();
         }
         if generator.below(EARLY_OF) == 0 {
