@@ -50,12 +50,20 @@ pub(super) fn bytes(bench: &mut Bench) -> Result<Outcome> {
     Ok(Outcome::default().and(each, None).and(each / packed, None).note(note))
 }
 
+/// The same with an index of users and times, as who asks by user makes one.
+fn indexed(database: Database) -> Result<Database> {
+    let create = format!("CREATE INDEX by_user ON {STREAM} (user_id, t)");
+    database.prepare(&create).map_err(boxed)?.run(()).map_err(boxed)?;
+    database.wait_idle()?;
+    Ok(database)
+}
+
 /// Pages and sums of many events: µs of each.
 pub(super) fn reads(bench: &mut Bench) -> Result<Outcome> {
     let events = bench.rows;
     let database = match bench.kept.remove("streams") {
         Some(kept) => kept,
-        None => loaded(bench, "streams-reads", events)?,
+        None => indexed(loaded(bench, "streams-reads", events)?)?,
     };
     let last_us = FIRST_US + i64::try_from((events - 1) * STEP_US)?;
     let user = user_name(7);

@@ -6,6 +6,10 @@ use std::process::ExitCode;
 
 use esker_cli::{Console, Status};
 
+/// Threads of a server hand rows to each other, which a general allocator pays for with locks.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let (stdout, mut stderr) = (std::io::stdout(), std::io::stderr());
     let is_terminal = stdout.is_terminal();
