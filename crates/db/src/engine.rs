@@ -146,6 +146,13 @@ impl Engine {
         Arc::clone(all.entry(table).or_default())
     }
 
+    /// The bytes of events that wait for their commit, of all streams.
+    pub(crate) fn waiting_event_bytes(&self) -> u64 {
+        // default: nothing panics while the list changes
+        let all = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        all.values().map(|events| events.backlog().0).sum()
+    }
+
     /// How statements reach files.
     ///
     /// # Errors

@@ -116,8 +116,8 @@ pub use crate::stream::producer::{Prepared, Turn};
 #[doc(hidden)]
 pub use crate::stream::time_of;
 pub use crate::stream::{
-    EventCursor, EventExport, EventId, EventOrder, EventPage, ExportQuery, Lead, PageQuery, Stream,
-    Tail, TailBatch, TailFrom,
+    EventCursor, EventExport, EventId, EventOrder, EventPage, ExportQuery, Lead, PageQuery,
+    ReadyEvents, ReadyRows, Stream, Tail, TailBatch, TailFrom,
 };
 pub use bucket::{
     Bucket, BucketOptions, BucketSnapshot, BucketValue, Entries, Entry, KeyCodec, KeyPrefix,

@@ -17,18 +17,15 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 
-use esker_format::{Schema, Value};
+use esker_format::{Batch, Column, Schema};
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::Result;
 
 /// Rows of one commit, about: a request that has more is a commit of its own.
 pub(crate) const COMMIT_ROWS: usize = 4_096;
-/// Bytes of their texts, about: as for rows.
-const COMMIT_BYTES: usize = 1 << 20;
-
-/// Bytes of a value beside its text.
-const VALUE_BYTES: usize = size_of::<Value>();
+/// Bytes of their values, about: as for rows.
+const COMMIT_BYTES: usize = 2 << 20;
 
 /// What becomes of the rows of a request.
 #[derive(Debug)]
@@ -43,9 +40,10 @@ pub struct Appended {
 
 /// Rows that are ready, and what to call with their outcomes.
 pub(crate) struct EventRequest {
-    /// What the rows were made ready for.
+    /// The rows, by column.
+    pub columns: Batch,
+    /// What they were made ready for.
     pub schema: Arc<Schema>,
-    pub rows: Vec<Vec<Value>>,
     /// All of them or none.
     pub is_whole: bool,
     /// What is in their commit, too, which is one then: a `KeptEntry`.
@@ -55,14 +53,7 @@ pub(crate) struct EventRequest {
 
 impl EventRequest {
     fn byte_count(&self) -> usize {
-        let words = self.rows.iter().map(|row| row.len() * VALUE_BYTES).sum::<usize>();
-        words + self.text_bytes()
-    }
-
-    fn text_bytes(&self) -> usize {
-        let values = self.rows.iter().flatten();
-        // default: what is no text or bytes is counted beside
-        values.map(|value| value.as_ref().as_bytes().map_or(0, <[u8]>::len)).sum()
+        self.columns.columns.iter().map(Column::byte_count).sum()
     }
 }
 
@@ -107,8 +98,8 @@ impl GatheredEvents {
         let mut pending = self.pending();
         let (mut taken, mut rows, mut bytes): (Vec<EventRequest>, _, _) = (Vec::new(), 0, 0);
         while let Some((next, size)) = pending.requests.front() {
-            rows += next.rows.len();
-            bytes += next.text_bytes();
+            rows += next.columns.len();
+            bytes += size;
             let size = *size as u64;
             if !taken.is_empty() && (rows > COMMIT_ROWS || bytes > COMMIT_BYTES) {
                 break;

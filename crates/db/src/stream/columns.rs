@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use esker_format::{Batch, ColumnSlice, Schema, Value, Values};
+use esker_format::{Batch, ColumnSlice, Schema};
 
 use super::lead::is_final;
-use super::{EventId, Stream, time_of};
+use super::ready_events::times_of;
+use super::{EventId, Stream};
 use crate::bulk_load::check_batch;
 use crate::commit::gathered_events::COMMIT_ROWS;
-use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
 /// What became of events that came by column.
@@ -87,35 +87,14 @@ impl Stream {
 
     /// Each with an outcome of its own, where one at least is refused.
     fn commit_rows_of(&self, schema: &Arc<Schema>, batch: &Batch) -> Vec<Result<EventId>> {
-        let ready = self.ready_rows(schema, batch);
-        let rows = ready.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
-        let mut stored = self.commit_ready(schema, rows).into_iter();
-        let outcome = |row: Result<Vec<Value>>| {
-            let at = time_of(schema, &row?)?;
-            Ok(EventId::new(at, stored.next().ok_or_else(super::lost)??))
+        let ready = self.ready_each(schema, batch);
+        let times = match ready.times() {
+            Ok(times) => times.into_iter(),
+            Err(e) => return refused(&e, batch.len()),
         };
-        ready.into_iter().map(outcome).collect()
-    }
-
-    /// The events of columns, whole and tested, or why one is refused: what [`Stream::submit`]
-    /// takes.
-    pub fn prepare_columns(
-        &self,
-        schema: &Arc<Schema>,
-        mut batch: Batch,
-    ) -> Vec<Result<Vec<Value>>> {
-        match self.table.engine.fill_batch(schema, &mut batch) {
-            Ok(()) => self.ready_rows(schema, &batch),
-            Err(e) => refused(&e, batch.len()),
-        }
-    }
-
-    fn ready_rows(&self, schema: &Arc<Schema>, batch: &Batch) -> Vec<Result<Vec<Value>>> {
-        let current = TableVersion { schema: Arc::clone(schema), ..self.table.current() };
-        let row = |at: usize| -> Vec<Value> {
-            batch.columns.iter().map(|column| column.value(at).to_owned()).collect()
-        };
-        (0..batch.len()).map(|at| self.ready(&current, &row(at))).collect()
+        let stored = self.commit_ready(ready.rows.clone());
+        let stored = ready.outcomes(stored).into_iter();
+        stored.zip(times).map(|(row_id, at)| Ok(EventId::new(at?, row_id?))).collect()
     }
 }
 
@@ -131,14 +110,4 @@ fn piece(schema: &Schema, batch: &Batch, rows: Range<usize>) -> Result<Batch> {
 /// The same error for each of so many.
 fn refused<T>(e: &Error, count: usize) -> Vec<Result<T>> {
     (0..count).map(|_| Err(e.repeated())).collect()
-}
-
-/// The times of events, in microseconds since 1970.
-fn times_of<'b>(schema: &Schema, batch: &'b Batch) -> Result<&'b [i64]> {
-    let time = schema.stream().map(|stream| stream.time);
-    let at = schema.fields().iter().position(|field| Some(field.id) == time);
-    match at.and_then(|at| batch.columns.get(at)).map(|column| &column.values) {
-        Some(Values::I64(times)) => Ok(times),
-        _ => Err(Error::corrupt("events without times")),
-    }
 }

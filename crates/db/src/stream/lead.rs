@@ -8,11 +8,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use esker_format::{Batch, Field, Schema, Value};
+use esker_format::{Batch, ColumnSlice, Field, Schema, Value};
 
 use super::Stream;
 use super::beside::Beside;
 use super::kept::KeptEntry;
+use super::ready_events::ReadyRows;
 use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
@@ -77,9 +78,9 @@ impl Stream {
                 return;
             }
             let (mut parts, mut dones) = (Vec::new(), Vec::new());
-            for EventRequest { schema, rows, is_whole, entry, done } in requests {
+            for EventRequest { columns, schema, is_whole, entry, done } in requests {
                 let entry = entry.and_then(|entry| entry.downcast::<KeptEntry>().ok());
-                parts.push(Part { schema, rows, is_whole, entry });
+                parts.push(Part { rows: ReadyRows { schema, columns }, is_whole, entry });
                 dones.push(done);
             }
             let handle = self.with_deferred();
@@ -102,7 +103,7 @@ impl Stream {
     /// The outcomes of each part.
     fn commit_parts(&self, parts: &[Part]) -> Vec<Vec<Result<u64>>> {
         let current = self.table.current();
-        let is_ready = parts.iter().all(|part| Arc::ptr_eq(&part.schema, &current.schema));
+        let is_ready = parts.iter().all(|part| Arc::ptr_eq(&part.rows.schema, &current.schema));
         if is_ready && have_distinct_entries(parts) {
             match self.commit_together(&current, parts) {
                 Ok(first) => {
@@ -129,47 +130,44 @@ impl Stream {
             let entry = part.entry.as_deref();
             entries.extend(entry.map(|entry| Beside { entry, rows, refused: &[] }));
         }
-        let rows = parts.iter().flat_map(|part| &part.rows);
-        self.commit(current, rows, (&entries, false))
+        let mut gathered = None;
+        let columns = match parts {
+            [only] => &only.rows.columns,
+            many => gathered.insert(gather(&current.schema, many)?),
+        };
+        self.commit(current, columns, (&entries, false))
     }
 
-    /// The row ids of rows that were made ready for a schema, each for itself.
-    pub(super) fn commit_ready(
-        &self,
-        schema: &Arc<Schema>,
-        rows: Vec<Vec<Value>>,
-    ) -> Vec<Result<u64>> {
+    /// The row ids of rows that are ready, each for itself.
+    pub(super) fn commit_ready(&self, rows: ReadyRows) -> Vec<Result<u64>> {
         match rows.is_empty() {
             true => Vec::new(),
-            false => {
-                let schema = Arc::clone(schema);
-                let part = Part { schema, rows, is_whole: false, entry: None };
-                self.commit_each(&part, &part.rows)
-            }
+            false => self.commit_alone(&Part { rows, is_whole: false, entry: None }),
         }
     }
 
     /// The rows of one request: all of them or none, or each for itself.
     fn commit_alone(&self, part: &Part) -> Vec<Result<u64>> {
+        let rows = part.rows.to_rows();
         match (part.is_whole, part.entry.as_deref()) {
-            (false, None) => self.commit_each(part, &part.rows),
-            (false, Some(entry)) => self.commit_one(part, entry),
+            (false, None) => self.commit_each(part, &rows),
+            (false, Some(entry)) => self.commit_one(part, &rows, entry),
             (true, entry) => {
-                let rows = 0..part.rows.len() as u64;
-                let entry = entry.map(|entry| Beside { entry, rows, refused: &[] });
-                match self.commit_again(part, &part.rows, (entry.as_slice(), false)) {
-                    Ok(first) => (first..).take(part.rows.len()).map(Ok).collect(),
-                    Err(e) => part.all(&self.named(part, e)),
+                let all = 0..rows.len() as u64;
+                let entry = entry.map(|entry| Beside { entry, rows: all, refused: &[] });
+                match self.commit_again(part, &rows, (entry.as_slice(), false)) {
+                    Ok(first) => (first..).take(rows.len()).map(Ok).collect(),
+                    Err(e) => part.all(&self.named(part, &rows, e)),
                 }
             }
         }
     }
 
     /// The rows of a request that is one commit with its entry: without those that are refused.
-    fn commit_one(&self, part: &Part, entry: &KeptEntry) -> Vec<Result<u64>> {
-        let mut refused: Vec<Option<Error>> = part.rows.iter().map(|_| None).collect();
+    fn commit_one(&self, part: &Part, all: &[Vec<Value>], entry: &KeptEntry) -> Vec<Result<u64>> {
+        let mut refused: Vec<Option<Error>> = all.iter().map(|_| None).collect();
         for _ in 0..ATTEMPTS_MAX {
-            let kept = part.rows.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
+            let kept = all.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
             let rows: Vec<Vec<Value>> = kept.map(|(row, _)| row.clone()).collect();
             let beside = Beside { entry, rows: 0..rows.len() as u64, refused: &refused };
             let committed = self.commit_again(part, &rows, (&[beside], false));
@@ -180,7 +178,7 @@ impl Stream {
                 }
                 Err(e) => {
                     let before = refused.iter().filter(|refused| refused.is_some()).count();
-                    if let Err(e) = self.find_refused(part, (&part.rows, &mut refused)) {
+                    if let Err(e) = self.find_refused(part, (all, &mut refused)) {
                         return part.all(&e);
                     }
                     if refused.iter().filter(|refused| refused.is_some()).count() == before {
@@ -226,9 +224,9 @@ impl Stream {
     }
 
     /// An error of a request that is whole, with the event that it is about.
-    fn named(&self, part: &Part, e: Error) -> Error {
+    fn named(&self, part: &Part, all: &[Vec<Value>], e: Error) -> Error {
         let is_about_one = matches!(e.kind(), ErrorKind::ConstraintViolated);
-        let (mut first, mut rows) = (0, part.rows.as_slice());
+        let (mut first, mut rows) = (0, all);
         if !is_about_one || rows.len() < 2 {
             return e;
         }
@@ -271,32 +269,44 @@ impl Stream {
     ) -> Result<u64> {
         self.table.attempt(|current| {
             let ready = rows.iter().map(|row| {
-                if Arc::ptr_eq(&part.schema, &current.schema) {
+                if Arc::ptr_eq(&part.rows.schema, &current.schema) {
                     return self.ready(current, row);
                 }
                 let moved = part.moved(row, &current.schema);
                 self.ready(current, &self.table.engine.fill_row(&current.schema, moved)?)
             });
-            let ready = ready.collect::<Result<Vec<_>>>()?;
-            self.commit(current, ready.iter(), beside)
+            let mut columns = Batch::empty(&current.schema);
+            for row in ready {
+                columns.push_row(&current.schema, &row?)?;
+            }
+            self.commit(current, &columns, beside)
         })
     }
 
-    fn commit<'r>(
+    fn commit(
         &self,
         current: &TableVersion,
-        rows: impl Iterator<Item = &'r Vec<Value>>,
+        columns: &Batch,
         (entries, is_probe): (&[Beside<'_>], bool),
     ) -> Result<u64> {
-        let mut batch = Batch::empty(&current.schema);
-        for row in rows {
-            batch.push_row(&current.schema, row)?;
-        }
         match entries.is_empty() && !is_probe {
-            true => self.table.engine.commit_tested(current, &batch),
-            false => self.commit_beside(current, &batch, (entries, is_probe)),
+            true => self.table.engine.commit_tested(current, columns),
+            false => self.commit_beside(current, columns, (entries, is_probe)),
         }
     }
+}
+
+/// The rows of all parts.
+fn gather(schema: &Schema, parts: &[Part]) -> Result<Batch> {
+    let mut all = Batch::empty(schema);
+    for (at, column) in all.columns.iter_mut().enumerate() {
+        for part in parts {
+            let own = part.rows.columns.columns.get(at);
+            let own = own.ok_or_else(|| Error::corrupt("ready rows without a column"))?;
+            column.append(&ColumnSlice::from(own))?;
+        }
+    }
+    Ok(all)
 }
 
 /// Whether no entry is that of two requests.
@@ -308,8 +318,7 @@ fn have_distinct_entries(parts: &[Part]) -> bool {
 
 /// The rows of one request.
 struct Part {
-    schema: Arc<Schema>,
-    rows: Vec<Vec<Value>>,
+    rows: ReadyRows,
     is_whole: bool,
     entry: Option<Box<KeptEntry>>,
 }
@@ -317,7 +326,7 @@ struct Part {
 impl Part {
     /// The values of a row where another schema has their fields: what is gone is left out.
     fn moved(&self, row: &[Value], to: &Schema) -> Vec<(usize, Value)> {
-        let fields = self.schema.fields().iter().zip(row);
+        let fields = self.rows.schema.fields().iter().zip(row);
         let place = |(field, value): (&Field, &Value)| {
             let at = to.fields().iter().position(|other| other.id == field.id)?;
             Some((at, value.clone()))

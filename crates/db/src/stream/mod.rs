@@ -5,7 +5,8 @@
 //! | [`event_id`] | what an event is called |
 //! | [`outcome`] | a thread that waits for what becomes of its events |
 //! | [`lead`] | one commit for all that wait |
-//! | [`columns`] | events by column |
+//! | [`ready_events`] | events that are whole and tested, by column |
+//! | [`columns`] | events by column, in commits of their own |
 //! | [`beside`], [`kept`] | entries that are put in the commit of events |
 //! | [`producer`] | senders each of whose events is stored once |
 //! | [`filter`] | which events are wanted |
@@ -25,6 +26,7 @@ pub(crate) mod lead;
 mod outcome;
 mod page;
 pub(crate) mod producer;
+mod ready_events;
 mod tail;
 
 use std::any::Any;
@@ -42,6 +44,7 @@ pub use export::{EventExport, ExportQuery};
 use kept::KeptEntry;
 pub use lead::Lead;
 pub use page::{EventCursor, EventOrder, EventPage, PageQuery};
+pub use ready_events::{ReadyEvents, ReadyRows};
 pub use tail::{Tail, TailBatch, TailFrom};
 
 /// A stream of a database. Cheap to clone; usable from any number of threads, whose events share
@@ -82,6 +85,13 @@ impl Database {
 }
 
 impl Database {
+    /// The bytes of events that wait for their commit, of all streams.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn waiting_event_bytes(&self) -> u64 {
+        self.engine().waiting_event_bytes()
+    }
+
     /// A table to which rows are appended the way events are. `None` if it has a declared key or
     /// unique values, as then a row may conflict with another.
     ///
@@ -118,23 +128,17 @@ impl Stream {
     /// others are stored, in one commit.
     pub fn append_many(&self, events: &[impl AsRef<[Value]>]) -> Vec<Result<EventId>> {
         let current = self.table.current();
-        let ready: Vec<Result<Vec<Value>>> =
-            events.iter().map(|event| self.ready(&current, event.as_ref())).collect();
-        let rows: Vec<Vec<Value>> =
-            ready.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
+        let mut ready = self.ready_events(&current, events);
+        let columns = std::mem::take(&mut ready.rows.columns);
+        let rows = ReadyRows { schema: Arc::clone(&current.schema), columns };
         let stored = match rows.is_empty() {
             true => Ok(Vec::new()),
-            false => self.append_kept(&current.schema, rows, None),
+            false => self.append_kept(rows, None),
         };
-        let mut stored = match stored {
-            Ok(stored) => stored.into_iter(),
-            Err(e) => return ready.into_iter().map(|row| row.and(Err(e.repeated()))).collect(),
-        };
-        let outcome = |row: Result<Vec<Value>>| match row {
-            Ok(_) => stored.next().ok_or_else(lost)?,
-            Err(e) => Err(e),
-        };
-        ready.into_iter().map(outcome).collect()
+        match stored {
+            Ok(stored) => ready.outcomes(stored),
+            Err(e) => ready.tested.into_iter().map(|row| row.and(Err(e.repeated()))).collect(),
+        }
     }
 
     /// An event by the names of its values, whole and tested: others have their defaults.
@@ -161,46 +165,32 @@ impl Stream {
         Ok(row.into_owned())
     }
 
-    /// Queues events that were made ready for a schema. The commit calls `done` with their
-    /// outcomes, or drops it when they are unknown. A caller that gets a [`Lead`] has to make the
-    /// commit, and may first let other tasks add their events.
+    /// Queues rows that are ready. The commit calls `done` with their outcomes, or drops it when
+    /// they are unknown; an entry is put in their commit, which is one then. A caller that gets a
+    /// [`Lead`] has to make the commit, and may first let other tasks add their events.
     #[must_use]
     pub fn submit(
         &self,
-        schema: &Arc<Schema>,
-        rows: Vec<Vec<Value>>,
-        is_whole: bool,
-        done: impl FnOnce(Appended) + Send + 'static,
-    ) -> Option<Lead> {
-        self.submit_kept(schema, (rows, is_whole), None, done)
-    }
-
-    /// The same with an entry that is put in their commit, which is one then.
-    #[must_use]
-    pub fn submit_kept(
-        &self,
-        schema: &Arc<Schema>,
-        (rows, is_whole): (Vec<Vec<Value>>, bool),
+        (rows, is_whole): (ReadyRows, bool),
         entry: Option<KeptEntry>,
         done: impl FnOnce(Appended) + Send + 'static,
     ) -> Option<Lead> {
-        let schema = Arc::clone(schema);
+        let ReadyRows { schema, columns } = rows;
         let entry = entry.map(|entry| Box::new(entry) as Box<dyn Any + Send>);
-        let request = EventRequest { schema, rows, is_whole, entry, done: Box::new(done) };
+        let request = EventRequest { columns, schema, is_whole, entry, done: Box::new(done) };
         self.gathered.add(request).then(|| Lead::of(self))
     }
 
     fn append_kept(
         &self,
-        schema: &Arc<Schema>,
-        rows: Vec<Vec<Value>>,
+        rows: ReadyRows,
         entry: Option<KeptEntry>,
     ) -> Result<Vec<Result<EventId>>> {
-        let times: Vec<i64> = rows.iter().map(|row| time_of(schema, row)).collect::<Result<_>>()?;
+        let times = rows.times()?.to_vec();
         let engine = &self.table.engine;
         let (outcome, told) = outcome::awaited(&engine.environment);
         let tell = move |appended| outcome.tell(appended);
-        let lead = self.submit_kept(schema, (rows, false), entry, tell);
+        let lead = self.submit((rows, false), entry, tell);
         lead.into_iter().for_each(Lead::run);
         let mut appended = told.wait()?;
         if times.is_empty()

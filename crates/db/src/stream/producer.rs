@@ -11,7 +11,7 @@ use esker_format::codec::{Reader, Writer};
 use esker_format::{Value, invariant};
 
 use super::kept::{KeptEntry, KeptValue};
-use super::{EventId, Stream, time_of};
+use super::{EventId, Stream};
 use crate::{Bucket, Error, ErrorKind, Result, Ttl};
 
 /// The bucket that has what producers have sent last.
@@ -222,15 +222,10 @@ impl Producer {
         events: &[impl AsRef<[Value]>],
     ) -> Result<Vec<Result<EventId>>> {
         let current = self.stream.table.current();
-        let ready: Vec<Result<Vec<Value>>> =
-            events.iter().map(|event| self.stream.ready(&current, event.as_ref())).collect();
-        let prepared = |row: &Result<Vec<Value>>| match row {
-            Ok(row) => time_of(&current.schema, row),
-            Err(e) => Err(e.repeated()),
-        };
+        let ready = self.stream.ready_events(&current, events);
         let mut attempts = 0;
         loop {
-            let entry = match self.turn(seq, ready.iter().map(prepared).collect())? {
+            let entry = match self.turn(seq, ready.times()?)? {
                 Turn::New(entry) => entry,
                 Turn::Known(outcomes) => return self.durable(outcomes),
                 Turn::Stored { events } => {
@@ -238,20 +233,13 @@ impl Producer {
                     return Err(Error::new(ErrorKind::AlreadyExists, message));
                 }
             };
-            let rows = ready.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
-            let stored = self.stream.append_kept(&current.schema, rows, Some(entry));
+            let stored = self.stream.append_kept(ready.rows.clone(), Some(entry));
             attempts += 1;
             if is_late(&stored) && attempts < ATTEMPTS_MAX {
                 self.stream.table.engine.wait_for_published()?;
                 continue;
             }
-            let stored = stored?;
-            let mut stored = stored.into_iter();
-            let outcome = |row: &Result<Vec<Value>>| match row {
-                Ok(_) => stored.next().ok_or_else(super::lost)?,
-                Err(e) => Err(e.repeated()),
-            };
-            return Ok(ready.iter().map(outcome).collect());
+            return Ok(ready.outcomes(stored?));
         }
     }
 

@@ -8,7 +8,7 @@
 )]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use esker::{DataType, Durability, ErrorKind, Options, Schema, Value};
@@ -16,7 +16,7 @@ use esker_format::schema::NewReference;
 use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
 
 use crate::fixture::Directory;
-use crate::streams::{event, events, fields, is_sound, order};
+use crate::streams::{event, events, fields, is_sound, order, ready};
 
 /// What a request says of its events: the row ids that it got, or why not.
 fn told(outcomes: &[esker::Result<esker::EventId>]) -> Vec<Option<u64>> {
@@ -172,7 +172,7 @@ fn events_that_are_all_or_none_name_the_one_that_is_refused() {
         [1, 1, 1, 2, 1].map(|n| vec![Value::Timestamp(5), "x".into(), Value::Int(n)]).into();
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
-    let lead = stream.submit(&stream.schema(), rows, true, move |appended| {
+    let lead = stream.submit((ready(&stream.schema(), &rows), true), None, move |appended| {
         noted.lock().unwrap().extend(appended.outcomes);
     });
     drop(lead);
@@ -221,27 +221,33 @@ fn events_beside_a_truncate_are_stored() {
     let db = Options::new().memory().unwrap();
     db.create_table("events", events()).unwrap();
     let (stream, is_over) = (db.stream("events").unwrap(), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        let append = || {
-            let mut count = 0;
-            while !is_over.load(Ordering::Relaxed) {
-                for outcome in stream.append_many(&[event(1, "a"), event(2, "b")]) {
-                    outcome.unwrap();
-                }
-                db.stream("events").unwrap().append(&event(3, "c")).unwrap();
-                let columns = esker::Batch::empty(&stream.schema());
-                assert!(stream.append_columns(&stream.schema(), columns).events.is_empty());
-                count += 1;
+    let counts: [AtomicU64; 3] = Default::default();
+    let append = |count: &AtomicU64| {
+        while !is_over.load(Ordering::Relaxed) {
+            for outcome in stream.append_many(&[event(1, "a"), event(2, "b")]) {
+                outcome.unwrap();
             }
-            count
-        };
-        let threads: Vec<_> = (0..3).map(|_| scope.spawn(append)).collect();
-        for _ in 0..200 {
+            db.stream("events").unwrap().append(&event(3, "c")).unwrap();
+            let columns = esker::Batch::empty(&stream.schema());
+            assert!(stream.append_columns(&stream.schema(), columns).events.is_empty());
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let append = &append;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            counts.iter().map(|count| scope.spawn(move || append(count))).collect();
+        let mut truncated = 0;
+        // Where an append fails its count stays, and joining tells.
+        while truncated < 200
+            || (truncated < 1_000_000 && counts.iter().any(|c| c.load(Ordering::Relaxed) == 0))
+        {
             db.truncate_table("events").unwrap();
+            truncated += 1;
         }
         is_over.store(true, Ordering::Relaxed);
-        let counts: Vec<u64> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-        assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) > 0), "{counts:?}");
     });
     is_sound(&db);
 }
@@ -293,7 +299,8 @@ fn events_that_wait_are_counted() {
     let db = Options::new().memory().unwrap();
     db.create_table("events", events()).unwrap();
     let stream = db.stream("events").unwrap();
-    let lead = stream.submit(&stream.schema(), vec![event(1, "abc")], false, drop).unwrap();
+    let lead =
+        stream.submit((ready(&stream.schema(), &[event(1, "abc")]), false), None, drop).unwrap();
     let (waiting, taken) = stream.backlog();
     assert!(waiting > 3 && taken == 0, "{waiting} {taken}");
     lead.run();

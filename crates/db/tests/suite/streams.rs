@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use esker::{Alteration, DataType, Database, Durability, ErrorKind, Options, Schema, Table, Value};
+use esker::{
+    Alteration, DataType, Database, Durability, ErrorKind, Options, ReadyRows, Schema, Table, Value,
+};
 use esker_format::schema::{NewReference, SchemaBuilder, StreamOption};
 use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
 
@@ -33,6 +35,13 @@ pub(crate) fn events() -> Schema {
 
 pub(crate) fn event(t: i64, what: &str) -> Vec<Value> {
     vec![Value::Timestamp(t), what.into(), Value::Null]
+}
+
+/// Rows that are whole, for a schema.
+pub(crate) fn ready(schema: &Arc<Schema>, rows: &[Vec<Value>]) -> ReadyRows {
+    let mut ready = ReadyRows::none(schema);
+    rows.iter().for_each(|row| ready.push(row).unwrap());
+    ready
 }
 
 fn option(name: &str, value: &str) -> StreamOption {
@@ -366,7 +375,7 @@ fn events_are_stored_whatever_becomes_of_who_leads() {
     let told = Arc::new(AtomicU64::new(0));
     let submit = |rows: Vec<Vec<Value>>| {
         let told = Arc::clone(&told);
-        stream.submit(&stream.schema(), rows, false, move |appended| {
+        stream.submit((ready(&stream.schema(), &rows), false), None, move |appended| {
             told.fetch_add(appended.outcomes.len() as u64, Ordering::SeqCst);
         })
     };
@@ -388,7 +397,7 @@ fn events_that_wait_while_fields_change_keep_their_values() {
     let stream = db.stream("events").unwrap();
     let schema = stream.schema();
     let waiting = vec![vec![Value::Timestamp(1), "kept".into(), 7i64.into()]; 2];
-    let lead = stream.submit(&schema, waiting, false, drop).unwrap();
+    let lead = stream.submit((ready(&schema, &waiting), false), None, drop).unwrap();
     let mut field = esker::Field::new(esker::FieldId(0), "n".to_owned(), DataType::I64, true);
     field.default = Some(esker::DefaultValue::Literal(5i64.into()));
     let changes = [

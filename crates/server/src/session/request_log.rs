@@ -23,7 +23,7 @@ const PLAN_TIMEOUT: Duration = Duration::from_millis(50);
 pub(crate) struct RequestLog {
     pub metrics: Arc<Metrics>,
     pub active_sessions: Arc<ActiveSessions>,
-    pub token: String,
+    pub token: Arc<str>,
     pub tenant: TenantName,
 }
 
@@ -163,7 +163,7 @@ impl Session {
 
     /// The token that its client showed; empty where it is trusted without.
     pub(crate) fn token(&self) -> &str {
-        self.request_log.as_ref().map_or("", |request_log| request_log.token.as_str())
+        self.request_log.as_ref().map_or("", |request_log| &*request_log.token)
     }
 
     /// The seat of its client.

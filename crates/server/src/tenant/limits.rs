@@ -49,9 +49,18 @@ pub struct Usage {
     loads: Loads,
     requests: Rate,
     events: Rate,
+    event_counts: EventCounts,
+    tails: Arc<AtomicU64>,
     /// Bytes of events that were stored, when that was looked at, and how many in a second.
     drained: Mutex<(u64, u64, u64)>,
     stored: Arc<Mutex<Stored>>,
+}
+
+/// What became of events that were sent.
+#[derive(Debug, Default)]
+struct EventCounts {
+    stored: AtomicU64,
+    refused: AtomicU64,
 }
 
 /// Rows and bytes.
@@ -144,6 +153,8 @@ impl Usage {
             loads: Loads::default(),
             requests: Rate::full(),
             events: Rate::full(),
+            event_counts: EventCounts::default(),
+            tails: Arc::default(),
             drained: Mutex::default(),
             stored: Arc::default(),
         }
@@ -201,6 +212,25 @@ impl Usage {
         if let Some(rate) = self.limits().events_per_second {
             self.events.take(rate, count, self.environment.clock.monotonic_ns());
         }
+    }
+
+    /// Counts what became of events, for the metrics.
+    pub fn note_events(&self, stored: u64, refused: u64) {
+        self.event_counts.stored.fetch_add(stored, Ordering::Relaxed);
+        self.event_counts.refused.fetch_add(refused, Ordering::Relaxed);
+    }
+
+    /// Events that were stored, and those that were refused, since the database was opened.
+    #[must_use]
+    pub fn event_counts(&self) -> (u64, u64) {
+        let EventCounts { stored, refused } = &self.event_counts;
+        (stored.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
+    }
+
+    /// How many tails there are: who tells one counts itself.
+    #[must_use]
+    pub fn tails(&self) -> &Arc<AtomicU64> {
+        &self.tails
     }
 
     /// How long it takes until what waits is stored, by what was stored in the last second.

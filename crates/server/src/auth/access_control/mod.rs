@@ -119,7 +119,7 @@ impl AccessControl {
     /// `Forbidden`, `NotFound`.
     pub fn enter(&self, principal: &Principal, name: &TenantName) -> Result<Arc<Tenant>> {
         if !principal.may_enter(name) {
-            let token = principal.id.as_str();
+            let token = &*principal.id;
             tracing::warn!(token, tenant = %name, "a token does not reach a database");
             let message = format!("token {:?} has no scope in {name}", principal.name);
             return Err(Error::new(Code::Forbidden, message));
@@ -139,7 +139,7 @@ impl AccessControl {
         let watch = RequestLog {
             metrics: Arc::clone(&self.metrics),
             active_sessions: Arc::clone(&self.active_sessions),
-            token: principal.id.clone(),
+            token: Arc::clone(&principal.id),
             tenant: tenant.name.clone(),
         };
         Session::with(&tenant.database, Arc::new(authorizer), limits).watched(watch)

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::session::Level;
 use crate::tenant::TenantName;
@@ -106,35 +107,35 @@ impl fmt::Display for Scope {
 /// The id of a principal that is trusted without a token; ids of tokens are digits.
 const TRUSTED: &str = "local";
 
-/// The client that a connection or a request is of.
+/// The client that a connection or a request is of. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     /// The id of the token; `local` for a principal that is trusted without one.
-    pub id: String,
+    pub id: Arc<str>,
     /// What it was called when it was made.
-    pub name: String,
+    pub name: Arc<str>,
     /// What it may do.
-    pub scopes: Vec<Scope>,
+    pub scopes: Arc<[Scope]>,
 }
 
 impl Principal {
     /// A principal that is trusted without a token, and may do everything.
     #[must_use]
     pub fn trusted() -> Self {
-        let name = TRUSTED.to_owned();
-        Self { id: name.clone(), name, scopes: vec![Scope::EVERYTHING] }
+        let name: Arc<str> = TRUSTED.into();
+        Self { id: Arc::clone(&name), name, scopes: [Scope::EVERYTHING].into() }
     }
 
     /// True for one that is trusted without a token.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
-        self.id == TRUSTED
+        &*self.id == TRUSTED
     }
 
     /// A client of what needs no token.
     #[must_use]
     pub fn nobody() -> Self {
-        Self { id: String::new(), name: String::new(), scopes: Vec::new() }
+        Self { id: "".into(), name: "".into(), scopes: [].into() }
     }
 
     /// True when it may do this in a place: a table of a tenant, a tenant as a whole (without a

@@ -446,7 +446,8 @@ fn entries(tokens: &BTreeMap<String, Token>) -> Result<BTreeMap<String, Entry>> 
             .ok_or_else(|| invalid(format!("token {}: its hash is not 64 digits", token.id)))?;
         let scopes = token.scopes.iter().map(|scope| scope.parse().map_err(invalid));
         let scopes = scopes.collect::<Result<Vec<Scope>>>()?;
-        let principal = Principal { id: token.id.clone(), name: token.name.clone(), scopes };
+        let (id, name) = (token.id.as_str().into(), token.name.as_str().into());
+        let principal = Principal { id, name, scopes: scopes.into() };
         Ok((token.id.clone(), Entry { hash, principal, expires_us: token.expires_us }))
     };
     tokens.values().map(entry).collect()

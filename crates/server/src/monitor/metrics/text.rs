@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Write};
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use esker::{Info, TableInfo};
 use esker_vfs::DurationCounts;
@@ -97,6 +98,10 @@ const GAUGES: &[Figure<u64>] = &[
     ("esker_memory_limit_bytes", "The most of them.", |_, info| info.memory.limit),
     ("esker_visible_commit", "The newest commit that reads see.", |_, info| info.visible_commit),
     ("esker_running_queries", "Queries that run.", |tenant, _| tenant.usage.running_queries()),
+    ("esker_tails", "Tails of streams.", |tenant, _| tenant.usage.tails().load(Ordering::Relaxed)),
+    ("esker_waiting_event_bytes", "Bytes of events that wait for their commit.", |tenant, _| {
+        tenant.database.waiting_event_bytes()
+    }),
     ("esker_snapshots", "Snapshots and transactions that are held.", |_, info| {
         info.snapshots.len() as u64
     }),
@@ -124,6 +129,12 @@ const DURATIONS: &[Figure<DurationCounts>] = &[
 ];
 
 const COUNTERS: &[Figure<u64>] = &[
+    ("esker_events_total", "Events that were stored in streams over HTTP.", |tenant, _| {
+        tenant.usage.event_counts().0
+    }),
+    ("esker_refused_events_total", "Events that were refused.", |tenant, _| {
+        tenant.usage.event_counts().1
+    }),
     ("esker_seal_bytes_total", "Bytes of segments that were sealed.", |_, info| info.seals.bytes),
     ("esker_merge_bytes_total", "Bytes of segments that merges wrote.", |_, info| {
         info.merges.bytes

@@ -6,6 +6,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::Problem;
+use super::object_text::ObjectText;
 use super::route::Outcome;
 use crate::{Code, Error, Result};
 
@@ -90,6 +91,11 @@ pub(super) fn json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Outc
     let text = serde_json::to_vec(value)
         .map_err(|e| Problem::from(Error::new(Code::Internal, e.to_string())))?;
     Ok(with_body(status, "application/json", text))
+}
+
+/// An answer that was written as JSON.
+pub(super) fn object(status: StatusCode, object: ObjectText) -> Response<Body> {
+    with_body(status, "application/json", object.into_text())
 }
 
 /// An answer without a body.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::io::{Cursor, Read};
 use std::sync::Arc;
 
-use esker::{AppendedColumns, Batch, EventId, Schema, Stream, Value};
+use esker::{AppendedColumns, Batch, EventId, ReadyRows, Schema, Stream};
 use esker_import::{Format, ImportOptions, ImportReader, Places, Reject, packed_lines};
 use esker_vfs::Environment;
 
@@ -92,17 +92,18 @@ pub(super) fn whole(
     schema: &Arc<Schema>,
     (form, bytes): (BodyForm, impl Read + Send + 'static),
     most: usize,
-) -> Result<Lines<Vec<Value>>> {
+) -> Result<(ReadyRows, Lines<i64>)> {
     let (body, options) = (form.reader(bytes)?, form.options(schema));
     let reader = ImportReader::from_reader(environment, "body", body, None, options)?;
     let (places, rejects) = (reader.places(), RefCell::default());
-    let (mut lines, mut first) = (Vec::new(), 0);
+    let (mut ready, mut lines, mut first) = (ReadyRows::none(schema), Vec::new(), 0);
     reader.read_or_reject::<Error>(
         |batch, _| {
             let count = batch.len() as u64;
-            let rows = stream.prepare_columns(schema, batch).into_iter();
-            let rows = rows.map(|row| row.map_err(Error::from));
-            lines.extend(in_order(rejects.take(), (form, &places, first), rows));
+            let events = stream.ready_columns(schema, batch);
+            let times = events.times()?.into_iter().map(|time| time.map_err(Error::from));
+            lines.extend(in_order(rejects.take(), (form, &places, first), times));
+            ready.append(events.rows)?;
             first += count;
             match lines.len() > most {
                 true => Err(too_many(most)),
@@ -114,7 +115,7 @@ pub(super) fn whole(
             Ok(())
         },
     )?;
-    Ok(lines)
+    Ok((ready, lines))
 }
 
 /// More events than a request may have that is read as a whole.

@@ -1,10 +1,11 @@
 //! What is told of the events of a request: an outcome for each, or counts.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use esker::EventId;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
+use super::object_text::{ObjectText, Quoted};
 use crate::{Error, Result};
 
 /// The most events whose outcomes are told one by one.
@@ -36,22 +37,22 @@ pub(super) struct Tally {
     pub rejected: u64,
     first: Option<EventId>,
     last: Option<EventId>,
-    /// The outcome of each, unless they are too many, or are not wanted.
-    results: Option<Vec<Json>>,
+    /// The outcome of each, with commas between them, unless they are too many, or are not wanted.
+    results: Option<String>,
     first_errors: Vec<Json>,
 }
 
 impl Tally {
     /// Of no event yet; of counts only where that is wanted.
     pub fn new(is_minimal: bool) -> Self {
-        let results = (!is_minimal).then(Vec::new);
+        let results = (!is_minimal).then(String::new);
         let first_errors = Vec::new();
         Self { accepted: 0, rejected: 0, first: None, last: None, results, first_errors }
     }
 
     /// Adds the outcome of the next event.
     pub fn add(&mut self, place: Place, outcome: &Result<EventId>) {
-        let result = match outcome {
+        let error = match outcome {
             Ok(id) => {
                 self.accepted += 1;
                 self.first.get_or_insert(*id);
@@ -64,32 +65,38 @@ impl Tally {
                 if self.first_errors.len() < ERRORS_MAX {
                     self.first_errors.push(error.clone());
                 }
-                Some(json!({ "error": error }))
+                Some(error)
             }
         };
-        let Some(results) = &mut self.results else { return };
-        if results.len() == RESULTS_MAX {
+        if self.accepted + self.rejected > RESULTS_MAX as u64 {
             self.results = None;
-            return;
         }
-        let id = || json!({ "id": self.last.map(|id| id.to_string()) });
-        results.push(result.unwrap_or_else(id));
+        let Some(results) = &mut self.results else { return };
+        let comma = if results.is_empty() { "" } else { "," };
+        // Writing to memory does not fail.
+        let _ = match (outcome, error) {
+            (Ok(id), _) => write!(results, "{comma}{{\"id\":\"{id}\"}}"),
+            (Err(_), error) => write!(results, "{comma}{{\"error\":{}}}", Json::from(error)),
+        };
     }
 
-    /// The members of the answer.
-    pub fn into_members(self) -> Map<String, Json> {
-        let mut members = Map::new();
-        members.insert("accepted".to_owned(), self.accepted.into());
-        members.insert("rejected".to_owned(), self.rejected.into());
+    /// The answer.
+    pub fn into_object(self) -> ObjectText {
+        let mut object = ObjectText::new();
+        object.add("accepted", self.accepted);
+        object.add("rejected", self.rejected);
         if let Some(results) = self.results {
-            members.insert("results".to_owned(), results.into());
-            return members;
+            object.add("results", format_args!("[{results}]"));
+            return object;
         }
-        members.insert("first_errors".to_owned(), self.first_errors.into());
-        let id = |id: Option<EventId>| json!(id.map(|id| id.to_string()));
-        members.insert("first_id".to_owned(), id(self.first));
-        members.insert("last_id".to_owned(), id(self.last));
-        members
+        object.add("first_errors", Json::from(self.first_errors));
+        for (name, id) in [("first_id", self.first), ("last_id", self.last)] {
+            match id {
+                Some(id) => object.add(name, Quoted(id)),
+                None => object.add(name, Json::Null),
+            }
+        }
+        object
     }
 }
 
@@ -120,12 +127,12 @@ mod tests {
         let wrong = Err(Error::invalid("no event"));
         let mut more = Tally::new(false);
         more.add(Place::Item(1), &wrong);
-        let more = Json::from(more.into_members());
+        let more = Json::from(more.into_object().into_members());
         assert_eq!(more["results"][0]["error"]["item"], 1, "{more}");
         for at in 0..200 {
             tally.add(Place::Line(at), &wrong);
         }
-        let told = Json::from(tally.into_members());
+        let told = Json::from(tally.into_object().into_members());
         assert_eq!((&told["accepted"], &told["rejected"]), (&RESULTS_MAX.into(), &200.into()));
         assert_eq!(told["first_errors"].as_array().unwrap().len(), ERRORS_MAX);
         assert!(told["results"].is_null() && told["first_id"] != told["last_id"], "{told}");

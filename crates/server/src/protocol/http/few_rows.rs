@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use esker::{Batch, Schema, Stream, Value};
+use esker::{Batch, ReadyRows, Schema, Stream};
 use esker_import::{Format, ImportReader, unpacked_bytes};
 use serde_json::json;
 
@@ -46,7 +46,7 @@ pub(super) async fn append(mut call: Call, table: Stream, format: Format) -> Out
     };
     let count = rows.len();
     if count > 0 {
-        let appended = commit_gathered((&table, &schema), (rows, true), None, true).await?;
+        let appended = commit_gathered(&table, (rows, true), None, true).await?;
         let commit = appended.commit;
         let first = appended.outcomes.into_iter().next();
         // A refusal rests on what was committed before, too.
@@ -64,15 +64,15 @@ fn rows_of(
     session: &Session,
     (table, schema): (&Stream, &Arc<Schema>),
     reader: ImportReader,
-) -> Result<Vec<Vec<Value>>> {
-    let mut rows = Vec::new();
+) -> Result<ReadyRows> {
+    let mut rows = ReadyRows::none(schema);
     reader.read(|batch: Batch, _| {
         session.reserve_quota(batch.len(), 0)?;
-        for row in table.prepare_columns(schema, batch) {
-            let at = rows.len() + 1;
-            rows.push(row.map_err(|e| Error::from(e).at(format_args!("row {at}")))?);
+        let ready = table.ready_columns(schema, batch);
+        for (at, tested) in (rows.len() + 1..).zip(ready.tested) {
+            tested.map_err(|e| Error::from(e).at(format_args!("row {at}")))?;
         }
-        Ok::<_, Error>(())
+        Ok::<_, Error>(rows.append(ready.rows)?)
     })?;
     Ok(rows)
 }

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::uri::Authority;
-use axum::http::{Response, Version, header, request::Parts};
+use axum::http::{Response, Version, header};
 use axum::middleware::Next;
 
 use super::Problem;
@@ -11,20 +11,21 @@ use crate::{Error, Result};
 
 /// Answers requests whose host is missing, given twice, or none.
 pub(super) async fn expect_host(request: Request, next: Next) -> Response<Body> {
-    let (parts, body) = request.into_parts();
-    match check(&parts) {
-        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+    match check(&request) {
+        Ok(()) => next.run(request).await,
         Err(e) => Problem::from(e).into_response(),
     }
 }
 
-fn check(parts: &Parts) -> Result<()> {
-    let mut hosts = parts.headers.get_all(header::HOST).iter();
+/// # Errors
+/// `InvalidRequest` when it is not there once, or is no host.
+pub(super) fn check<B>(request: &axum::http::Request<B>) -> Result<()> {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = match (hosts.next(), hosts.next()) {
         (Some(_), Some(_)) => {
             return Err(Error::invalid("header host: expected once, found several"));
         }
-        (None, _) if parts.version == Version::HTTP_11 => {
+        (None, _) if request.version() == Version::HTTP_11 => {
             let message = "header host: expected in a request of HTTP/1.1, found none";
             return Err(Error::invalid(message));
         }
@@ -62,7 +63,7 @@ mod tests {
         for host in hosts {
             request = request.header(header::HOST, *host);
         }
-        check(&request.body(()).unwrap().into_parts().0)
+        check(&request.body(()).unwrap())
     }
 
     #[test]

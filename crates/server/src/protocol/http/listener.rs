@@ -21,7 +21,7 @@ use tower_service::Service;
 
 use super::App;
 use super::deadline::{Deadlines, Wait};
-use super::dispatch::{self, Peer};
+use super::dispatch::{self, Direct, Peer};
 use crate::auth::access_control::AccessControl;
 use crate::auth::tls::Tls;
 use crate::{Code, Error, Result};
@@ -44,6 +44,7 @@ const FIRST_REQUEST_GRACE: Duration = Duration::from_secs(1);
 struct Shared {
     app: Arc<App>,
     router: Router,
+    direct: Option<Arc<Direct>>,
     tls: Option<Arc<Tls>>,
     stopping: watch::Receiver<bool>,
     connections: Arc<AtomicUsize>,
@@ -70,6 +71,7 @@ impl HttpServer {
         let shared = Shared {
             app: Arc::clone(&app),
             router,
+            direct: Direct::of(&app).map(Arc::new),
             tls: tls.clone(),
             stopping,
             connections: Arc::clone(&connections),
@@ -184,16 +186,23 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let config = &shared.app.access_control.config;
-    let router = shared.router.clone();
+    let (router, direct) = (shared.router.clone(), shared.direct.clone());
     // Holds a permit as soon as the connection has sent a request.
     let has_asked = Arc::new(Notify::new());
     let asked = Arc::clone(&has_asked);
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         asked.notify_one();
-        let mut router = router.clone();
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(Peer(peer.ip()));
-        async move { router.call(request).await }
+        let direct = direct.as_ref().filter(|direct| direct.takes(&request)).cloned();
+        let router = direct.is_none().then(|| router.clone());
+        async move {
+            match (direct, router) {
+                (Some(direct), _) => Ok(direct.answer(request).await),
+                (None, Some(mut router)) => router.call(request).await,
+                (None, None) => Ok(dispatch::no_route(request.uri().path()).into_response()),
+            }
+        }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let header_bytes = config.header_bytes_max.max(8 << 10);

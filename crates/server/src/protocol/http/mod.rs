@@ -24,12 +24,14 @@ mod entity;
 mod event_lines;
 mod event_once;
 mod event_pages;
+mod event_readers;
 mod event_tally;
 mod export;
 mod few_rows;
 mod health;
 mod host;
 mod listener;
+mod object_text;
 mod openapi;
 mod problem;
 mod query;
@@ -60,6 +62,7 @@ pub use route::{Need, Parameter, Route};
 pub use routes::ROUTES;
 
 use crate::auth::access_control::{AccessControl, TokenAuthenticator};
+use event_readers::EventReaders;
 use tails::Tails;
 use transactions::Transactions;
 
@@ -72,6 +75,8 @@ pub struct App {
     pub(crate) syncs: TokenAuthenticator,
     /// Who waits for events of streams.
     pub(crate) tails: Tails,
+    /// What reads events.
+    pub(crate) event_readers: Arc<EventReaders>,
     /// True once the server stops.
     pub(crate) stopping: AtomicBool,
 }
@@ -86,6 +91,7 @@ impl App {
         );
         let syncs = TokenAuthenticator::new(&access_control);
         let tails = Tails::new(access_control.config.connections_max);
-        Self { access_control, transactions, syncs, tails, stopping: AtomicBool::new(false) }
+        let (event_readers, stopping) = (Arc::default(), AtomicBool::new(false));
+        Self { access_control, transactions, syncs, tails, event_readers, stopping }
     }
 }

@@ -14,22 +14,25 @@ use std::time::Duration;
 
 use axum::body::{Bytes, HttpBody};
 use axum::http::StatusCode;
-use esker::{Appended, ErrorKind, EventId, KeptEntry, Schema, Stream, Value};
+use esker::{Appended, Batch, ErrorKind, EventId, KeptEntry, ReadyRows, Schema, Stream, Value};
 use esker_import::{Format, unpacked, unpacked_bytes};
+use serde_json::Value as Json;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value as Json, json};
 use tokio::sync::oneshot;
 
 use super::call::{Call, CancelOnDrop, blocking, stalled, too_large};
 use super::event_lines::{self, BodyForm, LongBody, Outcomes};
 use super::event_once::{Once, Prepared, Step, outcomes_of};
+use super::event_readers::EventReaders;
 use super::event_tally::{Place, RESULTS_MAX, Tally};
+use super::object_text::{ObjectText, Quoted};
 use super::route::Outcome;
 use super::rows::row_text;
 use super::write::{Written, of_key};
 use super::{Problem, bodies, bulk, entity};
 use crate::monitor::active_sessions::ActiveSession;
-use crate::session::{RequestSummary, Session};
+use crate::session::RequestSummary;
+use crate::tenant::QuotaReservation;
 use crate::{Code, Error, Result};
 
 /// Bytes of a request that is done where it came in; others go beside the runtime.
@@ -84,14 +87,9 @@ impl Wanted {
     }
 
     /// Tells how soon the disk has what is answered before.
-    fn tell_window(
-        &self,
-        status: StatusCode,
-        (stream, members): (&Stream, &mut Map<String, Json>),
-    ) {
+    fn tell_window(&self, status: StatusCode, (stream, answer): (&Stream, &mut ObjectText)) {
         if status == StatusCode::ACCEPTED {
-            let within = u64::try_from(stream.durable_within().as_millis());
-            members.insert("durable_within_ms".to_owned(), within.unwrap_or(u64::MAX).into());
+            answer.add("durable_within_ms", stream.durable_within().as_millis());
         }
     }
 
@@ -107,27 +105,36 @@ impl Wanted {
 /// Rows that are ready for the stream, and what was refused before.
 struct Ready {
     stream: Stream,
-    schema: Arc<Schema>,
-    rows: Vec<Vec<Value>>,
-    /// The time of each row, or why there is none.
+    rows: ReadyRows,
+    /// The time of each event, or why it is not among the rows.
     times: Prepared,
 }
 
 impl Ready {
-    fn of(
-        (stream, schema): (Stream, Arc<Schema>),
-        events: impl Iterator<Item = (Place, Result<Vec<Value>>)>,
+    /// The items of a list, by column.
+    fn of_columns(stream: Stream, schema: &Arc<Schema>, columns: Batch) -> Result<Self> {
+        let ready = stream.ready_columns(schema, columns);
+        let times = ready.times()?.into_iter().map(|time| time.map_err(Error::from));
+        let times = (1..).map(Place::Item).zip(times).collect();
+        Ok(Self { stream, rows: ready.rows, times })
+    }
+
+    /// The items of a list, each made ready by itself.
+    fn of_items(
+        stream: Stream,
+        schema: &Arc<Schema>,
+        items: impl Iterator<Item = Result<Vec<Value>>>,
     ) -> Self {
-        let (mut rows, mut times) = (Vec::new(), Vec::new());
-        for (place, row) in events {
+        let (mut rows, mut times) = (ReadyRows::none(schema), Vec::new());
+        for (place, row) in (1..).map(Place::Item).zip(items) {
             let time = row.and_then(|row| {
-                let time_us = esker::time_of(&schema, &row)?;
-                rows.push(row);
+                let time_us = esker::time_of(schema, &row)?;
+                rows.push(&row)?;
                 Ok(time_us)
             });
             times.push((place, time));
         }
-        Self { stream, schema, rows, times }
+        Self { stream, rows, times }
     }
 
     /// The first event that is refused, and why.
@@ -165,18 +172,22 @@ pub(super) async fn append(call: Call) -> Outcome {
     expect_alone(&call)?;
     bulk::check_encoding(&call)?;
     let (wanted, format) = (Wanted::of(&call)?, form_of(&call)?);
-    admit(&call)?;
+    let stream = admit(&call)?;
     let is_short = content_length(&call)?.is_some_and(|length| length <= AT_ONCE_BYTES);
     let is_plain = call.header("content-encoding")?.is_none_or(|coding| coding == "identity");
     let is_whole = format == BodyForm::Json || !wanted.is_each || Once::is_asked(&call);
     match is_whole || (is_short && is_plain) {
-        true => append_whole(call, wanted, format).await,
-        false => append_long(call, wanted, format).await,
+        true => append_whole(call, stream, (wanted, format)).await,
+        false => append_long(call, stream, (wanted, format)).await,
     }
 }
 
 /// The events of a body that is read as a whole.
-async fn append_whole(mut call: Call, wanted: Wanted, format: BodyForm) -> Outcome {
+async fn append_whole(
+    mut call: Call,
+    stream: Stream,
+    (wanted, format): (Wanted, BodyForm),
+) -> Outcome {
     let most = call.app.access_control.config.request_bytes_max;
     if content_length(&call)?.is_some_and(|length| length > most) {
         return Err(too_large(most));
@@ -184,30 +195,35 @@ async fn append_whole(mut call: Call, wanted: Wanted, format: BodyForm) -> Outco
     let bytes = call.bytes().await.map_err(Problem::of_server)?;
     // What little bytes unpack to is not little.
     let is_small = bytes.len() <= AT_ONCE_BYTES && unpacked_bytes(&bytes, 1) == 0;
-    let session = call.session()?;
-    let stream = session.database().stream(call.path("table"))?;
     let once = Once::of(&call, &stream, &bytes)?;
     let environment = call.app.access_control.environment.clone();
     // Few bytes that are not compressed have few lines.
     let is_one_commit = !matches!(once, Once::Not) || !wanted.is_each;
     let lines_max = if is_one_commit { RESULTS_MAX } else { usize::MAX };
     let is_of_producer = matches!(once, Once::Producer(..));
+    let readers = Arc::clone(&call.app.event_readers);
+    let tenant = call.tenant()?;
     let prepare = move || {
+        let mut room = QuotaReservation::default();
+        let mut reserve = |rows: usize, bytes: usize| {
+            let (rows, bytes) = (rows as u64, bytes as u64);
+            tenant.usage.reserve_quota(&tenant.database, &mut room, rows, bytes)
+        };
         let Some(text) = unpacked(bytes.into(), most)? else { return Err(too_large(most)) };
         // What is no JSON uses none of the numbers of a producer.
         if is_of_producer && format == BodyForm::Json {
             let read = serde_json::from_slice::<serde::de::IgnoredAny>(&text);
             read.map_err(|e| Error::invalid(format!("body: expected an event in JSON: {e}")))?;
         }
-        session.reserve_quota(0, text.len())?;
+        reserve(0, text.len())?;
         let (is_one, ready) = match format {
-            BodyForm::Json => ready(&session, stream, &text)?,
+            BodyForm::Json => ready(stream, &readers, text)?,
             _ => (false, ready_lines(&environment, stream, (format, text), lines_max)?),
         };
-        session.reserve_quota(ready.rows.len(), 0)?;
-        Ok::<_, Problem>((session, is_one, ready))
+        reserve(ready.rows.len(), 0)?;
+        Ok::<_, Problem>((room, is_one, ready))
     };
-    let (session, is_one, ready) = match is_small {
+    let (_room, is_one, ready) = match is_small {
         true => prepare()?,
         false => blocking(prepare).await??,
     };
@@ -225,9 +241,7 @@ async fn append_whole(mut call: Call, wanted: Wanted, format: BodyForm) -> Outco
     }
     call.tenant()?.usage.count_events(ready.times.len() as u64);
     let form = Form { wanted, is_one };
-    let answered = store_once(&call, ready, (&once, form), (is_small, refused)).await;
-    session.release_room();
-    answered
+    store_once(&call, ready, (&once, form), (is_small, refused)).await
 }
 
 /// How the outcomes of a request are told.
@@ -238,29 +252,38 @@ struct Form {
 }
 
 impl Form {
-    /// The status of some outcomes, and the members of their answer.
-    fn answer(self, outcomes: &Outcomes) -> Result<(StatusCode, Map<String, Json>)> {
+    /// The status of some outcomes, and their answer.
+    fn answer(self, outcomes: &Outcomes) -> Result<(StatusCode, ObjectText)> {
+        if self.is_one || !self.wanted.is_each {
+            let first = one_of(outcomes).transpose()?.filter(|_| self.is_one);
+            if let Some(id) = first {
+                let mut answer = ObjectText::new();
+                answer.add("id", Quoted(id));
+                return Ok((self.wanted.status(0), answer));
+            }
+        }
         let mut tally = Tally::new(self.wanted.is_minimal);
         outcomes.iter().for_each(|(place, outcome)| tally.add(*place, outcome));
-        let status = self.wanted.status(tally.rejected);
-        let told = if self.is_one || !self.wanted.is_each { one_of(outcomes) } else { None };
-        let id = |id: EventId| [("id".to_owned(), json!(id.to_string()))].into_iter().collect();
-        match told.transpose()? {
-            Some(first) if self.is_one => Ok((status, id(first))),
-            _ => Ok((status, tally.into_members())),
-        }
+        Ok((self.wanted.status(tally.rejected), tally.into_object()))
     }
 
     /// The answer that is kept with a key: that of many events without the outcome of each.
     fn written(mut self, outcomes: &Outcomes) -> Result<Written> {
         self.wanted.is_minimal |= outcomes.len() > KEPT_RESULTS_MAX;
-        let (status, mut members) = self.answer(outcomes)?;
-        let text = Json::Object(members.clone()).to_string();
+        let (status, answer) = self.answer(outcomes)?;
+        let text = answer.into_text();
         if text.len() <= KEPT_BYTES_MAX {
             return Ok(Written::json(status.as_u16(), text));
         }
-        members.retain(|name, _| name != "results" && name != "first_errors");
-        Ok(Written::json(status.as_u16(), Json::Object(members).to_string()))
+        let members: Json = serde_json::from_str(&text)
+            .map_err(|e| Error::new(Code::Internal, format!("an answer: {e}")))?;
+        let mut answer = ObjectText::new();
+        for (name, value) in members.as_object().into_iter().flatten() {
+            if name != "results" && name != "first_errors" {
+                answer.add(name, value);
+            }
+        }
+        Ok(Written::json(status.as_u16(), answer.into_text()))
     }
 }
 
@@ -290,6 +313,7 @@ async fn store_once(
         };
         // What was stored before is answered, whatever would be refused by now.
         if let Some(e) = &refused {
+            call.tenant()?.usage.note_events(0, ready.times.len() as u64);
             return Err(e.clone().into());
         }
         let how = (wanted.is_durable, is_whole, is_small);
@@ -298,6 +322,7 @@ async fn store_once(
             wait(call, database.published_commit(), None).await?;
             continue;
         };
+        note_outcomes(call, &outcomes)?;
         if let Some(e) = of_all(&outcomes) {
             return Err(unknown(e));
         }
@@ -306,29 +331,37 @@ async fn store_once(
             && let Err(e) = wait(call, commit, wanted.timeout).await
         {
             // default: one that is refused has no id
-            let members = answer.map(|(_, members)| members).unwrap_or_default();
+            let members = answer.map(|(_, answer)| answer.into_members()).unwrap_or_default();
             return Err(unknown(e).with(members));
         }
-        let (status, mut members) = answer?;
-        form.wanted.tell_window(status, (&ready.stream, &mut members));
-        return entity::json(status, &members);
+        let (status, mut answer) = answer?;
+        form.wanted.tell_window(status, (&ready.stream, &mut answer));
+        return Ok(entity::object(status, answer));
     }
     Err(Error::new(Code::Conflict, "other requests of the same producer or key came first").into())
 }
 
+/// Counts what became of events.
+fn note_outcomes(call: &Call, outcomes: &Outcomes) -> Result<()> {
+    let stored = outcomes.iter().filter(|(_, outcome)| outcome.is_ok()).count() as u64;
+    call.tenant()?.usage.note_events(stored, outcomes.len() as u64 - stored);
+    Ok(())
+}
+
 /// The answer of what was done before.
 fn known_answer(step: Step, ready: &Ready, form: Form) -> Outcome {
-    let duplicate = ("duplicate".to_owned(), Json::Bool(true));
     match step {
         Step::Answer(written) => Ok(written.into_response()),
         Step::Known(outcomes) => {
             let places = ready.times.iter().map(|(place, _)| *place);
-            let (status, mut members) = form.answer(&places.zip(outcomes).collect())?;
-            members.extend([duplicate]);
-            entity::json(status, &members)
+            let (status, mut answer) = form.answer(&places.zip(outcomes).collect())?;
+            answer.add("duplicate", true);
+            Ok(entity::object(status, answer))
         }
         Step::Stored | Step::Store(_) => {
-            entity::json(form.wanted.status(0), &Map::from_iter([duplicate]))
+            let mut answer = ObjectText::new();
+            answer.add("duplicate", true);
+            Ok(entity::object(form.wanted.status(0), answer))
         }
     }
 }
@@ -355,7 +388,7 @@ fn unknown(e: Error) -> Problem {
 }
 
 /// Lines as they arrive.
-async fn append_long(call: Call, wanted: Wanted, format: BodyForm) -> Outcome {
+async fn append_long(call: Call, stream: Stream, (wanted, format): (Wanted, BodyForm)) -> Outcome {
     let mut session = call.session()?;
     session.register("http");
     let active_session = session.active_session().cloned();
@@ -368,7 +401,6 @@ async fn append_long(call: Call, wanted: Wanted, format: BodyForm) -> Outcome {
         permit = tenant.usage.loads().begin(patience) => Some(permit?),
         () = ActiveSession::ended(active_session.as_ref()) => None,
     };
-    let stream = session.database().stream(&name)?;
     let body = call.take_body();
     let length = body.size_hint().exact();
     let (reader, has_stalled) = bodies::reader(body, patience, active_session);
@@ -386,25 +418,40 @@ async fn append_long(call: Call, wanted: Wanted, format: BodyForm) -> Outcome {
     });
     let (tally, unsynced, stored) = stored.await?;
     guard.0 = None;
+    call.tenant()?.usage.note_events(tally.accepted, tally.rejected);
     let status = wanted.status(tally.rejected);
-    let mut members = tally.into_members();
+    let mut answer = tally.into_object();
     if stored.is_ok() {
-        wanted.tell_window(status, (&stream, &mut members));
+        wanted.tell_window(status, (&stream, &mut answer));
     }
     if let Some(commit) = unsynced
         && let Err(e) = wait(&call, commit, wanted.timeout).await
     {
-        return Err(unknown(e).with(members));
+        return Err(unknown(e).with(answer.into_members()));
     }
     match stored {
-        Err(_) if has_stalled.load(Ordering::Relaxed) => Err(stalled(patience).with(members)),
-        Err(e) => Err(unknown(e).with(members)),
-        Ok(()) => entity::json(status, &members),
+        Err(_) if has_stalled.load(Ordering::Relaxed) => {
+            Err(stalled(patience).with(answer.into_members()))
+        }
+        Err(e) => Err(unknown(e).with(answer.into_members())),
+        Ok(()) => Ok(entity::object(status, answer)),
     }
 }
 
 /// The events of a body of JSON: whether it is one alone, and each of them.
-fn ready(session: &Session, stream: Stream, text: &[u8]) -> Result<(bool, Ready)> {
+fn ready(stream: Stream, readers: &EventReaders, text: Vec<u8>) -> Result<(bool, Ready)> {
+    let schema = stream.schema();
+    let is_one = text.trim_ascii_start().first() != Some(&b'[');
+    let (columns, text) = readers.of(&schema).read(text);
+    let Some(columns) = columns else { return Ok((is_one, ready_items(stream, &text)?)) };
+    if columns.len() > RESULTS_MAX {
+        return Err(too_many(columns.len()));
+    }
+    Ok((is_one, Ready::of_columns(stream, &schema, columns)?))
+}
+
+/// The same, each read by itself: one of them at least is not as it should be.
+fn ready_items(stream: Stream, text: &[u8]) -> Result<Ready> {
     let text = std::str::from_utf8(text).map_err(|_| Error::invalid("body: expected UTF-8"))?;
     let text = text.trim();
     let is_one = !text.starts_with('[');
@@ -419,13 +466,11 @@ fn ready(session: &Session, stream: Stream, text: &[u8]) -> Result<(bool, Ready)
     let texts = items.iter().map(|item| item.get()).chain(is_one.then_some(text));
     let schema = stream.schema();
     let row = |text: &str| {
-        session.expect_wanted()?;
         let values = esker_import::parse_new_json_row(text, &schema)?;
         Ok(stream.prepare(&schema, values)?)
     };
     let rows: Vec<Result<Vec<Value>>> = texts.map(row).collect();
-    let events = (1..).map(Place::Item).zip(rows);
-    Ok((is_one, Ready::of((stream, schema), events)))
+    Ok(Ready::of_items(stream, &schema, rows.into_iter()))
 }
 
 /// The events of lines.
@@ -437,8 +482,8 @@ fn ready_lines(
 ) -> Result<Ready> {
     let schema = stream.schema();
     let body = (format, event_lines::reader_of(Bytes::from(text)));
-    let events = event_lines::whole(environment, &stream, &schema, body, most)?;
-    Ok(Ready::of((stream, schema), events.into_iter()))
+    let (rows, times) = event_lines::whole(environment, &stream, &schema, body, most)?;
+    Ok(Ready { stream, rows, times })
 }
 
 /// Commits what is ready, with what others have; the commit that has to be on the disk before that
@@ -448,15 +493,15 @@ async fn store(
     entry: Option<KeptEntry>,
     (is_durable, is_whole, is_small): (Option<bool>, bool, bool),
 ) -> Result<Option<(Outcomes, Option<u64>)>> {
-    let Ready { stream, schema, rows, times } = ready;
+    let Ready { stream, rows, times } = ready;
     let has_entry = entry.is_some();
     if rows.is_empty() && !has_entry {
         return Ok(Some((outcomes_of(times, None), None)));
     }
     let is_empty = rows.is_empty();
     // They are needed again where another request comes first.
-    let rows = if has_entry { rows.clone() } else { std::mem::take(rows) };
-    let mut appended = commit_gathered((stream, schema), (rows, is_whole), entry, is_small).await?;
+    let rows = if has_entry { rows.clone() } else { rows.take() };
+    let mut appended = commit_gathered(stream, (rows, is_whole), entry, is_small).await?;
     let is_late = |outcome: &esker::Result<u64>| {
         outcome.as_ref().is_err_and(|e| e.kind() == ErrorKind::AlreadyExists)
     };
@@ -479,13 +524,13 @@ async fn store(
 
 /// Commits rows that are ready, with what others have, all of them or each for itself.
 pub(super) async fn commit_gathered(
-    (stream, schema): (&Stream, &Arc<Schema>),
-    rows: (Vec<Vec<Value>>, bool),
+    stream: &Stream,
+    rows: (ReadyRows, bool),
     entry: Option<KeptEntry>,
     is_small: bool,
 ) -> Result<Appended> {
     let (sender, done) = oneshot::channel::<Appended>();
-    let lead = stream.submit_kept(schema, rows, entry, move |appended| {
+    let lead = stream.submit(rows, entry, move |appended| {
         drop(sender.send(appended));
     });
     if let Some(lead) = lead {
@@ -520,15 +565,14 @@ fn of_all(outcomes: &Outcomes) -> Option<Error> {
 
 /// Refuses events before they are read: those beyond what the tenant may send, and those that would
 /// only wait in memory.
-fn admit(call: &Call) -> std::result::Result<(), Problem> {
+fn admit(call: &Call) -> std::result::Result<Stream, Problem> {
     let tenant = call.tenant()?;
     let usage = &tenant.usage;
     usage.expect_events().map_err(|(e, wait)| Problem::from(e).after(wait))?;
-    // What is no stream is refused where it is looked for.
-    let Ok(stream) = tenant.database.stream(call.path("table")) else { return Ok(()) };
+    let stream = tenant.database.stream(call.path("table"))?;
     let (waiting, stored) = stream.backlog();
     if waiting <= WAITING_BYTES_MAX {
-        return Ok(());
+        return Ok(stream);
     }
     let message = format!("{waiting} bytes of events wait to be stored: wait and retry");
     let wait = usage.backlog_wait(waiting, stored);

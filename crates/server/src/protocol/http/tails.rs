@@ -10,7 +10,7 @@
 //! few loads, and goes on waiting where it has not.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -84,6 +84,8 @@ pub(crate) struct Tails {
 #[derive(Debug)]
 pub(super) struct TailPlace {
     count: Arc<AtomicUsize>,
+    /// Those of its database.
+    of_tenant: Arc<AtomicU64>,
     moved: watch::Receiver<u64>,
     stop: watch::Receiver<bool>,
 }
@@ -91,6 +93,7 @@ pub(super) struct TailPlace {
 impl Drop for TailPlace {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::SeqCst);
+        self.of_tenant.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -108,8 +111,10 @@ impl Tails {
     pub(super) fn take(&self, tenant: &Arc<Tenant>, stream: &Stream) -> Result<TailPlace> {
         let count = Arc::clone(&self.count);
         let before = count.fetch_add(1, Ordering::SeqCst);
+        let of_tenant = Arc::clone(tenant.usage.tails());
+        of_tenant.fetch_add(1, Ordering::Relaxed);
         let (moved, stop) = (self.feed(tenant, stream).moved.subscribe(), self.stop.subscribe());
-        let place = TailPlace { count, moved, stop };
+        let place = TailPlace { count, of_tenant, moved, stop };
         if before >= self.most {
             let message = format!("{before} tails are open, and no more than {}", self.most);
             return Err(Error::new(Code::LimitExceeded, format!("{message} may be")));

@@ -29,7 +29,7 @@ const TENANT_OPEN_MAX: usize = OPEN_MAX / 4;
 /// A transaction between two requests.
 #[derive(Debug)]
 pub(crate) struct Held {
-    principal: String,
+    principal: Arc<str>,
     tenant: TenantName,
     session: Mutex<Session>,
     /// Whose turn it is: waiting for that keeps no thread.
@@ -97,7 +97,7 @@ impl Transactions {
         let id = format!("{:016x}{:016x}", random(), random());
         let active_session = session.active_session().cloned();
         let held = Held {
-            principal: principal.id.clone(),
+            principal: Arc::clone(&principal.id),
             tenant: tenant.name.clone(),
             session: Mutex::new(session),
             turn: Arc::default(),
@@ -172,7 +172,7 @@ impl Transactions {
         own.map(|held| {
             let silent_ns = now_ns.saturating_sub(held.used_ns.load(Ordering::Relaxed));
             json!({
-                "token": held.principal,
+                "token": &*held.principal,
                 "begun_us": held.begun_us,
                 "silent_ms": silent_ns / 1_000_000,
             })
