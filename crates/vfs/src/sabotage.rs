@@ -405,6 +405,8 @@ bugs! {
         ExpiredKeyKeepsWatch "expired_key_keeps_watch"
             "a key that is watched and has ended counts as unchanged",
         EditForgetsEnd "edit_forgets_end" "a key that INCR changes has no end any more",
+        TailTellsBeforeDurable "tail_tells_before_durable"
+            "a tail tells events that the disk does not have yet",
     }
     Sql {
         OrderByPositionByText "order_by_position_by_text"

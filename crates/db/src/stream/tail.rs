@@ -17,6 +17,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use esker_log::sabotage::Bug;
 use esker_query::model::Expr;
 
 use super::arrivals::{ArrivalReader, Arrived, Readable};
@@ -236,6 +237,7 @@ impl Tail {
             return Ok(Some(TailBatch::Gap { from: self.position + 1, to }));
         }
         let durable = durable.filter(|durable| *durable < rows.commit());
+        let durable = durable.filter(|_| !Bug::TailTellsBeforeDurable.is_planted());
         let readable = Readable { rows: &rows, durable };
         let read = self.reader.read(&readable, self.position, limit)?;
         (self.position, self.is_at_end) = (read.through, read.is_end);

@@ -60,6 +60,8 @@ pub use tally::Tally;
 const CYCLES_EACH: u64 = 15;
 /// How long a server lives under load, at most.
 const LIFE_MS: u64 = 200;
+/// The same where clients are those of streams.
+const STREAMS_LIFE_MS: u64 = 500;
 /// One of so many servers is killed while it opens the database.
 const EARLY_OF: u64 = 8;
 const OPENING_MS: u64 = 25;
@@ -184,6 +186,7 @@ pub fn kill_server(cycles: u64, seed: u64, are_streams: bool) -> Result<Tally, S
     let mut generator = Generator::new(seed, 81);
     let name = format!("esker-kill-server-{}-{seed}", std::process::id());
     let directory = std::env::temp_dir().join(name);
+    let life_ms = if are_streams { STREAMS_LIFE_MS } else { LIFE_MS };
     let (mut lines, mut tally, mut seed) = (Vec::new(), Tally::default(), seed);
     for number in 0..cycles {
         let at = |e: Error| format!("kill {number}: {e} ({directory:?})");
@@ -197,7 +200,7 @@ pub fn kill_server(cycles: u64, seed: u64, are_streams: bool) -> Result<Tally, S
             served::kill_early(&directory, delay).map_err(at)?;
             tally.early += 1;
         }
-        let life = Duration::from_millis(5 + generator.below(LIFE_MS));
+        let life = Duration::from_millis(5 + generator.below(life_ms));
         cycle(&directory, Some(life), &mut lines, seed).map_err(at)?;
         lines.iter_mut().for_each(|line| tally.take(line));
         tally.kills += 1;

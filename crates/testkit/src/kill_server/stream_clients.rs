@@ -27,8 +27,8 @@ type Told = (String, Noted);
 /// Events of a request of a producer.
 pub(super) const PRODUCED: u64 = 7;
 /// How old an event may be that a kill takes: what is promised is 10 ms; the rest is for threads
-/// of a busy machine.
-const WINDOW: Duration = Duration::from_millis(500);
+/// of a busy machine. Servers live longer than that, most of them.
+const WINDOW: Duration = Duration::from_millis(120);
 /// How long a reader waits for what has to come.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The answers whose times are kept.
