@@ -46,6 +46,11 @@ fn main() -> std::io::Result<()> {
         ("csv", b"\x04name\tn\tday\n\"An\"\"na\"\t1\t2013-01-31\nBo\tNA\tnull\r\n".to_vec()),
         ("database", b"\x01\x00\x01\x40\0\0\0\x03\0\x01\x04\x40\0\0\0\x20\x02".to_vec()),
         ("edit", edit()),
+        (
+            "event",
+            br#"{"t":"2026-01-02 03:04:05","what":"x","n":-7,"d":1.25,"b":true,"extra":{"a":[1]}}"#
+                .to_vec(),
+        ),
         ("frame", frame()),
         ("http", http("query", "application/json", r#"{"table":"t","order":["id"]}"#)),
         ("index", (0..128).collect()),

@@ -14,6 +14,7 @@
 //! | [`values`] | value files, and rows that refer to them |
 //! | [`postings`] | the rows that have a gram |
 //! | [`csv`], [`json`], [`text`] | files of rows; values and schemas as people write them |
+//! | [`event`] | events as they are sent, and where readers of events are |
 //! | [`sniff`] | files whose dialect and types are found out |
 //! | [`sql`] | statements |
 //! | [`wire`] | frames of the wire protocol, and a session that answers them |
@@ -29,6 +30,7 @@ pub mod codec;
 pub mod csv;
 pub mod database;
 pub mod edit;
+pub mod event;
 pub mod frame;
 pub mod http;
 pub mod index;
@@ -60,6 +62,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("csv", csv::run),
     ("database", database::run),
     ("edit", edit::run),
+    ("event", event::run),
     ("frame", frame::run),
     ("http", http::run),
     ("index", index::run),
