@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use esker_arena::Reservation;
 use esker_format::edit::SegmentEntry;
 use esker_format::schema::{RowOrder, Stream};
-use esker_format::{Batch, ColumnSlice, Field, Schema};
+use esker_format::{Batch, ColumnSlice, Field, Room, Schema};
 use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 use esker_table::index_run::RunSource;
@@ -294,7 +294,7 @@ impl RunSource for Gathering<'_> {
         self.batch.len()
     }
 
-    fn column<'a>(&'a self, field: &'a Field) -> esker_table::Result<ColumnSlice<'a>> {
+    fn column<'a>(&'a self, field: &'a Field, _: &'a Room) -> esker_table::Result<ColumnSlice<'a>> {
         let position = self.schema.fields().iter().position(|f| f.id == field.id);
         let column = position.and_then(|position| self.batch.columns.get(position));
         let missing = || esker_table::Error::corrupt(format!("no field {}", field.name));

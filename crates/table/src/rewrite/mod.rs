@@ -41,7 +41,7 @@ use esker_arena::ReadCommits;
 use esker_format::edit::SegmentEntry;
 use esker_format::schema::RowOrder;
 use esker_format::segment::SEGMENT_ROWS_MAX;
-use esker_format::{Field, Moment, Schema};
+use esker_format::{Field, Moment, Room, Schema};
 use esker_log::sabotage::Bug;
 
 use crate::forwarding::RowWords;
@@ -226,7 +226,8 @@ impl RewritePlan {
                 if row_group.long_value(field, row)?.is_some() {
                     continue;
                 }
-                let value = row_group.value(field, row)?;
+                let room = Room::default();
+                let value = row_group.value(field, row, &room)?;
                 // default: NULL has no bytes
                 *sum += value.as_bytes().map_or(0, |bytes| bytes.len() as u64);
                 if *sum > self.column_bytes_max {

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use esker_format::part_lines::{LINE_BYTES, Line};
 use esker_format::segment::{ColumnLayout, Encoding, Extent};
-use esker_format::{ColumnSlice, Data, DataType, Dictionary, Field, PartLines, Validity, ValueRef};
+use esker_format::{
+    ColumnSlice, Data, DataType, Dictionary, Field, PartLines, Room, Validity, ValueRef,
+};
 
 use super::Segment;
 use super::plain::{byte, plain};
@@ -16,7 +18,25 @@ impl Segment {
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
-    pub fn column<'a>(&'a self, field: &'a Field, rows: Range<usize>) -> Result<ColumnSlice<'a>> {
+    pub fn column<'a>(
+        &'a self,
+        field: &'a Field,
+        rows: Range<usize>,
+        room: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
+        let _ = room;
+        self.column_as_stored(field, rows)
+    }
+
+    /// The same where nothing is packed, as in runs.
+    ///
+    /// # Errors
+    /// `Corrupt` as well when the column is packed.
+    pub fn column_as_stored<'a>(
+        &'a self,
+        field: &'a Field,
+        rows: Range<usize>,
+    ) -> Result<ColumnSlice<'a>> {
         let Some((index, layout)) = self.indexed_layout(field) else {
             return Ok(initial_column(field, rows.len()));
         };
@@ -140,7 +160,21 @@ impl Segment {
     ///
     /// # Errors
     /// `Corrupt` when its block does not fit its checksum.
-    pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
+    pub fn value<'a>(
+        &'a self,
+        field: &'a Field,
+        row: usize,
+        room: &'a Room,
+    ) -> Result<ValueRef<'a>> {
+        let _ = room;
+        self.value_as_stored(field, row)
+    }
+
+    /// The same where nothing is packed.
+    ///
+    /// # Errors
+    /// As [`Segment::column_as_stored`].
+    pub fn value_as_stored<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
         if let Some(value) = self.in_place_value(field, row) {
             return Ok(value);
         }
@@ -148,7 +182,7 @@ impl Segment {
         if let Some((_, bytes)) = self.in_place_bytes(field, row)? {
             return Ok(ValueRef::from_bytes(field.data_type, bytes));
         }
-        Ok(self.column(field, row..row + 1)?.value(0))
+        Ok(self.column_as_stored(field, row..row + 1)?.value(0))
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 
 use esker_format::segment::{FieldSketch, ZONE_ROWS};
-use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
+use esker_format::{ColumnSlice, Field, Moment, Room, Schema, ValueRef};
 use esker_log::sabotage::Bug;
 
 use super::{Found, Table};
@@ -422,7 +422,9 @@ impl SnapshotPart {
     fn has_expired(&self, row: usize) -> bool {
         // That the values can be read was seen when the part was made.
         let expires = |(field, now_us): &(Field, i64)| {
-            self.row_group.value(field, row).is_ok_and(|value| expiry::has_expired(value, *now_us))
+            let room = Room::default();
+            let value = self.row_group.value(field, row, &room);
+            value.is_ok_and(|value| expiry::has_expired(value, *now_us))
         };
         self.expiry.as_ref().is_some_and(expires)
     }
@@ -470,20 +472,30 @@ impl SnapshotPart {
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
-    pub fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+    pub fn column<'a>(
+        &'a self,
+        position: usize,
+        rows: Range<usize>,
+        room: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
         let field = self.schema.fields().get(position);
         let missing = || Error::corrupt(format!("no field {position}"));
-        self.row_group.column(field.ok_or_else(missing)?, rows)
+        self.row_group.column(field.ok_or_else(missing)?, rows, room)
     }
 
     /// One value of a row.
     ///
     /// # Errors
     /// As for [`SnapshotPart::column`].
-    pub fn value(&self, position: usize, row: usize) -> Result<ValueRef<'_>> {
+    pub fn value<'a>(
+        &'a self,
+        position: usize,
+        row: usize,
+        room: &'a Room,
+    ) -> Result<ValueRef<'a>> {
         let field = self.schema.fields().get(position);
         let missing = || Error::corrupt(format!("no field {position}"));
-        self.row_group.value(field.ok_or_else(missing)?, row)
+        self.row_group.value(field.ok_or_else(missing)?, row, room)
     }
 
     /// Which rows are visible: `None` for all, else one bit per row.

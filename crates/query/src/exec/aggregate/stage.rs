@@ -13,6 +13,7 @@ use crate::exec::spill::Grouping;
 use crate::filter::CodeTables;
 use crate::predicate::Predicate;
 use crate::{Error, ErrorKind, Options, Result, Source};
+use esker_format::Room;
 
 /// How many shares of the rows there are for each of several threads, which may take unlike long.
 const SHARES: usize = 4;
@@ -153,7 +154,8 @@ pub(crate) fn add<'a, 't, 'b>(
             groups.add_rows(counts.rows_passed);
             return Ok((morsel.part, groups, counts, charge));
         }
-        let counts = scan.run(morsel, |rows, mask| {
+        let room = Room::default();
+        let counts = scan.run((morsel, &room), |rows, mask| {
             groups.update(rows, &mask)?;
             charge.set(groups.bytes())?;
             Ok(ControlFlow::Continue(()))

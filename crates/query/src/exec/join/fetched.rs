@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use esker_format::{Batch, Column, DataType, Values};
+use esker_format::{Batch, Column, DataType, Room, Values};
 
 use super::NONE;
 use crate::evaluate::Selection;
@@ -99,7 +99,8 @@ fn read(
         let (now, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
         let offset = u32::try_from(rows.start).unwrap_or(u32::MAX);
         let picked: Vec<u32> = now.iter().map(|l| l.row.saturating_sub(offset)).collect();
-        let shown = |position: &usize| part.column(*position, rows.clone()).map(Shown::Field);
+        let room = Room::default();
+        let shown = |at: &usize| part.column(*at, rows.clone(), &room).map(Shown::Field);
         let shown = positions.iter().map(shown).collect::<Result<Vec<_>>>()?;
         output.append(&shown, Selection::Rows(&picked))?;
         rest = later;
