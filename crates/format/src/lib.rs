@@ -39,6 +39,7 @@ mod clock_record;
 pub mod codec;
 pub mod column;
 pub mod comment;
+pub mod compression;
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "rust_decimal", feature = "uuid"))]
 mod conversions;
 pub mod data_type;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use esker_arena::Reservation;
 use esker_format::edit::SegmentEntry;
 use esker_format::schema::{RowOrder, Stream};
+use esker_format::segment::Packing;
 use esker_format::{Batch, ColumnSlice, Field, Room, Schema};
 use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
@@ -237,6 +238,7 @@ impl Shared {
             order: self.schema.row_order(),
             side_by_side: self.schema.side_by_side(),
             key: self.schema.key_field(),
+            packing: Packing::of(&self.schema),
         };
         let mut sink = FileSink::new(engine);
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;

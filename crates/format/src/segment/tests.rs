@@ -27,6 +27,7 @@ fn encodings_follow_the_values() {
         Encoded::Variable { .. } => "variable",
         Encoded::FixedWidth { .. } => "fixed width",
         Encoded::Scattered { .. } => "scattered",
+        _ => "packed",
     };
     let ints = |f: fn(i64) -> i64| column(DataType::I64, (0..1000).map(|i| Value::Int(f(i))));
     assert_eq!(encode(&ints(|_| 7)), "constant");
@@ -80,6 +81,7 @@ fn footer_and_trailer_survive_a_round_trip_and_refuse_damage() {
         schema_version: 1,
         rows: 100,
         order: RowOrder::Arrival,
+        packing: Packing::None,
         row_ids: RowIds::Dense { first: 5 },
         dead: None,
         columns: vec![ColumnLayout {
@@ -235,6 +237,7 @@ fn a_footer_that_cannot_be_right_is_a_broken_invariant() {
         schema_version: 1,
         rows: 100,
         order: RowOrder::Arrival,
+        packing: Packing::None,
         row_ids,
         dead: None,
         columns,
@@ -290,6 +293,7 @@ fn a_damaged_sketch_is_refused_by_its_field() {
         schema_version: 1,
         rows: 800,
         order: RowOrder::Arrival,
+        packing: Packing::None,
         row_ids: RowIds::Dense { first: 5 },
         dead: None,
         columns: vec![column],
@@ -326,6 +330,7 @@ fn shared_heaps_survive_a_round_trip_and_refuse_what_does_not_fit() {
         schema_version: 1,
         rows: 100,
         order: RowOrder::Key,
+        packing: Packing::None,
         row_ids: RowIds::Dense { first: 5 },
         dead: None,
         columns: vec![ColumnLayout {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use esker_arena::{Arena, ArenaOptions};
 use esker_format::schema::RowOrder;
-use esker_format::segment::Encoding;
+use esker_format::segment::{Encoding, Packing};
 use esker_format::{Column, DataType, Field, Room, Schema, TableId, Value, ValueRef};
 use esker_vfs::Mapping;
 
@@ -39,6 +39,7 @@ fn segment(schema: &Schema, columns: &[&Column]) -> Segment {
         order: RowOrder::Key,
         side_by_side: schema.side_by_side(),
         key: schema.key_field(),
+        packing: Packing::None,
     };
     let mut writer = SegmentWriter::new(spec, SinkTarget::Memory(Vec::new())).unwrap();
     for (field, column) in schema.fields().iter().zip(columns) {
