@@ -1,8 +1,10 @@
 //! Numbers of as few bits as they need, in blocks of [`PACKED_ROWS`].
 //!
 //! ```text
-//! directory, an entry a block:  u64 least | u64 place: number of its first word, from bit 56 width
-//! words:                        64 numbers of `width` bits take `width` words, lowest bits first
+//! directory, an entry a block:  u64 least | u64 place: number of its first line, from bit 56 width
+//! lines of 128 bytes:           lanes of 8, 16, 32 or 64 bits, the least that a number fits in
+//!
+//! number i of a block           lane i mod lanes, of which it is number i / lanes, lowest bits first
 //!
 //! packed         number i = least + code i
 //! packed deltas  number i = first + the sum of (least delta + code j) of 1 <= j <= i in the block;
@@ -10,8 +12,9 @@
 //! ```
 //!
 //! All sums are of 64 bits, without a carry. One number of a packed column is found by itself; of
-//! packed deltas those before it in its block are added up. Whole groups of 64 numbers are unpacked
-//! by a loop of its own for each width, which has no branches.
+//! packed deltas those before it in its block are added up. Numbers that follow each other lie side
+//! by side in lanes, at the same bit: so a processor shifts many of them at once, and a block is
+//! unpacked by loops without branches, whatever its width.
 
 use std::ops::Range;
 
@@ -23,8 +26,10 @@ pub const PACKED_ROWS: usize = 1_024;
 pub const PACKED_ENTRY_BYTES: u64 = 16;
 /// The same of packed deltas.
 pub const DELTA_ENTRY_BYTES: u64 = 24;
-/// Numbers that are unpacked together.
-const GROUP: usize = 64;
+/// Words of a line.
+pub const LINE_WORDS: usize = 16;
+/// So few numbers of a block are unpacked one by one.
+const FEW: usize = 32;
 /// From which bit of a place the width is.
 const WIDTH_BIT: u32 = 56;
 
@@ -33,7 +38,7 @@ const WIDTH_BIT: u32 = 56;
 pub struct PackedNumbers {
     /// An entry for each block.
     pub directory: Vec<u64>,
-    /// The bits.
+    /// The lines.
     pub words: Vec<u64>,
 }
 
@@ -78,32 +83,15 @@ impl PackedNumbers {
 
     fn push(&mut self, head: &[u64], block: &[u64], code: impl Fn(u64) -> u64, greatest: u64) {
         let width = width_of(greatest);
+        let line = (self.words.len() / LINE_WORDS) as u64;
         self.directory.extend_from_slice(head);
-        self.directory.push(self.words.len() as u64 | u64::from(width) << WIDTH_BIT);
-        for group in block.chunks(GROUP) {
-            let (mut word, mut filled) = (0u64, 0u32);
-            let mut left = width;
-            for number in group.iter().map(|number| code(*number)) {
-                if width == 0 {
-                    continue;
-                }
-                word |= number << filled;
-                filled += width;
-                if filled >= u64::BITS {
-                    self.words.push(word);
-                    left -= 1;
-                    filled -= u64::BITS;
-                    // What did not fit, if that is anything.
-                    word = number.checked_shr(width - filled).unwrap_or_default(); // default: none
-                    word = if filled == 0 { 0 } else { word };
-                }
-            }
-            if filled > 0 {
-                self.words.push(word);
-                left -= 1;
-            }
-            self.words.extend(std::iter::repeat_n(0, left as usize));
+        self.directory.push(line | u64::from(width) << WIDTH_BIT);
+        let place = BlockPlace { line: 0, width: width as usize };
+        let mut lines = vec![[0u64; LINE_WORDS]; place.lines_of(block.len())];
+        for (at, number) in block.iter().enumerate() {
+            place.put(&mut lines, at, code(*number));
         }
+        self.words.extend(lines.as_flattened());
     }
 
     /// Bytes of both buffers.
@@ -162,7 +150,7 @@ impl Unpacked for u64 {
 #[derive(Clone, Copy, Debug)]
 pub struct PackedReader<'a> {
     directory: &'a [[u64; 2]],
-    words: &'a [u64],
+    lines: &'a [[u64; LINE_WORDS]],
     first: First,
 }
 
@@ -170,40 +158,93 @@ pub struct PackedReader<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct DeltaReader<'a> {
     directory: &'a [[u64; 3]],
-    words: &'a [u64],
+    lines: &'a [[u64; LINE_WORDS]],
     first: First,
 }
 
 /// Where a block lies, and how wide its numbers are.
 #[derive(Clone, Copy, Debug)]
 struct BlockPlace {
-    word: usize,
+    line: usize,
     width: usize,
 }
 
 impl BlockPlace {
-    /// `first` is where the words at hand begin.
+    /// `first` is where the lines at hand begin.
     fn of(place: u64, block: usize, first: First) -> Result<Self> {
-        let (word, width) = (place & ((1 << WIDTH_BIT) - 1), place >> WIDTH_BIT);
-        match (usize::try_from(word), usize::try_from(width)) {
-            (Ok(word), Ok(width)) if width <= 64 && word >= first.word => {
-                Ok(Self { word: word - first.word, width })
+        let (line, width) = (place & ((1 << WIDTH_BIT) - 1), place >> WIDTH_BIT);
+        match (usize::try_from(line), usize::try_from(width)) {
+            (Ok(line), Ok(width)) if width <= 64 && line >= first.line => {
+                Ok(Self { line: line - first.line, width })
             }
-            _ => {
-                Err(Error::corrupt(format!("packed block {block} has {width} bits at word {word}")))
-            }
+            _ => Err(Error::corrupt(format!("packed block {block} has {width} bits at {line}"))),
         }
     }
 
-    /// The words of a group.
-    fn group(self, words: &[u64], group: usize) -> Result<&[u64]> {
-        let start = self.word.checked_add(group * self.width);
-        let found = start.and_then(|start| words.get(start..start.checked_add(self.width)?));
-        found.ok_or_else(|| {
-            let Self { word, width } = self;
-            let len = words.len();
-            Error::corrupt(format!("group {group} of {width} bits at word {word} of {len}"))
-        })
+    /// Bits of a lane of a line.
+    fn lane_bits(self) -> usize {
+        self.width.max(8).next_power_of_two()
+    }
+
+    /// Lanes of a line.
+    fn lanes(self) -> usize {
+        LINE_WORDS * 64 / self.lane_bits()
+    }
+
+    /// Lines that so many numbers take.
+    fn lines_of(self, count: usize) -> usize {
+        (count.div_ceil(self.lanes()) * self.width).div_ceil(self.lane_bits())
+    }
+
+    /// The line of a number, the word in it, and its lowest bit there, of `lane_bits`.
+    fn bit_of(self, at: usize) -> (usize, usize, usize) {
+        let (lane, bit) = (at % self.lanes(), at / self.lanes() * self.width);
+        let within = lane * self.lane_bits();
+        (bit / self.lane_bits(), within / 64, within % 64 + bit % self.lane_bits())
+    }
+
+    /// Puts a number into lines that have zeros there.
+    fn put(self, lines: &mut [[u64; LINE_WORDS]], at: usize, number: u64) {
+        if self.width == 0 {
+            return;
+        }
+        let (line, word, bit) = self.bit_of(at);
+        let lane = bit / self.lane_bits() * self.lane_bits();
+        let fits = (self.lane_bits() - (bit - lane)).min(self.width);
+        let low = number & (u64::MAX >> (64 - fits));
+        if let Some(word) = lines.get_mut(line).and_then(|line| line.get_mut(word)) {
+            *word |= low << bit;
+        }
+        if let Some(word) = lines.get_mut(line + 1).and_then(|line| line.get_mut(word))
+            && fits < self.width
+        {
+            *word |= number >> fits << lane;
+        }
+    }
+
+    /// One number of the block.
+    fn get(self, lines: &[[u64; LINE_WORDS]], at: usize) -> Result<u64> {
+        if self.width == 0 {
+            return Ok(0);
+        }
+        let (line, word, bit) = self.bit_of(at);
+        let lane = bit / self.lane_bits() * self.lane_bits();
+        let fits = (self.lane_bits() - (bit - lane)).min(self.width);
+        let word_of = |line: usize| {
+            let found = self.line.checked_add(line).and_then(|line| lines.get(line)?.get(word));
+            found.copied().ok_or_else(|| self.no_line(line, lines.len()))
+        };
+        let low = word_of(line)? >> bit & (u64::MAX >> (64 - fits));
+        if fits == self.width {
+            return Ok(low);
+        }
+        Ok(low | (word_of(line + 1)? >> lane << fits & self.code_max()))
+    }
+
+    #[cold]
+    fn no_line(self, line: usize, len: usize) -> Error {
+        let Self { line: first, width } = self;
+        Error::corrupt(format!("line {line} of a block of {width} bits at {first} of {len} lines"))
     }
 
     /// The greatest code that fits.
@@ -213,7 +254,76 @@ impl BlockPlace {
             width => u64::MAX >> (64 - width),
         }
     }
+
+    /// Shows some numbers of the block, in one piece or one by one.
+    fn show<T: Unpacked>(
+        self,
+        lines: &[[u64; LINE_WORDS]],
+        within: Range<usize>,
+        least: u64,
+        out: &mut Vec<T>,
+    ) -> Result<()> {
+        let end = self.line.checked_add(self.width);
+        let whole = end.and_then(|end| lines.get(self.line..end));
+        match whole {
+            _ if self.width == 0 => out.extend(within.map(|_| T::cut(least))),
+            Some(whole) if within.len() > FEW => match self.lane_bits() {
+                8 => unpack_8(bytemuck::cast_slice(whole), self.width, within, least, out),
+                16 => unpack_16(bytemuck::cast_slice(whole), self.width, within, least, out),
+                32 => unpack_32(bytemuck::cast_slice(whole), self.width, within, least, out),
+                _ => unpack_64(whole, self.width, within, least, out),
+            },
+            _ => {
+                for at in within {
+                    out.push(T::cut(least.wrapping_add(self.get(lines, at)?)));
+                }
+            }
+        }
+        Ok(())
+    }
 }
+
+/// Unpacks a block, by lines of numbers that lie side by side, and shows some of it.
+macro_rules! unpack_block {
+    ($name:ident, $word:ty, $lanes:literal, $of:expr) => {
+        fn $name<T: Unpacked>(
+            lines: &[[$word; $lanes]],
+            width: usize,
+            within: Range<usize>,
+            least: u64,
+            out: &mut Vec<T>,
+        ) {
+            const BITS: usize = <$word>::BITS as usize;
+            let mask = <$word>::MAX >> (BITS - width);
+            let mut codes: [[$word; $lanes]; PACKED_ROWS / $lanes] =
+                [[0; $lanes]; PACKED_ROWS / $lanes];
+            for (step, row) in codes.iter_mut().enumerate() {
+                let (line, shift) = (step * width / BITS, step * width % BITS);
+                let Some(low) = lines.get(line) else { return };
+                match lines.get(line + 1) {
+                    Some(high) if shift + width > BITS => {
+                        for ((to, low), high) in row.iter_mut().zip(low).zip(high) {
+                            *to = (low >> shift | high << (BITS - shift)) & mask;
+                        }
+                    }
+                    _ => {
+                        for (to, low) in row.iter_mut().zip(low) {
+                            *to = low >> shift & mask;
+                        }
+                    }
+                }
+            }
+            // default: a block has all of them
+            let codes = codes.as_flattened().get(within).unwrap_or_default();
+            out.extend(codes.iter().map(|code| $of(least, *code)));
+        }
+    };
+}
+
+unpack_block!(unpack_8, u8, 128, |least, code: u8| T::sum(least, code.into()));
+unpack_block!(unpack_16, u16, 64, |least, code: u16| T::sum(least, code.into()));
+unpack_block!(unpack_32, u32, 32, T::sum);
+unpack_block!(unpack_64, u64, 16, |least: u64, code| T::cut(least.wrapping_add(code)));
 
 /// What is missing of a directory.
 fn no_block(block: usize) -> Error {
@@ -225,29 +335,29 @@ fn no_block(block: usize) -> Error {
 pub struct First {
     /// The block of the first entry.
     pub block: usize,
-    /// The number of the first word.
-    pub word: usize,
+    /// The number of the first line.
+    pub line: usize,
 }
 
-/// Which words some numbers lie in, by the places of the first and the last block that they are of:
+/// Which lines some numbers lie in, by the places of the first and the last block that they are of:
 /// the last words of the entries of these blocks.
 ///
 /// # Errors
 /// `Corrupt` when these are no places.
-pub fn words_of(first: u64, last: u64, rows: &Range<usize>) -> Result<Range<usize>> {
+pub fn lines_of(first: u64, last: u64, rows: &Range<usize>) -> Result<Range<usize>> {
     let block = rows.start / PACKED_ROWS;
     let Some(end) = rows.end.checked_sub(1) else { return Ok(0..0) };
     let first = BlockPlace::of(first, block, First::default())?;
     let last = BlockPlace::of(last, end / PACKED_ROWS, First::default())?;
-    let groups = end % PACKED_ROWS / GROUP + 1;
-    Ok(first.word..last.word.saturating_add(groups * last.width).max(first.word))
+    let lines = last.lines_of(end % PACKED_ROWS + 1);
+    Ok(first.line..last.line.saturating_add(lines).max(first.line))
 }
 
 impl<'a> PackedReader<'a> {
-    /// Reads numbers out of a part of the directory and of the words.
+    /// Reads numbers out of a part of the directory and of the lines.
     #[must_use]
-    pub fn new(directory: &'a [[u64; 2]], words: &'a [u64], first: First) -> Self {
-        Self { directory, words, first }
+    pub fn new(directory: &'a [[u64; 2]], lines: &'a [[u64; LINE_WORDS]], first: First) -> Self {
+        Self { directory, lines, first }
     }
 
     fn block(&self, block: usize) -> Result<(u64, BlockPlace)> {
@@ -262,18 +372,7 @@ impl<'a> PackedReader<'a> {
     /// `Corrupt` when its block is not there.
     pub fn get(&self, at: usize) -> Result<u64> {
         let (least, place) = self.block(at / PACKED_ROWS)?;
-        if place.width == 0 {
-            return Ok(least);
-        }
-        let within = at % PACKED_ROWS;
-        let words = place.group(self.words, within / GROUP)?;
-        let bit = within % GROUP * place.width;
-        let low = words.get(bit / 64).map_or(0, |word| word >> (bit % 64)); // default: never
-        let high = match words.get(bit / 64 + 1) {
-            Some(word) if bit % 64 + place.width > 64 => word << (64 - bit % 64),
-            _ => 0,
-        };
-        Ok(least.wrapping_add((low | high) & place.code_max()))
+        Ok(least.wrapping_add(place.get(self.lines, at % PACKED_ROWS)?))
     }
 
     /// A number that none of some is below, and one that none is above.
@@ -303,93 +402,19 @@ impl<'a> PackedReader<'a> {
         while at < rows.end {
             let (least, place) = self.block(at / PACKED_ROWS)?;
             let end = rows.end.min((at / PACKED_ROWS + 1) * PACKED_ROWS);
-            let least = least.wrapping_sub(below);
-            while at < end {
-                at = unpack_group(self.words, place, (at, end), least, &mut out)?;
-            }
+            let within = at % PACKED_ROWS..at % PACKED_ROWS + (end - at);
+            place.show(self.lines, within, least.wrapping_sub(below), &mut out)?;
+            at = end;
         }
         Ok(out)
     }
 }
 
-/// Unpacks what is left of the group of number `at`; says where the next begins.
-#[inline]
-fn unpack_group<T: Unpacked>(
-    words: &[u64],
-    place: BlockPlace,
-    (at, end): (usize, usize),
-    least: u64,
-    out: &mut Vec<T>,
-) -> Result<usize> {
-    let group = at / GROUP * GROUP;
-    let next = (group + GROUP).min(end);
-    let words = place.group(words, group % PACKED_ROWS / GROUP)?;
-    let range = at - group..next - group;
-    if place.width <= 32 {
-        let codes = narrow_codes(words, place.width);
-        let codes = codes.get(range).unwrap_or_default(); // default: a group has 64
-        out.extend(codes.iter().map(|code| T::sum(least, *code)));
-    } else {
-        let codes = wide_codes(words, place.width);
-        let codes = codes.get(range).unwrap_or_default(); // default: the same
-        out.extend(codes.iter().map(|code| T::cut(least.wrapping_add(*code))));
-    }
-    Ok(next)
-}
-
-/// A group of at most 32 bits.
-#[inline]
-fn narrow_codes(words: &[u64], width: usize) -> [u32; GROUP] {
-    macro_rules! by_width {
-        ($($width:literal)*) => {
-            match width {
-                $($width => words.first_chunk().map(unpack_words::<$width>),)*
-                _ => None,
-            }
-        };
-    }
-    let codes = by_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27
-        28 29 30 31 32);
-    codes.unwrap_or([0; GROUP]) // default: those of 0 bits
-}
-
-#[inline]
-#[allow(clippy::cast_possible_truncation, reason = "the mask has at most 32 bits")]
-#[allow(clippy::indexing_slicing, reason = "64 numbers of W bits have W words")]
-fn unpack_words<const W: usize>(words: &[u64; W]) -> [u32; GROUP] {
-    let mask = u64::MAX >> (64 - W);
-    let mut codes = [0; GROUP];
-    let mut at = 0;
-    while at < GROUP {
-        let bit = at * W;
-        let mut code = words[bit / 64] >> (bit % 64);
-        if bit % 64 + W > 64 {
-            code |= words[bit / 64 + 1] << (64 - bit % 64);
-        }
-        codes[at] = (code & mask) as u32;
-        at += 1;
-    }
-    codes
-}
-
-/// A group of any width.
-fn wide_codes(words: &[u64], width: usize) -> [u64; GROUP] {
-    let mask = BlockPlace { word: 0, width }.code_max();
-    let word = |at: usize| words.get(at).copied().unwrap_or_default(); // default: behind the last
-    let mut codes = [0; GROUP];
-    for (at, code) in codes.iter_mut().enumerate() {
-        let (bit, shift) = (at * width, at * width % 64);
-        let high = if shift + width > 64 { word(bit / 64 + 1) << (64 - shift) } else { 0 };
-        *code = (word(bit / 64) >> shift | high) & mask;
-    }
-    codes
-}
-
 impl<'a> DeltaReader<'a> {
-    /// Reads numbers out of a part of the directory and of the words.
+    /// Reads numbers out of a part of the directory and of the lines.
     #[must_use]
-    pub fn new(directory: &'a [[u64; 3]], words: &'a [u64], first: First) -> Self {
-        Self { directory, words, first }
+    pub fn new(directory: &'a [[u64; 3]], lines: &'a [[u64; LINE_WORDS]], first: First) -> Self {
+        Self { directory, lines, first }
     }
 
     /// One number: those before it in its block are added up.
@@ -397,15 +422,15 @@ impl<'a> DeltaReader<'a> {
     /// # Errors
     /// `Corrupt` when its block is not there.
     pub fn get(&self, at: usize) -> Result<u64> {
-        let last = self.unpack(at..at + 1)?.last().copied();
+        let last = self.unpack(at..at + 1, 0)?.last().copied();
         last.ok_or_else(|| no_block(at / PACKED_ROWS))
     }
 
-    /// Some numbers.
+    /// Some numbers, each with `base` added.
     ///
     /// # Errors
     /// As for [`DeltaReader::get`].
-    pub fn unpack(&self, rows: Range<usize>) -> Result<Vec<u64>> {
+    pub fn unpack(&self, rows: Range<usize>, base: u64) -> Result<Vec<u64>> {
         let mut out = Vec::with_capacity(rows.len());
         let mut codes: Vec<u64> = Vec::with_capacity(PACKED_ROWS);
         if rows.is_empty() {
@@ -419,17 +444,17 @@ impl<'a> DeltaReader<'a> {
             let place = BlockPlace::of(*place, block, self.first)?;
             let end = rows.end.min(start + PACKED_ROWS);
             codes.clear();
-            let mut at = start;
-            while at < end {
-                at = unpack_group(self.words, place, (at, end), *least, &mut codes)?;
-            }
-            let (mut number, skipped) = (*first, rows.start.saturating_sub(start));
-            for (at, delta) in codes.iter().enumerate() {
-                number = if at == 0 { number } else { number.wrapping_add(*delta) };
-                if at >= skipped {
-                    out.push(number);
-                }
-            }
+            place.show(self.lines, 0..end - start, *least, &mut codes)?;
+            let (skipped, mut number) = (rows.start.saturating_sub(start), base);
+            let mut add = |delta: &u64| {
+                number = number.wrapping_add(*delta);
+                number
+            };
+            // The first has no delta.
+            codes.first_mut().into_iter().for_each(|code| *code = *first);
+            let (before, shown) = codes.split_at(skipped.min(codes.len()));
+            before.iter().for_each(|delta| _ = add(delta));
+            out.extend(shown.iter().map(add));
             start += PACKED_ROWS;
         }
         Ok(out)
@@ -442,29 +467,30 @@ mod tests {
 
     use super::*;
 
-    fn words<const N: usize>(directory: &[u64]) -> Vec<[u64; N]> {
-        directory.chunks(N).map(|entry| entry.try_into().unwrap()).collect()
+    fn words<const N: usize>(words: &[u64]) -> Vec<[u64; N]> {
+        words.chunks(N).map(|entry| entry.try_into().unwrap()).collect()
     }
 
     /// All that the readers give equals the numbers.
     fn comes_back(numbers: &[u64]) {
         let packed = PackedNumbers::new(numbers);
         let directory = words(&packed.directory);
-        let reader = PackedReader::new(&directory, &packed.words, First::default());
+        let reader = PackedReader::new(&directory, packed.words.as_chunks().0, First::default());
         let count = numbers.len();
         let (low, high) = reader.bounds(&(0..count)).unwrap();
         assert!(numbers.iter().all(|number| (low..=high).contains(number)));
         assert_eq!(reader.unpack::<u64>(0..count, 0).unwrap(), numbers);
         let deltas = PackedNumbers::of_deltas(numbers);
         let directory = words(&deltas.directory);
-        let delta_reader = DeltaReader::new(&directory, &deltas.words, First::default());
-        assert_eq!(delta_reader.unpack(0..count).unwrap(), numbers);
+        let delta_reader =
+            DeltaReader::new(&directory, deltas.words.as_chunks().0, First::default());
+        assert_eq!(delta_reader.unpack(0..count, 0).unwrap(), numbers);
         for at in (0..count).step_by((count / 97).max(1)).chain(count.checked_sub(1)) {
             assert_eq!(reader.get(at).unwrap(), numbers[at], "number {at}");
             assert_eq!(delta_reader.get(at).unwrap(), numbers[at], "number {at}");
             let end = count.min(at + 1_500);
             assert_eq!(reader.unpack::<u64>(at..end, low).unwrap().len(), end - at);
-            assert_eq!(delta_reader.unpack(at..end).unwrap(), &numbers[at..end]);
+            assert_eq!(delta_reader.unpack(at..end, 0).unwrap(), &numbers[at..end]);
             let (low, high) = reader.bounds(&(at..end)).unwrap();
             if high - low <= u64::from(u32::MAX) {
                 let all = reader.unpack::<u32>(at..end, low).unwrap();
@@ -500,15 +526,20 @@ mod tests {
     fn damage_is_an_error() {
         let packed = PackedNumbers::new(&(0..3_000).collect::<Vec<u64>>());
         let directory: Vec<[u64; 2]> = words(&packed.directory);
-        let short = PackedReader::new(&directory, &packed.words[..40], First::default());
+        let short =
+            PackedReader::new(&directory, &packed.words.as_chunks().0[..2], First::default());
         assert!(short.unpack::<u32>(0..3_000, 0).is_err());
         assert!(short.get(2_999).is_err());
-        let none = PackedReader::new(&directory[..1], &packed.words, First::default());
+        let none = PackedReader::new(&directory[..1], packed.words.as_chunks().0, First::default());
         assert!(none.get(1_024).is_err() && none.bounds(&(0..3_000)).is_err());
         let wide = [[0, u64::MAX]];
-        assert!(PackedReader::new(&wide, &packed.words, First::default()).get(0).is_err());
+        assert!(
+            PackedReader::new(&wide, packed.words.as_chunks().0, First::default()).get(0).is_err()
+        );
         let wide = [[0, 0, 65 << WIDTH_BIT]];
-        assert!(DeltaReader::new(&wide, &packed.words, First::default()).get(3).is_err());
+        assert!(
+            DeltaReader::new(&wide, packed.words.as_chunks().0, First::default()).get(3).is_err()
+        );
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 
 use super::encoding::{Encoding, Extent};
 use super::footer::SEGMENT_ROWS_MAX;
-use super::packed::{DELTA_ENTRY_BYTES, PACKED_ENTRY_BYTES, PACKED_ROWS};
+use super::packed::{DELTA_ENTRY_BYTES, LINE_WORDS, PACKED_ENTRY_BYTES, PACKED_ROWS};
 use crate::codec::{Reader, Writer};
 use crate::compression::directory_len;
 use crate::{DataType, Error, Result};
@@ -184,7 +184,7 @@ impl PackedExtent {
     fn check(&self, count: u64, entry_bytes: u64, data_end: u64) -> Result<()> {
         let blocks = count.div_ceil(PACKED_ROWS as u64);
         self.directory.check("directory", blocks * entry_bytes, data_end)?;
-        if !self.words.len.is_multiple_of(8) {
+        if !self.words.len.is_multiple_of(8 * LINE_WORDS as u64) {
             return Err(Error::corrupt(format!("packed words of {} bytes", self.words.len)));
         }
         self.words.check("packed words", self.words.len, data_end)

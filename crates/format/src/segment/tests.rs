@@ -114,6 +114,47 @@ fn footer_and_trailer_survive_a_round_trip_and_refuse_damage() {
 }
 
 #[test]
+fn footers_of_the_version_before_are_read_and_have_nothing_packed() {
+    let footer = |packing, encoding| Footer {
+        table: TableId(7),
+        segment: 9,
+        schema_version: 1,
+        rows: 100,
+        order: RowOrder::Time,
+        packing,
+        row_ids: RowIds::Dense { first: 5 },
+        dead: None,
+        columns: vec![ColumnLayout {
+            field: FieldId(3),
+            data_type: DataType::I64,
+            encoding,
+            validity: None,
+            zones: Vec::new(),
+            sketch: None,
+        }],
+        value_files: Vec::new(),
+        block_checksums: vec![1],
+    };
+    // Behind table, segment, schema version, rows and order.
+    let before = |footer: &Footer| [&footer.encode()[..21], &footer.encode()[22..]].concat();
+    let plain = Encoding::Plain { values: Extent { offset: 64, len: 800 } };
+    let old = before(&footer(Packing::Heaps, plain.clone()));
+    assert_eq!(Footer::decode(&old, 1024, 7).unwrap(), footer(Packing::None, plain));
+    let directory = Extent { offset: 64, len: 16 };
+    let words = Extent { offset: 128, len: 256 };
+    let numbers = PackedExtent { directory, words };
+    let packed = footer(Packing::Numbers, Encoding::Packed { base: 5, span: 9, numbers });
+    assert_eq!(Footer::decode(&packed.encode(), 1024, VERSION).unwrap(), packed);
+    let refused = Footer::decode(&before(&packed), 1024, 7).unwrap_err().to_string();
+    assert!(refused.contains("field 3 is packed in version 7"), "{refused}");
+    for words in [Extent { offset: 128, len: 250 }, Extent { offset: 128, len: 2_048 }] {
+        let numbers = PackedExtent { directory, words };
+        let wrong = footer(Packing::Numbers, Encoding::Packed { base: 5, span: 9, numbers });
+        assert!(Footer::decode(&wrong.encode(), 1024, VERSION).is_err());
+    }
+}
+
+#[test]
 fn row_ids_are_dense_only_when_they_rise_by_one() {
     assert!(encode_row_ids(&[5, 6, 7]).is_none());
     assert!(encode_row_ids(&[5, 5, 7]).is_some(), "two versions of a row");

@@ -13,6 +13,12 @@ use super::plain::byte;
 use crate::{Error, Result};
 
 impl Segment {
+    /// True when some column has to be unpacked.
+    #[must_use]
+    pub fn is_packed(&self) -> bool {
+        self.footer.packing != Packing::None
+    }
+
     /// True when its heaps were compressed where that pays.
     #[must_use]
     pub fn is_packed_whole(&self) -> bool {

@@ -2,13 +2,14 @@
 //!
 //! | encoding | reads as |
 //! |---|---|
-//! | packed, packed deltas | narrowed of the least width for these rows; plain where they are wide |
+//! | packed | narrowed of the least width for these rows; plain where they are wide |
+//! | packed deltas | plain |
 //! | packed dictionary | dictionary |
 //! | packed offsets; compressed heap | variable, or of one width |
 
 use std::ops::Range;
 
-use esker_format::segment::packed::{DeltaReader, First, PACKED_ROWS, PackedReader, words_of};
+use esker_format::segment::packed::{DeltaReader, First, PACKED_ROWS, PackedReader, lines_of};
 use esker_format::segment::{Encoding, Extent, HeapPlaces, PackedExtent};
 use esker_format::{Codes, Data, DataType, Dictionary, Field, Room, ValueRef};
 use esker_log::sabotage::Bug;
@@ -36,8 +37,8 @@ impl Segment {
                 number.unpacked(&reader, rows, room).map_err(at)
             }
             Encoding::PackedDeltas { base, numbers, .. } => {
-                let codes = self.delta_reader(numbers, &rows)?.unpack(rows)?;
-                of_deltas(stored, *base, codes, room).map_err(at)
+                let numbers = self.delta_reader(numbers, &rows)?.unpack(rows, *base)?;
+                of_deltas(stored, numbers, room).map_err(at)
             }
             Encoding::PackedDictionary { width, codes, offsets, heap } => {
                 let reader = self.packed_reader(codes, &rows)?;
@@ -109,9 +110,9 @@ impl Segment {
         let (Some([_, from]), Some([_, to])) = places else {
             return Ok(PackedReader::new(&[], &[], first));
         };
-        let words = words_of(*from, *to, rows)?;
-        let first = First { word: words.start, ..first };
-        Ok(PackedReader::new(directory, self.typed(numbers.words, words)?, first))
+        let lines = lines_of(*from, *to, rows)?;
+        let first = First { line: lines.start, ..first };
+        Ok(PackedReader::new(directory, self.typed(numbers.words, lines)?, first))
     }
 
     /// The same of packed deltas.
@@ -121,9 +122,9 @@ impl Segment {
         let (Some([_, _, from]), Some([_, _, to])) = places else {
             return Ok(DeltaReader::new(&[], &[], first));
         };
-        let words = words_of(*from, *to, rows)?;
-        let first = First { word: words.start, ..first };
-        Ok(DeltaReader::new(directory, self.typed(numbers.words, words)?, first))
+        let lines = lines_of(*from, *to, rows)?;
+        let first = First { line: lines.start, ..first };
+        Ok(DeltaReader::new(directory, self.typed(numbers.words, lines)?, first))
     }
 
     fn directory<T: bytemuck::Pod>(
@@ -135,7 +136,7 @@ impl Segment {
             true => 0..0,
             false => rows.start / PACKED_ROWS..rows.end.div_ceil(PACKED_ROWS),
         };
-        let first = First { block: blocks.start, word: 0 };
+        let first = First { block: blocks.start, line: 0 };
         Ok((self.typed(numbers.directory, blocks)?, first))
     }
 
@@ -247,25 +248,13 @@ fn wide(stored: DataType, numbers: Vec<u64>, room: &Room) -> Result<Data<'_>> {
     plain(stored, bytemuck::cast_slice(room.u64s(numbers)))
 }
 
-/// Numbers from their distances to a base.
-#[allow(clippy::cast_possible_truncation, reason = "the span is looked at first")]
-fn of_deltas(stored: DataType, base: u64, mut codes: Vec<u64>, room: &Room) -> Result<Data<'_>> {
+/// Numbers that were deltas.
+fn of_deltas(stored: DataType, mut numbers: Vec<u64>, room: &Room) -> Result<Data<'_>> {
     if Bug::PackedDeltaWraps.is_planted() {
         // default: no rows wrap nowhere
-        let first = codes.first().copied().unwrap_or_default();
-        let cut = |code: u64| first.wrapping_add(code.wrapping_sub(first) % (1 << 16));
-        codes.iter_mut().for_each(|code| *code = cut(*code));
+        let first = numbers.first().copied().unwrap_or_default();
+        let cut = |number: u64| first.wrapping_add(number.wrapping_sub(first) % (1 << 16));
+        numbers.iter_mut().for_each(|number| *number = cut(*number));
     }
-    // default: bounds of no rows, which are all there are
-    let low = codes.iter().min().copied().unwrap_or_default();
-    let high = codes.iter().max().copied().unwrap_or_default(); // default: the same
-    if high - low <= u32::MAX.into() && stored.width() != Some(1) {
-        let codes = codes.iter().map(|code| (code - low) as u32).collect();
-        return Ok(Data::Narrowed {
-            base: base.wrapping_add(low),
-            codes: Codes::U32(room.u32s(codes)),
-        });
-    }
-    codes.iter_mut().for_each(|code| *code = base.wrapping_add(*code));
-    wide(stored, codes, room)
+    wide(stored, numbers, room)
 }

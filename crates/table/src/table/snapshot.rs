@@ -456,7 +456,7 @@ impl SnapshotPart {
         }
     }
 
-    /// How many rows have a moderate amount of long values, on average.
+    /// How many rows have a moderate amount of long values, on average, and are unpacked at once.
     #[must_use]
     pub fn rows_at_once(&self) -> usize {
         let bytes = match &self.row_group {
@@ -464,8 +464,15 @@ impl SnapshotPart {
             RowGroup::Segment(segment) => segment.long_bytes(),
         };
         let rows = LONG_BYTES_AT_ONCE.saturating_mul(self.row_group.row_count() as u64);
-        // default: no limit without long values, and none that a usize cannot count
-        rows.checked_div(bytes).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX))
+        let most = match rows.checked_div(bytes) {
+            // default: more than a usize counts is no limit
+            Some(most) => usize::try_from(most).unwrap_or(usize::MAX),
+            None => usize::MAX,
+        };
+        match &self.row_group {
+            RowGroup::Segment(segment) if segment.is_packed() => most.min(ZONE_ROWS),
+            _ => most,
+        }
     }
 
     /// Rows of a column, within what [`SnapshotPart::batch_end`] allows.

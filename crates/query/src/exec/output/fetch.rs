@@ -168,6 +168,7 @@ fn read<'a>(
     let (mut rest, mut made) = (wanted, expression_room(scan.options.limits()));
     while let Some((part, rows, count)) = first_batch(scan.source, rest.iter().map(|(l, _)| l)) {
         let (now, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
+        let rows = span_of(now.iter().map(|(l, _)| l.row)).unwrap_or(rows);
         let offset = u32::try_from(rows.start).unwrap_or(u32::MAX);
         let picked: Vec<u32> = now.iter().map(|(l, _)| l.row - offset).collect();
         let room = Room::default();
@@ -177,6 +178,14 @@ fn read<'a>(
         rest = later;
     }
     Ok(made)
+}
+
+/// The rows from the first to the last of some that ascend: what lies around them need not be
+/// unpacked.
+pub(crate) fn span_of(mut rows: impl DoubleEndedIterator<Item = u32>) -> Option<Range<usize>> {
+    let first = rows.next()?;
+    let last = rows.next_back().unwrap_or(first);
+    Some(first as usize..last as usize + 1)
 }
 
 /// The batch of the first of some locations, which ascend, and how many of them lie in it.
