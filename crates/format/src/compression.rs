@@ -6,7 +6,8 @@
 //!         is as long as they
 //! ```
 //!
-//! How long a block is when it is read is known before memory is taken for it. The library that does the work is named nowhere else below `import`.
+//! How long a block is when it is read is known before memory is taken for it. The library that
+//! does the work is named nowhere else below `import`.
 
 use std::ops::Range;
 

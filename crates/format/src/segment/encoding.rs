@@ -196,6 +196,9 @@ impl Encoding {
     pub(super) fn check(&self, data_type: DataType, rows: u64, data_end: u64) -> Result<()> {
         let variable = data_type.width().is_none();
         let width_is_right = |width: u8| matches!(width, 1 | 2 | 4);
+        if self.is_packed() {
+            return self.check_packed(data_type, rows, data_end);
+        }
         match self {
             Self::Constant(_) => Ok(()),
             Self::Plain { values } => match data_type.width() {
@@ -250,19 +253,8 @@ impl Encoding {
                 let len = rows.div_ceil(LINE_ROWS as u64) * LINE_BYTES as u64;
                 check_parts(*part, (*lines, len), *heap, data_end)
             }
-            Self::Packed { .. }
-            | Self::PackedDeltas { .. }
-            | Self::Compressed { .. }
-            | Self::PackedDictionary { .. }
-            | Self::PackedVariable { .. } => self.check_packed(data_type, rows, data_end),
-            Self::Variable { .. }
-            | Self::FixedWidth { .. }
-            | Self::Scattered { .. }
-            | Self::Strided { .. }
-            | Self::Interleaved { .. }
-            | Self::Lined { .. } => {
-                Err(Error::corrupt(format!("variable encoding of {data_type}")))
-            }
+            // The others are checked above.
+            _ => Err(Error::corrupt(format!("variable encoding of {data_type}"))),
         }
     }
 }

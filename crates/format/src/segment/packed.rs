@@ -4,7 +4,7 @@
 //! directory, an entry a block:  u64 least | u64 place: number of its first line, from bit 56 width
 //! lines of 128 bytes:           lanes of 8, 16, 32 or 64 bits, the least that a number fits in
 //!
-//! number i of a block           lane i mod lanes, of which it is number i / lanes, lowest bits first
+//! number i of a block           lane i mod lanes, number i / lanes of it, lowest bits first
 //!
 //! packed         number i = least + code i
 //! packed deltas  number i = first + the sum of (least delta + code j) of 1 <= j <= i in the block;

@@ -2,12 +2,12 @@
 //!
 //! | buffer | packed where that saves a sixteenth |
 //! |---|---|
-//! | numbers of fixed width but floats; codes of a dictionary; offsets of texts | to the bits that a block needs |
+//! | numbers but floats; codes of a dictionary; offsets of texts | to the bits of a block |
 //! | timestamps | the same, or their deltas, where those take less again |
 //!
 //! | heap | compressed where that saves a fifth |
 //! |---|---|
-//! | texts, byte strings and JSON without a dictionary | in blocks, where the segment is to have that |
+//! | texts, byte strings, JSON without a dictionary | in blocks, where that is asked for |
 
 use super::packed::PackedNumbers;
 use super::{Buffer, Encoded, EncodedColumn};
@@ -203,7 +203,7 @@ fn codes_above<T: Copy>(
     for (row, value) in values.iter().enumerate() {
         if !is_null(row) {
             let word = word(*value)?;
-            least = Some(least.map_or(word, |least| least.min(word)));
+            least = least.into_iter().chain([word]).min();
         }
     }
     let (least, mut codes, mut last) = (least?, Vec::with_capacity(values.len()), 0);

@@ -114,8 +114,7 @@ pub(crate) fn add<'a, 't, 'b>(
     (scan, stage): (&Scan<'a>, &'a Stage),
     options: &'b Options,
 ) -> Result<ScanCounts> {
-    let mut counts = ScanCounts::default();
-    let counts_rows = stage.counts_rows();
+    let (mut counts, counts_rows) = (ScanCounts::default(), stage.counts_rows());
     // Parts that need no scan.
     let mut known: Vec<Option<Groups<'_>>> = Vec::with_capacity(scan.source.part_count());
     for index in 0..scan.source.part_count() {
@@ -138,8 +137,8 @@ pub(crate) fn add<'a, 't, 'b>(
         true => scan.fixed_morsels(is_unknown),
         false => scan.morsels(is_unknown),
     };
-    let is_any_known = known.iter().any(Option::is_some);
-    if !stage.rounds() && !is_any_known && Groups::new(stage).may_be_of_many_rows() {
+    let all_unknown = known.iter().all(Option::is_none);
+    if !stage.rounds() && all_unknown && Groups::new(stage).may_be_of_many_rows() {
         morsels = joined(morsels, options.tasks.parallelism());
     }
     // Groups are met in the order of the rows.
