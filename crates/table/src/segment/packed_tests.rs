@@ -242,6 +242,7 @@ fn blocks_are_kept_until_their_segment_goes() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the test damages a file")]
 fn a_damaged_file_is_an_error_that_names_the_place() {
     let (schema, dir) = (schema(), Directory::new("damaged"));
     let files = dir.files(true);
