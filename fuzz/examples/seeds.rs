@@ -9,7 +9,7 @@ use esker_format::frame::{FrameHeader, append_frame};
 use esker_format::row::encode_row;
 use esker_format::schema::{RowOrder, StreamOption};
 use esker_format::segment::{
-    ColumnLayout, Encoding, Extent, FieldSketch, Footer, RowIds, ValueFileUse, ZoneEntry,
+    ColumnLayout, Encoding, Extent, FieldSketch, Footer, Packing, RowIds, ValueFileUse, ZoneEntry,
 };
 use esker_format::value_file::ValueFileHeader;
 use esker_format::{
@@ -59,6 +59,7 @@ fn main() -> std::io::Result<()> {
             esker_format::json::parse(r#"{"a":[1,"x",null,{"b":-0.5e3}],"c":true}"#).expect("json"),
         ),
         ("key", key()),
+        ("packed", (0..400u64).flat_map(|n| (n * 1_000).to_le_bytes()).collect()),
         ("resp", b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\nMULTI\r\nINCR n\r\nEXEC\r\n".to_vec()),
         ("row", row()),
         ("schema", encoded(|out| schema().encode(out))),
@@ -269,6 +270,7 @@ fn segment() -> Vec<u8> {
         schema_version: 1,
         rows: 10,
         order: RowOrder::Arrival,
+        packing: Packing::None,
         row_ids: RowIds::Dense { first: 100 },
         dead: None,
         columns: vec![
@@ -307,6 +309,7 @@ fn side_by_side() -> Vec<u8> {
         schema_version: 1,
         rows: 16,
         order: RowOrder::Key,
+        packing: Packing::None,
         row_ids: RowIds::Dense { first: 100 },
         dead: None,
         columns: (1..).zip(shared).map(column).collect(),

@@ -12,6 +12,7 @@
 //! | [`segment`] | footers and trailers of segments |
 //! | [`checkpoint`], [`index`] | checkpoint files, index files |
 //! | [`values`] | value files, and rows that refer to them |
+//! | [`packed`] | packed numbers, compressed heaps |
 //! | [`postings`] | the rows that have a gram |
 //! | [`csv`], [`json`], [`text`] | files of rows; values and schemas as people write them |
 //! | [`event`] | events as they are sent, and where readers of events are |
@@ -38,6 +39,7 @@ pub mod json;
 pub mod json_binary;
 pub mod key;
 pub mod list;
+pub mod packed;
 pub mod postings;
 pub mod resp;
 pub mod row;
@@ -71,6 +73,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("key", key::run),
     ("list", list::run),
     ("ndjson", json::run_lines),
+    ("packed", packed::run),
     ("postings", postings::run),
     ("resp", resp::run),
     ("row", row::run),

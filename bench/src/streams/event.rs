@@ -2,6 +2,7 @@
 //! from a fixed seed.
 
 use esker::{DataType, DefaultValue, Schema, StreamOption, Value};
+use esker_format::schema::SchemaBuilder;
 
 use crate::Result;
 use crate::data::mix;
@@ -34,8 +35,18 @@ const USERS: u64 = 20_000;
 
 /// The fields of a stream of them.
 pub(super) fn schema() -> Result<Schema> {
+    let stream = fields().stream("t", [StreamOption::Window(Some(86_400_000_000))]);
+    Ok(stream.build()?)
+}
+
+/// The fields of a table of them, in which nothing is packed.
+pub(super) fn table_schema() -> Result<Schema> {
+    Ok(fields().build()?)
+}
+
+fn fields() -> SchemaBuilder {
     let text = DataType::Text;
-    let builder = Schema::builder()
+    Schema::builder()
         .field("t", DataType::Timestamp)
         .default_value(DefaultValue::Now)
         .field("model", text)
@@ -56,8 +67,7 @@ pub(super) fn schema() -> Result<Schema> {
         .field("is_stream", DataType::Bool)
         .field("region", text)
         .field("request_id", text)
-        .field("metadata", DataType::Json);
-    Ok(builder.stream("t", [StreamOption::Window(Some(86_400_000_000))]).build()?)
+        .field("metadata", DataType::Json)
 }
 
 /// One of some texts, the first ones more often.

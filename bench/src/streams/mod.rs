@@ -85,6 +85,16 @@ pub(crate) const ROWS: &[Row] = &[
         ],
         stored::bytes,
     )),
+    once(row(
+        "scans",
+        &[
+            ask("sums, × those of a table", AtLeast(0.8), Times, ""),
+            ask("filter", AtLeast(0.8), Times, ""),
+            ask("groups", AtLeast(0.8), Times, ""),
+            ask("by time", AtLeast(0.8), Times, ""),
+        ],
+        stored::scans,
+    )),
     row(
         "reads",
         &[

@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
-use esker::{Database, Durability, Options};
+use esker::{Database, Durability, Options, Schema};
 use esker_sql::Sql;
 
-use super::event::{Event, FIRST_US, STEP_US, STREAM, schema, user_name};
+use super::event::{Event, FIRST_US, STEP_US, STREAM, schema, table_schema, user_name};
 use crate::Result;
 use crate::bench::{Bench, boxed};
 use crate::outcome::Outcome;
@@ -19,9 +19,13 @@ const TIMES: usize = 200;
 
 /// Events in segments, which came by a load.
 fn loaded(bench: &Bench, name: &str, events: u64) -> Result<Database> {
+    loaded_as(bench, name, events, schema()?)
+}
+
+fn loaded_as(bench: &Bench, name: &str, events: u64, schema: Schema) -> Result<Database> {
     let options = Options::new().durability(Durability::Sync);
     let database = options.open(bench.place(name)?)?;
-    let mut load = database.create_table(STREAM, schema()?)?.load()?;
+    let mut load = database.create_table(STREAM, schema)?.load()?;
     for number in 0..events {
         load.push_row(&Event::new(number).row()?)?;
     }
@@ -34,7 +38,8 @@ fn loaded(bench: &Bench, name: &str, events: u64) -> Result<Database> {
 pub(super) fn bytes(bench: &mut Bench) -> Result<Outcome> {
     let events = COUNTED.min(bench.rows);
     let database = loaded(bench, "streams-bytes", events)?;
-    database.compact(true, &mut |_, _| ())?;
+    database.compact(false, &mut |_, _| ())?;
+    database.wait_idle()?;
     let info = database.info();
     let table = info.tables.iter().find(|table| table.name == STREAM).ok_or("no stream")?;
     let each = table.segment_bytes as f64 / events as f64;
@@ -56,6 +61,41 @@ fn indexed(database: Database) -> Result<Database> {
     database.prepare(&create).map_err(boxed)?.run(()).map_err(boxed)?;
     database.wait_idle()?;
     Ok(database)
+}
+
+/// Questions that look at all events.
+const SCANS: [&str; 4] = [
+    "SELECT sum(latency_ms), sum(cost_nano), sum(input_tokens) FROM events",
+    "SELECT count(*) FROM events WHERE status = 429 AND input_tokens > 3000",
+    "SELECT model, count(*), sum(output_tokens) FROM events GROUP BY model",
+    "SELECT count(*) FROM events WHERE t >= '2026-01-01T00:05:00.5Z' AND latency_ms < 900",
+];
+
+/// Scans of packed events, as parts of the speed of those of the same rows in a table.
+pub(super) fn scans(bench: &mut Bench) -> Result<Outcome> {
+    let events = COUNTED.min(bench.rows);
+    let stream = loaded(bench, "streams-packed", events)?;
+    let table = loaded_as(bench, "streams-plain", events, table_schema()?)?;
+    let (mut outcome, mut note) = (Outcome::default(), Vec::new());
+    for question in SCANS {
+        let prepared = [&stream, &table].map(|database| database.prepare(question).map_err(boxed));
+        let [packed, plain] = prepared;
+        let (packed, plain) = (packed?, plain?);
+        let [answer, wanted] = [&packed, &plain].map(|one| one.query(()).map_err(boxed));
+        if answer?.to_rows() != wanted?.to_rows() {
+            return Err(format!("{question}: another answer").into());
+        }
+        let (mut packed_us, mut plain_us) = (f64::MAX, f64::MAX);
+        for _ in 0..5 {
+            packed_us = packed_us.min(repeat(TIMES / 10, || packed.query(()))?.median);
+            plain_us = plain_us.min(repeat(TIMES / 10, || plain.query(()))?.median);
+        }
+        outcome = outcome.and(plain_us / packed_us, None);
+        note.push(format!("{packed_us:.0} and {plain_us:.0} µs"));
+    }
+    stream.close()?;
+    table.close()?;
+    Ok(outcome.note(note.join(", ")))
 }
 
 /// Pages and sums of many events: µs of each.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use esker_format::checkpoint::{self, Checkpoint};
 use esker_format::checksum::{Place, checksum};
+use esker_format::compression;
 use esker_format::edit::{Edit, ROWS_FRAME};
 use esker_format::frame::{self, EpochStart, FileHeader, FrameHeader, kind};
 use esker_format::index_file::{self, IndexHeader};
@@ -54,6 +55,8 @@ fn sizes_are_those_of_the_code() {
         ("segment::ZONE_ROWS", segment::ZONE_ROWS as u64),
         ("segment::SKETCH_ROWS_MIN", u64::from(segment::SKETCH_ROWS_MIN)),
         ("segment::SEGMENT_ROWS_MAX", segment::SEGMENT_ROWS_MAX as u64),
+        ("segment::packed::PACKED_ROWS", segment::packed::PACKED_ROWS as u64),
+        ("compression::HEAP_BLOCK_BYTES", compression::HEAP_BLOCK_BYTES as u64),
         ("segment::FOOTER_BYTES_MAX", segment::FOOTER_BYTES_MAX),
         ("checkpoint::HEADER_BYTES", checkpoint::HEADER_BYTES as u64),
         ("checkpoint::PIECE_BYTES", checkpoint::PIECE_BYTES as u64),

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use esker_format::{Batch, Schema, Value};
+use esker_format::{Batch, Room, Schema, Value};
 
 use crate::bind::{bind_row, literal_of};
 use crate::bound::Bound;
@@ -44,7 +44,8 @@ impl Computed {
         }
         let rows = source(&self.schema, std::iter::once(row))?;
         let part = crate::Source::part(&rows, 0);
-        let rows = Rows::new(part, 0..1, &self.limits);
+        let room = Room::default();
+        let rows = Rows::new(part, 0..1, &self.limits, &room);
         let value = |bound| {
             let vector = evaluate(bound, &rows, Selection::All(1))?;
             Ok(vector.value(0).to_owned())

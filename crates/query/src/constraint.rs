@@ -1,6 +1,6 @@
 //! Conditions that rows are tested for before they are stored.
 
-use esker_format::{Batch, Schema};
+use esker_format::{Batch, Room, Schema};
 
 use crate::bind::bind_condition;
 use crate::bound::Bound;
@@ -53,7 +53,8 @@ impl Constraint {
     /// as the limits have it.
     pub fn first_failing(&self, batch: &Batch, limits: &Limits) -> Result<Option<usize>> {
         let part = RowsAtHand { columns: &batch.columns, rows: batch.len() };
-        let rows = Rows::new(&part, 0..batch.len(), limits);
+        let room = Room::default();
+        let rows = Rows::new(&part, 0..batch.len(), limits, &room);
         let vector = evaluate(&self.condition, &rows, Selection::All(batch.len()))?;
         let Lanes::Bools(values) = &vector.lanes else { return Ok(None) };
         Ok((0..batch.len()).find(|row| values.get(*row) == Some(&false) && !vector.is_null(*row)))

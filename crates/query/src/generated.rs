@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use esker_format::{Column, DataType, Field, Schema, Value, ValueRef};
+use esker_format::{Column, DataType, Field, Room, Schema, Value, ValueRef};
 
 use crate::bind::{bind_row, typing};
 use crate::bound::Bound;
@@ -127,7 +127,8 @@ impl GeneratedValue {
         made: &mut Column,
     ) -> Result<()> {
         let count = range.len();
-        let rows = Rows::new(part, range, limits);
+        let room = Room::default();
+        let rows = Rows::new(part, range, limits, &room);
         let vector = evaluate(&self.value, &rows, Selection::All(count))?;
         let as_it_is = self.is_kept_as_computed(&vector);
         for row in 0..count {

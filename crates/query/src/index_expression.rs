@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use esker_format::schema::{Index, RowExpression};
-use esker_format::{Column, ColumnSlice, DataType, FieldId, Schema, ValueRef};
+use esker_format::{Column, ColumnSlice, DataType, FieldId, Room, Schema, ValueRef};
 
 use crate::access_path;
 use crate::bind::{bind_condition, bind_row};
@@ -309,7 +309,8 @@ impl IndexComputation {
         limits: &Limits,
         made: &mut IndexedRows,
     ) -> Result<()> {
-        let (count, rows) = (range.len(), Rows::new(part, range, limits));
+        let (count, room) = (range.len(), Room::default());
+        let rows = Rows::new(part, range, limits, &room);
         let has = match &self.filter {
             None => None,
             Some(filter) => {
@@ -412,7 +413,12 @@ impl Fragment for SlicesAtHand<'_> {
         self.rows.min(start.saturating_add(rows_max))
     }
 
-    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+    fn column<'a>(
+        &'a self,
+        position: usize,
+        rows: Range<usize>,
+        _: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
         let column = self.columns.get(position);
         let column = column.ok_or_else(|| Error::invalid(format!("no column {position}")))?;
         match rows.end <= column.len {

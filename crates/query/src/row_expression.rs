@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use esker_format::schema::EVENT_ID_NAME;
-use esker_format::{Column, ColumnSlice};
+use esker_format::{Column, ColumnSlice, Room};
 
 use crate::exec::output::materialised::slice;
 use crate::model::Expr;
@@ -66,7 +66,12 @@ impl Fragment for RowsAtHand<'_> {
         self.rows.min(start.saturating_add(rows_max))
     }
 
-    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+    fn column<'a>(
+        &'a self,
+        position: usize,
+        rows: Range<usize>,
+        _: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
         let column = self.columns.get(position);
         let column = column.ok_or_else(|| Error::invalid(format!("no column {position}")))?;
         slice(column, rows).ok_or_else(|| Error::invalid("rows past the end"))

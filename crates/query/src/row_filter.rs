@@ -1,6 +1,6 @@
 //! Which of some rows at hand a condition is true of.
 
-use esker_format::{Batch, Schema};
+use esker_format::{Batch, Room, Schema};
 
 use crate::bind::bind_condition;
 use crate::bound::Bound;
@@ -55,7 +55,8 @@ impl RowFilter {
     /// as the limits have it.
     pub fn passing(&self, batch: &Batch, limits: &Limits) -> Result<Vec<bool>> {
         let part = RowsAtHand { columns: &batch.columns, rows: batch.len() };
-        let rows = Rows::new(&part, 0..batch.len(), limits);
+        let room = Room::default();
+        let rows = Rows::new(&part, 0..batch.len(), limits, &room);
         let vector = evaluate(&self.condition, &rows, Selection::All(batch.len()))?;
         let Lanes::Bools(values) = &vector.lanes else { return Ok(vec![false; batch.len()]) };
         let passes = |row: usize| values.get(row) == Some(&true) && !vector.is_null(row);

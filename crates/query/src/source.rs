@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub use esker_format::order_key::KeyRange;
 use esker_format::segment::FieldSketch;
-use esker_format::{ColumnSlice, Schema, ValueRef};
+use esker_format::{ColumnSlice, Room, Schema, ValueRef};
 
 use crate::Result;
 use crate::bound::Bound;
@@ -75,18 +75,24 @@ pub trait Fragment: Sync {
     }
 
     /// A column of a batch. `position` is the field's position in the schema; `rows` lies within
-    /// what [`Fragment::batch_end`] allows.
+    /// what [`Fragment::batch_end`] allows. What does not lie anywhere as it is read goes to
+    /// `room`.
     ///
     /// # Errors
     /// When the bytes behind it are damaged or cannot be read.
-    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>>;
+    fn column<'a>(
+        &'a self,
+        position: usize,
+        rows: Range<usize>,
+        room: &'a Room,
+    ) -> Result<ColumnSlice<'a>>;
 
     /// One value of a row, as [`Fragment::column`] has it.
     ///
     /// # Errors
     /// As for [`Fragment::column`].
-    fn value(&self, position: usize, row: usize) -> Result<ValueRef<'_>> {
-        Ok(self.column(position, row..row + 1)?.value(0))
+    fn value<'a>(&'a self, position: usize, row: usize, room: &'a Room) -> Result<ValueRef<'a>> {
+        Ok(self.column(position, row..row + 1, room)?.value(0))
     }
 
     /// Which rows of a batch are visible: `None` when all are, else one bit per row, the first at

@@ -6,7 +6,7 @@
 //! The field may be changed: readers at older commits ask for the times of another one.
 
 use esker_format::segment::ZONE_ROWS;
-use esker_format::{Field, ValueRef};
+use esker_format::{Field, Room, ValueRef};
 
 use crate::Result;
 pub use crate::known_expiry::has_expired;
@@ -29,7 +29,7 @@ impl RowGroup {
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn has_expired(&self, row: usize, field: &Field, now_us: i64) -> Result<bool> {
-        Ok(has_expired(self.value(field, row)?, now_us))
+        Ok(has_expired(self.value(field, row, &Room::default())?, now_us))
     }
 
     /// How many living rows have expired at a time, of those that every reader of commit `oldest`
@@ -75,7 +75,7 @@ impl Segment {
             return Ok(());
         }
         for start in (0..self.row_count()).step_by(ZONE_ROWS) {
-            self.column(field, start..self.zone_end(start))?;
+            self.column(field, start..self.zone_end(start), &Room::default())?;
         }
         let _ = known.verified.set(());
         Ok(())

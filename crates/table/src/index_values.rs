@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use esker_format::schema::Index;
-use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, Value, ValueRef};
+use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Room, Schema, Value, ValueRef};
 
 use crate::segment::Segment;
 use crate::{Error, Result};
@@ -136,7 +136,8 @@ pub(crate) fn in_segment(
     (segment, row): (&Segment, usize),
     part: usize,
 ) -> Result<Value> {
-    let value = |field| segment.value(field, row);
+    let room = Room::default();
+    let value = |field| segment.value(field, row, &room);
     let computed = of_row(values, schema, value, Failing::LeftOut)?;
     let column = computed.columns.get(part).and_then(Option::as_ref);
     // default: a part that is not computed has no value of its own
@@ -188,9 +189,9 @@ impl<'a> KeyColumns<'a> {
         index: &'a Index,
         values: Option<&dyn IndexValues>,
         schema: &'a Schema,
-        (segment, rows): (&'a Segment, Range<usize>),
+        (segment, rows, room): (&'a Segment, Range<usize>, &'a Room),
     ) -> Result<Self> {
-        let column = |field: &'a Field| segment.column(field, rows.clone());
+        let column = |field: &'a Field| segment.column(field, rows.clone(), room);
         Self::new(index, values, schema, rows.len(), &column, Failing::LeftOut)
     }
 

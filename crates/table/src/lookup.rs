@@ -19,7 +19,7 @@
 use std::ops::{ControlFlow, Range};
 
 use esker_arena::PartitionedHash;
-use esker_format::{Schema, ValueRef};
+use esker_format::{Room, Schema, ValueRef};
 
 use crate::location::Location;
 use crate::view::{Resolved, RowGroup};
@@ -75,10 +75,15 @@ impl RowGroup {
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum; the same below.
-    pub fn key<'a>(&'a self, row: usize, schema: &'a Schema) -> Result<Vec<ValueRef<'a>>> {
+    pub fn key<'a>(
+        &'a self,
+        row: usize,
+        schema: &'a Schema,
+        room: &'a Room,
+    ) -> Result<Vec<ValueRef<'a>>> {
         match schema.key_positions() {
             [] => Ok(vec![ValueRef::Uint(self.row_id(row)?)]),
-            _ => schema.key_fields().map(|field| self.value(field, row)).collect(),
+            _ => schema.key_fields().map(|field| self.value(field, row, room)).collect(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The hashes of the keys of many rows.
 
-use esker_format::{Field, Schema};
+use esker_format::{Field, Room, Schema};
 
 use crate::view::RowGroup;
 use crate::{KeyHasher, Result, Table};
@@ -26,7 +26,10 @@ impl<'a> RowHasher<'a> {
     pub fn hash(&self, row_group: &RowGroup, row: usize) -> Result<u64> {
         match self.fields.as_slice() {
             [] => Ok(self.hasher.hash_row_id(row_group.row_id(row)?)),
-            fields => self.hasher.hash_read(fields.iter().map(|f| row_group.value(f, row))),
+            fields => {
+                let room = Room::default();
+                self.hasher.hash_read(fields.iter().map(|f| row_group.value(f, row, &room)))
+            }
         }
     }
 }

@@ -22,7 +22,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
+use esker_format::{ColumnSlice, Field, Moment, Room, Schema, ValueRef};
 use esker_log::sabotage::Bug;
 
 use crate::dead_blocks::DeadBlocks;
@@ -248,18 +248,28 @@ impl RowGroup {
     }
 
     /// One value.
-    pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
+    pub fn value<'a>(
+        &'a self,
+        field: &'a Field,
+        row: usize,
+        room: &'a Room,
+    ) -> Result<ValueRef<'a>> {
         match self {
             Self::Group(group) => group.value(field, row),
-            Self::Segment(segment) => segment.value(field, row),
+            Self::Segment(segment) => segment.value(field, row, room),
         }
     }
 
     /// Rows of a column; those of a group lie in one chunk.
-    pub fn column<'a>(&'a self, field: &'a Field, rows: Range<usize>) -> Result<ColumnSlice<'a>> {
+    pub fn column<'a>(
+        &'a self,
+        field: &'a Field,
+        rows: Range<usize>,
+        room: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
         match self {
             Self::Group(group) => group.column(field, rows.start, rows.end),
-            Self::Segment(segment) => segment.column(field, rows),
+            Self::Segment(segment) => segment.column(field, rows, room),
         }
     }
 
@@ -287,7 +297,7 @@ impl RowGroup {
             };
             let same = match near {
                 Some(same) => same,
-                None => self.value(field, row)? == *expected,
+                None => self.value(field, row, &Room::default())? == *expected,
             };
             if !same {
                 return Ok(false);

@@ -188,6 +188,8 @@ bugs! {
             "a snapshot loses the events of a segment that ended after it",
         EndedSegmentsNotReplayed "ended_segments_not_replayed"
             "events that have ended are back after a crash",
+        PackedDeltaWraps "packed_delta_wraps"
+            "times that are packed as deltas wrap within a block",
         GeneratedValueNotRecomputedOnUpdate "generated_value_not_recomputed_on_update"
             "an update leaves what is computed of a row as it was",
         PartialIndexUsedOutsidePredicate "partial_index_used_outside_predicate"

@@ -13,14 +13,23 @@ pub enum Category {
     Registry,
     /// Columns being built by a bulk load.
     Load,
+    /// Decompressed blocks that are kept.
+    Blocks,
     /// Everything else.
     Other,
 }
 
 impl Category {
     /// Every category, in the order in which [`crate::Arena::used_by`] counts them.
-    pub const ALL: [Self; 6] =
-        [Self::Group, Self::Index, Self::Visibility, Self::Registry, Self::Load, Self::Other];
+    pub const ALL: [Self; 7] = [
+        Self::Group,
+        Self::Index,
+        Self::Visibility,
+        Self::Registry,
+        Self::Load,
+        Self::Blocks,
+        Self::Other,
+    ];
 
     /// The lower-case name that `info` prints.
     #[must_use]
@@ -31,6 +40,7 @@ impl Category {
             Self::Visibility => "visibility",
             Self::Registry => "registry",
             Self::Load => "load",
+            Self::Blocks => "blocks",
             Self::Other => "other",
         }
     }

@@ -79,6 +79,8 @@ pub struct MemoryInfo {
     pub visibility: u64,
     /// Rows that bulk loads and appenders have gathered, and what it takes to write them.
     pub loads: u64,
+    /// Blocks of compressed heaps that were read lately.
+    pub blocks: u64,
     /// Where rows of sealed groups and merged segments went: for as long as somebody is led there,
     /// which is a moment, and not counted in `total`.
     pub forwarding: u64,
@@ -203,6 +205,7 @@ impl Engine {
             indexes: arena.used_by(Category::Index),
             visibility: arena.used_by(Category::Visibility),
             loads: arena.used_by(Category::Load),
+            blocks: arena.used_by(Category::Blocks),
             forwarding,
             total: arena.used_bytes(),
             limit: self.options.memory_limit_bytes,

@@ -2,7 +2,7 @@
 
 use std::ops::RangeBounds;
 
-use esker_format::{Moment, Value, ValueRef};
+use esker_format::{Moment, Room, Value, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_table::key_order::{Direction, KeyRow};
 use esker_table::value_location::ValueLocation;
@@ -26,6 +26,7 @@ pub struct Entry {
     /// Where the key lies, if it does on its own.
     key: Option<ValueLocation>,
     value: EntryValue,
+    room: Room,
 }
 
 enum EntryValue {
@@ -117,7 +118,8 @@ impl Entries {
     /// Visits the keys, in their order.
     pub(super) fn for_each_key(mut self, mut visit: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         while let Some(row) = self.walk.step(Direction::Up)? {
-            visit(guard::stored_bytes(self.field(&row, 0)?)?)?;
+            let room = Room::default();
+            visit(guard::stored_bytes(self.field(&row, 0, &room)?)?)?;
         }
         Ok(())
     }
@@ -130,10 +132,15 @@ impl Entries {
         Ok(count)
     }
 
-    fn field<'r>(&'r self, row: &'r KeyRow, position: usize) -> Result<ValueRef<'r>> {
+    fn field<'r>(
+        &'r self,
+        row: &'r KeyRow,
+        position: usize,
+        room: &'r Room,
+    ) -> Result<ValueRef<'r>> {
         let field = self.walk.schema().fields().get(position);
         let field = field.ok_or_else(|| Error::corrupt(format!("no field {position}")))?;
-        Ok(row.part.row_group().value(field, row.row)?)
+        Ok(row.part.row_group().value(field, row.row, room)?)
     }
 
     fn step(&mut self, direction: Direction) -> Option<Result<Entry>> {
@@ -178,20 +185,21 @@ impl Entry {
         let value = match row_group.value_location(field, number)? {
             Some(place) => EntryValue::Near(place),
             None => {
-                let value = row_group.value(field, number)?;
+                let room = Room::default();
+                let value = row_group.value(field, number, &room)?;
                 match row_group.has_long(field) && row_group.long_value(field, number)?.is_some() {
                     true => EntryValue::Long(guard::stored_bytes(value)?.to_vec()),
                     false => EntryValue::Row,
                 }
             }
         };
-        Ok(Self { row, now, key, value })
+        Ok(Self { row, now, key, value, room: Room::default() })
     }
 
     fn bytes(&self, position: usize) -> &[u8] {
         let field = self.row.part.schema().fields().get(position);
         let (row_group, row) = (self.row.part.row_group(), self.row.row);
-        let column = field.and_then(|field| row_group.column(field, row..row + 1).ok());
+        let column = field.and_then(|field| row_group.column(field, row..row + 1, &self.room).ok());
         debug_assert!(column.is_some(), "bytes that were verified can be read");
         // default: what was verified can be read
         column.map_or(&[], |column| column.bytes(0))
@@ -234,7 +242,8 @@ impl Entry {
     /// `Corrupt` when it cannot be read.
     pub fn expires_at_us(&self) -> Result<Option<i64>> {
         let Some(field) = self.row.part.schema().expiry_field() else { return Ok(None) };
-        Ok(match self.row.part.row_group().value(field, self.row.row)?.to_owned() {
+        let row_group = self.row.part.row_group();
+        Ok(match row_group.value(field, self.row.row, &self.room)?.to_owned() {
             Value::Timestamp(at_us) => Some(self.now.date_of_elapsed(at_us)),
             _ => None,
         })

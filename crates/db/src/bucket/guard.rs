@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use esker_format::{Field, Schema, ValueRef};
+use esker_format::{Field, Room, Schema, ValueRef};
 use esker_table::value_location::ValueLocation;
 use esker_table::view::RowGroup;
 
@@ -21,7 +21,7 @@ enum Held {
     /// In a row group, whose bytes have been verified.
     Near { row_group: RowGroup, place: ValueLocation },
     /// In a row group, among values that have another form there.
-    Row { row_group: RowGroup, schema: Arc<Schema>, row: usize },
+    Row { row_group: RowGroup, schema: Arc<Schema>, row: usize, room: Room },
     /// A value in a file of its own.
     Copied(Vec<u8>),
 }
@@ -47,14 +47,18 @@ pub(super) fn read<R>(found: &Found<'_>, take: impl FnOnce(&[u8]) -> R) -> Resul
     }
     Ok(match found.row_group.in_place_bytes(field, found.row)? {
         Some((_, bytes)) => take(bytes),
-        None => take(stored_bytes(found.row_group.value(field, found.row)?)?),
+        None => {
+            let room = Room::default();
+            take(stored_bytes(found.row_group.value(field, found.row, &room)?)?)
+        }
     })
 }
 
 /// The elapsed time at which an entry ends, if it does.
 pub(super) fn end_of(found: &Found<'_>) -> Result<Option<i64>> {
-    let field = found.schema.expiry_field();
-    Ok(match field.map(|field| found.row_group.value(field, found.row)).transpose()? {
+    let (field, room) = (found.schema.expiry_field(), Room::default());
+    let value = |field| found.row_group.value(field, found.row, &room);
+    Ok(match field.map(value).transpose()? {
         Some(ValueRef::Timestamp(at_us)) => Some(at_us),
         _ => None,
     })
@@ -73,7 +77,8 @@ impl BucketValue {
         if let Some(place) = row_group.value_location(field, row)? {
             return Ok(Self::near(row_group, place));
         }
-        let value = row_group.value(field, row)?;
+        let room = Room::default();
+        let value = row_group.value(field, row, &room)?;
         Ok(match row_group.has_long(field) && row_group.long_value(field, row)?.is_some() {
             true => Self::copied(stored_bytes(value)?.to_vec()),
             false => Self::lying(row_group, schema, row),
@@ -92,7 +97,8 @@ impl BucketValue {
 
     /// A value that lies in a row group and has been verified.
     pub(super) fn lying(row_group: &RowGroup, schema: &Arc<Schema>, row: usize) -> Self {
-        Self { held: Held::Row { row_group: row_group.clone(), schema: Arc::clone(schema), row } }
+        let (row_group, schema, room) = (row_group.clone(), Arc::clone(schema), Room::default());
+        Self { held: Held::Row { row_group, schema, row, room } }
     }
 
     /// The bytes.
@@ -101,9 +107,10 @@ impl BucketValue {
         match &self.held {
             Held::Near { row_group, place } => row_group.bytes_at(place),
             Held::Copied(bytes) => bytes,
-            Held::Row { row_group, schema, row } => {
+            Held::Row { row_group, schema, row, room } => {
                 let field = schema.fields().get(VALUE_POSITION);
-                let column = field.and_then(|field| row_group.column(field, *row..row + 1).ok());
+                let column =
+                    field.and_then(|field| row_group.column(field, *row..row + 1, room).ok());
                 debug_assert!(column.is_some(), "a value that was verified can be read");
                 // default: what was verified can be read
                 column.map_or(&[], |column| column.bytes(0))

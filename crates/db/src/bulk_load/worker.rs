@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use esker_arena::Reservation;
 use esker_format::edit::SegmentEntry;
 use esker_format::schema::{RowOrder, Stream};
-use esker_format::{Batch, ColumnSlice, Field, Schema};
+use esker_format::segment::Packing;
+use esker_format::{Batch, ColumnSlice, Field, Room, Schema};
 use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 use esker_table::index_run::RunSource;
@@ -237,6 +238,7 @@ impl Shared {
             order: self.schema.row_order(),
             side_by_side: self.schema.side_by_side(),
             key: self.schema.key_field(),
+            packing: Packing::of(&self.schema),
         };
         let mut sink = FileSink::new(engine);
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
@@ -294,7 +296,7 @@ impl RunSource for Gathering<'_> {
         self.batch.len()
     }
 
-    fn column<'a>(&'a self, field: &'a Field) -> esker_table::Result<ColumnSlice<'a>> {
+    fn column<'a>(&'a self, field: &'a Field, _: &'a Room) -> esker_table::Result<ColumnSlice<'a>> {
         let position = self.schema.fields().iter().position(|f| f.id == field.id);
         let column = position.and_then(|position| self.batch.columns.get(position));
         let missing = || esker_table::Error::corrupt(format!("no field {}", field.name));

@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_format::schema::{Alteration, Stream};
-use esker_format::{Field, FieldId, Moment, Schema, Value, ValueRef};
+use esker_format::{Field, FieldId, Moment, Room, Schema, Value, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_table::segment::Segment;
 use esker_table::table::{ComputedRow, Existing};
@@ -211,7 +211,7 @@ fn find_in(
         if !row_group.is_alive(row) {
             continue;
         }
-        match row_group.value(field, row)? {
+        match row_group.value(field, row, &Room::default())? {
             ValueRef::Timestamp(at_us) if at_us <= now_us => {
                 found.push(Location::new(row_group.id(), row));
             }

@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_format::schema::Index;
-use esker_format::{Schema, ValueRef};
+use esker_format::{Room, Schema, ValueRef};
 use esker_table::table::{ComputedRow, UniqueKeys, describe_key};
 use esker_table::view::{RowGroup, View};
 use esker_table::{Location, Table as TableCore};
@@ -207,8 +207,10 @@ impl BuildingUniques {
 
     /// A row as errors name it, by its key.
     fn place(&self, schema: &Schema, row_group: &RowGroup, row: usize) -> String {
+        let room = Room::default();
+        let key = row_group.key(row, schema, &room);
         // default: the message says why there is no key
-        row_group.key(row, schema).map_or_else(|e| e.to_string(), |key| describe_key(schema, &key))
+        key.map_or_else(|e| e.to_string(), |key| describe_key(schema, &key))
     }
 }
 

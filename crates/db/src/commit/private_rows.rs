@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use esker_arena::Arena;
-use esker_format::{Schema, Value, ValueRef};
+use esker_format::{Room, Schema, Value, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_table::segment::{CreateStamp, Segment, SegmentFiles};
 use esker_table::table::{Existing, PreparedPut, UniqueEntry, describe_key};
@@ -66,19 +66,19 @@ pub(crate) fn row_of(
     row: usize,
 ) -> esker_table::Result<Vec<Value>> {
     let fields = schema.fields().iter();
-    fields.map(|field| Ok(segment.value(field, row)?.to_owned())).collect()
+    fields.map(|field| Ok(segment.value(field, row, &Room::default())?.to_owned())).collect()
 }
 
 /// The key of a row of a segment: its row id where that is the key.
 pub(crate) fn key_of<'s>(
     segment: &'s Segment,
     schema: &'s Schema,
-    row: usize,
+    (row, room): (usize, &'s Room),
 ) -> esker_table::Result<Vec<ValueRef<'s>>> {
     if schema.key_positions().is_empty() {
         return Ok(vec![ValueRef::Uint(segment.row_id(row)?)]);
     }
-    schema.key_fields().map(|field| segment.value(field, row)).collect()
+    schema.key_fields().map(|field| segment.value(field, row, room)).collect()
 }
 
 impl PrivateRows {
@@ -128,7 +128,8 @@ impl PrivateRows {
     ) -> Result<Vec<Arc<Segment>>> {
         let mut new = Vec::new();
         for segment in &self.opened {
-            let key = key_of(segment, &current.schema, 0)?;
+            let room = Room::default();
+            let key = key_of(segment, &current.schema, (0, &room))?;
             if writer.existing(&key, current.hash(&key))?.is_none() {
                 new.push(Arc::clone(segment));
             }
@@ -153,7 +154,8 @@ impl PrivateRows {
         let checks = !Bug::SpilledRowsNotValidated.is_planted();
         for segment in &self.opened {
             for row in 0..segment.row_count() {
-                let key = key_of(segment, &current.schema, row)?;
+                let room = Room::default();
+                let key = key_of(segment, &current.schema, (row, &room))?;
                 let existing = writer.existing(&key, current.hash(&key))?;
                 if checks {
                     expect_snapshot(current, &key, existing.as_ref(), self.read_at)?;
@@ -209,7 +211,8 @@ impl PrivateRows {
         self.remove(writer, commit)?;
         for (at, segment) in self.opened.iter().enumerate() {
             for row in 0..segment.row_count() {
-                let key = key_of(segment, &current.schema, row)?;
+                let room = Room::default();
+                let key = key_of(segment, &current.schema, (row, &room))?;
                 let hash = current.hash(&key);
                 let existing = writer.existing_beside(&ids, &key, hash)?;
                 let of_row = uniques.get_mut(at).and_then(|rows| rows.get_mut(row));

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_format::edit::{Edit, SegmentEntry};
+use esker_format::segment::Packing;
 use esker_format::{Batch, TableId};
 use esker_log::sabotage::Bug;
 use esker_table::TableWriter;
@@ -45,6 +46,7 @@ impl Engine {
             order: schema.row_order_as_they_come(),
             side_by_side: schema.side_by_side(),
             key: schema.key_field(),
+            packing: Packing::of(schema),
         };
         let count = spec.rows;
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;

@@ -358,6 +358,7 @@ fn memory(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
         ("indexes", memory.indexes),
         ("visibility", memory.visibility),
         ("loads", memory.loads),
+        ("blocks", memory.blocks),
         ("forwarding", memory.forwarding),
         ("total", memory.total),
         ("limit", memory.limit),

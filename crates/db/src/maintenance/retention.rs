@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use esker_format::schema::Stream;
 use esker_format::segment::ZONE_ROWS;
-use esker_format::{Field, Schema, ValueRef};
+use esker_format::{Field, Room, Schema, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_table::table::Existing;
 use esker_table::view::RowGroup;
@@ -275,14 +275,15 @@ fn find_in(
             continue;
         }
         for row in start..row_group.row_count().min(start + ZONE_ROWS) {
-            let ValueRef::Timestamp(at_us) = row_group.value(time, row)? else {
+            let room = Room::default();
+            let ValueRef::Timestamp(at_us) = row_group.value(time, row, &room)? else {
                 return Err(lost());
             };
             if at_us >= latest || !row_group.is_alive(row) {
                 continue;
             }
             let class = match class {
-                Some(class) => stream.class_of(row_group.value(class, row)?),
+                Some(class) => stream.class_of(row_group.value(class, row, &room)?),
                 None => 0,
             };
             if bounds.get(class).copied().flatten().is_some_and(|bound| at_us < bound) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use esker_format::order_key::{self, KeyRange};
 use esker_format::schema::{Index, IndexKind};
-use esker_format::{Field, Value, ValueRef};
+use esker_format::{Field, Room, Value, ValueRef};
 use esker_table::index_run::IndexRun;
 use esker_table::table::SnapshotPart;
 use esker_table::view::RowGroup;
@@ -199,7 +199,8 @@ impl Searched<'_> {
         for (row, number) in (0..self.part.row_count()).zip(0u32..) {
             let mut is_it = true;
             for (field, value) in fields.iter().zip(key) {
-                let stored = row_group.value(field, row)?;
+                let room = Room::default();
+                let stored = row_group.value(field, row, &room)?;
                 is_it &= match (stored.is_null(), value.is_null()) {
                     (false, false) => stored.compare(*value).is_eq(),
                     (stored, value) => stored && value,
@@ -265,7 +266,7 @@ impl FoundRow<'_> {
     }
 
     fn read(&self, field: &Field) -> Result<Value> {
-        Ok(self.part.row_group().value(field, self.row)?.to_owned())
+        Ok(self.part.row_group().value(field, self.row, &Room::default())?.to_owned())
     }
 }
 

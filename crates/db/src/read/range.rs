@@ -3,7 +3,7 @@
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use esker_format::{Moment, Schema, Value, ValueRef};
+use esker_format::{Moment, Room, Schema, Value, ValueRef};
 use esker_table::key_order::{Direction, KeyBounds, KeyCursor, KeyForm, KeyRow};
 
 use crate::commit::fit::fit_reference;
@@ -214,7 +214,8 @@ impl KeyRange {
     fn row(&self, found: &KeyRow) -> Result<Row> {
         let row_group = found.part.row_group();
         let values = self.schema.fields().iter();
-        let values = values.map(|field| Ok(row_group.value(field, found.row)?.to_owned()));
+        let room = Room::default();
+        let values = values.map(|field| Ok(row_group.value(field, found.row, &room)?.to_owned()));
         Ok(Row::new(Arc::clone(&self.schema), values.collect::<Result<_>>()?))
     }
 

@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, OnceLock};
 
 use esker_arena::{ReaderGuard, ReaderKind};
-use esker_format::{Batch, Field, Moment, Schema, TableId, Value, ValueRef};
+use esker_format::{Batch, Field, Moment, Room, Schema, TableId, Value, ValueRef};
 use esker_query::json::JsonQuery;
 use esker_query::{
     AnswerSink, Explanation, Query, QueryResult, Resolved, ResultColumn, Statistics, Tables,
@@ -553,7 +553,8 @@ impl SnapshotTable {
     ) -> Result<()> {
         let fields = self.schema().fields().len();
         let visible = part.visible(rows.clone());
-        let columns = (0..fields).map(|p| part.column(p, rows.clone()));
+        let room = Room::default();
+        let columns = (0..fields).map(|p| part.column(p, rows.clone(), &room));
         let columns = columns.collect::<esker_table::Result<Vec<_>>>()?;
         let mut row = Vec::with_capacity(fields);
         for (i, number) in rows.enumerate() {

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use esker_format::schema::{Index, IndexKind};
 use esker_format::segment::FieldSketch;
-use esker_format::{ColumnSlice, Data, DataType, FieldId, Schema, Validity, ValueRef};
+use esker_format::{ColumnSlice, Data, DataType, FieldId, Room, Schema, Validity, ValueRef};
 use esker_query::{
     BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunExpression, RunPath,
     SortedRun, Source, ZONE_ROWS, Zone,
@@ -157,18 +157,23 @@ impl Fragment for SourcePart<'_> {
         self.part.rows_at_once()
     }
 
-    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+    fn column<'a>(
+        &'a self,
+        position: usize,
+        rows: Range<usize>,
+        room: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
         if position == self.row_id_position {
             return self.row_ids(rows);
         }
-        self.part.column(position, rows).map_err(|e| query_error(&e))
+        self.part.column(position, rows, room).map_err(|e| query_error(&e))
     }
 
-    fn value(&self, position: usize, row: usize) -> Result<ValueRef<'_>> {
+    fn value<'a>(&'a self, position: usize, row: usize, room: &'a Room) -> Result<ValueRef<'a>> {
         if position == self.row_id_position {
             return Ok(self.row_ids(row..row + 1)?.value(0));
         }
-        self.part.value(position, row).map_err(|e| query_error(&e))
+        self.part.value(position, row, room).map_err(|e| query_error(&e))
     }
 
     fn visible(&self, rows: Range<usize>) -> Option<Vec<u64>> {

@@ -12,6 +12,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use esker_format::Room;
 use esker_format::order_key::{Key, key};
 use esker_query::{Entries, KeyRange, SortedRun, ZONE_ROWS};
 use esker_table::segment::Segment;
@@ -43,7 +44,7 @@ impl<'a> TimeRun<'a> {
     /// The key of a row in field number `field` of the run.
     fn key_at(&self, field: usize, row: usize) -> Result<Key> {
         let read = match field {
-            0 => self.part.value(self.time_position(), row).map(key),
+            0 => self.part.value(self.time_position(), row, &Room::default()).map(key),
             _ => self.segment.row_id(row).map(Key::from),
         };
         read.map_err(|e| query_error(&e))

@@ -1,6 +1,6 @@
 //! Rows by their keys, read where they lie.
 
-use esker_format::{Schema, ValueRef};
+use esker_format::{Room, Schema, ValueRef};
 use esker_table::Found;
 
 use crate::commit::fit::fit_key_of;
@@ -9,6 +9,7 @@ use crate::{Result, SnapshotTable, Table};
 /// A row where it lies: nothing of it is copied.
 pub struct RowRef<'r> {
     found: &'r Found<'r>,
+    room: Room,
 }
 
 impl RowRef<'_> {
@@ -25,7 +26,7 @@ impl RowRef<'_> {
     #[inline]
     pub fn value(&self, position: usize) -> Result<ValueRef<'_>> {
         match self.found.schema.fields().get(position) {
-            Some(field) => Ok(self.found.row_group.value(field, self.found.row)?),
+            Some(field) => Ok(self.found.row_group.value(field, self.found.row, &self.room)?),
             None => Ok(ValueRef::Null),
         }
     }
@@ -62,7 +63,7 @@ impl Table {
         mut visit: impl FnMut(&RowRef<'_>) -> Result<R>,
     ) -> Result<Option<R>> {
         let key = fit_key_of(self.first_schema(), key.len(), key.iter().copied())?;
-        self.find(&key, |found| Ok(visit(&RowRef { found })))?.transpose()
+        self.find(&key, |found| Ok(visit(&RowRef { found, room: Room::default() })))?.transpose()
     }
 }
 
@@ -77,6 +78,7 @@ impl SnapshotTable {
         mut visit: impl FnMut(&RowRef<'_>) -> Result<R>,
     ) -> Result<Option<R>> {
         let key = fit_key_of(self.schema(), key.len(), key.iter().copied())?;
-        self.find(&key, |found| Ok(visit(&RowRef { found: &found })))?.transpose()
+        self.find(&key, |found| Ok(visit(&RowRef { found: &found, room: Room::default() })))?
+            .transpose()
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError};
 
 use esker_arena::{Import, PartitionedHash, tag_of};
 use esker_format::index_file::IndexEntry;
-use esker_format::{ColumnSlice, Field, invariant};
+use esker_format::{ColumnSlice, Field, Room, invariant};
 use esker_table::segment::Segment;
 use esker_table::table::UniqueKeys;
 use esker_table::view::RowGroup;
@@ -174,9 +174,10 @@ impl SortedKeys {
         let mut start = 0;
         while start < segment.row_count() {
             let end = segment.zone_end(start);
+            let room = Room::default();
             let columns: Vec<ColumnSlice<'_>> = fields
                 .iter()
-                .map(|field| segment.column(field, start..end))
+                .map(|field| segment.column(field, start..end, &room))
                 .collect::<esker_table::Result<_>>()?;
             let has_null = |row: usize| columns.iter().any(|column| column.is_null(row - start));
             for row in start..end {
@@ -207,7 +208,8 @@ impl SortedKeys {
         let (schema, mut entries, mut start) = (table.schema(), Vec::new(), 0);
         while start < segment.row_count() {
             let end = segment.zone_end(start);
-            let columns = keys.columns_of(&schema, (segment, start..end))?;
+            let room = Room::default();
+            let columns = keys.columns_of(&schema, (segment, start..end, &room))?;
             for row in (start..end).filter(|row| segment.deleted(*row) == 0) {
                 if let Some(key) = columns.key(row - start) {
                     let hash = table.hasher().hash_key(key);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_format::{Batch, Schema, Value, ValueRef};
+use esker_format::{Batch, Room, Schema, Value, ValueRef};
 use esker_query::RowFilter;
 use esker_query::model::Expr;
 use esker_table::table::ArrivedRow;
@@ -56,7 +56,8 @@ impl Chunk {
     fn push(&mut self, schema: &Schema, arrived: &ArrivedRow<'_>) -> Result<()> {
         let mut values = Vec::with_capacity(schema.fields().len());
         for position in 0..schema.fields().len() {
-            let value = arrived.part.value(position, arrived.row)?;
+            let room = Room::default();
+            let value = arrived.part.value(position, arrived.row, &room)?;
             // default: what is no text or bytes is counted with the rows
             self.bytes += value.as_bytes().map_or(8, <[u8]>::len);
             values.push(ValueRef::to_owned(value));

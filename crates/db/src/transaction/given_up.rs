@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_format::schema::Reference;
-use esker_format::{TableId, Value, ValueRef};
+use esker_format::{Room, TableId, Value, ValueRef};
 use esker_table::Table as TableCore;
 use esker_table::view::RowGroup;
 
@@ -112,7 +112,8 @@ impl GivenUpOf {
             if row_group.is_created_at(row, read_at) || !row_group.is_alive(row) {
                 continue;
             }
-            let values = fields.iter().map(|field| row_group.value(field, row));
+            let room = Room::default();
+            let values = fields.iter().map(|field| row_group.value(field, row, &room));
             let values = values.collect::<esker_table::Result<Vec<_>>>()?;
             if values.contains(&ValueRef::Null) {
                 continue;

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use esker_arena::{Category, Reservation};
 use esker_format::key::primary_key;
-use esker_format::{Batch, Schema, Value, ValueRef, invariant};
+use esker_format::{Batch, Room, Schema, Value, ValueRef, invariant};
 use esker_log::sabotage::Bug;
 use esker_table::segment::Segment;
 use esker_table::{KeyHasher, Table as TableCore};
@@ -425,7 +425,8 @@ impl OwnSegment {
     }
 
     fn key(&self, schema: &Schema, row: usize) -> Result<Vec<u8>> {
-        let key = key_of(&self.segment, schema, row)?;
+        let room = Room::default();
+        let key = key_of(&self.segment, schema, (row, &room))?;
         Ok(primary_key(schema, key.iter().copied()))
     }
 

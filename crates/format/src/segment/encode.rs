@@ -10,14 +10,18 @@
 //! | other numbers | plain |
 //! | text, bytes or JSON some of which lies in value files | scattered |
 //!
-//! Fixed-width and variable columns may then be put into one heap, two and two ([`Interleaved`]).
+//! Fixed-width and variable columns may then be put into one heap, two and two ([`Interleaved`]),
+//! and what is left may be packed: see [`packing`](super::packing).
 //!
 //! [`Interleaved`]: super::Interleaved
 
 use std::ops::Range;
 
+use super::packed::PackedNumbers;
+use super::packing::EncodedPlaces;
 use super::zone::{kept, least_and_greatest};
 use super::{FieldSketch, ZoneEntry};
+use crate::compression::CompressedBytes;
 use crate::value_file::HeapWord;
 use crate::{
     Column, DataType, Error, FieldId, KeyTable, Result, Value, ValueReference, Values,
@@ -66,6 +70,11 @@ pub enum Encoded<'a> {
     Variable { offsets: Buffer<'a>, heap: Buffer<'a> },
     FixedWidth { width: u32, heap: Buffer<'a> },
     Scattered { words: Buffer<'a>, heap: Buffer<'a>, long: Buffer<'a> },
+    Packed { base: u64, span: u64, numbers: PackedNumbers },
+    PackedDeltas { base: u64, span: u64, numbers: PackedNumbers },
+    PackedDictionary { width: u8, codes: PackedNumbers, offsets: Buffer<'a>, heap: Buffer<'a> },
+    PackedVariable { offsets: PackedNumbers, heap: Buffer<'a> },
+    Compressed { places: EncodedPlaces<'a>, heap_len: u64, bytes: CompressedBytes },
 }
 
 /// A column ready to be written.

@@ -2,23 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use super::{FieldSketch, ZONE_ROWS, ZoneEntry};
+use super::encoding::{Encoding, Extent};
+use super::{FieldSketch, Packing, ZONE_ROWS, ZoneEntry};
 use crate::checksum::{Place, checksum};
 use crate::codec::{Reader, Writer};
-use crate::part_lines::{LINE_BYTES, LINE_ROWS};
-use crate::row::{decode_value, encode_value};
 use crate::schema::{FIELDS_MAX, RowOrder};
-use crate::value_file::{ALIGN_BYTES, REFERENCE_BYTES};
-use crate::{DataType, Error, ErrorKind, FieldId, Result, TableId, Value, invariant};
+use crate::value_file::ALIGN_BYTES;
+use crate::{DataType, Error, ErrorKind, FieldId, Result, TableId, invariant};
 
 /// The first bytes of every segment file.
 pub const MAGIC: [u8; 8] = *b"ESKERSEG";
 /// The version of the layout.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// The oldest version that is read: without columns in lines, which came with version 6.
 pub const VERSION_MIN: u32 = 5;
 /// The version with which sketches came.
 const VERSION_OF_SKETCHES: u32 = 7;
+/// The version with which packed columns came.
+const VERSION_OF_PACKED: u32 = 8;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the trailer.
@@ -29,44 +30,6 @@ pub const BLOCK_BYTES: usize = 64 << 10;
 pub const SEGMENT_ROWS_MAX: usize = 1 << 22;
 /// The most bytes of a footer.
 pub const FOOTER_BYTES_MAX: u64 = 256 << 20;
-
-/// A run of bytes in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Extent {
-    /// Bytes from the start of the file; a multiple of 64.
-    pub offset: u64,
-    /// Length in bytes.
-    pub len: u64,
-}
-
-/// How the values of a column are stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields repeat the variant's description")]
-pub enum Encoding {
-    /// Every row has this value, which may be NULL.
-    Constant(Value),
-    /// Little-endian values, end to end.
-    Plain { values: Extent },
-    /// Base plus code, codes of 1, 2 or 4 bytes.
-    Narrowed { base: u64, width: u8, codes: Extent },
-    /// A sorted dictionary, and codes of 1, 2 or 4 bytes.
-    Dictionary { width: u8, codes: Extent, offsets: Extent, heap: Extent },
-    /// Offsets of 32 bits, one more than rows, into a heap.
-    Variable { offsets: Extent, heap: Extent },
-    /// Values of one length, end to end.
-    FixedWidth { width: u32, heap: Extent },
-    /// A [`crate::value_file::HeapWord`] a row, the heap, and the references of long values, each
-    /// of [`crate::value_file::REFERENCE_BYTES`].
-    Scattered { words: Extent, heap: Extent, long: Extent },
-    /// Values of one length, each `at` bytes into a row of `stride` bytes: beside the value of
-    /// another column in the same heap.
-    Strided { width: u32, stride: u32, at: u32, heap: Extent },
-    /// Parts number `part` of rows of two parts in one heap: offsets of 32 bits, one more than
-    /// parts.
-    Interleaved { part: u8, offsets: Extent, heap: Extent },
-    /// The same with places in [lines](crate::part_lines), of [`LINE_ROWS`] rows each.
-    Lined { part: u8, lines: Extent, heap: Extent },
-}
 
 /// What a segment has in a value file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +84,8 @@ pub struct Footer {
     pub rows: u32,
     /// In which order its rows lie.
     pub order: RowOrder,
+    /// How far its columns were packed where that pays.
+    pub packing: Packing,
     /// The row ids.
     pub row_ids: RowIds,
     /// The rows that were dead already when the segment was written, kept for open snapshots:
@@ -148,216 +113,6 @@ pub fn header(database: u128, table: TableId, segment: u64) -> [u8; HEADER_BYTES
         *to = *from;
     }
     bytes
-}
-
-impl Extent {
-    fn encode(self, out: &mut Writer) {
-        out.u64(self.offset);
-        out.u64(self.len);
-    }
-
-    fn decode(input: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self { offset: input.u64()?, len: input.u64()? })
-    }
-
-    fn check(self, name: &str, len: u64, data_end: u64) -> Result<()> {
-        let end = self.offset.checked_add(self.len);
-        if self.len != len
-            || !self.offset.is_multiple_of(64)
-            || end.is_none_or(|end| end > data_end)
-        {
-            let Self { offset, len: got } = self;
-            return Err(Error::corrupt(format!(
-                "{name} is {got} bytes at {offset}, expected {len} bytes before {data_end}"
-            )));
-        }
-        Ok(())
-    }
-}
-
-impl Encoding {
-    fn encode(&self, out: &mut Writer, data_type: DataType) {
-        match self {
-            Self::Constant(Value::Null) => out.u8(0),
-            Self::Constant(value) => {
-                out.u8(1);
-                encode_value(out, data_type, value.as_ref());
-            }
-            Self::Plain { values } => {
-                out.u8(2);
-                values.encode(out);
-            }
-            Self::Narrowed { base, width, codes } => {
-                out.u8(3);
-                out.u64(*base);
-                out.u8(*width);
-                codes.encode(out);
-            }
-            Self::Dictionary { width, codes, offsets, heap } => {
-                out.u8(4);
-                out.u8(*width);
-                codes.encode(out);
-                offsets.encode(out);
-                heap.encode(out);
-            }
-            Self::Variable { offsets, heap } => {
-                out.u8(5);
-                offsets.encode(out);
-                heap.encode(out);
-            }
-            Self::FixedWidth { width, heap } => {
-                out.u8(6);
-                out.u32(*width);
-                heap.encode(out);
-            }
-            Self::Scattered { words, heap, long } => {
-                out.u8(7);
-                words.encode(out);
-                heap.encode(out);
-                long.encode(out);
-            }
-            Self::Strided { width, stride, at, heap } => {
-                out.u8(8);
-                out.u32(*width);
-                out.u32(*stride);
-                out.u32(*at);
-                heap.encode(out);
-            }
-            Self::Interleaved { part, offsets, heap } => {
-                out.u8(9);
-                out.u8(*part);
-                offsets.encode(out);
-                heap.encode(out);
-            }
-            Self::Lined { part, lines, heap } => {
-                out.u8(10);
-                out.u8(*part);
-                lines.encode(out);
-                heap.encode(out);
-            }
-        }
-    }
-
-    fn decode(input: &mut Reader<'_>, data_type: DataType) -> Result<Self> {
-        Ok(match input.u8()? {
-            0 => Self::Constant(Value::Null),
-            1 => Self::Constant(decode_value(input, data_type)?.to_owned()),
-            2 => Self::Plain { values: Extent::decode(input)? },
-            3 => Self::Narrowed {
-                base: input.u64()?,
-                width: input.u8()?,
-                codes: Extent::decode(input)?,
-            },
-            4 => Self::Dictionary {
-                width: input.u8()?,
-                codes: Extent::decode(input)?,
-                offsets: Extent::decode(input)?,
-                heap: Extent::decode(input)?,
-            },
-            5 => Self::Variable { offsets: Extent::decode(input)?, heap: Extent::decode(input)? },
-            6 => Self::FixedWidth { width: input.u32()?, heap: Extent::decode(input)? },
-            7 => Self::Scattered {
-                words: Extent::decode(input)?,
-                heap: Extent::decode(input)?,
-                long: Extent::decode(input)?,
-            },
-            8 => Self::Strided {
-                width: input.u32()?,
-                stride: input.u32()?,
-                at: input.u32()?,
-                heap: Extent::decode(input)?,
-            },
-            9 => Self::Interleaved {
-                part: input.u8()?,
-                offsets: Extent::decode(input)?,
-                heap: Extent::decode(input)?,
-            },
-            10 => Self::Lined {
-                part: input.u8()?,
-                lines: Extent::decode(input)?,
-                heap: Extent::decode(input)?,
-            },
-            other => return Err(Error::corrupt(format!("unknown encoding {other}"))),
-        })
-    }
-
-    /// Checks that every buffer has the length that the row count demands and lies in the data.
-    fn check(&self, data_type: DataType, rows: u64, data_end: u64) -> Result<()> {
-        let variable = data_type.width().is_none();
-        let width_is_right = |width: u8| matches!(width, 1 | 2 | 4);
-        match self {
-            Self::Constant(_) => Ok(()),
-            Self::Plain { values } => match data_type.width() {
-                Some(width) => values.check("values", rows * width as u64, data_end),
-                None => Err(Error::corrupt(format!("plain encoding of {data_type}"))),
-            },
-            Self::Narrowed { width, codes, .. } => {
-                let narrows = !variable && !data_type.is_float();
-                if !narrows || !width_is_right(*width) {
-                    return Err(Error::corrupt(format!("narrowed {data_type} of {width} bytes")));
-                }
-                codes.check("codes", rows * u64::from(*width), data_end)
-            }
-            Self::Dictionary { width, codes, offsets, heap } => {
-                if !variable
-                    || !width_is_right(*width)
-                    || !offsets.len.is_multiple_of(4)
-                    || offsets.len == 0
-                {
-                    return Err(Error::corrupt(format!("dictionary {data_type} of {width} bytes")));
-                }
-                codes.check("codes", rows * u64::from(*width), data_end)?;
-                offsets.check("offsets", offsets.len, data_end)?;
-                heap.check("heap", heap.len, data_end)
-            }
-            Self::Variable { offsets, heap } if variable => {
-                offsets.check("offsets", (rows + 1) * 4, data_end)?;
-                heap.check("heap", heap.len, data_end)
-            }
-            Self::FixedWidth { width, heap } if variable => {
-                heap.check("heap", rows * u64::from(*width), data_end)
-            }
-            Self::Scattered { words, heap, long } if data_type.may_be_long() => {
-                if !long.len.is_multiple_of(REFERENCE_BYTES as u64) {
-                    return Err(Error::corrupt(format!("references of {} bytes", long.len)));
-                }
-                words.check("words", rows * 8, data_end)?;
-                heap.check("heap", heap.len, data_end)?;
-                long.check("references", long.len, data_end)
-            }
-            Self::Strided { width, stride, at, heap } if variable => {
-                if at.checked_add(*width).is_none_or(|end| end > *stride) {
-                    let message = format!("{width} bytes at {at} of rows of {stride}");
-                    return Err(Error::corrupt(message));
-                }
-                heap.check("rows", rows * u64::from(*stride), data_end)
-            }
-            Self::Interleaved { part, offsets, heap } if variable => {
-                check_parts(*part, (*offsets, (2 * rows + 1) * 4), *heap, data_end)
-            }
-            Self::Lined { part, lines, heap } if variable => {
-                let len = rows.div_ceil(LINE_ROWS as u64) * LINE_BYTES as u64;
-                check_parts(*part, (*lines, len), *heap, data_end)
-            }
-            Self::Variable { .. }
-            | Self::FixedWidth { .. }
-            | Self::Scattered { .. }
-            | Self::Strided { .. }
-            | Self::Interleaved { .. }
-            | Self::Lined { .. } => {
-                Err(Error::corrupt(format!("variable encoding of {data_type}")))
-            }
-        }
-    }
-}
-
-/// Checks what tells where parts of rows of two lie, and how many bytes that has.
-fn check_parts(part: u8, places: (Extent, u64), heap: Extent, data_end: u64) -> Result<()> {
-    if part > 1 {
-        return Err(Error::corrupt(format!("part {part} of rows of two")));
-    }
-    places.0.check("places", places.1, data_end)?;
-    heap.check("heap", heap.len, data_end)
 }
 
 impl RowIds {
@@ -420,6 +175,7 @@ impl Footer {
         out.u32(self.schema_version);
         out.u32(self.rows);
         self.order.encode(&mut out);
+        out.u8(self.packing.code());
         self.row_ids.encode(&mut out);
         out.u8(u8::from(self.dead.is_some()));
         self.dead.unwrap_or_default().encode(&mut out); // default: the flag says that it is none.
@@ -460,6 +216,10 @@ impl Footer {
             return Err(Error::corrupt(format!("{rows} rows, at most {SEGMENT_ROWS_MAX}")));
         }
         let order = RowOrder::decode(&mut input)?;
+        let packing = match version >= VERSION_OF_PACKED {
+            true => Packing::of_code(input.u8()?)?,
+            false => Packing::None,
+        };
         let row_ids = RowIds::decode(&mut input)?;
         let has_dead = input.u8()? == 1;
         let dead = Some(Extent::decode(&mut input)?).filter(|_| has_dead);
@@ -484,6 +244,7 @@ impl Footer {
             schema_version,
             rows,
             order,
+            packing,
             row_ids,
             dead,
             columns,
@@ -574,6 +335,10 @@ fn decode_column(input: &mut Reader<'_>, rows: u32, version: u32) -> Result<Colu
     let field = FieldId(input.u16()?);
     let data_type = DataType::decode(input)?;
     let encoding = Encoding::decode(input, data_type)?;
+    if version < VERSION_OF_PACKED && encoding.is_packed() {
+        let message = format!("field {} is packed in version {version}", field.0);
+        return Err(Error::corrupt(message));
+    }
     let has_validity = input.u8()? == 1;
     let validity = Some(Extent::decode(input)?).filter(|_| has_validity);
     let zone_count = input.count((rows as usize).div_ceil(ZONE_ROWS))?;

@@ -13,7 +13,7 @@
 //! themselves: there is less to read then, or something else to look at first.
 
 use super::encode::{Buffer, Encoded, EncodedColumn};
-use super::footer::{Encoding, Extent};
+use super::encoding::{Encoding, Extent};
 use crate::part_lines::lines_of;
 
 /// Two columns whose rows are to lie in one heap.

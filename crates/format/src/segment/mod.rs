@@ -37,21 +37,28 @@
 //!    `Database::check`.
 
 mod encode;
+mod encoding;
 mod field_sketch;
 mod footer;
 mod interleaved;
+pub mod packed;
+mod packed_extent;
+mod packing;
 mod reorder;
 mod zone;
 
 pub use encode::{
     Buffer, Encoded, EncodedColumn, encode_column, encode_long_column, encode_row_ids,
 };
+pub use encoding::{Encoding, Extent};
 pub use field_sketch::{FieldSketch, SKETCH_ROWS_MIN, add_values, sketch_of_column};
 pub use footer::{
-    BLOCK_BYTES, ColumnLayout, Encoding, Extent, FOOTER_BYTES_MAX, Footer, HEADER_BYTES, MAGIC,
-    RowIds, SEGMENT_ROWS_MAX, TRAILER_BYTES, Trailer, VERSION, VERSION_MIN, ValueFileUse, header,
+    BLOCK_BYTES, ColumnLayout, FOOTER_BYTES_MAX, Footer, HEADER_BYTES, MAGIC, RowIds,
+    SEGMENT_ROWS_MAX, TRAILER_BYTES, Trailer, VERSION, VERSION_MIN, ValueFileUse, header,
 };
 pub use interleaved::{Interleaved, Places};
+pub use packed_extent::{CompressedExtent, HeapPlaces, PackedExtent};
+pub use packing::{EncodedPlaces, Packing};
 pub use reorder::Reordered;
 pub use zone::{ZONE_ROWS, ZoneEntry};
 

@@ -27,6 +27,7 @@ fn encodings_follow_the_values() {
         Encoded::Variable { .. } => "variable",
         Encoded::FixedWidth { .. } => "fixed width",
         Encoded::Scattered { .. } => "scattered",
+        _ => "packed",
     };
     let ints = |f: fn(i64) -> i64| column(DataType::I64, (0..1000).map(|i| Value::Int(f(i))));
     assert_eq!(encode(&ints(|_| 7)), "constant");
@@ -80,6 +81,7 @@ fn footer_and_trailer_survive_a_round_trip_and_refuse_damage() {
         schema_version: 1,
         rows: 100,
         order: RowOrder::Arrival,
+        packing: Packing::None,
         row_ids: RowIds::Dense { first: 5 },
         dead: None,
         columns: vec![ColumnLayout {
@@ -109,6 +111,47 @@ fn footer_and_trailer_survive_a_round_trip_and_refuse_damage() {
     assert_eq!(bytes.len(), TRAILER_BYTES);
     assert_eq!(Trailer::decode(&bytes, place).unwrap(), trailer);
     assert!(Trailer::decode(&bytes, Place { position: 4, ..place }).is_err());
+}
+
+#[test]
+fn footers_of_the_version_before_are_read_and_have_nothing_packed() {
+    let footer = |packing, encoding| Footer {
+        table: TableId(7),
+        segment: 9,
+        schema_version: 1,
+        rows: 100,
+        order: RowOrder::Time,
+        packing,
+        row_ids: RowIds::Dense { first: 5 },
+        dead: None,
+        columns: vec![ColumnLayout {
+            field: FieldId(3),
+            data_type: DataType::I64,
+            encoding,
+            validity: None,
+            zones: Vec::new(),
+            sketch: None,
+        }],
+        value_files: Vec::new(),
+        block_checksums: vec![1],
+    };
+    // Behind table, segment, schema version, rows and order.
+    let before = |footer: &Footer| [&footer.encode()[..21], &footer.encode()[22..]].concat();
+    let plain = Encoding::Plain { values: Extent { offset: 64, len: 800 } };
+    let old = before(&footer(Packing::Heaps, plain.clone()));
+    assert_eq!(Footer::decode(&old, 1024, 7).unwrap(), footer(Packing::None, plain));
+    let directory = Extent { offset: 64, len: 16 };
+    let words = Extent { offset: 128, len: 256 };
+    let numbers = PackedExtent { directory, words };
+    let packed = footer(Packing::Numbers, Encoding::Packed { base: 5, span: 9, numbers });
+    assert_eq!(Footer::decode(&packed.encode(), 1024, VERSION).unwrap(), packed);
+    let refused = Footer::decode(&before(&packed), 1024, 7).unwrap_err().to_string();
+    assert!(refused.contains("field 3 is packed in version 7"), "{refused}");
+    for words in [Extent { offset: 128, len: 250 }, Extent { offset: 128, len: 2_048 }] {
+        let numbers = PackedExtent { directory, words };
+        let wrong = footer(Packing::Numbers, Encoding::Packed { base: 5, span: 9, numbers });
+        assert!(Footer::decode(&wrong.encode(), 1024, VERSION).is_err());
+    }
 }
 
 #[test]
@@ -235,6 +278,7 @@ fn a_footer_that_cannot_be_right_is_a_broken_invariant() {
         schema_version: 1,
         rows: 100,
         order: RowOrder::Arrival,
+        packing: Packing::None,
         row_ids,
         dead: None,
         columns,
@@ -290,6 +334,7 @@ fn a_damaged_sketch_is_refused_by_its_field() {
         schema_version: 1,
         rows: 800,
         order: RowOrder::Arrival,
+        packing: Packing::None,
         row_ids: RowIds::Dense { first: 5 },
         dead: None,
         columns: vec![column],
@@ -326,6 +371,7 @@ fn shared_heaps_survive_a_round_trip_and_refuse_what_does_not_fit() {
         schema_version: 1,
         rows: 100,
         order: RowOrder::Key,
+        packing: Packing::None,
         row_ids: RowIds::Dense { first: 5 },
         dead: None,
         columns: vec![ColumnLayout {

@@ -10,7 +10,7 @@
 use std::ops::Bound as End;
 
 use esker_format::segment::FieldSketch;
-use esker_format::{ColumnSlice, Data, DataType};
+use esker_format::{ColumnSlice, Data, DataType, Room};
 
 use crate::bound::{Bound, Comparison, Node};
 use crate::predicate::{Condition, Key, Predicate, Test, float_of};
@@ -239,7 +239,8 @@ pub(crate) fn distinct(source: &dyn Source, position: usize) -> Result<Distinct>
     if largest.row_count() == 0 {
         return Ok(of(rows));
     }
-    let column = largest.column(position, 0..largest.batch_end(0, SAMPLE_ROWS))?;
+    let room = Room::default();
+    let column = largest.column(position, 0..largest.batch_end(0, SAMPLE_ROWS), &room)?;
     if let Data::Dictionary { dictionary, .. } = column.data {
         return Ok(of(dictionary.len() as f64));
     }

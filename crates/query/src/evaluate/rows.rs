@@ -4,23 +4,29 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 
-use esker_format::ColumnSlice;
+use esker_format::{ColumnSlice, Room};
 
 use crate::meter::Meter;
 use crate::{Error, Fragment, Limits, Result};
 
 /// Consecutive rows of one part. A column is read when it is first requested.
 pub(crate) struct Rows<'a> {
-    part: Option<&'a dyn Fragment>,
+    part: Option<(&'a dyn Fragment, &'a Room)>,
     range: Range<usize>,
     columns: RefCell<BTreeMap<usize, ColumnSlice<'a>>>,
     meter: Meter<'a>,
 }
 
 impl<'a> Rows<'a> {
-    pub(crate) fn new(part: &'a dyn Fragment, range: Range<usize>, limits: &'a Limits) -> Self {
+    /// `room` takes what the part does not have as it is read.
+    pub(crate) fn new(
+        part: &'a dyn Fragment,
+        range: Range<usize>,
+        limits: &'a Limits,
+        room: &'a Room,
+    ) -> Self {
         let meter = Meter::new(limits);
-        Self { part: Some(part), range, columns: RefCell::default(), meter }
+        Self { part: Some((part, room)), range, columns: RefCell::default(), meter }
     }
 
     /// One row without fields, for constants.
@@ -52,7 +58,7 @@ impl<'a> Rows<'a> {
 
     /// Tells the part how long the values of a field are in these rows.
     pub(crate) fn learn_lengths(&self, position: usize, lengths: RangeInclusive<u32>) {
-        if let Some(part) = self.part {
+        if let Some((part, _)) = self.part {
             part.learn_lengths(position, self.range.clone(), lengths);
         }
     }
@@ -61,8 +67,8 @@ impl<'a> Rows<'a> {
         if let Some(column) = self.columns.borrow().get(&position) {
             return Ok(*column);
         }
-        let part = self.part.ok_or_else(|| Error::invalid("a constant has no fields"))?;
-        let column = part.column(position, self.range.clone())?;
+        let (part, room) = self.part.ok_or_else(|| Error::invalid("a constant has no fields"))?;
+        let column = part.column(position, self.range.clone(), room)?;
         self.columns.borrow_mut().insert(position, column);
         Ok(column)
     }

@@ -10,6 +10,7 @@ pub(crate) mod row_set;
 
 use std::ops::{AddAssign, ControlFlow, Range};
 
+use esker_format::Room;
 use esker_vfs::parallel_map;
 
 use crate::access_path::{Access, ScanPlan};
@@ -195,33 +196,40 @@ impl<'a> Scan<'a> {
     }
 
     /// Visits every batch of a morsel that has rows left after the filter.
-    pub(crate) fn run(
+    pub(crate) fn run<'r>(
         &self,
-        morsel: &Morsel,
-        visit: impl FnMut(&Rows<'a>, Mask) -> Result<ControlFlow<()>>,
-    ) -> Result<ScanCounts> {
+        (morsel, room): (&Morsel, &'r Room),
+        visit: impl FnMut(&Rows<'r>, Mask) -> Result<ControlFlow<()>>,
+    ) -> Result<ScanCounts>
+    where
+        'a: 'r,
+    {
         let mut progress = Progress::default();
-        self.run_from(morsel, ZONE_ROWS, &mut progress, visit)?;
+        self.run_from((morsel, room), ZONE_ROWS, &mut progress, visit)?;
         Ok(progress.counts)
     }
 
     /// Only counts the rows that a visit would see.
     pub(crate) fn count(&self, morsel: &Morsel) -> Result<ScanCounts> {
         let mut progress = Progress { counts_only: true, ..Progress::default() };
-        let go_on = |_: &Rows<'a>, _: Mask| Ok(ControlFlow::Continue(()));
-        self.run_from(morsel, ZONE_ROWS, &mut progress, go_on)?;
+        let go_on = |_: &Rows<'_>, _: Mask| Ok(ControlFlow::Continue(()));
+        let room = Room::default();
+        self.run_from((morsel, &room), ZONE_ROWS, &mut progress, go_on)?;
         Ok(progress.counts)
     }
 
     /// As [`Scan::run`], in batches of at most `rows_max` rows. After an error, `progress` says
     /// how far it came.
-    pub(crate) fn run_from(
+    pub(crate) fn run_from<'r>(
         &self,
-        morsel: &Morsel,
+        (morsel, room): (&Morsel, &'r Room),
         rows_max: usize,
         progress: &mut Progress,
-        mut visit: impl FnMut(&Rows<'a>, Mask) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+        mut visit: impl FnMut(&Rows<'r>, Mask) -> Result<ControlFlow<()>>,
+    ) -> Result<()>
+    where
+        'a: 'r,
+    {
         let part = self.source.part(morsel.part);
         let plan: &'a _ = self.plan.part(morsel.part);
         let predicate = plan.residual(self.predicate);
@@ -271,7 +279,7 @@ impl<'a> Scan<'a> {
             let span = candidates.and_then(|set| set.span(start..zone_end));
             // default: no row is left in the zones
             let rows = start..span.map_or(zone_end, |span| span.end);
-            let flow = self.run_zone(morsel.part, rows, how, progress, &mut visit)?;
+            let flow = self.run_zone((morsel.part, room), rows, how, progress, &mut visit)?;
             if flow.is_break() {
                 return Ok(());
             }
@@ -281,14 +289,17 @@ impl<'a> Scan<'a> {
     }
 
     /// Visits the batches of some rows of one zone.
-    fn run_zone(
+    fn run_zone<'r>(
         &self,
-        part_index: usize,
+        (part_index, room): (usize, &'r Room),
         zone: Range<usize>,
         how: Visit<'_>,
         progress: &mut Progress,
-        visit: &mut impl FnMut(&Rows<'a>, Mask) -> Result<ControlFlow<()>>,
-    ) -> Result<ControlFlow<()>> {
+        visit: &mut impl FnMut(&Rows<'r>, Mask) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>>
+    where
+        'a: 'r,
+    {
         let part = self.source.part(part_index);
         let predicate = self.plan.part(part_index).residual(self.predicate);
         let Visit { rows_max, verdict, candidates } = how;
@@ -304,7 +315,7 @@ impl<'a> Scan<'a> {
             let end = part.batch_end(start, rows_max).clamp(start + 1, zone.end);
             let batch = start..end;
             start = end;
-            let rows = Rows::new(part, batch.clone(), self.options.limits());
+            let rows = Rows::new(part, batch.clone(), self.options.limits(), room);
             let visible = part.visible(batch.clone());
             if progress.counts_only
                 && visible.is_none()
@@ -346,7 +357,7 @@ impl<'a> Scan<'a> {
 
 impl<'a> Scan<'a> {
     /// Removes the rows whose fields have none of the keys, while that removes enough of a morsel.
-    fn keep_among(&self, rows: &Rows<'a>, mask: &mut Mask, progress: &mut Progress) -> Result<()> {
+    fn keep_among(&self, rows: &Rows<'_>, mask: &mut Mask, progress: &mut Progress) -> Result<()> {
         let pays = progress.looked_up < LOOKED_UP_MIN
             || progress.removed >= progress.looked_up / REMOVED_SHARE;
         if self.among.is_empty() || !pays || mask.is_empty() {

@@ -29,7 +29,7 @@ mod set;
 mod suffix;
 mod text;
 
-use esker_format::{BytesReader, Codes, ColumnSlice, Data, DataType, Validity};
+use esker_format::{BytesReader, Codes, ColumnSlice, Data, DataType, Room, Validity};
 
 pub(crate) use code_tables::CodeTables;
 pub(crate) use key_set::{FieldKeys, KeySet};
@@ -136,7 +136,8 @@ pub(crate) fn passes(
     match predicate {
         Predicate::Constant(passes) => Ok(Some(*passes)),
         Predicate::Test(test) => {
-            let value = part.value(test.field, row)?;
+            let room = Room::default();
+            let value = part.value(test.field, row, &room)?;
             Ok(Some(test.condition.matches(value)))
         }
         Predicate::Value(..) => Ok(None),

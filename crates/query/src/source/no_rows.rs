@@ -1,6 +1,6 @@
 //! A table of which only the fields are known: for looking at queries.
 
-use esker_format::{ColumnSlice, Schema};
+use esker_format::{ColumnSlice, Room, Schema};
 use std::ops::Range;
 
 use super::{Fragment, Source, Zone};
@@ -47,7 +47,12 @@ impl Fragment for NoRows {
         0
     }
 
-    fn column(&self, position: usize, _: Range<usize>) -> Result<ColumnSlice<'_>> {
+    fn column<'a>(
+        &'a self,
+        position: usize,
+        _: Range<usize>,
+        _: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
         Err(Error::invalid(format!("column {position} of a table without rows")))
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use esker_format::{ColumnSlice, Schema};
+use esker_format::{ColumnSlice, Room, Schema};
 
 use super::{Fragment, Source, Zone};
 use crate::{Error, Result};
@@ -61,7 +61,7 @@ impl Fragment for OneRow {
         (start + rows_max).min(1)
     }
 
-    fn column(&self, _: usize, _: Range<usize>) -> Result<ColumnSlice<'_>> {
+    fn column<'a>(&'a self, _: usize, _: Range<usize>, _: &'a Room) -> Result<ColumnSlice<'a>> {
         Err(Error::invalid("a row without fields has no columns"))
     }
 

@@ -12,7 +12,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use esker_format::{Codes, ColumnSlice, Data, DataType, Schema, Validity, ValueRef};
+use esker_format::{Codes, ColumnSlice, Data, DataType, Room, Schema, Validity, ValueRef};
 
 use super::{Fragment, Source, ZONE_ROWS, Zone};
 use crate::{Error, Result};
@@ -150,7 +150,12 @@ impl Fragment for SeriesPart {
         zone_end.min(start.saturating_add(most)).min(self.steps.count)
     }
 
-    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+    fn column<'a>(
+        &'a self,
+        position: usize,
+        rows: Range<usize>,
+        _: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
         let Self { steps, distances, .. } = self;
         let missing = || Error::invalid(format!("no column {position} of a series {rows:?}"));
         let len = rows.len();
@@ -209,7 +214,9 @@ mod tests {
             let mut start = 0;
             while start < part.row_count() {
                 let end = part.batch_end(start, 1_000);
-                let [values, numbers] = [0, 1].map(|at| part.column(at, start..end).unwrap());
+                let room = Room::default();
+                let [values, numbers] =
+                    [0, 1].map(|at| part.column(at, start..end, &room).unwrap());
                 for row in 0..end - start {
                     let int = |column: &ColumnSlice<'_>| match column.value(row).to_owned() {
                         Value::Int(value) => value,

@@ -6,7 +6,7 @@ mod run;
 
 use std::ops::Range;
 
-use esker_format::{Batch, ColumnSlice, Schema};
+use esker_format::{Batch, ColumnSlice, Room, Schema};
 
 pub use encoded::{Encoding, NullForm};
 pub use run::RunLayout;
@@ -118,7 +118,12 @@ impl Fragment for MemoryPart {
         end.min(self.row_count)
     }
 
-    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+    fn column<'a>(
+        &'a self,
+        position: usize,
+        rows: Range<usize>,
+        _: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
         let column = self.columns.get(position);
         let slice = column.and_then(|column| column.slice(rows.clone()));
         slice.ok_or_else(|| Error::invalid(format!("no rows {rows:?} of column {position}")))

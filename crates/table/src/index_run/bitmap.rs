@@ -25,7 +25,7 @@
 
 use esker_format::postings::{Postings, add_to, decode};
 use esker_format::{
-    Column, ColumnSlice, Data, DataType, Field, FieldId, KeyTable, Schema, ValueRef,
+    Column, ColumnSlice, Data, DataType, Field, FieldId, KeyTable, Room, Schema, ValueRef,
 };
 use esker_log::sabotage::Bug;
 
@@ -150,7 +150,8 @@ impl RunFormat for Bitmaps {
         let NewRun { index, .. } = new;
         let [part, ..] = index.fields.as_slice() else { return Err(new.no_field()) };
         let indexed = new.indexed_field(part)?;
-        let column = source.column(indexed)?;
+        let room = Room::default();
+        let column = source.column(indexed, &room)?;
         let mut values = Column::empty(indexed.data_type);
         let (mut counts, mut rows) = (Column::empty(COUNT.1), Column::empty(ROWS.1));
         // default: too many values have none, and the run says so
@@ -196,7 +197,8 @@ impl RunFormat for Bitmaps {
             let (name, segment) = (&run.index.name, owner.id());
             Error::corrupt(format!("index {name:?}, segment {segment}: {what}"))
         };
-        let column = RunSource::column(owner, indexed)?;
+        let room = Room::default();
+        let column = RunSource::column(owner, indexed, &room)?;
         let Some(Gathered { values }) = Gathered::of(&column).filter(|_| column.len > 0) else {
             let is_told = self.is_left_out(run)?;
             return if is_told { Ok(()) } else { Err(wrong("too many values")) };
@@ -208,7 +210,7 @@ impl RunFormat for Bitmaps {
         let most = row_limit(owner.row_count());
         let rows_field = field(ROWS);
         for (at, (first, postings)) in values.iter().enumerate() {
-            let rows = run.entries.column(&rows_field, at..at + 1)?;
+            let rows = run.entries.column_as_stored(&rows_field, at..at + 1)?;
             let is_right = column.value(*first).compare(found.value(at)).is_eq()
                 && run.value_count(at)? == postings.count() as usize
                 && decode(rows.bytes(0), most)? == decode(&postings.encode(), most)?;
@@ -232,7 +234,7 @@ impl IndexRun {
             let name = &self.index.name;
             return Err(Error::corrupt(format!("index {name:?}: {count} values")));
         }
-        self.entries.column(field, 0..count)
+        self.entries.column_as_stored(field, 0..count)
     }
 
     /// How many rows have a value, the dead ones included.
@@ -240,7 +242,7 @@ impl IndexRun {
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
     pub fn value_count(&self, value: usize) -> Result<usize> {
-        Ok(number(self.entries.value(&field(COUNT), value)?)? as usize)
+        Ok(number(self.entries.value_as_stored(&field(COUNT), value)?)? as usize)
     }
 
     /// Sets the bits of the rows that have a value, of a segment of `rows` rows.
@@ -249,7 +251,7 @@ impl IndexRun {
     /// `Corrupt` when they are not rows of the segment, too.
     pub fn add_rows_of_value(&self, value: usize, rows: usize, bits: &mut [u64]) -> Result<()> {
         let field = field(ROWS);
-        let column = self.entries.column(&field, value..value + 1)?;
+        let column = self.entries.column_as_stored(&field, value..value + 1)?;
         let added = add_to(column.bytes(0), row_limit(rows), bits);
         Ok(added.map_err(|e| e.at(format_args!("index {:?}", self.index.name)))?)
     }

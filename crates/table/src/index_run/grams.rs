@@ -20,7 +20,7 @@
 
 use esker_format::grams::for_each_of_bytes;
 use esker_format::postings::{Postings, decode};
-use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, ValueRef};
+use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Room, Schema, ValueRef};
 use esker_log::sabotage::Bug;
 
 use super::row_number::{number, row_limit};
@@ -100,7 +100,8 @@ impl RunFormat for Grams {
             columns.iter_mut().zip(values).try_for_each(|(column, value)| column.push(value))
         };
         for part in &index.fields {
-            let gathered = Gathered::of(&source.column(new.indexed_field(part)?)?);
+            let room = Room::default();
+            let gathered = Gathered::of(&source.column(new.indexed_field(part)?, &room)?);
             gathered.iter().try_for_each(|(gram, postings)| add(gram, postings))?;
         }
         if !Bug::GramsWithoutEnd.is_planted() {
@@ -132,7 +133,8 @@ impl RunFormat for Grams {
     fn verify(&self, run: &IndexRun, owner: &Segment, schema: &Schema) -> Result<()> {
         let texts = run.index.fields.first().and_then(|part| schema.field_of(part.field));
         let Some(texts) = texts else { return Ok(()) };
-        let gathered = Gathered::of(&RunSource::column(owner, texts)?);
+        let room = Room::default();
+        let gathered = Gathered::of(&RunSource::column(owner, texts, &room)?);
         let wrong = |gram: u32| {
             let (name, segment) = (&run.index.name, owner.id());
             let message = format!("index {name:?}, segment {segment}: wrong rows of gram {gram}");
@@ -158,7 +160,7 @@ impl IndexRun {
         let (mut low, mut high) = (0, self.entries.row_count());
         while low < high {
             let middle = low.midpoint(high);
-            let found = number(self.entries.value(&grams, middle)?)?;
+            let found = number(self.entries.value_as_stored(&grams, middle)?)?;
             if found == gram {
                 return Ok(Some(middle));
             }
@@ -173,7 +175,7 @@ impl IndexRun {
     /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn gram_count(&self, gram: u32) -> Result<usize> {
         let Some(at) = self.find_gram(gram)? else { return Ok(0) };
-        Ok(number(self.entries.value(&field(COUNT), at)?)? as usize)
+        Ok(number(self.entries.value_as_stored(&field(COUNT), at)?)? as usize)
     }
 
     /// The rows that have a gram, rising, of a segment of `rows` rows.
@@ -183,7 +185,7 @@ impl IndexRun {
     pub fn gram_rows(&self, gram: u32, rows: usize) -> Result<Vec<u32>> {
         let Some(at) = self.find_gram(gram)? else { return Ok(Vec::new()) };
         let field = field(ROWS);
-        let column = self.entries.column(&field, at..at + 1)?;
+        let column = self.entries.column_as_stored(&field, at..at + 1)?;
         let found = decode(column.bytes(0), row_limit(rows));
         Ok(found.map_err(|e| e.at(format_args!("index {:?}", self.index.name)))?)
     }

@@ -116,7 +116,7 @@ impl IndexRun {
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
     pub fn rows(&self, entries: Range<usize>) -> Result<std::borrow::Cow<'_, [u32]>> {
-        let column = self.entries.column(&self.row_field, entries)?;
+        let column = self.entries.column_as_stored(&self.row_field, entries)?;
         Ok(match column.data {
             Data::U32(rows) => rows.into(),
             _ => {

@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use esker_format::schema::{Index, IndexField};
-use esker_format::{ColumnSlice, Field, Schema, TableId};
+use esker_format::{ColumnSlice, Field, Room, Schema, TableId};
 
 use super::run::IndexRun;
 use crate::index_values::IndexValues;
@@ -34,7 +34,7 @@ pub trait RunSource {
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
-    fn column<'a>(&'a self, field: &'a Field) -> Result<ColumnSlice<'a>>;
+    fn column<'a>(&'a self, field: &'a Field, room: &'a Room) -> Result<ColumnSlice<'a>>;
 }
 
 impl RunSource for Segment {
@@ -42,8 +42,8 @@ impl RunSource for Segment {
         Self::row_count(self)
     }
 
-    fn column<'a>(&'a self, field: &'a Field) -> Result<ColumnSlice<'a>> {
-        Self::column(self, field, 0..Self::row_count(self))
+    fn column<'a>(&'a self, field: &'a Field, room: &'a Room) -> Result<ColumnSlice<'a>> {
+        Self::column(self, field, 0..Self::row_count(self), room)
     }
 }
 

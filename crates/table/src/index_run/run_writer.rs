@@ -2,7 +2,7 @@
 
 use esker_format::edit::SegmentEntry;
 use esker_format::schema::RowOrder;
-use esker_format::segment::{EncodedColumn, encode_column};
+use esker_format::segment::{EncodedColumn, Packing, encode_column};
 use esker_format::{Column, FieldId, TableId};
 use esker_log::sabotage::Bug;
 
@@ -40,6 +40,7 @@ impl<'w> RunWriter<'w> {
             order: RowOrder::Arrival,
             side_by_side: None,
             key: None,
+            packing: Packing::None,
         };
         let writer = SegmentWriter::new(spec, sink.create(id)?)?;
         Ok(Self { writer, sink, id, entries })

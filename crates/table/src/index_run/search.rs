@@ -6,7 +6,7 @@ use std::ops::{Bound, Range};
 
 use esker_format::schema::IndexField;
 use esker_format::segment::ZONE_ROWS;
-use esker_format::{Field, Schema, ValueRef, with_article};
+use esker_format::{Field, Room, Schema, ValueRef, with_article};
 use esker_log::sabotage::Bug;
 
 use super::run::{IndexRun, KEY_BYTES_MAX, document_text};
@@ -57,7 +57,7 @@ impl<'a> Probe<'a> {
         if low >= high {
             return Ok(low);
         }
-        let (start, column) = (low, self.run.entries.column(self.field, low..high)?);
+        let (start, column) = (low, self.run.entries.column_as_stored(self.field, low..high)?);
         while low < high {
             let middle = low.midpoint(high);
             let value = column.value(middle - start);
@@ -90,7 +90,7 @@ impl<'a> Probe<'a> {
         {
             return Ok(if order.descending { greatest } else { least });
         }
-        self.run.entries.value(self.field, zone * ZONE_ROWS)
+        self.run.entries.value_as_stored(self.field, zone * ZONE_ROWS)
     }
 
     /// How the value of an entry compares with some bytes.
@@ -112,10 +112,11 @@ impl<'a> Probe<'a> {
 
     /// How the whole value of a row compares with some bytes.
     fn compare_whole(&self, row: usize, entry: usize, bytes: &[u8]) -> Result<Ordering> {
+        let room = Room::default();
         match self.whole {
-            Whole::Field(field) => Ok(self.bytes(self.owner.value(field, row)?)?.cmp(bytes)),
+            Whole::Field(field) => Ok(self.bytes(self.owner.value(field, row, &room)?)?.cmp(bytes)),
             Whole::Path(documents, path) => {
-                let text = document_text(self.owner.value(documents, row)?, path);
+                let text = document_text(self.owner.value(documents, row, &room)?, path);
                 Ok(text.ok_or_else(|| self.missing("a text", entry))?.as_bytes().cmp(bytes))
             }
             Whole::Computed(values, part, schema) => {

@@ -18,7 +18,7 @@ use esker_format::order_key::{Key, KeyRange, key};
 use esker_format::schema::{Index, IndexField};
 use esker_format::segment::{Reordered, ZONE_ROWS, encode_column};
 use esker_format::{
-    Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId, ValueRef, invariant,
+    Column, ColumnSlice, DataType, Field, FieldId, Room, Schema, TableId, ValueRef, invariant,
 };
 use esker_log::sabotage::Bug;
 
@@ -84,7 +84,8 @@ impl RunFormat for Sorted {
             if part.is_field() { schema.field_of(part.field) } else { Some(made) }
         });
         let stored: Vec<&Field> = stored.collect();
-        let columns = parts.columns(new_for(run, owner, schema), owner)?;
+        let room = Room::default();
+        let columns = parts.columns(new_for(run, owner, schema), (owner, &room))?;
         let by: Vec<_> =
             columns.iter().map(|(_, column, descending)| (*column, *descending)).collect();
         let mut last: Option<u32> = None;
@@ -95,7 +96,7 @@ impl RunFormat for Sorted {
                 _ => return Err(wrong("a row comes twice", entry)),
             }
             for ((_, column, _), stored) in columns.iter().zip(&stored) {
-                let found = run.entries.value(stored, entry)?;
+                let found = run.entries.value_as_stored(stored, entry)?;
                 if column.value(*row as usize).shortened(KEY_BYTES_MAX) != found {
                     return Err(wrong("another value than the row has", entry));
                 }
@@ -132,18 +133,21 @@ struct Parts {
 
 impl Parts {
     fn new(new: NewRun<'_>, source: &dyn RunSource) -> Result<Self> {
-        let mut texts = Vec::new();
+        let (mut texts, room) = (Vec::new(), Room::default());
         for part in &new.index.fields {
             texts.push(match part.path.is_empty() {
                 true => None,
-                false => Some(texts_at(&part.path, &source.column(new.indexed_field(part)?)?)?),
+                false => {
+                    let documents = source.column(new.indexed_field(part)?, &room)?;
+                    Some(texts_at(&part.path, &documents)?)
+                }
             });
         }
         let computed = match new.values {
             None => ComputedValues::default(),
             Some(values) => {
                 let field = |id| new.schema.field_of(id).ok_or_else(|| new.no_field());
-                let column = |id: &FieldId| source.column(field(*id)?);
+                let column = |id: &FieldId| source.column(field(*id)?, &room);
                 let read = values.reads().iter().map(column).collect::<Result<Vec<_>>>()?;
                 values.compute(&read, source.row_count(), Failing::LeftOut)?
             }
@@ -160,7 +164,7 @@ impl Parts {
     fn columns<'a>(
         &'a self,
         new: NewRun<'a>,
-        source: &'a dyn RunSource,
+        (source, room): (&'a dyn RunSource, &'a Room),
     ) -> Result<Vec<(FieldId, ColumnSlice<'a>, bool)>> {
         let mut columns = Vec::new();
         for (number, part) in new.index.fields.iter().enumerate() {
@@ -170,7 +174,7 @@ impl Parts {
                 Some(made) => (Index::computed_id(number), ColumnSlice::from(made)),
                 None => {
                     let field = new.indexed_field(part)?;
-                    (field.id, source.column(field)?)
+                    (field.id, source.column(field, room)?)
                 }
             };
             columns.push((id, column, part.descending));
@@ -200,7 +204,8 @@ pub(super) fn has_fields_of(run: &IndexRun, schema: &Schema) -> bool {
 fn write(new: NewRun<'_>, source: &dyn RunSource, sink: &mut dyn SegmentSink) -> Result<Segment> {
     let rows = source.row_count();
     let parts = Parts::new(new, source)?;
-    let columns = parts.columns(new, source)?;
+    let room = Room::default();
+    let columns = parts.columns(new, (source, &room))?;
     let by: Vec<(ColumnSlice<'_>, bool)> = columns.iter().map(|(_, c, d)| (*c, *d)).collect();
     let by: Vec<_> = match Bug::RunIgnoresDescending.is_planted() {
         true => by.iter().map(|(column, _)| (*column, false)).collect(),

@@ -5,7 +5,7 @@ use esker_arena::{Arena, ArenaOptions};
 use esker_format::edit::SegmentEntry;
 use esker_format::order_key::{KeyRange, key};
 use esker_format::schema::{Alteration, Index, IndexKind, NewIndex, RowOrder};
-use esker_format::segment::encode_column;
+use esker_format::segment::{Packing, encode_column};
 use esker_format::{
     Batch, Column, ColumnSlice, DataType, Decimal, Schema, TableId, Value, ValueRef,
 };
@@ -110,6 +110,7 @@ fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, IndexRun, S
         order: RowOrder::Arrival,
         side_by_side: None,
         key: None,
+        packing: Packing::None,
     };
     let mut writer = SegmentWriter::new(spec, SinkTarget::Memory(Vec::new())).unwrap();
     for (field, column) in schema.fields().iter().zip(&batch.columns) {

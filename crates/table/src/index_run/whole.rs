@@ -80,7 +80,7 @@ impl IndexRun {
         // default: a guess of the last zone, behind which nothing is known
         let next = firsts.get(zone + 1).copied().unwrap_or(first.saturating_add(1));
         let bounds = (first.into(), next.into());
-        let column = self.entries.column(field, entries)?;
+        let column = self.entries.column_as_stored(field, entries)?;
         let within = Within { bounds, least, greatest };
         let found = match column.data {
             Data::I8(v) => within.find(v),

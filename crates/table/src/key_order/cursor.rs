@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
+use esker_format::Room;
 use esker_format::segment::ZONE_ROWS;
 use esker_log::sabotage::Bug;
 
@@ -277,7 +278,10 @@ impl Source {
             return;
         }
         let row_group = self.part.row_group();
-        let first = |at| bytes_of(row_group, field, self.row(at).ok()?).ok()?.first().copied();
+        let first = |at| {
+            let room = Room::default();
+            bytes_of(row_group, field, self.row(at).ok()?, &room).ok()?.first().copied()
+        };
         std::hint::black_box(near.filter_map(first).fold(0, u8::wrapping_add));
     }
 

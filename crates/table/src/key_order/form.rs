@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use esker_format::key::encode_key;
-use esker_format::{DataType, Field, Schema, ValueRef};
+use esker_format::{DataType, Field, Room, Schema, ValueRef};
 
 use crate::Result;
 use crate::view::RowGroup;
@@ -61,12 +61,13 @@ impl KeyForm {
     /// `Corrupt` when a block does not fit its checksum; the same below.
     pub fn read(&self, row_group: &RowGroup, row: usize, key: &mut Vec<u8>) -> Result<()> {
         key.clear();
+        let room = Room::default();
         if let Some(field) = self.plain_field() {
-            key.extend_from_slice(bytes_of(row_group, field, row)?);
+            key.extend_from_slice(bytes_of(row_group, field, row, &room)?);
             return Ok(());
         }
         for field in &self.fields {
-            encode_key(key, field.data_type, row_group.value(field, row)?);
+            encode_key(key, field.data_type, row_group.value(field, row, &room)?);
         }
         if self.ends_with_row_id {
             encode_key(key, DataType::U64, ValueRef::Uint(row_group.row_id(row)?));
@@ -83,7 +84,8 @@ impl KeyForm {
         scratch: &mut Vec<u8>,
     ) -> Result<Ordering> {
         if let Some(field) = self.plain_field() {
-            return Ok(bytes_of(row_group, field, row)?.cmp(key));
+            let room = Room::default();
+            return Ok(bytes_of(row_group, field, row, &room)?.cmp(key));
         }
         self.read(row_group, row, scratch)?;
         Ok(scratch.as_slice().cmp(key))
@@ -96,12 +98,13 @@ pub(super) fn bytes_of<'a>(
     row_group: &'a RowGroup,
     field: &'a Field,
     row: usize,
+    room: &'a Room,
 ) -> Result<&'a [u8]> {
     if let Some(bytes) = row_group.cell(field, row) {
         return Ok(bytes);
     }
     Ok(match row_group.in_place_bytes(field, row)? {
         Some((_, bytes)) => bytes,
-        None => row_group.column(field, row..row + 1)?.bytes(0),
+        None => row_group.column(field, row..row + 1, room)?.bytes(0),
     })
 }

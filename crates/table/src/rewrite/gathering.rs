@@ -1,6 +1,6 @@
 //! Copying one column of the rows that are kept; long values stay where they are.
 
-use esker_format::{Column, ColumnSlice, Data, Field, ValueRef};
+use esker_format::{Column, ColumnSlice, Data, Field, Room, ValueRef};
 use esker_log::sabotage::Bug;
 
 use super::{RELEASE_ROWS, RewritePlan, SegmentSink};
@@ -67,7 +67,8 @@ impl<'a> Gathering<'a> {
             if row_group.has_long(self.field) {
                 (start..start + run).try_for_each(|row| self.row(row_group, row))?;
             } else {
-                self.near(&row_group.column(self.field, start..start + run)?)?;
+                let room = Room::default();
+                self.near(&row_group.column(self.field, start..start + run, &room)?)?;
             }
             at += run;
             let next = rows.get(at).map(|kept| kept.row_group);
@@ -86,7 +87,8 @@ impl<'a> Gathering<'a> {
     /// One row of a row group that has long values.
     fn row(&mut self, row_group: &RowGroup, row: usize) -> Result<()> {
         let Some(stored) = row_group.stored_value(self.field, row)? else {
-            return self.near(&row_group.column(self.field, row..row + 1)?);
+            let room = Room::default();
+            return self.near(&row_group.column(self.field, row..row + 1, &room)?);
         };
         let stored = match self.plan.emptied.contains(&stored.reference.file) {
             true => self.moved(&stored)?,

@@ -40,8 +40,8 @@ use std::sync::Arc;
 use esker_arena::ReadCommits;
 use esker_format::edit::SegmentEntry;
 use esker_format::schema::RowOrder;
-use esker_format::segment::SEGMENT_ROWS_MAX;
-use esker_format::{Field, Moment, Schema};
+use esker_format::segment::{Packing, SEGMENT_ROWS_MAX};
+use esker_format::{Field, Moment, Room, Schema};
 use esker_log::sabotage::Bug;
 
 use crate::forwarding::RowWords;
@@ -226,7 +226,8 @@ impl RewritePlan {
                 if row_group.long_value(field, row)?.is_some() {
                     continue;
                 }
-                let value = row_group.value(field, row)?;
+                let room = Room::default();
+                let value = row_group.value(field, row, &room)?;
                 // default: NULL has no bytes
                 *sum += value.as_bytes().map_or(0, |bytes| bytes.len() as u64);
                 if *sum > self.column_bytes_max {
@@ -249,6 +250,17 @@ impl RewritePlan {
         kept.div_ceil(kept.div_ceil(most).max(1))
     }
 
+    /// Heaps of events are compressed once segments are merged: what comes new is read most, and is
+    /// written again before long.
+    fn packing(&self) -> Packing {
+        let packing = Packing::of(&self.table.schema());
+        let is_merge = self.inputs.iter().all(|input| matches!(input, RowGroup::Segment(_)));
+        match packing {
+            Packing::Numbers if is_merge => Packing::Heaps,
+            packing => packing,
+        }
+    }
+
     fn write_segment(
         &self,
         lineage: &Lineage<'_>,
@@ -266,6 +278,7 @@ impl RewritePlan {
             order: self.table.schema().row_order(),
             side_by_side: self.table.schema().side_by_side(),
             key: self.table.schema().key_field(),
+            packing: self.packing(),
         };
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
         for field in fields {

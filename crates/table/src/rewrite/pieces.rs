@@ -12,7 +12,7 @@
 //! outside of a base, so that there are fewer of these segments afterwards.
 
 use esker_format::schema::Stream;
-use esker_format::{Field, Schema, ValueRef};
+use esker_format::{Field, Room, Schema, ValueRef};
 
 use super::RewritePlan;
 use crate::live_version::LiveVersion;
@@ -65,7 +65,7 @@ impl Cut<'_> {
         };
         let mut classes = vec![Vec::new(); self.stream.class_count()];
         for version in kept {
-            let class = self.stream.class_of(self.value(field, &version)?);
+            let class = self.stream.class_of(self.value(field, &version, &Room::default())?);
             let missing = || Error::corrupt(format!("no class {class} of a stream"));
             classes.get_mut(class).ok_or_else(missing)?.push(version);
         }
@@ -77,7 +77,7 @@ impl Cut<'_> {
         let mut windows: Vec<(i64, Vec<LiveVersion>)> = Vec::new();
         let rows = kept.len();
         for version in kept {
-            let window = match self.value(self.time, &version)? {
+            let window = match self.value(self.time, &version, &Room::default())? {
                 ValueRef::Timestamp(at_us) => self.stream.window_of(at_us),
                 _ => return Err(Error::corrupt("an event without a time")),
             };
@@ -107,7 +107,12 @@ impl Cut<'_> {
         Ok(pieces)
     }
 
-    fn value<'v>(&'v self, field: &'v Field, version: &LiveVersion) -> Result<ValueRef<'v>> {
-        self.plan.row_group(version)?.value(field, version.row as usize)
+    fn value<'v>(
+        &'v self,
+        field: &'v Field,
+        version: &LiveVersion,
+        room: &'v Room,
+    ) -> Result<ValueRef<'v>> {
+        self.plan.row_group(version)?.value(field, version.row as usize, room)
     }
 }

@@ -123,6 +123,10 @@ impl Segment {
             | Encoding::Narrowed { .. }
             | Encoding::FixedWidth { .. }
             | Encoding::Strided { .. } => return Ok(None),
+            packed => match self.packed_place(packed, row)? {
+                Some((heap, range)) => within(heap, range.start, range.end),
+                None => return Ok(None),
+            },
         };
         self.ensure_place(&place)?;
         match self.raw(place.clone()) {

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use esker_format::part_lines::{LINE_BYTES, Line};
 use esker_format::segment::{ColumnLayout, Encoding, Extent};
-use esker_format::{ColumnSlice, Data, DataType, Dictionary, Field, PartLines, Validity, ValueRef};
+use esker_format::{
+    ColumnSlice, Data, DataType, Dictionary, Field, PartLines, Room, Validity, ValueRef,
+};
 
 use super::Segment;
 use super::plain::{byte, plain};
@@ -16,7 +18,33 @@ impl Segment {
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
-    pub fn column<'a>(&'a self, field: &'a Field, rows: Range<usize>) -> Result<ColumnSlice<'a>> {
+    pub fn column<'a>(
+        &'a self,
+        field: &'a Field,
+        rows: Range<usize>,
+        room: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
+        self.column_in(field, rows, Some(room))
+    }
+
+    /// The same where nothing is packed, as in runs.
+    ///
+    /// # Errors
+    /// `Corrupt` as well when the column is packed.
+    pub fn column_as_stored<'a>(
+        &'a self,
+        field: &'a Field,
+        rows: Range<usize>,
+    ) -> Result<ColumnSlice<'a>> {
+        self.column_in(field, rows, None)
+    }
+
+    fn column_in<'a>(
+        &'a self,
+        field: &'a Field,
+        rows: Range<usize>,
+        room: Option<&'a Room>,
+    ) -> Result<ColumnSlice<'a>> {
         let Some((index, layout)) = self.indexed_layout(field) else {
             return Ok(initial_column(field, rows.len()));
         };
@@ -64,6 +92,16 @@ impl Segment {
             Encoding::Lined { part, lines, heap } => self.lined(*part, *lines, *heap, rows)?,
             Encoding::Scattered { words, heap, long } => {
                 self.scattered(index, (*words, *heap, *long), rows)?
+            }
+            packed @ (Encoding::Packed { .. }
+            | Encoding::PackedDeltas { .. }
+            | Encoding::Compressed { .. }
+            | Encoding::PackedDictionary { .. }
+            | Encoding::PackedVariable { .. }) => {
+                let (id, name) = (self.id, &field.name);
+                let refused = || format!("segment {id}: field {name:?} is packed, in a run");
+                let room = room.ok_or_else(|| Error::corrupt(refused()))?;
+                self.packed((index, stored), packed, rows, room)?
             }
         };
         Ok(ColumnSlice { data_type, len, validity, data })
@@ -133,6 +171,7 @@ impl Segment {
                 places.map(|(start, end)| u64::from(end.saturating_sub(start))).sum()
             }
             Encoding::Plain { .. } | Encoding::Narrowed { .. } => 0,
+            packed => self.count_unpacked(packed)?,
         })
     }
 
@@ -140,15 +179,38 @@ impl Segment {
     ///
     /// # Errors
     /// `Corrupt` when its block does not fit its checksum.
-    pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
+    pub fn value<'a>(
+        &'a self,
+        field: &'a Field,
+        row: usize,
+        room: &'a Room,
+    ) -> Result<ValueRef<'a>> {
+        match self.value_in_place(field, row)? {
+            Some(value) => Ok(value),
+            None => Ok(self.column(field, row..row + 1, room)?.value(0)),
+        }
+    }
+
+    /// The same where nothing is packed.
+    ///
+    /// # Errors
+    /// As [`Segment::column_as_stored`].
+    pub fn value_as_stored<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
+        match self.value_in_place(field, row)? {
+            Some(value) => Ok(value),
+            None => Ok(self.column_as_stored(field, row..row + 1)?.value(0)),
+        }
+    }
+
+    fn value_in_place(&self, field: &Field, row: usize) -> Result<Option<ValueRef<'_>>> {
         if let Some(value) = self.in_place_value(field, row) {
-            return Ok(value);
+            return Ok(Some(value));
         }
         // Most bytes lie in the file as they are read: no column has to be made of them.
         if let Some((_, bytes)) = self.in_place_bytes(field, row)? {
-            return Ok(ValueRef::from_bytes(field.data_type, bytes));
+            return Ok(Some(ValueRef::from_bytes(field.data_type, bytes)));
         }
-        Ok(self.column(field, row..row + 1)?.value(0))
+        self.packed_number(field, row)
     }
 }
 

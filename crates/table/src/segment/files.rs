@@ -5,12 +5,14 @@
 //! so that nothing may be created or removed any more.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
+use esker_arena::Arena;
 use esker_vfs::sync::{Mutex, MutexGuard};
 use esker_vfs::{Environment, ErrorKind, File, OpenMode};
 
 use super::file_name::{UNNAMED, run_of_file, segment_file_name, segment_path};
+use super::heap_blocks::HeapBlocks;
 use crate::value_file::{ValueFiles, ValueLimits};
 use crate::{Error, Result};
 
@@ -22,6 +24,8 @@ pub struct SegmentFiles {
     database: u128,
     copies: bool,
     values: ValueFiles,
+    /// Of compressed heaps, once a segment has been opened.
+    heap_blocks: OnceLock<HeapBlocks>,
     /// False once the directory may belong to somebody else. The lock is held while a name is made
     /// or removed, so that giving up waits for it.
     owned: Arc<Mutex<bool>>,
@@ -41,13 +45,24 @@ impl SegmentFiles {
         let owned = Arc::new(Mutex::new(true));
         let (files, at, own) = (environment.clone(), dir.clone(), Arc::clone(&owned));
         let values = ValueFiles::new(files, at, database, copies, limits, own);
-        Arc::new(Self { environment, dir, database, copies, values, owned })
+        let heap_blocks = OnceLock::new();
+        Arc::new(Self { environment, dir, database, copies, values, heap_blocks, owned })
     }
 
     /// The value files.
     #[must_use]
     pub fn values(&self) -> &ValueFiles {
         &self.values
+    }
+
+    /// Decompressed blocks are kept from here on, within the limit of an arena.
+    pub(crate) fn keep_heap_blocks(&self, arena: &Arc<Arena>) {
+        self.heap_blocks.get_or_init(|| HeapBlocks::new(arena));
+    }
+
+    /// The decompressed blocks that are kept.
+    pub(super) fn heap_blocks(&self) -> Option<&HeapBlocks> {
+        self.heap_blocks.get()
     }
 
     /// Are segments read from copies?

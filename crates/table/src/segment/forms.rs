@@ -90,7 +90,14 @@ impl Form {
                 offsets: byte(offsets.offset),
                 heap: byte(heap.offset),
             },
-            Encoding::Constant(_) | Encoding::Lined { .. } | Encoding::Scattered { .. } => {
+            Encoding::Constant(_)
+            | Encoding::Lined { .. }
+            | Encoding::Scattered { .. }
+            | Encoding::Packed { .. }
+            | Encoding::PackedDeltas { .. }
+            | Encoding::Compressed { .. }
+            | Encoding::PackedDictionary { .. }
+            | Encoding::PackedVariable { .. } => {
                 return None;
             }
         };

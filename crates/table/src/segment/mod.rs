@@ -11,14 +11,17 @@ mod by_field;
 mod cell;
 mod cell_map;
 mod columns;
+mod compressed;
 mod delete_bitmap;
 mod file_name;
 mod files;
 mod forms;
 mod heap;
+mod heap_blocks;
 mod in_place;
 mod known_lengths;
 mod lengths;
+mod packed;
 mod plain;
 mod prefetch;
 mod reader;
@@ -30,6 +33,8 @@ pub mod sink;
 mod sketches;
 mod writer;
 
+#[cfg(test)]
+mod packed_tests;
 #[cfg(test)]
 mod tests;
 

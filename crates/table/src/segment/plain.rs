@@ -26,6 +26,10 @@ pub(super) fn plain(data_type: DataType, bytes: &[u8]) -> Result<Data<'_>> {
 }
 
 pub(super) fn cast<T: bytemuck::Pod>(bytes: &[u8]) -> Result<&[T]> {
+    // No bytes may lie anywhere.
+    if bytes.is_empty() {
+        return Ok(&[]);
+    }
     bytemuck::try_cast_slice(bytes).map_err(|e| Error::corrupt(e.to_string()))
 }
 

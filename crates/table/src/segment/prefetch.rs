@@ -65,7 +65,12 @@ impl Segment {
         let mut sum = 0u8;
         for column in self.footer.columns.iter().take(COLUMNS_MAX) {
             let (extent, width) = match &column.encoding {
-                Encoding::Constant(_) => continue,
+                Encoding::Constant(_)
+                | Encoding::Packed { .. }
+                | Encoding::PackedDeltas { .. }
+                | Encoding::Compressed { .. }
+                | Encoding::PackedDictionary { .. }
+                | Encoding::PackedVariable { .. } => continue,
                 Encoding::Strided { width, stride, at, heap } => {
                     let start = *at as usize + row * *stride as usize;
                     let start = byte(heap.offset).saturating_add(start);

@@ -145,6 +145,7 @@ impl Segment {
         let checksums = std::mem::take(&mut footer.block_checksums);
         let data_end = trailer.footer_offset;
         let blocks = Blocks::new(file, path.clone(), database, entry.id, data_end, checksums);
+        files.keep_heap_blocks(arena);
         let mut segment = Self::assemble(footer, mapping, arena)?;
         segment.blocks = Some(if files.copies() { blocks.with_copies()? } else { blocks });
         segment.files = Some(Arc::clone(files));
@@ -503,6 +504,7 @@ impl Segment {
         if let Some(blocks) = &self.blocks {
             blocks.verify_all()?;
         }
+        self.verify_compressed()?;
         self.verify_long()
     }
 
@@ -622,7 +624,13 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        if let (true, Some(files)) = (self.doomed.load(Ordering::Relaxed), &self.files) {
+        let Some(files) = &self.files else { return };
+        if self.footer.columns.iter().any(|column| column.encoding.is_packed())
+            && let Some(blocks) = files.heap_blocks()
+        {
+            blocks.forget(self.id);
+        }
+        if self.doomed.load(Ordering::Relaxed) {
             files.remove(self.id);
         }
     }

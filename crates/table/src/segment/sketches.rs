@@ -1,7 +1,7 @@
 //! Sketches of the values of fields.
 
 use esker_format::segment::{FieldSketch, add_values};
-use esker_format::{Field, invariant};
+use esker_format::{Field, Room, invariant};
 
 use super::Segment;
 use crate::Result;
@@ -23,7 +23,8 @@ impl Segment {
         for field in fields {
             let Some(sketch) = self.sketch(field) else { continue };
             let mut whole = sketch.clone();
-            add_values(&mut whole, &self.column(field, 0..self.row_count())?);
+            let room = Room::default();
+            add_values(&mut whole, &self.column(field, 0..self.row_count(), &room)?);
             let (place, name) = (format_args!("segment {}", self.id()), &field.name);
             invariant!(whole == *sketch, place, "the sketch of field {name:?} lacks values");
         }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use esker_arena::{Arena, ArenaOptions};
 use esker_format::schema::RowOrder;
-use esker_format::segment::Encoding;
-use esker_format::{Column, DataType, Field, Schema, TableId, Value, ValueRef};
+use esker_format::segment::{Encoding, Packing};
+use esker_format::{Column, DataType, Field, Room, Schema, TableId, Value, ValueRef};
 use esker_vfs::Mapping;
 
 use super::{FinishedSegment, Segment, SegmentSpec, SegmentWriter, SinkTarget};
@@ -39,6 +39,7 @@ fn segment(schema: &Schema, columns: &[&Column]) -> Segment {
         order: RowOrder::Key,
         side_by_side: schema.side_by_side(),
         key: schema.key_field(),
+        packing: Packing::None,
     };
     let mut writer = SegmentWriter::new(spec, SinkTarget::Memory(Vec::new())).unwrap();
     for (field, column) in schema.fields().iter().zip(columns) {
@@ -54,7 +55,8 @@ fn segment(schema: &Schema, columns: &[&Column]) -> Segment {
 /// Every way to read gives what was written.
 fn expect(segment: &Segment, field: &Field, column: &Column) {
     for rows in [0..ROWS, 0..0, 1..2, 8_190..8_195, ROWS - 1..ROWS, ROWS..ROWS] {
-        let slice = segment.column(field, rows.clone()).unwrap();
+        let room = Room::default();
+        let slice = segment.column(field, rows.clone(), &room).unwrap();
         let mut copy = Column::empty(DataType::Bytes);
         copy.append(&slice).unwrap();
         assert_eq!(copy.len(), rows.len());
@@ -71,7 +73,11 @@ fn expect(segment: &Segment, field: &Field, column: &Column) {
         if let Some((_, near)) = segment.in_place_bytes(field, row).unwrap() {
             assert_eq!(Some(near), value.as_bytes(), "row {row}");
         }
-        assert_eq!(segment.value(field, row).unwrap().as_bytes(), value.as_bytes(), "row {row}");
+        assert_eq!(
+            segment.value(field, row, &Room::default()).unwrap().as_bytes(),
+            value.as_bytes(),
+            "row {row}"
+        );
         if let Some(near) = segment.in_place_value(field, row) {
             assert_eq!(near.as_bytes(), value.as_bytes(), "row {row}");
         }
@@ -165,9 +171,9 @@ fn segments_of_the_version_before_are_read() {
     assert_eq!(segment.row_count(), 100);
     for row in 0..100 {
         let written = format!("{}", row * row).into_bytes();
-        assert_eq!(segment.value(key, row).unwrap(), ValueRef::Bytes(&written));
+        assert_eq!(segment.value(key, row, &Room::default()).unwrap(), ValueRef::Bytes(&written));
         let written = [format!("{row}").as_bytes(), &vec![b'.'; row % 5]].concat();
-        assert_eq!(segment.value(value, row).unwrap(), ValueRef::Bytes(&written));
+        assert_eq!(segment.value(value, row, &Room::default()).unwrap(), ValueRef::Bytes(&written));
     }
 }
 
@@ -176,7 +182,10 @@ fn a_half_whose_other_half_does_not_come_is_written_by_itself() {
     let schema = schema();
     let key = column(|row| Some(format!("{row:08}").into_bytes()));
     let segment = segment(&schema, &[&key]);
-    assert_eq!(segment.value(&schema.fields()[0], 77).unwrap(), ValueRef::Bytes(b"00000077"));
+    assert_eq!(
+        segment.value(&schema.fields()[0], 77, &Room::default()).unwrap(),
+        ValueRef::Bytes(b"00000077")
+    );
 }
 
 /// A value of a type for a number: numbers that are far apart, or near each other.
@@ -242,11 +251,16 @@ fn a_value_is_told_as_its_column_tells_it() {
             let encoding = segment.layout(field).unwrap().encoding.clone();
             let context = format!("{data_type}, {encoding:?}, {has_nulls}");
             for row in 0..ROWS {
-                let column = segment.column(field, row..row + 1).unwrap();
+                let room = Room::default();
+                let column = segment.column(field, row..row + 1, &room).unwrap();
                 assert_eq!(column.value(0), values.value(row), "{context}");
                 let near = segment.in_place_value(field, row);
                 assert_eq!(near, Some(column.value(0)), "row {row} of {context}");
-                assert_eq!(segment.value(field, row).unwrap(), column.value(0), "{context}");
+                assert_eq!(
+                    segment.value(field, row, &Room::default()).unwrap(),
+                    column.value(0),
+                    "{context}"
+                );
             }
         }
     }
@@ -262,7 +276,7 @@ fn a_column_ends_where_its_bytes_end() {
     for columns in [[&texts, &fixed], [&fixed, &texts]] {
         let segment = segment(&schema, &columns);
         for field in schema.fields() {
-            let error = segment.column(field, 0..ROWS + 1).map(drop).unwrap_err();
+            let error = segment.column(field, 0..ROWS + 1, &Room::default()).map(drop).unwrap_err();
             assert_eq!(error.kind(), crate::ErrorKind::Corrupt, "{error}");
         }
     }
@@ -280,12 +294,12 @@ fn segments_without_sketches_are_read() {
     assert_eq!(segment.row_count(), 100);
     for row in 0..100u8 {
         let (at, number) = (usize::from(row), i64::from(row));
-        assert_eq!(segment.value(n, at).unwrap(), ValueRef::Int(number * number));
+        assert_eq!(segment.value(n, at, &Room::default()).unwrap(), ValueRef::Int(number * number));
         let written = ["red", "green", "blue"][at % 3];
-        assert_eq!(segment.value(colour, at).unwrap(), ValueRef::Text(written));
+        assert_eq!(segment.value(colour, at, &Room::default()).unwrap(), ValueRef::Text(written));
         let written = ValueRef::Float(f64::from(row) / 4.0);
         let written = if row % 5 == 0 { ValueRef::Null } else { written };
-        assert_eq!(segment.value(share, at).unwrap(), written);
+        assert_eq!(segment.value(share, at, &Room::default()).unwrap(), written);
     }
     for field in schema.fields() {
         assert_eq!(segment.sketch(field), None);

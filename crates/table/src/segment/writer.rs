@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_format::checksum::checksum;
+use esker_format::compression::CompressedBytes;
 use esker_format::schema::RowOrder;
+use esker_format::segment::packed::PackedNumbers;
 use esker_format::segment::{
-    BLOCK_BYTES, Buffer, ColumnLayout, Encoded, EncodedColumn, Encoding, Extent, FieldSketch,
-    Footer, Interleaved, Places, RowIds, SKETCH_ROWS_MIN, Trailer, VERSION, ValueFileUse,
-    encode_column, encode_long_column, encode_row_ids, header, sketch_of_column,
+    BLOCK_BYTES, Buffer, ColumnLayout, CompressedExtent, Encoded, EncodedColumn, EncodedPlaces,
+    Encoding, Extent, FieldSketch, Footer, HeapPlaces, Interleaved, PackedExtent, Packing, Places,
+    RowIds, SKETCH_ROWS_MIN, Trailer, VERSION, ValueFileUse, encode_column, encode_long_column,
+    encode_row_ids, header, sketch_of_column,
 };
 use esker_format::{Column, FieldId, TableId, invariant};
 use esker_log::sabotage::Bug;
@@ -59,6 +62,8 @@ pub struct SegmentSpec {
     pub side_by_side: Option<(FieldId, FieldId)>,
     /// The field that is the key by itself, which needs no sketch: no two rows have the same.
     pub key: Option<FieldId>,
+    /// What is packed.
+    pub packing: Packing,
 }
 
 /// Writes one segment, front to back.
@@ -230,12 +235,22 @@ impl<'a> SegmentWriter<'a> {
             };
         }
         if long.is_empty() {
-            return self.column(&self.sketched(field, &column));
+            let mut encoded = self.sketched(field, &column);
+            encoded.pack(&column, self.packing());
+            return self.column(&encoded);
         }
         let places: Vec<_> = long.iter().map(|(row, stored)| (*row, stored.reference)).collect();
         self.column(&encode_long_column(field, &column, &places)?)?;
         self.long.extend(long.into_iter().map(|(_, stored)| stored));
         Ok(())
+    }
+
+    /// What is packed: in memory there are no blocks that could be read for a time.
+    fn packing(&self) -> Packing {
+        match self.target {
+            SinkTarget::File(_) => self.spec.packing,
+            SinkTarget::Memory(_) => self.spec.packing.min(Packing::Numbers),
+        }
     }
 
     /// Encodes a column without long values, with a sketch where the segment has them.
@@ -310,6 +325,27 @@ impl<'a> SegmentWriter<'a> {
                 heap: self.buffer(heap)?,
                 long: self.buffer(long)?,
             },
+            Encoded::Packed { base, span, numbers } => {
+                Encoding::Packed { base: *base, span: *span, numbers: self.numbers(numbers)? }
+            }
+            Encoded::PackedDeltas { base, span, numbers } => {
+                Encoding::PackedDeltas { base: *base, span: *span, numbers: self.numbers(numbers)? }
+            }
+            Encoded::PackedDictionary { width, codes, offsets, heap } => {
+                Encoding::PackedDictionary {
+                    width: *width,
+                    codes: self.numbers(codes)?,
+                    offsets: self.buffer(offsets)?,
+                    heap: self.buffer(heap)?,
+                }
+            }
+            Encoded::PackedVariable { offsets, heap } => Encoding::PackedVariable {
+                offsets: self.numbers(offsets)?,
+                heap: self.buffer(heap)?,
+            },
+            Encoded::Compressed { places, heap_len, bytes } => {
+                self.compressed(places, *heap_len, bytes)?
+            }
         };
         let validity = match &column.validity {
             Some(bits) => Some(self.buffer(bits)?),
@@ -317,6 +353,29 @@ impl<'a> SegmentWriter<'a> {
         };
         self.push(column, encoding, validity);
         Ok(())
+    }
+
+    fn numbers(&mut self, numbers: &PackedNumbers) -> Result<PackedExtent> {
+        Ok(PackedExtent {
+            directory: self.raw_buffer(bytemuck::cast_slice(&numbers.directory))?,
+            words: self.raw_buffer(bytemuck::cast_slice(&numbers.words))?,
+        })
+    }
+
+    fn compressed(
+        &mut self,
+        places: &EncodedPlaces<'_>,
+        len: u64,
+        bytes: &CompressedBytes,
+    ) -> Result<Encoding> {
+        let places = match places {
+            EncodedPlaces::Width(width) => HeapPlaces::Width(*width),
+            EncodedPlaces::Offsets(offsets) => HeapPlaces::Offsets(self.buffer(offsets)?),
+            EncodedPlaces::Packed(offsets) => HeapPlaces::Packed(self.numbers(offsets)?),
+        };
+        let directory = self.raw_buffer(bytemuck::cast_slice(&bytes.directory))?;
+        let heap = CompressedExtent { len, directory, bytes: self.raw_buffer(&bytes.bytes)? };
+        Ok(Encoding::Compressed { places, heap })
     }
 
     fn push(&mut self, column: &EncodedColumn<'_>, encoding: Encoding, validity: Option<Extent>) {
@@ -380,6 +439,7 @@ impl<'a> SegmentWriter<'a> {
             schema_version: self.spec.schema_version,
             rows: self.spec.rows,
             order: self.spec.order,
+            packing: self.spec.packing,
             row_ids,
             dead,
             columns: std::mem::take(&mut self.columns),

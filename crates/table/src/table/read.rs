@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_arena::Arena;
-use esker_format::{Field, Moment, Schema, Value, ValueRef};
+use esker_format::{Field, Moment, Room, Schema, Value, ValueRef};
 
 use super::Table;
 use crate::Result;
@@ -71,7 +71,8 @@ impl Found<'_> {
         }
         let mut values = Vec::with_capacity(fields.len());
         for field in fields {
-            values.push(self.row_group.value(field, self.row)?.to_owned());
+            let room = Room::default();
+            values.push(self.row_group.value(field, self.row, &room)?.to_owned());
         }
         Ok(values)
     }

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 
 use esker_format::segment::{FieldSketch, ZONE_ROWS};
-use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
+use esker_format::{ColumnSlice, Field, Moment, Room, Schema, ValueRef};
 use esker_log::sabotage::Bug;
 
 use super::{Found, Table};
@@ -422,7 +422,9 @@ impl SnapshotPart {
     fn has_expired(&self, row: usize) -> bool {
         // That the values can be read was seen when the part was made.
         let expires = |(field, now_us): &(Field, i64)| {
-            self.row_group.value(field, row).is_ok_and(|value| expiry::has_expired(value, *now_us))
+            let room = Room::default();
+            let value = self.row_group.value(field, row, &room);
+            value.is_ok_and(|value| expiry::has_expired(value, *now_us))
         };
         self.expiry.as_ref().is_some_and(expires)
     }
@@ -454,7 +456,7 @@ impl SnapshotPart {
         }
     }
 
-    /// How many rows have a moderate amount of long values, on average.
+    /// How many rows have a moderate amount of long values, on average, and are unpacked at once.
     #[must_use]
     pub fn rows_at_once(&self) -> usize {
         let bytes = match &self.row_group {
@@ -462,28 +464,45 @@ impl SnapshotPart {
             RowGroup::Segment(segment) => segment.long_bytes(),
         };
         let rows = LONG_BYTES_AT_ONCE.saturating_mul(self.row_group.row_count() as u64);
-        // default: no limit without long values, and none that a usize cannot count
-        rows.checked_div(bytes).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX))
+        let most = match rows.checked_div(bytes) {
+            // default: more than a usize counts is no limit
+            Some(most) => usize::try_from(most).unwrap_or(usize::MAX),
+            None => usize::MAX,
+        };
+        match &self.row_group {
+            RowGroup::Segment(segment) if segment.is_packed() => most.min(ZONE_ROWS),
+            _ => most,
+        }
     }
 
     /// Rows of a column, within what [`SnapshotPart::batch_end`] allows.
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
-    pub fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+    pub fn column<'a>(
+        &'a self,
+        position: usize,
+        rows: Range<usize>,
+        room: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
         let field = self.schema.fields().get(position);
         let missing = || Error::corrupt(format!("no field {position}"));
-        self.row_group.column(field.ok_or_else(missing)?, rows)
+        self.row_group.column(field.ok_or_else(missing)?, rows, room)
     }
 
     /// One value of a row.
     ///
     /// # Errors
     /// As for [`SnapshotPart::column`].
-    pub fn value(&self, position: usize, row: usize) -> Result<ValueRef<'_>> {
+    pub fn value<'a>(
+        &'a self,
+        position: usize,
+        row: usize,
+        room: &'a Room,
+    ) -> Result<ValueRef<'a>> {
         let field = self.schema.fields().get(position);
         let missing = || Error::corrupt(format!("no field {position}"));
-        self.row_group.value(field.ok_or_else(missing)?, row)
+        self.row_group.value(field.ok_or_else(missing)?, row, room)
     }
 
     /// Which rows are visible: `None` for all, else one bit per row.

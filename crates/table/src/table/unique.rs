@@ -30,7 +30,7 @@ use std::sync::Arc;
 use esker_arena::{Arena, Category, PartitionedHash};
 use esker_format::json::Json;
 use esker_format::schema::{Index, IndexField};
-use esker_format::{ColumnSlice, DataType, Field, Schema, Value, ValueRef};
+use esker_format::{ColumnSlice, DataType, Field, Room, Schema, Value, ValueRef};
 use esker_log::sabotage::Bug;
 
 use super::Table;
@@ -52,7 +52,11 @@ pub struct UniqueKeys {
 }
 
 /// The place of values that are computed of a row, while they are looked up.
-pub type ComputedRow = ComputedValues;
+#[derive(Default)]
+pub struct ComputedRow {
+    computed: ComputedValues,
+    room: Room,
+}
 
 impl fmt::Debug for UniqueKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -157,7 +161,7 @@ impl UniqueKeys {
     pub fn columns_of<'a>(
         &'a self,
         schema: &'a Schema,
-        segment: (&'a Segment, Range<usize>),
+        segment: (&'a Segment, Range<usize>, &'a Room),
     ) -> Result<KeyColumns<'a>> {
         KeyColumns::of_segment(&self.index, self.values.as_deref(), schema, segment)
     }
@@ -208,13 +212,13 @@ impl UniqueKeys {
     ) -> Result<Option<Vec<ValueRef<'a>>>> {
         let position = |id| schema.fields().iter().position(|field| field.id == id);
         if let Some(values) = &self.values {
-            *room = of_values(&**values, schema, row)?;
+            room.computed = of_values(&**values, schema, row)?;
             let of_part = |part: &IndexField| {
                 let value = position(part.field).and_then(|at| row.get(at));
                 // default: a row that fits has a value for each field
                 Ok(value.map_or(ValueRef::Null, Value::as_ref))
             };
-            return self.with_computed(room, of_part);
+            return self.with_computed(&room.computed, of_part);
         }
         let positions = self.positions(schema);
         let values = positions.iter().filter_map(|at| row.get(*at)).map(Value::as_ref);
@@ -224,7 +228,7 @@ impl UniqueKeys {
     /// What was computed of one row, with the values of the fields between.
     fn with_computed<'a>(
         &self,
-        computed: &'a ComputedRow,
+        computed: &'a ComputedValues,
         value: impl Fn(&IndexField) -> Result<ValueRef<'a>>,
     ) -> Result<Option<Vec<ValueRef<'a>>>> {
         if !computed.has(0) {
@@ -251,15 +255,20 @@ impl UniqueKeys {
         room: &'a mut ComputedRow,
     ) -> Result<Option<Vec<ValueRef<'a>>>> {
         if let Some(values) = &self.values {
-            let value = |field: &'a Field| row_group.value(field, row);
-            *room = of_row(&**values, schema, value, Failing::LeftOut)?;
+            let computed = {
+                let value = |field: &'a Field| row_group.value(field, row, &room.room);
+                of_row(&**values, schema, value, Failing::LeftOut)?
+            };
+            room.computed = computed;
+            let room = &*room;
             let of_part = |part: &IndexField| match schema.field_of(part.field) {
-                Some(field) => row_group.value(field, row),
+                Some(field) => row_group.value(field, row, &room.room),
                 None => Ok(ValueRef::Null),
             };
-            return self.with_computed(room, of_part);
+            return self.with_computed(&room.computed, of_part);
         }
-        let values: Result<Vec<_>> = self.fields(schema).map(|f| row_group.value(f, row)).collect();
+        let value = |field: &'a Field| row_group.value(field, row, &room.room);
+        let values: Result<Vec<_>> = self.fields(schema).map(value).collect();
         Ok(without_null(self.compared(values?.into_iter()).collect()))
     }
 
@@ -296,7 +305,8 @@ impl UniqueKeys {
         }
         let parts = self.index.fields.iter().zip(self.fields(schema));
         for ((part, field), value) in parts.zip(values) {
-            if part.compared(row_group.value(field, row)?) != *value {
+            let room = Room::default();
+            if part.compared(row_group.value(field, row, &room)?) != *value {
                 return Ok(false);
             }
         }

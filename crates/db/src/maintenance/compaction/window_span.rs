@@ -2,7 +2,7 @@
 
 use esker_format::schema::Stream;
 use esker_format::segment::ZONE_ROWS;
-use esker_format::{Field, Schema, ValueRef};
+use esker_format::{Field, Room, Schema, ValueRef};
 use esker_table::segment::Segment;
 
 use crate::{Error, Result};
@@ -35,7 +35,8 @@ impl WindowSpan {
                 (least_us, greatest_us) = (least_us.min(least), greatest_us.max(greatest));
                 continue;
             }
-            let times = segment.column(time, start..segment.zone_end(start))?;
+            let room = Room::default();
+            let times = segment.column(time, start..segment.zone_end(start), &room)?;
             for at in 0..times.len {
                 let ValueRef::Timestamp(at_us) = times.value(at) else { return Err(lost()) };
                 (least_us, greatest_us) = (least_us.min(at_us), greatest_us.max(at_us));
@@ -101,7 +102,8 @@ impl ClassOf {
         }
         let mut all = None;
         for start in (0..segment.row_count()).step_by(ZONE_ROWS) {
-            let values = segment.column(field, start..segment.zone_end(start))?;
+            let room = Room::default();
+            let values = segment.column(field, start..segment.zone_end(start), &room)?;
             for at in 0..values.len {
                 Self::and(&mut all, stream.class_of(values.value(at)));
             }

@@ -11,10 +11,12 @@
 //!   rows of the largest, so that a late event does not have a window written again.
 //! * Segments of several windows, and of rows as they came, are merged past four. Windows that have
 //!   many of their rows become segments of their own.
+//! * What is left of a closed window is written once more, by itself, if it has not been merged:
+//!   with its heaps compressed.
 //! * Segments of several classes, which were written before the classes changed, are the same.
 //!
 //! Invariant: each merge leaves fewer segments of the window, or fewer of several windows and
-//! classes. So it ends.
+//! classes, or fewer that are not compressed. So it ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -79,7 +81,11 @@ impl Engine {
         let texts = variable_fields(schema.fields());
         let limits = (self.options.merged_rows_max, self.options.column_bytes_max);
         let open_from = self.first_open_window(stream);
+        let mut unpacked = None;
         for (part, own) in parts {
+            if matches!(part, Part::Window(_, window) if window < open_from) {
+                unpacked = unpacked.or_else(|| own.iter().find(|own| !is_packed(own)).cloned());
+            }
             let is_due = match part {
                 _ if own.len() > SEGMENTS_MAX => true,
                 Part::Window(_, window) if window < open_from => has_quarter(&own),
@@ -93,7 +99,8 @@ impl Engine {
                 return Ok(picked);
             }
         }
-        Ok(Vec::new())
+        // In memory there is nothing to gain.
+        Ok(unpacked.filter(|_| self.is_durable()).into_iter().collect())
     }
 
     /// Segments in parts that are merged apart from each other: by class and window.
@@ -137,6 +144,13 @@ pub(super) enum Part {
     Window(usize, i64),
     /// Of several windows; of several classes, where that is `None`.
     Several(Option<usize>),
+}
+
+fn is_packed(row_group: &RowGroup) -> bool {
+    match row_group {
+        RowGroup::Group(_) => true,
+        RowGroup::Segment(segment) => segment.is_packed_whole(),
+    }
 }
 
 /// The smaller ones have a quarter of the rows of the largest.

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use esker_format::{DataType, ValueRef};
+use esker_format::{DataType, Room, ValueRef};
 
 use super::Accumulator;
 use crate::bind::Stage;
@@ -111,7 +111,8 @@ fn add_rows<'a>(
     limits: &'a Limits,
 ) -> Result<()> {
     for row in rows {
-        let rows = Rows::new(part, *row..*row + 1, limits);
+        let room = Room::default();
+        let rows = Rows::new(part, *row..*row + 1, limits, &room);
         accumulator.update_all(aggregate.operand.as_ref(), &rows, &Mask::all(1))?;
     }
     Ok(())
@@ -253,6 +254,7 @@ fn edge_of_zones(
         false => a.compare(b),
     };
     zones.sort_by(|(a, _), (b, _)| comes_first(*a, *b));
+    let room = Room::default();
     let mut best: Option<(ValueRef<'_>, usize)> = None;
     for (number, (bound, start)) in zones.into_iter().enumerate() {
         if let Some((value, row)) = best
@@ -264,7 +266,7 @@ fn edge_of_zones(
             return Ok(None);
         }
         let end = part.row_count().min(start + ZONE_ROWS);
-        let found = edge_of_rows(part, field, start..end, &comes_first)?;
+        let found = edge_of_rows((part, &room), field, start..end, &comes_first)?;
         let order = |a: &(ValueRef<'_>, usize), b: &(ValueRef<'_>, usize)| {
             comes_first(a.0, b.0).then(a.1.cmp(&b.1))
         };
@@ -275,7 +277,7 @@ fn edge_of_zones(
 
 /// The visible row of a zone whose value comes first, and the value.
 fn edge_of_rows<'a>(
-    part: &'a dyn Fragment,
+    (part, room): (&'a dyn Fragment, &'a Room),
     field: usize,
     zone: Range<usize>,
     comes_first: &impl Fn(ValueRef<'_>, ValueRef<'_>) -> Ordering,
@@ -289,7 +291,7 @@ fn edge_of_rows<'a>(
             None => Mask::all(end - start),
         };
         if !mask.is_empty() {
-            let column = part.column(field, start..end)?;
+            let column = part.column(field, start..end, room)?;
             mask.for_each(|i| {
                 let value = column.value(i);
                 let is_first = |best: &(ValueRef<'_>, usize)| comes_first(value, best.0).is_lt();

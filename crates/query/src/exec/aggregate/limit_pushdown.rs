@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 
 use esker_format::decimal::{DIGITS_MAX, limit};
-use esker_format::{DataType, Value, ValueRef};
+use esker_format::{DataType, Room, Value, ValueRef};
 
 use crate::access_path::{Goal, ScanPlan};
 use crate::bind::{Program, Projection, Stage};
@@ -65,7 +65,8 @@ pub(crate) fn narrowed(
     let mut looked_at = 0;
     for morsel in scan.morsels(|_| true) {
         let mut progress = Progress::growing();
-        scan.run_from(&morsel, ZONE_ROWS, &mut progress, |rows, mask| {
+        let room = Room::default();
+        scan.run_from((&morsel, &room), ZONE_ROWS, &mut progress, |rows, mask| {
             groups.update(rows, &mask)?;
             let is_enough = groups.len() as u64 >= wanted;
             Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

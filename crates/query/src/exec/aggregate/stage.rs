@@ -13,6 +13,7 @@ use crate::exec::spill::Grouping;
 use crate::filter::CodeTables;
 use crate::predicate::Predicate;
 use crate::{Error, ErrorKind, Options, Result, Source};
+use esker_format::Room;
 
 /// How many shares of the rows there are for each of several threads, which may take unlike long.
 const SHARES: usize = 4;
@@ -113,8 +114,7 @@ pub(crate) fn add<'a, 't, 'b>(
     (scan, stage): (&Scan<'a>, &'a Stage),
     options: &'b Options,
 ) -> Result<ScanCounts> {
-    let mut counts = ScanCounts::default();
-    let counts_rows = stage.counts_rows();
+    let (mut counts, counts_rows) = (ScanCounts::default(), stage.counts_rows());
     // Parts that need no scan.
     let mut known: Vec<Option<Groups<'_>>> = Vec::with_capacity(scan.source.part_count());
     for index in 0..scan.source.part_count() {
@@ -137,8 +137,8 @@ pub(crate) fn add<'a, 't, 'b>(
         true => scan.fixed_morsels(is_unknown),
         false => scan.morsels(is_unknown),
     };
-    let is_any_known = known.iter().any(Option::is_some);
-    if !stage.rounds() && !is_any_known && Groups::new(stage).may_be_of_many_rows() {
+    let all_unknown = known.iter().all(Option::is_none);
+    if !stage.rounds() && all_unknown && Groups::new(stage).may_be_of_many_rows() {
         morsels = joined(morsels, options.tasks.parallelism());
     }
     // Groups are met in the order of the rows.
@@ -153,7 +153,8 @@ pub(crate) fn add<'a, 't, 'b>(
             groups.add_rows(counts.rows_passed);
             return Ok((morsel.part, groups, counts, charge));
         }
-        let counts = scan.run(morsel, |rows, mask| {
+        let room = Room::default();
+        let counts = scan.run((morsel, &room), |rows, mask| {
             groups.update(rows, &mask)?;
             charge.set(groups.bytes())?;
             Ok(ControlFlow::Continue(()))

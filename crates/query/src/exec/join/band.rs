@@ -10,8 +10,8 @@
 
 use std::ops::ControlFlow;
 
-use esker_format::Batch;
 use esker_format::order_key::{Key, key};
+use esker_format::{Batch, Room};
 
 use super::Input;
 use super::build::{push_locations, vectors};
@@ -117,7 +117,8 @@ impl Numbered {
         let as_they_are = vec![false; exprs.len()];
         let job = |morsel: &Morsel| {
             let mut found = none();
-            scan.run(morsel, |rows, mask| {
+            let room = Room::default();
+            scan.run((morsel, &room), |rows, mask| {
                 let picked = Picked::of(&mask);
                 let selection = picked.selection();
                 push_locations(&mut found.locations, morsel.part, rows, selection);

@@ -13,8 +13,10 @@ use crate::evaluate::{Picked, Rows, Selection, Vector, evaluate};
 use crate::exec::scan::{Morsel, Scan, in_waves};
 use crate::exec::sort::Location;
 use crate::filter::CodeTables;
+use crate::meter::Meter;
 use crate::predicate::Predicate;
 use crate::{Options, Result};
+use esker_format::Room;
 
 /// Rows, numbered in the order of their locations.
 #[derive(Debug)]
@@ -36,12 +38,13 @@ impl<'b> Built<'b> {
         let (mut locations, mut keys) = (Vec::new(), Keys::new(&input.keys, floats));
         let job = |morsel: &Morsel| {
             let (mut found, mut keys) = (Vec::new(), Keys::new(&input.keys, floats));
-            let mut rooms = Vec::new();
-            scan.run(morsel, |rows, mask| {
+            let (meter, mut rooms) = (Meter::new(options.limits()), Vec::new());
+            let room = Room::default();
+            scan.run((morsel, &room), |rows, mask| {
                 let picked = Picked::of(&mask);
                 let vectors = vectors(&input.keys, floats, rows, picked.selection())?;
                 push_locations(&mut found, morsel.part, rows, picked.selection());
-                rooms.push(rows.meter().room_for_copies(&vectors)?);
+                rooms.push(meter.room_for_copies(&vectors)?);
                 keys.push(&vectors, picked.selection().len());
                 Ok(ControlFlow::Continue(()))
             })?;

@@ -1,6 +1,6 @@
 //! Candidate pairs, tested some thousands at a time.
 
-use esker_format::{Batch, DataType, Schema};
+use esker_format::{Batch, DataType, Room, Schema};
 
 use super::Input;
 use super::build::Built;
@@ -70,7 +70,8 @@ pub(super) fn test(
     let source = Materialised::of(Schema::of_types(&types), vec![batch]);
     let mut mask = Mask::all(pairs.len());
     let tables = CodeTables::default();
-    let rows = Rows::new(source.part(0), 0..pairs.len(), limits);
+    let room = Room::default();
+    let rows = Rows::new(source.part(0), 0..pairs.len(), limits, &room);
     keep(predicate, &rows, &mut mask, &tables)?;
     let mut kept = Vec::with_capacity(mask.count());
     mask.for_each(|i| kept.extend(pairs.get(i)));

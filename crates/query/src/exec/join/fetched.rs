@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use esker_format::{Batch, Column, DataType, Values};
+use esker_format::{Batch, Column, DataType, Room, Values};
 
 use super::NONE;
 use crate::evaluate::Selection;
 use crate::exec::output::copy::collect_column;
-use crate::exec::output::fetch::first_batch;
+use crate::exec::output::fetch::{first_batch, span_of};
 use crate::exec::output::{Output, Shown};
 use crate::exec::scan::{Morsel, in_waves};
 use crate::exec::sort::Location;
@@ -97,9 +97,11 @@ fn read(
     let mut rest = wanted;
     while let Some((part, rows, count)) = first_batch(source, rest.iter()) {
         let (now, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
+        let rows = span_of(now.iter().map(|l| l.row)).unwrap_or(rows);
         let offset = u32::try_from(rows.start).unwrap_or(u32::MAX);
         let picked: Vec<u32> = now.iter().map(|l| l.row.saturating_sub(offset)).collect();
-        let shown = |position: &usize| part.column(*position, rows.clone()).map(Shown::Field);
+        let room = Room::default();
+        let shown = |at: &usize| part.column(*at, rows.clone(), &room).map(Shown::Field);
         let shown = positions.iter().map(shown).collect::<Result<Vec<_>>>()?;
         output.append(&shown, Selection::Rows(&picked))?;
         rest = later;

@@ -37,6 +37,7 @@ use crate::filter::CodeTables;
 use crate::model::JoinKind;
 use crate::predicate::Predicate;
 use crate::{Error, ErrorKind, Options, Result, TemporaryFiles, ZONE_ROWS};
+use esker_format::Room;
 
 /// What the rows of a file may take, however small the budget is.
 const BYTES_MIN: u64 = 32 << 10;
@@ -103,7 +104,8 @@ impl<'p> Join<'p> {
         let scan = Scan::new(input.source, &predicate, &tables, &plan, self.options);
         let job = |morsel: &Morsel| {
             let (mut locations, mut records) = (Vec::new(), Vec::new());
-            scan.run(morsel, |rows, mask| {
+            let room = Room::default();
+            scan.run((morsel, &room), |rows, mask| {
                 let picked = Picked::of(&mask);
                 let keys = vectors(&input.keys, floats, rows, picked.selection())?;
                 push_locations(&mut locations, morsel.part, rows, picked.selection());

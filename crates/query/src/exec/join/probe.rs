@@ -16,6 +16,7 @@ use crate::filter::{CodeTables, FieldKeys};
 use crate::model::JoinKind;
 use crate::predicate::Predicate;
 use crate::{Options, Result, ZONE_ROWS};
+use esker_format::Room;
 
 /// A probe of an index.
 pub(super) struct Probe<'p> {
@@ -87,7 +88,8 @@ impl Probe<'_> {
         let pair = PairFilter::new(self.pair, self.input, self.built, self.side == Side::Left);
         let job = |morsel: &Morsel| {
             let mut found = empty(options.memory().charge());
-            let counts = scan.run(morsel, |rows, mask| {
+            let room = Room::default();
+            let counts = scan.run((morsel, &room), |rows, mask| {
                 self.batch(morsel.part, rows, &mask, &pair, options, &mut found)?;
                 Ok(ControlFlow::Continue(()))
             })?;

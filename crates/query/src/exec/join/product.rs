@@ -21,7 +21,7 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use esker_format::{Batch, ColumnSlice, Data, Schema, Validity, ValueRef};
+use esker_format::{Batch, ColumnSlice, Data, Room, Schema, Validity, ValueRef};
 
 use super::band::Bands;
 use super::build::Built;
@@ -217,7 +217,8 @@ impl<'a> Product<'a> {
         let scan = Scan::new(self, &predicate, &tables, &plan, options);
         let job = |morsel: &Morsel| {
             let mut found = Vec::new();
-            scan.run(morsel, |rows, _| {
+            let room = Room::default();
+            scan.run((morsel, &room), |rows, _| {
                 let part = self.parts.get(morsel.part);
                 found.extend(part.map(|part| part.pair(rows.start()).0));
                 Ok(ControlFlow::Continue(()))
@@ -369,7 +370,12 @@ impl Fragment for ProductPart<'_> {
         start + rows_max.min(zone_left).min(batch_left).min(rights_left)
     }
 
-    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+    fn column<'a>(
+        &'a self,
+        position: usize,
+        rows: Range<usize>,
+        room: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
         let (left, right) = self.pair(rows.start);
         let sides = &*self.sides;
         let missing = || Error::invalid(format!("no column {position} of pairs {rows:?}"));
@@ -382,7 +388,7 @@ impl Fragment for ProductPart<'_> {
         };
         if let Some(at) = sides.left_columns.get(position) {
             let (part, row) = sides.left_rows.place(left).ok_or_else(missing)?;
-            let column = sides.left.get().part(part).column(*at, row..row + 1)?;
+            let column = sides.left.get().part(part).column(*at, row..row + 1, room)?;
             return Ok(constant(column.value(0)));
         }
         let is_unmatched = right == sides.right_rows;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use esker_format::segment::FieldSketch;
-use esker_format::{ColumnSlice, Schema};
+use esker_format::{ColumnSlice, Room, Schema};
 
 use crate::exec::scan::row_set::RowSet;
 use crate::exec::sort::Location;
@@ -79,8 +79,13 @@ impl Fragment for SemiJoinFragment<'_> {
         self.part().rows_at_once()
     }
 
-    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
-        self.part().column(position, rows)
+    fn column<'a>(
+        &'a self,
+        position: usize,
+        rows: Range<usize>,
+        room: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
+        self.part().column(position, rows, room)
     }
 
     fn visible(&self, rows: Range<usize>) -> Option<Vec<u64>> {

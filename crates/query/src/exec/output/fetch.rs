@@ -6,10 +6,10 @@
 
 use std::ops::{ControlFlow, Range};
 
-use esker_format::Batch;
+use esker_format::{Batch, Room};
 use esker_vfs::parallel_map;
 
-use super::projected::{append, types};
+use super::projected::{append, expression_room, types};
 use super::{Output, Sink};
 use crate::bind::Projection;
 use crate::evaluate::{Rows, Selection};
@@ -94,12 +94,12 @@ fn fetch<'a>(
     let job = |run: &Morsel| {
         let wanted = by_location.get(run.rows.clone()).unwrap_or_default();
         let mut output = Output::new(types(projection));
-        let rooms = read(scan, projection, wanted, &mut output)?;
-        Ok((output, run.rows.clone(), rooms))
+        let made = read(scan, projection, wanted, &mut output)?;
+        Ok((output, run.rows.clone(), made))
     };
-    in_waves(scan.options, &morsels, WAVE_MAX, job, |(output, run, rooms)| {
+    in_waves(scan.options, &morsels, WAVE_MAX, job, |(output, run, made)| {
         bytes += output.bytes();
-        computed.extend(rooms);
+        computed.push(made);
         if !is_least {
             charge.set(bytes)?;
         }
@@ -164,18 +164,28 @@ fn read<'a>(
     projection: &'a Projection,
     wanted: &[(Location, u32)],
     output: &mut Output,
-) -> Result<Vec<Reservation<'a>>> {
-    let (mut rest, mut rooms) = (wanted, Vec::new());
+) -> Result<Reservation<'a>> {
+    let (mut rest, mut made) = (wanted, expression_room(scan.options.limits()));
     while let Some((part, rows, count)) = first_batch(scan.source, rest.iter().map(|(l, _)| l)) {
         let (now, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
+        let rows = span_of(now.iter().map(|(l, _)| l.row)).unwrap_or(rows);
         let offset = u32::try_from(rows.start).unwrap_or(u32::MAX);
         let picked: Vec<u32> = now.iter().map(|(l, _)| l.row - offset).collect();
-        let rows = Rows::new(part, rows, scan.options.limits());
+        let room = Room::default();
+        let rows = Rows::new(part, rows, scan.options.limits(), &room);
         let selection = Selection::Rows(&picked);
-        rooms.push(append(output, projection, &rows, selection)?);
+        append(output, projection, &rows, selection, &mut made)?;
         rest = later;
     }
-    Ok(rooms)
+    Ok(made)
+}
+
+/// The rows from the first to the last of some that ascend: what lies around them need not be
+/// unpacked.
+pub(crate) fn span_of(mut rows: impl DoubleEndedIterator<Item = u32>) -> Option<Range<usize>> {
+    let first = rows.next()?;
+    let last = rows.next_back().unwrap_or(first);
+    Some(first as usize..last as usize + 1)
 }
 
 /// The batch of the first of some locations, which ascend, and how many of them lie in it.

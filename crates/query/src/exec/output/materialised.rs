@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use esker_format::{
-    Batch, Column, ColumnSlice, Data, DataType, Field, Schema, Validity, Value, Values,
+    Batch, Column, ColumnSlice, Data, DataType, Field, Room, Schema, Validity, Value, Values,
 };
 
 use crate::bind::Projection;
@@ -145,7 +145,12 @@ impl Fragment for Batches {
         zone_end.min(start.saturating_add(rows_max)).min(self.row_count)
     }
 
-    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+    fn column<'a>(
+        &'a self,
+        position: usize,
+        rows: Range<usize>,
+        _: &'a Room,
+    ) -> Result<ColumnSlice<'a>> {
         let column = self.batches.get(rows.start / ZONE_ROWS).and_then(|b| b.columns.get(position));
         let column = column.ok_or_else(|| Error::invalid(format!("no column {position}")))?;
         let start = rows.start % ZONE_ROWS;

@@ -7,9 +7,9 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use esker_format::{Batch, Column};
+use esker_format::{Batch, Column, Room};
 
-use super::projected::{append, types};
+use super::projected::{append, expression_room, types};
 use super::{Output, Sink};
 use crate::bind::Projection;
 use crate::budget::Charge;
@@ -57,7 +57,8 @@ fn in_scan_order<'a>(
     let job = |morsel: &Morsel| {
         // What is skipped lies in the first morsel.
         let skip = if first == Some((morsel.part, morsel.rows.start)) { skip } else { 0 };
-        Ok(shown_of(scan, projection, morsel, (skip, wanted), scan.options.memory()))
+        let room = Room::default();
+        Ok(shown_of(scan, projection, (morsel, &room), (skip, wanted), scan.options.memory()))
     };
     // What few rows answer takes less time than another thread takes to start.
     let at_first = match wanted {
@@ -139,23 +140,24 @@ pub(crate) struct ShownRows<'b> {
 ///
 /// When a batch fails, it is gone through again row by row: a limit may be reached before the row
 /// that fails, and then the query must answer, however rows fall into batches.
-pub(crate) fn shown_of<'a, 'b>(
+pub(crate) fn shown_of<'a: 'r, 'r, 'b>(
     scan: &Scan<'a>,
     projection: &'a Projection,
-    morsel: &Morsel,
+    (morsel, room): (&Morsel, &'r Room),
     (mut skip, wanted): (usize, usize),
     budget: &'b Budget,
 ) -> ShownRows<'b> {
     let mut output = Output::new(types(projection));
     let mut charge = budget.charge();
     let mut progress = if wanted <= FEW_WANTED { Progress::growing() } else { Progress::default() };
-    let mut visit = |rows: &Rows<'a>, mut mask: Mask| {
+    let mut visit = |rows: &Rows<'r>, mut mask: Mask| {
         let dropped = if skip > 0 { mask.drop_first(skip) } else { 0 };
         mask.truncate(wanted.saturating_sub(output.len()));
         if !mask.is_empty() {
             let picked = Picked::of(&mask);
             let selection = picked.selection();
-            append(&mut output, projection, rows, selection)?;
+            let mut made = expression_room(rows.meter().limits());
+            append(&mut output, projection, rows, selection, &mut made)?;
         }
         // Only now: rows of a batch that fails are met again.
         skip -= dropped;
@@ -163,11 +165,11 @@ pub(crate) fn shown_of<'a, 'b>(
         let is_enough = output.len() >= wanted;
         Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     };
-    let mut outcome = scan.run_from(morsel, ZONE_ROWS, &mut progress, &mut visit);
+    let mut outcome = scan.run_from((morsel, room), ZONE_ROWS, &mut progress, &mut visit);
     let is_computed = outcome.as_ref().is_err_and(|e| e.kind() == ErrorKind::OutOfRange);
     if is_computed && wanted < usize::MAX {
         let again = Morsel { part: morsel.part, rows: progress.next..morsel.rows.end };
-        outcome = scan.run_from(&again, 1, &mut progress, &mut visit);
+        outcome = scan.run_from((&again, room), 1, &mut progress, &mut visit);
     }
     ShownRows { output, error: outcome.err(), counts: progress.counts, skip, _charge: charge }
 }
@@ -231,7 +233,8 @@ fn in_temporary_files<'a>(
     let found = |morsel: &Morsel| {
         let mut sorter = Sorter::new(wanted);
         let part = location_part(morsel)?;
-        let counts = scan.run(morsel, |rows, mask| {
+        let room = Room::default();
+        let counts = scan.run((morsel, &room), |rows, mask| {
             add_keys(&mut sorter, projection, rows, &mask.rows(), part)?;
             Ok(ControlFlow::Continue(()))
         })?;

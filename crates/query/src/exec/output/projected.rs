@@ -3,11 +3,12 @@
 use esker_format::DataType;
 
 use super::{Output, Shown};
+use crate::Limits;
 use crate::Result;
 use crate::bind::Projection;
 use crate::bound::{Bound, Node};
 use crate::evaluate::{Rows, Selection, evaluate};
-use crate::meter::Reservation;
+use crate::meter::{Meter, Reservation};
 
 /// The types of the columns.
 pub(crate) fn types(projection: &Projection) -> Vec<DataType> {
@@ -33,15 +34,19 @@ pub(crate) fn append<'a>(
     projection: &'a Projection,
     rows: &Rows<'a>,
     selection: Selection<'_>,
-) -> Result<Reservation<'a>> {
+    room: &mut Reservation<'_>,
+) -> Result<()> {
     let shown = show(projection, rows, selection)?;
-    let mut room = rows.meter().room("an expression");
     for shown in &shown {
         room.take(match shown {
             Shown::Field(_) => 0,
             Shown::Values(vector) => vector.made_bytes(),
         })?;
     }
-    output.append(&shown, selection)?;
-    Ok(room)
+    output.append(&shown, selection)
+}
+
+/// Room for what expressions make.
+pub(crate) fn expression_room(limits: &Limits) -> Reservation<'_> {
+    Meter::new(limits).room("an expression")
 }

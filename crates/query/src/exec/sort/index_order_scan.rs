@@ -21,7 +21,7 @@ use std::ops::{Bound as End, Range};
 
 use esker_format::json::Json;
 use esker_format::order_key::key;
-use esker_format::{Value, ValueRef};
+use esker_format::{Room, Value, ValueRef};
 
 use crate::access_path::{Access, DocumentPath, Lookup};
 use crate::bind::Projection;
@@ -458,7 +458,8 @@ impl<'s, 'a> IndexOrderScan<'s, 'a> {
                 let location = Location { part, row };
                 add_key(&mut walked.sorter, self.projection, (self.part, location), &mut key)?
             } else {
-                let batch = Rows::new(self.part, at..at + 1, self.scan.options.limits());
+                let (room, limits) = (Room::default(), self.scan.options.limits());
+                let batch = Rows::new(self.part, at..at + 1, limits, &room);
                 add_keys(&mut walked.sorter, self.projection, &batch, &[0], part)?
             };
         }
@@ -471,7 +472,8 @@ impl<'s, 'a> IndexOrderScan<'s, 'a> {
             return Ok(passes);
         }
         let mut mask = Mask::all(1);
-        let rows = Rows::new(self.part, row..row + 1, self.scan.options.limits());
+        let room = Room::default();
+        let rows = Rows::new(self.part, row..row + 1, self.scan.options.limits(), &room);
         keep(self.scan.predicate, &rows, &mut mask, self.scan.tables)?;
         Ok(!mask.is_empty())
     }
@@ -532,9 +534,10 @@ pub(crate) fn ties(
         }
         Ok(run.find(entries.clone(), level, &point(value))?.range)
     };
+    let room = Room::default();
     if let Some(expression) = run.expression(level) {
         let limits = Limits::default();
-        let rows = Rows::new(part, row..row + 1, &limits);
+        let rows = Rows::new(part, row..row + 1, &limits, &room);
         // The run has NULL for a row that no reader sees and that has no value.
         let value = match evaluate(&expression.bound, &rows, Selection::All(1)) {
             Ok(vector) => vector.value(0).to_owned(),
@@ -544,7 +547,7 @@ pub(crate) fn ties(
         return of_value(value.as_ref());
     }
     if let Some(path) = run.path(level) {
-        let column = part.column(path.field, row..row + 1)?;
+        let column = part.column(path.field, row..row + 1, &room)?;
         let text = match column.is_null(0) {
             true => None,
             false => Json::document(column.bytes(0)).text_at(path.steps.iter().map(String::as_str)),
@@ -552,7 +555,7 @@ pub(crate) fn ties(
         let text = text.map_or(Value::Null, Value::Text);
         return of_value(text.as_ref());
     }
-    of_value(part.value(*field, row)?)
+    of_value(part.value(*field, row, &room)?)
 }
 
 /// The range of one value.

@@ -14,7 +14,7 @@
 use std::hint::black_box;
 use std::ops::Range;
 
-use esker_format::{Batch, Column, ColumnSlice, DataType, Values, VariableValues};
+use esker_format::{Batch, Column, ColumnSlice, DataType, Room, Values, VariableValues};
 use esker_vfs::parallel_map;
 
 use crate::bind::Projection;
@@ -80,10 +80,12 @@ pub(crate) fn read(
     let is_few = locations.len() <= FEW_ROWS;
     let all_rows: usize = batches.all.iter().map(|(_, rows)| rows.len()).sum();
     let is_dense = locations.len().saturating_mul(DENSE) >= all_rows;
-    let columns = map(options, is_few, &batches.all, |(part, rows)| {
+    let rooms: Vec<Room> = batches.all.iter().map(|_| Room::default()).collect();
+    let read: Vec<_> = batches.all.iter().zip(&rooms).collect();
+    let columns = map(options, is_few, &read, |((part, rows), room)| {
         options.expect_time_left()?;
         let column = |(position, data_type): (&usize, &DataType)| {
-            source_of(part.column(*position, rows.clone())?, *data_type, is_dense)
+            source_of(part.column(*position, rows.clone(), room)?, *data_type, is_dense)
         };
         fields.iter().zip(types).map(column).collect::<Result<Vec<FieldSource<'_>>>>()
     });

@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use esker_format::DataType;
+use esker_format::{DataType, Room};
 
 use crate::Result;
 use crate::bound::{Node, OrderKey};
@@ -102,7 +102,8 @@ impl IndexOrderScan<'_, '_> {
         let mut bytes = Vec::new();
         for key in self.projection.order.iter().take(self.levels.len()) {
             if let Node::Field(position) = key.bound.node {
-                let value = self.part.value(position, row)?;
+                let room = Room::default();
+                let value = self.part.value(position, row, &room)?;
                 encode_value(&mut bytes, key, key.bound.data_type(), value);
             }
         }

@@ -20,6 +20,7 @@ use crate::exec::sort::row_keys::{add_keys, location_part};
 use crate::exec::sort::zone_order::{LastWanted, ZoneOrder};
 use crate::exec::sort::{Location, Sorter, index_order_merge, offset_skip, row_order, zone_order};
 use crate::{Result, ZONE_ROWS};
+use esker_format::Room;
 
 /// Locations of rows in their order, with what they take of the budget, and what was met.
 pub(crate) type FirstRows<'b> = (Vec<Location>, Charge<'b>, ScanCounts);
@@ -136,7 +137,8 @@ impl<'s, 'a> OrderedParts<'s, 'a> {
         }
         let sorter = Sorter::of(self.wanted(), &projection.order);
         let mut sorter = sorter.up_to(last.map(|last| &last.bar));
-        let counts = scan.run(morsel, |rows, mut mask| {
+        let room = Room::default();
+        let counts = scan.run((morsel, &room), |rows, mut mask| {
             if let Some(last) = last {
                 let range = rows.start()..rows.start() + rows.len();
                 last.keep(scan.source.part(morsel.part), range, &mut mask)?;

@@ -7,6 +7,7 @@ use crate::exec::scan::Morsel;
 use crate::exec::sort::sorter::{encode, encode_value};
 use crate::exec::sort::{Location, Sorter};
 use crate::{Error, ErrorKind, Fragment, Result};
+use esker_format::Room;
 
 /// The part of a morsel, as locations have it.
 ///
@@ -32,7 +33,8 @@ pub(crate) fn add_key(
     bytes.clear();
     for key in &projection.order {
         if let Node::Field(position) = key.bound.node {
-            let value = part.value(position, row)?;
+            let room = Room::default();
+            let value = part.value(position, row, &room)?;
             encode_value(bytes, key, key.bound.data_type(), value);
         }
     }

@@ -3,7 +3,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use esker_format::{Value, ValueRef};
+use esker_format::{Room, Value, ValueRef};
 
 use crate::access_path::Access;
 use crate::bind::Projection;
@@ -24,7 +24,7 @@ pub(crate) fn is_row_id(scan: &Scan<'_>, key: &OrderKey) -> bool {
 /// The row id of a row.
 pub(crate) fn row_id_of(scan: &Scan<'_>, part: &dyn Fragment, row: usize) -> Result<u64> {
     let Some(position) = scan.source.row_id_position() else { return Ok(0) };
-    Ok(match part.value(position, row)? {
+    Ok(match part.value(position, row, &Room::default())? {
         ValueRef::Uint(row_id) => row_id,
         _ => 0,
     })
@@ -67,7 +67,8 @@ pub(crate) fn rows<'a>(
         rest = if descending { rest.start..now.start } else { now.end..rest.end };
         span = (span * 2).min(ZONE_ROWS);
         let morsel = Morsel { part: part_index, rows: now };
-        let counts = scan.run(&morsel, |rows, mask| {
+        let room = Room::default();
+        let counts = scan.run((&morsel, &room), |rows, mask| {
             let picked = mask.rows();
             walked.added += add_keys(&mut walked.sorter, projection, rows, &picked, number)?;
             Ok(ControlFlow::Continue(()))

@@ -17,7 +17,7 @@
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
 
-use esker_format::DataType;
+use esker_format::{DataType, Room};
 use esker_vfs::sabotage::Bug;
 
 use crate::access_path::Access;
@@ -142,7 +142,8 @@ impl LastWanted {
         let (part, row) = (scan.source.part(location.part as usize), location.row as usize);
         let condition = match order.first() {
             Some(key) if let Node::Field(position) = key.bound.node => {
-                let value = part.value(position, row)?.to_owned();
+                let room = Room::default();
+                let value = part.value(position, row, &room)?.to_owned();
                 side(key, &value, false)
             }
             _ => None,
@@ -162,7 +163,9 @@ impl LastWanted {
         rows: Range<usize>,
         mask: &mut Mask,
     ) -> Result<()> {
-        keep(&self.condition, &Rows::new(part, rows, &self.limits), mask, &self.tables)
+        let room = Room::default();
+        let rows = Rows::new(part, rows, &self.limits, &room);
+        keep(&self.condition, &rows, mask, &self.tables)
     }
 }
 

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 
 use esker_format::codec::Writer;
 use esker_format::row::encode_row;
-use esker_format::{Batch, DataType, Schema, ValueRef};
+use esker_format::{Batch, DataType, Room, Schema, ValueRef};
 use esker_vfs::parallel_map;
 
 use super::partitions::{FILES, LEVELS_MAX, Partitions, file_of, hash, rest_of, split};
@@ -28,7 +28,7 @@ use crate::exec::aggregate::group;
 use crate::exec::aggregate::group::Groups;
 use crate::exec::output::Materialised;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, in_waves};
-use crate::meter::Reservation;
+use crate::meter::{Meter, Reservation};
 use crate::model::Aggregate;
 use crate::temporary_file::{SpillReader, SpillWriter, TemporaryFiles};
 use crate::{Error, ErrorKind, Options, Result, Source, ZONE_ROWS};
@@ -147,9 +147,11 @@ impl<'a> Grouping<'a> {
         let job = |morsel: &Morsel| {
             let (mut shares, mut rooms) = (vec![Vec::new(); FILES], Vec::new());
             let first = first_place + ((morsel.part as u64) << PART_SHIFT);
-            let counts = scan.run(morsel, |rows, mask| {
+            let (meter, room) = (Meter::new(self.options.limits()), Room::default());
+            let counts = scan.run((morsel, &room), |rows, mask| {
                 let place = Place { first, morsel: morsel.rows.start as u64 };
-                rooms.push(write_rows(&mut shares, layout, stage, rows, &mask, place)?);
+                let rows = (rows, &mask);
+                rooms.push(write_rows(&mut shares, layout, stage, rows, place, &meter)?);
                 Ok(ControlFlow::Continue(()))
             })?;
             Ok((shares, counts, rooms))
@@ -205,21 +207,21 @@ struct Place {
 
 /// Appends a record for each row of a mask and each grouping set, those of each file together.
 /// Their key is the hash of their keys. The room is what computed ones take of it.
-fn write_rows<'a>(
+fn write_rows<'a, 'm>(
     shares: &mut [Vec<u8>],
     layout: &Layout,
     stage: &'a Stage,
-    rows: &Rows<'a>,
-    mask: &Mask,
+    (rows, mask): (&Rows<'a>, &Mask),
     Place { first, morsel }: Place,
-) -> Result<Reservation<'a>> {
+    meter: &Meter<'m>,
+) -> Result<Reservation<'m>> {
     let picked = Picked::of(mask);
     let selection = picked.selection();
     let operands = stage.aggregates.iter().filter_map(|a| a.operand.as_ref());
     let values = stage.keys.iter().chain(operands);
     let vectors = values.map(|bound| evaluate(bound, rows, selection));
     let vectors = vectors.collect::<Result<Vec<_>>>()?;
-    let room = rows.meter().room_for_copies(&vectors)?;
+    let room = meter.room_for_copies(&vectors)?;
     let numbered = stage.sets.iter().enumerate();
     let mut sets: Vec<_> = numbered.map(|(i, set)| Some((i, set.as_slice()))).collect();
     if sets.is_empty() {
@@ -310,7 +312,9 @@ fn group_file(
         let (batch, next) = reader.read(&mut file)?;
         let len = batch.len();
         let source = Materialised::of(layout.schema.clone(), vec![batch]);
-        here.update(&Rows::new(source.part(0), 0..len, options.limits()), &Mask::all(len))?;
+        let room = Room::default();
+        let rows = Rows::new(source.part(0), 0..len, options.limits(), &room);
+        here.update(&rows, &Mask::all(len))?;
         let bytes = groups.bytes() + here.bytes();
         if bytes > limit {
             if groups.len().max(here.len()) > 1 && level < LEVELS_MAX {

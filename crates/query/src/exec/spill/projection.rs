@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use esker_format::codec::Writer;
 use esker_format::row::encode_row;
-use esker_format::{Batch, Schema, ValueRef};
+use esker_format::{Batch, Room, Schema, ValueRef};
 
 use super::groups::SpilledGroups;
 use super::row::{push_row, rising};
@@ -13,7 +13,7 @@ use crate::access_path::{Goal, ScanPlan};
 use crate::bind::Projection;
 use crate::evaluate::{Mask, Picked, Rows, Selection, evaluate};
 use crate::exec::output::project::shown_of;
-use crate::exec::output::projected::{append, types};
+use crate::exec::output::projected::{append, expression_room, types};
 use crate::exec::output::{Materialised, Output, Sink};
 use crate::exec::scan::{Morsel, Scan, ScanCounts, in_waves};
 use crate::exec::sort::sorter::encode;
@@ -62,7 +62,8 @@ fn as_met(
         let plan = ScanPlan::new(&predicate, &source, Goal::ALL, options)?;
         let scan = Scan::new(&source, &predicate, &tables, &plan, options);
         let all = Morsel { part: 0, rows: 0..row_count };
-        let shown = shown_of(&scan, projection, &all, (skip, left), &budget);
+        let room = Room::default();
+        let shown = shown_of(&scan, projection, (&all, &room), (skip, left), &budget);
         skip = shown.skip;
         left -= shown.output.len();
         counts += shown.counts;
@@ -97,7 +98,8 @@ fn in_order(
         let (tables, row_count) = (CodeTables::default(), source.row_count());
         let plan = ScanPlan::new(&predicate, &source, Goal::ALL, options)?;
         let scan = Scan::new(&source, &predicate, &tables, &plan, options);
-        counts += scan.run(&Morsel { part: 0, rows: 0..row_count }, |rows, mask| {
+        let room = Room::default();
+        counts += scan.run((&Morsel { part: 0, rows: 0..row_count }, &room), |rows, mask| {
             add_groups(&mut sorter, projection, &schema, rows, &mask, first)?;
             Ok(ControlFlow::Continue(()))
         })?;
@@ -171,10 +173,12 @@ fn show_sorted(
             return Ok(());
         }
         let source = Materialised::of(schema.clone(), vec![groups]);
-        let rows = Rows::new(source.part(0), 0..len, options.limits());
+        let room = Room::default();
+        let rows = Rows::new(source.part(0), 0..len, options.limits(), &room);
         let mut output = Output::new(types(projection));
         let selection = Selection::All(len);
-        let _room = append(&mut output, projection, &rows, selection)?;
+        let mut made = expression_room(options.limits());
+        append(&mut output, projection, &rows, selection, &mut made)?;
         for batch in output.into_batches() {
             if sink(batch)?.is_break() {
                 return Ok(());

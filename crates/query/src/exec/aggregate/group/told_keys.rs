@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use esker_format::{Batch, Column, DataType, Schema, Values};
+use esker_format::{Batch, Column, DataType, Room, Schema, Values};
 
 use crate::bind::Stage;
 use crate::bound::{Bound, Node};
@@ -77,7 +77,8 @@ pub(super) fn shown(stage: &Stage, kept: Vec<Column>, limits: &Limits) -> Result
         columns.push(match column {
             Some(column) => column,
             None => {
-                let rows = Rows::new(kept.part(0), 0..len, limits);
+                let room = Room::default();
+                let rows = Rows::new(kept.part(0), 0..len, limits, &room);
                 column_of(&evaluate(key, &rows, Selection::All(len))?)?
             }
         });
