@@ -6,10 +6,12 @@
 //! | [`source`], [`time_run`] | columns, for queries; events by time |
 //! | [`row`], [`visit`], [`range`], [`index_lookup`] | rows by key, in order, by an index |
 //! | [`table_rows`] | all rows of a table, one after another |
+//! | [`looked_up`] | rows of other tables, for fields that are computed |
 //! | [`page`], [`rows`] | answers page by page, row by row |
 
 pub(crate) mod held_snapshots;
 pub(crate) mod index_lookup;
+pub(crate) mod looked_up;
 pub(crate) mod page;
 pub(crate) mod range;
 pub(crate) mod result_row;

@@ -270,12 +270,17 @@ impl Stream {
         beside: (&[Beside<'_>], bool),
     ) -> Result<u64> {
         self.table.attempt(|current| {
+            let engine = &self.table.engine;
             let ready = rows.iter().map(|row| {
-                if Arc::ptr_eq(&part.schema, &current.schema) {
-                    return self.ready(current, row);
-                }
-                let moved = part.moved(row, &current.schema);
-                self.ready(current, &self.table.engine.fill_row(&current.schema, moved)?)
+                let mut row = match Arc::ptr_eq(&part.schema, &current.schema) {
+                    true => row.clone(),
+                    false => {
+                        let moved = part.moved(row, &current.schema);
+                        engine.fill_row(&current.schema, moved)?
+                    }
+                };
+                engine.forget_looked_up(current, &mut row)?;
+                self.ready(current, &row)
             });
             let ready = ready.collect::<Result<Vec<_>>>()?;
             self.commit(current, ready.iter(), beside)
@@ -292,6 +297,7 @@ impl Stream {
         for row in rows {
             batch.push_row(&current.schema, row)?;
         }
+        self.table.engine.look_up_again(current, &mut batch)?;
         match entries.is_empty() && !is_probe {
             true => self.table.engine.commit_tested(current, &batch),
             false => self.commit_beside(current, &batch, (entries, is_probe)),

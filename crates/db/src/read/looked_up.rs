@@ -1,0 +1,368 @@
+//! Rows of other tables that fields of new rows are computed from.
+//!
+//! ```text
+//!  outside of a transaction: what is published ──► noted as of when ──► commit lock: has the table
+//!                            (and kept for later)                      changed since? then again
+//!  within one:               its snapshot, with its changes ──► the table counts as read
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. What is found is as of the commit of the row: whoever looks up notes the commit as of which
+//!    he reads, and [`Engine::expect_looked_up`] refuses the row when the table has changed since.
+//! 2. What is kept is as of a commit: it is used at another one only where the table was not changed
+//!    between the two. A table knows its newest change before that is published.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, PoisonError};
+
+use esker_format::key::primary_key;
+use esker_format::{Column, DataType, Schema, TableId, Value, ValueRef};
+use esker_query::FindRows;
+use esker_query::model::Lookup;
+use esker_vfs::sync::Mutex;
+
+use crate::commit::conflict::conflict;
+use crate::commit::fit::fit_key;
+use crate::engine::{Engine, no_table};
+use crate::engine_handle::EngineHandle;
+use crate::read::snapshot::{Snapshot, SnapshotTable};
+use crate::table_version::{LookedUpAsOf, TableVersion};
+use crate::{Error, ErrorKind, Result};
+
+/// Rows of one begin of a key that are kept: where there are more, each is looked up by itself.
+const RUN_ROWS_MAX: usize = 1 << 10;
+/// Rows, and begins of keys, of a table that are kept.
+const KEPT_MAX: usize = 1 << 16;
+/// How often rows are looked up again beside others that change them.
+const ATTEMPTS_MAX: usize = 64;
+/// Tables of which rows are kept.
+const TABLES_MAX: usize = 64;
+
+/// Rows that were looked up, by table.
+#[derive(Default)]
+pub(crate) struct KeptLookups(Mutex<BTreeMap<TableId, Kept>>);
+
+/// The rows of a table that were looked up.
+#[derive(Default)]
+struct Kept {
+    as_of: u64,
+    /// By the bytes of what is before the last field of the key, or of all of it.
+    runs: BTreeMap<Vec<u8>, Arc<Run>>,
+    rows: usize,
+}
+
+/// The rows with the same begin of the key, in order, by the bytes of their keys.
+enum Run {
+    Whole(Vec<(Vec<u8>, Vec<Value>)>),
+    /// There are too many to be kept.
+    Long,
+}
+
+impl Kept {
+    /// What is kept as of a commit.
+    fn at(&mut self, (changed_at, commit): (u64, u64)) -> &mut Self {
+        if self.as_of < changed_at {
+            *self = Self::default();
+        }
+        self.as_of = self.as_of.max(commit);
+        self
+    }
+
+    fn run(
+        &mut self,
+        begin: Vec<u8>,
+        read: impl FnOnce() -> Result<(Arc<Run>, bool)>,
+    ) -> Result<Arc<Run>> {
+        if let Some(run) = self.runs.get(&begin) {
+            return Ok(Arc::clone(run));
+        }
+        let (run, is_kept) = read()?;
+        if is_kept {
+            let count = match &*run {
+                Run::Whole(rows) => rows.len(),
+                Run::Long => 0,
+            };
+            if self.rows + self.runs.len() + count > KEPT_MAX {
+                (self.runs, self.rows) = (BTreeMap::new(), 0);
+            }
+            self.rows += count;
+            self.runs.insert(begin, Arc::clone(&run));
+        }
+        Ok(run)
+    }
+}
+
+/// Whether the last value given for a key is one that the row's may be before.
+pub(crate) fn is_by_time(schema: &Schema) -> bool {
+    let last = schema.key_fields().last();
+    last.is_some_and(|field| matches!(field.data_type, DataType::Timestamp | DataType::Date))
+}
+
+/// A table, and the field that is wanted of its rows.
+struct Wanted<'a> {
+    schema: &'a Schema,
+    position: usize,
+}
+
+impl<'a> Wanted<'a> {
+    fn new(lookup: &Lookup, schema: &'a Schema) -> Result<Self> {
+        let position = schema.expect_position(&lookup.field)?;
+        let field = schema.fields().get(position);
+        let (want, got) = (schema.key_positions().len(), lookup.keys.len());
+        if want != got || field.map(|field| field.data_type) != lookup.data_type {
+            return Err(Error::corrupt(format!("{lookup}: the table is another by now")));
+        }
+        Ok(Self { schema, position })
+    }
+
+    /// Appends what is wanted of some rows; `rows` are those of the table as they are now.
+    fn find(
+        &self,
+        (keys, count): (&[Column], usize),
+        kept: &mut Kept,
+        rows: &mut dyn FnMut() -> Result<(SnapshotTable, bool)>,
+        found: &mut Column,
+    ) -> Result<()> {
+        for row in 0..count {
+            let key: Vec<Value> = keys.iter().map(|key| key.value(row).to_owned()).collect();
+            match self.find_one(&key, kept, rows)? {
+                Some(value) => found.push(value.as_ref())?,
+                None => found.push_null(),
+            }
+        }
+        Ok(())
+    }
+
+    fn find_one(
+        &self,
+        key: &[Value],
+        kept: &mut Kept,
+        rows: &mut dyn FnMut() -> Result<(SnapshotTable, bool)>,
+    ) -> Result<Option<Value>> {
+        if key.iter().any(|value| matches!(value, Value::Null)) {
+            return Ok(None);
+        }
+        // No row has a value in its key that its field does not take.
+        let Ok(fitted) = fit_key(self.schema, key) else { return Ok(None) };
+        let by_time = is_by_time(self.schema);
+        let begin = fitted.len() - usize::from(by_time);
+        let bytes_of = |count: usize| primary_key(self.schema, fitted.iter().copied().take(count));
+        let run = kept.run(bytes_of(begin), || {
+            let (table, is_kept) = rows()?;
+            Ok((Arc::new(self.run(table, &fitted, begin)?), is_kept))
+        })?;
+        let found = match &*run {
+            Run::Whole(known) if !by_time => known.first().map(|(_, row)| row),
+            Run::Whole(known) => {
+                let whole = bytes_of(fitted.len());
+                let behind = known.partition_point(|(key, _)| *key <= whole);
+                behind.checked_sub(1).and_then(|at| known.get(at)).map(|(_, row)| row)
+            }
+            Run::Long => return self.newest(rows()?.0, &fitted, begin),
+        };
+        Ok(found.and_then(|row| row.get(self.position)).cloned())
+    }
+
+    /// The rows whose keys begin with some values.
+    fn run(&self, table: SnapshotTable, key: &[ValueRef<'_>], begin: usize) -> Result<Run> {
+        let owned = |values: &[ValueRef<'_>]| -> Vec<Value> {
+            values.iter().map(|value| ValueRef::to_owned(*value)).collect()
+        };
+        if begin == key.len() {
+            let row = table.get(&owned(key))?;
+            let row = row.map(|row| (Vec::new(), row.values().to_vec()));
+            return Ok(Run::Whole(row.into_iter().collect()));
+        }
+        // default: a key has a field before the last, or none: then all rows are meant
+        let bound = owned(key.get(..begin).unwrap_or_default());
+        let mut rows = table.range(bounds(bound.clone(), bound))?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next().transpose()? {
+            if all.len() == RUN_ROWS_MAX {
+                return Ok(Run::Long);
+            }
+            let key = self.schema.key_positions().iter().filter_map(|p| row.values().get(*p));
+            all.push((primary_key(self.schema, key.map(Value::as_ref)), row.values().to_vec()));
+        }
+        Ok(Run::Whole(all))
+    }
+
+    /// The field of the last row that is not behind a key.
+    fn newest(
+        &self,
+        table: SnapshotTable,
+        key: &[ValueRef<'_>],
+        begin: usize,
+    ) -> Result<Option<Value>> {
+        let owned: Vec<Value> = key.iter().map(|value| ValueRef::to_owned(*value)).collect();
+        // default: a key has a field before the last, or none: then all rows are meant
+        let begin = owned.get(..begin).unwrap_or_default().to_vec();
+        let row = table.range(bounds(begin, owned))?.next_back().transpose()?;
+        Ok(row.and_then(|row| row.values().get(self.position).cloned()))
+    }
+}
+
+/// Bounds of a key, of which one without values is none.
+fn bounds(least: Vec<Value>, greatest: Vec<Value>) -> (Bound<Vec<Value>>, Bound<Vec<Value>>) {
+    let bound = |values: Vec<Value>| match values.is_empty() {
+        true => Bound::Unbounded,
+        false => Bound::Included(values),
+    };
+    (bound(least), bound(greatest))
+}
+
+fn as_query_error(e: Error) -> esker_query::Error {
+    let kind = match e.kind() {
+        ErrorKind::Corrupt => esker_query::ErrorKind::Corrupt,
+        ErrorKind::Io => esker_query::ErrorKind::Io,
+        ErrorKind::OverBudget => esker_query::ErrorKind::OverBudget,
+        _ => esker_query::ErrorKind::InvalidQuery,
+    };
+    esker_query::Error::new(kind, e.to_string())
+}
+
+/// Rows of other tables as they are now, for those of one that wait for their commit.
+pub(crate) struct NewestRows<'a> {
+    pub engine: &'a EngineHandle,
+    pub as_of: &'a LookedUpAsOf,
+}
+
+impl FindRows for NewestRows<'_> {
+    fn find(
+        &self,
+        lookup: &Lookup,
+        keys: (&[Column], usize),
+        found: &mut Column,
+    ) -> esker_query::Result<()> {
+        self.find_newest(lookup, keys, found).map_err(as_query_error)
+    }
+}
+
+impl NewestRows<'_> {
+    fn find_newest(
+        &self,
+        lookup: &Lookup,
+        keys: (&[Column], usize),
+        found: &mut Column,
+    ) -> Result<()> {
+        let engine = self.engine;
+        let commit = engine.watermarks.published();
+        self.as_of.note(commit);
+        let names = engine.names.load();
+        let core = names.newest().get(&lookup.table);
+        let core = core.ok_or_else(|| no_table(&lookup.table, names.newest()))?;
+        let schema = core.schema();
+        let wanted = Wanted::new(lookup, &schema)?;
+        let changed_at = core.changed_at();
+        let mut snapshot = None;
+        let mut rows = || {
+            let whole = match snapshot.take() {
+                Some(taken) => taken,
+                None => Snapshot::take_published(engine)?,
+            };
+            let table = whole.table_core(core)?;
+            snapshot = Some(whole);
+            // What is changed while it is read is refused at the commit.
+            Ok((table, core.changed_at() <= commit))
+        };
+        if changed_at > commit {
+            return wanted.find(keys, &mut Kept::default(), &mut rows, found);
+        }
+        // default: nothing panics while the rows change
+        let mut all = engine.lookups.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() > TABLES_MAX {
+            all.clear();
+        }
+        let kept = all.entry(core.id()).or_default().at((changed_at, commit));
+        wanted.find(keys, kept, &mut rows, found)
+    }
+}
+
+/// Rows of other tables as something has them that is read by their names.
+pub(crate) struct RowsOf<'a>(RefCell<&'a mut TableByName<'a>>);
+
+/// Reads a table by its name.
+type TableByName<'a> = dyn FnMut(&str) -> Result<SnapshotTable> + 'a;
+
+impl<'a> RowsOf<'a> {
+    pub fn new(table: &'a mut TableByName<'a>) -> Self {
+        Self(RefCell::new(table))
+    }
+}
+
+impl FindRows for RowsOf<'_> {
+    fn find(
+        &self,
+        lookup: &Lookup,
+        keys: (&[Column], usize),
+        found: &mut Column,
+    ) -> esker_query::Result<()> {
+        let mut find = || {
+            let table = (self.0.borrow_mut())(&lookup.table)?;
+            let schema = Arc::clone(table.schema());
+            let wanted = Wanted::new(lookup, &schema)?;
+            let mut first = Some(table);
+            let mut rows = || match first.take() {
+                Some(table) => Ok((table, true)),
+                None => Ok(((self.0.borrow_mut())(&lookup.table)?, true)),
+            };
+            wanted.find(keys, &mut Kept::default(), &mut rows, found)
+        };
+        find().map_err(as_query_error)
+    }
+}
+
+impl EngineHandle {
+    /// Prepares and commits rows, again where rows that were looked up for them have changed
+    /// meanwhile.
+    pub(crate) fn looking_up<R>(
+        &self,
+        current: &TableVersion,
+        mut run: impl FnMut(&TableVersion) -> Result<R>,
+    ) -> Result<R> {
+        if !self.looks_up(current)? {
+            return run(current);
+        }
+        let mut attempts = 0;
+        loop {
+            let current = current.anew();
+            match run(&current) {
+                Err(e)
+                    if e.kind() == ErrorKind::Conflict
+                        && attempts < ATTEMPTS_MAX
+                        && !current.is_outdated() =>
+                {
+                    attempts += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Refuses rows for which rows of other tables were looked up that have changed since. Under the
+    /// commit lock.
+    ///
+    /// # Errors
+    /// `Conflict` naming the table.
+    pub(crate) fn expect_looked_up(&self, current: &TableVersion) -> Result<()> {
+        let Some(commit) = current.looked_up.commit() else { return Ok(()) };
+        let Some(checks) = self.checks(current)? else { return Ok(()) };
+        let names = self.names.load();
+        for table in checks.generated().tables() {
+            let core = names.newest().get(table);
+            if core.is_none_or(|core| core.changed_at() > commit) {
+                let name = current.core.name();
+                return Err(conflict(format!(
+                    "table {table:?}, in which rows for table {name:?} were looked up, was changed \
+                     by another commit meanwhile"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
