@@ -55,7 +55,7 @@ impl GeneratedValue {
             return Err(refused(part, "what changes"));
         }
         for (is_within, found) in [
-            (expr.has_subquery(), "a query"),
+            (has_query(expr), "a query"),
             (expr.has_aggregate(), "an aggregate"),
             (expr.has_window(), "a window function"),
         ] {
@@ -179,6 +179,10 @@ impl GeneratedValue {
     pub fn decode(text: &str) -> Result<Expr> {
         row_expression::decode(text)
     }
+}
+
+fn has_query(expr: &Expr) -> bool {
+    matches!(expr, Expr::Subquery { .. }) || expr.operands().into_iter().any(has_query)
 }
 
 /// The fields of a row, and what is looked up by them.

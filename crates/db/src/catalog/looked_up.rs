@@ -17,7 +17,6 @@ use crate::catalog::generated::{expression, of_schema, set_expression};
 use crate::catalog::names::Names;
 use crate::commit::conflict::conflict;
 use crate::commit::definitions::{Described, NewDefinitions};
-use crate::read::looked_up::is_by_time;
 use crate::{Error, Result};
 
 /// Finds what a table is, by its name.
@@ -175,7 +174,7 @@ pub(crate) fn expect_fits(name: &str, schema: &Schema, find: &mut SchemaOf<'_>) 
         }
         let other = find(&lookup.table).map_err(at)?;
         expect_usable(lookup, &other).map_err(at)?;
-        let last = types.len().checked_sub(1).filter(|_| is_by_time(&other));
+        let last = types.len().checked_sub(1).filter(|_| other.is_key_by_time());
         for (i, (key, given)) in other.key_fields().zip(&types).enumerate() {
             let Some(given) = given else { continue };
             let is_integer = |of: DataType| of.is_numeric() && !of.is_float();

@@ -19,7 +19,7 @@ use std::ops::Bound;
 use std::sync::{Arc, PoisonError};
 
 use esker_format::key::primary_key;
-use esker_format::{Column, DataType, Schema, TableId, Value, ValueRef};
+use esker_format::{Column, Schema, TableId, Value, ValueRef};
 use esker_query::FindRows;
 use esker_query::model::Lookup;
 use esker_vfs::sync::Mutex;
@@ -95,12 +95,6 @@ impl Kept {
     }
 }
 
-/// Whether the last value given for a key is one that the row's may be before.
-pub(crate) fn is_by_time(schema: &Schema) -> bool {
-    let last = schema.key_fields().last();
-    last.is_some_and(|field| matches!(field.data_type, DataType::Timestamp | DataType::Date))
-}
-
 /// A table, and the field that is wanted of its rows.
 struct Wanted<'a> {
     schema: &'a Schema,
@@ -147,7 +141,7 @@ impl<'a> Wanted<'a> {
         }
         // No row has a value in its key that its field does not take.
         let Ok(fitted) = fit_key(self.schema, key) else { return Ok(None) };
-        let by_time = is_by_time(self.schema);
+        let by_time = self.schema.is_key_by_time();
         let begin = fitted.len() - usize::from(by_time);
         let bytes_of = |count: usize| primary_key(self.schema, fitted.iter().copied().take(count));
         let run = kept.run(bytes_of(begin), || {

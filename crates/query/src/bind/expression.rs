@@ -87,8 +87,8 @@ fn misplaced(expr: &Expr) -> Error {
         Expr::Grouping(_) => format!("{expr} is not allowed here: there are no groups"),
         Expr::Subquery { .. } => format!("a subquery has no place here: {expr}"),
         Expr::Lookup(_) => format!(
-            "{expr} has no place here: rows of other tables are looked up for fields that are \
-             generated and STORED; a query joins them"
+            "{expr} has no place here: rows of other tables are looked up in queries, and for \
+             fields that are generated and STORED"
         ),
         Expr::Row(_) => {
             format!(

@@ -382,10 +382,11 @@ impl Expr {
         }
     }
 
-    /// True when a query lies anywhere within.
+    /// True when a query, or what asks another table, lies anywhere within.
     #[must_use]
     pub fn has_subquery(&self) -> bool {
-        matches!(self, Self::Subquery { .. }) || self.operands().into_iter().any(Self::has_subquery)
+        let is_one = matches!(self, Self::Subquery { .. } | Self::Lookup(_));
+        is_one || self.operands().into_iter().any(Self::has_subquery)
     }
 
     /// True when an aggregate of a group, or a question for its grouping set, occurs anywhere
