@@ -1,4 +1,5 @@
 //! Paths, status codes, headers.
+#![allow(clippy::result_large_err, reason = "what is refused is answered, once a request")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
