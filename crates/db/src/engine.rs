@@ -45,7 +45,7 @@ use crate::commit::wakes::CommitWakes;
 use crate::commit::watermarks::Watermarks;
 use crate::files::Files;
 use crate::maintenance::Work;
-use crate::read::looked_up::KeptLookups;
+use crate::read::kept_lookups::KeptLookups;
 use crate::{Error, ErrorKind, Options, Result};
 
 /// Snapshots that are held for a while.

@@ -11,7 +11,7 @@
 //! be lost. No generated field reads another one, so that their order does not matter.
 //!
 //! A field may be computed from rows of other tables, too, which are looked up: see
-//! [`looked_up`](crate::read::looked_up). Then it is computed once, when its row comes, and again
+//! `read/looked_up.rs`. Then it is computed once, when its row comes, and again
 //! when something of the row changes that it reads, or where that is asked for.
 
 use std::borrow::Cow;
@@ -23,12 +23,9 @@ use esker_log::sabotage::Bug;
 use esker_query::model::{Expr, Lookup};
 use esker_query::{FailedRow, FindRows, GeneratedValue, Limits};
 
-use crate::bulk_load::batch_check::check_keys;
 use crate::catalog::checks::{exact, name_exactly, reads};
 use crate::commit::fit::fit_row;
 use crate::engine::Engine;
-use crate::engine_handle::EngineHandle;
-use crate::read::looked_up::NewestRows;
 use crate::table_version::TableVersion;
 use crate::{Error, Result};
 
@@ -142,7 +139,7 @@ impl GeneratedFields {
     }
 
     /// Looks up again what is looked up for a batch; true where something is another.
-    fn look_up_again(
+    pub fn look_up_again(
         &self,
         batch: &mut Batch,
         others: &dyn FindRows,
@@ -230,7 +227,7 @@ impl GeneratedFields {
 
     /// Computes the fields of a batch, of which all other columns fit the schema. The first row has
     /// a number.
-    fn complete_batch(
+    pub fn complete_batch(
         &self,
         (batch, first): (&mut Batch, u64),
         others: &dyn FindRows,
@@ -495,71 +492,5 @@ impl Engine {
         }
         let [row] = row;
         Ok(row)
-    }
-}
-
-/// Outside of transactions: rows of other tables are looked up as they are now.
-impl EngineHandle {
-    fn newest_rows<'a>(&'a self, current: &'a TableVersion) -> NewestRows<'a> {
-        NewestRows { engine: self, as_of: &current.looked_up }
-    }
-
-    /// A row that is given whole, as it is stored.
-    pub fn complete_row<'r>(
-        &self,
-        current: &TableVersion,
-        row: &'r [Value],
-    ) -> Result<Cow<'r, [Value]>> {
-        self.complete_row_by(current, row, &self.newest_rows(current))
-    }
-
-    /// Computes what is generated of rows that are given whole and fit.
-    pub fn complete_rows(
-        &self,
-        current: &TableVersion,
-        rows: &mut [Cow<'_, [Value]>],
-        limits: &Limits,
-    ) -> Result<()> {
-        self.complete_by(current, rows, &self.newest_rows(current), limits)
-    }
-
-    /// Computes what is generated of a row that was made of another one.
-    #[inline]
-    pub fn recompute(
-        &self,
-        current: &TableVersion,
-        changed: (&mut [Value], &RowBefore),
-        limits: Option<&Limits>,
-    ) -> Result<()> {
-        self.recompute_by(current, changed, &self.newest_rows(current), limits)
-    }
-
-    /// Looks up again what is looked up for a batch of rows that are whole and tested.
-    pub fn look_up_again(&self, current: &TableVersion, batch: &mut Batch) -> Result<()> {
-        if !self.looks_up(current)? {
-            return Ok(());
-        }
-        let Some(checks) = self.checks(current)? else { return Ok(()) };
-        let (others, limits) = (self.newest_rows(current), self.limits());
-        match checks.generated().look_up_again(batch, &others, &limits)? {
-            true => checks.test(batch, 0, &limits),
-            false => Ok(()),
-        }
-    }
-
-    /// Computes what is generated of a batch whose other columns fit. The first row has a number.
-    pub fn complete_batch(
-        &self,
-        current: &TableVersion,
-        batch: &mut Batch,
-        first_row: u64,
-    ) -> Result<()> {
-        if !current.schema.has_generated() {
-            return Ok(());
-        }
-        let Some(checks) = self.checks(current)? else { return Ok(()) };
-        let others = self.newest_rows(current);
-        checks.generated().complete_batch((batch, first_row), &others, &self.limits())?;
-        check_keys(&current.schema, batch, first_row)
     }
 }

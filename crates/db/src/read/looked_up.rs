@@ -1,99 +1,37 @@
 //! Rows of other tables that fields of new rows are computed from.
 //!
 //! ```text
-//!  outside of a transaction: what is published ──► noted as of when ──► commit lock: has the table
-//!                            (and kept for later)                      changed since? then again
+//!  outside of a transaction: what is published ──► noted as of when ──► commit lock: has the
+//!                            (and kept for later)                table changed since? then again
 //!  within one:               its snapshot, with its changes ──► the table counts as read
 //! ```
 //!
-//! # Invariants
-//!
-//! 1. What is found is as of the commit of the row: whoever looks up notes the commit as of which
-//!    he reads, and [`Engine::expect_looked_up`] refuses the row when the table has changed since.
-//! 2. What is kept is as of a commit: it is used at another one only where the table was not changed
-//!    between the two. A table knows its newest change before that is published.
+//! Invariant: what is found is as of the commit of the row. Who looks up notes the commit as of
+//! which he reads, and [`Engine::expect_looked_up`] refuses the row when the table has changed
+//! since.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use esker_format::key::primary_key;
-use esker_format::{Column, Schema, TableId, Value, ValueRef};
+use esker_format::{Column, Schema, Value, ValueRef};
 use esker_query::FindRows;
 use esker_query::model::Lookup;
-use esker_vfs::sync::Mutex;
 
 use crate::commit::conflict::conflict;
 use crate::commit::fit::fit_key;
 use crate::engine::{Engine, no_table};
 use crate::engine_handle::EngineHandle;
+use crate::read::kept_lookups::{Kept, Run};
 use crate::read::snapshot::{Snapshot, SnapshotTable};
 use crate::table_version::{LookedUpAsOf, TableVersion};
 use crate::{Error, ErrorKind, Result};
 
 /// Rows of one begin of a key that are kept: where there are more, each is looked up by itself.
 const RUN_ROWS_MAX: usize = 1 << 10;
-/// Rows, and begins of keys, of a table that are kept.
-const KEPT_MAX: usize = 1 << 16;
 /// How often rows are looked up again beside others that change them.
 const ATTEMPTS_MAX: usize = 64;
-/// Tables of which rows are kept.
-const TABLES_MAX: usize = 64;
-
-/// Rows that were looked up, by table.
-#[derive(Default)]
-pub(crate) struct KeptLookups(Mutex<BTreeMap<TableId, Kept>>);
-
-/// The rows of a table that were looked up.
-#[derive(Default)]
-struct Kept {
-    as_of: u64,
-    /// By the bytes of what is before the last field of the key, or of all of it.
-    runs: BTreeMap<Vec<u8>, Arc<Run>>,
-    rows: usize,
-}
-
-/// The rows with the same begin of the key, in order, by the bytes of their keys.
-enum Run {
-    Whole(Vec<(Vec<u8>, Vec<Value>)>),
-    /// There are too many to be kept.
-    Long,
-}
-
-impl Kept {
-    /// What is kept as of a commit.
-    fn at(&mut self, (changed_at, commit): (u64, u64)) -> &mut Self {
-        if self.as_of < changed_at {
-            *self = Self::default();
-        }
-        self.as_of = self.as_of.max(commit);
-        self
-    }
-
-    fn run(
-        &mut self,
-        begin: Vec<u8>,
-        read: impl FnOnce() -> Result<(Arc<Run>, bool)>,
-    ) -> Result<Arc<Run>> {
-        if let Some(run) = self.runs.get(&begin) {
-            return Ok(Arc::clone(run));
-        }
-        let (run, is_kept) = read()?;
-        if is_kept {
-            let count = match &*run {
-                Run::Whole(rows) => rows.len(),
-                Run::Long => 0,
-            };
-            if self.rows + self.runs.len() + count > KEPT_MAX {
-                (self.runs, self.rows) = (BTreeMap::new(), 0);
-            }
-            self.rows += count;
-            self.runs.insert(begin, Arc::clone(&run));
-        }
-        Ok(run)
-    }
-}
 
 /// A table, and the field that is wanted of its rows.
 struct Wanted<'a> {
@@ -265,13 +203,9 @@ impl NewestRows<'_> {
         if changed_at > commit {
             return wanted.find(keys, &mut Kept::default(), &mut rows, found);
         }
-        // default: nothing panics while the rows change
-        let mut all = engine.lookups.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() > TABLES_MAX {
-            all.clear();
-        }
-        let kept = all.entry(core.id()).or_default().at((changed_at, commit));
-        wanted.find(keys, kept, &mut rows, found)
+        engine
+            .lookups
+            .of(core.id(), (changed_at, commit), |kept| wanted.find(keys, kept, &mut rows, found))
     }
 }
 
@@ -338,8 +272,8 @@ impl EngineHandle {
 }
 
 impl Engine {
-    /// Refuses rows for which rows of other tables were looked up that have changed since. Under the
-    /// commit lock.
+    /// Refuses rows for which rows of other tables were looked up that have changed since. Under
+    /// the commit lock.
     ///
     /// # Errors
     /// `Conflict` naming the table.

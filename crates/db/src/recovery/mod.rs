@@ -40,7 +40,7 @@ use crate::commit::times::Times;
 use crate::commit::watermarks::Watermarks;
 use crate::engine::Engine;
 use crate::maintenance::{Work, checkpoint_path, parse_number};
-use crate::read::looked_up::KeptLookups;
+use crate::read::kept_lookups::KeptLookups;
 use crate::recovery::lock_holder::LockHolder;
 use crate::recovery::unfinished_backup::{UNFINISHED_FILE, unfinished};
 use crate::transaction::TransactionCommits;

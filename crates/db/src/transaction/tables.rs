@@ -17,7 +17,7 @@ use crate::catalog::checks::Checks;
 use crate::catalog::index_test;
 use crate::catalog::looked_up;
 use crate::catalog::new_fields::NewFields;
-use crate::catalog::references::{self, Told, refuse_named};
+use crate::catalog::references::{Told, refuse_named};
 use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view_needs::{Altered, refuse_read};
 use crate::table_version::TableVersion;
@@ -167,13 +167,10 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
-            let alterations = references::meant(&current.schema, alterations);
-            let mut find = |table: &str| Ok(self.current(state, table)?.schema);
-            let alterations = looked_up::settled_changes(&alterations, &mut find)?;
+            let alterations = self.settled_changes(state, &current, alterations)?;
             let (alterations, sequences) = self.engine.with_new_sequences(name, &alterations)?;
             let alterations = alterations.as_slice();
-            let schema = checked_rows::alter(&self.engine, name, &current.schema, alterations)?;
-            looked_up::expect_fits(name, &schema, &mut find)?;
+            let schema = self.altered_schema(state, (name, &current), alterations)?;
             self.engine.expect_sequences(&schema)?;
             let references = References::of(&current.schema, &schema);
             let (schema, told) = match references.new {
