@@ -294,3 +294,49 @@ impl Engine {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use esker_query::model::{Expr, Lookup};
+
+    use crate::{DataType, ErrorKind, Options, Schema, Value, generated};
+
+    /// What the commit lock finds of rows that were prepared before.
+    #[test]
+    fn a_row_is_refused_when_what_was_looked_up_for_it_changes_before_its_commit() {
+        let db = Options::new().background(false).memory().unwrap();
+        let prices = Schema::builder().field("model", DataType::Text).field("price", DataType::I64);
+        let prices = prices.primary_key(["model"]).build().unwrap();
+        let prices = db.create_table("prices", prices).unwrap();
+        let (table, field, keys) = ("prices".into(), "price".into(), vec![Expr::field("model")]);
+        let price = Lookup { table, field, keys, data_type: None };
+        let price = generated(&Expr::Lookup(Box::new(price))).unwrap();
+        let calls = Schema::builder().field("model", DataType::Text);
+        let calls = calls.nullable("price", DataType::I64).generated(price).build().unwrap();
+        let calls = db.create_table("calls", calls).unwrap();
+        let (given, engine) = (["a".into(), Value::Null], db.engine());
+        let change = |price: i64| assert!(prices.upsert(&["a".into(), price.into()]).is_ok());
+        let truncate = |_: i64| db.truncate_table("prices").unwrap();
+        change(1);
+        let changes: [(&dyn Fn(i64), i64); 3] = [(&change, 2), (&truncate, 0), (&change, 3)];
+        for (change, price) in changes {
+            let current = calls.current();
+            let row = engine.complete_row(&current, &given).unwrap().into_owned();
+            let put = |row: Vec<Value>| {
+                calls.change(&current, |writer, staged| {
+                    let prepared = writer.prepare_put(&row, true)?;
+                    staged.put(row, prepared);
+                    Ok(())
+                })
+            };
+            change(price);
+            let e = put(row).unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::Conflict, "{e}");
+            assert!(e.to_string().contains("rows for table \"calls\" were looked up"), "{e}");
+        }
+        assert_eq!(calls.count().unwrap(), 0);
+        calls.insert(&given).unwrap();
+        let row = calls.iter().unwrap().next().unwrap().unwrap();
+        assert_eq!(row.get("price"), Some(&Value::Int(3)));
+    }
+}
