@@ -33,6 +33,12 @@ impl TableEntry {
         let index_covers = Vec::new();
         Self { name, writer, sealed_through, changed_at, defined_at, index_file, index_covers }
     }
+
+    /// Notes a commit of its rows, before it is published.
+    pub fn note_changed(&mut self, commit: u64) {
+        self.changed_at = commit;
+        self.writer.table().note_changed(commit);
+    }
 }
 
 /// What the commit lock guards.

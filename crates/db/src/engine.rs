@@ -45,6 +45,7 @@ use crate::commit::wakes::CommitWakes;
 use crate::commit::watermarks::Watermarks;
 use crate::files::Files;
 use crate::maintenance::Work;
+use crate::read::kept_lookups::KeptLookups;
 use crate::{Error, ErrorKind, Options, Result};
 
 /// Snapshots that are held for a while.
@@ -82,6 +83,8 @@ pub(crate) struct Engine {
     pub sequences: ArcSwap<Sequences>,
     /// The check constraints in use.
     pub checks: ArcSwap<CheckCache>,
+    /// Rows that were looked up for fields of others.
+    pub lookups: KeptLookups,
     /// Milliseconds and counter of the newest UUID.
     pub last_uuid: AtomicU64,
     pub catalogue: Mutex<Catalogue>,

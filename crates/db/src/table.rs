@@ -91,8 +91,7 @@ impl Table {
     }
 
     pub(crate) fn current(&self) -> TableVersion {
-        let core = Arc::clone(self.core());
-        TableVersion { schema: core.schema(), core }
+        TableVersion::newest(self.core())
     }
 
     /// Runs a change, again when the schema was changed meanwhile, or another commit changed the

@@ -2,15 +2,56 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use esker_format::{Schema, Value, ValueRef};
 use esker_table::Table as TableCore;
+use esker_vfs::sync::AtomicU64;
 
 /// What a change of rows was prepared for.
 #[derive(Clone)]
 pub(crate) struct TableVersion {
     pub core: Arc<TableCore>,
     pub schema: Arc<Schema>,
+    /// As of when rows of other tables were looked up for its rows.
+    pub looked_up: LookedUpAsOf,
+}
+
+/// The earliest commit as of which rows of other tables were looked up for rows that wait for their
+/// commit: no later one may have changed these tables when it comes.
+pub(crate) struct LookedUpAsOf(AtomicU64);
+
+impl LookedUpAsOf {
+    /// Nothing was looked up.
+    const NEVER: u64 = u64::MAX;
+
+    pub fn note(&self, commit: u64) {
+        self.0.fetch_min(commit, Ordering::AcqRel);
+    }
+
+    /// The same as for other rows.
+    pub fn note_of(&self, other: &Self) {
+        self.note(other.0.load(Ordering::Acquire));
+    }
+
+    /// The commit; `None` where nothing was looked up.
+    pub fn commit(&self) -> Option<u64> {
+        Some(self.0.load(Ordering::Acquire)).filter(|commit| *commit != Self::NEVER)
+    }
+}
+
+impl Default for LookedUpAsOf {
+    fn default() -> Self {
+        Self(AtomicU64::new(Self::NEVER))
+    }
+}
+
+impl Clone for LookedUpAsOf {
+    fn clone(&self) -> Self {
+        let copy = Self::default();
+        copy.note_of(self);
+        copy
+    }
 }
 
 impl From<TableVersion> for Cow<'_, TableVersion> {
@@ -26,9 +67,19 @@ impl<'r> From<&'r TableVersion> for Cow<'r, TableVersion> {
 }
 
 impl TableVersion {
+    /// A table with a schema of it.
+    pub fn new(core: Arc<TableCore>, schema: Arc<Schema>) -> Self {
+        Self { core, schema, looked_up: LookedUpAsOf::default() }
+    }
+
     /// As it is now.
     pub fn newest(core: &Arc<TableCore>) -> Self {
-        Self { core: Arc::clone(core), schema: core.schema() }
+        Self::new(Arc::clone(core), core.schema())
+    }
+
+    /// The same, for rows for which nothing was looked up yet.
+    pub fn anew(&self) -> Self {
+        Self::new(Arc::clone(&self.core), Arc::clone(&self.schema))
     }
 
     /// True when rows that were prepared for it have to be prepared anew.

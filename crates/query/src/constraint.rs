@@ -52,7 +52,8 @@ impl Constraint {
     /// `OutOfRange` when it cannot be computed for a row; `OverBudget`, `Cancelled` and `TimedOut`
     /// as the limits have it.
     pub fn first_failing(&self, batch: &Batch, limits: &Limits) -> Result<Option<usize>> {
-        let part = RowsAtHand { columns: &batch.columns, rows: batch.len() };
+        let part =
+            RowsAtHand { columns: &batch.columns, rows: batch.len(), behind: (usize::MAX, &[]) };
         let room = Room::default();
         let rows = Rows::new(&part, 0..batch.len(), limits, &room);
         let vector = evaluate(&self.condition, &rows, Selection::All(batch.len()))?;

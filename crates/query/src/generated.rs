@@ -5,26 +5,29 @@ use std::ops::Range;
 
 use esker_format::{Column, DataType, Field, Room, Schema, Value, ValueRef};
 
-use crate::bind::{bind_row, typing};
+use crate::bind::scope::{RowScope, Scope};
+use crate::bind::{bind, refuse_deep, typing};
 use crate::bound::Bound;
 use crate::evaluate::{Rows, Selection, Vector, evaluate};
-use crate::model::Expr;
-use crate::row_expression::{self, RowsAtHand, changing};
-use crate::{Error, Inputs, Limits, Result, ZONE_ROWS};
+use crate::looked_up::{FindRows, LookedUp};
+use crate::model::{Expr, Lookup};
+use crate::row_expression::{self, FailedRow, RowsAtHand, changing, for_each_part};
+use crate::{Error, Inputs, Limits, Result};
 
 /// What computes the values of one field.
 ///
 /// ```
 /// use esker_format::{Batch, DataType, Schema, Value};
 /// use esker_query::model::{Expr, Operator};
-/// use esker_query::{GeneratedValue, Limits};
+/// use esker_query::{GeneratedValue, Limits, NoOtherRows};
 ///
 /// let schema = Schema::builder().field("n", DataType::I64).field("twice", DataType::I64).build()?;
 /// let twice = Expr::field("n").binary(Operator::Multiply, Expr::literal(2i64));
 /// let twice = GeneratedValue::new(&schema.fields()[1], &twice, &schema)?;
 /// let mut batch = Batch::empty(&schema);
 /// batch.push_row(&schema, &[Value::Int(21), Value::Int(0)])?;
-/// let column = twice.of(&batch.columns, 1, &Limits::default()).map_err(|failed| failed.error)?;
+/// let column = twice.of((&batch.columns, 1), &NoOtherRows, &Limits::default());
+/// let column = column.map_err(|failed| failed.error)?;
 /// assert_eq!(column.value(0).to_owned(), Value::Int(42));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -33,23 +36,17 @@ pub struct GeneratedValue {
     field: Field,
     value: Bound,
     reads: Vec<(usize, DataType)>,
-}
-
-/// A row of which a value cannot be computed.
-#[derive(Debug)]
-pub struct FailedRow {
-    /// The row.
-    pub row: usize,
-    /// Why not.
-    pub error: Error,
+    /// The rows of other tables that are looked up. What is found are columns behind the fields.
+    looked_up: Vec<LookedUp>,
+    fields: usize,
 }
 
 impl GeneratedValue {
     /// Resolves the expression of a field.
     ///
     /// # Errors
-    /// `InvalidQuery` when it does not fit the schema, does not depend on the row alone, or reads a
-    /// field that is generated itself.
+    /// `InvalidQuery` when it does not fit the schema, does not depend on the row alone and on rows
+    /// that it looks up, or reads a field that is generated itself.
     pub fn new(field: &Field, expr: &Expr, schema: &Schema) -> Result<Self> {
         let refused = |part: &Expr, found: &str| {
             Error::invalid(format!("{part}: expected a value of the row alone, found {found}"))
@@ -58,7 +55,7 @@ impl GeneratedValue {
             return Err(refused(part, "what changes"));
         }
         for (is_within, found) in [
-            (expr.has_subquery(), "a query"),
+            (has_query(expr), "a query"),
             (expr.has_aggregate(), "an aggregate"),
             (expr.has_window(), "a window function"),
         ] {
@@ -66,9 +63,24 @@ impl GeneratedValue {
                 return Err(refused(expr, found));
             }
         }
-        let value = bind_row(expr, schema, &Inputs::default())?;
+        if let Some(lookup) = expr.lookups().first()
+            && field.generated.as_ref().is_none_or(|generated| generated.is_virtual)
+        {
+            return Err(Error::invalid(format!(
+                "{lookup}: a field for which rows of other tables are looked up is evaluated when \
+                 its row is written, and kept: expected STORED behind it"
+            )));
+        }
+        let inputs = Inputs::default();
+        let (row, found) = (RowScope { schema, inputs: &inputs }, Vec::new());
+        let mut scope = RowAndOthers { row, found };
+        refuse_deep(expr)?;
+        let value = bind(expr, &mut scope)?;
+        let (looked_up, fields) = (scope.found, schema.fields().len());
         let mut reads = BTreeSet::new();
         value.collect_fields(&mut reads);
+        reads.retain(|position| *position < fields);
+        looked_up.iter().for_each(|lookup| lookup.collect_fields(&mut reads));
         let mut read = reads.iter().filter_map(|position| schema.fields().get(*position));
         if let Some(other) = read.find(|other| other.generated.is_some()) {
             let name = &other.name;
@@ -78,7 +90,7 @@ impl GeneratedValue {
         expect_assignable(expr, &value, field)?;
         let typed = |position: usize| Some((position, schema.fields().get(position)?.data_type));
         let reads = reads.into_iter().filter_map(typed).collect();
-        Ok(Self { field: field.clone(), value, reads })
+        Ok(Self { field: field.clone(), value, reads, looked_up, fields })
     }
 
     /// The positions and the types of the fields that it reads.
@@ -87,8 +99,14 @@ impl GeneratedValue {
         &self.reads
     }
 
+    /// The rows of other tables that it looks up, with the types of what they are found by.
+    pub fn lookups(&self) -> impl Iterator<Item = (&Lookup, Vec<Option<DataType>>)> {
+        self.looked_up.iter().map(|one| (&one.lookup, one.key_types()))
+    }
+
     /// The values of some rows, as the field keeps them. `columns` are those of the schema, each of
-    /// so many rows; the ones that are not read may be empty.
+    /// so many rows; the ones that are not read may be empty. Rows of other tables are found by
+    /// `others`.
     ///
     /// # Errors
     /// `OutOfRange` when a value cannot be computed or is not one of the field; `OverBudget`,
@@ -96,26 +114,18 @@ impl GeneratedValue {
     /// caller.
     pub fn of(
         &self,
-        columns: &[Column],
-        rows: usize,
+        (columns, rows): (&[Column], usize),
+        others: &dyn FindRows,
         limits: &Limits,
     ) -> std::result::Result<Column, FailedRow> {
-        let part = RowsAtHand { columns, rows };
-        let mut made = Column::empty(self.field.data_type);
-        let mut start = 0;
-        while start < rows {
-            let end = rows.min(start + ZONE_ROWS);
-            let before = made.len();
-            if self.append(&part, start..end, limits, &mut made).is_err() {
-                // Which one it is.
-                made.truncate(before);
-                for row in start..end {
-                    self.append(&part, row..row + 1, limits, &mut made)
-                        .map_err(|error| FailedRow { row, error })?;
-                }
-            }
-            start = end;
+        let part = RowsAtHand { columns, rows, behind: (self.fields, &[]) };
+        let mut found = Vec::with_capacity(self.looked_up.len());
+        for lookup in &self.looked_up {
+            found.push(lookup.of(&part, others, limits)?);
         }
+        let part = RowsAtHand { behind: (self.fields, &found), ..part };
+        let mut made = Column::empty(self.field.data_type);
+        for_each_part(rows, &mut made, |range, made| self.append(&part, range, limits, made))?;
         Ok(made)
     }
 
@@ -169,6 +179,39 @@ impl GeneratedValue {
     /// `Corrupt` when the text is not one.
     pub fn decode(text: &str) -> Result<Expr> {
         row_expression::decode(text)
+    }
+}
+
+fn has_query(expr: &Expr) -> bool {
+    matches!(expr, Expr::Subquery { .. }) || expr.operands().into_iter().any(has_query)
+}
+
+/// The fields of a row, and what is looked up by them.
+struct RowAndOthers<'a> {
+    row: RowScope<'a>,
+    found: Vec<LookedUp>,
+}
+
+impl Scope for RowAndOthers<'_> {
+    fn resolve(&mut self, expr: &Expr) -> Result<Option<Bound>> {
+        let Expr::Lookup(lookup) = expr else { return self.row.resolve(expr) };
+        let looked_up = LookedUp::new(lookup, &mut self.row)?;
+        let known = self.found.iter().position(|one| one.lookup == **lookup);
+        // default: a row that is looked up for the first time
+        let at = known.unwrap_or(self.found.len());
+        let field = Bound::field(self.row.schema.fields().len() + at, looked_up.data_type);
+        if known.is_none() {
+            self.found.push(looked_up);
+        }
+        Ok(Some(field))
+    }
+
+    fn unknown_field(&self, name: &str) -> Error {
+        self.row.unknown_field(name)
+    }
+
+    fn inputs(&self) -> &Inputs {
+        self.row.inputs
     }
 }
 

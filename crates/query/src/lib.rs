@@ -58,6 +58,7 @@ pub mod index_expression;
 pub mod json;
 mod limits;
 mod logical;
+mod looked_up;
 mod meter;
 pub mod model;
 pub mod operator;
@@ -98,16 +99,18 @@ pub use error::{Error, ErrorKind, Result};
 pub use explain::{
     ExplainedInput, ExplainedPart, ExplainedStep, ExplainedSubquery, Explanation, Met, Ran, Reading,
 };
-pub use generated::{FailedRow, GeneratedValue};
+pub use generated::GeneratedValue;
 pub use index_expression::{IndexComputation, IndexedRows};
 pub use limits::{Deadline, Limits};
 pub use logical::{Resolved, Tables};
+pub use looked_up::{FindRows, NoOtherRows};
 pub use model::Query;
 #[doc(hidden)]
 pub use options::JoinOrder;
 pub use options::{IndexUse, Inputs, Options, Sequences, Unnesting};
 pub use page::{Page, Paging, page};
 pub use result::{AnswerSink, QueryResult, ResultColumn, Statistics};
+pub use row_expression::FailedRow;
 pub use row_filter::RowFilter;
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
 pub use semantics::{DivisionByZero, NullsOrder, Semantics};

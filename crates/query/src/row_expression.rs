@@ -8,7 +8,7 @@ use esker_format::{Column, ColumnSlice, Room};
 
 use crate::exec::output::materialised::slice;
 use crate::model::Expr;
-use crate::{Error, Fragment, Result, Zone};
+use crate::{Error, Fragment, Result, ZONE_ROWS, Zone};
 
 /// The most levels of an expression: its stored form nests three times as deep.
 pub(crate) const DEPTH_MAX: usize = 40;
@@ -47,10 +47,43 @@ pub(crate) fn changing(expr: &Expr) -> Option<&Expr> {
     }
 }
 
+/// A row of which a value cannot be computed.
+#[derive(Debug)]
+pub struct FailedRow {
+    /// The row.
+    pub row: usize,
+    /// Why not.
+    pub error: Error,
+}
+
+/// Appends values of rows to a column, some at a time, and tells which row has none.
+pub(crate) fn for_each_part(
+    rows: usize,
+    made: &mut Column,
+    append: impl Fn(Range<usize>, &mut Column) -> Result<()>,
+) -> std::result::Result<(), FailedRow> {
+    let mut start = 0;
+    while start < rows {
+        let end = rows.min(start + ZONE_ROWS);
+        let before = made.len();
+        if append(start..end, made).is_err() {
+            // Which one it is.
+            made.truncate(before);
+            for row in start..end {
+                append(row..row + 1, made).map_err(|error| FailedRow { row, error })?;
+            }
+        }
+        start = end;
+    }
+    Ok(())
+}
+
 /// Rows at hand, by the columns of a schema. Those that nobody reads may be empty.
 pub(crate) struct RowsAtHand<'a> {
     pub columns: &'a [Column],
     pub rows: usize,
+    /// Columns behind the fields, and the position of the first.
+    pub behind: (usize, &'a [Column]),
 }
 
 impl Fragment for RowsAtHand<'_> {
@@ -72,7 +105,11 @@ impl Fragment for RowsAtHand<'_> {
         rows: Range<usize>,
         _: &'a Room,
     ) -> Result<ColumnSlice<'a>> {
-        let column = self.columns.get(position);
+        let (first, behind) = self.behind;
+        let column = match position.checked_sub(first) {
+            Some(at) => behind.get(at),
+            None => self.columns.get(position),
+        };
         let column = column.ok_or_else(|| Error::invalid(format!("no column {position}")))?;
         slice(column, rows).ok_or_else(|| Error::invalid("rows past the end"))
     }

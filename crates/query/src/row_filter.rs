@@ -54,7 +54,8 @@ impl RowFilter {
     /// `OutOfRange` when it cannot be computed for a row; `OverBudget`, `Cancelled` and `TimedOut`
     /// as the limits have it.
     pub fn passing(&self, batch: &Batch, limits: &Limits) -> Result<Vec<bool>> {
-        let part = RowsAtHand { columns: &batch.columns, rows: batch.len() };
+        let part =
+            RowsAtHand { columns: &batch.columns, rows: batch.len(), behind: (usize::MAX, &[]) };
         let room = Room::default();
         let rows = Rows::new(&part, 0..batch.len(), limits, &room);
         let vector = evaluate(&self.condition, &rows, Selection::All(batch.len()))?;

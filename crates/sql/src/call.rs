@@ -7,7 +7,9 @@ use sqlparser::ast;
 
 use crate::expression::Names;
 use crate::statement::unsupported;
-use crate::{Error, Result, aggregate_in_words, group, interval, table_function, window};
+use crate::{
+    Error, Result, aggregate_in_words, group, interval, looked_up, table_function, window,
+};
 
 impl Names {
     /// `EXTRACT`, `SUBSTRING … FROM`, `TRIM … FROM`, `POSITION … IN`, `CEIL` and `FLOOR`, which the
@@ -21,6 +23,11 @@ impl Names {
             }
             E::Array(list) => self.list(list),
             E::CompoundFieldAccess { root, access_chain } => {
+                if let E::Function(function) = &**root
+                    && looked_up::is_lookup(function)
+                {
+                    return self.looked_up(function, access_chain);
+                }
                 self.part_of_list(root, access_chain, expr)
             }
             E::AtTimeZone { timestamp, time_zone } => {
@@ -89,6 +96,9 @@ impl Names {
             return Err(unsupported(what, function));
         }
         window::expect_over(&name)?;
+        if looked_up::is_lookup(function) {
+            return Err(looked_up::without_field(function));
+        }
         if group::is_grouping(&name) {
             return self.grouping(function);
         }

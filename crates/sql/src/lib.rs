@@ -45,6 +45,7 @@ mod json_path;
 mod list;
 mod list_query;
 mod literal;
+mod looked_up;
 mod maintenance;
 mod merge;
 mod named_statement;

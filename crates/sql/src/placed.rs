@@ -16,6 +16,7 @@ use crate::comment::{CommentStatement, Commented};
 use crate::copy::CopyStatement;
 use crate::cursor::CursorStatement;
 use crate::explain::Explain;
+use crate::looked_up;
 use crate::maintenance::MaintenanceStatement;
 use crate::named_statement::NamedStatement;
 use crate::sequence::RestartStatement;
@@ -170,7 +171,7 @@ impl OwnNames {
             }
             Statement::AlterTable { name, alterations, .. } if self.find(name).0 == Home::Main => {
                 self.refuse_own(name, alterations.iter().filter_map(referenced))?;
-                self.place_alone(statement)
+                self.place_alone(statement)?
             }
             Statement::CreateTableAs { .. } | Statement::CreateView { .. } => {
                 self.place_definition(Home::Main, statement)?
@@ -182,7 +183,7 @@ impl OwnNames {
             | Statement::Maintenance(_) => self.place_list(statement)?,
             other => match self.place_read(other, &mut reads) {
                 Some(statement) => Placed::new(Home::Main, statement, reads),
-                None => self.place_alone(other),
+                None => self.place_alone(other)?,
             },
         })
     }
@@ -288,10 +289,15 @@ impl OwnNames {
     }
 
     /// A statement about one table; any other one is about those of all.
-    fn place_alone(&self, statement: &Statement) -> Placed {
+    fn place_alone(&self, statement: &Statement) -> Result<Placed> {
         let mut placed = statement.clone();
         if let Statement::AlterTable { alterations, .. } = &mut placed {
             for alteration in alterations {
+                let bare = &mut |table: &mut String| {
+                    *table = self.bare(table);
+                    Ok(())
+                };
+                looked_up::rename_in_change(alteration, bare)?;
                 if let Alteration::AddReference(reference) = alteration {
                     reference.table = self.bare(&reference.table);
                 }
@@ -310,18 +316,23 @@ impl OwnNames {
             | Statement::CreateIndex { table: name, .. }
             | Statement::DropIndex { table: Some(name), .. }
             | Statement::Copy(CopyStatement::From { table: name, .. }) => name,
-            _ => return Placed::new(Home::Main, placed, BTreeSet::new()),
+            _ => return Ok(Placed::new(Home::Main, placed, BTreeSet::new())),
         };
         let (home, bare) = self.find(name);
         *name = bare.to_owned();
-        Placed::new(home, placed, BTreeSet::new())
+        Ok(Placed::new(home, placed, BTreeSet::new()))
     }
 
     /// A schema with the names that tables have where they are.
     fn bare_references(&self, schema: &Schema) -> Result<Schema> {
+        let mut schema = schema.clone();
+        looked_up::rename_in(&mut schema, &mut |table| {
+            *table = self.bare(table);
+            Ok(())
+        })?;
         let mut references = schema.references().to_vec();
         if references.iter().all(|reference| self.bare(&reference.table) == reference.table) {
-            return Ok(schema.clone());
+            return Ok(schema);
         }
         for reference in &mut references {
             reference.table = self.bare(&reference.table);

@@ -17,6 +17,7 @@ use esker_query::model::Searched;
 use crate::comment::{CommentStatement, Commented};
 use crate::copy::CopyStatement;
 use crate::cursor::CursorStatement;
+use crate::looked_up;
 use crate::maintenance::MaintenanceStatement;
 use crate::named_statement::NamedStatement;
 use crate::placed::{Home, OwnNames};
@@ -221,6 +222,7 @@ impl InPath<'_> {
                 let itself = name.clone();
                 self.rename_new(name)?;
                 self.defaults(schema)?;
+                looked_up::rename_in(schema, &mut |table| self.rename(table))?;
                 self.references(schema, (&itself, name))
             }
             Statement::CreateTableAs { name, query, .. }
@@ -247,6 +249,7 @@ impl InPath<'_> {
         match statement {
             Statement::AlterTable { name, alterations, .. } => {
                 for alteration in alterations {
+                    looked_up::rename_in_change(alteration, &mut |table| self.rename(table))?;
                     match alteration {
                         Alteration::AddReference(reference) => self.rename(&mut reference.table)?,
                         Alteration::SetDefault { default, .. } => self.default(default)?,

@@ -19,6 +19,7 @@ pub const LAYERS: &[&str] = &[
     "esker-server",
     "esker-client",
     "esker-cli",
+    "accounting",
     "esker-testkit",
     "esker-differential",
     "esker-bench",

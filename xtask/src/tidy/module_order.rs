@@ -35,6 +35,7 @@ const ORDERS: &[(&str, &[&str])] = &[(
         "run",
         "computed",
         "row_expression",
+        "looked_up",
         "constraint",
         "row_filter",
         "generated",

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use esker_format::Batch;
 use esker_vfs::OpenMode;
 
+use crate::catalog::looked_up;
 use crate::read::snapshot::SnapshotTable;
 use crate::recovery::unfinished_backup::UNFINISHED_FILE;
 use crate::{Database, Options, Result, Table, Transaction};
@@ -81,8 +82,15 @@ impl Database {
             let mut namespaces = names.namespaces.iter();
             namespaces.try_for_each(|(name, namespace)| within.copy_namespace(name, namespace))
         })?;
-        for name in snapshot.table_names() {
+        let tables = snapshot.table_names().into_iter().map(|name| {
             let table = snapshot.table(&name)?;
+            let looks_up = looked_up::looks_up(table.schema())?;
+            Ok((looks_up, name, table))
+        });
+        let mut tables = tables.collect::<Result<Vec<(bool, String, SnapshotTable)>>>()?;
+        // The tables in which rows are looked up come before those that they are looked up for.
+        tables.sort_by_key(|(looks_up, ..)| *looks_up);
+        for (_, name, table) in tables {
             let schema = (**table.schema()).clone();
             copy_rows(&table, &self.create_table(&name, schema)?)?;
         }

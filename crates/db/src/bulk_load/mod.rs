@@ -254,9 +254,12 @@ impl Load {
     fn push_batch(&mut self, mut batch: Batch) -> Result<()> {
         self.shared.table.engine.fill_batch(self.schema(), &mut batch)?;
         check_batch(self.schema(), &batch, self.rows)?;
-        if self.schema().has_generated() {
-            let shared = &self.shared;
-            shared.table.engine.complete_batch(&shared.current(), &mut batch, self.rows)?;
+        let shared = &self.shared;
+        let is_whole = self.is_copy && shared.table.engine.looks_up(&shared.current())?;
+        if self.schema().has_generated() && !is_whole {
+            let current = shared.current();
+            shared.table.engine.complete_batch(&current, &mut batch, self.rows)?;
+            shared.looked_up.note_of(&current.looked_up);
         }
         self.rows += batch.len() as u64;
         let limit = self.shared.table.engine.options.segment_rows_max;
@@ -438,6 +441,7 @@ impl Load {
         let mut catalogue = engine.lock_for_change()?;
         let table = shared.core.id();
         refuse_other_schema(&mut catalogue, table, &shared.schema)?;
+        engine.expect_looked_up(&shared.current())?;
         if let Some(references) = &self.references {
             references.expect_there(&mut catalogue)?;
         }
@@ -491,13 +495,20 @@ impl Load {
         if !self.schema().has_unique_values() {
             return true;
         }
+        // What was looked up for a row once stays.
+        if self.is_copy && self.schema().has_generated() {
+            return false;
+        }
         let cost = Budget::rows_cost(self.schema().fields().len(), rows, bytes);
         cost <= SMALL_ROWS_COST && self.gathered.settle_as_rows(engine, cost)
     }
 
     fn finish_small(&mut self) -> Result<LoadReport> {
         self.finished = true;
-        let batch = std::mem::take(&mut self.gathered.batch);
+        let mut batch = std::mem::take(&mut self.gathered.batch);
+        if !self.is_copy {
+            self.shared.table.engine.forget_columns(&self.shared.current(), &mut batch)?;
+        }
         if batch.is_empty() {
             return Ok(LoadReport::default());
         }

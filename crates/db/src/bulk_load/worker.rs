@@ -27,7 +27,7 @@ use crate::catalog::checks::Checks;
 use crate::commit::segment_rows::rows_of_segment;
 use crate::engine::Engine;
 use crate::maintenance::FileSink;
-use crate::table_version::TableVersion;
+use crate::table_version::{LookedUpAsOf, TableVersion};
 use crate::{Error, ErrorKind, Result, Table};
 
 /// What a load and its workers share.
@@ -47,6 +47,8 @@ pub(super) struct Shared {
     pub replacing: Option<Mutex<Replacing>>,
     /// Rows that had expired, whose keys rows of the load have.
     pub expired: Expired,
+    /// As of when rows of other tables were looked up for those of the load.
+    pub looked_up: LookedUpAsOf,
     state: Mutex<State>,
     /// Signalled when a worker has finished.
     progress: Event,
@@ -67,13 +69,14 @@ impl Shared {
     pub fn new(table: Table, started_at: u64) -> Result<Arc<Self>> {
         let current = table.current();
         let checks = table.engine.checks(&current)?;
-        let TableVersion { core, schema } = current;
+        let TableVersion { core, schema, .. } = current;
         let commit = Arc::new(AtomicU64::new(u64::MAX));
         let (skips, replacing, state) = (false, None, Mutex::default());
         let progress = Event::new();
         Ok(Arc::new(Self {
             table,
             expired: Expired::new(&core),
+            looked_up: LookedUpAsOf::default(),
             core,
             schema,
             checks,
@@ -88,7 +91,9 @@ impl Shared {
 
     /// What rows are gathered for.
     pub fn current(&self) -> TableVersion {
-        TableVersion { core: Arc::clone(&self.core), schema: Arc::clone(&self.schema) }
+        let current = TableVersion::new(Arc::clone(&self.core), Arc::clone(&self.schema));
+        current.looked_up.note_of(&self.looked_up);
+        current
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

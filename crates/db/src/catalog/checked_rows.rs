@@ -129,7 +129,7 @@ impl Engine {
     /// The checks of a table, what computes its fields, and indexes that are tested; `None` when it
     /// has none.
     pub fn checks(&self, current: &TableVersion) -> Result<Option<Arc<Checks>>> {
-        let TableVersion { core, schema } = current;
+        let TableVersion { core, schema, .. } = current;
         if !schema.tests_rows() && !schema.has_generated() {
             return Ok(None);
         }

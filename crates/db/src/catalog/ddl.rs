@@ -24,7 +24,7 @@ use crate::catalog::new_fields::NewFields;
 use crate::catalog::unique_build::BuildingUniques;
 use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view_needs::{self, Altered};
-use crate::catalog::{bucket_alteration, checked_rows, index_test, references};
+use crate::catalog::{bucket_alteration, checked_rows, index_test, looked_up, references};
 use crate::commit::conflict::conflict;
 use crate::commit::definitions::{
     AlteredTable, CreatedTable, Described, NewDefinitions, RemovedTable, TruncatedTable,
@@ -46,15 +46,18 @@ impl Database {
     /// `AlreadyExists` when there is one of this name, `InvalidInput` for a bad name.
     pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
         expect_usable("table", name)?;
-        Checks::of(&schema)?;
-        let schema = checks::with_exact_names(schema)?;
         if !schema.references().is_empty() {
             return self.create_bound_table(name, &schema);
         }
         let (_, core) = self.define(|engine| {
             refuse_taken(engine, name)?;
             let views_known = Some(Arc::clone(engine.names.load().newest()));
-            let (schema, sequences) = engine.with_own_sequences(name, schema.clone())?;
+            let mut find = |table: &str| Ok(named(engine, table)?.schema());
+            let schema = looked_up::settled(schema.clone(), &mut find)?;
+            Checks::of(&schema)?;
+            let schema = checks::with_exact_names(schema)?;
+            looked_up::expect_fits(name, &schema, &mut find)?;
+            let (schema, sequences) = engine.with_own_sequences(name, schema)?;
             let core = engine.new_numbered_table(name, schema)?;
             let created = vec![CreatedTable { core: Arc::clone(&core), next_row_id: 1, sequences }];
             Ok((NewDefinitions { created, views_known, ..NewDefinitions::default() }, core))
@@ -75,6 +78,7 @@ impl Database {
             expect_unbound(&core)?;
             let names = Arc::clone(engine.names.load().newest());
             view_needs::refuse_read(&names, "table", name, true)?;
+            looked_up::refuse_gone(&names, name, &|core| Ok(core.schema()))?;
             let views_known = Some(names);
             let dropped = vec![RemovedTable::new(Arc::clone(&core), Described::of(&core))];
             Ok((NewDefinitions { dropped, views_known, ..NewDefinitions::default() }, ()))
@@ -98,6 +102,7 @@ impl Database {
             refuse_taken(engine, to)?;
             let names = Arc::clone(engine.names.load().newest());
             view_needs::refuse_read(&names, "table", from, false)?;
+            looked_up::refuse_gone(&names, from, &|core| Ok(core.schema()))?;
             let views_known = Some(names);
             let before = Described::of(&core);
             let after = Described { name: to.to_owned(), schema: Arc::clone(&before.schema) };

@@ -13,6 +13,7 @@
 //! | [`usable_name`] | names of new tables and views |
 //! | [`view_needs`] | what may not change while views read it |
 //! | [`checks`], [`generated`] | what rows must meet, fields that are computed |
+//! | [`looked_up`] | tables in which rows are looked up for such fields |
 //! | [`defaults`], [`sequence`], [`own_sequence`] | what fields get by themselves |
 //! | [`event_times`] | how far the times of events may be from now |
 
@@ -29,6 +30,7 @@ pub(crate) mod expiry;
 pub(crate) mod generated;
 pub(crate) mod index;
 pub(crate) mod index_test;
+pub(crate) mod looked_up;
 pub(crate) mod names;
 pub(crate) mod namespace;
 pub(crate) mod new_fields;

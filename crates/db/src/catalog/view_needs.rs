@@ -9,6 +9,7 @@ use esker_log::sabotage::Bug;
 use esker_query::{NoRows, Options, Query, Source, Tables, View};
 use esker_table::Table as TableCore;
 
+use crate::catalog::looked_up;
 use crate::catalog::names::{Names, ReadNames};
 use crate::{Error, Result};
 
@@ -153,6 +154,7 @@ impl Altered<'_> {
         options: &Options,
         schema_of: SchemaOf<'_>,
     ) -> Result<()> {
+        looked_up::refuse_changed(names, (self.name, self.after), schema_of)?;
         let Some(Needed { view, field }) = self.needed(names, options, schema_of)? else {
             return Ok(());
         };

@@ -151,7 +151,7 @@ impl Engine {
                 let entry = source.expect(catalogue.tables.get_mut(table), *table, commit)?;
                 if let Some(entry) = entry {
                     next_row_id.checked_sub(1).inspect(|last| entry.writer.note_row_id(*last));
-                    entry.changed_at = commit;
+                    entry.note_changed(commit);
                 }
                 self.link_segments(catalogue, commit, edit, source)?;
             }
@@ -297,7 +297,7 @@ impl Engine {
         writes: &TableWrites<'_>,
     ) -> Result<()> {
         writes.staged.apply(&mut entry.writer, commit, &mut || self.new_row_group())?;
-        entry.changed_at = commit;
+        entry.note_changed(commit);
         Ok(())
     }
 }

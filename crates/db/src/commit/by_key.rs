@@ -43,8 +43,10 @@ impl<'k> FittedUpdate<'k> {
     pub fn apply<S: RowSink>(self, sink: &mut S, hash: u64) -> Result<bool> {
         let mut slot = sink.look(&self.key, hash)?;
         let Some(mut row) = sink.take_row(&mut slot)? else { return Ok(false) };
+        let asked: Vec<usize> = self.changes.iter().map(|(position, _)| *position).collect();
+        let before = sink.before_change(&row)?.asking(asked);
         assign(&mut row, self.changes);
-        sink.recompute(&mut row)?;
+        sink.recompute(&mut row, &before)?;
         sink.put(&self.key, slot, row)?;
         // The next update sees it where it is then.
         sink.settle().map(|()| true)

@@ -254,6 +254,7 @@ impl NewDefinitions {
         let names = engine.names.load();
         self.expect_names_free(names.newest())?;
         self.expect_views_as_known(names.newest())?;
+        self.expect_lookups(names.newest())?;
         self.expect_namespaces_as_known(names.newest())?;
         self.expect_sequences_as_known(engine, catalogue)?;
         self.altered.iter().try_for_each(|altered| altered.enter(engine, catalogue))?;

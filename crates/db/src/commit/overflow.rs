@@ -195,6 +195,7 @@ impl Engine {
                 spilled.load((self, catalogue), commit_options, staged_at)
             };
             let loads = spilled.iter_mut().map(load).collect::<Result<Vec<_>>>()?;
+            small.iter().try_for_each(|part| self.expect_looked_up(&part.current))?;
             expect_as_staged(catalogue, &mut small, commit_options, staged_at)?;
             let mut rows = Writer::new();
             self.encode_rows(&mut rows, &small, commit_options)?;
@@ -252,6 +253,7 @@ impl Spilled<'_> {
         let Self { current, written, deletes, places, private, uniques } = self;
         let table = current.core.id();
         refuse_other_schema(catalogue, table, commit_options.schema_before(current))?;
+        engine.expect_looked_up(current)?;
         let writer = &mut catalogue.entry(table)?.writer;
         // The writer of a table that comes with this commit has not given them out itself.
         let puts = written.iter().flat_map(|w| &w.puts);

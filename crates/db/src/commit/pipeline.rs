@@ -123,6 +123,10 @@ impl EngineHandle {
     /// One commit of a batch of inserted rows of a table with a generated key, without unique
     /// indexes; returns the first of their row ids.
     pub fn commit_batch(&self, current: &TableVersion, columns: &Batch) -> Result<u64> {
+        self.looking_up(current, |current| self.commit_batch_once(current, columns))
+    }
+
+    fn commit_batch_once(&self, current: &TableVersion, columns: &Batch) -> Result<u64> {
         let mut columns = Cow::Borrowed(columns);
         if current.schema.has_generated() {
             self.complete_batch(current, columns.to_mut(), 0)?;
@@ -285,6 +289,7 @@ impl Engine {
         writes: &mut TableWrites<'_>,
     ) -> Result<()> {
         let TableWrites { current, staged, private } = writes;
+        self.expect_looked_up(current)?;
         self.end_expired_holders(catalogue, current, staged)?;
         if private.is_none() {
             let writer = &catalogue.entry(current.core.id())?.writer;

@@ -19,9 +19,10 @@ use esker_query::Limits;
 use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 
+use crate::catalog::generated::RowBefore;
 use crate::commit::fit::has_key;
 use crate::commit::staged::Staged;
-use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
@@ -54,8 +55,11 @@ pub(crate) trait RowSink {
     /// Takes the row, if there is one.
     fn take_row(&mut self, slot: &mut Self::Slot) -> Result<Option<Vec<Value>>>;
 
+    /// What has to be known of a row before it is changed.
+    fn before_change(&self, row: &[Value]) -> Result<RowBefore>;
+
     /// Computes what is generated of a row that was made of another one.
-    fn recompute(&self, row: &mut [Value]) -> Result<()>;
+    fn recompute(&mut self, row: &mut [Value], before: &RowBefore) -> Result<()>;
 
     /// Puts a row, which fits the schema, and tests the checks of the table. In a transaction it
     /// may have another key, where it comes by [`RowSink::settle`].
@@ -72,7 +76,7 @@ pub(crate) trait RowSink {
 
 /// Rows that are staged for one commit, under the commit lock.
 pub(crate) struct StagedRows<'a, 'r> {
-    engine: &'a Engine,
+    engine: &'a EngineHandle,
     current: &'a TableVersion,
     writer: &'a mut TableWriter,
     staged: &'a mut Staged<'r>,
@@ -100,7 +104,7 @@ pub(crate) struct StagedSlot {
 impl<'a, 'r> StagedRows<'a, 'r> {
     /// For rows each of which is changed once.
     pub fn new(
-        engine: &'a Engine,
+        engine: &'a EngineHandle,
         current: &'a TableVersion,
         (writer, staged): (&'a mut TableWriter, &'a mut Staged<'r>),
     ) -> Self {
@@ -197,8 +201,13 @@ impl RowSink for StagedRows<'_, '_> {
     }
 
     #[inline]
-    fn recompute(&self, row: &mut [Value]) -> Result<()> {
-        self.engine.recompute(self.current, row, self.limits)
+    fn before_change(&self, row: &[Value]) -> Result<RowBefore> {
+        self.engine.before_change(self.current, row)
+    }
+
+    #[inline]
+    fn recompute(&mut self, row: &mut [Value], before: &RowBefore) -> Result<()> {
+        self.engine.recompute(self.current, (row, before), self.limits)
     }
 
     fn put(&mut self, key: &[ValueRef<'_>], slot: StagedSlot, row: Vec<Value>) -> Result<()> {

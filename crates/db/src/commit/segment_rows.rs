@@ -35,7 +35,7 @@ impl Engine {
         rows: SegmentRows<'_>,
         sink: &mut FileSink<'_>,
     ) -> Result<Segment> {
-        let TableVersion { core, schema } = current;
+        let TableVersion { core, schema, .. } = current;
         let id = self.new_row_group();
         let spec = SegmentSpec {
             database: self.database,
@@ -116,7 +116,7 @@ pub(crate) fn keep_row_ids(
 /// already, or end at the commit that they ended at. Under the commit lock.
 pub(crate) fn end_segments(entry: &mut TableEntry, commit: u64, edit: &Edit) {
     let Edit::EndSegments { segments, through_row_id, .. } = edit else { return };
-    entry.changed_at = commit;
+    entry.note_changed(commit);
     let core = entry.writer.table();
     core.note_ended_row_id(*through_row_id);
     let segments: BTreeSet<u64> = segments.iter().copied().collect();

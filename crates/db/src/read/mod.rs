@@ -6,10 +6,15 @@
 //! | [`source`], [`time_run`] | columns, for queries; events by time |
 //! | [`row`], [`visit`], [`range`], [`index_lookup`] | rows by key, in order, by an index |
 //! | [`table_rows`] | all rows of a table, one after another |
+//! | [`looked_up`], [`kept_lookups`] | rows of other tables, for fields that are computed |
+//! | [`generated_rows`] | such fields of rows outside of transactions |
 //! | [`page`], [`rows`] | answers page by page, row by row |
 
+pub(crate) mod generated_rows;
 pub(crate) mod held_snapshots;
 pub(crate) mod index_lookup;
+pub(crate) mod kept_lookups;
+pub(crate) mod looked_up;
 pub(crate) mod page;
 pub(crate) mod range;
 pub(crate) mod result_row;

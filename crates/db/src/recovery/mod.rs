@@ -40,6 +40,7 @@ use crate::commit::times::Times;
 use crate::commit::watermarks::Watermarks;
 use crate::engine::Engine;
 use crate::maintenance::{Work, checkpoint_path, parse_number};
+use crate::read::kept_lookups::KeptLookups;
 use crate::recovery::lock_holder::LockHolder;
 use crate::recovery::unfinished_backup::{UNFINISHED_FILE, unfinished};
 use crate::transaction::TransactionCommits;
@@ -178,6 +179,7 @@ impl Parts {
             wakes: OnceLock::new(),
             sequences: ArcSwap::default(),
             checks: ArcSwap::default(),
+            lookups: KeptLookups::default(),
             last_uuid: AtomicU64::new(0),
             hash_key,
             arena,

@@ -223,8 +223,9 @@ pub(crate) fn modify_row<S: RowSink>(
     {
         return Ok(Modified::Kept(row(old)));
     }
+    let before = sink.before_change(&old)?;
     let mut new = make(&old)?;
-    new.iter_mut().try_for_each(|new| sink.recompute(new))?;
+    new.iter_mut().try_for_each(|new| sink.recompute(new, &before))?;
     match &new {
         None => sink.remove(key, slot)?,
         Some(new) => sink.put(key, slot, new.clone())?,

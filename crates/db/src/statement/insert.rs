@@ -119,7 +119,15 @@ impl StatementRun<'_> {
         });
         let mut placed = placed.map(|row| row.map(Cow::Owned)).collect::<Result<Vec<_>>>()?;
         let limits = &self.options.inputs.limits;
-        engine.complete_rows(current, &mut placed, limits)?;
+        match self.on {
+            On::Database(_) => engine.complete_rows(current, &mut placed, limits)?,
+            On::Transaction(transaction) => {
+                let mut state = transaction.state();
+                transaction.looking_up(&mut state, |others| {
+                    engine.complete_by(current, &mut placed, others, limits)
+                })?;
+            }
+        }
         engine.test_rows_within(current, &placed, limits)?;
         Ok(placed.into_iter().map(Cow::into_owned).collect())
     }
@@ -138,6 +146,18 @@ impl Table {
 
     /// The same for rows of one schema.
     pub(crate) fn put_batch(
+        &self,
+        current: &TableVersion,
+        rows: &[Vec<Value>],
+        on_conflict: &OnConflict,
+        check_cancelled: CancellationCheck<'_>,
+    ) -> Result<u64> {
+        self.engine.looking_up(current, |current| {
+            self.put_batch_once(current, rows, on_conflict, check_cancelled)
+        })
+    }
+
+    fn put_batch_once(
         &self,
         current: &TableVersion,
         rows: &[Vec<Value>],
@@ -257,9 +277,11 @@ struct Puts<'a, 'r> {
 
 impl<'r> Puts<'_, 'r> {
     /// A row that is put in place of another one, with what is generated, and tested.
-    fn settled(&self, mut row: Cow<'r, [Value]>) -> Result<Cow<'r, [Value]>> {
+    fn settled(&self, old: &[Value], mut row: Cow<'r, [Value]>) -> Result<Cow<'r, [Value]>> {
         if self.current.schema.has_generated() {
-            self.table.engine.recompute(self.current, row.to_mut(), Some(self.limits))?;
+            let before = self.table.engine.before_change(self.current, old)?;
+            let changed = (row.to_mut().as_mut_slice(), &before);
+            self.table.engine.recompute(self.current, changed, Some(self.limits))?;
         }
         self.table.engine.test_rows_within(self.current, &[&*row], self.limits)?;
         Ok(row)
@@ -331,7 +353,7 @@ impl<'r> Puts<'_, 'r> {
         let ConflictingRow::Stored(holder) = in_the_way else { return Ok(false) };
         let old = self.current.core.row_at(holder.location)?;
         let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
-        let row = self.settled(row)?;
+        let row = self.settled(&old, row)?;
         let id = [ValueRef::Uint(holder.row_id)];
         let key: Vec<ValueRef<'_>> = match schema.key_positions() {
             [] => id.to_vec(),
@@ -382,8 +404,9 @@ impl<'r> Puts<'_, 'r> {
             Some(existing) => {
                 let old = self.current.core.row_at(existing.location)?;
                 let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
+                let row = self.settled(&old, row)?;
                 before = Some(old);
-                self.settled(row)?
+                row
             }
         };
         self.stage(before.as_deref(), row, prepared)?;
@@ -410,7 +433,9 @@ impl<'r> Puts<'_, 'r> {
 
     /// Puts a row in the place of a staged one.
     fn change_staged(&mut self, at: usize, row: Cow<'r, [Value]>) -> Result<()> {
-        let row = self.settled(row)?;
+        // default: what is not staged has nothing that stays
+        let old = self.staged.row_at(at).unwrap_or_default();
+        let row = self.settled(old, row)?;
         let before = self.staged.row_at(at).map(<[Value]>::to_vec);
         self.shown.add(before.as_deref(), Some(&row));
         self.staged.replace(at, row);

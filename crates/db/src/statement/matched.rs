@@ -330,6 +330,8 @@ impl StatementRun<'_> {
         let schema = Arc::clone(sink.schema());
         let key_fields = schema.key_positions().len();
         let mut shown = Shown::beside(&schema, wanted.returning, &matched.beside);
+        let asked: Vec<usize> =
+            wanted.set.iter().filter_map(|name| schema.resolve(name).ok()).collect();
         for (i, found) in matched.rows.iter().enumerate() {
             self.expect_time_left(i)?;
             let Found { row_id, key, values } = Found::of(found, key_fields)?;
@@ -342,8 +344,9 @@ impl StatementRun<'_> {
             let gone = || Error::corrupt("a row that a statement has found is not there");
             let row = sink.take_row(&mut slot)?.ok_or_else(gone)?;
             let old = shown.is_asked().then(|| row.clone());
+            let before = sink.before_change(&row)?.asking(asked.clone());
             let mut new = make(&schema, row, values)?;
-            new.iter_mut().try_for_each(|new| sink.recompute(new))?;
+            new.iter_mut().try_for_each(|new| sink.recompute(new, &before))?;
             shown.add_beside(old.as_deref(), new.as_deref(), values);
             match new {
                 None => sink.remove(&key, slot)?,

@@ -55,7 +55,8 @@ pub(crate) fn fill_within(transaction: &Transaction, table: &str, fields: &[Stri
         }
         Ok(Some(row))
     };
-    run.change_matched(&Wanted::all(table, None), &make).map(drop)
+    let wanted = Wanted { set: fields.to_vec(), ..Wanted::all(table, None) };
+    run.change_matched(&wanted, &make).map(drop)
 }
 
 impl StatementRun<'_> {
@@ -187,7 +188,8 @@ impl Puts<'_> {
             return Ok(None);
         };
         let mut row = row.into_owned();
-        self.table.recompute(&mut row)?;
+        let before = self.table.before_change(&old)?;
+        self.table.recompute(state, (&mut row, &before))?;
         if self.table.has_key(&key, &row) {
             self.table.replace(state, &key, (row.clone(), seen.base, seen.new_row_id))?;
         } else {

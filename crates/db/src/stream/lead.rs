@@ -5,6 +5,7 @@
 //! row; one with an entry beside it is one commit, without what is refused. Rows that were made
 //! ready for an older schema are made ready again.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -268,12 +269,17 @@ impl Stream {
         beside: (&[Beside<'_>], bool),
     ) -> Result<u64> {
         self.table.attempt(|current| {
+            let engine = &self.table.engine;
             let ready = rows.iter().map(|row| {
-                if Arc::ptr_eq(&part.rows.schema, &current.schema) {
-                    return self.ready(current, row);
-                }
-                let moved = part.moved(row, &current.schema);
-                self.ready(current, &self.table.engine.fill_row(&current.schema, moved)?)
+                let mut row = match Arc::ptr_eq(&part.rows.schema, &current.schema) {
+                    true => row.clone(),
+                    false => {
+                        let moved = part.moved(row, &current.schema);
+                        engine.fill_row(&current.schema, moved)?
+                    }
+                };
+                engine.forget_looked_up(current, &mut row)?;
+                self.ready(current, &row)
             });
             let mut columns = Batch::empty(&current.schema);
             for row in ready {
@@ -289,9 +295,14 @@ impl Stream {
         columns: &Batch,
         (entries, is_probe): (&[Beside<'_>], bool),
     ) -> Result<u64> {
+        let engine = &self.table.engine;
+        let mut columns = Cow::Borrowed(columns);
+        if engine.looks_up(current)? {
+            engine.look_up_again(current, columns.to_mut())?;
+        }
         match entries.is_empty() && !is_probe {
-            true => self.table.engine.commit_tested(current, columns),
-            false => self.commit_beside(current, columns, (entries, is_probe)),
+            true => engine.commit_tested(current, &columns),
+            false => self.commit_beside(current, &columns, (entries, is_probe)),
         }
     }
 }

@@ -62,7 +62,7 @@ impl Transaction {
             return Err(crate::engine::no_table(name, &definitions.names));
         };
         let schema = self.schema_within(definitions, core)?;
-        Ok(TableVersion { core: Arc::clone(core), schema })
+        Ok(TableVersion::new(Arc::clone(core), schema))
     }
 
     /// Completes the references of a schema from number `first` on; see [`Completing::complete`].

@@ -172,7 +172,7 @@ impl Definitions {
     }
 
     fn entry(&mut self, name: &str, current: &TableVersion) -> Result<&mut Definition> {
-        let TableVersion { core, schema } = current;
+        let TableVersion { core, schema, .. } = current;
         let checks = Arc::new(Checks::of(schema)?);
         Ok(self.tables.entry(core.id()).or_insert_with(|| Definition {
             core: Arc::clone(core),

@@ -205,7 +205,7 @@ impl Delta {
         // One list for both: a place that is remembered from here on is one of those before, too,
         // where this is taken back.
         self.places.get_or_insert_with(|| PinnedLocations::new(&self.current.core));
-        let TableVersion { core, schema: old } = &self.current;
+        let TableVersion { core, schema: old, .. } = &self.current;
         let place = |field: &Field| old.fields().iter().position(|f| f.id == field.id);
         let fields = schema.fields().iter().map(|field| (field, place(field)));
         let fields: Vec<_> = fields.collect();
@@ -217,7 +217,7 @@ impl Delta {
             };
             fields.iter().map(value).collect()
         };
-        let current = TableVersion { core: Arc::clone(core), schema: Arc::clone(schema) };
+        let current = TableVersion::new(Arc::clone(core), Arc::clone(schema));
         let mut new = Self::new(current);
         for (key, change) in &self.by_key {
             let now = match &change.now {

@@ -31,6 +31,7 @@ mod entry_changes;
 mod given_up;
 mod gone;
 mod held_rows;
+mod looked_up;
 mod many;
 mod moved_rows;
 mod namespaces;
@@ -352,11 +353,11 @@ impl Transaction {
         let linked: u64 = changes.iter().map(|delta| delta.linked_bytes()).sum();
         state.held.shrink(state.held.bytes().saturating_sub(linked));
         let part = |(changes, private): (&&Delta, Option<PrivateRows>)| {
-            let TableVersion { core, schema } = changes.current.clone();
+            let TableVersion { core, schema, .. } = changes.current.clone();
             let created = definitions.and_then(|new| new.created(core.id()));
             // default: a table that was there stays
             let core = created.cloned().unwrap_or(core);
-            TableWrites { private, ..TableWrites::new(TableVersion { core, schema }) }
+            TableWrites { private, ..TableWrites::new(TableVersion::new(core, schema)) }
         };
         let parts: Vec<_> = changes.iter().zip(private).map(part).collect();
         let (reads, seen) = (&state.reads, &*state);

@@ -56,9 +56,13 @@ impl Transaction {
     }
 }
 
-/// The names of the fields that have come, and that every row gets a value of its own for.
+/// The names of the fields that have come, or are computed otherwise, and that every row gets a
+/// value of its own for.
 fn added(old: &Schema, altered: &Schema) -> Vec<String> {
-    let is_new = |field: &&esker_format::Field| old.field_of(field.id).is_none();
+    let is_new = |field: &&esker_format::Field| {
+        old.field_of(field.id)
+            .is_none_or(|before| before.generated != field.generated && field.generated.is_some())
+    };
     let fields = altered.fields().iter().filter(is_new).filter(|field| is_of_each_row(field));
     fields.map(|field| field.name.clone()).collect()
 }

@@ -650,6 +650,7 @@ impl NamingRows<'_> {
                 self.table.remove(state, &key, &seen).map_err(at)?;
                 continue;
             }
+            let before = self.table.before_change(&row)?;
             for (number, position) in self.positions.iter().enumerate() {
                 let (Some(field), Some(slot)) =
                     (schema.fields().get(*position), row.get_mut(*position))
@@ -668,7 +669,7 @@ impl NamingRows<'_> {
                 };
                 *slot = fit_value(field, &value).map_err(at)?;
             }
-            self.table.recompute(&mut row).map_err(at)?;
+            self.table.recompute(state, (&mut row, &before)).map_err(at)?;
             if !self.table.has_key(&key, &row) {
                 lifted.push(self.table.lift(state, &key, &seen, row).map_err(at)?);
                 continue;

@@ -9,6 +9,7 @@ use esker_format::{Batch, Schema, Value, ValueRef};
 use super::delta::KnownKey;
 use super::moved_rows::Lifted;
 use super::{State, Transaction};
+use crate::catalog::generated::RowBefore;
 use crate::commit::by_key::{FittedUpdate, remove_row};
 use crate::commit::fit::{fit_key, refuse_long_values};
 use crate::commit::row_sink::RowSink;
@@ -149,7 +150,7 @@ impl<'t> TransactionTable<'t> {
     /// transaction that only reads. Nothing is changed then; the same below.
     pub fn insert(&self, row: &[Value]) -> Result<u64> {
         let mut state = self.transaction.state();
-        let row = self.complete(row)?;
+        let row = self.complete(&mut state, row)?;
         self.done(&mut state, |state| self.put(state, row, true))
     }
 
@@ -175,7 +176,7 @@ impl<'t> TransactionTable<'t> {
     /// As for [`TransactionTable::insert`].
     pub fn upsert(&self, row: &[Value]) -> Result<u64> {
         let mut state = self.transaction.state();
-        let row = self.complete(row)?;
+        let row = self.complete(&mut state, row)?;
         self.done(&mut state, |state| self.put(state, row, false))
     }
 
@@ -215,7 +216,8 @@ impl<'t> TransactionTable<'t> {
         self.done(&mut state, |state| {
             for (i, row) in rows.iter().enumerate() {
                 check_cancelled(i)?;
-                let put = self.complete(row).and_then(|row| self.put(state, row, must_be_new));
+                let row = self.complete(state, row);
+                let put = row.and_then(|row| self.put(state, row, must_be_new));
                 put.map_err(|e| e.in_row((first + i) as u64))?;
             }
             Ok(())
@@ -396,13 +398,27 @@ impl<'t> TransactionTable<'t> {
     }
 
     /// A row that is given whole, as it is stored.
-    fn complete(&self, row: &[Value]) -> Result<Vec<Value>> {
-        self.transaction.engine.complete_row(&self.current, row).map(Cow::into_owned)
+    fn complete(&self, state: &mut State, row: &[Value]) -> Result<Vec<Value>> {
+        let (engine, current) = (&self.transaction.engine, &self.current);
+        self.transaction.looking_up(state, |others| {
+            engine.complete_row_by(current, row, others).map(Cow::into_owned)
+        })
+    }
+
+    /// What has to be known of a row before it is changed.
+    pub(crate) fn before_change(&self, row: &[Value]) -> Result<RowBefore> {
+        self.transaction.engine.before_change(&self.current, row)
     }
 
     /// Computes what is generated of a row that was made of another one.
-    pub(crate) fn recompute(&self, row: &mut [Value]) -> Result<()> {
-        self.transaction.engine.recompute(&self.current, row, None)
+    pub(crate) fn recompute(
+        &self,
+        state: &mut State,
+        changed: (&mut [Value], &RowBefore),
+    ) -> Result<()> {
+        let (engine, current) = (&self.transaction.engine, &self.current);
+        self.transaction
+            .looking_up(state, |others| engine.recompute_by(current, changed, others, None))
     }
 
     /// Tests a row by the checks of the table as it is in the transaction.
@@ -496,8 +512,12 @@ impl RowSink for TransactionRows<'_, '_> {
         Ok(seen.row.take())
     }
 
-    fn recompute(&self, row: &mut [Value]) -> Result<()> {
-        self.table.recompute(row)
+    fn before_change(&self, row: &[Value]) -> Result<RowBefore> {
+        self.table.before_change(row)
+    }
+
+    fn recompute(&mut self, row: &mut [Value], before: &RowBefore) -> Result<()> {
+        self.table.recompute(self.state, (row, before))
     }
 
     fn put(&mut self, key: &[ValueRef<'_>], seen: Seen, row: Vec<Value>) -> Result<()> {

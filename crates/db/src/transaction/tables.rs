@@ -15,8 +15,9 @@ use crate::catalog::checked_rows;
 use crate::catalog::checks;
 use crate::catalog::checks::Checks;
 use crate::catalog::index_test;
+use crate::catalog::looked_up;
 use crate::catalog::new_fields::NewFields;
-use crate::catalog::references::{self, Told, refuse_named};
+use crate::catalog::references::{Told, refuse_named};
 use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view_needs::{Altered, refuse_read};
 use crate::table_version::TableVersion;
@@ -57,9 +58,12 @@ impl Transaction {
     /// another commit has created a table of this name is reported by [`Transaction::commit`].
     pub fn create_table(&self, name: &str, schema: Schema) -> Result<TransactionTable<'_>> {
         expect_usable("table", name)?;
+        self.settle()?;
+        let mut find = |table: &str| Ok(self.current(&self.state(), table)?.schema);
+        let schema = looked_up::settled(schema, &mut find)?;
         Checks::of(&schema)?;
         let schema = checks::with_exact_names(schema)?;
-        self.settle()?;
+        looked_up::expect_fits(name, &schema, &mut find)?;
         self.define(&mut self.state(), |state, definitions| {
             refuse_name(definitions, name)?;
             let (schema, sequences) = self.engine.with_own_sequences(name, schema)?;
@@ -81,6 +85,8 @@ impl Transaction {
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
             refuse_read(&definitions.names, "table", name, true)?;
+            let schema_of = |core: &Arc<TableCore>| self.schema_within(definitions, core);
+            looked_up::refuse_gone(&definitions.names, name, &schema_of)?;
             refuse_named(name, &current.schema, &[])?;
             let references = current.schema.references();
             let mut taken = self.untell(state, definitions, (name, references))?;
@@ -126,6 +132,8 @@ impl Transaction {
             let current = self.current(state, from)?;
             refuse_name(definitions, to)?;
             refuse_read(&definitions.names, "table", from, false)?;
+            let schema_of = |core: &Arc<TableCore>| self.schema_within(definitions, core);
+            looked_up::refuse_gone(&definitions.names, from, &schema_of)?;
             definitions.rename(from, to, &current)?;
             let schema = Arc::clone(&current.schema);
             self.tell_name(state, definitions, (from, to), &schema).map(Taken::Several)
@@ -159,10 +167,10 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
-            let alterations = references::meant(&current.schema, alterations);
+            let alterations = self.settled_changes(state, &current, alterations)?;
             let (alterations, sequences) = self.engine.with_new_sequences(name, &alterations)?;
             let alterations = alterations.as_slice();
-            let schema = checked_rows::alter(&self.engine, name, &current.schema, alterations)?;
+            let schema = self.altered_schema(state, (name, &current), alterations)?;
             self.engine.expect_sequences(&schema)?;
             let references = References::of(&current.schema, &schema);
             let (schema, told) = match references.new {
@@ -261,7 +269,7 @@ impl Transaction {
     pub(super) fn version_of(&self, state: &State, core: Arc<TableCore>) -> Result<TableVersion> {
         let definitions = state.definitions.as_ref();
         match definitions.and_then(|definitions| definitions.get(core.id())) {
-            Some(definition) => Ok(TableVersion { core, schema: Arc::clone(&definition.schema) }),
+            Some(definition) => Ok(TableVersion::new(core, Arc::clone(&definition.schema))),
             None => self.as_it_was(core),
         }
     }
@@ -274,12 +282,12 @@ impl Transaction {
             Error::corrupt(format!("table {name:?}: its schema at commit {at} is forgotten"))
         };
         let schema = Arc::clone(view.schema_at(at).ok_or_else(forgotten)?);
-        Ok(TableVersion { core, schema })
+        Ok(TableVersion::new(core, schema))
     }
 
     /// Refuses a table that the transaction has made, or made another, and taken back.
     pub(super) fn expect_as_it_was(&self, current: &TableVersion) -> Result<()> {
-        let TableVersion { core, schema } = current;
+        let TableVersion { core, schema, .. } = current;
         if self.snapshot.has(core) && self.as_it_was(Arc::clone(core))?.schema == *schema {
             return Ok(());
         }

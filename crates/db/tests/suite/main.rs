@@ -60,6 +60,7 @@ mod load_replace;
 mod long_snapshots;
 mod long_snapshots_mixed;
 mod long_values;
+mod lookups;
 mod merging;
 mod namespaces;
 mod objects;

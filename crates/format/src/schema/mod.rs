@@ -207,6 +207,14 @@ impl Schema {
         self.key_positions().iter().filter_map(|p| self.fields.get(*p))
     }
 
+    /// Whether the last field of the key is a time, so that of the rows with the same values before
+    /// it one is the last before some other time.
+    #[must_use]
+    pub fn is_key_by_time(&self) -> bool {
+        let last = self.key_fields().last();
+        last.is_some_and(|field| matches!(field.data_type, DataType::Timestamp | DataType::Date))
+    }
+
     /// What identifies a row.
     #[must_use]
     pub fn primary_key(&self) -> &PrimaryKey {

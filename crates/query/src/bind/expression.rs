@@ -43,6 +43,7 @@ fn bind_as(expr: &Expr, scope: &mut dyn Scope, is_optional: bool) -> Result<Boun
         | Expr::AllFields(_)
         | Expr::Grouping(_)
         | Expr::Subquery { .. }
+        | Expr::Lookup(_)
         | Expr::Row(_)
         | Expr::Aggregate { .. }
         | Expr::Window(_) => return Err(misplaced(expr)),
@@ -85,6 +86,10 @@ fn misplaced(expr: &Expr) -> Error {
         Expr::AllFields(_) => format!("{expr} stands only as a whole select item"),
         Expr::Grouping(_) => format!("{expr} is not allowed here: there are no groups"),
         Expr::Subquery { .. } => format!("a subquery has no place here: {expr}"),
+        Expr::Lookup(_) => format!(
+            "{expr} has no place here: rows of other tables are looked up in queries, and for \
+             fields that are generated and STORED"
+        ),
         Expr::Row(_) => {
             format!(
                 "{expr}: expected one value; rows stand only beside others in comparisons and IN"

@@ -34,7 +34,7 @@ use esker_format::{DataType, Schema, Value};
 use crate::bound::{Bound, BoundAggregate, Node, OrderKey};
 use crate::model::{Aggregate, EXPR_DEPTH_MAX, Expr, OrderBy, SelectItem};
 use crate::{Error, Inputs, Query, Result};
-use expression::bind;
+pub(crate) use expression::bind;
 pub(crate) use scope::named;
 use scope::position;
 pub(crate) use scope::replace_aliases;

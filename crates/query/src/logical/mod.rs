@@ -226,17 +226,31 @@ impl<'a> Resolved<'a> {
         if query.is_plain() && (first.is_some() || tables.view(&query.table).is_none()) {
             return Self::plain(query, tables, first, options);
         }
+        if query.looks_up() {
+            let meant = meant(query, tables)?;
+            return Self::new_within(&meant, tables, (first, None), options, purpose);
+        }
+        let streamed = (purpose == Purpose::Execute).then(|| Streamed::of(query, tables)).flatten();
+        Self::new_within(query, tables, (first, streamed), options, purpose)
+    }
+
+    fn new_within(
+        query: &Query,
+        tables: &'a dyn Tables,
+        (first, streamed): (Option<&'a dyn Source>, Option<Streamed<'a>>),
+        options: &'a Options,
+        purpose: Purpose,
+    ) -> Result<Self> {
         let runs = matches!(purpose, Purpose::Execute | Purpose::Analyze);
         let started_ns = options.clock.monotonic_ns();
         let mut in_any_order = false;
         if runs && (query.runs_queries_first() || tables.has_views()) {
             // What cannot be answered is refused before any of it runs.
-            let look = Self::new(query, tables, first, options, Purpose::Check)?;
+            let look = Resolved::new_within(query, tables, (first, None), options, Purpose::Check)?;
             look.columns()?;
             in_any_order = look.in_any_order;
         }
         let options = options.with_memory_left();
-        let streamed = (purpose == Purpose::Execute).then(|| Streamed::of(query, tables)).flatten();
         let told = (purpose != Purpose::Execute).then(RefCell::default);
         let mut context = Context::new(tables, &options, runs && streamed.is_none(), told);
         context.shows_plans = matches!(purpose, Purpose::Analyze | Purpose::Look);
@@ -347,6 +361,22 @@ impl<'a> Resolved<'a> {
         let explanation = crate::run::plan_over(&self.query, source, &self.options, given)?;
         Ok(self.with_what_runs_first(explanation))
     }
+}
+
+/// A query with look-ups as what they mean.
+pub(crate) fn meant(query: &Query, tables: &dyn Tables) -> Result<Query> {
+    let mut query = query.clone();
+    query.replace_lookups(&mut |lookup| {
+        let schema = tables.table(&lookup.table)?.schema();
+        let key: Vec<&str> = schema.key_fields().map(|field| field.name.as_str()).collect();
+        if key.is_empty() || key.len() != lookup.keys.len() {
+            let (key, found) = (key.join(", "), lookup.keys.len());
+            let message = format!("{lookup}: expected a value for each field of the key ({key})");
+            return Err(Error::invalid(format!("{message}, found {found}")));
+        }
+        Ok(lookup.as_query(&key, schema.is_key_by_time()))
+    })?;
+    Ok(query)
 }
 
 impl<'a, 'o> Context<'a, 'o> {

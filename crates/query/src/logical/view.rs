@@ -66,6 +66,9 @@ impl View {
         options: &Options,
     ) -> Result<Self> {
         refuse_unfit(&query)?;
+        if query.looks_up() {
+            query = super::meant(&query, tables)?;
+        }
         // What is pushed into a view goes by names.
         let is_one = query.set.is_none() && query.values.is_empty() && query.call.is_none();
         let shows_all = query.select.is_empty()

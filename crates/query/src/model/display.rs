@@ -261,6 +261,7 @@ impl Display for Expr {
                 aggregate(f, *function, operand.as_deref(), *distinct, order)
             }
             Self::Window(call) => call.fmt(f),
+            Self::Lookup(lookup) => lookup.fmt(f),
             Self::Apply(operator, operands) => apply(f, *operator, operands),
             Self::Call(Function::TryCast, operands) => try_cast(f, operands),
             Self::Call(Function::ListValue, operands) => {

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use std::sync::Arc;
 
-use super::{Aggregate, Function, Operator, OrderBy, Query, SubqueryForm, WindowCall, serial};
+use super::{
+    Aggregate, Function, Lookup, Operator, OrderBy, Query, SubqueryForm, WindowCall, serial,
+};
 use crate::{Error, Result};
 
 /// The most levels of an expression: what is deeper is refused, since computing it goes as deep.
@@ -53,6 +55,8 @@ pub enum Expr {
     Window(Box<WindowCall>),
     /// A value converted to a type.
     Cast(Box<Self>, #[serde(with = "serial::text")] DataType),
+    /// A value of a row of another table.
+    Lookup(Box<Lookup>),
     /// Several values side by side; only as what may be among the rows of a subquery.
     Row(Vec<Self>),
     /// Every field of a table, by what the query calls it; of all tables where the name is empty.
@@ -151,6 +155,7 @@ macro_rules! operands_of {
                 operands.$iter().collect()
             }
             Expr::Window(call) => call.$exprs(),
+            Expr::Lookup(lookup) => lookup.keys.$iter().collect(),
             Expr::Cast(operand, _) => vec![&$($mutable)? **operand],
             Expr::Field(_)
             | Expr::Item(_)
@@ -377,10 +382,11 @@ impl Expr {
         }
     }
 
-    /// True when a query lies anywhere within.
+    /// True when a query, or what asks another table, lies anywhere within.
     #[must_use]
     pub fn has_subquery(&self) -> bool {
-        matches!(self, Self::Subquery { .. }) || self.operands().into_iter().any(Self::has_subquery)
+        let is_one = matches!(self, Self::Subquery { .. } | Self::Lookup(_));
+        is_one || self.operands().into_iter().any(Self::has_subquery)
     }
 
     /// True when an aggregate of a group, or a question for its grouping set, occurs anywhere

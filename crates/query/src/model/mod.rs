@@ -11,6 +11,7 @@ mod expression;
 mod function;
 mod grouping;
 mod join;
+mod lookup;
 mod merge;
 mod name;
 mod operator;
@@ -38,6 +39,7 @@ pub use function::{FUNCTIONS, Family, Function, FunctionEntry, Makes, OperandKin
 pub(crate) use grouping::Groups;
 pub use grouping::{GROUPING_SETS_MAX, GroupingElement};
 pub use join::{Join, JoinKind, Relation, SubqueryForm};
+pub use lookup::Lookup;
 pub use merge::{Merge, MergeAction, MergeClause, MergeWhen};
 pub use name::name_text;
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};

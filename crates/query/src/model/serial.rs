@@ -50,6 +50,32 @@ pub(super) mod text {
     }
 }
 
+/// The same of what may be absent, which is left out then.
+pub(super) mod optional_text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        v: &Option<impl Display>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match v {
+            Some(v) => to.collect_str(v),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        super::text::deserialize(from).map(Some)
+    }
+}
+
 /// A list as its type and text: `i64[]{1,2}`.
 mod list_text {
     use esker_format::{DataType, List, Value, ValueRef};

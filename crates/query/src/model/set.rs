@@ -165,7 +165,7 @@ impl Query {
     }
 
     /// The same for those that an expression of it asks, too.
-    fn each_query<'q>(&'q self, visit: &mut dyn FnMut(&'q Self)) {
+    pub(super) fn each_query<'q>(&'q self, visit: &mut dyn FnMut(&'q Self)) {
         self.each_query_read(visit);
         self.exprs().for_each(|expr| expr.each_query(visit));
     }
@@ -197,6 +197,8 @@ impl Query {
                 names.insert(table.to_owned());
             }
         });
+        let lookups = self.exprs().flat_map(Expr::lookups);
+        names.extend(lookups.map(|lookup| lookup.table.clone()));
         self.each_query(&mut |query| query.collect_tables_beside(known, names));
         known.truncate(outer);
     }

@@ -168,6 +168,11 @@ impl Renaming<'_, '_, '_> {
         if let Expr::Subquery { query, .. } = expr {
             self.query(query);
         }
+        if let Expr::Lookup(lookup) = expr
+            && let Some(name) = (self.rename)(&lookup.table)
+        {
+            lookup.table = name;
+        }
         if let Some(path) = &mut self.path {
             path.say(expr);
         }

@@ -61,6 +61,8 @@ pub struct Table {
     drop_horizon: AtomicU64,
     link_horizon: AtomicU64,
     created_at: AtomicU64,
+    /// The newest commit of its rows since the database was opened; 0 for none.
+    changed_at: AtomicU64,
     /// 0 while it is there: no commit has this number.
     dropped_at: AtomicU64,
     successor: OnceLock<Arc<Self>>,
@@ -112,6 +114,7 @@ impl Table {
             drop_horizon: AtomicU64::new(0),
             link_horizon: AtomicU64::new(0),
             created_at: AtomicU64::new(0),
+            changed_at: AtomicU64::new(0),
             dropped_at: AtomicU64::new(0),
             successor: OnceLock::new(),
             ended_row_id: AtomicU64::new(0),
@@ -166,6 +169,18 @@ impl Table {
     /// Notes the commit that creates it, before anybody can find it.
     pub fn set_created_at(&self, commit: u64) {
         self.created_at.store(commit, Ordering::Release);
+    }
+
+    /// The newest commit that has changed its rows, or created it, since the database was opened; 0
+    /// for none. It is known before that commit is published.
+    #[must_use]
+    pub fn changed_at(&self) -> u64 {
+        self.changed_at.load(Ordering::Acquire).max(self.created_at())
+    }
+
+    /// Notes a commit of its rows, before it is published.
+    pub fn note_changed(&self, commit: u64) {
+        self.changed_at.fetch_max(commit, Ordering::AcqRel);
     }
 
     /// True once it has been dropped; snapshots that are older go on reading it.

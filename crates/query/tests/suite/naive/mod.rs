@@ -128,6 +128,7 @@ fn eval(expr: &Expr, context: &Context<'_>) -> Result<Value> {
         | Expr::AllFields(_)
         | Expr::AllItems
         | Expr::Grouping(_)
+        | Expr::Lookup(_)
         | Expr::Subquery { .. } => {
             unreachable!("the generator makes none")
         }
