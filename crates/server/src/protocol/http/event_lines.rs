@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::{Code, Error, Result};
 
 /// What reading a body of any length may take.
-const READ_BYTES: u64 = 8 << 20;
+const READ_BYTES: u64 = 32 << 20;
 /// Commits that may be on the way to the disk before a body is read on.
 const UNSYNCED_COMMITS: usize = 16;
 
