@@ -19,7 +19,7 @@ static ROWS: LazyLock<JsonRows> = LazyLock::new(|| JsonRows::new(&SCHEMA));
 pub fn run(data: &[u8]) {
     let data = data.get(..BODY_BYTES_MAX).unwrap_or(data);
     one_event(data);
-    drop(ROWS.read(data.to_vec()));
+    drop(ROWS.read(data.to_vec(), 100));
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(id) = text.parse::<EventId>() {
         assert_eq!(id.to_string().parse::<EventId>().ok(), Some(id));
@@ -36,7 +36,7 @@ pub fn run(data: &[u8]) {
 
 /// One event at once, and by itself.
 fn one_event(data: &[u8]) {
-    let (batch, back) = ROWS.read(data.to_vec());
+    let (batch, back) = ROWS.read(data.to_vec(), 100);
     assert_eq!(back, data);
     let Some(batch) = batch.filter(|_| data.trim_ascii_start().first() != Some(&b'[')) else {
         return;

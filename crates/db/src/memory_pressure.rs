@@ -40,6 +40,9 @@ impl Engine {
     pub(crate) fn wait_for_memory(&self) -> Result<()> {
         self.expect_temporary_room(0)?;
         let mut failures = None;
+        if self.is_short_of_memory() {
+            self.segment_files.forget_heap_blocks();
+        }
         while self.is_short_of_memory() {
             if !self.seal_for_memory(&mut failures)? {
                 return self.refuse_over_budget();
@@ -95,7 +98,15 @@ impl Engine {
     /// Makes a load's reservation at least so large, if there is as much.
     pub(crate) fn reserve_for_load(&self, held: &mut Reservation, bytes: u64) -> bool {
         let share = self.load_share();
-        bytes <= share && held.grow(bytes, share, self.load_mark())
+        if bytes > share {
+            return false;
+        }
+        if held.grow(bytes, share, self.load_mark()) {
+            return true;
+        }
+        // What was read lately may be read again.
+        self.segment_files.forget_heap_blocks();
+        held.grow(bytes, share, self.load_mark())
     }
 
     /// The same, once sealing has made as much room as it can.

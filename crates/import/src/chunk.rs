@@ -118,7 +118,14 @@ pub(crate) struct Parsed {
 
 /// Reads a chunk; leaves rows out that do not fit on request.
 pub(crate) fn parse(layout: &Layout, chunk: Chunk, skips: bool) -> Parsed {
-    let rows = parse_rows(layout, &chunk, skips);
+    let rows = parse_rows(layout, &chunk, (skips, usize::MAX));
+    Parsed { rows, buffer: chunk.into_buffer() }
+}
+
+/// Reads a chunk of which no more rows are wanted than some: it ends behind the block that has
+/// more.
+pub(crate) fn parse_some(layout: &Layout, chunk: Chunk, most: usize) -> Parsed {
+    let rows = parse_rows(layout, &chunk, (false, most));
     Parsed { rows, buffer: chunk.into_buffer() }
 }
 
@@ -180,7 +187,7 @@ impl<'a> Tokenizer<'a> {
     }
 }
 
-fn parse_rows(layout: &Layout, chunk: &Chunk, skips: bool) -> Result<Rows> {
+fn parse_rows(layout: &Layout, chunk: &Chunk, (skips, most): (bool, usize)) -> Result<Rows> {
     let bytes = chunk.bytes();
     let valid_text = bytes.is_ascii() || std::str::from_utf8(bytes).is_ok();
     let columns = layout.columns.len();
@@ -207,13 +214,13 @@ fn parse_rows(layout: &Layout, chunk: &Chunk, skips: bool) -> Result<Rows> {
                 Some(row) => rejects.push(Reject { error, text: row_text(row.of(bytes)) }),
                 None => return Err(error),
             }
-        } else if spans.is_empty() {
+        } else if spans.is_empty() || batch.len() > most {
             let lines = tokenizer.lines();
             let wanted = if rejects.is_empty() { lines } else { u64::MAX };
             let places = Lines::of(bytes, &starts, wanted);
             return Ok(Rows { batch, lines, places, rejects });
         }
-        if first {
+        if first && most == usize::MAX {
             reserve(&mut batch, tokenizer.position(), bytes.len());
         }
     }

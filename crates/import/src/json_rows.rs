@@ -7,7 +7,7 @@
 use esker_format::{Batch, Schema};
 use memchr::memchr2;
 
-use crate::chunk::{Layout, parse};
+use crate::chunk::{Layout, parse_some};
 use crate::dialect::Dialect;
 use crate::json::Names;
 use crate::nulls::Nulls;
@@ -19,9 +19,9 @@ use crate::splitter::Chunk;
 /// ```
 /// let schema = esker_import::schema_text::parse("id i64 not null, name text")?;
 /// let rows = esker_import::JsonRows::new(&schema);
-/// let (batch, _) = rows.read(b"[{\"id\": 7}, {\"id\": 8, \"name\": \"b\"}]".to_vec());
+/// let (batch, _) = rows.read(b"[{\"id\": 7}, {\"id\": 8, \"name\": \"b\"}]".to_vec(), 10);
 /// assert_eq!(batch.unwrap().len(), 2);
-/// assert!(rows.read(b"{\"id\": 7, \"nmae\": \"b\"}".to_vec()).0.is_none());
+/// assert!(rows.read(b"{\"id\": 7, \"nmae\": \"b\"}".to_vec(), 10).0.is_none());
 /// # Ok::<(), esker_import::Error>(())
 /// ```
 #[derive(Debug)]
@@ -39,14 +39,15 @@ impl JsonRows {
 
     /// The rows of a body, an object or a list of them: `None` unless all is as it should be. A row
     /// that says nothing about a field is [marked](esker_format::Column::DEFAULT_MARK) so, where
-    /// the field has a default. The body comes back.
+    /// the field has a default. Of more than `most` rows nothing is read. The body comes back.
     #[must_use]
-    pub fn read(&self, body: Vec<u8>) -> (Option<Batch>, Vec<u8>) {
+    pub fn read(&self, body: Vec<u8>, most: usize) -> (Option<Batch>, Vec<u8>) {
         let Some((layout, start)) = self.layout_of(&body) else { return (None, body) };
         let is_list = layout.dialect == Dialect::Array;
-        let parsed = parse(layout, Chunk::whole(body, start), false);
+        let parsed = parse_some(layout, Chunk::whole(body, start), most);
         let batch = parsed.rows.ok().map(|rows| rows.batch);
-        (batch.filter(|batch| is_list || batch.len() == 1), parsed.buffer)
+        let has_right_count = |batch: &Batch| batch.len() <= most && (is_list || batch.len() == 1);
+        (batch.filter(has_right_count), parsed.buffer)
     }
 
     /// How a body is read, and from where on.

@@ -228,6 +228,8 @@ impl Engine {
             // Where rows expire by the same field as before it does not matter when that is.
             // default: as said above
             let now = entered.standing.as_ref().map_or(Moment::LAST, |standing| standing.now());
+            // What was looked up by the fields of before is looked up again.
+            core.note_changed(commit);
             entry.writer.alter(schema, &entered.uniques, (commit, now))?;
             if let Source::Log(_) = source {
                 // There are no readers at recovery, so no older schema is needed.

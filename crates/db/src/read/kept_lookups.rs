@@ -11,8 +11,10 @@ use esker_vfs::sync::Mutex;
 
 use crate::Result;
 
-/// Rows, and begins of keys, of a table that are kept.
-const KEPT_MAX: usize = 1 << 16;
+/// Bytes of rows, and of begins of keys, of a table that are kept, about.
+const KEPT_BYTES_MAX: usize = 4 << 20;
+/// Bytes of what is kept beside keys and values.
+const ENTRY_BYTES: usize = 64;
 /// Tables of which rows are kept.
 const TABLES_MAX: usize = 64;
 
@@ -38,7 +40,7 @@ pub(crate) struct Kept {
     as_of: u64,
     /// By the bytes of what is before the last field of the key, or of all of it.
     runs: BTreeMap<Vec<u8>, Arc<Run>>,
-    rows: usize,
+    bytes: usize,
 }
 
 /// The rows with the same begin of the key, in order, by the bytes of their keys.
@@ -68,16 +70,31 @@ impl Kept {
         }
         let (run, is_kept) = read()?;
         if is_kept {
-            let count = match &*run {
-                Run::Whole(rows) => rows.len(),
-                Run::Long => 0,
-            };
-            if self.rows + self.runs.len() + count > KEPT_MAX {
-                (self.runs, self.rows) = (BTreeMap::new(), 0);
+            let bytes = ENTRY_BYTES + begin.len() + run.byte_count();
+            if bytes > KEPT_BYTES_MAX {
+                return Ok(run);
             }
-            self.rows += count;
+            if self.bytes + bytes > KEPT_BYTES_MAX {
+                (self.runs, self.bytes) = (BTreeMap::new(), 0);
+            }
+            self.bytes += bytes;
             self.runs.insert(begin, Arc::clone(&run));
         }
         Ok(run)
+    }
+}
+
+impl Run {
+    fn byte_count(&self) -> usize {
+        let Self::Whole(rows) = self else { return 0 };
+        let value = |value: &Value| {
+            let bytes = value.as_ref().as_bytes().map(<[u8]>::len);
+            // default: what is no text or bytes has none
+            size_of::<Value>() + bytes.unwrap_or(0)
+        };
+        let row = |(key, row): &(Vec<u8>, Vec<Value>)| {
+            ENTRY_BYTES + key.len() + row.iter().map(value).sum::<usize>()
+        };
+        rows.iter().map(row).sum()
     }
 }

@@ -162,6 +162,9 @@ pub struct DeltaReader<'a> {
     first: First,
 }
 
+/// Bits of the widest numbers.
+const WIDTH_MAX: usize = 64;
+
 /// Where a block lies, and how wide its numbers are.
 #[derive(Clone, Copy, Debug)]
 struct BlockPlace {
@@ -267,12 +270,19 @@ impl BlockPlace {
         let whole = end.and_then(|end| lines.get(self.line..end));
         match whole {
             _ if self.width == 0 => out.extend(within.map(|_| T::cut(least))),
-            Some(whole) if within.len() > FEW => match self.lane_bits() {
-                8 => unpack_8(bytemuck::cast_slice(whole), self.width, within, least, out),
-                16 => unpack_16(bytemuck::cast_slice(whole), self.width, within, least, out),
-                32 => unpack_32(bytemuck::cast_slice(whole), self.width, within, least, out),
-                _ => unpack_64(whole, self.width, within, least, out),
-            },
+            Some(whole) if within.len() > FEW => self.show_whole(whole, within, least, out),
+            _ if within.len() > FEW => {
+                // The lines of numbers that are not asked for, or not there, count as zeros.
+                let there = lines.get(self.line..).ok_or_else(|| self.no_line(0, lines.len()))?;
+                let needed = self.lines_of(within.end);
+                if there.len() < needed {
+                    return Err(self.no_line(needed, lines.len()));
+                }
+                let mut padded = [[0; LINE_WORDS]; WIDTH_MAX];
+                padded.iter_mut().zip(there).take(self.width).for_each(|(to, from)| *to = *from);
+                let whole = padded.get(..self.width).ok_or_else(|| self.no_line(0, WIDTH_MAX))?;
+                self.show_whole(whole, within, least, out);
+            }
             _ => {
                 for at in within {
                     out.push(T::cut(least.wrapping_add(self.get(lines, at)?)));
@@ -280,6 +290,22 @@ impl BlockPlace {
             }
         }
         Ok(())
+    }
+
+    /// The same out of all lines of the block, in one piece.
+    fn show_whole<T: Unpacked>(
+        self,
+        whole: &[[u64; LINE_WORDS]],
+        within: Range<usize>,
+        least: u64,
+        out: &mut Vec<T>,
+    ) {
+        match self.lane_bits() {
+            8 => unpack_8(bytemuck::cast_slice(whole), self.width, within, least, out),
+            16 => unpack_16(bytemuck::cast_slice(whole), self.width, within, least, out),
+            32 => unpack_32(bytemuck::cast_slice(whole), self.width, within, least, out),
+            _ => unpack_64(whole, self.width, within, least, out),
+        }
     }
 }
 

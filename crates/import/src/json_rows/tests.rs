@@ -118,7 +118,7 @@ fn expect_equal(schema: &Schema, rows: &[String], is_list: bool) {
     let reader = JsonRows::new(schema);
     let body = if is_list { format!("[{}]", rows.join(",")) } else { rows[0].clone() };
     let rows = if is_list { rows } else { &rows[..1] };
-    let (batch, back) = reader.read(body.clone().into_bytes());
+    let (batch, back) = reader.read(body.clone().into_bytes(), 10);
     assert_eq!(back, body.as_bytes());
     let alone: Option<Vec<_>> = rows.iter().map(|text| by_itself(schema, text)).collect();
     match (batch, alone) {
@@ -153,15 +153,18 @@ proptest! {
 fn what_is_no_row_or_list_is_left_to_the_other_reader() {
     let [types, _] = schemas();
     let reader = JsonRows::new(&types);
-    let none = |text: &str| reader.read(text.as_bytes().to_vec()).0.is_none();
+    let none = |text: &str| reader.read(text.as_bytes().to_vec(), 10).0.is_none();
     for text in ["", " ", "7", "{", "[", "[{}", "[{},]", "[{}] 7", "{} {}", "{}\n{}", "[7]", "[[]]"]
     {
         assert!(none(text), "{text:?}");
     }
     assert!(none("{\n\"b\": 7\n}"), "an object of several lines is read by itself");
-    let count = |text: &str| reader.read(text.as_bytes().to_vec()).0.map(|batch| batch.len());
+    let count = |text: &str| reader.read(text.as_bytes().to_vec(), 10).0.map(|batch| batch.len());
     for (text, rows) in [("[]", 0), (" [ { } , {\n} ]\n", 2), (" {} ", 1), ("{\"b\":7}\n", 1)] {
         assert_eq!(count(text), Some(rows), "{text:?}");
     }
-    assert!(reader.read(b"{\"l\": \"\xff\"}".to_vec()).0.is_none());
+    assert!(reader.read(b"{\"l\": \"\xff\"}".to_vec(), 10).0.is_none());
+    let two = b"[{}, {}]".to_vec();
+    assert_eq!(reader.read(two.clone(), 2).0.map(|batch| batch.len()), Some(2));
+    assert!(reader.read(two, 1).0.is_none(), "more than are wanted");
 }

@@ -198,6 +198,12 @@ impl Share {
         tokio::runtime::Handle::current().block_on(self.wait(bytes, at_most))
     }
 
+    /// The most bytes that it may have.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.budget.share_max()
+    }
+
     /// Another of the same budget, of nothing yet.
     #[must_use]
     pub fn sibling(&self) -> Self {

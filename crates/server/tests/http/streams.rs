@@ -393,3 +393,51 @@ fn events_come_in_message_pack_too() {
         cut.text()
     );
 }
+
+/// A row without it would be one that the next opening refuses.
+#[test]
+fn a_short_body_without_a_field_that_has_to_be_given_is_refused() {
+    let server = Harness::new(&[]);
+    let sql = |text: &str| {
+        let body = serde_json::json!({ "sql": text }).to_string();
+        server.ask("POST", "/v1/databases/default/query", &body)
+    };
+    for create in [
+        "CREATE TABLE s (t timestamp NOT NULL, what text NOT NULL) WITH (stream = 't')",
+        "CREATE TABLE n (a i64 NOT NULL, b text NOT NULL)",
+    ] {
+        assert_eq!(sql(create).status, 200);
+    }
+    let csv = [("content-type", "text/csv")];
+    let post = |path: &str, body: &str| {
+        server.send("POST", &format!("/v1/databases/default/{path}"), &csv, body.as_bytes())
+    };
+    for path in ["streams/s/events", "streams/s/events?each=false"] {
+        for body in ["t\n2026-01-02\n", "what\nx\n"] {
+            let response = post(path, body);
+            let text = response.text();
+            assert!(text.contains("must have a value"), "{path} {body:?}: {text}");
+            assert!(matches!(response.status, 207 | 400), "{path} {text}");
+        }
+    }
+    let response = post("tables/n/rows", "a\n1\n");
+    assert_eq!(response.status, 400, "{}", response.text());
+    assert!(response.text().contains("must have a value"), "{}", response.text());
+    for table in ["s", "n"] {
+        let count = sql(&format!("SELECT count(*) AS n FROM {table}"));
+        assert_eq!(count.json()["rows"][0]["n"], 0, "{}", count.text());
+    }
+}
+
+/// What only Unicode takes for space before a list was answered as one event.
+#[test]
+fn a_list_behind_other_spaces_is_no_event() {
+    let server = Harness::new(&[]);
+    let create = r#"{"sql":"CREATE TABLE s (t timestamp NOT NULL) WITH (stream = 't')"}"#;
+    assert_eq!(server.ask("POST", "/v1/databases/default/query", create).status, 200);
+    let path = "/v1/databases/default/streams/s/events";
+    let list = r#"[{"t":"2026-01-02"},{"t":"2026-01-03"}]"#;
+    let response = server.ask("POST", path, &format!("\u{a0}{list}"));
+    assert_eq!(response.status, 400, "{}", response.text());
+    assert_eq!(server.ask("POST", path, &format!(" \n{list}")).json()["accepted"], 2);
+}

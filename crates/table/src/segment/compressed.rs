@@ -25,6 +25,16 @@ impl Segment {
         self.footer.packing == Packing::Heaps
     }
 
+    /// Bytes that its compressed heaps have once they are decompressed.
+    #[must_use]
+    pub fn compressed_heap_bytes(&self) -> u64 {
+        let heaps = self.footer.columns.iter().map(|layout| match &layout.encoding {
+            Encoding::Compressed { heap, .. } => heap.len,
+            _ => 0,
+        });
+        heaps.fold(0, u64::saturating_add)
+    }
+
     /// Bytes of a compressed heap: of a block where it is one, or put together.
     pub(super) fn compressed_bytes<'a>(
         &self,
@@ -54,7 +64,8 @@ impl Segment {
         if first == last {
             return cut(room.shared(self.heap_block(column, heap, first)?), first);
         }
-        let mut bytes = Vec::with_capacity(range.len());
+        // A file may claim any length: it grows by what is there.
+        let mut bytes = Vec::new();
         for block in first..=last {
             let whole = self.heap_block(column, heap, block)?;
             bytes.extend(whole.get(within(block)).ok_or_else(|| self.short_block(block))?);

@@ -55,6 +55,13 @@ impl SegmentFiles {
         &self.values
     }
 
+    /// Forgets what was read lately of compressed heaps: others need the memory.
+    pub fn forget_heap_blocks(&self) {
+        if let Some(blocks) = self.heap_blocks() {
+            blocks.clear();
+        }
+    }
+
     /// Decompressed blocks are kept from here on, within the limit of an arena.
     pub(crate) fn keep_heap_blocks(&self, arena: &Arc<Arena>) {
         self.heap_blocks.get_or_init(|| HeapBlocks::new(arena));

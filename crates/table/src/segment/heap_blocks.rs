@@ -96,6 +96,12 @@ impl HeapBlocks {
         circle.blocks.push(Kept { key, bytes: Arc::clone(bytes), is_marked: false });
     }
 
+    /// Forgets all blocks: others need the memory.
+    pub fn clear(&self) {
+        let mut circle = self.circle();
+        while circle.drop_one() {}
+    }
+
     /// Forgets the blocks of a segment.
     pub fn forget(&self, segment: u64) {
         let mut circle = self.circle();
@@ -131,7 +137,9 @@ impl Circle {
                     self.hand += 1;
                 }
                 Some(_) => {
+                    // What comes in its place is looked at last.
                     self.take(self.hand);
+                    self.hand += 1;
                     return true;
                 }
             }
@@ -179,6 +187,16 @@ mod tests {
             assert_eq!(arena.used_by(Category::Blocks), 1 << 20);
         }
         assert!(cache.get(key(1, 3)).is_some(), "it was read again");
+        // Blocks that are read in turn stay, and those of a scan go.
+        for turn in 0..40 {
+            let key = key(3, turn % 5);
+            if cache.get(key).is_none() {
+                cache.put(key, &bytes);
+            }
+        }
+        assert!((0..5).all(|block| cache.get(key(3, block)).is_some()));
+        cache.forget(3);
+        cache.put(key(1, 27), &bytes);
         assert!(cache.get(key(1, 0)).is_none());
         cache.put(key(2, 0), &bytes);
         cache.forget(1);

@@ -171,7 +171,11 @@ impl Segment {
                 Some((*heap, start..end))
             }
             Encoding::PackedDictionary { codes, offsets, heap, .. } => {
-                let code = byte(self.packed_reader(codes, &(row..row + 1))?.get(row)?);
+                let code = self.packed_reader(codes, &(row..row + 1))?.get(row)?;
+                if code >= offsets.len / 4 {
+                    return Err(self.no_row(row));
+                }
+                let code = byte(code);
                 match self.typed::<u32>(*offsets, code..code.saturating_add(2))? {
                     [start, end] => Some((*heap, *start as usize..*end as usize)),
                     _ => return Err(self.no_row(row)),

@@ -456,12 +456,15 @@ impl SnapshotPart {
         }
     }
 
-    /// How many rows have a moderate amount of long values, on average, and are unpacked at once.
+    /// How many rows have a moderate amount of long values and of compressed ones, on average, and
+    /// are unpacked at once.
     #[must_use]
     pub fn rows_at_once(&self) -> usize {
         let bytes = match &self.row_group {
             RowGroup::Group(group) => group.long_bytes(),
-            RowGroup::Segment(segment) => segment.long_bytes(),
+            RowGroup::Segment(segment) => {
+                segment.long_bytes().saturating_add(segment.compressed_heap_bytes())
+            }
         };
         let rows = LONG_BYTES_AT_ONCE.saturating_mul(self.row_group.row_count() as u64);
         let most = match rows.checked_div(bytes) {

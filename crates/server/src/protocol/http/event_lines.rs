@@ -163,7 +163,8 @@ impl LongBody {
         self.expect_wanted()?;
         let schema = self.stream.schema();
         let form = self.form;
-        let options = form.options(&schema);
+        let most = READ_BYTES.min(share.most() as u64);
+        let options = form.options(&schema).memory_bytes(most);
         let length = length.filter(|_| form != BodyForm::Packed);
         let body = form.reader(body)?;
         let reader = ImportReader::from_reader(&self.environment, "body", body, length, options)?;

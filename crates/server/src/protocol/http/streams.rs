@@ -322,10 +322,10 @@ async fn store_once(
             wait(call, database.published_commit(), None).await?;
             continue;
         };
-        note_outcomes(call, &outcomes)?;
         if let Some(e) = of_all(&outcomes) {
             return Err(unknown(e));
         }
+        note_outcomes(call, &outcomes)?;
         let answer = form.answer(&outcomes);
         if let Some(commit) = unsynced
             && let Err(e) = wait(call, commit, wanted.timeout).await
@@ -442,18 +442,15 @@ async fn append_long(call: Call, stream: Stream, (wanted, format): (Wanted, Body
 fn ready(stream: Stream, readers: &EventReaders, text: Vec<u8>) -> Result<(bool, Ready)> {
     let schema = stream.schema();
     let is_one = text.trim_ascii_start().first() != Some(&b'[');
-    let (columns, text) = readers.of(&schema).read(text);
+    let (columns, text) = readers.of(&schema).read(text, RESULTS_MAX);
     let Some(columns) = columns else { return Ok((is_one, ready_items(stream, &text)?)) };
-    if columns.len() > RESULTS_MAX {
-        return Err(too_many(columns.len()));
-    }
     Ok((is_one, Ready::of_columns(stream, &schema, columns)?))
 }
 
 /// The same, each read by itself: one of them at least is not as it should be.
 fn ready_items(stream: Stream, text: &[u8]) -> Result<Ready> {
     let text = std::str::from_utf8(text).map_err(|_| Error::invalid("body: expected UTF-8"))?;
-    let text = text.trim();
+    let text = text.trim_ascii();
     let is_one = !text.starts_with('[');
     let items: Vec<&RawValue> = match is_one {
         true => Vec::new(),
