@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use esker_vfs::Environment;
 use sha2::{Digest, Sha256};
 
-/// The tier of whoever says none.
+/// The tier of a key that names none.
 pub const DEFAULT_TIER: &str = "free";
 
 /// A key that a client shows.
@@ -57,7 +57,7 @@ pub struct RateLimit {
 /// Who a request comes from.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The id of its key; nobody's where there are no keys.
+    /// The id of its key; `None` where there are no keys.
     pub key: Option<String>,
     /// Its tier.
     pub tier: String,
@@ -84,7 +84,7 @@ impl Keys {
         Self { by_hash, limit, left: Mutex::default(), environment: Environment::os() }
     }
 
-    /// Who shows an `Authorization` header; `None` for nobody that is known.
+    /// The caller of an `Authorization` header; `None` if its key is unknown.
     #[must_use]
     pub fn caller(&self, authorization: Option<&str>) -> Option<Caller> {
         if self.by_hash.is_empty() {

@@ -1,6 +1,6 @@
 //! The tables.
 //!
-//! Whoever keeps the prices inserts rows into `prices`: nanodollars a token, from a moment on. What
+//! Prices are rows that an operator inserts into `prices`: nanodollars a token, from a moment on. What
 //! an event costs is computed once, when it is stored, and stays when prices change.
 
 use esker::{Database, Result};

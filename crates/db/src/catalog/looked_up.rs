@@ -264,7 +264,7 @@ impl NewDefinitions {
     /// takes one from them.
     ///
     /// # Errors
-    /// `Conflict`: who begins anew is told why.
+    /// `Conflict`: a second attempt gets the reason.
     pub(crate) fn expect_lookups(&self, newest: &Names) -> Result<()> {
         let own = |name: &str| self.described(newest, name);
         let gone = self.dropped.iter().map(|table| table.before.name.as_str());

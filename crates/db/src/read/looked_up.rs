@@ -6,9 +6,8 @@
 //!  within one:               its snapshot, with its changes ──► the table counts as read
 //! ```
 //!
-//! Invariant: what is found is as of the commit of the row. Who looks up notes the commit as of
-//! which he reads, and [`Engine::expect_looked_up`] refuses the row when the table has changed
-//! since.
+//! Invariant: what is found is as of the commit of the row. A lookup notes the commit as of which
+//! it reads, and [`Engine::expect_looked_up`] refuses the row when the table has changed since.
 
 use std::cell::RefCell;
 use std::ops::Bound;

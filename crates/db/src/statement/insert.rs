@@ -433,8 +433,8 @@ impl<'r> Puts<'_, 'r> {
 
     /// Puts a row in the place of a staged one.
     fn change_staged(&mut self, at: usize, row: Cow<'r, [Value]>) -> Result<()> {
-        // default: what is not staged has nothing that stays
-        let old = self.staged.row_at(at).unwrap_or_default();
+        let old = self.staged.row_at(at);
+        let old = old.ok_or_else(|| Error::corrupt(format!("staged row {at} is not there")))?;
         let row = self.settled(old, row)?;
         let before = self.staged.row_at(at).map(<[Value]>::to_vec);
         self.shown.add(before.as_deref(), Some(&row));

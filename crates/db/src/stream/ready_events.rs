@@ -138,7 +138,7 @@ impl Stream {
         let schema = &current.schema;
         let mut ready = ReadyEvents::new(schema, events.len());
         for event in events {
-            // What is not taken as it stands may fit, and is told better.
+            // A value of another type may still fit; if not, this error names the field.
             let fitted = match ready.rows.push(event.as_ref()) {
                 Ok(()) => Ok(()),
                 Err(_) => fit_row(schema, event.as_ref()).and_then(|row| ready.rows.push(&row)),

@@ -149,7 +149,7 @@ fn rows_by_key_keep_what_was_looked_up_until_what_it_reads_changes() {
     assert!(calls.update(&[3i64.into()], &[("id", 7i64.into())]).unwrap());
     let cost = |id: i64| calls.get(&[id.into()]).unwrap().unwrap().get("cost").cloned();
     assert_eq!([0, 1, 2, 7].map(cost), [5, 6, 60, 5].map(|n| Some(Value::Int(n))));
-    // Whoever gives a row whole leaves it out.
+    // A row that is given whole must leave it out.
     let mut given = call(9, 100);
     given[3] = Value::Int(5);
     let e = calls.insert(&given).unwrap_err();

@@ -1,8 +1,8 @@
 //! Decompressed blocks of heaps that were read lately, within a share of the memory.
 //!
-//! Blocks stand in a circle. Whoever reads one marks it; a hand that goes round takes the mark away
-//! the first time it comes by, and the block the next time (CLOCK). A block that was read once, as
-//! by a scan, has no mark.
+//! Blocks form a circle (CLOCK). A read marks its block. To make room, a hand goes round: it clears
+//! a mark the first time it comes by, and evicts the block the next time. A block that was read
+//! only once, as by a scan, has no mark.
 //!
 //! # Invariants
 //! - Each block is in the circle once, and `places` says where: upheld by `Circle`, which alone
