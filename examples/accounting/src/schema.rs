@@ -1,7 +1,7 @@
 //! The tables.
 //!
-//! Prices are rows that an operator inserts into `prices`: nanodollars a token, from a moment on. What
-//! an event costs is computed once, when it is stored, and stays when prices change.
+//! Prices are rows that an operator inserts into `prices`: nanodollars a token, from a moment on.
+//! What an event costs is computed once, when it is stored, and stays when prices change.
 
 use esker::{Database, Result};
 use esker_sql::Sql;

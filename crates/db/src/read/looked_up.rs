@@ -148,7 +148,8 @@ fn bounds(least: Vec<Value>, greatest: Vec<Value>) -> (Bound<Vec<Value>>, Bound<
 fn as_query_error(e: Error) -> esker_query::Error {
     let kind = match e.kind() {
         ErrorKind::Corrupt => esker_query::ErrorKind::Corrupt,
-        ErrorKind::Io => esker_query::ErrorKind::Io,
+        // What the disk does is not the row's fault: another attempt may succeed.
+        ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::Poisoned => esker_query::ErrorKind::Io,
         ErrorKind::OverBudget => esker_query::ErrorKind::OverBudget,
         _ => esker_query::ErrorKind::InvalidQuery,
     };
