@@ -118,14 +118,13 @@ pub(crate) struct Parsed {
 
 /// Reads a chunk; leaves rows out that do not fit on request.
 pub(crate) fn parse(layout: &Layout, chunk: Chunk, skips: bool) -> Parsed {
-    let rows = parse_rows(layout, &chunk, (skips, usize::MAX));
+    let rows = parse_rows(layout, &chunk, skips, usize::MAX);
     Parsed { rows, buffer: chunk.into_buffer() }
 }
 
-/// Reads a chunk of which no more rows are wanted than some: it ends behind the block that has
-/// more.
+/// Reads a chunk, and stops soon after `most` rows. More rows in the answer mean too many.
 pub(crate) fn parse_some(layout: &Layout, chunk: Chunk, most: usize) -> Parsed {
-    let rows = parse_rows(layout, &chunk, (false, most));
+    let rows = parse_rows(layout, &chunk, false, most);
     Parsed { rows, buffer: chunk.into_buffer() }
 }
 
@@ -187,7 +186,7 @@ impl<'a> Tokenizer<'a> {
     }
 }
 
-fn parse_rows(layout: &Layout, chunk: &Chunk, (skips, most): (bool, usize)) -> Result<Rows> {
+fn parse_rows(layout: &Layout, chunk: &Chunk, skips: bool, most: usize) -> Result<Rows> {
     let bytes = chunk.bytes();
     let valid_text = bytes.is_ascii() || std::str::from_utf8(bytes).is_ok();
     let columns = layout.columns.len();

@@ -45,7 +45,7 @@ pub(super) fn router(app: &Arc<App>) -> Router {
     router.layer(from_fn(expect_host))
 }
 
-/// What goes by the router: the route of events, which is asked for far more often than others.
+/// Answers the busiest route, that of events, without the router.
 pub(super) struct Direct {
     app: Arc<App>,
     route: &'static Route,

@@ -195,12 +195,11 @@ where
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(Peer(peer.ip()));
         let direct = direct.as_ref().filter(|direct| direct.takes(&request)).cloned();
-        let router = direct.is_none().then(|| router.clone());
+        let mut router = router.clone();
         async move {
-            match (direct, router) {
-                (Some(direct), _) => Ok(direct.answer(request).await),
-                (None, Some(mut router)) => router.call(request).await,
-                (None, None) => Ok(dispatch::no_route(request.uri().path()).into_response()),
+            match direct {
+                Some(direct) => Ok(direct.answer(request).await),
+                None => router.call(request).await,
             }
         }
     });
