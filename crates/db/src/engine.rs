@@ -145,7 +145,14 @@ impl Engine {
     pub(crate) fn gathered_events(&self, table: TableId) -> Arc<GatheredEvents> {
         // default: nothing panics while the list changes
         let mut all = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|known, events| *known == table || Arc::strong_count(events) > 1);
+        let is_there = |known: &TableId| {
+            let names = self.names.load();
+            names.newest().values().any(|core| core.id() == *known)
+        };
+        all.retain(|known, events| {
+            let is_used = *known == table || Arc::strong_count(events) > 1;
+            is_used || (events.has_recent() && is_there(known))
+        });
         Arc::clone(all.entry(table).or_default())
     }
 

@@ -2,6 +2,8 @@
 
 use esker_query::model::Expr;
 
+use crate::EventId;
+
 /// What a caller can do about an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -19,6 +21,9 @@ pub enum ErrorKind {
     /// Events of a producer are left out, or come in another order: the message has the number that
     /// is expected. Nothing was changed.
     SequenceGap,
+    /// The event is there already, by the `dedupe` of its stream: this is its id. Nothing was
+    /// changed.
+    Duplicate(EventId),
     /// Another producer has taken over: stop. Nothing was changed.
     Fenced,
     /// Another process has the database open; the message says which.

@@ -7,8 +7,10 @@
 //! line ends included, only separates. Fields may be NULL unless they say `not null` or belong to
 //! the primary key. Indexes stand behind the fields, as `index by_hour (hour desc, origin)` or
 //! `unique index by_mail (mail)`; also `trigram index parts (note)` and `bitmap index of (kind)`.
+//! `stream (hour, retention '90 days')` makes the table a stream.
 
 mod index;
+mod stream;
 
 use std::fmt::Write;
 
@@ -24,7 +26,7 @@ pub fn write(schema: &Schema) -> String {
     parts(schema).join(", ")
 }
 
-/// The fields, the primary key and the indexes, each as a text; with commas between them,
+/// The fields, the primary key, the stream and the indexes, each as a text; with commas between them,
 /// [`parse`] reads them.
 #[must_use]
 pub fn parts(schema: &Schema) -> Vec<String> {
@@ -35,6 +37,7 @@ pub fn parts(schema: &Schema) -> Vec<String> {
     if !key.is_empty() {
         parts.push(format!("primary key ({})", key.join(", ")));
     }
+    parts.extend(stream::text(schema));
     parts.extend(plain_indexes(schema).map(|index| index::text(schema, index)));
     parts
 }
@@ -71,7 +74,7 @@ fn is_word(c: char) -> bool {
 pub fn parse(text: &str) -> Result<Schema> {
     let mut parser = Parser { what: "schema", text, position: 0 };
     let (mut fields, mut key): (Vec<FieldText>, Vec<String>) = Default::default();
-    let mut indexes = Vec::new();
+    let (mut indexes, mut stream) = (Vec::new(), None);
     loop {
         let start = parser.next_position();
         let name = parser.name("a field name or `primary key`")?;
@@ -80,6 +83,11 @@ pub fn parse(text: &str) -> Result<Schema> {
                 return Err(parser.error_at(start, "expected one primary key, found a second"));
             }
             key = parser.key_names()?;
+        } else if name.eq_ignore_ascii_case("stream") && parser.is_next('(') {
+            if stream.is_some() {
+                return Err(parser.error_at(start, "expected one stream, found a second"));
+            }
+            stream = Some(parser.stream()?);
         } else if name.eq_ignore_ascii_case("unique") && parser.take_word("index") {
             let index = parser.index()?.ok_or_else(|| parser.unexpected("a unique index"))?;
             indexes.push(index.unique());
@@ -117,6 +125,9 @@ pub fn parse(text: &str) -> Result<Schema> {
         builder = labels.map_or(builder.clone(), |labels| builder.labels(labels));
     }
     builder = indexes.into_iter().fold(builder, |builder, index| builder.add_index(index));
+    if let Some(stream) = stream {
+        builder = builder.stream(stream.time, stream.options);
+    }
     builder.primary_key(key).build().map_err(|e| Error::options(format!("schema: {e}")))
 }
 

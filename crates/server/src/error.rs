@@ -10,7 +10,7 @@ pub fn code_of(kind: ErrorKind) -> Code {
         ErrorKind::InvalidInput => Code::InvalidRequest,
         ErrorKind::ConstraintViolated => Code::ConstraintViolated,
         ErrorKind::NotFound => Code::NotFound,
-        ErrorKind::AlreadyExists => Code::AlreadyExists,
+        ErrorKind::AlreadyExists | ErrorKind::Duplicate(_) => Code::AlreadyExists,
         ErrorKind::Conflict => Code::Conflict,
         ErrorKind::SequenceGap => Code::SequenceGap,
         ErrorKind::Fenced => Code::Fenced,

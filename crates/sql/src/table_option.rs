@@ -8,7 +8,7 @@ use crate::statement::unsupported;
 use crate::{Error, Result};
 
 /// What the options are called.
-const NAMES: &str = "expires, stream, late, ahead, rest, retention, retention_by or window";
+const NAMES: &str = "expires, stream, late, ahead, rest, retention, retention_by, window or dedupe";
 
 /// The options that a table is created with.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl TableOptions {
         }
         if let (None, Some(_)) = (&read.stream, read.of_stream.first()) {
             return Err(Error::invalid(
-                "options of a table: late, ahead, rest, retention, retention_by and window are \
+                "options of a table: late, ahead, rest, retention, retention_by, window and dedupe are \
                  those of a stream: expected stream = 'field', too",
             ));
         }

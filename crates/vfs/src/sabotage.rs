@@ -176,6 +176,10 @@ bugs! {
             "events have row ids from before their commit",
         ProducerRowInOtherCommit "producer_row_in_other_commit"
             "what is kept of a producer is another commit than its events",
+        DedupeForgottenAtOpen "dedupe_forgotten_at_open"
+            "Which events of a stream are there is not looked for in what is stored",
+        DedupeForgetsInserted "dedupe_forgets_inserted"
+            "Events that statements insert are not known to those that are appended",
         RowIdsGivenAgainAfterCrash "row_ids_given_again_after_crash"
             "row ids of events that a crash took are given out again",
         RetentionEndsNewerRows "retention_ends_newer_rows"

@@ -21,6 +21,7 @@ use esker_format::{Batch, Column, Schema};
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::Result;
+use crate::commit::recent_events::RecentEvents;
 
 /// Rows of one commit, about: a request that has more is a commit of its own.
 pub(crate) const COMMIT_ROWS: usize = 4_096;
@@ -61,6 +62,8 @@ impl EventRequest {
 #[derive(Default)]
 pub(crate) struct GatheredEvents {
     pending: Mutex<Pending>,
+    /// Which events are there already, where some are stored once.
+    pub recent: Mutex<RecentEvents>,
 }
 
 #[derive(Default)]
@@ -76,6 +79,12 @@ impl GatheredEvents {
     fn pending(&self) -> MutexGuard<'_, Pending> {
         // default: nothing panics while the list changes
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is known which events are there; what nobody uses can be looked at.
+    pub fn has_recent(&self) -> bool {
+        // default: after a panic nothing is taken as known
+        self.recent.lock().is_ok_and(|recent| !recent.is_empty())
     }
 
     /// Adds a request; true when its caller has to lead.

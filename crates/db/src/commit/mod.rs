@@ -46,6 +46,7 @@ pub(crate) mod options;
 pub(crate) mod overflow;
 pub(crate) mod pipeline;
 pub(crate) mod private_rows;
+pub(crate) mod recent_events;
 pub(crate) mod reference_check;
 pub(crate) mod restaged;
 pub(crate) mod row_sink;

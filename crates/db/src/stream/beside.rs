@@ -6,35 +6,32 @@ use esker_format::{Batch, TableId};
 use esker_log::sabotage::Bug;
 
 use super::Stream;
+use super::fate::{self, Fate};
 use super::kept::KeptEntry;
+use crate::Result;
 use crate::commit::options::CommitOptions;
 use crate::commit::row_sink::StagedRows;
 use crate::commit::staged::StagedBatch;
 use crate::commit::write_set::{TableWrites, WriteSet};
 use crate::table_version::TableVersion;
-use crate::{Error, Result};
 
 /// An entry, and the rows of a commit that it tells of.
 pub(super) struct Beside<'e> {
     pub entry: &'e KeptEntry,
     /// Which rows of the commit are those of its request.
     pub rows: Range<u64>,
-    /// Why some of its request are not among them, by their places in it.
-    pub refused: &'e [Option<Error>],
+    /// What becomes of each event of its request; empty where all of them are among the rows.
+    pub fates: &'e [Fate],
 }
 
 impl Beside<'_> {
     /// What became of the rows of the request, where the first row of the commit has a row id.
     fn outcomes(&self, first: u64) -> Vec<Result<u64>> {
-        let mut ids = self.rows.clone().map(|at| first + at);
-        if self.refused.is_empty() {
-            return ids.map(Ok).collect();
+        let ids = self.rows.clone().map(|at| Ok(first + at));
+        match self.fates.is_empty() {
+            true => ids.collect(),
+            false => fate::outcomes(self.fates, ids),
         }
-        let outcome = |refused: &Option<Error>| match refused {
-            Some(e) => Err(e.repeated()),
-            None => ids.next().ok_or_else(super::lost),
-        };
-        self.refused.iter().map(outcome).collect()
     }
 }
 

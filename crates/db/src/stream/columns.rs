@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use esker_format::{Batch, ColumnSlice, Schema};
 
+use super::fate::{self, Fate};
 use super::lead::is_final;
-use super::ready_events::times_of;
+use super::ready_events::{ReadyRows, times_of};
 use super::{EventId, Stream};
 use crate::bulk_load::check_batch;
 use crate::commit::gathered_events::COMMIT_ROWS;
@@ -15,7 +16,7 @@ use crate::{Error, ErrorKind, Result};
 /// What became of events that came by column.
 #[derive(Debug)]
 pub struct AppendedColumns {
-    /// The id of each, or why it was not stored.
+    /// The id of each, or why it was not stored: `Duplicate` with its id, where it was there.
     pub events: Vec<Result<EventId>>,
     /// The commit that has to be durable before that is reported; `None`: it may be now.
     pub commit: Option<u64>,
@@ -62,7 +63,26 @@ impl Stream {
         events
     }
 
+    /// Those that are new, where some may be there.
     fn commit_columns(&self, schema: &Arc<Schema>, batch: &Batch) -> Vec<Result<EventId>> {
+        let Some(mut deduping) = self.deduping(schema) else {
+            return self.commit_new_columns(schema, batch);
+        };
+        let all = ReadyRows { schema: Arc::clone(schema), columns: batch.clone() };
+        match deduping.fates(&[&all]) {
+            Ok(fates) if fates.iter().all(Fate::is_new) => self.commit_new_columns(schema, batch),
+            Ok(fates) => match all.of_new(&fates) {
+                Ok(new) => {
+                    let stored = self.commit_new_columns(schema, &new.columns);
+                    fate::ids(&fates, stored)
+                }
+                Err(e) => refused(&e, batch.len()),
+            },
+            Err(e) => refused(&e, batch.len()),
+        }
+    }
+
+    fn commit_new_columns(&self, schema: &Arc<Schema>, batch: &Batch) -> Vec<Result<EventId>> {
         match self.commit_whole(schema, batch) {
             Ok(first) => match times_of(schema, batch) {
                 Ok(times) => {

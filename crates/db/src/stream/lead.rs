@@ -4,6 +4,9 @@
 //! that it refers to is gone, say. Then the requests go alone, and of one that is not whole each
 //! row; one with an entry beside it is one commit, without what is refused. Rows that were made
 //! ready for an older schema are made ready again.
+//!
+//! Where events of the stream are stored once, requests that have some which are there go alone,
+//! without these.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,6 +16,8 @@ use esker_format::{Batch, ColumnSlice, Field, Schema, Value};
 
 use super::Stream;
 use super::beside::Beside;
+use super::dedupe::Deduping;
+use super::fate::{self, Fate, all_new};
 use super::kept::KeptEntry;
 use super::ready_events::ReadyRows;
 use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
@@ -35,10 +40,12 @@ impl Lead {
         Self { stream: stream.clone(), is_done: false }
     }
 
-    /// Whether committing waits for memory first: not where a thread must not wait.
+    /// Whether committing waits first, for memory or for what is stored: not where a thread must
+    /// not wait.
     #[must_use]
     pub fn may_wait(&self) -> bool {
-        self.stream.table.engine.is_short_of_memory()
+        let table = &self.stream.table;
+        table.engine.is_short_of_memory() || table.schema().dedupe().is_some()
     }
 
     /// Commits what waits.
@@ -103,14 +110,62 @@ impl Stream {
 
     /// The outcomes of each part.
     fn commit_parts(&self, parts: &[Part]) -> Vec<Vec<Result<u64>>> {
-        let current = self.table.current();
+        let (current, parts) = (self.table.current(), parts.iter().collect::<Vec<_>>());
+        match self.deduping(&current.schema) {
+            None => self.commit_all(&current, &parts),
+            Some(mut deduping) => self.commit_new(&current, &parts, &mut deduping),
+        }
+    }
+
+    /// The outcomes of each part, where some of their events may be there.
+    fn commit_new(
+        &self,
+        current: &TableVersion,
+        parts: &[&Part],
+        deduping: &mut Deduping<'_>,
+    ) -> Vec<Vec<Result<u64>>> {
+        let are_new = match Self::are_new(parts, deduping) {
+            Ok(are_new) => are_new,
+            Err(e) => return parts.iter().map(|part| part.all(&e)).collect(),
+        };
+        let with_new = parts.iter().zip(&are_new).filter(|(_, is_new)| **is_new);
+        let new: Vec<&Part> = with_new.map(|(part, _)| *part).collect();
+        let mut stored = match new.is_empty() {
+            true => Vec::new(),
+            false => self.commit_all(current, &new),
+        }
+        .into_iter();
+        // By now their twins are there.
+        let outcomes = |(part, is_new): (&&Part, bool)| match is_new {
+            true => stored.next().unwrap_or_else(|| part.all(&super::lost())), // default: an error
+            false => match deduping.fates(&[&part.rows]) {
+                Ok(fates) => self.commit_alone(part, fates),
+                Err(e) => part.all(&e),
+            },
+        };
+        parts.iter().zip(are_new).map(outcomes).collect()
+    }
+
+    /// Whether all events of each part are new, and no others of them are the same.
+    fn are_new(parts: &[&Part], deduping: &mut Deduping<'_>) -> Result<Vec<bool>> {
+        let rows: Vec<&ReadyRows> = parts.iter().map(|part| &part.rows).collect();
+        let mut fates = deduping.fates(&rows)?.into_iter();
+        let mut are_new = |part: &&Part| {
+            let own = fates.by_ref().take(part.rows.len());
+            own.filter(|fate| !fate.is_new()).count() == 0
+        };
+        Ok(parts.iter().map(&mut are_new).collect())
+    }
+
+    /// The outcomes of each part, all events of which are new.
+    fn commit_all(&self, current: &TableVersion, parts: &[&Part]) -> Vec<Vec<Result<u64>>> {
         let is_ready = parts.iter().all(|part| Arc::ptr_eq(&part.rows.schema, &current.schema));
         if is_ready && have_distinct_entries(parts) {
-            match self.commit_together(&current, parts) {
+            match self.commit_together(current, parts) {
                 Ok(first) => {
                     let mut next = first..;
                     let mut ids =
-                        |part: &Part| next.by_ref().take(part.rows.len()).map(Ok).collect();
+                        |part: &&Part| next.by_ref().take(part.rows.len()).map(Ok).collect();
                     return parts.iter().map(&mut ids).collect();
                 }
                 Err(e) if is_final(&e) => {
@@ -119,17 +174,17 @@ impl Stream {
                 Err(_) => {}
             }
         }
-        parts.iter().map(|part| self.commit_alone(part)).collect()
+        parts.iter().map(|part| self.commit_alone(part, all_new(part.rows.len()))).collect()
     }
 
     /// All parts, which are ready for the schema of now, in one commit.
-    fn commit_together(&self, current: &TableVersion, parts: &[Part]) -> Result<u64> {
+    fn commit_together(&self, current: &TableVersion, parts: &[&Part]) -> Result<u64> {
         let (mut entries, mut start) = (Vec::new(), 0);
         for part in parts {
             let rows = start..start + part.rows.len() as u64;
             start = rows.end;
             let entry = part.entry.as_deref();
-            entries.extend(entry.map(|entry| Beside { entry, rows, refused: &[] }));
+            entries.extend(entry.map(|entry| Beside { entry, rows, fates: &[] }));
         }
         let mut gathered = None;
         let columns = match parts {
@@ -143,34 +198,44 @@ impl Stream {
     pub(super) fn commit_ready(&self, rows: ReadyRows) -> Vec<Result<u64>> {
         match rows.is_empty() {
             true => Vec::new(),
-            false => self.commit_alone(&Part { rows, is_whole: false, entry: None }),
+            false => {
+                let fates = all_new(rows.len());
+                self.commit_alone(&Part { rows, is_whole: false, entry: None }, fates)
+            }
         }
     }
 
-    /// The rows of one request: all of them or none, or each for itself.
-    fn commit_alone(&self, part: &Part) -> Vec<Result<u64>> {
+    /// The rows of one request, all of them or none, or each for itself, without those of which
+    /// something else becomes.
+    fn commit_alone(&self, part: &Part, fates: Vec<Fate>) -> Vec<Result<u64>> {
         let rows = part.rows.to_rows();
+        let new = new_rows(&rows, &fates);
         match (part.is_whole, part.entry.as_deref()) {
-            (false, None) => self.commit_each(part, &rows),
-            (false, Some(entry)) => self.commit_one(part, &rows, entry),
+            (false, None) if new.is_empty() => fate::outcomes(&fates, []),
+            (false, None) => fate::outcomes(&fates, self.commit_each(part, &new)),
+            (false, Some(entry)) => self.commit_one(part, (&rows, fates), entry),
+            (true, None) if new.is_empty() => fate::outcomes(&fates, []),
             (true, entry) => {
-                let all = 0..rows.len() as u64;
-                let entry = entry.map(|entry| Beside { entry, rows: all, refused: &[] });
-                match self.commit_again(part, &rows, (entry.as_slice(), false)) {
-                    Ok(first) => (first..).take(rows.len()).map(Ok).collect(),
-                    Err(e) => part.all(&self.named(part, &rows, e)),
+                let all = 0..new.len() as u64;
+                let entry = entry.map(|entry| Beside { entry, rows: all, fates: &fates });
+                match self.commit_again(part, &new, (entry.as_slice(), false)) {
+                    Ok(first) => fate::outcomes(&fates, (first..).take(new.len()).map(Ok)),
+                    Err(e) => part.all(&self.named(part, (&rows, &fates), e)),
                 }
             }
         }
     }
 
     /// The rows of a request that is one commit with its entry: without those that are refused.
-    fn commit_one(&self, part: &Part, all: &[Vec<Value>], entry: &KeptEntry) -> Vec<Result<u64>> {
-        let mut refused: Vec<Option<Error>> = all.iter().map(|_| None).collect();
+    fn commit_one(
+        &self,
+        part: &Part,
+        (all, mut fates): (&[Vec<Value>], Vec<Fate>),
+        entry: &KeptEntry,
+    ) -> Vec<Result<u64>> {
         for _ in 0..ATTEMPTS_MAX {
-            let kept = all.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
-            let rows: Vec<Vec<Value>> = kept.map(|(row, _)| row.clone()).collect();
-            let beside = Beside { entry, rows: 0..rows.len() as u64, refused: &refused };
+            let rows = new_rows(all, &fates);
+            let beside = Beside { entry, rows: 0..rows.len() as u64, fates: &fates };
             let committed = self.commit_again(part, &rows, (&[beside], false));
             let first = match committed {
                 Ok(first) => first,
@@ -178,22 +243,16 @@ impl Stream {
                     return part.all(&e);
                 }
                 Err(e) => {
-                    let before = refused.iter().filter(|refused| refused.is_some()).count();
-                    if let Err(e) = self.find_refused(part, (all, &mut refused)) {
+                    if let Err(e) = self.find_refused(part, (all, &mut fates)) {
                         return part.all(&e);
                     }
-                    if refused.iter().filter(|refused| refused.is_some()).count() == before {
+                    if fates.iter().filter(|fate| fate.is_new()).count() == rows.len() {
                         return part.all(&e);
                     }
                     continue;
                 }
             };
-            let mut ids = first..;
-            let outcome = |refused: Option<Error>| match refused {
-                Some(e) => Err(e),
-                None => ids.next().ok_or_else(super::lost),
-            };
-            return refused.into_iter().map(outcome).collect();
+            return fate::outcomes(&fates, (first..).take(rows.len()).map(Ok));
         }
         let message = "the rows that others refer to kept changing";
         part.all(&Error::new(ErrorKind::Conflict, message))
@@ -203,42 +262,39 @@ impl Stream {
     ///
     /// # Errors
     /// What is not about a row, such as too little memory: what is noted is kept for good.
-    fn find_refused(
-        &self,
-        part: &Part,
-        (rows, refused): (&[Vec<Value>], &mut [Option<Error>]),
-    ) -> Result<()> {
-        let probed = self.commit_again(part, rows, (&[], true));
-        let (Err(e), Some(first)) = (probed, refused.first_mut()) else { return Ok(()) };
+    fn find_refused(&self, part: &Part, (rows, fates): (&[Vec<Value>], &mut [Fate])) -> Result<()> {
+        let probed = self.commit_again(part, &new_rows(rows, fates), (&[], true));
+        let (Err(e), Some(first)) = (probed, fates.first_mut()) else { return Ok(()) };
         if !matches!(e.kind(), ErrorKind::ConstraintViolated | ErrorKind::InvalidInput) {
             return Err(e);
         }
         if rows.len() == 1 {
-            first.get_or_insert(e);
+            *first = Fate::Refused(e);
             return Ok(());
         }
         let middle = rows.len() / 2;
-        let ((before, behind), (refused, refused_behind)) =
-            (rows.split_at(middle), refused.split_at_mut(middle));
-        self.find_refused(part, (before, refused))?;
-        self.find_refused(part, (behind, refused_behind))
+        let ((before, behind), (fates, fates_behind)) =
+            (rows.split_at(middle), fates.split_at_mut(middle));
+        self.find_refused(part, (before, fates))?;
+        self.find_refused(part, (behind, fates_behind))
     }
 
     /// An error of a request that is whole, with the event that it is about.
-    fn named(&self, part: &Part, all: &[Vec<Value>], e: Error) -> Error {
+    fn named(&self, part: &Part, (all, fates): (&[Vec<Value>], &[Fate]), e: Error) -> Error {
         let is_about_one = matches!(e.kind(), ErrorKind::ConstraintViolated);
-        let (mut first, mut rows) = (0, all);
+        let (mut first, mut rows, mut fates) = (0, all, fates);
         if !is_about_one || rows.len() < 2 {
             return e;
         }
         while rows.len() > 1 {
-            let (before, behind) = rows.split_at(rows.len() / 2);
-            match self.commit_again(part, before, (&[], true)) {
-                Err(_) => rows = before,
-                Ok(_) => (first, rows) = (first + before.len(), behind),
+            let middle = rows.len() / 2;
+            let ((before, behind), (own, others)) = (rows.split_at(middle), fates.split_at(middle));
+            match self.commit_again(part, &new_rows(before, own), (&[], true)) {
+                Err(_) => (rows, fates) = (before, own),
+                Ok(_) => (first, rows, fates) = (first + before.len(), behind, others),
             }
         }
-        match self.commit_again(part, rows, (&[], true)) {
+        match self.commit_again(part, &new_rows(rows, fates), (&[], true)) {
             Err(found) => found.at(format_args!("event {}", first + 1)),
             Ok(_) => e,
         }
@@ -308,7 +364,7 @@ impl Stream {
 }
 
 /// The rows of all parts.
-fn gather(schema: &Schema, parts: &[Part]) -> Result<Batch> {
+fn gather(schema: &Schema, parts: &[&Part]) -> Result<Batch> {
     let mut all = Batch::empty(schema);
     for (at, column) in all.columns.iter_mut().enumerate() {
         for part in parts {
@@ -320,8 +376,14 @@ fn gather(schema: &Schema, parts: &[Part]) -> Result<Batch> {
     Ok(all)
 }
 
+/// The rows that are stored.
+fn new_rows(rows: &[Vec<Value>], fates: &[Fate]) -> Vec<Vec<Value>> {
+    let new = rows.iter().zip(fates).filter(|(_, fate)| fate.is_new());
+    new.map(|(row, _)| row.clone()).collect()
+}
+
 /// Whether no entry is that of two requests.
-fn have_distinct_entries(parts: &[Part]) -> bool {
+fn have_distinct_entries(parts: &[&Part]) -> bool {
     let mut seen = BTreeSet::new();
     let mut entries = parts.iter().filter_map(|part| part.entry.as_deref());
     entries.all(|entry| seen.insert((entry.bucket().core.id(), entry.key().to_vec())))

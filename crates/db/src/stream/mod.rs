@@ -7,6 +7,7 @@
 //! | [`lead`] | one commit for all that wait |
 //! | [`ready_events`] | events that are whole and tested, by column |
 //! | [`columns`] | events by column, in commits of their own |
+//! | [`dedupe`], [`fate`] | events that come again, and what becomes of each |
 //! | [`beside`], [`kept`] | entries that are put in the commit of events |
 //! | [`producer`] | senders each of whose events is stored once |
 //! | [`filter`] | which events are wanted |
@@ -18,8 +19,10 @@
 mod arrivals;
 mod beside;
 pub(crate) mod columns;
+mod dedupe;
 pub(crate) mod event_id;
 mod export;
+mod fate;
 mod filter;
 pub(crate) mod kept;
 pub(crate) mod lead;
@@ -115,7 +118,8 @@ impl Stream {
         self.table.schema()
     }
 
-    /// Adds an event, given whole; returns its id once it is as durable as the database says.
+    /// Adds an event, given whole; returns its id once it is as durable as the database says: that
+    /// of the event that is there, where the stream stores it once (`dedupe`).
     ///
     /// # Errors
     /// As for [`Table::insert`]; `ConstraintViolated` for a time that is too far from now.
@@ -204,7 +208,10 @@ impl Stream {
             self.wait(commit)?;
         }
         let outcomes = appended.outcomes.into_iter().zip(times);
-        Ok(outcomes.map(|(id, time_us)| Ok(EventId::new(time_us, id?))).collect())
+        let id = |(row_id, time_us): (Result<u64>, i64)| {
+            fate::id_of(row_id.map(|row_id| EventId::new(time_us, row_id)))
+        };
+        Ok(outcomes.map(id).collect())
     }
 
     /// Shows a commit to all readers before it is synced, and schedules the sync: for senders that

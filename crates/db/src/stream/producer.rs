@@ -267,7 +267,7 @@ impl Producer {
                 Err(e) => Ok(Err(e.repeated())),
                 Ok(time_us) => match outcomes.next() {
                     Some(Ok(row_id)) => Ok(Ok(EventId::new(*time_us, *row_id))),
-                    Some(Err(e)) => Ok(Err(e.repeated())),
+                    Some(Err(e)) => Ok(super::fate::id_of(Err(e.repeated()))),
                     None => Err(super::lost()),
                 },
             };

@@ -139,7 +139,7 @@ impl Stream {
     }
 
     /// The newest row id that was given to an event, visible or not; 0 for none.
-    fn newest_row_id(&self) -> Result<u64> {
+    pub(super) fn newest_row_id(&self) -> Result<u64> {
         let (engine, id) = (&self.table.engine, self.table.core().id());
         let next = engine.lock().entry(id)?.writer.next_row_id();
         Ok(next.saturating_sub(1))

@@ -77,6 +77,7 @@ mod sequences;
 mod shard_db_241;
 mod spilling;
 mod store_stress;
+mod stream_dedupe;
 mod stream_pages;
 mod stream_producers;
 mod stream_storage;

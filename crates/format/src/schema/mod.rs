@@ -2,6 +2,7 @@
 
 mod alteration;
 mod builder;
+mod dedupe;
 mod field;
 mod generated;
 mod identity;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 pub use alteration::Alteration;
 pub use builder::SchemaBuilder;
+pub use dedupe::Dedupe;
 pub use field::{DefaultValue, Field};
 pub use generated::Generated;
 pub use identity::{Identity, IdentityChange};

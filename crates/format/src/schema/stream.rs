@@ -15,6 +15,7 @@
 
 use std::fmt;
 
+use super::dedupe::{self, Dedupe};
 use super::retention::{self, Retention, RowClass, RowClasses};
 use super::{Field, FieldId, PrimaryKey, Profile, Reference, ReferenceAction, Schema};
 use crate::codec::{Reader, Writer};
@@ -33,6 +34,8 @@ pub struct Stream {
     pub rest: Option<FieldId>,
     /// How long events are kept.
     pub retention: Retention,
+    /// Which events are stored once.
+    pub dedupe: Option<Dedupe>,
 }
 
 impl Stream {
@@ -40,6 +43,9 @@ impl Stream {
     fn fixed(&self, field: FieldId) -> Option<&'static str> {
         if self.time == field {
             return Some("time");
+        }
+        if self.dedupe.is_some_and(|dedupe| dedupe.field == field) {
+            return Some("dedupe value");
         }
         let classes = self.retention.classes.as_ref()?;
         (classes.field == field).then_some("class")
@@ -61,10 +67,12 @@ pub enum StreamOption {
     RetentionBy(Option<(String, Vec<RowClass>)>),
     /// The length of a window in microseconds.
     Window(Option<u64>),
+    /// The field whose values come once within so many microseconds.
+    Dedupe(Option<(String, u64)>),
 }
 
 /// The names of options, as statements have them.
-const NAMES: [&str; 6] = ["late", "ahead", "rest", "retention", "retention_by", "window"];
+const NAMES: [&str; 7] = ["late", "ahead", "rest", "retention", "retention_by", "window", "dedupe"];
 
 /// What a block says: which parts follow.
 const LATE: u8 = 1;
@@ -106,6 +114,7 @@ impl StreamOption {
                 Ok(Self::RetentionBy(value.map(retention::read_classes).transpose()?))
             }
             "window" => Ok(Self::Window(value.map(retention::window_us).transpose()?)),
+            "dedupe" => Ok(Self::Dedupe(value.map(dedupe::read).transpose()?)),
             _ => {
                 let known = NAMES.join(", ");
                 Err(Error::invalid(format!("option {name} of a stream: expected {known}")))
@@ -180,6 +189,9 @@ impl Schema {
             options.push(("rest", name(rest)?));
         }
         options.extend(self.retention_options(&stream.retention));
+        if let Some(dedupe) = stream.dedupe {
+            options.push(("dedupe", dedupe.text(&name(dedupe.field)?)));
+        }
         Ok(options)
     }
 
@@ -248,8 +260,14 @@ impl Schema {
         let position = self.resolve(time)?;
         let field = self.fields.get(position).ok_or_else(|| Error::invalid("unknown field"))?;
         let retention = Retention::default();
-        let stream =
-            Stream { time: field.id, late_us: None, ahead_us: None, rest: None, retention };
+        let stream = Stream {
+            time: field.id,
+            late_us: None,
+            ahead_us: None,
+            rest: None,
+            retention,
+            dedupe: None,
+        };
         (self.profile, self.stream) = (Profile::Stream, Some(Box::new(stream)));
         options.iter().try_for_each(|option| self.set_stream_option(option))
     }
@@ -268,6 +286,13 @@ impl Schema {
             }
             _ => None,
         };
+        let dedupe = match option {
+            StreamOption::Dedupe(Some((name, within_us))) => {
+                let field = self.fields.get(self.resolve(name)?).map(|field| field.id);
+                field.map(|field| Dedupe { field, within_us: *within_us })
+            }
+            _ => None,
+        };
         let Some(stream) = self.stream.as_deref_mut() else {
             let message = "the table is no stream: stream = 'field' is said when it is created";
             return Err(Error::invalid(message));
@@ -279,6 +304,7 @@ impl Schema {
             StreamOption::Retention(keep_us) => stream.retention.keep_us = *keep_us,
             StreamOption::RetentionBy(_) => stream.retention.classes = classes,
             StreamOption::Window(window_us) => stream.retention.window_us = *window_us,
+            StreamOption::Dedupe(_) => stream.dedupe = dedupe,
         }
         Ok(())
     }
@@ -289,6 +315,9 @@ impl Schema {
         let use_of_it = match (stream.time == id, stream.rest == Some(id)) {
             (true, _) => "has the times of the stream",
             (_, true) => "has the other members of events (RESET (rest) ends that)",
+            _ if stream.dedupe.is_some_and(|dedupe| dedupe.field == id) => {
+                "says which events are stored once (RESET (dedupe) ends that)"
+            }
             _ if stream.fixed(id).is_some() => {
                 "says of which class an event is (RESET (retention_by) ends that)"
             }
@@ -303,17 +332,19 @@ impl Schema {
         let Some(stream) = self.stream() else { return };
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
         let spans = flag(stream.late_us.is_some(), LATE) | flag(stream.ahead_us.is_some(), AHEAD);
-        out.u8(spans | flag(stream.rest.is_some(), REST) | stream.retention.flags());
+        let parts = flag(stream.rest.is_some(), REST) | flag(stream.dedupe.is_some(), dedupe::FLAG);
+        out.u8(spans | parts | stream.retention.flags());
         out.u16(stream.time.0);
         [stream.late_us, stream.ahead_us].into_iter().flatten().for_each(|us| out.u64(us));
         stream.rest.iter().for_each(|field| out.u16(field.0));
         stream.retention.encode(out);
+        stream.dedupe.iter().for_each(|dedupe| dedupe.encode(out));
     }
 
     pub(super) fn decode_stream(&mut self, input: &mut Reader<'_>) -> Result<()> {
         let flags = input.u8()?;
-        let known =
-            LATE | AHEAD | REST | retention::WINDOW | retention::RETENTION | retention::CLASSES;
+        let of_retention = retention::WINDOW | retention::RETENTION | retention::CLASSES;
+        let known = LATE | AHEAD | REST | dedupe::FLAG | of_retention;
         if flags & !known != 0 {
             return Err(Error::corrupt(format!("unknown parts of a stream: {flags:#04x}")));
         }
@@ -323,7 +354,9 @@ impl Schema {
         let (late_us, ahead_us) = (span(LATE)?, span(AHEAD)?);
         let rest = if flags & REST == 0 { None } else { Some(FieldId(input.u16()?)) };
         let retention = Retention::decode(flags, input)?;
-        self.stream = Some(Box::new(Stream { time, late_us, ahead_us, rest, retention }));
+        let dedupe = if flags & dedupe::FLAG == 0 { None } else { Some(Dedupe::decode(input)?) };
+        let stream = Stream { time, late_us, ahead_us, rest, retention, dedupe };
+        self.stream = Some(Box::new(stream));
         Ok(())
     }
 
@@ -382,6 +415,7 @@ impl Schema {
         }
         self.expect_time_stays(stream)?;
         self.validate_retention(&stream.retention)?;
+        self.validate_dedupe(stream)?;
         let Some(rest) = stream.rest else { return Ok(()) };
         let field = self.field_of(rest).ok_or_else(|| missing(rest))?;
         let (name, found) = (&field.name, field.type_text());

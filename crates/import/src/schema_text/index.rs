@@ -106,7 +106,7 @@ impl Parser<'_> {
         found && has_name
     }
 
-    fn is_next(&mut self, character: char) -> bool {
+    pub(super) fn is_next(&mut self, character: char) -> bool {
         self.next_position();
         self.rest().starts_with(character)
     }

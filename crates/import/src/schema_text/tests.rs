@@ -24,6 +24,21 @@ fn reads_back_what_it_writes() {
 }
 
 #[test]
+fn a_stream_is_read_and_written() {
+    for text in [
+        "t timestamp not null, stream (t)",
+        "\"at\" timestamp not null, a text, j json, stream (\"at\", late '1 day', rest 'j', \
+         retention '90 days', retention_by 'a: \"it''s\" 7 days', window '1 day', \
+         dedupe 'a within 1 hour'), index by_a (a)",
+        "stream text, stream_ i64",
+    ] {
+        let written = write(&parse(text).unwrap());
+        assert_eq!(written, text.replace("\"at\"", "at"));
+        assert_eq!(parse(&written).unwrap(), parse(text).unwrap());
+    }
+}
+
+#[test]
 fn is_generous_with_space_and_case() {
     let schema = parse("\n a  I64 NOT\n NULL ,b Text null,\n PRIMARY KEY(b , a )\n").unwrap();
     assert_eq!(write(&schema), "a i64 not null, b text not null, primary key (b, a)");
@@ -50,6 +65,20 @@ fn errors_point_at_the_place() {
         ("a i64, index", "schema, character 13: expected a type, found the end"),
         ("a i64, index x (b)", "schema: unknown field \"b\"; fields: a"),
         ("a i64, index (a b)", "schema, character 17: expected `,` or `)`, found \"b\""),
+        (
+            "t timestamp not null, stream (t",
+            "schema, character 32: expected `,` or `)`, found the end",
+        ),
+        ("t timestamp, stream (t)", "schema: time \"t\" of a stream: expected NOT NULL"),
+        (
+            "t timestamp not null, stream (t), stream (t)",
+            "schema, character 35: expected one stream, found a second",
+        ),
+        (
+            "t timestamp not null, stream (t, late 'x')",
+            "schema, character 34: option late of a stream: expected a length of time such as \
+             '1 day' or '90 minutes', found \"x\"",
+        ),
         ("a (", "schema, character 3: expected a type, found `(`"),
     ];
     for (text, wanted) in cases {

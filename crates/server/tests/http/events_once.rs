@@ -217,3 +217,52 @@ fn what_was_stored_is_answered_though_it_came_too_late_by_now() {
         refused.text()
     );
 }
+
+/// Streams that say which events are the same one.
+#[test]
+fn an_event_that_is_there_is_answered_with_its_id() {
+    let server = Harness::new(&[]);
+    sql(
+        &server,
+        "CREATE TABLE events (t timestamp NOT NULL DEFAULT now(), request text, n i64) \
+         WITH (stream = 't', dedupe = 'request within 1 hour')",
+    );
+    let send = |query: &str, body: &str| {
+        let answer = server.ask("POST", &format!("{EVENTS}{query}"), body);
+        (answer.status, answer.json())
+    };
+    let one = r#"{"t": "2026-11-30T10:00:00Z", "request": "a"}"#;
+    let (status, first) = send("", one);
+    assert_eq!((status, first.get("duplicate")), (201, None), "{first}");
+    for query in ["", "?durability=sync", "?each=false"] {
+        let (status, again) = send(query, one);
+        assert_eq!((status, &again["id"]), (201, &first["id"]), "{again}");
+        assert_eq!(again["duplicate"], true, "{again}");
+    }
+    let list = format!(r#"[{one}, {{"request": "b"}}, {{"request": "b"}}, {{"t": "x"}}]"#);
+    let (status, told) = send("", &list);
+    assert_eq!((status, &told["accepted"], &told["duplicates"]), (207, &3.into(), &2.into()));
+    let results = &told["results"];
+    assert_eq!((&results[0]["id"], &results[0]["duplicate"]), (&first["id"], &true.into()));
+    assert_eq!((&results[2]["id"], &results[2]["duplicate"]), (&results[1]["id"], &true.into()));
+    assert!(results[1].get("duplicate").is_none(), "{told}");
+    // Lines of any number, whole requests, those with keys, and rows of the table.
+    let lines = "{\"request\": \"b\"}\n{\"request\": \"c\"}\n{\"request\": \"c\"}\n";
+    let headers = [("content-type", "application/x-ndjson")];
+    let answer = server.send("POST", EVENTS, &headers, lines.as_bytes()).json();
+    assert_eq!((&answer["accepted"], &answer["duplicates"]), (&3.into(), &2.into()), "{answer}");
+    let keyed = [("idempotency-key", "k")];
+    let list = r#"[{"request": "c"}, {"request": "d"}]"#;
+    let answer = server.send("POST", EVENTS, &keyed, list.as_bytes()).json();
+    assert_eq!((&answer["accepted"], &answer["duplicates"]), (&2.into(), &1.into()), "{answer}");
+    let answer = server.ask("POST", &format!("{D}/tables/events/rows"), r#"[{"request": "d"}]"#);
+    assert_eq!(answer.json(), serde_json::json!({"rows": 0, "skipped": 1}));
+    let produced = produced(&server, "p; epoch=1; seq=0", r#"[{"request": "d"}, {"n": 1}]"#);
+    assert_eq!(produced.json()["duplicates"], 1, "{}", produced.text());
+    assert_eq!(count(&server), 5);
+    let metrics = server.ask("GET", "/metrics", "").text();
+    let stored = "esker_events_total{database=\"default\"} 5";
+    assert!(metrics.lines().any(|line| line == stored), "{metrics}");
+    let shown = sql(&server, "SELECT sql FROM esker_tables WHERE table_name = 'events'");
+    assert!(shown.to_string().contains("dedupe = 'request within 1 hour'"), "{shown}");
+}

@@ -19,6 +19,7 @@ mod planted;
 mod reference_changes;
 mod report;
 pub mod sabotage;
+mod stream_dedupe;
 mod stream_packing;
 mod stream_retention;
 mod streams;

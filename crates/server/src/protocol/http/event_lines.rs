@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use std::io::{Cursor, Read};
 use std::sync::Arc;
 
-use esker::{AppendedColumns, Batch, EventId, ReadyRows, Schema, Stream};
+use esker::{AppendedColumns, Batch, ReadyRows, Schema, Stream};
 use esker_import::{Format, ImportOptions, ImportReader, Places, Reject, packed_lines};
 use esker_vfs::Environment;
 
-use super::event_tally::{Place, Tally};
+use super::event_tally::{Place, StoredEvent, Tally};
 use super::streams::of_commit;
 use crate::resources::budget::Share;
 use crate::session::Session;
@@ -205,7 +205,8 @@ impl LongBody {
             }
         };
         (self.counted)(events.len() as u64);
-        let events = events.into_iter().map(|event| event.map_err(of_commit));
+        let stored = events.into_iter().map(StoredEvent::of);
+        let events = stored.map(|event| event.map_err(|e| of_commit(&e)));
         let mut ended = Ok(());
         for (place, outcome) in in_order(rejects, rows, events) {
             match &outcome {
@@ -251,7 +252,7 @@ pub(super) fn ends(code: Code) -> bool {
 }
 
 /// The ids of events that are stored, or why they are not, with their places.
-pub(super) type Outcomes = Lines<EventId>;
+pub(super) type Outcomes = Lines<StoredEvent>;
 
 /// A body as something that is read.
 pub(super) fn reader_of(bytes: axum::body::Bytes) -> impl Read + Send + 'static {

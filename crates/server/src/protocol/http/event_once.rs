@@ -1,11 +1,12 @@
 //! Events that are stored once, however often their request is sent: those of a producer, and those
 //! of a request with a key. What is kept for that is in the commit of the events.
 
-use esker::{EventId, KeptEntry, Producer, Stream, Turn};
+use esker::{ErrorKind, EventId, KeptEntry, Producer, Stream, Turn};
 
 use super::call::Call;
-use super::event_tally::Place;
+use super::event_tally::{Place, StoredEvent};
 use super::write::{Written, once_of};
+use crate::error::code_of;
 use crate::session::IdempotencyKey;
 use crate::{Code, Error, Result};
 
@@ -26,7 +27,7 @@ pub(super) enum Step {
     /// It is stored, with an entry that is in its commit.
     Store(Option<KeptEntry>),
     /// It was done before: this is what became of its events.
-    Known(Vec<Result<EventId>>),
+    Known(Vec<Result<StoredEvent>>),
     /// It was done before, and so was one after it: what became of them is not kept.
     Stored,
     /// It was done before: this was answered.
@@ -36,16 +37,43 @@ pub(super) enum Step {
 /// What became of events before their commit, with their places.
 pub(super) type Prepared = Vec<(Place, Result<i64>)>;
 
+/// What became of a row of an event.
+pub(super) enum Stored {
+    /// It was stored with a row id.
+    New(u64),
+    /// The event was there.
+    Before(EventId),
+}
+
+/// What became of a row, by its outcome; `of_error` says what else it has met.
+pub(super) fn stored(
+    outcome: &esker::Result<u64>,
+    of_error: impl Fn(&esker::Error) -> Error,
+) -> Result<Stored> {
+    match outcome {
+        Ok(row_id) => Ok(Stored::New(*row_id)),
+        Err(e) => match e.kind() {
+            ErrorKind::Duplicate(id) => Ok(Stored::Before(id)),
+            _ => Err(of_error(e)),
+        },
+    }
+}
+
 /// What became of events, by what became of the rows of those that were not refused before.
 pub(super) fn outcomes_of(
     prepared: &Prepared,
-    rows: impl IntoIterator<Item = Result<u64>>,
-) -> Vec<(Place, Result<EventId>)> {
+    rows: impl IntoIterator<Item = Result<Stored>>,
+) -> Vec<(Place, Result<StoredEvent>)> {
     let mut rows = rows.into_iter();
     let lost = || Error::new(Code::Internal, "the outcome of an event was not told");
     let mut outcome = |time: &Result<i64>| {
         let time_us = time.clone()?;
-        Ok(EventId::new(time_us, rows.next().ok_or_else(lost)??))
+        Ok(match rows.next().ok_or_else(lost)?? {
+            Stored::New(row_id) => {
+                StoredEvent { id: EventId::new(time_us, row_id), is_duplicate: false }
+            }
+            Stored::Before(id) => StoredEvent { id, is_duplicate: true },
+        })
     };
     prepared.iter().map(|(place, time)| (*place, outcome(time))).collect()
 }
@@ -79,7 +107,7 @@ impl Once {
         &self,
         database: &esker::Database,
         prepared: &Prepared,
-        answer: impl Fn(Vec<(Place, Result<EventId>)>) -> Result<Written> + Send + Sync + 'static,
+        answer: impl Fn(Vec<(Place, Result<StoredEvent>)>) -> Result<Written> + Send + Sync + 'static,
     ) -> Result<Step> {
         match self {
             Self::Not => Ok(Step::Store(None)),
@@ -91,7 +119,8 @@ impl Once {
                 Ok(match producer.turn(*seq, events.collect())? {
                     Turn::New(entry) => Step::Store(Some(entry)),
                     Turn::Known(outcomes) => {
-                        Step::Known(outcomes.into_iter().map(|o| o.map_err(Error::from)).collect())
+                        let known = outcomes.into_iter().map(StoredEvent::of);
+                        Step::Known(known.map(|known| known.map_err(Error::from)).collect())
                     }
                     Turn::Stored { .. } => Step::Stored,
                 })
@@ -99,17 +128,14 @@ impl Once {
             Self::Key(key) => {
                 let prepared = prepared.clone();
                 let value = move |rows: &[esker::Result<u64>]| {
-                    let row = |row: &esker::Result<u64>| match row {
-                        Ok(row_id) => Ok(*row_id),
-                        Err(e) => Err(Error::new(crate::error::code_of(e.kind()), e.to_string())),
-                    };
+                    let refused = |e: &esker::Error| Error::new(code_of(e.kind()), e.to_string());
+                    let row = |row: &esker::Result<u64>| stored(row, refused);
                     let written = answer(outcomes_of(&prepared, rows.iter().map(row)));
                     let kept = written.and_then(|written| {
                         serde_json::to_vec(&written)
                             .map_err(|e| Error::new(Code::Internal, e.to_string()))
                     });
-                    let failed =
-                        |e: Error| esker::Error::new(esker::ErrorKind::InvalidInput, e.message());
+                    let failed = |e: Error| esker::Error::new(ErrorKind::InvalidInput, e.message());
                     kept.map_err(failed)
                 };
                 Ok(match key.beside(database, value)? {
@@ -126,10 +152,10 @@ impl Once {
 }
 
 /// The kind of an error of an event.
-fn kind_of(code: Code) -> esker::ErrorKind {
+fn kind_of(code: Code) -> ErrorKind {
     match code {
-        Code::ConstraintViolated => esker::ErrorKind::ConstraintViolated,
-        _ => esker::ErrorKind::InvalidInput,
+        Code::ConstraintViolated => ErrorKind::ConstraintViolated,
+        _ => ErrorKind::InvalidInput,
     }
 }
 

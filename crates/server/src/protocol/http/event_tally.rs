@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use esker::EventId;
+use esker::{ErrorKind, EventId};
 use serde_json::{Value as Json, json};
 
 use super::object_text::{ObjectText, Quoted};
@@ -30,10 +30,33 @@ impl fmt::Display for Place {
     }
 }
 
+/// An event that is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoredEvent {
+    pub id: EventId,
+    /// It was stored before, by the `dedupe` of its stream.
+    pub is_duplicate: bool,
+}
+
+impl StoredEvent {
+    /// One that was stored, or was there, by its outcome.
+    pub fn of(outcome: esker::Result<EventId>) -> esker::Result<Self> {
+        match outcome {
+            Ok(id) => Ok(Self { id, is_duplicate: false }),
+            Err(e) => match e.kind() {
+                ErrorKind::Duplicate(id) => Ok(Self { id, is_duplicate: true }),
+                _ => Err(e),
+            },
+        }
+    }
+}
+
 /// What became of the events so far.
 #[derive(Debug)]
 pub(super) struct Tally {
+    /// Those that are there, and how many of these were there before.
     pub accepted: u64,
+    pub duplicates: u64,
     pub rejected: u64,
     first: Option<EventId>,
     last: Option<EventId>,
@@ -47,14 +70,17 @@ impl Tally {
     pub fn new(is_minimal: bool) -> Self {
         let results = (!is_minimal).then(String::new);
         let first_errors = Vec::new();
-        Self { accepted: 0, rejected: 0, first: None, last: None, results, first_errors }
+        let (accepted, duplicates, rejected) = (0, 0, 0);
+        let (first, last) = (None, None);
+        Self { accepted, duplicates, rejected, first, last, results, first_errors }
     }
 
     /// Adds the outcome of the next event.
-    pub fn add(&mut self, place: Place, outcome: &Result<EventId>) {
+    pub fn add(&mut self, place: Place, outcome: &Result<StoredEvent>) {
         let error = match outcome {
-            Ok(id) => {
+            Ok(StoredEvent { id, is_duplicate }) => {
                 self.accepted += 1;
+                self.duplicates += u64::from(*is_duplicate);
                 self.first.get_or_insert(*id);
                 self.last = Some(*id);
                 None
@@ -75,7 +101,10 @@ impl Tally {
         let comma = if results.is_empty() { "" } else { "," };
         // Writing to memory does not fail.
         let _ = match (outcome, error) {
-            (Ok(id), _) => write!(results, "{comma}{{\"id\":\"{id}\"}}"),
+            (Ok(StoredEvent { id, is_duplicate }), _) => {
+                let duplicate = if *is_duplicate { ",\"duplicate\":true" } else { "" };
+                write!(results, "{comma}{{\"id\":\"{id}\"{duplicate}}}")
+            }
             (Err(_), error) => write!(results, "{comma}{{\"error\":{}}}", Json::from(error)),
         };
     }
@@ -85,6 +114,9 @@ impl Tally {
         let mut object = ObjectText::new();
         object.add("accepted", self.accepted);
         object.add("rejected", self.rejected);
+        if self.duplicates > 0 {
+            object.add("duplicates", self.duplicates);
+        }
         if let Some(results) = self.results {
             object.add("results", format_args!("[{results}]"));
             return object;
@@ -122,7 +154,8 @@ mod tests {
     fn many_outcomes_become_counts() {
         let mut tally = Tally::new(false);
         for at in 1..=RESULTS_MAX as u64 {
-            tally.add(Place::Line(at), &Ok(EventId::new(1_000, at)));
+            let id = EventId::new(1_000, at);
+            tally.add(Place::Line(at), &Ok(StoredEvent { id, is_duplicate: false }));
         }
         let wrong = Err(Error::invalid("no event"));
         let mut more = Tally::new(false);

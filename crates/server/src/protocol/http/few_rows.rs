@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::call::Call;
 use super::event_lines::reader_of;
+use super::event_once::{Stored, stored};
 use super::route::Outcome;
 use super::streams::{commit_gathered, content_length, of_commit, wait};
 use super::{bulk, entity};
@@ -44,19 +45,21 @@ pub(super) async fn append(mut call: Call, table: Stream, format: Format) -> Out
         let reader = ImportReader::from_reader(environment, "body", body, length, options)?;
         rows_of(&session, (&table, &schema), reader)?
     };
-    let count = rows.len();
+    let (count, mut skipped) = (rows.len(), 0);
     if count > 0 {
         let appended = commit_gathered(&table, (rows, true), None, true).await?;
         let commit = appended.commit;
-        let first = appended.outcomes.into_iter().next();
         // A refusal rests on what was committed before, too.
         if let Some(commit) = commit {
             wait(&call, commit, None).await?;
         }
-        first.transpose().map_err(of_commit)?;
+        for row in &appended.outcomes {
+            let is_there = matches!(stored(row, of_commit)?, Stored::Before(_));
+            skipped += usize::from(is_there);
+        }
     }
     session.release_room();
-    entity::json(StatusCode::OK, &json!({ "rows": count, "skipped": 0 }))
+    entity::json(StatusCode::OK, &json!({ "rows": count - skipped, "skipped": skipped }))
 }
 
 /// The rows that a reader has, whole and tested.

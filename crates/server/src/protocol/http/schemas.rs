@@ -229,6 +229,7 @@ fn told() -> Json {
                 "first_id": { "type": ["string", "null"] },
                 "last_id": { "type": ["string", "null"] },
                 "duplicate": { "type": "boolean" },
+                "duplicates": { "type": "integer" },
                 "durable_within_ms": number,
             },
         }),

@@ -22,14 +22,15 @@ use tokio::sync::oneshot;
 
 use super::call::{Call, CancelOnDrop, blocking, stalled, too_large};
 use super::event_lines::{self, BodyForm, LongBody, Outcomes};
-use super::event_once::{Once, Prepared, Step, outcomes_of};
+use super::event_once::{Once, Prepared, Step, outcomes_of, stored};
 use super::event_readers::EventReaders;
-use super::event_tally::{Place, RESULTS_MAX, Tally};
+use super::event_tally::{Place, RESULTS_MAX, StoredEvent, Tally};
 use super::object_text::{ObjectText, Quoted};
 use super::route::Outcome;
 use super::rows::row_text;
 use super::write::{Written, of_key};
 use super::{Problem, bodies, bulk, entity};
+use crate::error::code_of;
 use crate::monitor::active_sessions::ActiveSession;
 use crate::session::RequestSummary;
 use crate::tenant::QuotaReservation;
@@ -256,9 +257,12 @@ impl Form {
     fn answer(self, outcomes: &Outcomes) -> Result<(StatusCode, ObjectText)> {
         if self.is_one || !self.wanted.is_each {
             let first = one_of(outcomes).transpose()?.filter(|_| self.is_one);
-            if let Some(id) = first {
+            if let Some(StoredEvent { id, is_duplicate }) = first {
                 let mut answer = ObjectText::new();
                 answer.add("id", Quoted(id));
+                if is_duplicate {
+                    answer.add("duplicate", true);
+                }
                 return Ok((self.wanted.status(0), answer));
             }
         }
@@ -343,8 +347,10 @@ async fn store_once(
 
 /// Counts what became of events.
 fn note_outcomes(call: &Call, outcomes: &Outcomes) -> Result<()> {
-    let stored = outcomes.iter().filter(|(_, outcome)| outcome.is_ok()).count() as u64;
-    call.tenant()?.usage.note_events(stored, outcomes.len() as u64 - stored);
+    let is_new = |stored: &StoredEvent| !stored.is_duplicate;
+    let stored = outcomes.iter().filter(|(_, outcome)| outcome.as_ref().is_ok_and(is_new));
+    let refused = outcomes.iter().filter(|(_, outcome)| outcome.is_err());
+    call.tenant()?.usage.note_events(stored.count() as u64, refused.count() as u64);
     Ok(())
 }
 
@@ -367,7 +373,7 @@ fn known_answer(step: Step, ready: &Ready, form: Form) -> Outcome {
 }
 
 /// The outcome of one event, or of all where they are all or none.
-fn one_of(outcomes: &Outcomes) -> Option<Result<EventId>> {
+fn one_of(outcomes: &Outcomes) -> Option<Result<StoredEvent>> {
     let first_refused = outcomes.iter().find(|(_, outcome)| outcome.is_err());
     first_refused.or(outcomes.first()).map(|(_, outcome)| outcome.clone())
 }
@@ -418,7 +424,7 @@ async fn append_long(call: Call, stream: Stream, (wanted, format): (Wanted, Body
     });
     let (tally, unsynced, stored) = stored.await?;
     guard.0 = None;
-    call.tenant()?.usage.note_events(tally.accepted, tally.rejected);
+    call.tenant()?.usage.note_events(tally.accepted - tally.duplicates, tally.rejected);
     let status = wanted.status(tally.rejected);
     let mut answer = tally.into_object();
     if stored.is_ok() {
@@ -515,8 +521,8 @@ async fn store(
         (Some(false), Some(commit)) => stream.reveal(commit).map(|()| None)?,
         (_, None) => None,
     };
-    let stored = appended.outcomes.into_iter().map(|row_id| row_id.map_err(of_commit));
-    Ok(Some((outcomes_of(times, stored), unsynced)))
+    let rows = appended.outcomes.iter().map(|row| stored(row, of_commit));
+    Ok(Some((outcomes_of(times, rows), unsynced)))
 }
 
 /// Commits rows that are ready, with what others have, all of them or each for itself.
@@ -546,10 +552,10 @@ pub(super) async fn commit_gathered(
 }
 
 /// Memory that a commit waits for is the server's.
-pub(super) fn of_commit(e: esker::Error) -> Error {
+pub(super) fn of_commit(e: &esker::Error) -> Error {
     match e.kind() {
         ErrorKind::OverBudget => Error::new(Code::Unavailable, e.to_string()),
-        _ => e.into(),
+        kind => Error::new(code_of(kind), e.to_string()),
     }
 }
 

@@ -1,0 +1,81 @@
+//! What becomes of an event, as far as it is known before its commit.
+
+use super::EventId;
+use crate::{Error, ErrorKind, Result};
+
+/// What becomes of an event.
+#[derive(Debug)]
+pub(super) enum Fate {
+    /// It is stored.
+    New,
+    /// It is there already.
+    Known(EventId),
+    /// It is the same event as another one of the request, which is new: the place of that one, and
+    /// its time in microseconds since 1970.
+    Twin { at: usize, time_us: i64 },
+    /// It is refused.
+    Refused(Error),
+}
+
+impl Fate {
+    pub fn is_new(&self) -> bool {
+        matches!(self, Self::New)
+    }
+}
+
+/// So many events, each of which is stored.
+pub(super) fn all_new(events: usize) -> Vec<Fate> {
+    (0..events).map(|_| Fate::New).collect()
+}
+
+/// An event that was stored before.
+pub(super) fn duplicate(id: EventId) -> Error {
+    Error::new(ErrorKind::Duplicate(id), format!("duplicate: the event is there as {id}"))
+}
+
+/// The id of an event that is stored, or was before.
+pub(super) fn id_of(outcome: Result<EventId>) -> Result<EventId> {
+    outcome.or_else(|e| match e.kind() {
+        ErrorKind::Duplicate(id) => Ok(id),
+        _ => Err(e),
+    })
+}
+
+/// The outcome of each event, by the row ids of those that were stored.
+pub(super) fn outcomes(
+    fates: &[Fate],
+    stored: impl IntoIterator<Item = Result<u64>>,
+) -> Vec<Result<u64>> {
+    told(fates, stored, |row_id, time_us| EventId::new(time_us, *row_id))
+}
+
+/// The same by their ids.
+pub(super) fn ids(
+    fates: &[Fate],
+    stored: impl IntoIterator<Item = Result<EventId>>,
+) -> Vec<Result<EventId>> {
+    told(fates, stored, |id, _| *id)
+}
+
+fn told<T>(
+    fates: &[Fate],
+    stored: impl IntoIterator<Item = Result<T>>,
+    id: impl Fn(&T, i64) -> EventId,
+) -> Vec<Result<T>> {
+    let mut stored = stored.into_iter();
+    let mut known: Vec<Result<T>> = Vec::with_capacity(fates.len());
+    for fate in fates {
+        known.push(match fate {
+            Fate::New => stored.next().ok_or_else(super::lost).flatten(),
+            Fate::Known(id) => Err(duplicate(*id)),
+            Fate::Refused(e) => Err(e.repeated()),
+            // A twin comes behind the event that it is the same as.
+            Fate::Twin { at, time_us } => match known.get(*at) {
+                Some(Ok(first)) => Err(duplicate(id(first, *time_us))),
+                Some(Err(e)) => Err(e.repeated()),
+                None => Err(super::lost()),
+            },
+        });
+    }
+    known
+}
