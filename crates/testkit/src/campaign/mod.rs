@@ -20,6 +20,7 @@ mod reference_changes;
 mod report;
 pub mod sabotage;
 mod stream_packing;
+mod stream_requests;
 mod stream_retention;
 mod streams;
 mod sweep;
