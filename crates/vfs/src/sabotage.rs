@@ -194,6 +194,35 @@ bugs! {
             "events that have ended are back after a crash",
         PackedDeltaWraps "packed_delta_wraps"
             "times that are packed as deltas wrap within a block",
+        RowIdBaseNotInFrame "row_id_base_not_in_frame"
+            "the frame of a load does not say from which row id on its events are numbered",
+        OneBadItemFailsBatch "one_bad_item_fails_batch"
+            "an event that is refused takes the others of its request with it",
+        OutcomesOfOtherRequests "outcomes_of_other_requests"
+            "of requests that share a commit each gets the row ids of another one",
+        AsyncWindowIgnored "async_window_ignored"
+            "what did not wait for the disk is not on it when it has to be",
+        OldEventTaken "old_event_taken" "an event is taken that would have ended already",
+        AlteredClassesIgnored "altered_classes_ignored"
+            "segments stay of the class that they had before the classes changed",
+        SealIgnoresWindows "seal_ignores_windows"
+            "late events are sealed in one segment with those of the newest window",
+        PageCursorSkipsEqualTimes "page_cursor_skips_equal_times"
+            "a page leaves out events of the time at which the one before it ended",
+        EventFoundAtOtherTime "event_found_at_other_time"
+            "an event is found by an id with its row id and another time",
+        TailPassesOverGap "tail_passes_over_gap"
+            "a tail does not tell that events have ended before it came to them",
+        TailSkipsBeyondLimit "tail_skips_beyond_limit"
+            "a tail passes over events that its last batch had no room for",
+        ProducerEpochNotFenced "producer_epoch_not_fenced"
+            "a producer that was replaced goes on",
+        ProducerGapAccepted "producer_gap_accepted"
+            "events of a producer are stored though others before them never came",
+        LookupBeforeCommit "lookup_before_commit"
+            "an event has what was looked up when it came, not as of its commit",
+        PackedBlockOfOtherSegment "packed_block_of_other_segment"
+            "a compressed block that was kept is taken for that of another segment",
         GeneratedValueNotRecomputedOnUpdate "generated_value_not_recomputed_on_update"
             "an update leaves what is computed of a row as it was",
         PartialIndexUsedOutsidePredicate "partial_index_used_outside_predicate"
@@ -400,6 +429,10 @@ bugs! {
             "a commit of several tables is visible before its rows are",
         ValidatedBeforeTheLock "validated_before_the_lock"
             "a commit is validated before it has the commit lock",
+        LeaderLeavesRequest "leader_leaves_request"
+            "who commits the events that wait goes while one comes",
+        TailLosesWake "tail_loses_wake"
+            "a tail waits for what came after it looked, and before it began to wait",
     }
     Kill {
         AnswerBeforeSync "answer_before_sync" "a write is answered before it is in the log",

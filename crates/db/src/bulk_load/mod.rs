@@ -453,7 +453,10 @@ impl Load {
             shift_to_commit(writer, segments)?;
         }
         let next_row_id = writer.next_row_id();
-        let segments = segments.iter().map(|segment| segment.entry()).collect();
+        let mut segments: Vec<_> = segments.iter().map(|segment| segment.entry()).collect();
+        if Bug::RowIdBaseNotInFrame.is_planted() {
+            segments.iter_mut().for_each(|entry| entry.row_id_shift = 0);
+        }
         let (mut replaced, superseded) = match &mut replacing {
             None => Default::default(),
             Some(replacing) => {

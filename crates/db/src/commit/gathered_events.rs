@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 
 use esker_format::{Batch, Column, Schema};
+use esker_log::sabotage::Bug;
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::Result;
@@ -116,6 +117,10 @@ impl GatheredEvents {
             taken.extend(pending.requests.pop_front().map(|(request, _)| request));
             pending.bytes -= size;
             pending.taken += size;
+        }
+        if taken.is_empty() && Bug::LeaderLeavesRequest.is_planted() {
+            drop(pending);
+            pending = self.pending();
         }
         pending.is_led = !taken.is_empty();
         taken

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use esker_format::{Batch, Room, Schema, Value, ValueRef};
+use esker_log::sabotage::Bug;
 use esker_query::RowFilter;
 use esker_query::model::Expr;
 use esker_table::table::ArrivedRow;
@@ -133,13 +134,18 @@ impl ArrivalReader {
                 filter.passing(&batch, &esker_query::Limits::default())?
             }
         };
+        if let Some((last, _)) =
+            chunk.rows.last().filter(|_| Bug::TailSkipsBeyondLimit.is_planted())
+        {
+            read.through = *last;
+        }
         for ((row_id, values), passes) in chunk.rows.into_iter().zip(passing) {
             if read.events.len() >= limit {
                 // The next call reads the events after the last one returned again.
                 read.is_end = false;
                 return Ok(());
             }
-            read.through = row_id;
+            read.through = read.through.max(row_id);
             if passes {
                 let id = EventId::new(time_of(schema, &values)?, row_id);
                 read.events.push((id, Row::new(Arc::clone(schema), values)));

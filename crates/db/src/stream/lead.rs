@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_format::{Batch, ColumnSlice, Field, Schema, Value};
+use esker_log::sabotage::Bug;
 
 use super::Stream;
 use super::beside::Beside;
@@ -166,7 +167,11 @@ impl Stream {
                     let mut next = first..;
                     let mut ids =
                         |part: &&Part| next.by_ref().take(part.rows.len()).map(Ok).collect();
-                    return parts.iter().map(&mut ids).collect();
+                    let mut outcomes: Vec<_> = parts.iter().map(&mut ids).collect();
+                    if Bug::OutcomesOfOtherRequests.is_planted() {
+                        outcomes.reverse();
+                    }
+                    return outcomes;
                 }
                 Err(e) if is_final(&e) => {
                     return parts.iter().map(|part| part.all(&e)).collect();
@@ -353,7 +358,7 @@ impl Stream {
     ) -> Result<u64> {
         let engine = &self.table.engine;
         let mut columns = Cow::Borrowed(columns);
-        if engine.looks_up(current)? {
+        if engine.looks_up(current)? && !Bug::LookupBeforeCommit.is_planted() {
             engine.look_up_again(current, columns.to_mut())?;
         }
         match entries.is_empty() && !is_probe {

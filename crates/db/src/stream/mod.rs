@@ -37,6 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_format::{Schema, Value};
+use esker_log::sabotage::Bug;
 
 use crate::commit::fit::fit_row;
 use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
@@ -263,6 +264,7 @@ impl Stream {
     pub fn get(&self, id: EventId) -> Result<Option<crate::Row>> {
         let Some(row) = self.table.get(&[Value::Uint(id.row_id())])? else { return Ok(None) };
         let is_it = id.is_at(time_of(row.schema(), row.values())?);
+        let is_it = is_it || Bug::EventFoundAtOtherTime.is_planted();
         Ok(is_it.then_some(row))
     }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use esker_format::checksum::{Place, checksum};
 use esker_format::schema::ROW_ID_NAME;
 use esker_format::{DataType, Schema, Value};
+use esker_log::sabotage::Bug;
 use esker_query::model::{Expr, Operator, OrderBy, RowCount};
 use esker_query::{Query, QueryResult};
 
@@ -240,6 +241,9 @@ fn beyond(time: &str, cursor: EventCursor) -> Expr {
     let side = |operator| Expr::field(time).binary(operator, at());
     let row_id = Expr::field(ROW_ID_NAME).binary(strict, literal(Value::Uint(cursor.row_id)));
     let equal = side(Operator::Eq).and(row_id);
+    if Bug::PageCursorSkipsEqualTimes.is_planted() {
+        return side(strict);
+    }
     side(loose).and(side(strict).or(equal))
 }
 

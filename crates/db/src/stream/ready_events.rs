@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use esker_format::{Batch, ColumnSlice, Schema, Value, Values};
+use esker_log::sabotage::Bug;
 
 use super::Stream;
 use crate::bulk_load::check_batch;
@@ -150,6 +151,11 @@ impl Stream {
         }
         let mut ready = ReadyEvents::new(schema, events.len());
         events.iter().for_each(|event| ready.add(self.ready(current, event.as_ref())));
+        let refused = ready.tested.iter().find_map(|tested| tested.as_ref().err());
+        if let Some(e) = refused.filter(|_| Bug::OneBadItemFailsBatch.is_planted()) {
+            let tested = events.iter().map(|_| Err(e.repeated())).collect();
+            return ReadyEvents { rows: ReadyRows::none(schema), tested };
+        }
         ready
     }
 

@@ -210,9 +210,12 @@ impl Tail {
         let environment = self.stream.table.engine.environment.clone();
         let began = environment.clock.monotonic_ns();
         loop {
-            let seen = self.stream.table.engine.commit_wakes().moved.generation();
+            let mut seen = self.stream.table.engine.commit_wakes().moved.generation();
             if let Some(told) = self.look(limit)? {
                 return Ok(told);
+            }
+            if Bug::TailLosesWake.is_planted() {
+                seen = self.stream.table.engine.commit_wakes().moved.generation();
             }
             let passed = environment.clock.monotonic_ns().saturating_sub(began);
             let left = wait.saturating_sub(Duration::from_nanos(passed));
@@ -232,7 +235,7 @@ impl Tail {
         let rows = self.stream.table.snapshot()?;
         // What the snapshot lacks has been noted before it was taken.
         let to = self.stream.ended_through();
-        if to > self.position.max(self.gap) {
+        if to > self.position.max(self.gap) && !Bug::TailPassesOverGap.is_planted() {
             self.gap = to;
             return Ok(Some(TailBatch::Gap { from: self.position + 1, to }));
         }

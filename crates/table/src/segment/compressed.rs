@@ -6,6 +6,7 @@ use std::sync::Arc;
 use esker_format::Room;
 use esker_format::compression::{HEAP_BLOCK_BYTES, block_range, decompress, directory_len};
 use esker_format::segment::{CompressedExtent, Encoding, Packing};
+use esker_log::sabotage::Bug;
 
 use super::Segment;
 use super::heap_blocks::BlockKey;
@@ -85,7 +86,8 @@ impl Segment {
         heap: &CompressedExtent,
         block: usize,
     ) -> Result<Arc<[u8]>> {
-        let key = BlockKey { segment: self.id(), column, block };
+        let segment = if Bug::PackedBlockOfOtherSegment.is_planted() { 0 } else { self.id() };
+        let key = BlockKey { segment, column, block };
         let cache = self.files.as_ref().and_then(|files| files.heap_blocks());
         if let Some(bytes) = cache.and_then(|cache| cache.get(key)) {
             return Ok(bytes);

@@ -21,6 +21,7 @@ mod report;
 pub mod sabotage;
 mod stream_dedupe;
 mod stream_packing;
+mod stream_requests;
 mod stream_retention;
 mod streams;
 mod sweep;

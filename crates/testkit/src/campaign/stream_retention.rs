@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use esker::{DataType, Database, Options, Schema, Snapshot, StreamOption, Value};
+use esker::{
+    DataType, Database, Options, Schema, Snapshot, StreamOption, TailBatch, TailFrom, Value,
+};
 use esker_vfs::sim::{CrashChoice, Simulation};
 
 use super::directed::{Outcome, Scenario, expect, machine, open, revived, said};
 
-pub(super) const SCENARIOS: [Scenario; 2] = [
+pub(super) const SCENARIOS: [Scenario; 3] = [
     ("events end by class and window, beside a snapshot, and crashes", ended),
     ("late events that share segments with others end", stragglers),
+    ("a tail is told that events ended before it came to them", passed),
 ];
 
 const DAY_US: i64 = 86_400_000_000;
@@ -98,6 +101,30 @@ fn ended() -> Outcome {
         Some(problem) => Err(format!("check: {problem:?}")),
         None => Ok(()),
     }
+}
+
+/// A tail has read a part of what ends, and goes on with what comes.
+fn passed() -> Outcome {
+    let machine = machine();
+    let db = begun(&machine, &[("retention", "1 day"), ("window", "1 hour")])?;
+    for n in 0..24 {
+        add(&db, db.clock().date_us, n, "pro")?;
+    }
+    let stream = db.stream("events").map_err(said)?;
+    let mut tail = stream.tail(TailFrom::Start, None).map_err(said)?;
+    let mut next = |limit| tail.next_batch(limit, Duration::ZERO).map_err(said);
+    match next(3)? {
+        TailBatch::Events(events) if events.len() == 3 => {}
+        other => return Err(format!("the first three events are {other:?}")),
+    }
+    machine.advance_clock(Duration::from_secs(3 * 86_400));
+    db.wait_idle().map_err(said)?;
+    add(&db, db.clock().date_us, 24, "pro")?;
+    match (next(100)?, next(100)?) {
+        (TailBatch::Gap { from: 4, to: 24 }, TailBatch::Events(events)) if events.len() == 1 => {}
+        other => return Err(format!("a tail that 21 events ended before is told {other:?}")),
+    }
+    Ok(())
 }
 
 /// Late events of two days share a segment; the end of a class passes between them.

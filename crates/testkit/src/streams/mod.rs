@@ -3,16 +3,20 @@
 
 mod life;
 mod model;
+mod readers;
 
 use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Options as SimOptions, Simulation};
 
 use crate::campaign::{DEPTH_MAX, Report, choose, quietly};
 use crate::oracle::said;
 use life::Life;
-use model::{Event, STREAM};
+use model::{Event, STREAM, State};
+use readers::Follower;
 
 /// How often a recovery is itself crashed, in a million.
 const CRASH_AGAIN: u32 = 80_000;
+/// How often all readers look at what a crash left, in a million.
+const READ: u32 = 250_000;
 
 /// The number of the event that is added after a crash; one within its recovery has the next.
 const FIRST_AFTER_CRASH: i64 = 1 << 40;
@@ -61,7 +65,7 @@ fn crash_everywhere(seed: u64, life: &Life, report: &mut Report) -> Result<(), (
 #[derive(Clone)]
 struct Known<'a> {
     /// What may be there; nothing, where the stream may not be there yet.
-    candidates: Vec<&'a model::Events>,
+    candidates: Vec<&'a State>,
     may_be_missing: bool,
     /// The greatest row id that was told.
     row_id: u64,
@@ -71,7 +75,7 @@ impl<'a> Known<'a> {
     fn of(life: &'a Life, ios: u64) -> Self {
         let (entries, row_id) = life.after(ios);
         let may_be_missing = life.entries.first().is_none_or(|first| ios < first.ios);
-        let candidates = entries.iter().map(|entry| &*entry.events).collect();
+        let candidates = entries.iter().map(|entry| &*entry.state).collect();
         Self { candidates, may_be_missing, row_id: if may_be_missing { 0 } else { row_id } }
     }
 }
@@ -95,15 +99,22 @@ fn check(
     let snapshot = db.snapshot().map_err(|e| said(&e))?;
     let mut outcome = Err("no state may hold".to_owned());
     let mut found = None;
-    for events in known.candidates.iter().rev() {
-        outcome = model::expect(&snapshot, events);
+    for state in known.candidates.iter().rev() {
+        outcome = model::expect(&snapshot, state).and_then(|ids| {
+            model::expect_producer(&db, state.sent)?;
+            found = Some((*state, ids));
+            Ok(())
+        });
         if outcome.is_ok() {
-            found = Some(*events);
             break;
         }
     }
     outcome?;
     drop(snapshot);
+    if let Some((state, ids)) = found.as_ref().filter(|_| generator.chance(READ)) {
+        readers::expect(&db, state, ids, &mut generator)?;
+        Follower::new(&db, generator.chance(500_000), 3)?.follow(state, ids, 0, true)?;
+    }
     let problems = db.check().map_err(|e| said(&e))?.problems;
     if let Some(problem) = problems.first() {
         return Err(format!("check finds {problem:?}"));
@@ -120,17 +131,17 @@ fn check(
     machine.crash_after_io(Some(0));
     drop((stream, db));
     machine.kill_tasks();
-    let (Some(events), Some(journal)) = (found, journal) else { return Ok(()) };
+    let (Some((state, _)), Some(journal)) = (found, journal) else { return Ok(()) };
     if depth >= DEPTH_MAX || !generator.chance(CRASH_AGAIN) {
         return Ok(());
     }
     // What recovery has answered is durable.
-    let again = Known { candidates: vec![events], may_be_missing: false, row_id: known.row_id };
+    let again = Known { candidates: vec![state], may_be_missing: false, row_id: known.row_id };
     let next = (seed, generator.next_u64());
     check(next, &left, &again, depth + 1, report).map_err(|why| format!("opened again: {why}"))?;
-    let mut with_new = events.clone();
-    with_new.insert(number, event);
-    let either = Known { candidates: vec![events, &with_new], ..known.clone() };
+    let mut with_new = state.clone();
+    with_new.events.insert(number, event);
+    let either = Known { candidates: vec![state, &with_new], ..known.clone() };
     let position = generator.below(machine.io_count() + 1);
     let mut cursor = journal.cursor();
     while cursor.position() < position && cursor.advance() {}

@@ -12,8 +12,8 @@
 //! ESKER_MODEL_SEED=7 cargo xtask model merge      from another seed
 //! ```
 //!
-//! What is checked is in `world.rs` and `transactions.rs`. That the checks have teeth is in
-//! `planted.rs`: bugs that a model must find, each in a process of its own.
+//! What is checked is in `world.rs`, `transactions.rs` and `streams.rs`. That the checks have teeth
+//! is in `planted.rs`: bugs that a model must find, each in a process of its own.
 #![cfg(shuttle)]
 #![allow(
     missing_docs,
@@ -25,6 +25,7 @@
 
 #[cfg(feature = "sabotage")]
 mod planted;
+mod streams;
 mod tasks;
 mod transactions;
 mod world;

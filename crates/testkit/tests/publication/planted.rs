@@ -21,6 +21,9 @@ const BUGS: &[(Bug, &str)] = &[
     (Bug::PartsPublishedBeforeApplied, "transactions::transactions_of_two_tables_in_memory"),
     (Bug::SerializableReadsNotChecked, SKEW),
     (Bug::ValidatedBeforeTheLock, SKEW),
+    (Bug::LeaderLeavesRequest, "streams::events_of_three_threads_in_memory"),
+    (Bug::OutcomesOfOtherRequests, "streams::events_of_three_threads_in_memory"),
+    (Bug::TailLosesWake, "streams::a_tail_in_memory_is_woken_by_every_event"),
 ];
 
 const MERGE: &str = "merge_get_update_delete_reinsert_and_old_snapshots";

@@ -8,9 +8,13 @@ use shuttle::sync::Mutex;
 use shuttle::thread::{self, JoinHandle};
 
 /// Tasks are threads. Waiting is yielding until the event has moved: that nobody's wake-up is lost
-/// is what the tests of the log check, with sleepers that wake for no other reason.
+/// is what the tests of the log check, with sleepers that wake for no other reason, and those of
+/// tails, which are patient.
 #[derive(Debug)]
-pub struct ModelTasks;
+pub struct ModelTasks {
+    /// Who waits for some time waits until it is woken.
+    pub is_patient: bool,
+}
 
 impl Tasks for ModelTasks {
     fn spawn(&self, _: &str, mut task: Box<dyn Task>) -> Arc<dyn TaskHandle> {
@@ -28,8 +32,11 @@ impl Tasks for ModelTasks {
         }
     }
 
-    fn wait_timeout(&self, _: &Event, _: u32, _: Duration) {
-        thread::yield_now();
+    fn wait_timeout(&self, event: &Event, seen: u32, _: Duration) {
+        match self.is_patient {
+            true => self.wait(event, seen),
+            false => thread::yield_now(),
+        }
     }
 
     fn signal(&self, event: &Event, _: usize) {

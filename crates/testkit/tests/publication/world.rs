@@ -89,8 +89,17 @@ fn found(row: Option<Row>, key: i64) -> Option<i64> {
 
 /// A database whose limits are so small that everything is sealed and merged.
 pub fn open(memory: bool) -> Database {
+    open_with(ModelTasks { is_patient: false }, memory)
+}
+
+/// The same, where who waits for some time waits until it is woken.
+pub fn open_patient(memory: bool) -> Database {
+    open_with(ModelTasks { is_patient: true }, memory)
+}
+
+fn open_with(tasks: ModelTasks, memory: bool) -> Database {
     let machine = Simulation::new(1, SimOptions::default());
-    let environment = Environment { tasks: Arc::new(ModelTasks), ..machine.environment() };
+    let environment = Environment { tasks: Arc::new(tasks), ..machine.environment() };
     let options = Options::new()
         .environment(environment)
         .background(false)

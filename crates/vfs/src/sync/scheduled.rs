@@ -188,3 +188,9 @@ impl<T> ArcSwapOption<T> {
         self.0.store(value);
     }
 }
+
+impl<T> Default for ArcSwapOption<T> {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
