@@ -113,7 +113,7 @@ impl Engine {
             state.erasures.under_way.iter().map(|one| one.record.number).collect()
         };
         for number in numbers {
-            if self.erase(number)? {
+            if self.erase(number, patient)? {
                 self.maintenance_state().erasures.next_look_ns = 0;
                 return Ok(true);
             }
@@ -236,8 +236,8 @@ impl Engine {
     }
 
     /// Does what is due for an erasure. False where it is nothing.
-    fn erase(self: &Arc<Self>, number: u64) -> Result<bool> {
-        match self.look_at_erasure(number)? {
+    fn erase(self: &Arc<Self>, number: u64, patient: bool) -> Result<bool> {
+        match self.look_at_erasure(number, patient)? {
             Look::Did => Ok(true),
             Look::Waits(what) => {
                 self.with_erasure(number, |one| one.waits_for = what);
@@ -256,12 +256,12 @@ impl Engine {
         all.find(|one| one.record.number == number).map(with)
     }
 
-    fn look_at_erasure(self: &Arc<Self>, number: u64) -> Result<Look> {
+    fn look_at_erasure(self: &Arc<Self>, number: u64, patient: bool) -> Result<Look> {
         let known = self.with_erasure(number, |one| {
             (one.record.tables.clone(), one.since, one.before, one.is_log_cut)
         });
         let Some((tables, since, before, is_log_cut)) = known else { return Ok(Look::Done) };
-        match self.rewrite_dead(number, &tables, since)? {
+        match self.rewrite_dead(number, (&tables, since), patient)? {
             Look::Done => {}
             other => return Ok(other),
         }
@@ -269,7 +269,7 @@ impl Engine {
         let before = before.unwrap_or_else(|| self.new_row_group());
         self.with_erasure(number, |one| one.before = Some(before));
         let threshold = CollectionThreshold::All { before };
-        if self.remove_unused_values()? || self.empty_value_file(threshold)? {
+        if self.empty_value_file(threshold)? || self.remove_unused_values()? {
             return Ok(Look::Did);
         }
         if !is_log_cut {
@@ -283,24 +283,30 @@ impl Engine {
     }
 
     /// Writes a row group anew that has rows which had died by a commit.
-    fn rewrite_dead(self: &Arc<Self>, number: u64, tables: &[TableId], since: u64) -> Result<Look> {
+    fn rewrite_dead(
+        self: &Arc<Self>,
+        number: u64,
+        (tables, since): (&[TableId], u64),
+        patient: bool,
+    ) -> Result<Look> {
         let readers = self.read_commits();
-        let (mut bytes, mut due) = (0, None);
+        let (mut bytes_left, mut due, mut rest) = (0, None, Look::Done);
         for core in self.tables_of(tables) {
+            let is_left_alone = patient && self.is_backing_off(core.id(), TableJob::Merge);
             let view = core.view();
             for row_group in view.row_groups.iter().filter(|group| group.has_dead_by(since)) {
-                bytes += row_group.byte_count();
+                bytes_left += row_group.byte_count();
                 let is_due = !row_group.is_loading()
                     && (self.is_group(row_group) || row_group.drops_dead_by(since, &readers));
-                if due.is_none() && is_due {
-                    due = Some((Arc::clone(&core), row_group.clone()));
+                match is_due {
+                    true if is_left_alone => rest = Look::Waits("rewriting"),
+                    true => due = due.or_else(|| Some((Arc::clone(&core), row_group.clone()))),
+                    false => rest = Look::Waits("snapshots"),
                 }
             }
         }
-        self.with_erasure(number, |one| one.bytes_left = bytes);
-        let Some((core, row_group)) = due else {
-            return Ok(if bytes > 0 { Look::Waits("snapshots") } else { Look::Done });
-        };
+        self.with_erasure(number, |one| one.bytes_left = bytes_left);
+        let Some((core, row_group)) = due else { return Ok(rest) };
         if matches!(row_group, RowGroup::Group(_)) {
             self.freeze_groups_of(&core)?;
         }
