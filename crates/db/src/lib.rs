@@ -55,6 +55,7 @@ mod commit;
 mod database;
 mod engine;
 mod engine_handle;
+mod erasure;
 mod error;
 mod files;
 mod introspection;
@@ -126,6 +127,7 @@ pub use bucket::{
 };
 pub use bulk_load::{Load, LoadReport};
 pub use database::Database;
+pub use erasure::{ERASURES, Erased, ErasureInfo};
 pub use error::{Error, ErrorKind, Result};
 pub use esker_derive::{FieldType, Record};
 pub use esker_format::json;

@@ -296,6 +296,15 @@ impl Log {
         self.reserve().release()
     }
 
+    /// Overwrites the reserve file, which may have been a log file, with zeros: of what was removed
+    /// by [`Log::remove_through`] nothing is left in the directory then.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn clear_reserve(&self) -> Result<()> {
+        self.reserve().clear()
+    }
+
     /// The commit number that the next frame will get.
     #[must_use]
     pub fn next_commit(&self) -> u64 {

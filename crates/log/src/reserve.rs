@@ -118,6 +118,24 @@ impl ReserveFile {
         Ok(true)
     }
 
+    /// Overwrites the file with zeros, with what it held as a log file.
+    ///
+    /// # Errors
+    /// `Io`; some of it may be there still.
+    pub fn clear(&self) -> Result<()> {
+        let path = self.path();
+        if !self.files.exists(&path)? {
+            return Ok(());
+        }
+        // The name that it may have had as a log file must not come back with other bytes.
+        self.files.sync_dir(&self.dir)?;
+        let file = self.files.open(&path, OpenMode::Write)?;
+        if let (_, Some(full)) = write_zeros(file.as_ref(), 0, file.len()?)? {
+            return Err(full);
+        }
+        Ok(file.sync_data()?)
+    }
+
     /// Gives a log file that nothing needs any more the name of the reserve file, or removes it
     /// when there is one.
     pub fn retire(&mut self, number: u64, bytes_max: u64) -> Result<()> {

@@ -14,7 +14,7 @@ use crate::conflict_target::ConflictTarget;
 use crate::expression::{Names, ParameterNames};
 use crate::qualified_name::beside_table;
 use crate::statement::{shorten, unsupported};
-use crate::{Error, Result, merge, overriding, qualified_name, relation, select};
+use crate::{Error, Result, erase, merge, overriding, qualified_name, relation, select};
 
 pub(crate) fn insert(mut insert: ast::Insert, parameters: &ParameterNames) -> Result<Change> {
     let overriding = overriding::of(&mut insert.columns);
@@ -218,6 +218,7 @@ pub(crate) fn delete(delete: ast::Delete, parameters: &ParameterNames) -> Result
     let (table, joins, names) = changed_table(from, using, &text, parameters)?;
     let (name, limit) = (list(from), delete.limit.as_ref());
     let asked = delete.returning.as_deref();
+    let erase = erase::is_asked(asked);
     let end = end_text(delete.selection.as_ref(), asked, &delete.order_by, limit);
     let beside = beside_text("USING", using);
     refuse_lost(&text, &format!("DELETE FROM {name}{beside}{end}"))?;
@@ -228,7 +229,8 @@ pub(crate) fn delete(delete: ast::Delete, parameters: &ParameterNames) -> Result
         filter: delete.selection.as_ref().map(|e| names.convert(e)).transpose()?,
         order_by: select::order_keys(&delete.order_by, None, &names)?,
         limit: limit.map(|e| select::count("LIMIT", e, parameters)).transpose()?,
-        returning: returning(asked, &names)?,
+        returning: returning(asked.filter(|_| !erase), &names)?,
+        erase,
     }))
 }
 

@@ -34,6 +34,7 @@ mod copy;
 mod cursor;
 mod definition;
 mod dialect;
+mod erase;
 mod explain;
 mod expression;
 mod file_table;

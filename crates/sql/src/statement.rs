@@ -25,8 +25,8 @@ use crate::show::{self, Summarized};
 use crate::temporary::OnCommit;
 use crate::transaction::{self, TransactionStatement};
 use crate::{
-    Error, Result, alter, change, index, merge, number, overriding, parameter, placed, schema,
-    select, table, table_as, view, window,
+    Error, Result, alter, change, erase, index, merge, number, overriding, parameter, placed,
+    schema, select, table, table_as, view, window,
 };
 
 /// The longest text, in bytes.
@@ -294,7 +294,7 @@ impl Statement {
             Self::Setting(SettingStatement::ShowPath) => true,
             Self::Change(Change::Insert(insert)) => insert.returning.is_some(),
             Self::Change(Change::Update(update)) => update.returning.is_some(),
-            Self::Change(Change::Delete(delete)) => delete.returning.is_some(),
+            Self::Change(Change::Delete(delete)) => delete.returning.is_some() || delete.erase,
             Self::Change(Change::Merge(merge)) => merge.returning.is_some(),
             _ => false,
         }
@@ -514,6 +514,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
     dialect::quote_names(&mut tokens);
     dialect::take_hints(&mut tokens);
     overriding::take(&mut tokens);
+    erase::take(&mut tokens)?;
     window::take_exclusions(&mut tokens);
     let nests = |t: &&TokenWithSpan| {
         !matches!(

@@ -96,6 +96,21 @@ impl RowGroup {
             _ => (0..self.row_count()).map(|row| self.deleted(row)).fold(0, u64::max),
         }
     }
+
+    /// True when a row had died by a commit.
+    #[must_use]
+    pub fn has_dead_by(&self, commit: u64) -> bool {
+        let had_died = |row| (1..=commit).contains(&self.deleted(row));
+        self.dead_count() > 0 && (0..self.row_count()).any(had_died)
+    }
+
+    /// True when a rewrite would drop a row that had died by a commit.
+    #[must_use]
+    pub fn drops_dead_by(&self, commit: u64, readers: &ReadCommits) -> bool {
+        let goes =
+            |row| (1..=commit).contains(&self.deleted(row)) && self.is_droppable(row, readers);
+        self.dead_count() > 0 && (0..self.row_count()).any(goes)
+    }
 }
 
 #[cfg(test)]

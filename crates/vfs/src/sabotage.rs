@@ -192,6 +192,14 @@ bugs! {
             "a snapshot loses the events of a segment that ended after it",
         EndedSegmentsNotReplayed "ended_segments_not_replayed"
             "events that have ended are back after a crash",
+        ErasureForgottenAtOpen "erasure_forgotten_at_open"
+            "an erasure that a crash broke off does not go on",
+        ErasedRowLeftInLog "erased_row_left_in_log"
+            "an erasure is done though the log has its rows",
+        ErasedRowLeftInReserve "erased_row_left_in_reserve"
+            "an erasure is done though a former log file has its rows",
+        ErasedRowLeftForReader "erased_row_left_for_reader"
+            "an erasure is done though a reader holds a file with its rows",
         PackedDeltaWraps "packed_delta_wraps"
             "times that are packed as deltas wrap within a block",
         RowIdBaseNotInFrame "row_id_base_not_in_frame"

@@ -32,10 +32,10 @@
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
-use esker_format::Batch;
 use esker_format::codec::Writer;
 use esker_format::edit::{Edit, ROWS_FRAME};
 use esker_format::frame::PAYLOAD_BYTES_MAX;
+use esker_format::{Batch, Value};
 use esker_log::Purpose;
 use esker_log::sabotage::Bug;
 use esker_table::TableWriter;
@@ -249,6 +249,26 @@ impl Engine {
         self.commit_in_frame(catalogue, set.as_slice(), options)?;
         catalogue.entry(id)?.changed_at = changed_at;
         Ok(())
+    }
+
+    /// Commits one whole row without waiting for memory: maintenance may, which makes room for
+    /// those who wait. Under the commit lock.
+    pub fn commit_row(
+        &self,
+        catalogue: &mut Catalogue,
+        current: &TableVersion,
+        row: Vec<Value>,
+    ) -> Result<()> {
+        let mut writes = TableWrites::new(current);
+        let options = CommitOptions::default();
+        self.stage(catalogue, &mut writes, options, |writer, writes| {
+            let prepared = writer.prepare_put(&row, false)?;
+            writes.staged.put(row, prepared);
+            Ok(())
+        })?;
+        let mut set = WriteSet::One(writes);
+        self.extend(catalogue, &mut set, options)?;
+        self.commit_in_frame(catalogue, set.as_slice(), options).map(drop)
     }
 
     /// Stages the changes of all tables.

@@ -12,7 +12,7 @@ use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::{MAIN_SCHEMA, Names, TEMPORARY_SCHEMA};
 use crate::engine::Engine;
 use crate::engine_handle::EngineHandle;
-use crate::{Error, Result, Snapshot};
+use crate::{ErasureInfo, Error, Result, Snapshot, erasure};
 
 /// What the snapshot of a statement sees.
 pub(super) struct Facts<'s> {
@@ -113,6 +113,12 @@ impl<'s> Facts<'s> {
     pub(super) fn engines(&self) -> Vec<(&'static str, &'s EngineHandle)> {
         let engines = self.snapshots().into_iter();
         engines.map(|(schema, snapshot)| (schema, snapshot.engine())).collect()
+    }
+
+    /// The erasures of the database, by number; a session's own tables have none.
+    pub(super) fn erasures(&self) -> Result<Vec<ErasureInfo>> {
+        let main = self.snapshots().into_iter().next();
+        main.map_or(Ok(Vec::new()), |(_, snapshot)| erasure::infos(snapshot, self.engine()))
     }
 
     pub(super) fn engine(&self) -> &'s Engine {

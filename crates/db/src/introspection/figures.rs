@@ -159,6 +159,19 @@ pub(super) const TABLES: &[SystemTable] = &[
         rows: slow_statements,
     },
     SystemTable {
+        name: "esker_erasures",
+        columns: &[
+            ("erasure", I64),
+            ("table_name", Text),
+            ("begun_at", Timestamp),
+            ("rows", I64),
+            ("bytes_left", I64),
+            ("waits_for", Text),
+            ("finished_at", Timestamp),
+        ],
+        rows: erasures,
+    },
+    SystemTable {
         name: "esker_snapshots",
         columns: &[("commit", I64), ("age_ms", I64)],
         rows: snapshots,
@@ -372,6 +385,21 @@ fn memory(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 fn snapshots(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for held in facts.engine().snapshot_infos() {
         rows.push(&[number(held.commit)?, number(held.age.as_millis())?])?;
+    }
+    Ok(())
+}
+
+fn erasures(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    for erasure in facts.erasures()? {
+        rows.push(&[
+            number(erasure.number)?,
+            T(&erasure.table),
+            At(erasure.begun_us),
+            number(erasure.rows)?,
+            number(erasure.bytes_left)?,
+            optional_text(erasure.waits_for),
+            erasure.finished_us.map_or(Null, At), // default: it is not done
+        ])?;
     }
     Ok(())
 }

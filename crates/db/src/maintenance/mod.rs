@@ -7,9 +7,10 @@
 //! 2. end events of streams that are older than they are to be kept;
 //! 3. seal frozen groups, oldest first;
 //! 4. make a checkpoint, when the log is too long;
-//! 5. merge segments that are a twentieth dead, or too many;
-//! 6. build the runs of indexes that are missing;
-//! 7. remove value files without a holder, and rewrite what refers to those that are mostly
+//! 5. rewrite what has rows that were erased, until the last byte of them is gone;
+//! 6. merge segments that are a twentieth dead, or too many;
+//! 7. build the runs of indexes that are missing;
+//! 8. remove value files without a holder, and rewrite what refers to those that are mostly
 //!    garbage.
 //!
 //! Before each job the log's reserve is filled, where the disk was full before.
@@ -20,6 +21,7 @@
 
 mod checkpoint;
 pub(crate) mod compaction;
+mod erasing;
 mod flusher;
 mod index_file;
 mod index_runs;
@@ -119,6 +121,22 @@ impl Engine {
         if self.do_urgent_job()? {
             return Ok(true);
         }
+        // One that fails holds back nothing else.
+        let erased = self.erase_one(patient);
+        if matches!(erased, Ok(true)) {
+            return Ok(true);
+        }
+        match (self.do_usual_job(patient, settled), erased) {
+            (Ok(false), Err(failed)) => Err(failed),
+            (done, erased) => {
+                erased.err().iter().for_each(|e| self.note_error(e));
+                done
+            }
+        }
+    }
+
+    /// Merges, builds runs, and does what is less urgent; or says whether anything was done before.
+    fn do_usual_job(self: &Arc<Self>, patient: bool, settled: bool) -> Result<bool> {
         if self.merge_one(patient)? {
             return Ok(true);
         }
@@ -229,9 +247,12 @@ impl Engine {
 
     /// A snapshot ended: dead rows that it saw may go, and what only it needed.
     pub(crate) fn wake_for_reclaim(&self) {
-        let state = self.maintenance_state();
+        let mut state = self.maintenance_state();
+        state.erasures.look_soon();
         let has_past = self.names.load().has_past();
-        if has_past || state.settles_at.is_some() || !state.skip_cache.is_empty() {
+        let settles = state.settles_at.is_some() || !state.skip_cache.is_empty();
+        let erases = !state.erasures.is_empty() || self.has_new_erasures(&state.erasures);
+        if has_past || settles || erases {
             drop(state);
             self.wake_maintenance();
         }
@@ -264,6 +285,7 @@ impl Task for Maintenance {
                 let refill = is_short.then_some(RESERVE_RETRY);
                 let next = engine.until_next_try().into_iter().chain(engine.until_expiry());
                 let next = next.chain(engine.until_look()).chain(engine.until_events_end());
+                let next = next.chain(engine.until_erasures());
                 let next = next.chain(refill).min();
                 // default: nothing is due at a known time
                 next.map_or(Step::Idle, Step::After)

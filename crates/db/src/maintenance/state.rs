@@ -10,6 +10,7 @@ use esker_table::rewrite::Repoint;
 use crate::Error;
 use crate::maintenance::compaction::leveled::CompactionCursor;
 use crate::maintenance::compaction::window_span::{ClassOf, EndBounds, WindowSpan};
+use crate::maintenance::erasing::Erasures;
 
 /// A job that is about one table and, when it fails, does not hold back those of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +43,8 @@ pub(crate) struct State {
     pub retained: BTreeMap<TableId, (u32, EndBounds)>,
     /// Merges of tables in the order of the key that did not fit one, and are under way.
     pub compaction_cursors: BTreeMap<TableId, CompactionCursor>,
+    /// Erasures that are not done.
+    pub erasures: Erasures,
     /// Index files that are not needed once the next checkpoint is durable.
     pub old_index_files: Vec<u64>,
     /// The disk had too little space for the log's reserve.

@@ -32,6 +32,8 @@ pub(super) enum CollectionThreshold {
     Usual,
     /// All with a number below this one that have an eighth of garbage.
     Compact { before: u64 },
+    /// All with a number below this one that have any.
+    All { before: u64 },
 }
 
 impl Engine {
@@ -57,10 +59,7 @@ impl Engine {
             return Ok(false);
         }
         let readers = self.read_commits();
-        let tables: Vec<Arc<TableCore>> = {
-            let catalogue = self.lock();
-            catalogue.tables.values().map(|e| Arc::clone(e.writer.table())).collect()
-        };
+        let tables = self.all_tables();
         let due = self.due_value_files(&tables, &readers, threshold)?;
         if due.is_empty() {
             return Ok(false);
@@ -82,7 +81,7 @@ impl Engine {
             };
             match view.row_groups.iter().find(refers) {
                 None => {}
-                Some(RowGroup::Group(_)) => return self.freeze_for_values(table),
+                Some(RowGroup::Group(_)) => return self.freeze_groups_of(table),
                 Some(row_group) => {
                     let merged = self.merge(table, vec![row_group.clone()], &readers, due);
                     self.back_off(table.id(), TableJob::Merge, merged.is_err());
@@ -93,8 +92,23 @@ impl Engine {
         Ok(false)
     }
 
+    fn all_tables(&self) -> Vec<Arc<TableCore>> {
+        let catalogue = self.lock();
+        catalogue.tables.values().map(|entry| Arc::clone(entry.writer.table())).collect()
+    }
+
+    /// True when a value file is due.
+    pub(super) fn has_due_values(&self, threshold: CollectionThreshold) -> Result<bool> {
+        if !self.is_durable() || !self.segment_files.values().is_used() {
+            return Ok(false);
+        }
+        let readers = self.read_commits();
+        let due = self.due_value_files(&self.all_tables(), &readers, threshold)?;
+        Ok(!due.is_empty())
+    }
+
     /// Has the groups of a table sealed: then they are segments, which can be rewritten.
-    fn freeze_for_values(self: &Arc<Self>, table: &Arc<TableCore>) -> Result<bool> {
+    pub(super) fn freeze_groups_of(self: &Arc<Self>, table: &Arc<TableCore>) -> Result<bool> {
         {
             let mut catalogue = self.lock_for_change()?;
             if let Some(entry) = catalogue.tables.get_mut(&table.id()) {
@@ -141,6 +155,7 @@ impl Engine {
                 CollectionThreshold::Compact { before } => {
                     file.0 < before && garbage.saturating_mul(8) > file.1
                 }
+                CollectionThreshold::All { before } => file.0 < before && garbage > 0,
                 CollectionThreshold::Usual => {
                     let is_worth = garbage.saturating_mul(2) > file.1 && garbage >= small_bytes;
                     is_worth || (small > SMALL_MAX && is_small(file))

@@ -212,7 +212,7 @@ impl StatementRun<'_> {
         changed.map_err(|e| e.in_clause("SET", &wanted.exprs))
     }
 
-    pub(super) fn delete(&self, delete: &Delete) -> Result<Changed> {
+    pub(super) fn delete_rows(&self, delete: &Delete) -> Result<Changed> {
         let wanted = Wanted {
             table: &delete.table,
             alias: delete.alias.as_ref(),

@@ -14,6 +14,7 @@ pub(crate) mod conditional;
 mod conflict;
 mod copy;
 pub(crate) mod delete_many;
+mod erase;
 mod insert;
 mod matched;
 mod merge;
@@ -157,7 +158,8 @@ impl StatementRun<'_> {
         match change {
             Change::Insert(insert) => self.insert(insert),
             Change::Update(update) => self.update(update),
-            Change::Delete(delete) => self.delete(delete),
+            Change::Delete(delete) if delete.erase => self.erase(delete),
+            Change::Delete(delete) => self.delete_rows(delete),
             Change::Merge(merge) => self.merge(merge),
         }
     }

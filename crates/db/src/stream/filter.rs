@@ -49,6 +49,23 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// What is true of the events that pass a filter, from a time on and before another one, in
+    /// microseconds since 1970; `None` for all events.
+    ///
+    /// # Errors
+    /// `Corrupt` when the stream has no times.
+    #[doc(hidden)]
+    pub fn narrowed(
+        &self,
+        filter: Option<Expr>,
+        from: Option<i64>,
+        to: Option<i64>,
+    ) -> Result<Option<Expr>> {
+        Ok(all_of([filter, within(&self.schema(), from, to)?]))
+    }
+}
+
 /// All conditions at once, of those that there are.
 pub(super) fn all_of(conditions: impl IntoIterator<Item = Option<Expr>>) -> Option<Expr> {
     conditions.into_iter().flatten().reduce(Expr::and)

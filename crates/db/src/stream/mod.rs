@@ -38,11 +38,12 @@ use std::time::Duration;
 
 use esker_format::{Schema, Value};
 use esker_log::sabotage::Bug;
+use esker_query::model::Expr;
 
 use crate::commit::fit::fit_row;
 use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
 use crate::table_version::TableVersion;
-use crate::{Database, Durability, Error, Result, Table};
+use crate::{Database, Durability, Erased, Error, Result, Table};
 pub use event_id::EventId;
 pub use export::{EventExport, ExportQuery};
 use kept::KeptEntry;
@@ -277,6 +278,14 @@ impl Stream {
             Some(_) => self.table.delete(&[Value::Uint(id.row_id())]),
             None => Ok(false),
         }
+    }
+
+    /// Erases the events that match: see [`Table::erase`].
+    ///
+    /// # Errors
+    /// As for [`Table::erase`].
+    pub fn erase(&self, filter: Option<&Expr>) -> Result<Erased> {
+        self.table.erase(filter)
     }
 
     /// Ends all events whose times are before this one, in microseconds since 1970; returns how

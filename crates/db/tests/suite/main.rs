@@ -33,6 +33,7 @@ mod crashes;
 mod dead_rows;
 mod derived_names;
 mod emdb_bugs;
+mod erasures;
 mod every_type;
 mod expected_entries;
 mod expiry;

@@ -165,3 +165,28 @@ fn a_reserve_file_that_is_short_or_damaged_is_filled_again() {
     fill(&mut driver);
     empty(&mut driver);
 }
+
+#[test]
+fn a_reserve_that_was_a_log_file_is_cleared() {
+    let machine = Simulation::new(4, SimOptions::default());
+    let mut driver = driver(&machine, 4);
+    driver.create().unwrap();
+    (0..9).for_each(|_| adds(&mut driver).unwrap());
+    assert!(driver.log().release_reserve().unwrap());
+    driver.log().rotate().unwrap();
+    adds(&mut driver).unwrap();
+    let durable = driver.log().durable();
+    driver.log().remove_through(durable).unwrap();
+    let file = machine.environment().files;
+    let file = file.open(&Path::new("db").join(RESERVE_FILE), OpenMode::Read).unwrap();
+    let bytes = || {
+        let mut bytes = vec![0; usize::try_from(file.len().unwrap()).unwrap()];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    };
+    let len = bytes().len();
+    assert!(bytes().contains(&7), "the rows of the log file");
+    driver.log().clear_reserve().unwrap();
+    assert_eq!(bytes(), vec![0; len]);
+    adds(&mut driver).unwrap();
+}

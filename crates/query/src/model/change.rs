@@ -161,4 +161,8 @@ pub struct Delete {
     pub limit: Option<RowCount>,
     /// What to answer of each row as it was; an empty list for every field.
     pub returning: Option<Vec<SelectItem>>,
+    /// Whether the rows are to go from all files, too: `DELETE … ERASE`, which answers what was
+    /// erased in place of rows.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub erase: bool,
 }

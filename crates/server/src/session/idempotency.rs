@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use esker::{Database, ErrorKind, Isolation, KeptEntry, PRODUCERS, PutOptions, Scope, Ttl};
+use esker::{
+    Database, ERASURES, ErrorKind, Isolation, KeptEntry, PRODUCERS, PutOptions, Scope, Ttl,
+};
 use esker_log::sabotage::Bug;
 use esker_sql::{CommentStatement, Commented, Statement};
 use sha2::{Digest, Sha256};
@@ -20,7 +22,7 @@ pub(crate) const BUCKET: &str = "esker_idempotency";
 /// Whether a table is the server's own: lists for people leave it out.
 #[must_use]
 pub fn is_internal(table: &str) -> bool {
-    table == BUCKET || table == PRODUCERS
+    [BUCKET, PRODUCERS, ERASURES].contains(&table)
 }
 /// How often a write is begun again after a conflict.
 const ATTEMPTS_MAX: usize = 32;

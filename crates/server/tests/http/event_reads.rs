@@ -401,3 +401,36 @@ fn a_field_that_is_called_id_has_another_name_beside_the_id() {
     let page = server.ask("GET", &format!("{S}/events"), "").json();
     assert_eq!((&page["events"][0]["id"], &page["events"][0]["id_2"]), (&id.into(), &7.into()));
 }
+
+#[test]
+fn events_are_removed_by_a_condition_and_erased() {
+    let server = with_stream(&[]);
+    post_numbers(&server, 0..100);
+    let removed = |query: &str| server.ask("DELETE", &format!("{S}/events{query}"), "");
+    let where_n = |op: &str, n: i64| {
+        let json = serde_json::json!({ "field": "n", "op": op, "value": n }).to_string();
+        json.replace('"', "%22").replace(' ', "")
+    };
+    let answer = removed(&format!("?where={}", where_n("lt", 10)));
+    assert_eq!((answer.status, answer.json()), (200, serde_json::json!({ "removed": 10 })));
+    let range = format!("?before=2026-01-02T03:00:30Z&where={}", where_n("gte", 20));
+    assert_eq!(removed(&range).json(), serde_json::json!({ "removed": 10 }));
+    let answer = removed(&format!("?erase=true&where={}", where_n("lt", 50)));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let erased = answer.json();
+    assert_eq!((&erased["removed"], &erased["erasure"]), (&30.into(), &1.into()));
+    assert!(erased["bytes_left"].as_u64().is_some(), "{erased}");
+    let answer = removed("?erase=true&before=2026-01-02T03:01:00Z").json();
+    assert_eq!((&answer["removed"], &answer["erasure"]), (&10.into(), &2.into()));
+    assert_eq!(removed("?before=2026-01-02T03:01:10Z").json()["removed"], 10);
+    let rows = sql(&server, "SELECT n FROM events")["rows"].as_array().unwrap().len();
+    assert_eq!(rows, 30);
+    let done = "SELECT count(*) AS n FROM esker_erasures WHERE finished_at IS NOT NULL";
+    until("they are done", || sql(&server, done)["rows"][0]["n"] == 2);
+    for wrong in ["", "?erase=true", "?erase=maybe&before=2026-01-02T03:01:00Z", "?where={}"] {
+        let refused = removed(wrong);
+        assert_eq!(refused.status, 400, "{wrong}: {}", refused.text());
+    }
+    let lists = server.ask("GET", &format!("{D}/buckets"), "").text();
+    assert!(!lists.contains("esker_erasure_records"), "{lists}");
+}

@@ -1,14 +1,15 @@
 //! Events of streams page by page, and what all routes that read several events have in common.
 
 use axum::http::StatusCode;
-use esker::{DataType, EventId, PageQuery, Row, Schema, Stream, Value, ValueRef};
+use esker::{ChangeOptions, DataType, EventId, PageQuery, Row, Schema, Stream, Value, ValueRef};
 use esker_import::{Format, RowWriter, distinct_names};
+use esker_query::model::{Change, Delete};
 
 use super::call::Call;
 use super::entity;
 use super::route::Outcome;
 use super::streams::expect_alone;
-use crate::{Error, Result};
+use crate::{Code, Error, Result};
 
 /// Writes events: the id, then the fields. A field that is called `id` is written as `id_2`.
 pub(super) struct EventWriter {
@@ -75,16 +76,42 @@ fn time_of(call: &Call, name: &str) -> Option<Result<i64>> {
     })
 }
 
-/// Removes all events before a time; says how many.
-pub(super) async fn remove_before(call: Call) -> Outcome {
-    expect_alone(&call)?;
-    let missing = || Error::invalid("before: expected a time, before which all events go");
-    let before = time_of(&call, "before").ok_or_else(missing)??;
-    let name = call.path("table").to_owned();
-    let removed =
-        call.run(move |session| Ok(session.database().stream(&name)?.delete_before(before)?));
-    let body = format!("{{\"removed\":{}}}", removed.await?);
-    Ok(entity::with_body(StatusCode::OK, "application/json", body))
+/// Removes the events before a time, or that a condition is true of; says how many. Those that are
+/// erased go from all files, too.
+pub(super) async fn remove_many(call: Call) -> Outcome {
+    let (asked, before) = (Asked::of(&call)?, time_of(&call, "before").transpose()?);
+    let erase = call.parsed("erase", "true or false")?.unwrap_or(false);
+    if before.is_none() && asked.filter.is_none() {
+        let message = "before, where: expected a time before which all events go, or a condition \
+                       on those that do";
+        return Err(Error::invalid(message).into());
+    }
+    let answer = call.run(move |session| {
+        let stream = session.database().stream(&asked.name)?;
+        let filter = asked.filter(&stream)?;
+        match (before, &filter) {
+            (Some(before), None) if !erase => return Ok(removed(stream.delete_before(before)?)),
+            _ => {}
+        }
+        let filter = stream.narrowed(filter, None, before)?;
+        let delete = Delete { table: asked.name, filter, erase, ..Delete::default() };
+        let options = ChangeOptions { limits: session.limits(), ..ChangeOptions::default() };
+        let changed = session.database().change_with(&Change::Delete(delete), &options)?;
+        let Some(erased) = changed.returning.and_then(|answer| answer.to_rows().pop()) else {
+            return Ok(removed(changed.rows));
+        };
+        match erased.as_slice() {
+            [Value::Uint(erasure), Value::Uint(rows), Value::Uint(bytes_left)] => Ok(format!(
+                "{{\"removed\":{rows},\"erasure\":{erasure},\"bytes_left\":{bytes_left}}}"
+            )),
+            other => Err(Error::new(Code::Internal, format!("an erasure answers {other:?}"))),
+        }
+    });
+    Ok(entity::with_body(StatusCode::OK, "application/json", answer.await?))
+}
+
+fn removed(count: u64) -> String {
+    format!("{{\"removed\":{count}}}")
 }
 
 /// A page, by the times of events.

@@ -114,7 +114,12 @@ const FROM: Parameter = Parameter {
 const BEFORE: Parameter = Parameter {
     name: "before",
     schema: r#"{"type":"string","minLength":1}"#,
-    meaning: "the time before which all events go; it has to be given",
+    meaning: "the time before which all events go; it or `where` has to be given",
+};
+const ERASE: Parameter = Parameter {
+    name: "erase",
+    schema: r#"{"type":"boolean"}"#,
+    meaning: "whether the events are to go from all files of the database, too; false unless given",
 };
 const TO: Parameter = Parameter {
     name: "to",
@@ -290,8 +295,9 @@ pub const ROUTES: &[Route] = &[
     route!("get" "/v1/databases/{database}/streams/{table}/events/{id}", "getEvent",
         Need::Table(READ), streams::get, "an event by its id", &[(200, "the event", ROW)]),
     route!("delete" "/v1/databases/{database}/streams/{table}/events", "removeEvents",
-        Need::Table(WRITE), event_pages::remove_before, "removes all events before a time",
-        &[(200, "how many", &[(JSON, "Removed")])], query: &[BEFORE]),
+        Need::Table(WRITE), event_pages::remove_many,
+        "removes all events before a time, or that a condition is true of",
+        &[(200, "how many", &[(JSON, "Removed")])], query: &[BEFORE, WHERE, ERASE]),
     route!("delete" "/v1/databases/{database}/streams/{table}/events/{id}", "removeEvent",
         Need::Table(WRITE), streams::remove, "removes an event", &[(204, "it is gone", &[])]),
     route!("get" "/v1/databases/{database}/tables/{table}/rows/{key}", "getRow",

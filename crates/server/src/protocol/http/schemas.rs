@@ -236,7 +236,15 @@ fn told() -> Json {
         "EventPage": answer(json!({
             "events": list_of(reference("Object")), "next": { "type": ["string", "null"] },
         })),
-        "Removed": answer(json!({ "removed": number })),
+        "Removed": json!({
+            "type": "object",
+            "required": ["removed"],
+            "properties": {
+                "removed": number,
+                "erasure": { "type": "integer", "description": "its number in esker_erasures" },
+                "bytes_left": { "type": "integer", "description": "to be written anew" },
+            },
+        }),
         "Loaded": answer(json!({ "rows": number, "skipped": number })),
         "Transaction": answer(json!({ "id": text })),
         "BucketNames": answer(json!({ "buckets": texts })),

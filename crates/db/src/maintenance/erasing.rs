@@ -1,0 +1,387 @@
+//! Erasures on their way: what is dead in their tables goes from all files.
+//!
+//! A look at an erasure does the first thing that is due, and says what it waits for where nothing
+//! is. It is not done before all of these hold, in this order:
+//!
+//! 1. No row group of its tables has a row that had died by its commit. One that has is written
+//!    anew, for itself, as soon as a reader less sees such a row; an open group is sealed before.
+//! 2. No value file of before has garbage.
+//! 3. A checkpoint was made, by which the log and older checkpoints went, and the reserve of the
+//!    log has none of its bytes.
+//! 4. No file of a segment of before, or of a run of one, is there that no table has: those go
+//!    with their last reader.
+//!
+//! What is found in 2 and 4 is of all tables: a file does not say which table it was of, and one
+//! that was dropped is not there to ask. "Before" is a number of row groups and value files, which
+//! rise; it is drawn when 1 holds for the first time.
+//!
+//! Bytes that are left are counted for 1: what comes then is known by name, not by bytes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker_format::{TableId, Value};
+use esker_log::sabotage::Bug;
+use esker_table::Table as TableCore;
+use esker_table::segment::{is_unnamed_run, run_file_number, run_of_file, segment_file_id};
+use esker_table::view::RowGroup;
+
+use super::TableJob;
+use super::value_gc::CollectionThreshold;
+use crate::bucket::row;
+use crate::engine::Engine;
+use crate::engine_handle::EngineHandle;
+use crate::erasure::{ERASURES, ErasureInfo, Record, records};
+use crate::table_version::TableVersion;
+use crate::{Result, Snapshot};
+
+/// How often it is looked whether readers have let files go: not all of them tell.
+const LOOK: Duration = Duration::from_secs(1);
+/// The shortest time between two looks that find nothing to do, however many snapshots end.
+const LOOK_MIN: Duration = Duration::from_millis(50);
+
+/// The erasures that are not done, as far as this process knows.
+#[derive(Default)]
+pub(crate) struct Erasures {
+    /// When the bucket that was read last had changed, if there was one; `None` before the first
+    /// look.
+    read_at: Option<Option<u64>>,
+    under_way: Vec<UnderWay>,
+    /// Statements of this process have erased rows: the bucket may change.
+    pub may_come: bool,
+    /// The last look and the next one, by the monotonic clock.
+    looked_ns: u64,
+    next_look_ns: u64,
+}
+
+impl Erasures {
+    /// True when none is under way.
+    pub fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// A snapshot has ended: what it saw may go.
+    pub fn look_soon(&mut self) {
+        self.next_look_ns = self.next_look_ns.min(after(self.looked_ns, LOOK_MIN));
+    }
+}
+
+fn after(at_ns: u64, wait: Duration) -> u64 {
+    // default: never
+    at_ns.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// One that is not done.
+struct UnderWay {
+    record: Record,
+    /// Rows that had died by then are to go.
+    since: u64,
+    /// Files with numbers below this one may have had such rows.
+    before: Option<u64>,
+    /// Whether a checkpoint was made since.
+    is_log_cut: bool,
+    bytes_left: u64,
+    waits_for: &'static str,
+}
+
+/// What a look came to.
+enum Look {
+    /// Something was done.
+    Did,
+    /// Others hold what is to go.
+    Waits(&'static str),
+    Done,
+}
+
+impl Engine {
+    /// Does what is due for the first erasure that has something. False where there is none.
+    pub(super) fn erase_one(self: &Arc<Self>, patient: bool) -> Result<bool> {
+        if self.options.read_only {
+            return Ok(false);
+        }
+        self.find_erasures()?;
+        let now = self.environment.clock.monotonic_ns();
+        let numbers: Vec<u64> = {
+            let mut state = self.maintenance_state();
+            let is_early = patient && state.erasures.next_look_ns > now;
+            if state.erasures.is_empty() || is_early {
+                return Ok(false);
+            }
+            state.erasures.looked_ns = now;
+            state.erasures.next_look_ns = after(now, LOOK);
+            state.erasures.under_way.iter().map(|one| one.record.number).collect()
+        };
+        for number in numbers {
+            if self.erase(number, patient)? {
+                self.maintenance_state().erasures.next_look_ns = 0;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// How long until erasures are looked at.
+    pub(super) fn until_erasures(&self) -> Option<Duration> {
+        let state = self.maintenance_state();
+        let wait_ns =
+            state.erasures.next_look_ns.saturating_sub(self.environment.clock.monotonic_ns());
+        (!state.erasures.is_empty()).then(|| Duration::from_nanos(wait_ns).max(LOOK_MIN / 4))
+    }
+
+    fn erasures_changed_at(&self) -> Option<u64> {
+        let names = self.names.load();
+        let bucket = names.newest().get(ERASURES).filter(|table| table.schema().is_bucket());
+        bucket.map(|bucket| bucket.changed_at())
+    }
+
+    /// True when the bucket of erasures has changed since it was read.
+    pub(super) fn has_new_erasures(&self, erasures: &Erasures) -> bool {
+        erasures.may_come && erasures.read_at != Some(self.erasures_changed_at())
+    }
+
+    /// Notes that rows are erased: maintenance looks for that when a transaction ends.
+    pub(crate) fn expect_erasures(&self) {
+        self.maintenance_state().erasures.may_come = true;
+    }
+
+    /// Reads the bucket of erasures, where it has changed.
+    fn find_erasures(self: &Arc<Self>) -> Result<()> {
+        let changed_at = self.erasures_changed_at();
+        let read_at = self.maintenance_state().erasures.read_at;
+        if read_at == Some(changed_at) {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        let is_forgotten = read_at.is_none() && Bug::ErasureForgottenAtOpen.is_planted();
+        if changed_at.is_some() && !is_forgotten {
+            // What has been numbered is to be seen, and is not erased before it is durable.
+            self.wait_for_published()?;
+            for record in records(&Snapshot::take(&EngineHandle::new(self))?)? {
+                match record {
+                    Ok(record) if record.finished_us.is_none() => found.push(record),
+                    Ok(_) => {}
+                    Err(e) => self.note_error(&e),
+                }
+            }
+        }
+        let known: BTreeSet<u64> = {
+            let mut state = self.maintenance_state();
+            let is_there = |one: &UnderWay| found.iter().any(|r| r.number == one.record.number);
+            state.erasures.under_way.retain(is_there);
+            state.erasures.under_way.iter().map(|one| one.record.number).collect()
+        };
+        found.retain(|record| !known.contains(&record.number));
+        let mut new = Vec::new();
+        for record in found {
+            new.push(self.begin_erasure(record)?);
+        }
+        let mut state = self.maintenance_state();
+        if !new.is_empty() {
+            state.erasures.next_look_ns = 0;
+        }
+        state.erasures.under_way.extend(new);
+        state.erasures.read_at = Some(changed_at);
+        Ok(())
+    }
+
+    /// An erasure that this process has not known: rows that have expired, which no statement
+    /// finds, go with it.
+    fn begin_erasure(self: &Arc<Self>, record: Record) -> Result<UnderWay> {
+        for core in self.tables_of(&record.tables) {
+            if core.schema().expiry_field().is_none() {
+                continue;
+            }
+            let view = core.view();
+            for row_group in view.row_groups.iter().filter(|group| !group.is_loading()) {
+                self.end_expired_of(&core, row_group)?;
+            }
+        }
+        let since = self.watermarks.published();
+        let bytes_left = self.bytes_to_erase(&record.tables);
+        let (before, is_log_cut, waits_for) = (None, false, "rewriting");
+        Ok(UnderWay { record, since, before, is_log_cut, bytes_left, waits_for })
+    }
+
+    /// The tables of an erasure that are still there.
+    fn tables_of(&self, ids: &[TableId]) -> Vec<Arc<TableCore>> {
+        let catalogue = self.lock();
+        let entries = ids.iter().filter_map(|id| catalogue.tables.get(id));
+        entries.map(|entry| Arc::clone(entry.writer.table())).collect()
+    }
+
+    /// The bytes of row groups of some tables that have dead rows.
+    pub(crate) fn bytes_to_erase(&self, ids: &[TableId]) -> u64 {
+        let of = |core: &Arc<TableCore>| {
+            let view = core.view();
+            let dead = view.row_groups.iter().filter(|row_group| row_group.dead_count() > 0);
+            dead.map(RowGroup::byte_count).sum::<u64>()
+        };
+        self.tables_of(ids).iter().map(of).sum()
+    }
+
+    /// What is told of an erasure.
+    pub(crate) fn erasure_info(&self, record: Record) -> ErasureInfo {
+        let state = self.maintenance_state();
+        let known = state.erasures.under_way.iter().find(|one| one.record.number == record.number);
+        let known = known.map(|one| (one.bytes_left, one.waits_for));
+        drop(state);
+        let (bytes_left, waits_for) = match (record.finished_us, known) {
+            (Some(_), _) => (0, None),
+            (None, Some((bytes_left, waits_for))) => (bytes_left, Some(waits_for)),
+            (None, None) => (self.bytes_to_erase(&record.tables), Some("rewriting")),
+        };
+        let Record { number, table, begun_us, rows, finished_us, .. } = record;
+        ErasureInfo { number, table, begun_us, rows, bytes_left, waits_for, finished_us }
+    }
+
+    /// Does what is due for an erasure. False where it is nothing.
+    fn erase(self: &Arc<Self>, number: u64, patient: bool) -> Result<bool> {
+        match self.look_at_erasure(number, patient)? {
+            Look::Did => Ok(true),
+            Look::Waits(what) => {
+                self.with_erasure(number, |one| one.waits_for = what);
+                Ok(false)
+            }
+            Look::Done => {
+                self.finish_erasure(number)?;
+                Ok(true)
+            }
+        }
+    }
+
+    fn with_erasure<R>(&self, number: u64, with: impl FnOnce(&mut UnderWay) -> R) -> Option<R> {
+        let mut state = self.maintenance_state();
+        let mut all = state.erasures.under_way.iter_mut();
+        all.find(|one| one.record.number == number).map(with)
+    }
+
+    fn look_at_erasure(self: &Arc<Self>, number: u64, patient: bool) -> Result<Look> {
+        let known = self.with_erasure(number, |one| {
+            (one.record.tables.clone(), one.since, one.before, one.is_log_cut)
+        });
+        let Some((tables, since, before, is_log_cut)) = known else { return Ok(Look::Done) };
+        match self.rewrite_dead(number, (&tables, since), patient)? {
+            Look::Done => {}
+            other => return Ok(other),
+        }
+        // default: all that there is now may have had such rows
+        let before = before.unwrap_or_else(|| self.new_row_group());
+        self.with_erasure(number, |one| one.before = Some(before));
+        let threshold = CollectionThreshold::All { before };
+        if self.empty_value_file(threshold)? || self.remove_unused_values()? {
+            return Ok(Look::Did);
+        }
+        if !is_log_cut {
+            self.cut_log_for_erasures()?;
+            return Ok(Look::Did);
+        }
+        if self.has_due_values(threshold)? || self.has_replaced_files(before)? {
+            return Ok(Look::Waits("readers"));
+        }
+        Ok(Look::Done)
+    }
+
+    /// Writes a row group anew that has rows which had died by a commit.
+    fn rewrite_dead(
+        self: &Arc<Self>,
+        number: u64,
+        (tables, since): (&[TableId], u64),
+        patient: bool,
+    ) -> Result<Look> {
+        let readers = self.read_commits();
+        let (mut bytes_left, mut due, mut rest) = (0, None, Look::Done);
+        for core in self.tables_of(tables) {
+            let is_left_alone = patient && self.is_backing_off(core.id(), TableJob::Merge);
+            let view = core.view();
+            for row_group in view.row_groups.iter().filter(|group| group.has_dead_by(since)) {
+                bytes_left += row_group.byte_count();
+                let is_due = !row_group.is_loading()
+                    && (self.is_group(row_group) || row_group.drops_dead_by(since, &readers));
+                match is_due {
+                    true if is_left_alone => rest = Look::Waits("rewriting"),
+                    true => due = due.or_else(|| Some((Arc::clone(&core), row_group.clone()))),
+                    false => rest = Look::Waits("snapshots"),
+                }
+            }
+        }
+        self.with_erasure(number, |one| one.bytes_left = bytes_left);
+        let Some((core, row_group)) = due else { return Ok(rest) };
+        if matches!(row_group, RowGroup::Group(_)) {
+            self.freeze_groups_of(&core)?;
+        }
+        if !self.is_group(&row_group) {
+            let merged = self.merge(&core, vec![row_group], &readers, BTreeSet::new());
+            self.back_off(core.id(), TableJob::Merge, merged.is_err());
+            merged?;
+        }
+        Ok(Look::Did)
+    }
+
+    /// True for a group that becomes a segment first.
+    fn is_group(&self, row_group: &RowGroup) -> bool {
+        self.is_durable() && matches!(row_group, RowGroup::Group(_))
+    }
+
+    /// Makes a checkpoint, so that neither the log nor an older checkpoint has a row that is dead
+    /// now.
+    fn cut_log_for_erasures(self: &Arc<Self>) -> Result<()> {
+        if !Bug::ErasedRowLeftInLog.is_planted() {
+            self.make_requested_checkpoint()?;
+        }
+        if let Some(log) = self.journal.log().filter(|_| !Bug::ErasedRowLeftInReserve.is_planted())
+        {
+            log.clear_reserve()?;
+        }
+        let mut state = self.maintenance_state();
+        state.erasures.under_way.iter_mut().for_each(|one| one.is_log_cut = true);
+        Ok(())
+    }
+
+    /// True while there are files of segments, or of runs of these, that no table has.
+    fn has_replaced_files(&self, before: u64) -> Result<bool> {
+        if !self.is_durable() || Bug::ErasedRowLeftForReader.is_planted() {
+            return Ok(false);
+        }
+        let known: BTreeSet<u64> = {
+            let catalogue = self.lock();
+            let views = catalogue.tables.values().map(|entry| entry.writer.table().view());
+            views.flat_map(|view| view.segments().map(|s| s.id()).collect::<Vec<_>>()).collect()
+        };
+        let is_replaced =
+            |name: &String| segment_of(name).is_some_and(|id| id < before && !known.contains(&id));
+        Ok(self.environment.files.list(&self.dir)?.iter().any(is_replaced))
+    }
+
+    /// The last byte is gone: the entry of the erasure says so.
+    fn finish_erasure(self: &Arc<Self>, number: u64) -> Result<()> {
+        let Some(mut record) = self.with_erasure(number, |one| one.record.clone()) else {
+            return Ok(());
+        };
+        if self.is_durable() {
+            // No crash brings the name of a file back that was removed.
+            self.sync_segment_dir()?;
+        }
+        record.finished_us = Some(self.environment.clock.wall_us());
+        let entry = row(&record.key(), &record.encode(), Value::Null);
+        {
+            let mut catalogue = self.lock_for_change()?;
+            // One that was dropped meanwhile has no entry to end.
+            if self.erasures_changed_at().is_some()
+                && let Some(bucket) = self.names.load().newest().get(ERASURES)
+            {
+                self.commit_row(&mut catalogue, &TableVersion::newest(bucket), entry)?;
+            }
+        }
+        self.maintenance_state().erasures.under_way.retain(|one| one.record.number != number);
+        Ok(())
+    }
+}
+
+/// The segment that a file is of, or is a run of.
+fn segment_of(name: &str) -> Option<u64> {
+    let whole = name.split_once('.').filter(|_| is_unnamed_run(name));
+    let name = whole.map_or(name, |(run, _)| run); // default: it has its name
+    let of_run = || run_file_number(name).and_then(run_of_file).map(|(segment, _)| segment);
+    segment_file_id(name).or_else(of_run)
+}
