@@ -3,8 +3,8 @@
 
 use esker::{EventId, KeptEntry, Producer, Stream, Turn};
 
+use super::super::event_outcomes::{Outcomes, Prepared, outcomes_of, producer_name, times_of};
 use super::call::Call;
-use super::event_tally::Place;
 use super::write::{Written, once_of};
 use crate::session::IdempotencyKey;
 use crate::{Code, Error, Result};
@@ -33,23 +33,6 @@ pub(super) enum Step {
     Answer(Written),
 }
 
-/// What became of events before their commit, with their places.
-pub(super) type Prepared = Vec<(Place, Result<i64>)>;
-
-/// What became of events, by what became of the rows of those that were not refused before.
-pub(super) fn outcomes_of(
-    prepared: &Prepared,
-    rows: impl IntoIterator<Item = Result<u64>>,
-) -> Vec<(Place, Result<EventId>)> {
-    let mut rows = rows.into_iter();
-    let lost = || Error::new(Code::Internal, "the outcome of an event was not told");
-    let mut outcome = |time: &Result<i64>| {
-        let time_us = time.clone()?;
-        Ok(EventId::new(time_us, rows.next().ok_or_else(lost)??))
-    };
-    prepared.iter().map(|(place, time)| (*place, outcome(time))).collect()
-}
-
 impl Once {
     /// That of a request with a body.
     pub fn of(call: &Call, stream: &Stream, body: &[u8]) -> Result<Self> {
@@ -63,8 +46,7 @@ impl Once {
             return Err(Error::invalid(message));
         }
         let (name, epoch, seq) = producer_of(text)?;
-        // No client meets the producers of another token.
-        let name = format!("{}\0{name}", call.principal.id);
+        let name = producer_name(&call.principal.id, name);
         Ok(Self::Producer(stream.producer(&name, epoch)?, seq))
     }
 
@@ -79,23 +61,17 @@ impl Once {
         &self,
         database: &esker::Database,
         prepared: &Prepared,
-        answer: impl Fn(Vec<(Place, Result<EventId>)>) -> Result<Written> + Send + Sync + 'static,
+        answer: impl Fn(Outcomes) -> Result<Written> + Send + Sync + 'static,
     ) -> Result<Step> {
         match self {
             Self::Not => Ok(Step::Store(None)),
-            Self::Producer(producer, seq) => {
-                let events = prepared.iter().map(|(_, time)| match time {
-                    Ok(time_us) => Ok(*time_us),
-                    Err(e) => Err(esker::Error::new(kind_of(e.code()), e.message())),
-                });
-                Ok(match producer.turn(*seq, events.collect())? {
-                    Turn::New(entry) => Step::Store(Some(entry)),
-                    Turn::Known(outcomes) => {
-                        Step::Known(outcomes.into_iter().map(|o| o.map_err(Error::from)).collect())
-                    }
-                    Turn::Stored { .. } => Step::Stored,
-                })
-            }
+            Self::Producer(producer, seq) => Ok(match producer.turn(*seq, times_of(prepared))? {
+                Turn::New(entry) => Step::Store(Some(entry)),
+                Turn::Known(outcomes) => {
+                    Step::Known(outcomes.into_iter().map(|o| o.map_err(Error::from)).collect())
+                }
+                Turn::Stored { .. } => Step::Stored,
+            }),
             Self::Key(key) => {
                 let prepared = prepared.clone();
                 let value = move |rows: &[esker::Result<u64>]| {
@@ -122,14 +98,6 @@ impl Once {
                 })
             }
         }
-    }
-}
-
-/// The kind of an error of an event.
-fn kind_of(code: Code) -> esker::ErrorKind {
-    match code {
-        Code::ConstraintViolated => esker::ErrorKind::ConstraintViolated,
-        _ => esker::ErrorKind::InvalidInput,
     }
 }
 

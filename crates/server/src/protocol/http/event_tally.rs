@@ -1,34 +1,16 @@
 //! What is told of the events of a request: an outcome for each, or counts.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 use esker::EventId;
 use serde_json::{Value as Json, json};
 
+use super::super::event_outcomes::{Place, RESULTS_MAX};
 use super::object_text::{ObjectText, Quoted};
 use crate::{Error, Result};
 
-/// The most events whose outcomes are told one by one.
-pub(super) const RESULTS_MAX: usize = 10_000;
 /// The most refused events that are told where the outcomes are not.
 const ERRORS_MAX: usize = 100;
-
-/// Where an event stands in its request, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
-    /// In a list.
-    Item(u64),
-    Line(u64),
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Item(at) => write!(f, "event {at}"),
-            Self::Line(at) => write!(f, "line {at}"),
-        }
-    }
-}
 
 /// What became of the events so far.
 #[derive(Debug)]
