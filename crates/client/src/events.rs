@@ -237,7 +237,8 @@ impl Client {
     /// use esker_client::{Client, Value};
     ///
     /// let mut client = Client::connect(&server.url())?;
-    /// client.sql("CREATE TABLE events (t timestamp NOT NULL, what text) WITH (stream = 't')", &[])?;
+    /// let table = "CREATE TABLE events (t timestamp NOT NULL, what text) WITH (stream = 't')";
+    /// client.sql(table, &[])?;
     /// let at = Value::Timestamp(1_767_323_045_123_456);
     /// let id = client.append("events", &[("t", at), ("what", "start".into())])?;
     /// assert_eq!(id.to_string(), "01KDYAK3830000000000000001");
@@ -267,7 +268,8 @@ impl Client {
     /// use esker_client::{AppendOptions, Client, ProducerTurn, Value};
     ///
     /// let mut client = Client::connect(&server.url())?;
-    /// client.sql("CREATE TABLE events (t timestamp NOT NULL, what text) WITH (stream = 't')", &[])?;
+    /// let table = "CREATE TABLE events (t timestamp NOT NULL, what text) WITH (stream = 't')";
+    /// client.sql(table, &[])?;
     /// let rows = [[Value::Timestamp(1), "a".into()], [Value::Null, "b".into()]];
     /// let producer = Some(ProducerTurn { name: "agent 7", epoch: 1, seq: 0 });
     /// let how = AppendOptions { producer, ..AppendOptions::default() };

@@ -25,7 +25,7 @@
 //! | send many requests before reading answers | [`Client::pipeline`] |
 //! | read large answers | [`Client::stream`] |
 //! | load many rows | [`Client::load`] |
-//! | add events to a stream | [`Client::append`], [`Client::append_many`], [`Client::append_columns`] |
+//! | add events to a stream | [`Client::append`], `append_many`, `append_columns` |
 //! | read events as they arrive | [`Client::tail`], [`AsyncClient::tail`] |
 //! | share connections between threads | [`Pool`] |
 //! | ask from async code | [`AsyncClient`] |

@@ -1,6 +1,8 @@
 //! Events of a stream as they arrive.
 
 use std::collections::VecDeque;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 use esker_wire::pack::Token;
 use esker_wire::{Frame, Kind, Reader, pack};
@@ -11,6 +13,9 @@ use crate::{AsyncClient, Call, Client, Error, EventId, Result, Value};
 
 /// Events that the server may send before any is read.
 const CREDIT: u64 = 1_024;
+
+/// How often it is decided whether a tail goes on.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// What a tail tells.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,8 +152,8 @@ pub struct Tail<'c> {
 impl Client {
     /// Events as they arrive, each once and only once the disk has it, for as long as they are
     /// read: `after` is `now`, `start`, the id of an event or its row id, and `filter` a condition
-    /// as [queries in JSON] have it. Dropped, it ends. A tail that ended early, or whose connection
-    /// broke, goes on behind [`Tail::position`].
+    /// as queries in JSON have it, or as it stands behind WHERE in SQL. Dropped, it ends. A tail
+    /// that ended early, or whose connection broke, goes on behind [`Tail::position`].
     ///
     /// ```
     /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
@@ -170,8 +175,6 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// [queries in JSON]: https://github.com/esker-db/esker/blob/main/docs/reference/query-json.md
-    ///
     /// # Errors
     /// As for [`Client::call`].
     pub fn tail(&mut self, stream: &str, after: &str, filter: Option<&str>) -> Result<Tail<'_>> {
@@ -183,6 +186,72 @@ impl Client {
             tail.receive()?;
         }
         Ok(tail)
+    }
+}
+
+impl Client {
+    /// Hands the events of a [tail](Client::tail) on as they come, until `take` says no, or
+    /// `goes_on` does, which it decides every few milliseconds. Returns the position at the end.
+    ///
+    /// ```
+    /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
+    /// # fn main() -> esker_client::Result<()> {
+    /// # let server = served::Served::start();
+    /// use esker_client::{Client, Value};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let mut client = Client::connect(&server.url())?;
+    /// client.sql("CREATE TABLE events (t timestamp NOT NULL) WITH (stream = 't')", &[])?;
+    /// client.append("events", &[("t", Value::Timestamp(1))])?;
+    /// let (mut count, end) = (0, Instant::now() + Duration::from_millis(100));
+    /// let position = client.tail_while(
+    ///     ("events", "start", Some("t < '2000-01-01'")),
+    ///     || Instant::now() < end,
+    ///     |_, told| {
+    ///         count += told.len();
+    ///         true
+    ///     },
+    /// )?;
+    /// assert_eq!((count, position), (1, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Client::tail`].
+    #[allow(clippy::disallowed_methods, reason = "a client has no seam: nothing here is simulated")]
+    pub fn tail_while(
+        &mut self,
+        (stream, after, filter): (&str, &str, Option<&str>),
+        mut goes_on: impl FnMut() -> bool + Send,
+        mut take: impl FnMut(&[Column], Vec<Told>) -> bool,
+    ) -> Result<u64> {
+        let mut writer = self.socket.writer()?;
+        let mut tail = self.tail(stream, after, filter)?;
+        let id = tail.id;
+        let (ended, waits) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while waits.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+                    if !goes_on() {
+                        let mut cancel = Vec::new();
+                        Call::cancel(id).frame(&mut cancel, id);
+                        // A server that cannot be reached has gone, which the reading side finds
+                        // out.
+                        return drop(writer.write(&cancel));
+                    }
+                }
+            });
+            let mut run = || loop {
+                let told = tail.next_batch()?;
+                if told.is_empty() || !take(tail.columns(), told) {
+                    return Ok(tail.position());
+                }
+            };
+            let done = run();
+            drop(ended);
+            done
+        })
     }
 }
 
@@ -198,6 +267,19 @@ impl Tail<'_> {
     #[must_use]
     pub fn position(&self) -> u64 {
         self.heard.position
+    }
+
+    /// What is told next, all that has come, as soon as there is something; nothing at the end.
+    ///
+    /// # Errors
+    /// What the server said, or that the connection failed; then it has ended.
+    pub fn next_batch(&mut self) -> Result<Vec<Told>> {
+        let Some(first) = self.step()? else { return Ok(Vec::new()) };
+        let mut all = vec![first];
+        while let Some(told) = self.heard.next() {
+            all.push(told);
+        }
+        Ok(all)
     }
 
     fn receive(&mut self) -> Result<()> {

@@ -114,6 +114,14 @@ fn calls(name: &str) -> Vec<Call> {
             let once = Call::bucket_increment("b", b"n", 5).once("k1");
             return vec![once.clone(), once];
         }
+        _ => return event_calls(name),
+    }]
+}
+
+/// The same of streams.
+fn event_calls(name: &str) -> Vec<Call> {
+    let named = |text: &str| Value::from(text);
+    vec![match name {
         "Sql: a stream" => Call::sql(STREAM, &[]),
         "Append: values of two fields, all or none, as a producer" => {
             let producer = Some(ProducerTurn { name: "p", epoch: 1, seq: 0 });

@@ -12,6 +12,8 @@
 //!
 //! They are read column by column, into the form that tables take: no value is allocated alone.
 
+use std::fmt::Write;
+
 use esker_format::json;
 use esker_format::{
     Column, ColumnSlice, DataType, Interval, Value, Values, VariableValues, with_values,
@@ -212,7 +214,8 @@ fn by_codes(
     rows: usize,
     room: &mut usize,
 ) -> Result<VariableValues> {
-    let code_bytes = codes.len().checked_div(rows).unwrap_or(1); // default: without rows any will do
+    // default: without rows any will do
+    let code_bytes = codes.len().checked_div(rows).unwrap_or(1);
     let (twos, fours) = (codes.as_chunks::<2>().0, codes.as_chunks::<4>().0);
     if code_bytes * rows != codes.len() || !matches!(code_bytes, 1 | 2 | 4) {
         let found = codes.len();
@@ -359,6 +362,7 @@ fn write_values(out: &mut Vec<u8>, column: &Column) {
     let bytes: Vec<u8> = match &column.values {
         Values::Variable(texts) => match column.data_type {
             DataType::Text | DataType::Bytes => return write_texts(out, texts),
+            DataType::Json | DataType::Interval => return write_texts(out, &shown(column)),
             _ => return each(out),
         },
         values => with_values!(values,
@@ -366,6 +370,22 @@ fn write_values(out: &mut Vec<u8>, column: &Column) {
             _v => Vec::new()),
     };
     pack::bytes(out, &bytes);
+}
+
+/// Values as texts; of NULLs there is nothing.
+fn shown(column: &Column) -> VariableValues {
+    let mut text = String::new();
+    let mut all = VariableValues::default();
+    for row in 0..column.len() {
+        text.clear();
+        let value = column.value(row);
+        if !value.is_null() {
+            // Writing to memory does not fail.
+            let _ = write!(text, "{value}");
+        }
+        all.push(text.as_bytes());
+    }
+    all
 }
 
 /// Texts by their ends, without what lies before the first.

@@ -88,7 +88,7 @@ pub(super) fn of_all(outcomes: &Outcomes) -> Option<Error> {
 
 /// Refuses events that would only wait in memory; with the bytes that wait, and those that were
 /// taken before.
-pub(super) fn expect_room(stream: &Stream) -> std::result::Result<(), (Error, u64, u64)> {
+pub(super) fn expect_few_waiting(stream: &Stream) -> std::result::Result<(), (Error, u64, u64)> {
     let (waiting, stored) = stream.backlog();
     if waiting <= WAITING_BYTES_MAX {
         return Ok(());

@@ -12,8 +12,8 @@ use esker_wire::pack::Token;
 use esker_wire::{Frame, Kind, Reader, pack};
 
 use super::super::event_outcomes::{
-    Outcomes, Place, Prepared, RESULTS_MAX, ends, expect_room, of_all, of_commit, outcomes_of,
-    producer_name, times_of, too_late,
+    Outcomes, Place, Prepared, RESULTS_MAX, ends, expect_few_waiting, of_all, of_commit,
+    outcomes_of, producer_name, times_of, too_late,
 };
 use super::super::gathered::Submitted;
 use super::encode;
@@ -177,7 +177,7 @@ impl Target {
         session.access().expect_events()?;
         let database = session.database().waiting();
         let stream = database.stream(stream)?;
-        expect_room(&stream).map_err(|(e, ..)| e)?;
+        expect_few_waiting(&stream).map_err(|(e, ..)| e)?;
         let (access, token) = (Arc::clone(session.access()), session.token().into());
         Ok(Self { database, stream, access, token })
     }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use esker::{EventId, Row, Schema, Tail, TailBatch, TailFrom};
+use esker::{EventId, Row, Schema, Stream, Tail, TailBatch, TailFrom};
 use esker_import::distinct_names;
+use esker_query::model::Expr;
 use esker_wire::pack::Token;
 use esker_wire::{FrameWriter, Kind, MORE, Reader, pack, value};
 use tokio::sync::Notify;
@@ -163,7 +164,7 @@ async fn tell(
     let database = session.database().waiting();
     let begun = beside(move || {
         let stream = database.stream(&request.stream)?;
-        let filter = request.filter.map(|json| stream.parse_filter(&json)).transpose()?;
+        let filter = request.filter.map(|text| filter_of(&stream, &text)).transpose()?;
         let tail = stream.tail(request.from, filter)?;
         Ok((stream, tail))
     });
@@ -187,6 +188,14 @@ async fn tell(
     telling.write_position(&mut hello, None);
     telling.send(hello).await?;
     telling.run().await
+}
+
+/// A condition, in JSON or in SQL.
+fn filter_of(stream: &Stream, text: &str) -> Result<Expr> {
+    match text.trim_start().starts_with('{') {
+        true => Ok(stream.parse_filter(text)?),
+        false => esker_sql::parse_condition(text).map_err(|e| Error::from(e).at("where")),
+    }
 }
 
 /// Does something beside the runtime.

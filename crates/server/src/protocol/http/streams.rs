@@ -20,8 +20,8 @@ use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
 use super::super::event_outcomes::{
-    Outcomes, Place, Prepared, RESULTS_MAX, ends, expect_room, of_all, of_commit, outcomes_of,
-    too_late,
+    Outcomes, Place, Prepared, RESULTS_MAX, ends, expect_few_waiting, of_all, of_commit,
+    outcomes_of, too_late,
 };
 use super::super::gathered::Submitted;
 use super::call::{Call, CancelOnDrop, blocking, stalled, too_large};
@@ -539,7 +539,7 @@ fn admit(call: &Call) -> std::result::Result<Stream, Problem> {
     usage.expect_events().map_err(|(e, wait)| Problem::from(e).after(wait))?;
     let stream = tenant.database.stream(call.path("table"))?;
     let later = |(e, waiting, stored)| Problem::from(e).after(usage.backlog_wait(waiting, stored));
-    expect_room(&stream).map(|()| stream).map_err(later)
+    expect_few_waiting(&stream).map(|()| stream).map_err(later)
 }
 
 /// Waits until a commit is on the disk, with all who wait for one, and so long at most.
