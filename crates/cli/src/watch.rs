@@ -170,7 +170,7 @@ pub(crate) fn there(
         return Ok(());
     }
     let after = watch.after.as_deref().unwrap_or("now");
-    let asked = (watch.query.table.as_str(), after, watch.condition.as_deref());
+    let asked = (bare(&watch.query.table), after, watch.condition.as_deref());
     let mut done = Ok(());
     client.tail_while(
         asked,
@@ -181,6 +181,12 @@ pub(crate) fn there(
         },
     )?;
     done
+}
+
+/// The name of a table, without the schema that all are in.
+fn bare(table: &str) -> &str {
+    let parts = table.split_once('.').filter(|(schema, _)| schema.eq_ignore_ascii_case("main"));
+    parts.map_or(table, |(_, table)| table)
 }
 
 fn tell_all(

@@ -49,7 +49,7 @@ fn a_directory_and_a_server_tell_the_same() {
     let table = ["--format", "table", "WATCH events AFTER 2 LIMIT 1"];
     for db in ["db", &url] {
         let shown = sandbox.ok(&[&["sql", db][..], &table].concat());
-        assert!(shown.contains("│ c ") && !shown.contains("(1 row)"), "{shown}");
+        assert!(shown.contains("┆ c ") && !shown.contains("(1 row)"), "{shown}");
     }
     let id = json.split('"').nth(3).unwrap();
     let after = format!("WATCH events AFTER '{id}' LIMIT 1");
@@ -136,7 +136,7 @@ fn ctrl_c_ends_it_in_the_shell() {
         let mut terminal = Terminal::start(&command);
         terminal.wait("esker>");
         terminal.keys("WATCH events AFTER 2;\r");
-        terminal.wait_for("│ c ");
+        terminal.wait_for("┆ c ");
         if db != "db" {
             sandbox.ok(&["sql", db, "INSERT INTO events VALUES (now(), 4, 'late')"]);
             terminal.wait_for("late");
