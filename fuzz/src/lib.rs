@@ -14,6 +14,7 @@
 //! | [`values`] | value files, and rows that refer to them |
 //! | [`packed`] | packed numbers, compressed heaps |
 //! | [`postings`] | the rows that have a gram |
+//! | [`columns`] | rows by column in frames, and events that are appended by them |
 //! | [`csv`], [`json`], [`text`] | files of rows; values and schemas as people write them |
 //! | [`event`] | events as they are sent, and where readers of events are |
 //! | [`sniff`] | files whose dialect and types are found out |
@@ -28,6 +29,7 @@ pub mod bucket_key;
 pub mod calendar;
 pub mod checkpoint;
 pub mod codec;
+pub mod columns;
 pub mod csv;
 pub mod database;
 pub mod edit;
@@ -61,6 +63,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("calendar", calendar::run),
     ("checkpoint", checkpoint::run),
     ("codec", codec::run),
+    ("columns", columns::run),
     ("csv", csv::run),
     ("database", database::run),
     ("edit", edit::run),

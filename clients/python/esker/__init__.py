@@ -10,6 +10,7 @@ from ._async_client import AsyncClient, AsyncTransaction
 from ._async_pool import AsyncPool
 from ._client import Client, Stream, Transaction
 from ._errors import EskerError
+from ._events import Appended, EventIds, RefusedEvent
 from ._messagepack import Json
 from ._pipeline import AsyncPipeline, Pipeline
 from ._pool import Pool
@@ -17,10 +18,12 @@ from ._result import Column, Result
 from ._row import Row
 from ._scalars import Days, Interval, Microseconds
 from ._surface import AsyncBucket, Bucket, Pending, PipelineBucket
+from ._tail import Tail
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Appended",
     "AsyncBucket",
     "AsyncClient",
     "AsyncPipeline",
@@ -31,6 +34,7 @@ __all__ = [
     "Column",
     "Days",
     "EskerError",
+    "EventIds",
     "Interval",
     "Json",
     "Microseconds",
@@ -38,8 +42,10 @@ __all__ = [
     "Pipeline",
     "PipelineBucket",
     "Pool",
+    "RefusedEvent",
     "Result",
     "Row",
     "Stream",
+    "Tail",
     "Transaction",
 ]

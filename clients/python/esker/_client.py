@@ -38,6 +38,7 @@ from ._result import Column
 from ._row import Row
 from ._socket import Socket
 from ._surface import Surface
+from ._tail import OnGap, Tail, Where
 
 T = TypeVar("T")
 
@@ -313,6 +314,25 @@ class Client(Surface):
             stream = Stream(self, self._connect(), request)
         with stream:
             yield stream
+
+    def tail(
+        self,
+        stream: str,
+        *,
+        after: Union[str, int] = "now",
+        where: Where = None,
+        on_gap: Optional[OnGap] = None,
+        patience: Optional[float] = 60.0,
+    ) -> Tail:
+        """The events of a stream as they arrive, each once and only once the disk has it, for as
+        long as they are read: ``for event in client.tail(…)``.
+
+        ``after`` is ``now``, ``start``, the id of an event, or its row id; ``where`` a condition as
+        queries in JSON have it. It has a connection of its own, and connects again for
+        ``patience`` seconds when that breaks. ``on_gap`` is called with the first and the last row
+        id where retention took events before they were told; without it, that is an error.
+        """
+        return Tail(Client._of(self._options), stream, after, where, on_gap, patience)
 
     # Transactions.
 

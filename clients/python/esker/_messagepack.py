@@ -120,7 +120,7 @@ def _pack_long(out: bytearray, value: int) -> None:
             f"expected a number of at most {_DIGITS_MAX} digits, "
             f"found an integer of {value.bit_length()} bits"
         )
-    _pack_extension(out, 7, str(value).encode())
+    pack_extension(out, 7, str(value).encode())
 
 
 def _pack_float(out: bytearray, value: float) -> None:
@@ -196,7 +196,8 @@ def pack_map(
 _FIXED = {1: 0xD4, 2: 0xD5, 4: 0xD6, 8: 0xD7, 16: 0xD8}
 
 
-def _pack_extension(out: bytearray, kind: int, data: bytes) -> None:
+def pack_extension(out: bytearray, kind: int, data: bytes) -> None:
+    """Appends a value of an extension type."""
     size = len(data)
     fixed = _FIXED.get(size)
     if fixed is not None:
@@ -211,12 +212,12 @@ def _pack_extension(out: bytearray, kind: int, data: bytes) -> None:
 
 
 def _pack_date(out: bytearray, value: datetime.date) -> None:
-    _pack_extension(out, 1, struct.pack(">i", value.toordinal() - EPOCH_DAY))
+    pack_extension(out, 1, struct.pack(">i", value.toordinal() - EPOCH_DAY))
 
 
 def _pack_number(out: bytearray, kind: int, form: str, value: int) -> None:
     try:
-        _pack_extension(out, kind, struct.pack(form, value))
+        pack_extension(out, kind, struct.pack(form, value))
     except struct.error as e:
         size = 8 * struct.calcsize(form)
         found = value.bit_length() + 1  # One is for the sign.
@@ -234,7 +235,7 @@ def _pack_datetime(out: bytearray, value: datetime.datetime) -> None:
         return
     if plain.utcoffset() is None:
         raise _invalid(f"expected a datetime with a zone, such as timezone.utc, found {value}")
-    _pack_extension(out, 2, struct.pack(">q", (plain - EPOCH) // MICROSECOND))
+    pack_extension(out, 2, struct.pack(">q", (plain - EPOCH) // MICROSECOND))
 
 
 def _pack_naive_datetime(out: bytearray, value: datetime.datetime) -> None:
@@ -256,7 +257,7 @@ def _pack_time(out: bytearray, value: datetime.time) -> None:
     if value.tzinfo is not None:
         raise _invalid(f"expected a time without a zone, found {value}")
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
-    _pack_extension(out, 3, struct.pack(">q", seconds * 1_000_000 + value.microsecond))
+    pack_extension(out, 3, struct.pack(">q", seconds * 1_000_000 + value.microsecond))
 
 
 def _pack_decimal(out: bytearray, value: decimal.Decimal) -> None:
@@ -268,7 +269,7 @@ def _pack_decimal(out: bytearray, value: decimal.Decimal) -> None:
         value, exponent = decimal.Decimal(0), 0
     if value.adjusted() >= _DIGITS_MAX or not -2 * _DIGITS_MAX <= int(exponent) <= _DIGITS_MAX:
         raise _invalid(f"expected a decimal of at most {_DIGITS_MAX} digits, found {value}")
-    _pack_extension(out, 7, format(value, "f").encode())
+    pack_extension(out, 7, format(value, "f").encode())
 
 
 def _pack_json(out: bytearray, value: Any) -> None:
@@ -279,7 +280,7 @@ def _pack_json(out: bytearray, value: Any) -> None:
     except (ValueError, RecursionError) as e:
         raise _invalid(f"expected a value that JSON has: {e}") from e
     _expect_names(value)
-    _pack_extension(out, 8, data)
+    pack_extension(out, 8, data)
 
 
 def _json_default(value: Any) -> Any:
@@ -306,19 +307,19 @@ def _expect_names(value: Any) -> None:
 
 
 def _pack_uuid(out: bytearray, value: uuid.UUID) -> None:
-    _pack_extension(out, 4, value.bytes)
+    pack_extension(out, 4, value.bytes)
 
 
 def _pack_ipv4(out: bytearray, value: ipaddress.IPv4Address) -> None:
-    _pack_extension(out, 5, value.packed)
+    pack_extension(out, 5, value.packed)
 
 
 def _pack_ipv6(out: bytearray, value: ipaddress.IPv6Address) -> None:
-    _pack_extension(out, 6, value.packed)
+    pack_extension(out, 6, value.packed)
 
 
 def _pack_interval(out: bytearray, value: Interval) -> None:
-    _pack_extension(out, 9, value.encode())
+    pack_extension(out, 9, value.encode())
 
 
 # The first that a value is an instance of counts: a datetime is a date, and a bool an int.

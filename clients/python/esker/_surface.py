@@ -23,6 +23,7 @@ from typing import (
 )
 
 from . import _bucket_request as buckets
+from . import _events as events
 from . import _request as requests
 from ._codec import PLAIN, Codec
 from ._errors import EskerError
@@ -218,6 +219,9 @@ class _Surface:
     update_many = Asked(requests.update_many)
     delete = Asked(requests.delete)
     delete_many = Asked(requests.delete_many)
+    append = Asked(events.append)
+    append_many = Asked(events.append_many)
+    append_columns = Asked(events.append_columns)
     sql = Asked(requests.sql)
     query = Asked(requests.query)
     explain = Asked(requests.explain)

@@ -19,6 +19,7 @@ from esker import _request as requests
 from esker._address import parse
 from esker import _load as loads
 from esker import _bucket_request as bucket_requests
+from esker import _events as events
 from esker._codec import PLAIN
 from esker._messagepack import pack
 from esker._unpack import unpack
@@ -62,6 +63,15 @@ TABLE = (
     "CREATE TABLE v (id i64 PRIMARY KEY, day date, at timestamp, clock time, tag uuid, four ipv4, "
     "six ipv6, price decimal(9,2), doc json, rate f64, raw bytes, flag bool, most u64, least i64)"
 )
+STREAM = "CREATE TABLE e (t timestamp NOT NULL, n i64, what text) WITH (stream = 't')"
+
+
+def at(microseconds: int) -> datetime.datetime:
+    """The time of an event, so much after the first."""
+    second = datetime.datetime(2026, 1, 2, 3, 4, 5, 123_456, tzinfo=UTC)
+    return second + datetime.timedelta(microseconds=microseconds)
+
+
 # What is asked in each step, and what the answer means.
 STEPS: List[Tuple[str, List[Tuple[Request[Any], Any]]]] = [
     ("Ping", [(requests.ping(PLAIN), None)]),
@@ -147,6 +157,32 @@ STEPS: List[Tuple[str, List[Tuple[Request[Any], Any]]]] = [
         "Admin: a bucket is made",
         [(requests.admin(PLAIN, '{"task": "create_bucket", "bucket": "c"}'), {"bucket": "c"})],
     ),
+    ("Sql: a stream", [(requests.sql(PLAIN, STREAM, ()), "created table e")]),
+    (
+        "Append: values of two fields, all or none, as a producer",
+        [
+            (
+                events.append_many(
+                    PLAIN, "e", [(8, at(2))], each=False, fields=["n", "t"], producer=("p", 1, 0)
+                ),
+                (1, 0, ["01KDYAK3830000000000000003"], [], False, None),
+            )
+        ],
+    ),
+    (
+        "AppendColumns: two events, only counted",
+        [
+            (
+                events.append_columns(
+                    PLAIN,
+                    "e",
+                    {"t": [at(3), at(4)], "n": [-1, None], "what": ["a", "bc"]},
+                    minimal=True,
+                ),
+                (2, 0, [f"01KDYAK383000000000000000{n}" for n in (4, 5)], [], False, None),
+            )
+        ],
+    ),
 ]
 # What is sent otherwise: both sides greet, a cancelled request answers, a load has several frames.
 APART = [
@@ -154,6 +190,9 @@ APART = [
     "Cancel of what is not under way: no answer",
     "a bulk load of MessagePack",
     "a bulk load of CSV that is sent twice, and done once",
+    # Rows of one request are all dicts or all tuples here.
+    "Append: an event as a map, one as an array, and one that is refused",
+    "Tail from the start, for one event; a credit of one more, and its end",
 ]
 
 
@@ -219,6 +258,15 @@ class GoldenFrames(unittest.TestCase):
         (cancel,) = steps["Cancel of what is not under way: no answer"]
         number = int.from_bytes(cancel[4:8], "little")
         self.assertEqual(frames.frame(number, frames.CANCEL, requests.cancelled(1)), cancel)
+
+
+    def test_a_tail(self) -> None:
+        steps = {name: sent for name, sent, _ in golden()}
+        name = "Tail from the start, for one event; a credit of one more, and its end"
+        where = '{"field": "n", "op": "lt", "value": 8}'
+        payload = events.tail("e", "start", where, 1)
+        self.assertEqual(frames.frame(0x2A, frames.TAIL, payload), steps[name][0])
+        self.assertEqual(frames.frame(0x2A, frames.CREDIT, b"\x01"), steps[name][1])
 
 
 class Values(unittest.TestCase):

@@ -46,6 +46,7 @@ mod shell;
 mod sql;
 mod token;
 mod units;
+mod watch;
 
 use std::ffi::OsString;
 

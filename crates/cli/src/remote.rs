@@ -33,7 +33,7 @@ use serde::de::DeserializeOwned;
 use crate::arguments::{Command, TokenCommand};
 use crate::failure::{Failure, Result, Status};
 use crate::sql::Settings;
-use crate::{Console, units};
+use crate::{Console, units, watch};
 
 /// What addresses of servers begin with.
 pub(crate) const SCHEMES: [&str; 3] = ["esker://", "eskers://", "unix:"];
@@ -170,6 +170,12 @@ impl Remote {
         console: &mut Console<'_>,
     ) -> Result<()> {
         let statement = statement.said();
+        if let Statement::Watch(watch) = statement
+            && !settings.explain
+        {
+            let cancel = Arc::clone(&self.cancel);
+            return watch::there(watch, (&mut self.client, &cancel), settings, console);
+        }
         let explained = match statement {
             Statement::Query(_) if settings.explain => Some(format!("EXPLAIN ANALYZE {text}")),
             Statement::Explain(_) => None,

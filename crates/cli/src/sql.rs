@@ -16,7 +16,7 @@ use esker_vfs::Environment;
 use crate::arguments::{Format, SqlArguments};
 use crate::failure::{Failure, Result};
 use crate::output::Style;
-use crate::{Console, output, remote, shell, units};
+use crate::{Console, output, remote, shell, units, watch};
 
 pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {
     let style = Style::default();
@@ -137,7 +137,10 @@ impl Settings {
             Statement::Qualified(said)
                 if matches!(
                     **said,
-                    Statement::Query(_) | Statement::Explain(_) | Statement::Copy(_)
+                    Statement::Query(_)
+                        | Statement::Explain(_)
+                        | Statement::Copy(_)
+                        | Statement::Watch(_)
                 ) =>
             {
                 let resolved = session.resolved(statement)?.into_owned();
@@ -153,6 +156,10 @@ impl Settings {
                 Ok(writeln!(console.out, "{}", text.trim_end())?)
             }
             Statement::Query(query) => self.ask(session, query, console),
+            Statement::Watch(_) if !self.explain => {
+                let resolved = session.resolved(statement)?.into_owned();
+                watch::here(&resolved, session, self, console)
+            }
             Statement::Copy(copy) if copy.file().is_standard && !self.explain => {
                 self.copy_standard(session, copy, console)
             }

@@ -11,6 +11,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::call::Boundary;
+use crate::tail::TailFrame;
 use crate::tls;
 use crate::{Address, Call, Error, Reply, Result};
 
@@ -51,6 +52,9 @@ pub struct AsyncClient {
 
 type Answer = oneshot::Sender<Result<Reply>>;
 
+/// The frames of a tail, as they come: no more than it has given credit for.
+type TailFrames = mpsc::UnboundedSender<Result<TailFrame>>;
+
 /// Who waits for which answer.
 #[derive(Debug, Default)]
 struct Waiting {
@@ -60,6 +64,7 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct State {
     answers: BTreeMap<u32, (Reply, Answer)>,
+    tails: BTreeMap<u32, TailFrames>,
     failed: Option<Error>,
 }
 
@@ -82,6 +87,14 @@ impl Waiting {
         if frame.id == 0 {
             return Reply::default().take(frame).map(drop);
         }
+        if let Some(frames) = state.tails.get(&frame.id) {
+            // The caller may not want to know any more.
+            let _ = frames.send(Ok(TailFrame::of(frame)));
+            if frame.is_last() {
+                state.tails.remove(&frame.id);
+            }
+            return Ok(());
+        }
         let Some((reply, _)) = state.answers.get_mut(&frame.id) else { return Ok(()) };
         let taken = reply.take(frame);
         if !matches!(taken, Ok(false))
@@ -98,6 +111,9 @@ impl Waiting {
         state.failed = Some(e.clone());
         for (_, (_, answer)) in std::mem::take(&mut state.answers) {
             let _ = answer.send(Err(e.clone()));
+        }
+        for (_, frames) in std::mem::take(&mut state.tails) {
+            let _ = frames.send(Err(e.clone()));
         }
     }
 }
@@ -163,12 +179,51 @@ impl AsyncClient {
         self.call(Call::hello(token, database)).await.map(drop)
     }
 
+    fn next_id(&self) -> u32 {
+        self.next_id.fetch_add(1, Ordering::Relaxed).max(1)
+    }
+
+    /// Sends a request whose frames are handed on as they come.
+    pub(crate) async fn begin_tail(
+        &self,
+        call: Call,
+    ) -> Result<(u32, mpsc::UnboundedReceiver<Result<TailFrame>>)> {
+        let (id, (to, frames)) = (self.next_id(), mpsc::unbounded_channel());
+        {
+            let mut state = self.waiting.locked();
+            if let Some(e) = &state.failed {
+                return Err(e.clone());
+            }
+            state.tails.insert(id, to);
+        }
+        self.say(id, call).await?;
+        Ok((id, frames))
+    }
+
+    /// Sends what is answered by frames of another request, or not at all.
+    pub(crate) async fn say(&self, id: u32, call: Call) -> Result<()> {
+        let ended = |_| Error::connection("the connection has ended");
+        self.to_send.send((id, call)).await.map_err(ended)
+    }
+
+    /// Ends a tail, whose last frames belong to no one.
+    pub(crate) fn end_tail(&self, id: u32) {
+        self.waiting.locked().tails.remove(&id);
+        let cancel = (id, Call::cancel(id));
+        if let Err(mpsc::error::TrySendError::Full(cancel)) = self.to_send.try_send(cancel)
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let to_send = self.to_send.clone();
+            runtime.spawn(async move { to_send.send(cancel).await });
+        }
+    }
+
     /// Asks, and waits for the answer.
     ///
     /// # Errors
     /// What the server said, or that the connection failed.
     pub async fn call(&self, call: Call) -> Result<Reply> {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed).max(1);
+        let id = self.next_id();
         let (answer, answered) = oneshot::channel();
         self.waiting.add(id, answer)?;
         let boundary = call.boundary();

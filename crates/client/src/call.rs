@@ -27,7 +27,7 @@ pub struct Call {
 }
 
 impl Call {
-    fn new(kind: Kind, write: impl FnOnce(&mut Vec<u8>)) -> Self {
+    pub(crate) fn new(kind: Kind, write: impl FnOnce(&mut Vec<u8>)) -> Self {
         let mut payload = Vec::new();
         write(&mut payload);
         Self { kind, payload }

@@ -25,6 +25,8 @@
 //! | send many requests before reading answers | [`Client::pipeline`] |
 //! | read large answers | [`Client::stream`] |
 //! | load many rows | [`Client::load`] |
+//! | add events to a stream | [`Client::append`], `append_many`, `append_columns` |
+//! | read events as they arrive | [`Client::tail`], [`AsyncClient::tail`] |
 //! | share connections between threads | [`Pool`] |
 //! | ask from async code | [`AsyncClient`] |
 //! | share connections between tasks | [`AsyncPool`] |
@@ -39,12 +41,14 @@ mod call;
 mod certificate;
 mod client;
 mod error;
+mod events;
 #[cfg(test)]
 #[path = "../../wire/src/golden.rs"]
 mod golden;
 mod pool;
 mod reply;
 mod socket;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -56,10 +60,12 @@ pub use bulk::{Duplicates, Format, Load};
 pub use call::{Call, KeyRange, RowUpdate};
 pub use client::{Client, Pipeline, Rows};
 pub use error::{Error, Result};
-pub use esker_format::{Value, ValueRef};
+pub use esker_format::{Column as ColumnValues, DataType, Value, ValueRef, Values, VariableValues};
 pub use esker_wire::Code;
+pub use events::{AppendOptions, Appended, EventId, ProducerTurn, RefusedEvent};
 pub use pool::{Pool, Pooled};
 pub use reply::{Column, PageEnd, Reply};
+pub use tail::{AsyncTail, Tail, Told};
 
 /// The program in the guide is a test.
 #[cfg(doctest)]

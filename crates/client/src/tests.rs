@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use esker_format::Value;
-use esker_wire::{Frame, Kind};
+use esker_wire::{Frame, Kind, columns};
 
-use crate::{Call, Duplicates, Format, KeyRange, Reply, golden};
+use crate::{
+    AppendOptions, Call, DataType, Duplicates, Format, KeyRange, ProducerTurn, Reply, golden,
+};
 
 fn int(value: i64) -> Vec<Value> {
     vec![Value::Int(value)]
@@ -41,6 +43,10 @@ fn every_type() -> Vec<Value> {
 const TABLE: &str = "CREATE TABLE v (id i64 PRIMARY KEY, day date, at timestamp, clock time, \
     tag uuid, four ipv4, six ipv6, price decimal(9,2), doc json, rate f64, raw bytes, flag bool, \
     most u64, least i64)";
+
+const STREAM: &str = "CREATE TABLE e (t timestamp NOT NULL, n i64, what text) WITH (stream = 't')";
+/// The time of the first event.
+const EVENT_US: i64 = 1_767_323_045_123_456;
 
 /// What the client sends in all steps, but for expiries of entries and chunks of loads, which it
 /// has no call for.
@@ -108,6 +114,42 @@ fn calls(name: &str) -> Vec<Call> {
             let once = Call::bucket_increment("b", b"n", 5).once("k1");
             return vec![once.clone(), once];
         }
+        _ => return event_calls(name),
+    }]
+}
+
+/// The same of streams.
+fn event_calls(name: &str) -> Vec<Call> {
+    let named = |text: &str| Value::from(text);
+    vec![match name {
+        "Sql: a stream" => Call::sql(STREAM, &[]),
+        "Append: values of two fields, all or none, as a producer" => {
+            let producer = Some(ProducerTurn { name: "p", epoch: 1, seq: 0 });
+            let how = AppendOptions { is_whole: true, producer, ..AppendOptions::default() };
+            let how = AppendOptions { fields: Some(&["n", "t"]), ..how };
+            Call::append_rows("e", &[[Value::Int(8), Value::Timestamp(EVENT_US + 2)]], &how)
+        }
+        "AppendColumns: two events, only counted" => {
+            let times = [3, 4].map(|us| Value::Timestamp(EVENT_US + us));
+            let all = [
+                ("t", DataType::Timestamp, times),
+                ("n", DataType::I64, [Value::Int(-1), Value::Null]),
+                ("what", DataType::Text, [named("a"), named("bc")]),
+            ];
+            let column =
+                |data_type, values: &[Value]| columns::column_of(data_type, values).unwrap();
+            let all = all.map(|(name, data_type, values)| (name, column(data_type, &values)));
+            let how = AppendOptions { is_minimal: true, ..AppendOptions::default() };
+            Call::append_columns("e", &all, &how)
+        }
+        "Tail from the start, for one event; a credit of one more, and its end" => {
+            let filter = "{\"field\": \"n\", \"op\": \"lt\", \"value\": 8}";
+            return vec![
+                Call::tail("e", "start", Some(filter), 1),
+                Call::credit(1),
+                Call::cancel(0x2a),
+            ];
+        }
         _ => return Vec::new(),
     }]
 }
@@ -159,6 +201,12 @@ fn what_is_answered_is_read_as_the_reference_says() {
     let page = of("Query: columns, rows, end");
     assert_eq!(page.rows.len(), 2);
     assert_eq!(of("Exists").flags().unwrap(), [true, false]);
+    let told = of("Append: an event as a map, one as an array, and one that is refused");
+    let told = told.appended().unwrap();
+    assert_eq!((told.accepted, told.rejected, told.ids.len()), (2, 1, 3));
+    assert_eq!(told.ids[1].unwrap().to_string(), "01KDYAK3830000000000000002");
+    assert_eq!((told.errors[0].item, told.ids[2]), (3, None));
+    assert_eq!(of("AppendColumns: two events, only counted").appended().unwrap().ids.len(), 2);
     let error = reply("an error").unwrap_err();
     assert_eq!(error.code(), Some(crate::Code::NotFound));
 }

@@ -75,7 +75,7 @@ pub use files::sink::FileWriter;
 pub use inference::Inference;
 pub use json_rows::JsonRows;
 pub use options::{Format, ImportOptions, Unknown};
-pub use packed::packed_lines;
+pub use packed::{packed_json, packed_lines};
 pub use pipeline::Pipeline;
 pub use places::Places;
 pub use reader::{Again, ImportReader, ImportReport, Progress};

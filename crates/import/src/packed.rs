@@ -39,6 +39,27 @@ pub fn packed_lines(body: impl Read + Send + 'static) -> crate::Result<impl Read
     Ok(Lines { bytes, buffer, start: 0, lines, given: 0, left: 0, is_at_end: false })
 }
 
+/// Appends the value that some MessagePack begins with as JSON; how many bytes it has.
+///
+/// ```
+/// let mut text = Vec::new();
+/// let bytes = [0x81, 0xa1, b'n', 0x92, 0x07, 0xc0, 0x01];
+/// assert_eq!(esker_import::packed_json(&bytes, &mut text)?, 6);
+/// assert_eq!(text, b"{\"n\":[7,null]}");
+/// # Ok::<(), esker_import::Error>(())
+/// ```
+///
+/// # Errors
+/// What is no value, or not there as a whole.
+pub fn packed_json(bytes: &[u8], out: &mut Vec<u8>) -> crate::Result<usize> {
+    let mut input = Input { bytes, at: 0 };
+    let read = input.value(out, 0).map_err(|stop| match stop {
+        Stop::Short => "MessagePack: a value ends too early".to_owned(),
+        Stop::Wrong(message) => message,
+    });
+    read.map(|()| input.at).map_err(crate::Error::data)
+}
+
 struct Lines<R> {
     bytes: R,
     /// What was read, and from where on it was not written yet.

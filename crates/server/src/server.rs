@@ -17,6 +17,7 @@ use crate::auth::tls::Tls;
 use crate::protocol::binary;
 use crate::protocol::binary::{Encrypted, Stream};
 use crate::protocol::resp;
+use crate::protocol::tails::Tails;
 use crate::resources::budget::Budget;
 use crate::resources::spin::Spin;
 use crate::shared::{ServerConfig, Shared};
@@ -107,8 +108,9 @@ impl Server {
         let (stop, stopping) = watch::channel(false);
         let (connections, cursors) = (AtomicUsize::new(0), Arc::default());
         let spin = Spin::default();
-        let shared =
-            Arc::new(Shared { config, authenticator, connections, cursors, spin, stopping });
+        let tails = Arc::new(Tails::new(config.connections_max));
+        let shared = Shared { config, authenticator, connections, cursors, spin, tails, stopping };
+        let shared = Arc::new(shared);
         let mut server =
             Self { shared, stop, address: None, resp_address: None, listeners: Vec::new() };
         if let Some(address) = server.shared.config.listen {
@@ -166,6 +168,7 @@ impl Server {
     pub async fn stop(self) {
         tracing::info!(protocol = "wire", connections = self.connections(), "stops");
         self.stop.send_replace(true);
+        self.shared.tails.stop();
         for listener in self.listeners {
             listener.abort();
             let _ = listener.await;

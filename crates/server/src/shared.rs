@@ -12,6 +12,7 @@ use crate::auth::authenticator::Authenticator;
 use crate::auth::tls::Tls;
 use crate::monitor::metrics::Operations;
 use crate::protocol::resp::Cursors;
+use crate::protocol::tails::Tails;
 use crate::resources::budget::Budget;
 use crate::resources::spin::Spin;
 
@@ -65,6 +66,8 @@ pub(crate) struct Shared {
     /// Where scans of Redis's protocol go on.
     pub cursors: Arc<Cursors>,
     pub spin: Spin,
+    /// Who waits for events of streams.
+    pub tails: Arc<Tails>,
     /// True once the server stops.
     pub stopping: watch::Receiver<bool>,
 }

@@ -85,6 +85,7 @@ mod tests;
 mod transaction;
 mod type_name;
 mod view;
+mod watch;
 mod window;
 
 pub use alter::OptionalStep;
@@ -110,6 +111,7 @@ pub use setting::SettingStatement;
 pub use statement::{Statement, parse, parse_statement, parse_with_parameters};
 pub use temporary::OnCommit;
 pub use transaction::TransactionStatement;
+pub use watch::{WatchStatement, parse_condition};
 
 /// The programs in the guide are tests.
 #[cfg(doctest)]

@@ -21,6 +21,7 @@ use crate::maintenance::MaintenanceStatement;
 use crate::named_statement::NamedStatement;
 use crate::sequence::RestartStatement;
 use crate::statement::Statement;
+use crate::watch::WatchStatement;
 
 /// Which tables a statement is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,6 +199,9 @@ impl OwnNames {
         Some(match statement {
             Statement::Query(query) => Statement::Query(placed(query)),
             Statement::Summarize(query) => Statement::Summarize(placed(query)),
+            Statement::Watch(watch) => {
+                Statement::Watch(WatchStatement { query: placed(&watch.query), ..watch.clone() })
+            }
             Statement::QueryForUpdate(query) => match self.find(&query.table).0 {
                 Home::Main => Statement::QueryForUpdate(placed(query)),
                 // Only this session can change them.

@@ -21,6 +21,7 @@ use crate::schema;
 use crate::sequence;
 use crate::statement::{Statement, parse_with_parameters};
 use crate::summary::summarize;
+use crate::watch;
 
 /// What a statement came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -276,6 +277,7 @@ impl Sql for Transaction {
             Statement::Setting(_) => refused(NO_SESSION),
             Statement::Named(_) | Statement::Cursor(_) => refused(NAMES_NO_SESSION),
             Statement::Maintenance(_) => Err(maintenance::outside_only()),
+            Statement::Watch(_) => Err(watch::refused()),
             Statement::Temporary { .. } => Err(no_session()),
             Statement::Qualified(_) => self.run_statement(&in_main(statement.clone())?, options),
             Statement::LockTable { tables, holds } => {
@@ -318,6 +320,7 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             Err(Error::new(ErrorKind::InvalidInput, NAMES_NO_SESSION))
         }
         Statement::Maintenance(statement) => maintenance::run(db, statement, dry_run),
+        Statement::Watch(_) => Err(watch::refused()),
         Statement::Temporary { .. } => Err(no_session()),
         Statement::Qualified(_) => run(db, &in_main(statement.clone())?, options),
         Statement::LockTable { .. } => Err(maintenance::inside_only()),

@@ -200,6 +200,7 @@ impl InPath<'_> {
             | Statement::Summarize(query)
             | Statement::QueryForUpdate(query) => self.query(query),
             Statement::Explain(explain) => self.query(&mut explain.query),
+            Statement::Watch(watch) => self.query(&mut watch.query),
             Statement::Cursor(CursorStatement::Declare { query, .. })
             | Statement::Copy(CopyStatement::To { query, .. }) => self.query(query),
             Statement::Change(change) => {

@@ -24,6 +24,7 @@ use crate::setting::{self, SettingStatement};
 use crate::show::{self, Summarized};
 use crate::temporary::OnCommit;
 use crate::transaction::{self, TransactionStatement};
+use crate::watch::{self, WatchStatement};
 use crate::{
     Error, Result, alter, change, erase, index, merge, number, overriding, parameter, placed,
     schema, select, table, table_as, view, window,
@@ -223,6 +224,8 @@ pub enum Statement {
     Copy(CopyStatement),
     /// Look after the database: `CHECKPOINT`, `VACUUM`, `ANALYZE`.
     Maintenance(MaintenanceStatement),
+    /// Tell the events of a stream as they arrive: `WATCH`.
+    Watch(WatchStatement),
     /// Hold tables until the end of the transaction: `LOCK TABLE`.
     LockTable {
         /// Their names.
@@ -274,7 +277,7 @@ impl Statement {
             Self::Qualified(statement) => statement.only_reads(),
             Self::Query(query) | Self::Summarize(query) => !query.takes_values(),
             Self::Explain(explain) => !explain.analyze || !explain.query.takes_values(),
-            Self::Setting(_) => true,
+            Self::Setting(_) | Self::Watch(_) => true,
             Self::Named(named) => !matches!(named, NamedStatement::Execute { .. }),
             Self::Cursor(CursorStatement::Declare { query, .. }) => !query.takes_values(),
             Self::Cursor(_) => true,
@@ -322,7 +325,7 @@ pub fn parse(text: &str) -> Result<Query> {
 /// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE VIEW`, `ALTER VIEW`, `DROP VIEW`,
 /// `CREATE INDEX`, `DROP INDEX`, `CREATE SEQUENCE`, `DROP SEQUENCE`, `SET`, `RESET`, `SHOW`,
 /// `DESCRIBE`, `SUMMARIZE`, `PRAGMA`, `PREPARE`, `EXECUTE`, `DEALLOCATE`, `DECLARE`, `FETCH`,
-/// `CLOSE`, `COPY`, `CHECKPOINT`, `VACUUM`, `ANALYZE`, `LOCK TABLE`,
+/// `CLOSE`, `COPY`, `CHECKPOINT`, `VACUUM`, `ANALYZE`, `LOCK TABLE`, `WATCH`,
 /// `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT` or `RELEASE`.
 ///
 /// # Errors
@@ -394,6 +397,7 @@ fn beyond_grammar(
         "copy" => return copy::read(tokens, parameters),
         "declare" | "fetch" | "close" => return cursor::read(tokens, text, parameters),
         "checkpoint" | "vacuum" | "analyze" | "lock" => return maintenance::read(tokens),
+        "watch" => return watch::read(tokens, text, parameters),
         _ => {}
     }
     match Some(word.keyword) {

@@ -140,12 +140,22 @@ kinds! {
     BulkChunk = 0x41,
     /// There are no more rows: load them.
     BulkEnd = 0x42,
+    /// Add events to a stream: `[stream, how, [row…]]`.
+    Append = 0x50,
+    /// The same by column: `[stream, how, count, [column…]]`.
+    AppendColumns = 0x51,
+    /// Events as they arrive: `[stream, from, where, credit]`.
+    Tail = 0x52,
+    /// So many events more may be told, under the id of their tail.
+    Credit = 0x53,
     /// It is done: one value, by the kind of request.
     Done = 0x80,
     /// The columns of rows that follow: `[[name, type]…]`.
     Columns = 0x81,
     /// Rows: `[[value…]…]`.
     Rows = 0x82,
+    /// How far a tail is: `[row id, gap]`.
+    Position = 0x83,
     /// It failed: `[code, message]`.
     Failed = 0xff,
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | what it defines |
 //! |---|---|
+//! | [`columns`] | rows by column |
 //! | [`Code`] | what a client can do about an error |
 //! | [`frame`] | the header of every frame, the kinds, the greeting |
 //! | [`pack`] | MessagePack, straight into and out of a buffer |
@@ -9,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod code;
+pub mod columns;
 mod error;
 pub mod frame;
 #[cfg(test)]

@@ -446,6 +446,34 @@ impl<'b> Reader<'b> {
         }
     }
 
+    /// Passes over a value with all its parts.
+    ///
+    /// # Errors
+    /// As for [`Reader::token`].
+    pub fn skip(&mut self) -> Result<()> {
+        let mut left = 1usize;
+        while left > 0 {
+            let parts = match self.token()? {
+                Token::Array(n) => n,
+                Token::Map(n) => n.saturating_mul(2),
+                _ => 0,
+            };
+            left = (left - 1).saturating_add(parts);
+        }
+        Ok(())
+    }
+
+    /// The bytes of a value with all its parts.
+    ///
+    /// # Errors
+    /// As for [`Reader::token`].
+    pub fn take_value(&mut self) -> Result<&'b [u8]> {
+        let before = self.rest;
+        self.skip()?;
+        let (bytes, _) = before.split_at(before.len() - self.rest.len());
+        Ok(bytes)
+    }
+
     /// Nothing is left.
     ///
     /// # Errors

@@ -55,9 +55,14 @@ pub(crate) fn run(db: Option<&Path>, settings: Settings, console: &mut Console<'
         cancel.store(false, Ordering::Relaxed);
         let screen = Screen::default();
         let (mut out, mut err) = (screen.clone(), screen.clone());
-        let shown = &mut Console { out: &mut out, err: &mut err, is_merged: true, ..*console };
-        let next = session.take(&line, shown);
-        pager::show(&screen.take(), console)?;
+        let next = if session::is_live(&line) {
+            session.take(&line, console)
+        } else {
+            let shown = &mut Console { out: &mut out, err: &mut err, is_merged: true, ..*console };
+            let next = session.take(&line, shown);
+            pager::show(&screen.take(), console)?;
+            next
+        };
         match next {
             Ok(Next::Line) => {}
             Ok(Next::Insert(text)) => editor.insert(&text),

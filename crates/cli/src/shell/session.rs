@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use esker::{Database, ErrorKind, LockHolder, Options};
+use esker::{Database, ErrorKind, Limits, LockHolder, Options};
 use esker_vfs::Environment;
 
 use super::commands;
@@ -165,6 +165,8 @@ impl Session {
     }
 
     fn of(target: Target, place: Place, settings: Settings, cancel: &Arc<AtomicBool>) -> Self {
+        let limits = Limits { cancel: Some(Arc::clone(cancel)), ..settings.limits };
+        let settings = Settings { limits, ..settings };
         let (words, cancel) = (Arc::default(), Arc::clone(cancel));
         let (last, output, depth) = (None, None, 0);
         let session = Self { target, place, settings, words, cancel, last, output, depth };
@@ -324,6 +326,12 @@ impl Session {
         };
         written.and(ended)
     }
+}
+
+/// Whether a line tells rows as they arrive, which are shown at once.
+pub(super) fn is_live(line: &str) -> bool {
+    let first = line.split_whitespace().next();
+    first.is_some_and(|word| word.eq_ignore_ascii_case("watch"))
 }
 
 /// Statements, and the command behind them that runs them: `SELECT 1 \g`.

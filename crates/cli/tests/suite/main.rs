@@ -45,4 +45,5 @@ mod streams_guide;
 mod terminal;
 mod tokens;
 mod transcript;
+mod watching;
 mod wrong_stores;

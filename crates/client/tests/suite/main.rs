@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod client;
+mod events;
 mod pools;
 #[path = "readme/sell.rs"]
 mod sell;

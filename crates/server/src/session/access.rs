@@ -1,6 +1,8 @@
 //! What a session may do.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use esker::{BackupReport, Database};
 
@@ -80,6 +82,25 @@ pub trait Access: fmt::Debug + Send + Sync {
     /// meets.
     fn back_up(&self, _backup: &NewBackup) -> Result<(String, BackupReport)> {
         Err(Error::invalid("backup: expected the database of a server with a directory"))
+    }
+
+    /// Refuses events before they are looked at while those that came are more than may come.
+    ///
+    /// # Errors
+    /// `LimitExceeded`.
+    fn expect_events(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Takes events from what may come.
+    fn count_events(&self, _count: u64) {}
+
+    /// Counts what became of events, for the metrics.
+    fn note_events(&self, _stored: u64, _refused: u64) {}
+
+    /// Where the tails of the database are counted, if they are.
+    fn tails(&self) -> Option<Arc<AtomicU64>> {
+        None
     }
 
     /// The most bytes of one answer.

@@ -3,11 +3,12 @@
 //! Connections apply writes without waiting, and send their answers once the commit is on the
 //! disk. The task here drives [`SharedSync`] on a thread that may wait.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use esker::{Database, SharedSync};
+use esker::{Database, SharedSync, Stream};
 use tokio::sync::{Notify, watch};
 
+use super::EventFeed;
 use crate::{Code, Error, Result};
 
 /// How far the disk is: a commit, or what went wrong.
@@ -19,6 +20,8 @@ pub struct Durability {
     syncs: SharedSync,
     asked: Notify,
     reached: watch::Sender<Reached>,
+    /// What wakes its tails, once it has had one.
+    feed: OnceLock<Arc<EventFeed>>,
 }
 
 impl Durability {
@@ -27,7 +30,7 @@ impl Durability {
     pub fn start(database: &Database) -> Arc<Self> {
         let (reached, _) = watch::channel(Ok(0));
         let (syncs, asked) = (SharedSync::new(database), Notify::new());
-        let this = Arc::new(Self { syncs, asked, reached });
+        let this = Arc::new(Self { syncs, asked, reached, feed: OnceLock::new() });
         tokio::spawn(sync_for_all(Arc::clone(&this)));
         this
     }
@@ -57,8 +60,17 @@ impl Durability {
         }
     }
 
+    /// What wakes the tails of the database, which a stream is of. Within a runtime.
+    #[must_use]
+    pub fn feed(&self, stream: &Stream) -> Arc<EventFeed> {
+        Arc::clone(self.feed.get_or_init(|| EventFeed::start(stream)))
+    }
+
     /// Ends the task.
     pub fn stop(&self) {
+        if let Some(feed) = self.feed.get() {
+            feed.end();
+        }
         self.syncs.stop();
         self.asked.notify_one();
     }

@@ -6,6 +6,7 @@
 mod access;
 mod admin;
 mod entries;
+mod event_feed;
 mod figures;
 pub mod group_sync;
 mod idempotency;
@@ -36,6 +37,7 @@ pub use access::{Access, Everything, Level};
 pub use admin::{AdminTask, ClockAction, ClockReport, NewBackup};
 pub use entries::after_prefix;
 pub(crate) use entries::lasting;
+pub use event_feed::EventFeed;
 pub use figures::{DatabaseFigures, TableFigures};
 pub use idempotency::is_internal;
 pub(crate) use idempotency::{BUCKET as ONCE_BUCKET, BodyHash, IdempotencyKey, retried};
@@ -196,6 +198,11 @@ impl Session {
     /// `Forbidden` with the right that is missing.
     pub fn expect(&self, level: Level, table: Option<&str>) -> crate::Result<()> {
         self.access.expect(level, table)
+    }
+
+    /// What its token may do, and how much.
+    pub(crate) fn access(&self) -> &Arc<dyn Access> {
+        &self.access
     }
 
     /// Called before each request of a client that was let in once and keeps its session: whether

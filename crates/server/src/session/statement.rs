@@ -196,6 +196,7 @@ pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
         | Statement::Explain(Explain { query, .. }) => {
             (Level::Read, query.is_plain().then_some(query.table.as_str()))
         }
+        Statement::Watch(watch) => (Level::Read, Some(&watch.query.table)),
         Statement::QueryForUpdate(query) => {
             (Level::Write, query.is_plain().then_some(query.table.as_str()))
         }

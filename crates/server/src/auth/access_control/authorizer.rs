@@ -1,6 +1,7 @@
 //! What a session of a principal may do in a tenant, checked for each request.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use esker::{BackupReport, Database};
 
@@ -60,6 +61,22 @@ impl Access for Authorizer {
 
     fn back_up(&self, backup: &NewBackup) -> Result<(String, BackupReport)> {
         self.tenant.back_up(backup)
+    }
+
+    fn expect_events(&self) -> Result<()> {
+        self.tenant.usage.expect_events().map_err(|(e, _)| e)
+    }
+
+    fn count_events(&self, count: u64) {
+        self.tenant.usage.count_events(count);
+    }
+
+    fn note_events(&self, stored: u64, refused: u64) {
+        self.tenant.usage.note_events(stored, refused);
+    }
+
+    fn tails(&self) -> Option<Arc<AtomicU64>> {
+        Some(Arc::clone(self.tenant.usage.tails()))
     }
 
     fn result_bytes_max(&self) -> u64 {

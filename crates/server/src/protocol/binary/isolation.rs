@@ -147,7 +147,11 @@ fn of_kind(kind: Kind) -> &'static [(&'static str, Needs)] {
         Kind::BulkBegin => {
             &[(r#"["t", "csv", "replace"]"#, WRITE), (r#"["t", "csv", "replace", "k"]"#, WRITE)]
         }
-        Kind::Done | Kind::Columns | Kind::Rows | Kind::Failed => &[],
+        Kind::Append => &[(r#"["t", null, [[9, "x"]]]"#, WRITE)],
+        Kind::AppendColumns => &[(r#"["t", null, 1, [["id", "i64", null, [9]]]]"#, WRITE)],
+        Kind::Tail => &[(r#"["t", "now", null, 1]"#, READ)],
+        Kind::Credit => &[],
+        Kind::Done | Kind::Columns | Kind::Rows | Kind::Position | Kind::Failed => &[],
     }
 }
 

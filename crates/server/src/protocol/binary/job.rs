@@ -41,6 +41,8 @@ pub(super) struct Finished {
     pub failed: Option<Code>,
     /// It has changed something.
     pub has_changed: bool,
+    /// The commit that has to be durable before it is told.
+    pub commit: Option<u64>,
 }
 
 /// Where a job hands what it has to say.
@@ -112,7 +114,8 @@ pub(super) fn start(place: Place, work: Work, session: Session, is_own: bool) {
         }
         let session = (!is_own).then_some(session);
         let was_away = !is_own;
-        let finished = Finished { was_away, session, failed, has_changed, admitted: None };
+        let (admitted, commit) = (None, None);
+        let finished = Finished { was_away, session, failed, has_changed, admitted, commit };
         place.finish(bytes, finished);
     });
 }

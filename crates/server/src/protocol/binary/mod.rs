@@ -10,9 +10,12 @@
 //! | `point` | rows by key, without a copy between socket and row |
 //! | `job` | what may take long, off the runtime |
 //! | `bulk` | loads of many rows |
+//! | `append`, `event_rows` | events of streams, as rows or by column |
+//! | `tail` | events as they arrive |
 //! | `replay` | the same without a socket |
 //! | `operations` | what is counted |
 
+mod append;
 mod buffers;
 pub(crate) mod bulk;
 mod connection;
@@ -21,6 +24,11 @@ mod decode;
 mod definitions;
 mod encode;
 mod encrypted;
+mod event_rows;
+#[cfg(test)]
+mod event_tails;
+#[cfg(test)]
+mod events;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
@@ -41,6 +49,7 @@ pub(crate) mod safety;
 #[cfg(test)]
 mod stopping;
 mod stream;
+mod tail;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -1,8 +1,8 @@
 //! A connection without a socket, for fuzzing: one frame after another, each answered.
 
-use esker_wire::Frame;
+use esker_wire::{Frame, Kind};
 
-use super::{decode, encode, point};
+use super::{append, decode, encode, point};
 use crate::session::Session;
 
 /// Answers the frames that some bytes have, as a connection would, in order; what is no frame ends
@@ -33,6 +33,9 @@ fn answer_frame(session: &mut Session, frame: &Frame<'_>, out: &mut Vec<u8>) {
     if point::is_point(kind) && !session.is_in_transaction() {
         point::answer(session, kind, frame.id, frame.payload, out);
         return;
+    }
+    if matches!(kind, Kind::Append | Kind::AppendColumns) {
+        return append::answer_here(session, frame, kind, out);
     }
     let answer = decode::request(kind, frame.payload).and_then(|request| session.run(request));
     encode::answer(out, frame.id, &answer);

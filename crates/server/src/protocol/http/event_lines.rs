@@ -9,8 +9,8 @@ use esker::{AppendedColumns, Batch, ReadyRows, Schema, Stream};
 use esker_import::{Format, ImportOptions, ImportReader, Places, Reject, packed_lines};
 use esker_vfs::Environment;
 
-use super::event_tally::{Place, StoredEvent, Tally};
-use super::streams::of_commit;
+use super::super::event_outcomes::{Place, StoredEvent, ends, of_commit};
+use super::event_tally::Tally;
 use crate::resources::budget::Share;
 use crate::session::Session;
 use crate::{Code, Error, Result};
@@ -244,15 +244,6 @@ impl LongBody {
         self.session.expect_valid()
     }
 }
-
-/// Whether an error is one of the stream, or of the server, and not of an event: the next events
-/// would meet it, too.
-pub(super) fn ends(code: Code) -> bool {
-    !matches!(code, Code::InvalidRequest | Code::ConstraintViolated | Code::Conflict)
-}
-
-/// The ids of events that are stored, or why they are not, with their places.
-pub(super) type Outcomes = Lines<StoredEvent>;
 
 /// A body as something that is read.
 pub(super) fn reader_of(bytes: axum::body::Bytes) -> impl Read + Send + 'static {

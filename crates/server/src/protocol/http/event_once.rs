@@ -1,10 +1,12 @@
 //! Events that are stored once, however often their request is sent: those of a producer, and those
 //! of a request with a key. What is kept for that is in the commit of the events.
 
-use esker::{ErrorKind, EventId, KeptEntry, Producer, Stream, Turn};
+use esker::{KeptEntry, Producer, Stream, Turn};
 
+use super::super::event_outcomes::{
+    Outcomes, Prepared, StoredEvent, outcomes_of, producer_name, stored, times_of,
+};
 use super::call::Call;
-use super::event_tally::{Place, StoredEvent};
 use super::write::{Written, once_of};
 use crate::error::code_of;
 use crate::session::IdempotencyKey;
@@ -34,50 +36,6 @@ pub(super) enum Step {
     Answer(Written),
 }
 
-/// What became of events before their commit, with their places.
-pub(super) type Prepared = Vec<(Place, Result<i64>)>;
-
-/// What became of a row of an event.
-pub(super) enum Stored {
-    /// It was stored with a row id.
-    New(u64),
-    /// The event was there.
-    Before(EventId),
-}
-
-/// What became of a row, by its outcome; `of_error` says what else it has met.
-pub(super) fn stored(
-    outcome: &esker::Result<u64>,
-    of_error: impl Fn(&esker::Error) -> Error,
-) -> Result<Stored> {
-    match outcome {
-        Ok(row_id) => Ok(Stored::New(*row_id)),
-        Err(e) => match e.kind() {
-            ErrorKind::Duplicate(id) => Ok(Stored::Before(id)),
-            _ => Err(of_error(e)),
-        },
-    }
-}
-
-/// What became of events, by what became of the rows of those that were not refused before.
-pub(super) fn outcomes_of(
-    prepared: &Prepared,
-    rows: impl IntoIterator<Item = Result<Stored>>,
-) -> Vec<(Place, Result<StoredEvent>)> {
-    let mut rows = rows.into_iter();
-    let lost = || Error::new(Code::Internal, "the outcome of an event was not told");
-    let mut outcome = |time: &Result<i64>| {
-        let time_us = time.clone()?;
-        Ok(match rows.next().ok_or_else(lost)?? {
-            Stored::New(row_id) => {
-                StoredEvent { id: EventId::new(time_us, row_id), is_duplicate: false }
-            }
-            Stored::Before(id) => StoredEvent { id, is_duplicate: true },
-        })
-    };
-    prepared.iter().map(|(place, time)| (*place, outcome(time))).collect()
-}
-
 impl Once {
     /// That of a request with a body.
     pub fn of(call: &Call, stream: &Stream, body: &[u8]) -> Result<Self> {
@@ -91,8 +49,7 @@ impl Once {
             return Err(Error::invalid(message));
         }
         let (name, epoch, seq) = producer_of(text)?;
-        // No client meets the producers of another token.
-        let name = format!("{}\0{name}", call.principal.id);
+        let name = producer_name(&call.principal.id, name);
         Ok(Self::Producer(stream.producer(&name, epoch)?, seq))
     }
 
@@ -107,24 +64,18 @@ impl Once {
         &self,
         database: &esker::Database,
         prepared: &Prepared,
-        answer: impl Fn(Vec<(Place, Result<StoredEvent>)>) -> Result<Written> + Send + Sync + 'static,
+        answer: impl Fn(Outcomes) -> Result<Written> + Send + Sync + 'static,
     ) -> Result<Step> {
         match self {
             Self::Not => Ok(Step::Store(None)),
-            Self::Producer(producer, seq) => {
-                let events = prepared.iter().map(|(_, time)| match time {
-                    Ok(time_us) => Ok(*time_us),
-                    Err(e) => Err(esker::Error::new(kind_of(e.code()), e.message())),
-                });
-                Ok(match producer.turn(*seq, events.collect())? {
-                    Turn::New(entry) => Step::Store(Some(entry)),
-                    Turn::Known(outcomes) => {
-                        let known = outcomes.into_iter().map(StoredEvent::of);
-                        Step::Known(known.map(|known| known.map_err(Error::from)).collect())
-                    }
-                    Turn::Stored { .. } => Step::Stored,
-                })
-            }
+            Self::Producer(producer, seq) => Ok(match producer.turn(*seq, times_of(prepared))? {
+                Turn::New(entry) => Step::Store(Some(entry)),
+                Turn::Known(outcomes) => {
+                    let known = outcomes.into_iter().map(StoredEvent::of);
+                    Step::Known(known.map(|known| known.map_err(Error::from)).collect())
+                }
+                Turn::Stored { .. } => Step::Stored,
+            }),
             Self::Key(key) => {
                 let prepared = prepared.clone();
                 let value = move |rows: &[esker::Result<u64>]| {
@@ -135,7 +86,8 @@ impl Once {
                         serde_json::to_vec(&written)
                             .map_err(|e| Error::new(Code::Internal, e.to_string()))
                     });
-                    let failed = |e: Error| esker::Error::new(ErrorKind::InvalidInput, e.message());
+                    let failed =
+                        |e: Error| esker::Error::new(esker::ErrorKind::InvalidInput, e.message());
                     kept.map_err(failed)
                 };
                 Ok(match key.beside(database, value)? {
@@ -148,14 +100,6 @@ impl Once {
                 })
             }
         }
-    }
-}
-
-/// The kind of an error of an event.
-fn kind_of(code: Code) -> ErrorKind {
-    match code {
-        Code::ConstraintViolated => ErrorKind::ConstraintViolated,
-        _ => ErrorKind::InvalidInput,
     }
 }
 

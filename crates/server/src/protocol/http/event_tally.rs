@@ -1,55 +1,16 @@
 //! What is told of the events of a request: an outcome for each, or counts.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
-use esker::{ErrorKind, EventId};
+use esker::EventId;
 use serde_json::{Value as Json, json};
 
+use super::super::event_outcomes::{Place, RESULTS_MAX, StoredEvent};
 use super::object_text::{ObjectText, Quoted};
 use crate::{Error, Result};
 
-/// The most events whose outcomes are told one by one.
-pub(super) const RESULTS_MAX: usize = 10_000;
 /// The most refused events that are told where the outcomes are not.
 const ERRORS_MAX: usize = 100;
-
-/// Where an event stands in its request, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
-    /// In a list.
-    Item(u64),
-    Line(u64),
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Item(at) => write!(f, "event {at}"),
-            Self::Line(at) => write!(f, "line {at}"),
-        }
-    }
-}
-
-/// An event that is there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StoredEvent {
-    pub id: EventId,
-    /// It was stored before, by the `dedupe` of its stream.
-    pub is_duplicate: bool,
-}
-
-impl StoredEvent {
-    /// One that was stored, or was there, by its outcome.
-    pub fn of(outcome: esker::Result<EventId>) -> esker::Result<Self> {
-        match outcome {
-            Ok(id) => Ok(Self { id, is_duplicate: false }),
-            Err(e) => match e.kind() {
-                ErrorKind::Duplicate(id) => Ok(Self { id, is_duplicate: true }),
-                _ => Err(e),
-            },
-        }
-    }
-}
 
 /// What became of the events so far.
 #[derive(Debug)]

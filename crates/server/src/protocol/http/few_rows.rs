@@ -8,11 +8,11 @@ use esker::{Batch, ReadyRows, Schema, Stream};
 use esker_import::{Format, ImportReader, unpacked_bytes};
 use serde_json::json;
 
+use super::super::event_outcomes::{Stored, of_commit, stored};
 use super::call::Call;
 use super::event_lines::reader_of;
-use super::event_once::{Stored, stored};
 use super::route::Outcome;
-use super::streams::{commit_gathered, content_length, of_commit, wait};
+use super::streams::{commit_gathered, content_length, wait};
 use super::{bulk, entity};
 use crate::session::Session;
 use crate::{Error, Result};

@@ -45,7 +45,6 @@ mod streams;
 mod tables;
 mod tags;
 mod tail;
-mod tails;
 mod tokens;
 mod transactions;
 mod write;
@@ -61,9 +60,9 @@ pub use replay::{Replayed, answer_requests};
 pub use route::{Need, Parameter, Route};
 pub use routes::ROUTES;
 
+use super::tails::Tails;
 use crate::auth::access_control::{AccessControl, TokenAuthenticator};
 use event_readers::EventReaders;
-use tails::Tails;
 use transactions::Transactions;
 
 /// What all requests share.

@@ -18,19 +18,22 @@ use esker::{Appended, Batch, ErrorKind, EventId, KeptEntry, ReadyRows, Schema, S
 use esker_import::{Format, unpacked, unpacked_bytes};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
 
+use super::super::event_outcomes::{
+    Outcomes, Place, Prepared, RESULTS_MAX, StoredEvent, counts, ends, expect_few_waiting, of_all,
+    of_commit, outcomes_of, stored, too_late,
+};
+use super::super::gathered::Submitted;
 use super::call::{Call, CancelOnDrop, blocking, stalled, too_large};
-use super::event_lines::{self, BodyForm, LongBody, Outcomes};
-use super::event_once::{Once, Prepared, Step, outcomes_of, stored};
+use super::event_lines::{self, BodyForm, LongBody};
+use super::event_once::{Once, Step};
 use super::event_readers::EventReaders;
-use super::event_tally::{Place, RESULTS_MAX, StoredEvent, Tally};
+use super::event_tally::Tally;
 use super::object_text::{ObjectText, Quoted};
 use super::route::Outcome;
 use super::rows::row_text;
 use super::write::{Written, of_key};
 use super::{Problem, bodies, bulk, entity};
-use crate::error::code_of;
 use crate::monitor::active_sessions::ActiveSession;
 use crate::session::RequestSummary;
 use crate::tenant::QuotaReservation;
@@ -38,8 +41,6 @@ use crate::{Code, Error, Result};
 
 /// Bytes of a request that is done where it came in; others go beside the runtime.
 const AT_ONCE_BYTES: usize = 64 << 10;
-/// Bytes of events that may wait for their commit, in all requests of a stream.
-const WAITING_BYTES_MAX: u64 = 16 << 20;
 /// The most events whose outcomes are kept with a key: it is done while other commits wait.
 const KEPT_RESULTS_MAX: usize = 500;
 /// Bytes of such an answer, at the most.
@@ -230,7 +231,7 @@ async fn append_whole(
     };
     // What is not about an event is not kept as what became of one.
     let prepared = ready.times.iter().filter_map(|(_, time)| time.as_ref().err());
-    if let Some(e) = prepared.into_iter().find(|e| event_lines::ends(e.code())) {
+    if let Some(e) = prepared.into_iter().find(|e| ends(e.code())) {
         return Err(e.clone().into());
     }
     // A producer goes on behind an event that is refused.
@@ -342,15 +343,13 @@ async fn store_once(
         form.wanted.tell_window(status, (&ready.stream, &mut answer));
         return Ok(entity::object(status, answer));
     }
-    Err(Error::new(Code::Conflict, "other requests of the same producer or key came first").into())
+    Err(too_late().into())
 }
 
 /// Counts what became of events.
 fn note_outcomes(call: &Call, outcomes: &Outcomes) -> Result<()> {
-    let is_new = |stored: &StoredEvent| !stored.is_duplicate;
-    let stored = outcomes.iter().filter(|(_, outcome)| outcome.as_ref().is_ok_and(is_new));
-    let refused = outcomes.iter().filter(|(_, outcome)| outcome.is_err());
-    call.tenant()?.usage.note_events(stored.count() as u64, refused.count() as u64);
+    let (stored, refused) = counts(outcomes);
+    call.tenant()?.usage.note_events(stored, refused);
     Ok(())
 }
 
@@ -532,38 +531,7 @@ pub(super) async fn commit_gathered(
     entry: Option<KeptEntry>,
     is_small: bool,
 ) -> Result<Appended> {
-    let (sender, done) = oneshot::channel::<Appended>();
-    let lead = stream.submit(rows, entry, move |appended| {
-        drop(sender.send(appended));
-    });
-    if let Some(lead) = lead {
-        // Those that are ready now add their events. Where the client goes away meanwhile, the lead
-        // makes the commit as it is dropped.
-        tokio::task::yield_now().await;
-        match is_small && !lead.may_wait() {
-            true => lead.run(),
-            false => blocking(move || lead.run()).await?,
-        }
-    }
-    done.await.map_err(|_| {
-        let message = "whether the rows are stored is unknown: their commit was given up";
-        Error::new(Code::OutcomeUnknown, message)
-    })
-}
-
-/// Memory that a commit waits for is the server's.
-pub(super) fn of_commit(e: &esker::Error) -> Error {
-    match e.kind() {
-        ErrorKind::OverBudget => Error::new(Code::Unavailable, e.to_string()),
-        kind => Error::new(code_of(kind), e.to_string()),
-    }
-}
-
-/// The error that all events have met, where it is one of the stream or of the server.
-fn of_all(outcomes: &Outcomes) -> Option<Error> {
-    let has_none = outcomes.iter().all(|(_, outcome)| outcome.is_err());
-    let mut errors = outcomes.iter().filter_map(|(_, outcome)| outcome.as_ref().err());
-    errors.find(|e| has_none && event_lines::ends(e.code())).cloned()
+    Submitted::new(stream, rows, entry).outcome(is_small).await
 }
 
 /// Refuses events before they are read: those beyond what the tenant may send, and those that would
@@ -573,13 +541,8 @@ fn admit(call: &Call) -> std::result::Result<Stream, Problem> {
     let usage = &tenant.usage;
     usage.expect_events().map_err(|(e, wait)| Problem::from(e).after(wait))?;
     let stream = tenant.database.stream(call.path("table"))?;
-    let (waiting, stored) = stream.backlog();
-    if waiting <= WAITING_BYTES_MAX {
-        return Ok(stream);
-    }
-    let message = format!("{waiting} bytes of events wait to be stored: wait and retry");
-    let wait = usage.backlog_wait(waiting, stored);
-    Err(Problem::from(Error::new(Code::Unavailable, message)).after(wait))
+    let later = |(e, waiting, stored)| Problem::from(e).after(usage.backlog_wait(waiting, stored));
+    expect_few_waiting(&stream).map(|()| stream).map_err(later)
 }
 
 /// Waits until a commit is on the disk, with all who wait for one, and so long at most.

@@ -12,11 +12,11 @@ use esker::{Tail, TailBatch, TailFrom};
 use esker_import::Format;
 use tokio::time::Instant;
 
+use super::super::tails::TailPlace;
 use super::call::{Call, blocking};
 use super::entity;
 use super::event_pages::{Asked, EventWriter};
 use super::route::Outcome;
-use super::tails::TailPlace;
 use crate::monitor::active_sessions::ActiveSession;
 use crate::session::{InFlight, RequestSummary, Session};
 use crate::{Code, Error, Result};
@@ -71,7 +71,9 @@ pub(super) async fn tail(call: Call) -> Outcome {
         Ok::<_, Error>((session, stream, tail))
     };
     let (session, stream, tail) = blocking(begin).await??;
-    let place = call.app.tails.take(&call.tenant()?, &stream)?;
+    let tenant = call.tenant()?;
+    let feed = call.app.syncs.durability(&tenant).feed(&stream);
+    let place = call.app.tails.take(tenant.usage.tails(), &feed)?;
     let heartbeat = HEARTBEAT.min(call.app.access_control.config.idle_timeout / 2);
     let telling = Telling {
         known: tail.position(),

@@ -56,7 +56,7 @@ mod state;
 mod strings;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 #[cfg(test)]
 mod tls;
 mod transactions;

@@ -379,7 +379,7 @@ fn random_commands_do_the_same_alone_queued_and_in_a_map() {
 }
 
 /// A directory that is removed.
-pub(super) struct Directory(pub PathBuf);
+pub(in crate::protocol) struct Directory(pub PathBuf);
 
 #[allow(clippy::disallowed_methods, reason = "a directory of a test")]
 impl Directory {

@@ -24,12 +24,23 @@ pub(super) struct Held {
 impl Connection<'_> {
     /// Takes what a job has to say.
     pub(super) fn take(&mut self, output: JobOutput) {
-        self.out.extend_from_slice(&output.bytes);
         self.outgoing.absorb(output.share);
+        let commit = output.finished.as_ref().and_then(|finished| finished.commit);
+        match commit {
+            Some(_) => self.holding.frames.extend_from_slice(&output.bytes),
+            None => self.out.extend_from_slice(&output.bytes),
+        }
         let Some(finished) = output.finished else { return };
         let finished = *finished;
         if let Some(running) = self.running.remove(&output.id) {
-            running.asked.count(&self.shared.config.operations, finished.failed, Instant::now());
+            self.beside -= usize::from(running.is_beside);
+            if let Some(commit) = commit {
+                self.holding.commit = self.holding.commit.max(commit);
+                self.holding.asked.push((running.asked, finished.failed));
+            } else {
+                let operations = &self.shared.config.operations;
+                running.asked.count(operations, finished.failed, Instant::now());
+            }
         }
         if self.full == Some(output.id) {
             self.full = None;

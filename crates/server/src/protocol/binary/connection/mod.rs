@@ -41,6 +41,7 @@ use tokio::time::{Instant, Sleep};
 use super::bulk::Chunk;
 use super::job::JobOutput;
 use super::operations::Asked;
+use super::tail::Tap;
 use super::{Stream, buffers};
 use crate::auth::authenticator::Admitted;
 use crate::monitor::active_sessions::ActiveSession;
@@ -57,6 +58,8 @@ use answers::Held;
 const OUT_BYTES_MAX: usize = 1 << 20;
 /// Jobs of one connection at a time.
 const JOBS_MAX: usize = 16;
+/// Requests of one connection that wait without a thread.
+const BESIDE_MAX: usize = 1_024;
 
 /// A job under way.
 #[derive(Debug)]
@@ -65,6 +68,18 @@ struct Running {
     cancel: Canceller,
     /// Where the chunks of a load go.
     chunks: Option<mpsc::Sender<Chunk>>,
+    /// It has no thread.
+    is_beside: bool,
+    /// What the client says of a tail.
+    tap: Option<Arc<Tap>>,
+}
+
+impl Running {
+    /// The client does not want it any more.
+    fn end(&self) {
+        self.cancel.cancel();
+        self.tap.iter().for_each(|tap| tap.end());
+    }
 }
 
 struct Connection<'s> {
@@ -89,6 +104,8 @@ struct Connection<'s> {
     is_away: bool,
     durability: Option<(Arc<Durability>, watch::Receiver<Reached>)>,
     running: BTreeMap<u32, Running>,
+    /// How many of those have no thread.
+    beside: usize,
     jobs: mpsc::Sender<JobOutput>,
     outputs: mpsc::Receiver<JobOutput>,
     holding: Held,
@@ -125,6 +142,7 @@ pub(super) async fn serve(stream: Stream, input: Vec<u8>, shared: &Shared) -> io
         is_away: false,
         durability: None,
         running: BTreeMap::new(),
+        beside: 0,
         jobs,
         outputs,
         holding: Held::default(),
@@ -140,7 +158,7 @@ pub(super) async fn serve(stream: Stream, input: Vec<u8>, shared: &Shared) -> io
         connection.active_session(admitted);
     }
     let result = connection.run().await;
-    connection.running.values().for_each(|running| running.cancel.cancel());
+    connection.running.values().for_each(Running::end);
     result
 }
 
@@ -248,7 +266,7 @@ impl Connection<'_> {
     fn end(&mut self) {
         self.is_at_end = true;
         self.running.values_mut().for_each(|running| {
-            running.cancel.cancel();
+            running.end();
             running.chunks = None;
         });
     }
@@ -264,7 +282,9 @@ impl Connection<'_> {
     }
 
     fn may_begin(&self) -> bool {
-        let has_room = self.out.len() < OUT_BYTES_MAX && self.running.len() < JOBS_MAX;
+        let jobs = self.running.len() - self.beside;
+        let may_run = jobs < JOBS_MAX && self.beside < BESIDE_MAX;
+        let has_room = self.out.len() < OUT_BYTES_MAX && may_run;
         has_room && self.full.is_none() && self.wanted.is_none() && !self.is_over
     }
 

@@ -7,13 +7,15 @@ use esker_wire::{Code, Frame, Kind, Reader, pack};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::super::append::{self, AppendRequest, Target};
 use super::super::bulk::{self, Begin, Chunk};
 use super::super::job::{self, Place, Work};
 use super::super::operations::Asked;
+use super::super::tail::{self, TailRequest};
 use super::super::{decode, encode, point};
 use super::{Connection, Running};
 use crate::session::{
-    Canceller, IdempotencyKey, Request, ResultBudget, Session, panic_guard::caught,
+    Canceller, IdempotencyKey, Level, Request, ResultBudget, Session, panic_guard::caught,
 };
 use crate::{Error, Result};
 
@@ -51,6 +53,7 @@ impl Connection<'_> {
                 Ok(Some((frame, length))) => {
                     let is_about_another = frame.code == Kind::Cancel.code()
                         || frame.code == Kind::BulkChunk.code()
+                        || frame.code == Kind::Credit.code()
                         || frame.code == Kind::BulkEnd.code();
                     if self.is_away && !is_about_another {
                         break;
@@ -123,6 +126,7 @@ impl Connection<'_> {
             Kind::Cancel => return self.cancel(frame.payload).map(|()| Done::Answered(None)),
             Kind::BulkChunk => return Ok(self.give(frame.id, Some(frame.payload))),
             Kind::BulkEnd => return Ok(self.give(frame.id, None)),
+            Kind::Credit => return self.credit(frame).map(|()| Done::Answered(None)),
             Kind::Hello => return self.hello(frame, asked),
             Kind::Ping => {
                 encode::done(&mut self.out, frame.id, pack::nil);
@@ -148,8 +152,11 @@ impl Connection<'_> {
             bulk::start(self.place(frame.id), (begin, once), session, patience, chunks);
             return Ok(Done::Later);
         }
-        if asked.kind == Kind::Once {
-            return self.begin_once(frame, asked);
+        match asked.kind {
+            Kind::Once => return self.begin_once(frame, asked),
+            Kind::Append | Kind::AppendColumns => return self.append(frame, asked),
+            Kind::Tail => return self.tail(frame, asked),
+            _ => {}
         }
         let many = point::key_count(asked.kind, frame.payload) > point::KEYS_AT_ONCE;
         if point::is_point(asked.kind) && !session.is_in_transaction() {
@@ -163,6 +170,71 @@ impl Connection<'_> {
         }
         let request = decode::request(asked.kind, frame.payload)?;
         Ok(self.begin(frame.id, asked, request, many))
+    }
+
+    /// Stores events. A request that is small is read here, so that events are in the order in
+    /// which they were sent.
+    fn append(&mut self, frame: &Frame<'_>, asked: Asked) -> Result<Done> {
+        let Some(session) = &self.session else { return Ok(Done::Answered(None)) };
+        let request = AppendRequest::read(asked.kind, frame.payload)?;
+        let target = Target::of(session, request.stream)?;
+        if frame.payload.len() > append::AT_ONCE_BYTES {
+            let (place, payload) = (self.place(frame.id), frame.payload.to_vec());
+            append::start_large(place, target, asked.kind, payload);
+            self.note(frame.id, asked, Canceller::default(), None);
+        } else {
+            let (ready, submitted) = caught(|| {
+                let mut ready = target.prepare(request, true)?;
+                let submitted = ready.submit();
+                Ok::<_, Error>((ready, submitted))
+            })??;
+            let share = self.shared.config.budget.share();
+            let (to, stall) = (self.jobs.clone(), self.shared.config.stall_timeout);
+            append::start(Place { id: frame.id, to, share, stall }, ready, submitted);
+            self.note(frame.id, asked, Canceller::default(), None);
+            self.note_beside(frame.id);
+        }
+        Ok(Done::Later)
+    }
+
+    /// Tells events as they arrive, for as long as the client wants them.
+    fn tail(&mut self, frame: &Frame<'_>, asked: Asked) -> Result<Done> {
+        let Some(session) = &self.session else { return Ok(Done::Answered(None)) };
+        let Some((durability, _)) = &self.durability else { return Ok(Done::Answered(None)) };
+        if session.is_in_transaction() {
+            let message = "a tail is part of no transaction: expected none on its connection";
+            return Err(Error::invalid(message));
+        }
+        let request = TailRequest::read(frame.payload)?;
+        session.expect(Level::Read, Some(&request.stream))?;
+        let (session, tap) = (session.sibling(), request.tap());
+        let config = &self.shared.config;
+        let (to, stall) = (self.jobs.clone(), config.stall_timeout);
+        let place = Place { id: frame.id, to, share: config.budget.share(), stall };
+        let shared = (Arc::clone(&self.shared.tails), Arc::clone(durability));
+        self.note(frame.id, asked, session.canceller(), None);
+        self.note_beside(frame.id);
+        if let Some(running) = self.running.get_mut(&frame.id) {
+            running.tap = Some(Arc::clone(&tap));
+        }
+        tail::start(place, request, (session, tap), shared, config.idle_timeout);
+        Ok(Done::Later)
+    }
+
+    /// Gives a tail credit. One that has ended needs none.
+    fn credit(&self, frame: &Frame<'_>) -> Result<()> {
+        let credit = tail::credit(frame.payload)?;
+        let running = self.running.get(&frame.id).and_then(|running| running.tap.as_ref());
+        running.iter().for_each(|tap| tap.add(credit));
+        Ok(())
+    }
+
+    /// Notes that a request has no thread.
+    fn note_beside(&mut self, id: u32) {
+        if let Some(running) = self.running.get_mut(&id) {
+            running.is_beside = true;
+            self.beside += 1;
+        }
     }
 
     /// Starts a write that is done once. It runs beside others, with which it shares a sync.
@@ -273,7 +345,7 @@ impl Connection<'_> {
         cancel: Canceller,
         chunks: Option<mpsc::Sender<Chunk>>,
     ) {
-        self.running.insert(id, Running { asked, cancel, chunks });
+        self.running.insert(id, Running { asked, cancel, chunks, is_beside: false, tap: None });
     }
 
     fn start(&mut self, id: u32, asked: Asked, work: Work, session: Session, is_own: bool) {
@@ -291,7 +363,7 @@ impl Connection<'_> {
         let mut reader = Reader::new(payload);
         let id = reader.uint()?;
         if let Some(running) = u32::try_from(id).ok().and_then(|id| self.running.get_mut(&id)) {
-            running.cancel.cancel();
+            running.end();
             running.chunks = None;
         }
         Ok(())
