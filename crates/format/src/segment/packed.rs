@@ -448,8 +448,15 @@ impl<'a> DeltaReader<'a> {
     /// # Errors
     /// `Corrupt` when its block is not there.
     pub fn get(&self, at: usize) -> Result<u64> {
-        let last = self.unpack(at..at + 1, 0)?.last().copied();
-        last.ok_or_else(|| no_block(at / PACKED_ROWS))
+        let (block, place) = (at / PACKED_ROWS, at % PACKED_ROWS);
+        let entry = block.checked_sub(self.first.block).and_then(|at| self.directory.get(at));
+        let [first, least, lines] = entry.ok_or_else(|| no_block(block))?;
+        let lines = BlockPlace::of(*lines, block, self.first)?;
+        let mut codes: Vec<u64> = Vec::with_capacity(place + 1);
+        lines.show(self.lines, 0..place + 1, *least, &mut codes)?;
+        // The first has no delta.
+        let deltas = codes.get(1..).ok_or_else(|| no_block(block))?;
+        Ok(deltas.iter().fold(*first, |number, delta| number.wrapping_add(*delta)))
     }
 
     /// Some numbers, each with `base` added.

@@ -12,7 +12,7 @@ pub(crate) use row_batches::{RowBatches, even};
 
 use std::ops::{ControlFlow, Range};
 
-use esker_format::{Batch, Column, ColumnSlice, DataType, Values};
+use esker_format::{Batch, Column, ColumnSlice, DataType, ValueRef, Values};
 
 use crate::evaluate::gather::gather;
 use crate::evaluate::{Lanes, Selection, Vector};
@@ -70,6 +70,26 @@ impl Output {
                 self.full.push(std::mem::replace(&mut self.open, empty(&self.types)));
             }
             start = end;
+        }
+        Ok(())
+    }
+
+    /// Appends a row, value by value.
+    pub(crate) fn push_row<'v>(
+        &mut self,
+        values: impl Iterator<Item = Result<ValueRef<'v>>>,
+    ) -> Result<()> {
+        for (column, value) in self.open.columns.iter_mut().zip(values) {
+            let value = value?;
+            self.bytes += match value.as_bytes() {
+                Some(bytes) => bytes.len() + 4,
+                None => column.data_type.width().unwrap_or(8),
+            };
+            column.push(value)?;
+        }
+        self.rows += 1;
+        if self.rows.is_multiple_of(ZONE_ROWS) {
+            self.full.push(std::mem::replace(&mut self.open, empty(&self.types)));
         }
         Ok(())
     }

@@ -143,7 +143,11 @@ impl Segment {
     /// One number of a packed column, found by itself.
     pub(super) fn packed_number(&self, field: &Field, row: usize) -> Result<Option<ValueRef<'_>>> {
         let Some((_, layout)) = self.indexed_layout(field) else { return Ok(None) };
-        let Encoding::Packed { base, numbers, .. } = &layout.encoding else { return Ok(None) };
+        let (Encoding::Packed { base, numbers, .. } | Encoding::PackedDeltas { base, numbers, .. }) =
+            &layout.encoding
+        else {
+            return Ok(None);
+        };
         if layout.data_type != field.data_type {
             return Ok(None);
         }
@@ -153,7 +157,10 @@ impl Segment {
                 return Ok(Some(ValueRef::Null));
             }
         }
-        let code = self.packed_reader(numbers, &(row..row + 1))?.get(row)?;
+        let code = match &layout.encoding {
+            Encoding::Packed { .. } => self.packed_reader(numbers, &(row..row + 1))?.get(row)?,
+            _ => self.delta_reader(numbers, &(row..row + 1))?.get(row)?,
+        };
         let word = base.wrapping_add(code).cast_signed();
         Ok(Some(ValueRef::from_word(field.data_type, word)))
     }

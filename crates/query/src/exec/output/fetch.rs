@@ -12,6 +12,7 @@ use esker_vfs::parallel_map;
 use super::projected::{append, expression_room, types};
 use super::{Output, Sink};
 use crate::bind::Projection;
+use crate::bound::{Bound, Node};
 use crate::evaluate::{Rows, Selection};
 use crate::exec::output::copy::collect;
 use crate::exec::scan::{MORSEL_ROWS, Morsel, Scan, WAVE_MAX, in_waves};
@@ -19,6 +20,12 @@ use crate::exec::sort::late_materialization::FEW_ROWS;
 use crate::exec::sort::{Location, late_materialization};
 use crate::meter::Reservation;
 use crate::{ErrorKind, Fragment, Result, Source, ZONE_ROWS};
+
+/// Where rows are so far apart, on average, each value is read by itself: a column of them has to be
+/// unpacked with what lies between.
+const SPARSE: usize = 16;
+/// Rows whose values lie in one room: what is unpacked for them is kept so long.
+const ROOM_ROWS: usize = 32;
 
 /// The fewest and the most rows of a chunk.
 const CHUNK_ROWS: (usize, usize) = (ZONE_ROWS, 1 << 22);
@@ -166,18 +173,41 @@ fn read<'a>(
     output: &mut Output,
 ) -> Result<Reservation<'a>> {
     let (mut rest, mut made) = (wanted, expression_room(scan.options.limits()));
+    let fields = fields(projection);
     while let Some((part, rows, count)) = first_batch(scan.source, rest.iter().map(|(l, _)| l)) {
         let (now, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
         let rows = span_of(now.iter().map(|(l, _)| l.row)).unwrap_or(rows);
         let offset = u32::try_from(rows.start).unwrap_or(u32::MAX);
+        rest = later;
+        if let Some(fields) =
+            fields.as_deref().filter(|_| rows.len() / SPARSE >= now.len() || rows.len() == 1)
+        {
+            for now in now.chunks(ROOM_ROWS) {
+                let room = Room::default();
+                for (location, _) in now {
+                    let row = location.row as usize;
+                    let values = fields.iter().map(|field| part.value(*field, row, &room));
+                    output.push_row(values)?;
+                }
+            }
+            continue;
+        }
         let picked: Vec<u32> = now.iter().map(|(l, _)| l.row - offset).collect();
         let room = Room::default();
         let rows = Rows::new(part, rows, scan.options.limits(), &room);
         let selection = Selection::Rows(&picked);
         append(output, projection, &rows, selection, &mut made)?;
-        rest = later;
     }
     Ok(made)
+}
+
+/// The fields that are shown, where nothing is computed.
+fn fields(projection: &Projection) -> Option<Vec<usize>> {
+    let field = |output: &Bound| match output.node {
+        Node::Field(position) => Some(position),
+        _ => None,
+    };
+    projection.outputs.iter().map(field).collect()
 }
 
 /// The rows from the first to the last of some that ascend: what lies around them need not be
