@@ -9,6 +9,7 @@
 //! | `sides` | both servers beside each other |
 //! | `requests` | one event, or a hundred, a request |
 //! | `bulk` | lines of JSON, and calls in process |
+//! | `wire` | rows, columns and tails of the wire protocol |
 //! | `stored` | bytes, pages, sums, the end of a window |
 
 mod bulk;
@@ -18,6 +19,7 @@ mod requests;
 mod sides;
 mod stand_in;
 mod stored;
+mod wire;
 
 use crate::outcome::Goal::{AtLeast, AtMost};
 use crate::outcome::Unit::{Bytes, Count, Microseconds, RowsPerSecond, Times};
@@ -76,6 +78,13 @@ pub(crate) const ROWS: &[Row] = &[
     ),
     row("visible", &[ask("not seen by the next query", AtMost(0.0), Count, "")], requests::visible),
     row("lines", &[ask("", AtLeast(0.8e6), RowsPerSecond, "")], bulk::lines),
+    row("wire-rows", &[ask("", AtLeast(0.8e6), RowsPerSecond, "")], wire::rows),
+    row("wire-columns", &[ask("", AtLeast(1.2e6), RowsPerSecond, "")], wire::columns),
+    row(
+        "tail",
+        &[ask("p99 beyond a sync, at 50 k/s", AtMost(2_000.0), Microseconds, "")],
+        wire::tail,
+    ),
     row("embedded", &[ask("calls of 4,096", AtLeast(1.144e6), RowsPerSecond, "")], bulk::embedded),
     once(row(
         "bytes",
