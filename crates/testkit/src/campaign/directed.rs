@@ -6,9 +6,10 @@ use esker_vfs::sim::{
 };
 
 use super::{
-    Report, bucket_scenarios, computed_indexes, full_disk, generated_fields, held_snapshots,
-    key_updates, namespaces, quietly, reference_changes, stream_packing, stream_retention, streams,
-    table_changes, temporary_tables, transaction_tables, unique_values, view_changes,
+    Report, bucket_scenarios, computed_indexes, erasures, full_disk, generated_fields,
+    held_snapshots, key_updates, namespaces, quietly, reference_changes, stream_packing,
+    stream_retention, streams, table_changes, temporary_tables, transaction_tables, unique_values,
+    view_changes,
 };
 
 pub(super) type Outcome = Result<(), String>;
@@ -34,7 +35,7 @@ pub fn directed(seed: u64) -> Report {
     let all = all.chain(temporary_tables::SCENARIOS).chain(computed_indexes::SCENARIOS);
     let all = all.chain(key_updates::SCENARIOS).chain(namespaces::SCENARIOS);
     let all = all.chain(streams::SCENARIOS).chain(stream_retention::SCENARIOS);
-    let all = all.chain(stream_packing::SCENARIOS);
+    let all = all.chain(stream_packing::SCENARIOS).chain(erasures::SCENARIOS);
     for (name, scenario) in all {
         report.images += 1;
         if let Err(why) = quietly(scenario) {
