@@ -5,7 +5,7 @@
 //!                                       │ maintenance finds an entry without an end
 //!  groups and segments with dead rows are rewritten without them, once no reader sees them
 //!     ─► value files with garbage are emptied ─► a checkpoint: the log before it goes, and the
-//!        reserve of the log is overwritten ─► files that were replaced are gone: no reader holds them
+//!        reserve of the log is overwritten ─► no reader holds files that were replaced
 //!     ─► the directory is synced ─► the entry gets its end, in a commit
 //! ```
 //!
@@ -24,8 +24,7 @@
 use esker_format::codec::{Reader, Writer};
 use esker_format::{TableId, invariant};
 
-use crate::engine::Engine;
-use crate::{Database, Error, ErrorKind, Result, Snapshot};
+use crate::{Error, Result};
 
 /// The bucket that has what was erased.
 pub const ERASURES: &str = "esker_erasure_records";
@@ -39,7 +38,8 @@ const TABLES_MAX: usize = 1 << 16;
 /// What an erasure came to when its rows were deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Erased {
-    /// Its number, by which [`Database::erasures`] tells what has become of it.
+    /// Its number, by which [`Database::erasures`](crate::Database::erasures) tells what has become
+    /// of it.
     pub number: u64,
     /// How many rows were deleted.
     pub rows: u64,
@@ -124,38 +124,6 @@ pub(crate) fn number_of(key: &[u8]) -> Result<u64> {
     let message =
         || format!("bucket {ERASURES:?}: expected keys of 20 digits, found {:?}", found());
     number.ok_or_else(|| Error::corrupt(message()))
-}
-
-/// All that a snapshot sees, by number. What somebody else has put there is an error of its own.
-pub(crate) fn records(snapshot: &Snapshot) -> Result<Vec<Result<Record>>> {
-    let bucket = match snapshot.bucket(ERASURES) {
-        // A table that is called so has none.
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
-            return Ok(Vec::new());
-        }
-        bucket => bucket?,
-    };
-    let entries = bucket.iter().map(|entry| {
-        let entry = entry?;
-        Record::decode(entry.key(), entry.value())
-    });
-    Ok(entries.collect())
-}
-
-/// The erasures that a snapshot sees, and how far they are.
-pub(crate) fn infos(snapshot: &Snapshot, engine: &Engine) -> Result<Vec<ErasureInfo>> {
-    let records = records(snapshot)?.into_iter();
-    records.map(|record| Ok(engine.erasure_info(record?))).collect()
-}
-
-impl Database {
-    /// The erasures there were, by number: see [`Table::erase`](crate::Table::erase).
-    ///
-    /// # Errors
-    /// Those of a read.
-    pub fn erasures(&self) -> Result<Vec<ErasureInfo>> {
-        infos(&self.snapshot()?, self.engine())
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::{MAIN_SCHEMA, Names, TEMPORARY_SCHEMA};
 use crate::engine::Engine;
 use crate::engine_handle::EngineHandle;
-use crate::{ErasureInfo, Error, Result, Snapshot, erasure};
+use crate::erasure::{ERASURES, ErasureInfo, Record};
+use crate::{Error, ErrorKind, Result, Snapshot};
 
 /// What the snapshot of a statement sees.
 pub(super) struct Facts<'s> {
@@ -117,8 +118,10 @@ impl<'s> Facts<'s> {
 
     /// The erasures of the database, by number; a session's own tables have none.
     pub(super) fn erasures(&self) -> Result<Vec<ErasureInfo>> {
-        let main = self.snapshots().into_iter().next();
-        main.map_or(Ok(Vec::new()), |(_, snapshot)| erasure::infos(snapshot, self.engine()))
+        match self.snapshots().first() {
+            Some((_, snapshot)) => erasures(snapshot, self.engine()),
+            None => Ok(Vec::new()),
+        }
     }
 
     pub(super) fn engine(&self) -> &'s Engine {
@@ -126,6 +129,23 @@ impl<'s> Facts<'s> {
         // default: there is one at least
         main.unwrap_or(self.snapshot.engine())
     }
+}
+
+/// The erasures that a snapshot sees, by number.
+pub(crate) fn erasures(snapshot: &Snapshot, engine: &Engine) -> Result<Vec<ErasureInfo>> {
+    let bucket = match snapshot.bucket(ERASURES) {
+        // A table that is called so has none.
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
+            return Ok(Vec::new());
+        }
+        bucket => bucket?,
+    };
+    let mut all = Vec::new();
+    for entry in bucket.iter() {
+        let entry = entry?;
+        all.push(engine.erasure_info(Record::decode(entry.key(), entry.value())?));
+    }
+    Ok(all)
 }
 
 impl TableFacts {

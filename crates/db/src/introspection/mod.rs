@@ -28,6 +28,7 @@ use crate::catalog::names::{INFORMATION_SCHEMA, MAIN_SCHEMA};
 use crate::files::FileTable;
 use crate::{Result, Snapshot};
 use facts::Facts;
+pub(crate) use facts::erasures;
 
 /// Makes the rows of a system table.
 type MakeRows = fn(&Facts<'_>, &mut RowCollector<'_>) -> Result<()>;

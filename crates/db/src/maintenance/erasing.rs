@@ -21,69 +21,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_format::{TableId, Value};
+use esker_format::{Room, Schema, TableId, Value, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 use esker_table::segment::{is_unnamed_run, run_file_number, run_of_file, segment_file_id};
 use esker_table::view::RowGroup;
 
 use super::TableJob;
+use super::unfinished_erasures::{Erasures, LOOK, LOOK_MIN, Unfinished, after};
 use super::value_gc::CollectionThreshold;
-use crate::bucket::row;
 use crate::engine::Engine;
-use crate::engine_handle::EngineHandle;
-use crate::erasure::{ERASURES, ErasureInfo, Record, records};
+use crate::erasure::{ERASURES, ErasureInfo, Record};
 use crate::table_version::TableVersion;
-use crate::{Result, Snapshot};
-
-/// How often it is looked whether readers have let files go: not all of them tell.
-const LOOK: Duration = Duration::from_secs(1);
-/// The shortest time between two looks that find nothing to do, however many snapshots end.
-const LOOK_MIN: Duration = Duration::from_millis(50);
-
-/// The erasures that are not done, as far as this process knows.
-#[derive(Default)]
-pub(crate) struct Erasures {
-    /// When the bucket that was read last had changed, if there was one; `None` before the first
-    /// look.
-    read_at: Option<Option<u64>>,
-    under_way: Vec<UnderWay>,
-    /// Statements of this process have erased rows: the bucket may change.
-    pub may_come: bool,
-    /// The last look and the next one, by the monotonic clock.
-    looked_ns: u64,
-    next_look_ns: u64,
-}
-
-impl Erasures {
-    /// True when none is under way.
-    pub fn is_empty(&self) -> bool {
-        self.under_way.is_empty()
-    }
-
-    /// A snapshot has ended: what it saw may go.
-    pub fn look_soon(&mut self) {
-        self.next_look_ns = self.next_look_ns.min(after(self.looked_ns, LOOK_MIN));
-    }
-}
-
-fn after(at_ns: u64, wait: Duration) -> u64 {
-    // default: never
-    at_ns.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// One that is not done.
-struct UnderWay {
-    record: Record,
-    /// Rows that had died by then are to go.
-    since: u64,
-    /// Files with numbers below this one may have had such rows.
-    before: Option<u64>,
-    /// Whether a checkpoint was made since.
-    is_log_cut: bool,
-    bytes_left: u64,
-    waits_for: &'static str,
-}
+use crate::{Error, Result};
 
 /// What a look came to.
 enum Look {
@@ -110,7 +60,7 @@ impl Engine {
             }
             state.erasures.looked_ns = now;
             state.erasures.next_look_ns = after(now, LOOK);
-            state.erasures.under_way.iter().map(|one| one.record.number).collect()
+            state.erasures.unfinished.iter().map(|one| one.record.number).collect()
         };
         for number in numbers {
             if self.erase(number, patient)? {
@@ -157,19 +107,13 @@ impl Engine {
         if changed_at.is_some() && !is_forgotten {
             // What has been numbered is to be seen, and is not erased before it is durable.
             self.wait_for_published()?;
-            for record in records(&Snapshot::take(&EngineHandle::new(self))?)? {
-                match record {
-                    Ok(record) if record.finished_us.is_none() => found.push(record),
-                    Ok(_) => {}
-                    Err(e) => self.note_error(&e),
-                }
-            }
+            found = self.unfinished_records();
         }
         let known: BTreeSet<u64> = {
             let mut state = self.maintenance_state();
-            let is_there = |one: &UnderWay| found.iter().any(|r| r.number == one.record.number);
-            state.erasures.under_way.retain(is_there);
-            state.erasures.under_way.iter().map(|one| one.record.number).collect()
+            let is_there = |one: &Unfinished| found.iter().any(|r| r.number == one.record.number);
+            state.erasures.unfinished.retain(is_there);
+            state.erasures.unfinished.iter().map(|one| one.record.number).collect()
         };
         found.retain(|record| !known.contains(&record.number));
         let mut new = Vec::new();
@@ -180,14 +124,33 @@ impl Engine {
         if !new.is_empty() {
             state.erasures.next_look_ns = 0;
         }
-        state.erasures.under_way.extend(new);
+        state.erasures.unfinished.extend(new);
         state.erasures.read_at = Some(changed_at);
         Ok(())
     }
 
+    /// The records of erasures that are not done. What somebody else has put there is left out.
+    fn unfinished_records(&self) -> Vec<Record> {
+        let names = self.names.load();
+        let Some(bucket) = names.newest().get(ERASURES) else { return Vec::new() };
+        let (view, at) = (bucket.view(), self.watermarks.published());
+        let mut found = Vec::new();
+        for row_group in view.row_groups.iter().filter(|group| !group.is_loading()) {
+            for row in (0..row_group.row_count()).filter(|row| row_group.is_visible(*row, at)) {
+                match record_of(&view.schema, row_group, row) {
+                    Ok(record) if record.finished_us.is_none() => found.push(record),
+                    Ok(_) => {}
+                    Err(e) => self.note_error(&e),
+                }
+            }
+        }
+        found.sort_by_key(|record| record.number);
+        found
+    }
+
     /// An erasure that this process has not known: rows that have expired, which no statement
     /// finds, go with it.
-    fn begin_erasure(self: &Arc<Self>, record: Record) -> Result<UnderWay> {
+    fn begin_erasure(self: &Arc<Self>, record: Record) -> Result<Unfinished> {
         for core in self.tables_of(&record.tables) {
             if core.schema().expiry_field().is_none() {
                 continue;
@@ -200,7 +163,7 @@ impl Engine {
         let since = self.watermarks.published();
         let bytes_left = self.bytes_to_erase(&record.tables);
         let (before, is_log_cut, waits_for) = (None, false, "rewriting");
-        Ok(UnderWay { record, since, before, is_log_cut, bytes_left, waits_for })
+        Ok(Unfinished { record, since, before, is_log_cut, bytes_left, waits_for })
     }
 
     /// The tables of an erasure that are still there.
@@ -223,7 +186,7 @@ impl Engine {
     /// What is told of an erasure.
     pub(crate) fn erasure_info(&self, record: Record) -> ErasureInfo {
         let state = self.maintenance_state();
-        let known = state.erasures.under_way.iter().find(|one| one.record.number == record.number);
+        let known = state.erasures.unfinished.iter().find(|one| one.record.number == record.number);
         let known = known.map(|one| (one.bytes_left, one.waits_for));
         drop(state);
         let (bytes_left, waits_for) = match (record.finished_us, known) {
@@ -250,9 +213,9 @@ impl Engine {
         }
     }
 
-    fn with_erasure<R>(&self, number: u64, with: impl FnOnce(&mut UnderWay) -> R) -> Option<R> {
+    fn with_erasure<R>(&self, number: u64, with: impl FnOnce(&mut Unfinished) -> R) -> Option<R> {
         let mut state = self.maintenance_state();
-        let mut all = state.erasures.under_way.iter_mut();
+        let mut all = state.erasures.unfinished.iter_mut();
         all.find(|one| one.record.number == number).map(with)
     }
 
@@ -334,7 +297,7 @@ impl Engine {
             log.clear_reserve()?;
         }
         let mut state = self.maintenance_state();
-        state.erasures.under_way.iter_mut().for_each(|one| one.is_log_cut = true);
+        state.erasures.unfinished.iter_mut().for_each(|one| one.is_log_cut = true);
         Ok(())
     }
 
@@ -363,7 +326,7 @@ impl Engine {
             self.sync_segment_dir()?;
         }
         record.finished_us = Some(self.environment.clock.wall_us());
-        let entry = row(&record.key(), &record.encode(), Value::Null);
+        let entry = vec![Value::Bytes(record.key()), Value::Bytes(record.encode()), Value::Null];
         {
             let mut catalogue = self.lock_for_change()?;
             // One that was dropped meanwhile has no entry to end.
@@ -373,8 +336,19 @@ impl Engine {
                 self.commit_row(&mut catalogue, &TableVersion::newest(bucket), entry)?;
             }
         }
-        self.maintenance_state().erasures.under_way.retain(|one| one.record.number != number);
+        self.maintenance_state().erasures.unfinished.retain(|one| one.record.number != number);
         Ok(())
+    }
+}
+
+/// An erasure as an entry of the bucket has it.
+fn record_of(schema: &Schema, row_group: &RowGroup, row: usize) -> Result<Record> {
+    let (key_room, value_room) = (Room::default(), Room::default());
+    let strange = || Error::corrupt(format!("bucket {ERASURES:?}: an entry of other fields"));
+    let [key, value, ..] = schema.fields() else { return Err(strange()) };
+    match (row_group.value(key, row, &key_room)?, row_group.value(value, row, &value_room)?) {
+        (ValueRef::Bytes(key), ValueRef::Bytes(value)) => Record::decode(key, value),
+        _ => Err(strange()),
     }
 }
 

@@ -29,6 +29,7 @@ pub(crate) mod retention;
 mod seal;
 mod sink;
 mod state;
+mod unfinished_erasures;
 mod value_gc;
 mod work;
 

@@ -10,7 +10,7 @@ use esker_table::rewrite::Repoint;
 use crate::Error;
 use crate::maintenance::compaction::leveled::CompactionCursor;
 use crate::maintenance::compaction::window_span::{ClassOf, EndBounds, WindowSpan};
-use crate::maintenance::erasing::Erasures;
+use crate::maintenance::unfinished_erasures::Erasures;
 
 /// A job that is about one table and, when it fails, does not hold back those of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,6 +7,7 @@ pub mod command;
 mod computed_indexes;
 mod damage;
 mod directed;
+mod erasures;
 mod exhaustive;
 mod full_disk;
 mod generated_fields;
