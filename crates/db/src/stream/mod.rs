@@ -14,6 +14,7 @@
 //! | [`arrivals`] | events in the order in which they arrived |
 //! | [`tail`] | the same as they arrive, once they are durable |
 //! | [`export`] | the same as of one commit |
+//! | [`info`] | figures |
 
 mod arrivals;
 mod beside;
@@ -21,6 +22,7 @@ pub(crate) mod columns;
 pub(crate) mod event_id;
 mod export;
 mod filter;
+mod info;
 pub(crate) mod kept;
 pub(crate) mod lead;
 mod outcome;
@@ -42,6 +44,7 @@ use crate::table_version::TableVersion;
 use crate::{Database, Durability, Error, Result, Table};
 pub use event_id::EventId;
 pub use export::{EventExport, ExportQuery};
+pub use info::StreamInfo;
 use kept::KeptEntry;
 pub use lead::Lead;
 pub use page::{EventCursor, EventOrder, EventPage, PageQuery};
