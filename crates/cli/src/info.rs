@@ -1,7 +1,7 @@
 //! `esker info DB [TABLE]`.
 
 use comfy_table::CellAlignment;
-use esker::{IndexInfo, IndexKind, SequenceInfo, TableInfo, ViewInfo};
+use esker::{IndexInfo, IndexKind, SequenceInfo, StreamInfo, TableInfo, Value, ViewInfo};
 use esker_server::session::{AdminTask, DatabaseFigures, TableFigures};
 
 use crate::arguments::InfoArguments;
@@ -147,6 +147,9 @@ pub(crate) fn show_table(table: &TableFigures, console: &mut Console<'_>) -> Res
     for (name, value) in parts {
         writeln!(console.out, "{name:22}{value}")?;
     }
+    if let Some(stream) = &table.stream {
+        show_stream(stream, console)?;
+    }
     for (i, index) in t.indexes.iter().enumerate() {
         let label = if i == 0 { "indexes" } else { "" };
         let (name, fields) = (printable(&index.name), printable(&parts_of(index)));
@@ -157,6 +160,31 @@ pub(crate) fn show_table(table: &TableFigures, console: &mut Console<'_>) -> Res
             (false, kind) => format!(", {}", kind.name()),
         };
         writeln!(console.out, "{label:22}{name} ({fields}){kind}: {state}")?;
+    }
+    Ok(())
+}
+
+/// What is known of a stream besides: the options are among the rules.
+fn show_stream(stream: &StreamInfo, console: &mut Console<'_>) -> Result<()> {
+    let at = |time_us: Option<i64>| match time_us {
+        Some(time_us) => Value::Timestamp(time_us).to_string(),
+        None => "none".to_owned(),
+    };
+    let windows = units::counted(stream.windows, "window");
+    let most = units::counted(stream.window_segments_max, "segment");
+    let mixed = units::counted(stream.mixed_segments, "segment");
+    let next = stream.next_end_us.map_or_else(|| "never".to_owned(), |_| at(stream.next_end_us));
+    let parts = [
+        ("events from", at(stream.oldest_us)),
+        ("events to", at(stream.newest_us)),
+        ("windows", format!("{windows} of {most} at most; {mixed} of several windows")),
+        ("waiting", units::bytes(stream.waiting_bytes)),
+        ("row ids given", units::count(stream.given_row_id)),
+        ("row ids ended", units::count(stream.ended_row_id)),
+        ("next window ends", next),
+    ];
+    for (name, value) in parts {
+        writeln!(console.out, "{name:22}{value}")?;
     }
     Ok(())
 }

@@ -118,7 +118,7 @@ pub use crate::stream::producer::{Prepared, Turn};
 pub use crate::stream::time_of;
 pub use crate::stream::{
     EventCursor, EventExport, EventId, EventOrder, EventPage, ExportQuery, Lead, PageQuery,
-    ReadyEvents, ReadyRows, Stream, Tail, TailBatch, TailFrom,
+    ReadyEvents, ReadyRows, Stream, StreamInfo, Tail, TailBatch, TailFrom,
 };
 pub use bucket::{
     Bucket, BucketOptions, BucketSnapshot, BucketValue, Entries, Entry, KeyCodec, KeyPrefix,

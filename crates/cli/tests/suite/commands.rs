@@ -223,6 +223,25 @@ fn get_by_key() {
 }
 
 #[test]
+fn info_of_a_stream_has_its_times_and_windows() {
+    let sandbox = Sandbox::new("stream-info");
+    let table = "CREATE TABLE e (t timestamp NOT NULL) WITH (stream = 't', window = '1 day')";
+    sandbox.ok(&["sql", "db", table]);
+    sandbox.ok(&["sql", "db", "INSERT INTO e VALUES ('2026-01-02 03:04:05'), ('2026-01-03')"]);
+    let shown = sandbox.ok(&["info", "db", "e"]);
+    for line in [
+        "window: 1 day",
+        "events from           2026-01-02 03:04:05",
+        "events to             2026-01-03 00:00:00",
+        "windows               0 windows",
+        "row ids given         2",
+        "next window ends      never",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+}
+
+#[test]
 fn info_and_check() {
     let sandbox = people("info");
     let all = sandbox.ok(&["info", "db"]);

@@ -124,6 +124,14 @@ impl<'s> Facts<'s> {
         }
     }
 
+    /// The engine that has a table.
+    pub(super) fn engine_of(&self, table: &TableFacts) -> &'s Engine {
+        let all = self.engines().into_iter();
+        let own = all.filter(|(schema, _)| (*schema == TEMPORARY_SCHEMA) == table.is_temporary());
+        // default: there is one at least
+        own.map(|(_, engine)| -> &Engine { engine }).next().unwrap_or_else(|| self.engine())
+    }
+
     pub(super) fn engine(&self) -> &'s Engine {
         let main = self.snapshots().into_iter().map(|(_, snapshot)| snapshot.engine()).next();
         // default: there is one at least

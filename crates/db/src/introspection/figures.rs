@@ -129,6 +129,32 @@ pub(super) const TABLES: &[SystemTable] = &[
         rows: segments,
     },
     SystemTable {
+        name: "esker_streams",
+        columns: &[
+            ("table_schema", Text),
+            ("table_name", Text),
+            ("time_column", Text),
+            ("late", Text),
+            ("ahead", Text),
+            ("rest", Text),
+            ("retention", Text),
+            ("retention_by", Text),
+            ("window", Text),
+            ("window_seconds", I64),
+            ("events", I64),
+            ("oldest", Timestamp),
+            ("newest", Timestamp),
+            ("windows", I64),
+            ("window_segments_max", I64),
+            ("mixed_segments", I64),
+            ("waiting_bytes", I64),
+            ("row_ids_given", I64),
+            ("row_ids_ended", I64),
+            ("next_end", Timestamp),
+        ],
+        rows: streams,
+    },
+    SystemTable {
         name: "esker_settings",
         columns: &[("name", Text), ("setting", Text)],
         rows: settings,
@@ -353,6 +379,37 @@ fn segments(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
                 T(&table.place),
             ])?;
         }
+    }
+    Ok(())
+}
+
+fn streams(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
+    let time = |time_us: Option<i64>| time_us.map_or(Null, At); // default: there is none
+    for table in facts.tables()?.iter().filter(|table| table.schema.stream().is_some()) {
+        let info = facts.engine_of(table).stream_info(&table.core, &table.schema)?;
+        let option = |name: &str| optional_text(info.options.get(name).map(String::as_str));
+        rows.push(&[
+            T(&table.place),
+            T(&table.name),
+            T(&info.time),
+            option("late"),
+            option("ahead"),
+            option("rest"),
+            option("retention"),
+            option("retention_by"),
+            option("window"),
+            number(info.window_us / 1_000_000)?,
+            number(info.events)?,
+            time(info.oldest_us),
+            time(info.newest_us),
+            number(info.windows)?,
+            number(info.window_segments_max)?,
+            number(info.mixed_segments)?,
+            number(info.waiting_bytes)?,
+            number(info.given_row_id)?,
+            number(info.ended_row_id)?,
+            time(info.next_end_us),
+        ])?;
     }
     Ok(())
 }

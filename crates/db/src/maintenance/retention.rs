@@ -249,6 +249,12 @@ pub(crate) fn bounds(stream: &Stream, date_us: i64) -> EndBounds {
     (0..stream.class_count()).map(|class| stream.ended_before(class, date_us)).collect()
 }
 
+/// The date at which the next window ends, of whatever class; `None`: events are kept for ever.
+pub(crate) fn next_end_us(stream: &Stream, date_us: i64) -> Option<i64> {
+    let next = (0..stream.class_count()).filter_map(|class| next_end(stream, class, date_us)).min();
+    next.map(|wait_us| date_us.saturating_add(wait_us))
+}
+
 /// How long until the next window of a class ends.
 fn next_end(stream: &Stream, class: usize, date_us: i64) -> Option<i64> {
     let keep_us = i64::try_from(stream.keep_us_of(class)?).ok()?;

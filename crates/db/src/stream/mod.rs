@@ -15,6 +15,7 @@
 //! | [`arrivals`] | events in the order in which they arrived |
 //! | [`tail`] | the same as they arrive, once they are durable |
 //! | [`export`] | the same as of one commit |
+//! | [`info`] | figures |
 
 mod arrivals;
 mod beside;
@@ -24,6 +25,7 @@ pub(crate) mod event_id;
 mod export;
 mod fate;
 mod filter;
+mod info;
 pub(crate) mod kept;
 pub(crate) mod lead;
 mod outcome;
@@ -46,6 +48,7 @@ use crate::table_version::TableVersion;
 use crate::{Database, Durability, Erased, Error, Result, Table};
 pub use event_id::EventId;
 pub use export::{EventExport, ExportQuery};
+pub use info::StreamInfo;
 use kept::KeptEntry;
 pub use lead::Lead;
 pub use page::{EventCursor, EventOrder, EventPage, PageQuery};

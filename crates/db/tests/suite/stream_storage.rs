@@ -621,3 +621,45 @@ fn a_tail_tells_what_is_on_the_disk_only() {
     db.sync().unwrap();
     assert_eq!((second + told(), told()), (2, 0));
 }
+
+/// What is told of a stream is as its living events are.
+#[test]
+fn figures_are_those_of_the_events_that_are_there() {
+    let machine = machine(10);
+    let db = open(&machine);
+    db.create_table("events", schema(&[("retention", "3 days"), ("window", "1 day")])).unwrap();
+    let stream = db.stream("events").unwrap();
+    let noon = now_us(&db).div_euclid(DAY_US) * DAY_US + DAY_US / 2;
+    let none = stream.info().unwrap();
+    assert_eq!((none.events, none.oldest_us, none.windows), (0, None, 0));
+    let early = stream.append(&event(noon - DAY_US - 5, -1, None)).unwrap();
+    for n in 0..200 {
+        stream.append(&event(noon - n % 2 * DAY_US, n, None)).unwrap();
+    }
+    let told = |events, oldest, newest| {
+        let info = stream.info().unwrap();
+        assert_eq!((info.events, info.oldest_us, info.newest_us), (events, oldest, newest));
+        info
+    };
+    told(201, Some(noon - DAY_US - 5), Some(noon));
+    db.wait_idle().unwrap();
+    let sealed = told(201, Some(noon - DAY_US - 5), Some(noon));
+    assert!(sealed.windows == 2 && sealed.window_segments_max > 0, "{sealed:?}");
+    assert!(stream.delete(early).unwrap());
+    let info = told(200, Some(noon - DAY_US), Some(noon));
+    assert_eq!((info.given_row_id, info.ended_row_id, info.waiting_bytes), (201, 0, 0));
+    assert_eq!((info.window_us, info.options["retention"].as_str()), (DAY_US as u64, "3 days"));
+    let next = info.next_end_us.unwrap() - now_us(&db);
+    assert!((1..=DAY_US).contains(&next), "{next}");
+    stream.delete_before(noon).unwrap();
+    let info = told(100, Some(noon), Some(noon));
+    assert!(info.ended_row_id >= 200, "{info:?}");
+    db.close().unwrap();
+    let db = open(&machine);
+    let info = db.stream("events").unwrap().info().unwrap();
+    assert_eq!((info.events, info.given_row_id, info.oldest_us), (100, 201, Some(noon)));
+    let sql = db.snapshot().unwrap();
+    let asked = Query::table("esker_streams");
+    let row = sql.query(&asked).unwrap().to_rows();
+    assert_eq!(row[0][1], Value::from("events"), "{row:?}");
+}

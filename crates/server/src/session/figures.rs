@@ -1,7 +1,8 @@
 //! Figures about a database and its tables, for people: what `esker info` shows.
 
 use esker::{
-    ClockInfo, Database, FileInfo, MemoryInfo, SequenceInfo, TableInfo, ViewInfo, definition,
+    ClockInfo, Database, FileInfo, MemoryInfo, SequenceInfo, StreamInfo, TableInfo, ViewInfo,
+    definition,
 };
 use esker_format::Schema;
 use esker_import::schema_text;
@@ -65,6 +66,9 @@ pub struct TableFigures {
     pub rules: Vec<String>,
     /// Figures.
     pub figures: TableInfo,
+    /// What is known of a stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamInfo>,
 }
 
 impl TableFigures {
@@ -76,9 +80,11 @@ impl TableFigures {
         let schema = database.table(table)?.schema();
         let figures = database.info().tables.into_iter().find(|found| found.name == table);
         let missing = || Error::new(Code::NotFound, format!("no figures for table {table:?}"));
+        let stream = schema.stream().map(|_| database.stream(table).and_then(|s| s.info()));
         Ok(Self {
             schema: schema_text::parts(&schema),
             rules: rules(&schema)?,
+            stream: stream.transpose()?,
             figures: figures.ok_or_else(missing)?,
         })
     }

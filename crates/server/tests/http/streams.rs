@@ -60,6 +60,23 @@ fn an_event_has_an_id_and_is_seen_once_it_is_answered() {
 }
 
 #[test]
+fn a_description_tells_of_a_stream_and_of_a_table_none() {
+    let server = with_stream(", retention = '36500 days', window = '1 day'");
+    let path = format!("{D}/streams/events/events");
+    server.ask("POST", &path, r#"{"t": "2026-01-02 03:04:05", "what": "a"}"#);
+    let told = server.ask("GET", &format!("{D}/tables/events"), "");
+    assert_eq!(told.status, 200, "{}", told.text());
+    let stream = &told.json()["stream"];
+    assert_eq!((&stream["time"], &stream["events"]), (&"t".into(), &1.into()), "{stream}");
+    assert_eq!(stream["options"]["retention"], "36500 days", "{stream}");
+    assert_eq!((&stream["oldest_us"], &stream["given_row_id"]), (&stream["newest_us"], &1.into()));
+    assert!(stream["next_end_us"].is_i64(), "{stream}");
+    sql(&server, "CREATE TABLE plain (n i64)");
+    let told = server.ask("GET", &format!("{D}/tables/plain"), "");
+    assert!(told.json().get("stream").is_none(), "{}", told.text());
+}
+
+#[test]
 fn each_event_of_a_batch_has_an_outcome_of_its_own() {
     let server = with_stream(", ahead = '1 hour'");
     let path = format!("{D}/streams/events/events");

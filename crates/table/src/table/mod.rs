@@ -68,6 +68,8 @@ pub struct Table {
     successor: OnceLock<Arc<Self>>,
     /// The greatest row id of an event that ended for its age, or with a truncation; 0 for none.
     ended_row_id: AtomicU64,
+    /// The greatest row id that was given out; 0 for none.
+    given_row_id: AtomicU64,
 }
 
 impl Table {
@@ -118,6 +120,7 @@ impl Table {
             dropped_at: AtomicU64::new(0),
             successor: OnceLock::new(),
             ended_row_id: AtomicU64::new(0),
+            given_row_id: AtomicU64::new(0),
         })
     }
 
@@ -158,6 +161,12 @@ impl Table {
     /// Notes that an event with a row id has ended. Under the commit lock, or at recovery.
     pub fn note_ended_row_id(&self, row_id: u64) {
         self.ended_row_id.fetch_max(row_id, Ordering::AcqRel);
+    }
+
+    /// The greatest row id that was given out, to rows that are there or not; 0 for none.
+    #[must_use]
+    pub fn given_row_id(&self) -> u64 {
+        self.given_row_id.load(Ordering::Acquire)
     }
 
     /// The commit that created it; 0 when that was before the database was opened.

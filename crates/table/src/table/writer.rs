@@ -13,6 +13,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use esker_format::{Batch, Moment, Schema, Value, ValueRef};
 use esker_log::sabotage::Bug;
@@ -134,7 +135,9 @@ impl TableWriter {
     /// The writer of a table whose next row id is known.
     #[must_use]
     pub fn new(table: Arc<Table>, next_row_id: u64) -> Self {
-        Self { table, group: None, next_row_id, now: Moment::FIRST }
+        let writer = Self { table, group: None, next_row_id, now: Moment::FIRST };
+        writer.tell_given();
+        writer
     }
 
     /// Sets the moment at which rows have expired.
@@ -164,12 +167,19 @@ impl TableWriter {
     pub fn reserve_row_ids(&mut self, count: u64) -> u64 {
         let first = self.next_row_id;
         self.next_row_id += count;
+        self.tell_given();
         first
     }
 
     /// Row ids up to `row_id` have been used.
     pub fn note_row_id(&mut self, row_id: u64) {
         self.next_row_id = self.next_row_id.max(row_id + 1);
+        self.tell_given();
+    }
+
+    fn tell_given(&self) {
+        // No row has row id 0.
+        self.table.given_row_id.store(self.next_row_id.saturating_sub(1), Ordering::Release);
     }
 
     /// The open group, when there is one.

@@ -5,6 +5,9 @@ mod life;
 mod model;
 mod readers;
 
+use std::collections::BTreeMap;
+
+use esker::Database;
 use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Options as SimOptions, Simulation};
 
 use crate::campaign::{DEPTH_MAX, Report, choose, quietly};
@@ -78,6 +81,22 @@ impl<'a> Known<'a> {
         let candidates = entries.iter().map(|entry| &*entry.state).collect();
         Self { candidates, may_be_missing, row_id: if may_be_missing { 0 } else { row_id } }
     }
+
+    /// Which of the states a database has, and the row ids of its events by their numbers.
+    fn find(&self, db: &Database) -> Result<(&'a State, BTreeMap<i64, u64>), String> {
+        let snapshot = db.snapshot().map_err(|e| said(&e))?;
+        let mut outcome = Err("no state may hold".to_owned());
+        for state in self.candidates.iter().rev() {
+            outcome = model::expect(&snapshot, state).and_then(|ids| {
+                model::expect_producer(db, state.sent)?;
+                Ok((*state, ids))
+            });
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome
+    }
 }
 
 /// Opens an image, compares what is there, adds an event, and crashes that again now and then.
@@ -96,24 +115,10 @@ fn check(
     if known.may_be_missing && db.table(STREAM).is_err() {
         return Ok(());
     }
-    let snapshot = db.snapshot().map_err(|e| said(&e))?;
-    let mut outcome = Err("no state may hold".to_owned());
-    let mut found = None;
-    for state in known.candidates.iter().rev() {
-        outcome = model::expect(&snapshot, state).and_then(|ids| {
-            model::expect_producer(&db, state.sent)?;
-            found = Some((*state, ids));
-            Ok(())
-        });
-        if outcome.is_ok() {
-            break;
-        }
-    }
-    outcome?;
-    drop(snapshot);
-    if let Some((state, ids)) = found.as_ref().filter(|_| generator.chance(READ)) {
-        readers::expect(&db, state, ids, &mut generator)?;
-        Follower::new(&db, generator.chance(500_000), 3)?.follow(state, ids, 0, true)?;
+    let (state, ids) = known.find(&db)?;
+    if generator.chance(READ) {
+        readers::expect(&db, state, &ids, &mut generator)?;
+        Follower::new(&db, generator.chance(500_000), 3)?.follow(state, &ids, 0, true)?;
     }
     let problems = db.check().map_err(|e| said(&e))?.problems;
     if let Some(problem) = problems.first() {
@@ -131,7 +136,7 @@ fn check(
     machine.crash_after_io(Some(0));
     drop((stream, db));
     machine.kill_tasks();
-    let (Some((state, _)), Some(journal)) = (found, journal) else { return Ok(()) };
+    let Some(journal) = journal else { return Ok(()) };
     if depth >= DEPTH_MAX || !generator.chance(CRASH_AGAIN) {
         return Ok(());
     }

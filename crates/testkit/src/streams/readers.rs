@@ -188,7 +188,8 @@ impl Follower {
         let (limit, is_filtered) = (self.limit, self.is_filtered);
         if !wanted.starts_with(&told) || (is_all && told != wanted) {
             return Err(format!(
-                "a tail (limit {limit}, filtered: {is_filtered}) tells {told:?}, expected {wanted:?}"
+                "a tail (limit {limit}, filtered: {is_filtered}) tells {told:?}, expected \
+                 {wanted:?}"
             ));
         }
         self.last = told.last().copied().unwrap_or(self.last);

@@ -129,6 +129,23 @@ impl Engine {
         Ok(parts)
     }
 
+    /// How many segments each window and class has, and how many there are of several of either.
+    pub(crate) fn count_by_window(
+        &self,
+        schema: &Schema,
+        stream: &Stream,
+        segments: &[Arc<Segment>],
+    ) -> Result<(Vec<u64>, u64)> {
+        let (mut of_windows, mut mixed) = (Vec::new(), 0);
+        for (part, own) in self.by_window(schema, stream, segments)? {
+            match part {
+                Part::Window(..) => of_windows.push(own.len() as u64),
+                Part::Several(_) => mixed += own.len() as u64,
+            }
+        }
+        Ok((of_windows, mixed))
+    }
+
     /// Events of windows before this one come no more, but for late ones.
     fn first_open_window(&self, stream: &Stream) -> i64 {
         let window_us = stream.window_us();

@@ -201,6 +201,22 @@ fn administration() -> Json {
     })
 }
 
+/// A description of a table, which has figures of a stream where it is one.
+fn with_stream(mut table: Json) -> Json {
+    let (number, time) =
+        (json!({ "type": "integer" }), json!({ "type": ["integer", "null"], "description": "µs" }));
+    let stream = answer(json!({
+        "time": { "type": "string" }, "options": reference("Object"), "window_us": number,
+        "events": number, "oldest_us": time, "newest_us": time, "windows": number,
+        "window_segments_max": number, "mixed_segments": number, "waiting_bytes": number,
+        "given_row_id": number, "ended_row_id": number, "next_end_us": time,
+    }));
+    if let Some(properties) = table.get_mut("properties").and_then(Json::as_object_mut) {
+        properties.insert("stream".to_owned(), stream);
+    }
+    table
+}
+
 /// What is answered of a database.
 fn told() -> Json {
     let (text, number) = (json!({ "type": "string" }), json!({ "type": "integer" }));
@@ -209,7 +225,7 @@ fn told() -> Json {
     let problems = list_of(answer(json!({ "place": text, "message": text })));
     json!({
         "TableNames": answer(json!({ "tables": texts })),
-        "Table": answer(json!({
+        "Table": with_stream(answer(json!({
             "table": text, "schema": text, "key": texts, "rows": number,
             "fields": list_of(answer(json!({ "name": text, "type": text, "nullable": flag }))),
             "indexes": list_of(answer(json!({
@@ -219,7 +235,7 @@ fn told() -> Json {
                     "description": "what is true of its rows; null: it has all",
                 },
             }))),
-        })),
+        }))),
         "Appended": json!({
             "type": "object",
             "properties": {

@@ -11,7 +11,7 @@ use super::call::Call;
 use super::entity;
 use super::route::Outcome;
 use crate::session::{Answer, Level, Request, Session};
-use crate::{Error, Result};
+use crate::{Code, Error, Result};
 
 pub(super) async fn list(call: Call) -> Outcome {
     let names = match call.run(|session| session.run(Request::Tables)).await? {
@@ -48,14 +48,22 @@ fn description(session: &Session, name: &str) -> Result<Json> {
             "unique": index.unique,
         })
     });
-    Ok(json!({
+    let mut described = json!({
         "table": table.name(),
         "schema": schema_text::write(&schema),
         "fields": fields,
         "key": key,
         "indexes": indexes.collect::<Vec<_>>(),
         "rows": table.count()?,
-    }))
+    });
+    // Of one that the transaction has made there are no figures yet.
+    let stream = schema.stream().and_then(|_| session.database().stream(name).ok());
+    if let Some(stream) = stream {
+        let info = serde_json::to_value(stream.info()?);
+        let info = info.map_err(|e| Error::new(Code::Internal, e.to_string()))?;
+        described.as_object_mut().map(|members| members.insert("stream".to_owned(), info));
+    }
+    Ok(described)
 }
 
 pub(super) async fn describe(call: Call) -> Outcome {
