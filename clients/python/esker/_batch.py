@@ -125,8 +125,12 @@ def _plain(value: Any, how: Packers) -> Any:
 class RowPacker:
     """Packs rows of a table, each an array or a map."""
 
-    def __init__(self, codec: Codec, what: str = "row") -> None:
+    def __init__(
+        self, codec: Codec, what: str = "row", names: Optional[Sequence[str]] = None
+    ) -> None:
+        """``names`` are those of the values of rows that are arrays, where they are not all."""
         self._what = what
+        self._names = names
         self._codec = codec
         self._how = packers(codec)
         self._texts: Optional[_Texts] = None
@@ -137,11 +141,14 @@ class RowPacker:
         """Takes texts for dates and the like from now on, where the fields are such."""
         if fields is not None:
             self._readers, self._named_readers = fields.readers, fields.named_readers
+        if fields is not None and self._names is not None:
+            named = [fields.named_readers.get(name.lower()) for name in self._names]
+            self._readers = {at: reader for at, reader in enumerate(named) if reader is not None}
 
     @property
     def is_fitting(self) -> bool:
         """True when texts are taken for something else somewhere."""
-        return bool(self._readers)
+        return bool(self._readers) or bool(self._named_readers)
 
     def checked(self, rows: List[Any]) -> List[Values]:
         """The rows, each a tuple, a list or a dict."""

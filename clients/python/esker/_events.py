@@ -189,8 +189,9 @@ def _append(
     events: Iterable[Values],
     how: bytes,
     read: Callable[[Answer], Any],
+    names: Optional[Sequence[str]] = None,
 ) -> Request[Any]:
-    packer = RowPacker(codec, "row")
+    packer = RowPacker(codec, "row", names)
     found = packer.checked(check.items("rows", events))
 
     def payload() -> bytes:
@@ -245,7 +246,7 @@ def append_many(
     first event, makes events that are sent again be stored once.
     """
     how = _how(durability, each, minimal, producer, fields)
-    return _append(codec.but(nan_as_null=nan_as_null), stream, events, how, _appended)
+    return _append(codec.but(nan_as_null=nan_as_null), stream, events, how, _appended, fields)
 
 
 def append_columns(

@@ -63,6 +63,8 @@ class Tail:
         self._gap: Optional[Tuple[int, int]] = None
         self._is_over = False
         self._is_reading = False
+        self._pause = _PAUSE_MIN_S
+        self._failing_since: Optional[float] = None
         try:
             self._begin()
         except BaseException:
@@ -157,6 +159,8 @@ class Tail:
         """Reads a frame; connects again where that fails."""
         try:
             self._take(self._receive())
+            # A tail that begins and fails at once has not come back.
+            self._pause, self._failing_since = _PAUSE_MIN_S, None
         except EskerError as e:
             self._client._break()
             if self._is_over:
@@ -167,20 +171,27 @@ class Tail:
             self._begin_again()
 
     def _begin_again(self) -> None:
-        pause, began = _PAUSE_MIN_S, time.monotonic()
+        if self._failing_since is None:
+            self._failing_since = time.monotonic()
+        else:
+            self._wait_again()
         while not self._is_over:
             try:
                 return self._begin()
             except EskerError as e:
                 self._client._break()
                 is_late = (
-                    self._patience is not None and time.monotonic() - began >= self._patience
+                    self._patience is not None
+                    and time.monotonic() - self._failing_since >= self._patience
                 )
                 if e.code not in _PASSING or is_late:
                     self._is_over = True
                     raise
-            time.sleep(pause)
-            pause = min(pause * 2, _PAUSE_MAX_S)
+            self._wait_again()
+
+    def _wait_again(self) -> None:
+        time.sleep(self._pause)
+        self._pause = min(self._pause * 2, _PAUSE_MAX_S)
 
     def _take(self, received: Frame) -> None:
         if received.kind == frames.POSITION:

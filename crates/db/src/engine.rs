@@ -156,6 +156,13 @@ impl Engine {
         Arc::clone(all.entry(table).or_default())
     }
 
+    /// Forgets which events are there, of all streams, but for those that are looked at now.
+    pub(crate) fn forget_recent_events(&self) {
+        // default: nothing panics while the list changes
+        let all = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        all.values().for_each(|events| events.forget_recent());
+    }
+
     /// The bytes of events that wait for their commit, of all streams.
     pub(crate) fn waiting_event_bytes(&self) -> u64 {
         // default: nothing panics while the list changes

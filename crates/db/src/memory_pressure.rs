@@ -42,6 +42,7 @@ impl Engine {
         let mut failures = None;
         if self.is_short_of_memory() {
             self.segment_files.forget_heap_blocks();
+            self.forget_recent_events();
         }
         while self.is_short_of_memory() {
             if !self.seal_for_memory(&mut failures)? {
@@ -150,7 +151,7 @@ impl Engine {
     }
 
     /// Memory is short from here on: what is left is for the commits under way.
-    fn memory_mark(&self) -> u64 {
+    pub(crate) fn memory_mark(&self) -> u64 {
         self.memory_limit_bytes - self.headroom()
     }
 

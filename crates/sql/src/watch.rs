@@ -89,7 +89,7 @@ pub(crate) fn read(
         if !matches!(token.token, Token::SemiColon)
             && let Some(condition) = &mut condition
         {
-            condition.push_str(&token.token.to_string());
+            condition.push_str(&written(&token.token));
         }
         read.push(token.clone());
     }
@@ -99,6 +99,22 @@ pub(crate) fn read(
     expect_plain(&query)?;
     let condition = condition.map(|condition| condition.trim().to_owned());
     Ok(Some(Statement::Watch(WatchStatement { query, after, condition })))
+}
+
+/// A token as it can be read again.
+fn written(token: &Token) -> String {
+    match token {
+        Token::SingleQuotedString(text) => format!("'{}'", text.replace('\'', "''")),
+        Token::DoubleQuotedString(text) => format!("\"{}\"", text.replace('"', "\"\"")),
+        Token::Word(word) => match word.quote_style {
+            Some('"') => format!("\"{}\"", word.value.replace('"', "\"\"")),
+            _ => token.to_string(),
+        },
+        Token::EscapedStringLiteral(text) => {
+            format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+        }
+        other => other.to_string(),
+    }
 }
 
 fn expected() -> Error {

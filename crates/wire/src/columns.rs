@@ -25,6 +25,9 @@ use crate::{Error, Reader, Result};
 
 /// The most bytes that the texts of one request have once their codes are replaced by them.
 pub const TEXT_BYTES_MAX: usize = 128 << 20;
+/// The same of a request of few bytes: so many times these, and so many at least.
+const TEXT_FACTOR: usize = 8;
+const TEXT_BYTES_MIN: usize = 1 << 20;
 
 /// A column with a name.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +44,12 @@ pub struct NamedColumn<'b> {
 /// When one is none, or has more or fewer rows; with its name, and the row, from 1.
 pub fn read<'b>(reader: &mut Reader<'b>, rows: usize) -> Result<Vec<NamedColumn<'b>>> {
     let count = reader.array()?;
-    let mut room = TEXT_BYTES_MAX;
+    // A row takes a byte at least.
+    let bytes = reader.remaining();
+    if rows > bytes {
+        return Err(Error::new(format!("expected at most {bytes} rows, found {rows}")));
+    }
+    let mut room = bytes.saturating_mul(TEXT_FACTOR).clamp(TEXT_BYTES_MIN, TEXT_BYTES_MAX);
     (0..count).map(|_| read_column(reader, rows, &mut room)).collect()
 }
 
@@ -167,7 +175,7 @@ fn read_fixed(values: &mut Values, bytes: &[u8], rows: usize) -> Result<()> {
 
 /// Values of 16 bytes each.
 fn read_sixteens(bytes: &[u8], rows: usize) -> Result<VariableValues> {
-    if bytes.len() != rows * 16 {
+    if rows.checked_mul(16) != Some(bytes.len()) {
         let found = bytes.len();
         return Err(Error::new(format!("expected {rows} values of 16 bytes, found {found} bytes")));
     }
@@ -237,7 +245,7 @@ fn by_codes(
         let value = distinct.get(code);
         let left = room.checked_sub(value.len());
         *room = left.filter(|_| all.push(value)).ok_or_else(|| {
-            Error::new(format!("the texts have more than {TEXT_BYTES_MAX} bytes"))
+            Error::new("the texts of the codes take more than 8 times the bytes of the request")
         })?;
     }
     Ok(all)

@@ -214,6 +214,12 @@ impl<'b> Reader<'b> {
         self.len - self.rest.len()
     }
 
+    /// The bytes that are left.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
     /// True when nothing is left.
     #[must_use]
     pub fn is_at_end(&self) -> bool {

@@ -75,6 +75,10 @@ fn read_list(payload: &[u8]) -> Result<Vec<u8>> {
     let mut list = ListBuilder::new(ListElement::of(data_type).map_err(|e| wrong(&e))?);
     let mut held = Vec::new();
     for _ in 0..reader.array()? {
+        // Before it is read: a payload has room for many levels.
+        if matches!({ reader }.token()?, Token::Extension(LIST, _)) {
+            return Err(Error::new("list: expected values that are no lists"));
+        }
         let item = read(&mut reader, &mut held)?;
         list.push(item).map_err(|e| wrong(&e))?;
     }

@@ -82,6 +82,13 @@ impl GatheredEvents {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Forgets which events are there, unless that is asked now.
+    pub fn forget_recent(&self) {
+        if let Ok(mut recent) = self.recent.try_lock() {
+            recent.forget();
+        }
+    }
+
     /// Whether it is known which events are there; what nobody uses can be looked at.
     pub fn has_recent(&self) -> bool {
         // default: after a panic nothing is taken as known

@@ -11,7 +11,10 @@
 //! it or beside it, also after the database was opened. What it names may be gone or changed, so
 //! the row is looked at.
 //!
-//! Invariant: a span that is known names each row of it up to `through`.
+//! Many rows of one value would make a chain that each look-up walks: beyond some, the value is
+//! crowded, and looked for in the table.
+//!
+//! Invariant: a span that is known names each row of it up to `through`, but for crowded values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,12 +26,15 @@ use esker_format::schema::Dedupe;
 const SPARE_SPANS: usize = 4;
 /// The share of the memory limit that they may take.
 const MEMORY_SHARE: u64 = 4;
+/// Rows of a span with one value, beyond which it is crowded.
+const CROWD: usize = 32;
 const SLOT_BYTES: u64 = size_of::<Slot>() as u64;
 
 /// The values that came lately: see the module.
 #[derive(Default)]
 pub(crate) struct RecentEvents {
-    rule: Option<Dedupe>,
+    /// By which version of the schema: an alteration may change values.
+    rule: Option<(Dedupe, u32)>,
     /// All events up to this row id are known of each span; `None`: no span is known.
     pub through: Option<u64>,
     spans: BTreeMap<i64, Span>,
@@ -39,6 +45,7 @@ pub(crate) struct RecentEvents {
 #[derive(Default)]
 struct Span {
     rows: RowsByHash,
+    crowded: BTreeSet<u64>,
     used: u64,
 }
 
@@ -67,29 +74,36 @@ impl RowsByHash {
         (0..count as u64).map(move |step| usize::try_from((first + step) & mask).unwrap_or(0))
     }
 
-    fn insert(&mut self, hash: u64, row_id: u64) {
+    /// Notes a row; false where there are many of its hash.
+    fn insert(&mut self, hash: u64, row_id: u64) -> bool {
         if (self.count + 1) * 3 > self.slots.len() * 2 {
             let larger = vec![Slot::default(); (self.slots.len() * 2).max(64)];
             let before = std::mem::replace(&mut self.slots, larger);
             self.count = 0;
             let taken = before.into_iter().filter(|slot| slot.row_id != 0);
-            taken.for_each(|slot| self.place(slot));
+            taken.for_each(|slot| _ = self.place(slot));
         }
-        self.place(Slot { hash, row_id });
+        self.place(Slot { hash, row_id })
     }
 
-    fn place(&mut self, new: Slot) {
+    fn place(&mut self, new: Slot) -> bool {
+        let mut same = 0;
         for place in self.places(new.hash) {
-            let Some(slot) = self.slots.get_mut(place) else { return };
+            let Some(slot) = self.slots.get_mut(place) else { return true };
             if slot.row_id == 0 {
                 *slot = new;
                 self.count += 1;
-                return;
+                return true;
             }
             if (slot.hash, slot.row_id) == (new.hash, new.row_id) {
-                return;
+                return true;
+            }
+            same += usize::from(slot.hash == new.hash);
+            if same >= CROWD {
+                return false;
             }
         }
+        true
     }
 
     fn find(&self, hash: u64) -> impl Iterator<Item = u64> {
@@ -106,11 +120,12 @@ impl RecentEvents {
         time_us.div_euclid(i64::try_from(rule.within_us).unwrap_or(i64::MAX))
     }
 
-    /// Begins to be asked: forgets all where it was about something else.
-    pub fn begin(&mut self, rule: Dedupe) {
-        if self.rule != Some(rule) {
+    /// Begins to be asked: forgets all where it was about something else, or another version of the
+    /// schema.
+    pub fn begin(&mut self, rule: Dedupe, version: u32) {
+        if self.rule != Some((rule, version)) {
             self.forget();
-            self.rule = Some(rule);
+            self.rule = Some((rule, version));
         }
         self.uses += 1;
     }
@@ -136,7 +151,7 @@ impl RecentEvents {
 
     /// From here on a span is known: its rows follow.
     pub fn add_span(&mut self, number: i64) {
-        self.spans.insert(number, Span { rows: RowsByHash::default(), used: self.uses });
+        self.spans.insert(number, Span { used: self.uses, ..Span::default() });
     }
 
     /// Whether no span is known.
@@ -147,8 +162,16 @@ impl RecentEvents {
     /// Notes a row, if its span is known.
     pub fn add(&mut self, number: i64, hash: u64, row_id: u64) {
         if let Some(span) = self.spans.get_mut(&number) {
-            span.rows.insert(hash, row_id);
+            if !span.rows.insert(hash, row_id) {
+                span.crowded.insert(hash);
+            }
         }
+    }
+
+    /// Whether there are too many rows of a hash, in a span or one beside it, to name them.
+    pub fn is_crowded(&self, number: i64, hash: u64) -> bool {
+        let beside = number.saturating_sub(1)..=number.saturating_add(1);
+        self.spans.range(beside).any(|(_, span)| span.crowded.contains(&hash))
     }
 
     /// The rows whose values may have a hash, in a span and those beside it.
@@ -158,8 +181,8 @@ impl RecentEvents {
     }
 
     /// Counts what it takes, without spans that were not asked for lately; false, and nothing is
-    /// known any more, where that is more than it may have.
-    pub fn count(&mut self, arena: &Arc<Arena>) -> bool {
+    /// known any more, where that is more than it may have, or than leaves others what they need.
+    pub fn count(&mut self, arena: &Arc<Arena>, used_max: u64) -> bool {
         let mut spare: Vec<(u64, i64)> = self
             .spans
             .iter()
@@ -167,7 +190,7 @@ impl RecentEvents {
             .map(|(number, span)| (span.used, *number))
             .collect();
         spare.sort_unstable();
-        let most = arena.limit_bytes() / MEMORY_SHARE;
+        let most = Self::most(arena);
         let mut kept = spare.len();
         for (_, number) in spare {
             if kept <= SPARE_SPANS && self.byte_count() <= most {
@@ -180,7 +203,7 @@ impl RecentEvents {
         let new = || Reservation::new(arena, Category::Other);
         let counted = self.counted.get_or_insert_with(new);
         counted.shrink(bytes);
-        let is_granted = bytes <= most && counted.grow(bytes, u64::MAX, u64::MAX);
+        let is_granted = bytes <= most && counted.grow(bytes, u64::MAX, used_max);
         if !is_granted {
             self.forget();
         }
@@ -192,7 +215,8 @@ impl RecentEvents {
         arena.limit_bytes() / MEMORY_SHARE
     }
 
-    fn byte_count(&self) -> u64 {
+    /// The bytes that it takes.
+    pub fn byte_count(&self) -> u64 {
         self.spans.values().map(|span| span.rows.slots.len() as u64 * SLOT_BYTES).sum()
     }
 }
@@ -209,7 +233,7 @@ mod tests {
     #[test]
     fn rows_are_found_in_their_span_and_beside_it() {
         let mut recent = RecentEvents::default();
-        recent.begin(RULE);
+        recent.begin(RULE, 1);
         assert_eq!(recent.unknown(&BTreeSet::from([-1, 0, 1])), [-1, 0, 1]);
         (-1..=1).for_each(|number| recent.add_span(number));
         for row_id in 1..=1_000 {
@@ -220,8 +244,12 @@ mod tests {
         assert_eq!((found(0), found(1)), ([1, 501].into(), [1, 501].into()));
         assert!(found(-2).is_empty() && found(3).is_empty());
         assert_eq!(RecentEvents::span_of(RULE, -1), -1);
-        recent.begin(Dedupe { within_us: 11, ..RULE });
+        recent.begin(Dedupe { within_us: 11, ..RULE }, 1);
         assert!(recent.is_empty(), "another time makes other spans");
+        recent.add_span(0);
+        (1..=1_000).for_each(|row_id| recent.add(0, 7, row_id));
+        assert!(recent.is_crowded(1, 7) && !recent.is_crowded(2, 7) && !recent.is_crowded(1, 8));
+        assert_eq!(recent.find(0, 7).count(), CROWD);
     }
 
     #[test]
@@ -229,11 +257,11 @@ mod tests {
         let arena = Arena::new(ArenaOptions::default()).unwrap();
         let mut recent = RecentEvents::default();
         for number in 0..20 {
-            recent.begin(RULE);
+            recent.begin(RULE, 1);
             assert_eq!(recent.unknown(&BTreeSet::from([number])), [number]);
             recent.add_span(number);
             recent.add(number, 7, 1);
-            assert!(recent.count(&arena));
+            assert!(recent.count(&arena, u64::MAX));
         }
         assert_eq!(recent.spans.len(), SPARE_SPANS + 1);
         assert_eq!(arena.used_by(Category::Other), 5 * 64 * SLOT_BYTES);

@@ -7,7 +7,7 @@ use esker_format::{Batch, ColumnSlice, Schema};
 
 use super::fate::{self, Fate};
 use super::lead::is_final;
-use super::ready_events::{ReadyRows, times_of};
+use super::ready_events::times_of;
 use super::{EventId, Stream};
 use crate::bulk_load::check_batch;
 use crate::commit::gathered_events::COMMIT_ROWS;
@@ -68,18 +68,23 @@ impl Stream {
         let Some(mut deduping) = self.deduping(schema) else {
             return self.commit_new_columns(schema, batch);
         };
-        let all = ReadyRows { schema: Arc::clone(schema), columns: batch.clone() };
-        match deduping.fates(&[&all]) {
-            Ok(fates) if fates.iter().all(Fate::is_new) => self.commit_new_columns(schema, batch),
-            Ok(fates) => match all.of_new(&fates) {
-                Ok(new) => {
-                    let stored = self.commit_new_columns(schema, &new.columns);
-                    fate::ids(&fates, stored)
-                }
-                Err(e) => refused(&e, batch.len()),
-            },
-            Err(e) => refused(&e, batch.len()),
+        // Before they are tested they are no events that others could be the same as.
+        let ready = self.ready_columns(schema, batch.clone());
+        let asked = deduping.fates(&[&ready.rows]).and_then(|fates| Ok((ready.times()?, fates)));
+        let (times, fates) = match asked {
+            Ok(asked) => asked,
+            Err(e) => return refused(&e, batch.len()),
+        };
+        if times.iter().all(Result::is_ok) && fates.iter().all(Fate::is_new) {
+            return self.commit_new_columns(schema, batch);
         }
+        let stored = match ready.rows.of_new(&fates) {
+            Ok(new) => self.commit_ready(new),
+            Err(e) => return refused(&e, batch.len()),
+        };
+        let outcomes = ready.outcomes(fate::outcomes(&fates, stored));
+        let id = |(row_id, time): (Result<u64>, Result<i64>)| Ok(EventId::new(time?, row_id?));
+        outcomes.into_iter().zip(times).map(id).collect()
     }
 
     fn commit_new_columns(&self, schema: &Arc<Schema>, batch: &Batch) -> Vec<Result<EventId>> {

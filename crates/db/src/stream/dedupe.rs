@@ -23,17 +23,20 @@ use esker_format::schema::{Dedupe, ROW_ID_NAME};
 use esker_format::{FieldId, Room, Schema, Value, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_query::Query;
-use esker_query::model::Expr;
+use esker_query::model::{Expr, Operator, RowCount};
 use esker_vfs::sync::MutexGuard;
 
 use super::fate::Fate;
-use super::filter::{time_field, within};
+use super::filter::{all_of, literal, time_field, within};
 use super::ready_events::{ReadyRows, times_of};
 use super::{EventId, Stream};
 use crate::commit::recent_events::RecentEvents;
+use crate::engine::Engine;
 use crate::read::source::SnapshotSource;
 use crate::{Durability, Error, ErrorKind, QueryOptions, Result, Snapshot, SnapshotTable};
 
+/// Beyond so many runs of spans, one reads what lies between them, too.
+const RUNS_MAX: usize = 32;
 /// Beyond so many events that arrived meanwhile, spans are read anew instead.
 const ARRIVED_MAX: usize = 1 << 20;
 
@@ -41,6 +44,7 @@ const ARRIVED_MAX: usize = 1 << 20;
 pub(super) struct Deduping<'s> {
     stream: &'s Stream,
     rule: Dedupe,
+    version: u32,
     recent: MutexGuard<'s, RecentEvents>,
 }
 
@@ -61,7 +65,7 @@ impl Stream {
             recent.forget();
             recent
         });
-        Some(Deduping { stream: self, rule, recent })
+        Some(Deduping { stream: self, rule, version: schema.version(), recent })
     }
 }
 
@@ -135,52 +139,45 @@ impl Deduping<'_> {
         if engine.is_short_of_memory() {
             self.recent.forget();
         }
-        self.recent.begin(self.rule);
+        self.recent.begin(self.rule, self.version);
         // Before the snapshot, which has them all; what comes between is noted twice.
-        let newest = match self.recent.is_empty() {
-            true => Some(self.stream.newest_row_id()?),
-            false => None,
-        };
+        let newest = self.stream.newest_row_id()?;
         let table = Snapshot::take_published(engine)?.table_core(self.stream.table.core())?;
-        match newest {
-            Some(newest) => self.recent.through = Some(newest),
-            None => self.note_arrived(&table)?,
+        let is_noted = !self.recent.is_empty() && self.note_arrived(&table)?;
+        if !is_noted {
+            self.recent.forget();
+            self.recent.through = Some(newest);
         }
         let known = self.know_spans(&table, &wanted);
         if known.is_err() {
             self.recent.forget();
         }
         known?;
-        if !self.recent.count(&engine.arena) {
-            let most = RecentEvents::most(&engine.arena) >> 20;
-            let message = format!(
-                "dedupe: the values of events of three times its time take more than {most} MiB, \
-                 a quarter of the memory limit: raise that, or shorten the time"
-            );
-            return Err(Error::new(ErrorKind::OverBudget, message));
+        match self.recent.count(&engine.arena, engine.memory_mark()) {
+            true => Ok(table),
+            false => Err(Error::new(ErrorKind::OverBudget, too_many(engine))),
         }
-        Ok(table)
     }
 
-    /// Notes what has arrived since.
-    fn note_arrived(&mut self, table: &SnapshotTable) -> Result<()> {
+    /// Notes what has arrived since; false where that is too much.
+    fn note_arrived(&mut self, table: &SnapshotTable) -> Result<bool> {
         let Some(through) = self.recent.through else {
             return Err(Error::corrupt("spans of events are known, but not up to which event"));
         };
         if !self.stream.table.core().may_have_rows_after(through) {
-            return Ok(());
+            return Ok(true);
         }
         let schema = table.schema();
         let time = schema.stream().map(|stream| stream.time);
         let fields = [time, Some(self.rule.field)];
         let field = |id: Option<FieldId>| schema.fields().iter().find(|field| Some(field.id) == id);
-        let [Some(time), Some(field)] = fields.map(field) else { return Ok(()) };
+        let [Some(time), Some(field)] = fields.map(field) else { return Ok(false) };
         if Bug::DedupeForgetsInserted.is_planted() {
-            return Ok(());
+            return Ok(true);
         }
         let mut arrivals = table.rows_as_of().rows_after_id(through, None);
         for _ in 0..ARRIVED_MAX {
-            let Some(arrived) = arrivals.step()? else { return Ok(()) };
+            let Some(arrived) = arrivals.step()? else { return Ok(true) };
             let row_group = arrived.part.row_group();
             let room = (Room::default(), Room::default());
             let value = row_group.value(field, arrived.row, &room.0)?;
@@ -190,9 +187,7 @@ impl Deduping<'_> {
             self.note(time_us, value, arrived.row_id);
             self.recent.through = Some(arrived.row_id);
         }
-        self.recent.forget();
-        self.recent.through = Some(self.stream.newest_row_id()?);
-        Ok(())
+        Ok(false)
     }
 
     fn note(&mut self, time_us: i64, value: ValueRef<'_>, row_id: u64) {
@@ -207,14 +202,16 @@ impl Deduping<'_> {
     fn know_spans(&mut self, table: &SnapshotTable, wanted: &BTreeSet<i64>) -> Result<()> {
         let unknown = self.recent.unknown(wanted);
         unknown.iter().for_each(|number| self.recent.add_span(*number));
-        for run in unknown.chunk_by(|a, b| a.checked_add(1) == Some(*b)) {
-            if let ([first, ..], [.., last]) = (run, run)
-                && !Bug::DedupeForgottenAtOpen.is_planted()
-            {
-                self.read(table, (*first, *last))?;
-            }
+        if Bug::DedupeForgottenAtOpen.is_planted() {
+            return Ok(());
         }
-        Ok(())
+        let ends = |run: &[i64]| Some((*run.first()?, *run.last()?));
+        let runs = || unknown.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+        let mut runs: Vec<(i64, i64)> = match runs().count() > RUNS_MAX {
+            true => ends(&unknown).into_iter().collect(),
+            false => runs().filter_map(ends).collect(),
+        };
+        runs.drain(..).try_for_each(|run| self.read(table, run))
     }
 
     /// Notes the events of some spans.
@@ -230,7 +227,11 @@ impl Deduping<'_> {
         query.select(Expr::field(time_field(schema)?));
         query.select(Expr::field(&field.name));
         query.filter = within(schema, from, to)?;
-        let options = self.stream.table.engine.statement_options(&QueryOptions::default());
+        let engine = &self.stream.table.engine;
+        let mut options = engine.statement_options(&QueryOptions::default());
+        // Whoever appends waits for it, and comes again where it ends early.
+        options.inputs.limits.deadline = None;
+        let most = RecentEvents::most(&engine.arena);
         let source = SnapshotSource::with_row_id(table.rows_as_of());
         esker_query::stream(&query, &source, &options, &mut |batch: esker_format::Batch| {
             if let [ids, times, values] = batch.columns.as_slice() {
@@ -242,9 +243,41 @@ impl Deduping<'_> {
                     }
                 }
             }
-            Ok(ControlFlow::Continue(()))
+            match self.recent.byte_count() <= most {
+                true => Ok(ControlFlow::Continue(())),
+                false => {
+                    let kind = esker_query::ErrorKind::OverBudget;
+                    Err(esker_query::Error::new(kind, too_many(engine)))
+                }
+            }
         })?;
         Ok(())
+    }
+
+    /// The same of a value that many rows have: the table is asked.
+    fn find_in_crowd(&self, table: &SnapshotTable, event: &Asked<'_>) -> Result<Option<EventId>> {
+        let schema = table.schema();
+        let Some(field) = schema.field_of(self.rule.field) else { return Ok(None) };
+        // default: a time longer than all times
+        let within_us = i64::try_from(self.rule.within_us).unwrap_or(i64::MAX);
+        let from = event.time_us.checked_sub(within_us);
+        let to = event.time_us.checked_add(within_us).and_then(|to| to.checked_add(1));
+        let mut query = Query::table(self.stream.table.name());
+        query.select(Expr::field(ROW_ID_NAME));
+        query.select(Expr::field(time_field(schema)?));
+        let value = literal(event.value.to_owned());
+        let is_it = Expr::field(&field.name).binary(Operator::Eq, value);
+        query.filter = all_of([within(schema, from, to)?, Some(is_it)]);
+        query.limit = Some(RowCount::Number(1));
+        let options = self.stream.table.engine.statement_options(&QueryOptions::default());
+        let source = SnapshotSource::with_row_id(table.rows_as_of());
+        let answer = esker_query::execute(&query, &source, &options)?;
+        let batch = answer.batches.first().map(|batch| batch.columns.as_slice());
+        let Some([ids, times]) = batch else { return Ok(None) };
+        Ok(match (ids.value(0), times.value(0)) {
+            (ValueRef::Uint(id), ValueRef::Timestamp(at)) => Some(EventId::new(at, id)),
+            _ => None,
+        })
     }
 
     /// The event that is there already.
@@ -266,7 +299,10 @@ impl Deduping<'_> {
                 return Ok(Some(id));
             }
         }
-        Ok(None)
+        match self.recent.is_crowded(span, event.hash) {
+            true => self.find_in_crowd(table, event),
+            false => Ok(None),
+        }
     }
 
     fn is_near(&self, a_us: i64, b_us: i64) -> bool {
@@ -282,6 +318,14 @@ impl Deduping<'_> {
             engine.defer(published);
         }
     }
+}
+
+fn too_many(engine: &Engine) -> String {
+    let most = RecentEvents::most(&engine.arena) >> 20;
+    format!(
+        "dedupe: what is to be known of the events of three times its time takes more than {most} \
+         MiB, a quarter of the memory limit, or than there is: raise that, or shorten the time"
+    )
 }
 
 fn position_of(schema: &Schema, field: FieldId) -> Option<usize> {

@@ -46,24 +46,8 @@ pub(super) fn outcomes(
     fates: &[Fate],
     stored: impl IntoIterator<Item = Result<u64>>,
 ) -> Vec<Result<u64>> {
-    told(fates, stored, |row_id, time_us| EventId::new(time_us, *row_id))
-}
-
-/// The same by their ids.
-pub(super) fn ids(
-    fates: &[Fate],
-    stored: impl IntoIterator<Item = Result<EventId>>,
-) -> Vec<Result<EventId>> {
-    told(fates, stored, |id, _| *id)
-}
-
-fn told<T>(
-    fates: &[Fate],
-    stored: impl IntoIterator<Item = Result<T>>,
-    id: impl Fn(&T, i64) -> EventId,
-) -> Vec<Result<T>> {
     let mut stored = stored.into_iter();
-    let mut known: Vec<Result<T>> = Vec::with_capacity(fates.len());
+    let mut known: Vec<Result<u64>> = Vec::with_capacity(fates.len());
     for fate in fates {
         known.push(match fate {
             Fate::New => stored.next().ok_or_else(super::lost).flatten(),
@@ -71,7 +55,7 @@ fn told<T>(
             Fate::Refused(e) => Err(e.repeated()),
             // A twin comes behind the event that it is the same as.
             Fate::Twin { at, time_us } => match known.get(*at) {
-                Some(Ok(first)) => Err(duplicate(id(first, *time_us))),
+                Some(Ok(row_id)) => Err(duplicate(EventId::new(*time_us, *row_id))),
                 Some(Err(e)) => Err(e.repeated()),
                 None => Err(super::lost()),
             },

@@ -104,7 +104,7 @@ impl Stream {
 
     /// The same stream, whose calls do not wait for the disk.
     pub(super) fn with_deferred(&self) -> Self {
-        let mut stream = self.clone();
+        let mut stream = self.renewed();
         stream.table.engine = self.table.engine.deferred();
         stream
     }
@@ -129,22 +129,22 @@ impl Stream {
             Ok(are_new) => are_new,
             Err(e) => return parts.iter().map(|part| part.all(&e)).collect(),
         };
-        let with_new = parts.iter().zip(&are_new).filter(|(_, is_new)| **is_new);
-        let new: Vec<&Part> = with_new.map(|(part, _)| *part).collect();
-        let mut stored = match new.is_empty() {
-            true => Vec::new(),
-            false => self.commit_all(current, &new),
+        // In the order in which they came: those next to each other that are new go together.
+        let all: Vec<(&Part, bool)> = parts.iter().copied().zip(are_new).collect();
+        let mut outcomes = Vec::with_capacity(parts.len());
+        for run in all.chunk_by(|a, b| a.1 && b.1) {
+            match run {
+                [(part, false)] => outcomes.push(match deduping.fates(&[&part.rows]) {
+                    Ok(fates) => self.commit_alone(part, fates),
+                    Err(e) => part.all(&e),
+                }),
+                new => {
+                    let new: Vec<&Part> = new.iter().map(|(part, _)| *part).collect();
+                    outcomes.extend(self.commit_all(current, &new));
+                }
+            }
         }
-        .into_iter();
-        // By now their twins are there.
-        let outcomes = |(part, is_new): (&&Part, bool)| match is_new {
-            true => stored.next().unwrap_or_else(|| part.all(&super::lost())), // default: an error
-            false => match deduping.fates(&[&part.rows]) {
-                Ok(fates) => self.commit_alone(part, fates),
-                Err(e) => part.all(&e),
-            },
-        };
-        parts.iter().zip(are_new).map(outcomes).collect()
+        outcomes
     }
 
     /// Whether all events of each part are new, and no others of them are the same.
@@ -332,6 +332,11 @@ impl Stream {
         self.table.attempt(|current| {
             let engine = &self.table.engine;
             let ready = rows.iter().map(|row| {
+                // Those of another rule were not asked about.
+                if part.rows.schema.dedupe() != current.schema.dedupe() {
+                    let message = "the stream was altered meanwhile: send the event again";
+                    return Err(Error::new(ErrorKind::Conflict, message));
+                }
                 let mut row = match Arc::ptr_eq(&part.rows.schema, &current.schema) {
                     true => row.clone(),
                     false => {

@@ -38,7 +38,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_format::{Schema, Value};
+use esker_format::{Schema, TableId, Value};
 use esker_log::sabotage::Bug;
 use esker_query::model::Expr;
 
@@ -74,6 +74,8 @@ pub struct Stream {
     database: Database,
     table: Table,
     gathered: Arc<GatheredEvents>,
+    /// The table whose requests these are.
+    gathered_of: TableId,
 }
 
 impl Database {
@@ -87,8 +89,9 @@ impl Database {
             let message = format!("table {name:?} is no stream: WITH (stream = 'field') makes one");
             return Err(Error::invalid(message));
         }
-        let gathered = self.engine().gathered_events(table.core().id());
-        Ok(Stream { database: self.clone(), table, gathered })
+        let gathered_of = table.core().id();
+        let gathered = self.engine().gathered_events(gathered_of);
+        Ok(Stream { database: self.clone(), table, gathered, gathered_of })
     }
 }
 
@@ -111,8 +114,9 @@ impl Database {
         if table.schema().has_unique_values() {
             return Ok(None);
         }
-        let gathered = self.engine().gathered_events(table.core().id());
-        Ok(Some(Stream { database: self.clone(), table, gathered }))
+        let gathered_of = table.core().id();
+        let gathered = self.engine().gathered_events(gathered_of);
+        Ok(Some(Stream { database: self.clone(), table, gathered, gathered_of }))
     }
 }
 
@@ -184,10 +188,24 @@ impl Stream {
         entry: Option<KeptEntry>,
         done: impl FnOnce(Appended) + Send + 'static,
     ) -> Option<Lead> {
+        let renewed = (self.table.core().id() != self.gathered_of).then(|| self.renewed());
+        // default: no truncation came between
+        let stream = renewed.as_ref().unwrap_or(self);
         let ReadyRows { schema, columns } = rows;
         let entry = entry.map(|entry| Box::new(entry) as Box<dyn Any + Send>);
         let request = EventRequest { columns, schema, is_whole, entry, done: Box::new(done) };
-        self.gathered.add(request).then(|| Lead::of(self))
+        stream.gathered.add(request).then(|| Lead::of(stream))
+    }
+
+    /// The same stream, with those of its requests that wait: a truncation makes it another table.
+    fn renewed(&self) -> Self {
+        let mut stream = self.clone();
+        let core = stream.table.core();
+        if core.id() != stream.gathered_of {
+            stream.gathered_of = core.id();
+            stream.gathered = stream.table.engine.gathered_events(stream.gathered_of);
+        }
+        stream
     }
 
     fn append_kept(

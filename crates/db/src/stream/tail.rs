@@ -122,6 +122,11 @@ impl Stream {
     pub fn tail(&self, from: TailFrom, filter: Option<Expr>) -> Result<Tail> {
         let reader = ArrivalReader::new(filter, &self.schema())?;
         let newest = self.newest_row_id()?;
+        let gap = match from {
+            // It begins with the first event that is there.
+            TailFrom::Start => self.ended_through(),
+            _ => 0,
+        };
         let position = match from {
             TailFrom::Now => newest,
             TailFrom::Start => 0,
@@ -135,7 +140,7 @@ impl Stream {
         };
         // It listens before it looks.
         self.table.engine.commit_wakes();
-        Ok(Tail { stream: self.clone(), reader, position, gap: 0, is_at_end: false })
+        Ok(Tail { stream: self.clone(), reader, position, gap, is_at_end: false })
     }
 
     /// The newest row id that was given to an event, visible or not; 0 for none.

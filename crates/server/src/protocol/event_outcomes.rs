@@ -154,9 +154,17 @@ pub(super) fn expect_few_waiting(stream: &Stream) -> std::result::Result<(), (Er
     Err((Error::new(Code::Unavailable, message), waiting, stored))
 }
 
+/// The longest name of a producer, in bytes.
+pub(super) const PRODUCER_BYTES_MAX: usize = 128;
+
 /// The name of a producer among those of all tokens: no client meets the producers of another one.
-pub(super) fn producer_name(token: &str, name: &str) -> String {
-    format!("{token}\0{name}")
+pub(super) fn producer_name(token: &str, name: &str) -> Result<String> {
+    if !(1..=PRODUCER_BYTES_MAX).contains(&name.len()) {
+        let found = name.len();
+        let message = format!("producer: expected a name of 1 to 128 bytes, found {found}");
+        return Err(Error::invalid(message));
+    }
+    Ok(format!("{token}\0{name}"))
 }
 
 /// Rows whose commit was given up.

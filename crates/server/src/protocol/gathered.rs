@@ -25,10 +25,12 @@ impl Submitted {
     }
 
     /// What became of them; those that are few are committed on this thread.
-    pub async fn outcome(self, is_small: bool) -> Result<Appended> {
-        if let Some(lead) = self.lead {
+    pub async fn outcome(mut self, is_small: bool) -> Result<Appended> {
+        if self.lead.is_some() {
             // Those that are ready now add their events.
             tokio::task::yield_now().await;
+        }
+        if let Some(lead) = self.lead.take() {
             if is_small && !lead.may_wait() {
                 caught(|| lead.run())?;
             } else {
@@ -36,6 +38,18 @@ impl Submitted {
                 led.await.map_err(|_| given_up())??;
             }
         }
-        self.done.await.map_err(|_| given_up())
+        let outcome = (&mut self.done).await;
+        outcome.map_err(|_| given_up())
+    }
+}
+
+impl Drop for Submitted {
+    /// The client is gone: the commit is made all the same, beside the runtime where it may wait.
+    fn drop(&mut self) {
+        let Some(lead) = self.lead.take() else { return };
+        match (lead.may_wait(), tokio::runtime::Handle::try_current()) {
+            (true, Ok(runtime)) => drop(runtime.spawn_blocking(move || caught(|| lead.run()))),
+            _ => drop(caught(|| lead.run())),
+        }
     }
 }

@@ -25,6 +25,10 @@ use crate::{Code, Error, Result};
 
 /// Bytes of a request that is read where it came in; others go beside the runtime.
 pub(super) const AT_ONCE_BYTES: usize = 64 << 10;
+/// The same in events.
+const AT_ONCE_EVENTS: usize = 2_000;
+/// The most values of the events of one request, with those that are left out.
+const VALUES_MAX: usize = 8 << 20;
 /// The most refused events that are told where the ids are not.
 const ERRORS_MAX: usize = 100;
 /// How often a request is begun again after another one of its producer.
@@ -146,6 +150,16 @@ impl<'b> AppendRequest<'b> {
         Ok(Self { stream, how, kind, rest })
     }
 
+    /// Whether it has more events than are looked at where it came in.
+    pub fn has_many(&self) -> bool {
+        let mut ahead = self.rest;
+        let count = match self.kind {
+            Kind::Append => ahead.array().ok(),
+            _ => ahead.uint().ok().and_then(|count| usize::try_from(count).ok()),
+        };
+        count.is_none_or(|count| count > AT_ONCE_EVENTS)
+    }
+
     /// The events.
     fn events(&mut self, schema: &Schema) -> Result<EventRows> {
         let reader = &mut self.rest;
@@ -191,13 +205,19 @@ impl Target {
         let schema = stream.schema();
         let EventRows { batch, refused, count } = request.events(&schema)?;
         let how = request.how;
+        if count.saturating_mul(schema.fields().len()) > VALUES_MAX {
+            let (most, fields) = (VALUES_MAX, schema.fields().len());
+            let message = format!("expected at most {most} values in a request");
+            let message = format!("{message}, found {count} events of {fields} fields");
+            return Err(Error::new(Code::LimitExceeded, message));
+        }
         let is_one_commit = how.is_whole || how.producer.is_some();
         if is_one_commit && count > RESULTS_MAX {
             let message = format!("expected at most {RESULTS_MAX} events in one commit");
             return Err(Error::invalid(format!("{message}, found {count}")));
         }
         let producer = how.producer.map(|(name, epoch, seq)| {
-            let name = producer_name(&token, name);
+            let name = producer_name(&token, name)?;
             Ok::<_, Error>((stream.producer(&name, epoch)?, seq))
         });
         let mut room = QuotaReservation::default();
@@ -211,7 +231,7 @@ impl Target {
             times: Prepared::new(),
             is_durable: how.is_durable,
             is_whole: how.is_whole,
-            is_minimal: how.is_minimal,
+            is_minimal: how.is_minimal || count > RESULTS_MAX,
             producer: producer.transpose()?,
             is_small,
             stored: None,
@@ -335,6 +355,10 @@ impl Ready {
             if let Some(told) = self.store_turn(id, entry).await? {
                 return Ok(told);
             }
+            // What the other request did is seen once it is on the disk.
+            let database = self.database.clone();
+            let synced = tokio::task::spawn_blocking(move || database.sync()).await;
+            synced.map_err(|_| too_late())??;
         }
         Err(too_late())
     }

@@ -4,16 +4,14 @@
 use esker::{KeptEntry, Producer, Stream, Turn};
 
 use super::super::event_outcomes::{
-    Outcomes, Prepared, StoredEvent, outcomes_of, producer_name, stored, times_of,
+    Outcomes, PRODUCER_BYTES_MAX, Prepared, StoredEvent, outcomes_of, producer_name, stored,
+    times_of,
 };
 use super::call::Call;
 use super::write::{Written, once_of};
 use crate::error::code_of;
 use crate::session::IdempotencyKey;
 use crate::{Code, Error, Result};
-
-/// The longest name of a producer.
-const NAME_BYTES_MAX: usize = 128;
 
 /// By what a request is done once.
 pub(super) enum Once {
@@ -49,7 +47,7 @@ impl Once {
             return Err(Error::invalid(message));
         }
         let (name, epoch, seq) = producer_of(text)?;
-        let name = producer_name(&call.principal.id, name);
+        let name = producer_name(&call.principal.id, name)?;
         Ok(Self::Producer(stream.producer(&name, epoch)?, seq))
     }
 
@@ -110,7 +108,7 @@ fn producer_of(text: &str) -> Result<(&str, u64, u64)> {
         Error::invalid(format!("header esker-producer: {expected}, found {text:?}"))
     };
     let mut parts = text.split(';').map(str::trim);
-    let name = parts.next().filter(|name| (1..=NAME_BYTES_MAX).contains(&name.len()));
+    let name = parts.next().filter(|name| (1..=PRODUCER_BYTES_MAX).contains(&name.len()));
     let mut number = |name: &str| {
         let (known, value) = parts.next()?.split_once('=')?;
         let is_it = known.trim().eq_ignore_ascii_case(name);

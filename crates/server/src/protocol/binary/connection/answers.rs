@@ -34,6 +34,7 @@ impl Connection<'_> {
         let finished = *finished;
         if let Some(running) = self.running.remove(&output.id) {
             self.beside -= usize::from(running.is_beside);
+            self.tails -= usize::from(running.tap.is_some());
             if let Some(commit) = commit {
                 self.holding.commit = self.holding.commit.max(commit);
                 self.holding.asked.push((running.asked, finished.failed));

@@ -106,6 +106,8 @@ struct Connection<'s> {
     running: BTreeMap<u32, Running>,
     /// How many of those have no thread.
     beside: usize,
+    /// Those of them that are tails.
+    tails: usize,
     jobs: mpsc::Sender<JobOutput>,
     outputs: mpsc::Receiver<JobOutput>,
     holding: Held,
@@ -143,6 +145,7 @@ pub(super) async fn serve(stream: Stream, input: Vec<u8>, shared: &Shared) -> io
         durability: None,
         running: BTreeMap::new(),
         beside: 0,
+        tails: 0,
         jobs,
         outputs,
         holding: Held::default(),
@@ -282,10 +285,19 @@ impl Connection<'_> {
     }
 
     fn may_begin(&self) -> bool {
+        self.has_room() && self.may_run()
+    }
+
+    /// Whether there is room for what is answered at once.
+    fn has_room(&self) -> bool {
+        let has_room = self.out.len() < OUT_BYTES_MAX && self.full.is_none();
+        has_room && self.wanted.is_none() && !self.is_over
+    }
+
+    /// Whether another request may be under way; tails, which do not end, have a limit of their own.
+    fn may_run(&self) -> bool {
         let jobs = self.running.len() - self.beside;
-        let may_run = jobs < JOBS_MAX && self.beside < BESIDE_MAX;
-        let has_room = self.out.len() < OUT_BYTES_MAX && may_run;
-        has_room && self.full.is_none() && self.wanted.is_none() && !self.is_over
+        jobs < JOBS_MAX && self.beside - self.tails < BESIDE_MAX
     }
 
     fn may_read(&self) -> bool {
@@ -302,17 +314,23 @@ impl Connection<'_> {
         if !self.out.is_empty() {
             return Some(config.stall_timeout);
         }
-        let has_job = self.running.values().any(|running| running.chunks.is_none());
+        let is_job = |running: &Running| running.chunks.is_none() && running.tap.is_none();
+        let has_job = self.running.values().any(is_job);
         if has_job || self.full.is_some() || self.wanted.is_some() || !self.held.is_empty() {
             return None;
         }
         // A request, or a load, of which the rest is missing.
-        if self.input.len() > self.read_to || !self.running.is_empty() {
+        if self.input.len() > self.read_to || self.is_loading() {
             return Some(config.stall_timeout);
         }
         let is_within = self.session.as_ref().is_some_and(Session::is_in_transaction);
         let idle = config.idle_timeout;
-        Some(if is_within { idle.min(config.transaction_timeout) } else { idle })
+        match (is_within, self.tails) {
+            (true, _) => Some(idle.min(config.transaction_timeout)),
+            (false, 0) => Some(idle),
+            // A tail tells for as long as it is wanted.
+            (false, _) => None,
+        }
     }
 
     /// Waits until something can go on; for the server's stop, too, where that is not known.

@@ -13,7 +13,7 @@ use super::super::job::{self, Place, Work};
 use super::super::operations::Asked;
 use super::super::tail::{self, TailRequest};
 use super::super::{decode, encode, point};
-use super::{Connection, Running};
+use super::{BESIDE_MAX, Connection, Running};
 use crate::session::{
     Canceller, IdempotencyKey, Level, Request, ResultBudget, Session, panic_guard::caught,
 };
@@ -41,7 +41,7 @@ impl Connection<'_> {
         }
         let input = std::mem::take(&mut self.input);
         let mut now = Instant::now();
-        let mut has_more = !self.may_begin();
+        let mut has_more = !self.has_room();
         while !has_more {
             let stops = *self.shared.stopping.borrow();
             if stops && !self.is_loading() {
@@ -58,6 +58,10 @@ impl Connection<'_> {
                     if self.is_away && !is_about_another {
                         break;
                     }
+                    if !is_about_another && !self.may_run() {
+                        has_more = true;
+                        break;
+                    }
                     let has_another = bytes.get(length + KIND_AT) == Some(&frame.code);
                     let may_share = has_another && !stops;
                     let shared = if may_share { self.coalesce(bytes, &mut now) } else { 0 };
@@ -68,7 +72,7 @@ impl Connection<'_> {
                         break;
                     }
                     self.read_to += length.max(shared);
-                    has_more = !self.may_begin();
+                    has_more = !self.has_room();
                 }
                 Err(e) => {
                     // Where the next frame starts cannot be known.
@@ -178,7 +182,7 @@ impl Connection<'_> {
         let Some(session) = &self.session else { return Ok(Done::Answered(None)) };
         let request = AppendRequest::read(asked.kind, frame.payload)?;
         let target = Target::of(session, request.stream)?;
-        if frame.payload.len() > append::AT_ONCE_BYTES {
+        if frame.payload.len() > append::AT_ONCE_BYTES || request.has_many() {
             let (place, payload) = (self.place(frame.id), frame.payload.to_vec());
             append::start_large(place, target, asked.kind, payload);
             self.note(frame.id, asked, Canceller::default(), None);
@@ -205,6 +209,10 @@ impl Connection<'_> {
             let message = "a tail is part of no transaction: expected none on its connection";
             return Err(Error::invalid(message));
         }
+        if self.tails >= BESIDE_MAX {
+            let message = format!("a connection has at most {BESIDE_MAX} tails");
+            return Err(Error::new(Code::LimitExceeded, message));
+        }
         let request = TailRequest::read(frame.payload)?;
         session.expect(Level::Read, Some(&request.stream))?;
         let (session, tap) = (session.sibling(), request.tap());
@@ -216,6 +224,7 @@ impl Connection<'_> {
         self.note_beside(frame.id);
         if let Some(running) = self.running.get_mut(&frame.id) {
             running.tap = Some(Arc::clone(&tap));
+            self.tails += 1;
         }
         tail::start(place, request, (session, tap), shared, config.idle_timeout);
         Ok(Done::Later)
@@ -223,7 +232,8 @@ impl Connection<'_> {
 
     /// Gives a tail credit. One that has ended needs none.
     fn credit(&self, frame: &Frame<'_>) -> Result<()> {
-        let credit = tail::credit(frame.payload)?;
+        // A failure would tell the client that the tail has ended.
+        let Ok(credit) = tail::credit(frame.payload) else { return Ok(()) };
         let running = self.running.get(&frame.id).and_then(|running| running.tap.as_ref());
         running.iter().for_each(|tap| tap.add(credit));
         Ok(())
