@@ -97,11 +97,15 @@ impl Engine {
 
     /// Reads the bucket of erasures, where it has changed.
     fn find_erasures(self: &Arc<Self>) -> Result<()> {
-        let changed_at = self.erasures_changed_at();
         let read_at = self.maintenance_state().erasures.read_at;
-        if read_at == Some(changed_at) {
+        if read_at == Some(self.erasures_changed_at()) {
             return Ok(());
         }
+        // A change is noted before it is published, and both under the commit lock.
+        let changed_at = {
+            let _catalogue = self.lock();
+            self.erasures_changed_at()
+        };
         let mut found = Vec::new();
         let is_forgotten = read_at.is_none() && Bug::ErasureForgottenAtOpen.is_planted();
         if changed_at.is_some() && !is_forgotten {
