@@ -12,10 +12,12 @@
 //! | `served` | the server, and what it takes |
 //! | `protocol` | the same questions in each protocol |
 //! | `bad` | clients that nobody wishes for |
+//! | `streams` | tails, producers and senders of events |
 
 mod bad;
 mod protocol;
 mod served;
+mod streams;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -56,12 +58,21 @@ pub struct Sizes {
     pub flood_mib: usize,
     /// What one sends that is alone with it, in MiB.
     pub pour_mib: usize,
+    /// The events that one body has, in MiB.
+    pub body_mib: usize,
 }
 
 impl Sizes {
     /// For continuous integration: seconds.
-    pub const SMALL: Self =
-        Self { idle: 500, busy: 100, requests: 100, bad: 10, flood_mib: 50, pour_mib: 500 };
+    pub const SMALL: Self = Self {
+        idle: 500,
+        busy: 100,
+        requests: 100,
+        bad: 10,
+        flood_mib: 50,
+        pour_mib: 500,
+        body_mib: 64,
+    };
     /// As many as a server is asked to bear.
     pub const LARGE: Self = Self {
         idle: 10_000,
@@ -70,6 +81,7 @@ impl Sizes {
         bad: 100,
         flood_mib: 100,
         pour_mib: 10 << 10,
+        body_mib: 1 << 10,
     };
 }
 
@@ -77,11 +89,15 @@ impl Sizes {
 ///
 /// # Errors
 /// What a server does not bear.
-pub fn load_server(sizes: Sizes) -> Result<(), Error> {
+pub fn load_server(sizes: Sizes, are_streams: bool) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let apart =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
+        streams::streams(apart.handle(), sizes).await?;
+        if are_streams {
+            return Ok(());
+        }
         for protocol in Protocol::ALL {
             // What one protocol left of memory is not what the next one takes.
             let to = Clients { served: Served::start()?, apart: apart.handle(), protocol };
@@ -277,15 +293,30 @@ async fn beside(
     ))
 }
 
+/// What the command line asks for.
+fn asked(words: &[&str]) -> Result<(Sizes, bool), Error> {
+    let has = |word: &str| words.contains(&word);
+    let mut sizes = if has("--small") { Sizes::SMALL } else { Sizes::LARGE };
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        match *word {
+            "--small" | "--streams" => {}
+            "--body-mib" => sizes.body_mib = rest.next().ok_or("--body-mib N")?.parse()?,
+            _ => return Err("usage: load_server [--small] [--streams] [--body-mib N]".into()),
+        }
+    }
+    Ok((sizes, has("--streams")))
+}
+
 /// Runs the `load_server` program.
 #[must_use]
 pub fn run(arguments: &[String]) -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
-        ["--child"] => served::serve(),
-        ["--small"] => load_server(Sizes::SMALL),
-        [] => load_server(Sizes::LARGE),
-        _ => Err("usage: load_server [--small]".into()),
+        ["--child"] => served::serve(None, false),
+        ["--child", directory] => served::serve(Some(directory.as_ref()), false),
+        ["--child", directory, "--limited"] => served::serve(Some(directory.as_ref()), true),
+        given => asked(given).and_then(|(sizes, are_streams)| load_server(sizes, are_streams)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -410,7 +410,9 @@ impl Driver {
 
     /// Events and a row of another table, in one commit.
     fn transact(&mut self) -> Result<String, String> {
-        let transaction = self.db.begin().map_err(|e| said(&e))?;
+        let db = self.db.clone();
+        let transaction = db.begin().map_err(|e| said(&e))?;
+        let first = self.new_event();
         let events = self.new_events(50);
         let table = transaction.table(STREAM).map_err(|e| said(&e))?;
         for (number, event) in &events {
@@ -418,6 +420,7 @@ impl Driver {
         }
         let of = self.next;
         transaction.table(BESIDE).and_then(|t| t.insert(&[of.into()])).map_err(|e| said(&e))?;
+        self.overtake(first)?;
         if self.generator.chance(250_000) {
             return Ok(format!("{} events that are rolled back", events.len()));
         }
@@ -428,13 +431,27 @@ impl Driver {
         Ok(format!("{count} events of a transaction, and row {of} beside"))
     }
 
+    /// An event that is committed while others, which came before it, are not yet: now and then.
+    fn overtake(&mut self, (number, event): (i64, Event)) -> Result<(), String> {
+        if self.generator.chance(500_000) {
+            let stream = self.db.stream(STREAM).map_err(|e| said(&e))?;
+            let id = stream.append(&event.row(number)).map_err(|e| said(&e))?;
+            self.row_id = self.row_id.max(id.row_id());
+            self.state.events.insert(number, event);
+            self.note(format!("event {number}, which overtakes others"));
+        }
+        Ok(())
+    }
+
     fn load(&mut self) -> Result<String, String> {
         let table = self.db.table(STREAM).map_err(|e| said(&e))?;
         let mut load = table.load().map_err(|e| said(&e))?;
+        let first = self.new_event();
         let events = self.new_events(70);
         for (number, event) in &events {
             load.push_row(&event.row(*number)).map_err(|e| said(&e))?;
         }
+        self.overtake(first)?;
         load.finish().map_err(|e| said(&e))?;
         let count = events.len();
         self.state.events.extend(events);

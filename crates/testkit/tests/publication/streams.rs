@@ -1,5 +1,5 @@
-//! Streams under the scheduler: events that share commits, whoever makes these, and a tail that is
-//! woken by what comes.
+//! Streams under the scheduler: events that share commits, which any of their threads may
+//! make, and a tail that is woken by what comes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -84,8 +84,8 @@ fn coalesced(memory: bool) {
     assert!(db.check().unwrap().is_sound());
 }
 
-/// Requests that nobody waits for: each is answered once, whoever leads, and what is answered with
-/// a later commit has greater row ids.
+/// Requests that nobody waits for: each is answered once, by any thread that leads, and what is
+/// answered with a later commit has greater row ids.
 fn submitted() {
     let (db, stream) = begun(false);
     let told: Arc<Mutex<Vec<Answered>>> = Arc::default();
@@ -157,7 +157,7 @@ fn events_of_three_threads_in_memory() {
 }
 
 #[test]
-fn requests_are_answered_by_whoever_leads() {
+fn requests_are_answered_by_the_thread_that_leads() {
     super::explore(submitted);
 }
 
