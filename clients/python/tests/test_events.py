@@ -177,11 +177,13 @@ class Events(ServedCase):
         self.client.append(self.name, {"t": T, "n": 5})
         gaps: List[Any] = []
         with self.client.tail(
-            self.name, after="start", on_gap=lambda first, last: gaps.append((first, last))
+            self.name, after=0, on_gap=lambda first, last: gaps.append((first, last))
         ) as tail:
             self.assertEqual(next(tail).n, 5)
         self.assertEqual(len(gaps), 1)
         with self.client.tail(self.name, after="start") as tail:
+            self.assertEqual(next(tail).n, 5, "it begins with the first that is there")
+        with self.client.tail(self.name, after=0) as tail:
             with self.assertRaises(EskerError) as caught:
                 next(tail)
             self.assertEqual(caught.exception.code, "cursor_gone")

@@ -243,3 +243,63 @@ fn what_is_stored_once_may_be_said_and_taken_back() {
     append(&db, 0, "a");
     assert_eq!(order(&db).len(), 4);
 }
+
+/// Alterations change what is there, and a truncation makes another table of the stream.
+#[test]
+fn what_is_known_follows_alterations_and_truncations() {
+    let db = Options::new().memory().unwrap();
+    db.create_table("events", schema()).unwrap();
+    let stream = db.stream("events").unwrap();
+    let first = append(&db, 0, "a");
+    let set = |value: Option<&str>| {
+        let option = StreamOption::read("dedupe", value).unwrap();
+        db.alter_table("events", &[esker::Alteration::SetStream(option)]).unwrap();
+    };
+    set(None);
+    let events = db.table("events").unwrap();
+    events.update(&[first.row_id().into()], &[("what", "b".into())]).unwrap();
+    set(Some("what within 1 minute"));
+    assert_eq!(append(&db, 0, "b"), first, "by its value of now");
+    assert_ne!(append(&db, 0, "a"), first);
+    // A handle of before, and one of after.
+    db.truncate_table("events").unwrap();
+    let old = stream.append(&event(0, "a")).unwrap();
+    assert_eq!(append(&db, 1, "a"), old);
+    let new = append(&db, 0, "c");
+    assert_eq!(stream.append(&event(1, "c")).unwrap(), new);
+    assert_eq!(order(&db), ["a", "c"]);
+}
+
+/// Rows that others insert may all have one value: they are found, and cost no more than others.
+#[test]
+fn many_rows_of_one_value_are_found() {
+    let db = Options::new().memory().unwrap();
+    db.create_table("events", schema()).unwrap();
+    let rows: Vec<_> = (0..20_000).map(|n| event(n, "same")).collect();
+    db.table("events").unwrap().insert_many(&rows).unwrap();
+    let id = append(&db, 20_000 + MINUTE - 1, "same");
+    assert!(id.is_at(19_999), "only the last is near: {id}");
+    assert_ne!(append(&db, 20_000 + MINUTE, "same"), id, "none is near");
+    assert_eq!(order(&db).len(), 20_001);
+}
+
+/// Events of many times at once, and parts of requests that are there, in the order in which they
+/// came.
+#[test]
+fn many_spans_and_mixed_requests_keep_their_order() {
+    let db = Options::new().memory().unwrap();
+    db.create_table("events", schema()).unwrap();
+    let stream = db.stream("events").unwrap();
+    let far: Vec<_> = (0..500).map(|n| event(n * 10 * MINUTE, "x")).collect();
+    for _ in 0..2 {
+        assert!(stream.append_many(&far).iter().all(Result::is_ok));
+    }
+    assert_eq!(order(&db).len(), 500);
+    let schema = stream.schema();
+    let mut leads = Vec::new();
+    for rows in [[event(0, "x"), event(1, "first")], [event(1, "second"), event(1, "third")]] {
+        leads.extend(stream.submit((ready(&schema, &rows), false), None, |_| ()));
+    }
+    drop(leads);
+    assert_eq!(order(&db)[500..], ["first", "second", "third"]);
+}

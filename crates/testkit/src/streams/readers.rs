@@ -145,7 +145,7 @@ impl Follower {
         let stream = db.stream(STREAM).map_err(|e| said(&e))?;
         let filter = is_filtered.then(|| stream.parse_filter(FILTER)).transpose();
         let filter = filter.map_err(|e| said(&e))?;
-        let tail = stream.tail(TailFrom::Start, filter).map_err(|e| said(&e))?;
+        let tail = stream.tail(TailFrom::After(0), filter).map_err(|e| said(&e))?;
         Ok(Self { tail, is_filtered, limit, last: -1, gap: 0 })
     }
 

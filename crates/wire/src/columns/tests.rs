@@ -112,7 +112,7 @@ fn codes_of_a_long_text_are_not_taken_at_their_word() {
         pack::bytes(out, &vec![0; rows]);
     });
     let found = wrong(&bytes, rows);
-    assert!(found.starts_with("column \"c\": the texts have more than"), "{found}");
+    assert!(found.starts_with("column \"c\": the texts of the codes take more than"), "{found}");
 }
 
 #[test]
