@@ -19,7 +19,7 @@ const TABLE: &str = "CREATE TABLE events (t timestamp NOT NULL, n i64, what text
 
 fn fill(sandbox: &Sandbox, db: &str) {
     let rows = "INSERT INTO events VALUES ('2026-01-01', 1, 'a'), ('2026-01-02', 2, NULL), \
-                ('2026-01-03', 3, 'c')";
+                ('2026-01-03', 3, 'c'), ('2026-01-04', 4, 'it''s')";
     sandbox.ok(&["sql", db, &format!("{TABLE}; {rows}")]);
 }
 
@@ -35,6 +35,7 @@ fn a_directory_and_a_server_tell_the_same() {
         ("watch events after 1 limit 1;", &[2]),
         ("WATCH events AFTER start WHERE n > 1 AND what IS NOT NULL LIMIT 1", &[3]),
         ("WATCH \"events\" AFTER start WHERE (n IN (1, 3)) LIMIT 2", &[1, 3]),
+        ("WATCH events AFTER start WHERE what = 'it''s' OR \"n\" = 1 LIMIT 2", &[1, 4]),
         ("WATCH main.events AFTER start LIMIT 0", &[]),
     ] {
         let here = sandbox.ok(&["sql", "db", statement]);

@@ -161,10 +161,10 @@ impl RecentEvents {
 
     /// Notes a row, if its span is known.
     pub fn add(&mut self, number: i64, hash: u64, row_id: u64) {
-        if let Some(span) = self.spans.get_mut(&number) {
-            if !span.rows.insert(hash, row_id) {
-                span.crowded.insert(hash);
-            }
+        if let Some(span) = self.spans.get_mut(&number)
+            && !span.rows.insert(hash, row_id)
+        {
+            span.crowded.insert(hash);
         }
     }
 
