@@ -9,7 +9,7 @@
 //! 3. A checkpoint was made, by which the log and older checkpoints went, and the reserve of the
 //!    log has none of its bytes.
 //! 4. No file of a segment of before, or of a run of one, is there that no table has: those go
-//!    with their last reader.
+//!    with their last reader. No value file of before is there that could not be removed.
 //!
 //! What is found in 2 and 4 is of all tables: a file does not say which table it was of, and one
 //! that was dropped is not there to ask. "Before" is a number of row groups and value files, which
@@ -245,6 +245,9 @@ impl Engine {
         }
         if self.has_due_values(threshold)? || self.has_replaced_files(before)? {
             return Ok(Look::Waits("readers"));
+        }
+        if self.is_durable() {
+            self.segment_files.values().remove_left(before)?;
         }
         Ok(Look::Done)
     }

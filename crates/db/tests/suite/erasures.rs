@@ -11,7 +11,9 @@ use esker::{
 };
 use esker_format::schema::SchemaBuilder;
 use esker_query::model::{Change, Delete, Expr, Operator};
-use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
+use esker_vfs::sim::{
+    CallKind, CrashChoice, FaultKind, Options as SimOptions, Repeat, Script, Simulation,
+};
 use esker_vfs::{Environment, OpenMode};
 
 const MARK: &str = "ada-lovelace-1815";
@@ -191,6 +193,19 @@ fn a_reader_of_a_replaced_file_is_waited_for() {
     assert!(!with(&machine, MARK).is_empty());
     drop(iterator);
     expect_done(&db, &machine);
+}
+
+/// It was told finished though the file was there until the next open.
+#[test]
+fn a_value_file_that_could_not_be_removed_goes_after_all() {
+    let machine = machine(11);
+    let db = open(&machine);
+    let table = filled(&db, "keyed");
+    let stay = Script::fault(CallKind::Remove, 0, FaultKind::NameError, Repeat::Once);
+    machine.add_script(stay.on_paths_with("values-"));
+    table.erase(Some(&is_marked())).unwrap();
+    expect_done(&db, &machine);
+    assert_eq!(machine.faults_fired().get(&FaultKind::NameError), Some(&1));
 }
 
 #[test]
