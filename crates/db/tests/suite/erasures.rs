@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use esker::{
-    ChangeOptions, DataType, Database, Erased, ErasureInfo, ErrorKind, IndexKind, NewIndex,
-    NewReference, Options, ReferenceAction, Schema, StreamOption, Table, Ttl, Value,
+    ChangeOptions, DataType, Database, Durability, Erased, ErasureInfo, ErrorKind, IndexKind,
+    NewIndex, NewReference, Options, ReferenceAction, Schema, StreamOption, Table, Ttl, Value,
 };
 use esker_format::schema::SchemaBuilder;
 use esker_query::model::{Change, Delete, Expr, Operator};
@@ -206,6 +206,25 @@ fn a_value_file_that_could_not_be_removed_goes_after_all() {
     table.erase(Some(&is_marked())).unwrap();
     expect_done(&db, &machine);
     assert_eq!(machine.faults_fired().get(&FaultKind::NameError), Some(&1));
+}
+
+/// Frames that were queued when the log was rotated stayed in the log.
+#[test]
+fn what_was_not_durable_yet_goes_too() {
+    let machine = machine(12);
+    let durability = Durability::Async { at_most: Duration::from_secs(3_600) };
+    let options = Options::new().background(false).environment(machine.environment());
+    let db = options.durability(durability).open("db").unwrap();
+    let create = |name| db.create_table(name, fields().build().unwrap()).unwrap();
+    let (kept, dropped) = (create("visits"), create("others"));
+    for n in 0..150 {
+        kept.insert(&row(n)).unwrap();
+        dropped.insert(&row(n)).unwrap();
+    }
+    kept.erase(Some(&is_marked())).unwrap();
+    drop(dropped);
+    db.drop_table("others").unwrap();
+    expect_done(&db, &machine);
 }
 
 #[test]
