@@ -113,13 +113,13 @@ impl Engine {
             self.wait_for_published()?;
             found = self.unfinished_records();
         }
-        let known: BTreeSet<u64> = {
+        {
+            // A number may be that of another erasure by now.
             let mut state = self.maintenance_state();
-            let is_there = |one: &Unfinished| found.iter().any(|r| r.number == one.record.number);
-            state.erasures.unfinished.retain(is_there);
-            state.erasures.unfinished.iter().map(|one| one.record.number).collect()
-        };
-        found.retain(|record| !known.contains(&record.number));
+            let unfinished = &mut state.erasures.unfinished;
+            unfinished.retain(|one| found.contains(&one.record));
+            found.retain(|record| unfinished.iter().all(|one| one.record != *record));
+        }
         let mut new = Vec::new();
         for record in found {
             new.push(self.begin_erasure(record)?);
@@ -190,7 +190,7 @@ impl Engine {
     /// What is told of an erasure.
     pub(crate) fn erasure_info(&self, record: Record) -> ErasureInfo {
         let state = self.maintenance_state();
-        let known = state.erasures.unfinished.iter().find(|one| one.record.number == record.number);
+        let known = state.erasures.unfinished.iter().find(|one| one.record == record);
         let known = known.map(|one| (one.bytes_left, one.waits_for));
         drop(state);
         let (bytes_left, waits_for) = match (record.finished_us, known) {
@@ -339,10 +339,12 @@ impl Engine {
         let entry = vec![Value::Bytes(record.key()), Value::Bytes(record.encode()), Value::Null];
         {
             let mut catalogue = self.lock_for_change()?;
-            // One that was dropped meanwhile has no entry to end.
-            if self.erasures_changed_at().is_some()
-                && let Some(bucket) = self.names.load().newest().get(ERASURES)
-            {
+            // One whose entry was changed meanwhile is looked at again: it may have none to end.
+            let read_at = self.maintenance_state().erasures.read_at;
+            if read_at != Some(self.erasures_changed_at()) {
+                return Ok(());
+            }
+            if let Some(bucket) = self.names.load().newest().get(ERASURES) {
                 self.commit_row(&mut catalogue, &TableVersion::newest(bucket), entry)?;
             }
         }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use esker::{
-    ChangeOptions, DataType, Database, Durability, Erased, ErasureInfo, ErrorKind, IndexKind,
-    NewIndex, NewReference, Options, ReferenceAction, Schema, StreamOption, Table, Ttl, Value,
+    ChangeOptions, DataType, Database, Durability, Erased, ErasureInfo, IndexKind, NewIndex,
+    NewReference, Options, ReferenceAction, Schema, StreamOption, Table, Ttl, Value,
 };
 use esker_format::schema::SchemaBuilder;
 use esker_query::model::{Change, Delete, Expr, Operator};
@@ -308,12 +308,39 @@ fn it_goes_on_without_the_table_and_beside_strange_entries() {
     db.wait_idle().unwrap();
     assert!(first(&db).finished_us.is_some());
     assert_eq!(with(&machine, MARK), Vec::<String>::new());
-    db.bucket(esker::ERASURES).unwrap().put("x", "y").unwrap();
-    assert_eq!(db.erasures().unwrap_err().kind(), ErrorKind::Corrupt);
-    db.wait_idle().unwrap();
+    for key in ["x", "00000000000000000007", "18446744073709551615"] {
+        db.bucket(esker::ERASURES).unwrap().put(key, "y").unwrap();
+    }
+    assert_eq!(db.erasures().unwrap().len(), 1);
+    let table = filled(&db, "plain");
+    assert_eq!(table.erase(Some(&is_marked())).unwrap().number, 8);
+    expect_done(&db, &machine);
+    let all = db.erasures().unwrap();
+    assert_eq!(all.iter().map(|info| info.number).collect::<Vec<_>>(), [1, 8]);
+    assert!(all.iter().all(|info| info.finished_us.is_some()));
     db.drop_bucket(esker::ERASURES).unwrap();
     db.wait_idle().unwrap();
     assert_eq!(db.erasures().unwrap(), []);
+}
+
+/// The end of the first one was put in the place of the second.
+#[test]
+fn a_number_that_comes_again_is_of_another_erasure() {
+    let machine = machine(13);
+    let db = open(&machine);
+    let table = filled(&db, "keyed");
+    let held = db.snapshot().unwrap();
+    assert_eq!(table.erase(Some(&is_marked())).unwrap().number, 1);
+    db.wait_idle().unwrap();
+    db.drop_bucket(esker::ERASURES).unwrap();
+    let Erased { number, rows, .. } = table.erase(Some(&is_marked())).unwrap();
+    assert_eq!((number, rows), (1, 0));
+    db.wait_idle().unwrap();
+    let info = first(&db);
+    assert_eq!((info.rows, info.finished_us, info.waits_for), (0, None, Some("snapshots")));
+    drop(held);
+    expect_done(&db, &machine);
+    assert_eq!(first(&db).rows, 0);
 }
 
 #[test]
