@@ -68,6 +68,8 @@ impl Engine {
                 return Ok(true);
             }
         }
+        let now = self.environment.clock.monotonic_ns();
+        self.maintenance_state().erasures.end_look(now);
         Ok(false)
     }
 
