@@ -17,6 +17,8 @@
 //!   its newest commit for that of the erasure, which may rewrite more and never less.
 //! * An erasure of a table is one of the tables with references to it, too, whose rows may go with
 //!   its rows.
+//! * The bucket is one that users can change. An entry that is none is passed over, and an erasure
+//!   is its whole record: numbers come again once the newest entries are gone.
 //! * Backups, exports and what programs have read are out of reach.
 //!
 //! The job is [`maintenance::erasing`](crate::maintenance), the statement `statement/erase.rs`.
@@ -32,6 +34,8 @@ pub const ERASURES: &str = "esker_erasure_records";
 const FORM: u8 = 1;
 /// Digits of the greatest number.
 const KEY_DIGITS: usize = 20;
+/// The greatest number: it is shown as an integer.
+pub(crate) const NUMBER_MAX: u64 = u64::MAX >> 1;
 /// Tables that an erasure may be about.
 const TABLES_MAX: usize = 1 << 16;
 
@@ -107,6 +111,8 @@ impl Record {
         let count = input.count(TABLES_MAX)?;
         let tables = (0..count).map(|_| Ok(TableId(input.u32()?))).collect::<Result<_>>()?;
         let (begun_us, rows) = (input.i64()?, input.u64()?);
+        let most = NUMBER_MAX;
+        invariant!(rows <= most, ERASURES, "an entry of {rows} rows, expected at most {most}");
         let finished_us = match input.u8()? {
             0 => None,
             _ => Some(input.i64()?),
@@ -118,11 +124,14 @@ impl Record {
 
 /// The number of an erasure, by its key.
 pub(crate) fn number_of(key: &[u8]) -> Result<u64> {
-    let digits = std::str::from_utf8(key).ok().filter(|text| text.len() == KEY_DIGITS);
-    let number = digits.and_then(|digits| digits.parse().ok());
-    let found = || String::from_utf8_lossy(key).into_owned();
-    let message =
-        || format!("bucket {ERASURES:?}: expected keys of 20 digits, found {:?}", found());
+    let is_number = key.len() == KEY_DIGITS && key.iter().all(u8::is_ascii_digit);
+    let digits = std::str::from_utf8(key).ok().filter(|_| is_number);
+    let number = digits.and_then(|digits| digits.parse::<u64>().ok());
+    let number = number.filter(|number| *number <= NUMBER_MAX);
+    let message = || {
+        let found = String::from_utf8_lossy(key);
+        format!("bucket {ERASURES:?}: expected keys that are numbers of 20 digits, found {found:?}")
+    };
     number.ok_or_else(|| Error::corrupt(message()))
 }
 
@@ -145,5 +154,8 @@ mod tests {
         }
         let key = b"00000000000000000001";
         assert!(Record::decode(b"1", &[]).is_err() && Record::decode(key, &[2]).is_err());
+        assert_eq!(number_of(b"09223372036854775807").unwrap(), NUMBER_MAX);
+        assert!(number_of(b"09223372036854775808").is_err());
+        assert!(number_of(b"+0000000000000000001").is_err());
     }
 }

@@ -151,7 +151,10 @@ pub(crate) fn erasures(snapshot: &Snapshot, engine: &Engine) -> Result<Vec<Erasu
     let mut all = Vec::new();
     for entry in bucket.iter() {
         let entry = entry?;
-        all.push(engine.erasure_info(Record::decode(entry.key(), entry.value())?));
+        // What somebody else has put there is none.
+        if let Ok(record) = Record::decode(entry.key(), entry.value()) {
+            all.push(engine.erasure_info(record));
+        }
     }
     Ok(all)
 }

@@ -121,8 +121,9 @@ impl Engine {
         self.environment.tasks.pause();
         log.remove_through(commit)?;
         let old_index_files = std::mem::take(&mut self.maintenance_state().old_index_files);
-        self.remove_old_checkpoints(number, &old_index_files)?;
-        Ok(())
+        // What is still there goes with the next one.
+        self.remove_old_checkpoints(number, &old_index_files)
+            .inspect_err(|_| self.maintenance_state().old_index_files.extend(old_index_files))
     }
 
     /// Everything as of the newest commit, once that is durable.

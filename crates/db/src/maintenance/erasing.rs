@@ -9,7 +9,7 @@
 //! 3. A checkpoint was made, by which the log and older checkpoints went, and the reserve of the
 //!    log has none of its bytes.
 //! 4. No file of a segment of before, or of a run of one, is there that no table has: those go
-//!    with their last reader.
+//!    with their last reader. No value file of before is there that could not be removed.
 //!
 //! What is found in 2 and 4 is of all tables: a file does not say which table it was of, and one
 //! that was dropped is not there to ask. "Before" is a number of row groups and value files, which
@@ -68,6 +68,8 @@ impl Engine {
                 return Ok(true);
             }
         }
+        let now = self.environment.clock.monotonic_ns();
+        self.maintenance_state().erasures.end_look(now);
         Ok(false)
     }
 
@@ -113,13 +115,13 @@ impl Engine {
             self.wait_for_published()?;
             found = self.unfinished_records();
         }
-        let known: BTreeSet<u64> = {
+        {
+            // A number may be that of another erasure by now.
             let mut state = self.maintenance_state();
-            let is_there = |one: &Unfinished| found.iter().any(|r| r.number == one.record.number);
-            state.erasures.unfinished.retain(is_there);
-            state.erasures.unfinished.iter().map(|one| one.record.number).collect()
-        };
-        found.retain(|record| !known.contains(&record.number));
+            let unfinished = &mut state.erasures.unfinished;
+            unfinished.retain(|one| found.contains(&one.record));
+            found.retain(|record| unfinished.iter().all(|one| one.record != *record));
+        }
         let mut new = Vec::new();
         for record in found {
             new.push(self.begin_erasure(record)?);
@@ -190,7 +192,7 @@ impl Engine {
     /// What is told of an erasure.
     pub(crate) fn erasure_info(&self, record: Record) -> ErasureInfo {
         let state = self.maintenance_state();
-        let known = state.erasures.unfinished.iter().find(|one| one.record.number == record.number);
+        let known = state.erasures.unfinished.iter().find(|one| one.record == record);
         let known = known.map(|one| (one.bytes_left, one.waits_for));
         drop(state);
         let (bytes_left, waits_for) = match (record.finished_us, known) {
@@ -246,6 +248,9 @@ impl Engine {
         if self.has_due_values(threshold)? || self.has_replaced_files(before)? {
             return Ok(Look::Waits("readers"));
         }
+        if self.is_durable() {
+            self.segment_files.values().remove_left(before)?;
+        }
         Ok(Look::Done)
     }
 
@@ -294,7 +299,10 @@ impl Engine {
     /// now.
     fn cut_log_for_erasures(self: &Arc<Self>) -> Result<()> {
         if !Bug::ErasedRowLeftInLog.is_planted() {
-            self.make_requested_checkpoint()?;
+            // Frames that are queued would go into the log file that stays.
+            self.sync()?;
+            // It keeps the reserve for commits: on a full disk an erasure waits.
+            self.make_checkpoint()?;
         }
         if let Some(log) = self.journal.log().filter(|_| !Bug::ErasedRowLeftInReserve.is_planted())
         {
@@ -333,10 +341,12 @@ impl Engine {
         let entry = vec![Value::Bytes(record.key()), Value::Bytes(record.encode()), Value::Null];
         {
             let mut catalogue = self.lock_for_change()?;
-            // One that was dropped meanwhile has no entry to end.
-            if self.erasures_changed_at().is_some()
-                && let Some(bucket) = self.names.load().newest().get(ERASURES)
-            {
+            // One whose entry was changed meanwhile is looked at again: it may have none to end.
+            let read_at = self.maintenance_state().erasures.read_at;
+            if read_at != Some(self.erasures_changed_at()) {
+                return Ok(());
+            }
+            if let Some(bucket) = self.names.load().newest().get(ERASURES) {
                 self.commit_row(&mut catalogue, &TableVersion::newest(bucket), entry)?;
             }
         }

@@ -8,6 +8,8 @@ use crate::erasure::Record;
 pub(super) const LOOK: Duration = Duration::from_secs(1);
 /// The shortest time between two looks that find nothing to do, however many snapshots end.
 pub(super) const LOOK_MIN: Duration = Duration::from_millis(50);
+/// How many times as long as a look that found nothing the next one is away.
+const LOOK_PAUSE: u64 = 20;
 
 /// The erasures that are not done, as far as this process knows.
 #[derive(Default)]
@@ -21,6 +23,8 @@ pub(crate) struct Erasures {
     /// The last look and the next one, by the monotonic clock.
     pub looked_ns: u64,
     pub next_look_ns: u64,
+    /// How long to wait at least, since the last look took so long.
+    pub pause_ns: u64,
 }
 
 impl Erasures {
@@ -31,7 +35,15 @@ impl Erasures {
 
     /// A snapshot has ended: what it saw may go.
     pub fn look_soon(&mut self) {
-        self.next_look_ns = self.next_look_ns.min(after(self.looked_ns, LOOK_MIN));
+        let soon = after(self.looked_ns, LOOK_MIN.max(Duration::from_nanos(self.pause_ns)));
+        self.next_look_ns = self.next_look_ns.min(soon);
+    }
+
+    /// A look has found nothing to do: it may have read all rows of large tables.
+    pub fn end_look(&mut self, now_ns: u64) {
+        self.pause_ns = now_ns.saturating_sub(self.looked_ns).saturating_mul(LOOK_PAUSE);
+        self.looked_ns = now_ns;
+        self.next_look_ns = self.next_look_ns.max(now_ns.saturating_add(self.pause_ns));
     }
 }
 
@@ -52,4 +64,25 @@ pub(crate) struct Unfinished {
     pub is_log_cut: bool,
     pub bytes_left: u64,
     pub waits_for: &'static str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Beside many short snapshots, looks took all the time there was.
+    #[test]
+    fn a_look_that_took_long_is_not_followed_at_once() {
+        let mut erasures =
+            Erasures { looked_ns: 1_000, next_look_ns: 2_000, ..Erasures::default() };
+        erasures.end_look(1_000_001_000);
+        assert_eq!(erasures.next_look_ns, 21_000_001_000);
+        erasures.look_soon();
+        assert_eq!(erasures.next_look_ns, 21_000_001_000);
+        erasures.looked_ns = 30_000_000_000;
+        erasures.next_look_ns = 31_000_000_000;
+        erasures.end_look(30_000_000_000);
+        erasures.look_soon();
+        assert_eq!(erasures.next_look_ns, 30_050_000_000);
+    }
 }

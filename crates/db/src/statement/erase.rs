@@ -7,7 +7,7 @@ use esker_query::model::{Delete, Expr};
 
 use super::{Changed, On, StatementRun};
 use crate::engine_handle::EngineHandle;
-use crate::erasure::{ERASURES, Erased, Record, number_of};
+use crate::erasure::{ERASURES, Erased, NUMBER_MAX, Record, number_of};
 use crate::{
     BucketOptions, Error, ErrorKind, QueryOptions, Result, Table, Transaction, TransactionBucket,
     Ttl,
@@ -100,11 +100,8 @@ impl StatementRun<'_> {
         let rows = self.delete_rows(delete)?.rows;
         let tables = tables_of(transaction, &delete.table)?;
         let bucket = bucket(transaction)?;
-        let last = bucket.iter()?.next_back().transpose()?;
-        // default: none was erased before
-        let last = last.map_or(Ok(0), |entry| number_of(entry.key()))?;
         let record = Record {
-            number: last.saturating_add(1),
+            number: last_number(&bucket)? + 1,
             table: delete.table.clone(),
             tables: tables.clone(),
             begun_us: engine.environment.clock.wall_us(),
@@ -136,6 +133,17 @@ fn bucket(transaction: &Transaction) -> Result<TransactionBucket<'_>> {
         }
         bucket => bucket,
     }
+}
+
+/// The number of the newest erasure; 0 for none. Keys that are no numbers are passed over.
+fn last_number(bucket: &TransactionBucket<'_>) -> Result<u64> {
+    for entry in bucket.iter()?.rev() {
+        let number = number_of(entry?.key()).ok();
+        if let Some(number) = number.filter(|number| *number < NUMBER_MAX) {
+            return Ok(number);
+        }
+    }
+    Ok(0)
 }
 
 /// A table, and those whose rows may have gone or changed with its rows.

@@ -6,12 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use esker::{
-    ChangeOptions, DataType, Database, Erased, ErasureInfo, ErrorKind, IndexKind, NewIndex,
+    ChangeOptions, DataType, Database, Durability, Erased, ErasureInfo, IndexKind, NewIndex,
     NewReference, Options, ReferenceAction, Schema, StreamOption, Table, Ttl, Value,
 };
 use esker_format::schema::SchemaBuilder;
 use esker_query::model::{Change, Delete, Expr, Operator};
-use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
+use esker_vfs::sim::{
+    CallKind, CrashChoice, FaultKind, Options as SimOptions, Repeat, Script, Simulation,
+};
 use esker_vfs::{Environment, OpenMode};
 
 const MARK: &str = "ada-lovelace-1815";
@@ -193,6 +195,38 @@ fn a_reader_of_a_replaced_file_is_waited_for() {
     expect_done(&db, &machine);
 }
 
+/// It was told finished though the file was there until the next open.
+#[test]
+fn a_value_file_that_could_not_be_removed_goes_after_all() {
+    let machine = machine(11);
+    let db = open(&machine);
+    let table = filled(&db, "keyed");
+    let stay = Script::fault(CallKind::Remove, 0, FaultKind::NameError, Repeat::Once);
+    machine.add_script(stay.on_paths_with("values-"));
+    table.erase(Some(&is_marked())).unwrap();
+    expect_done(&db, &machine);
+    assert_eq!(machine.faults_fired().get(&FaultKind::NameError), Some(&1));
+}
+
+/// Frames that were queued when the log was rotated stayed in the log.
+#[test]
+fn what_was_not_durable_yet_goes_too() {
+    let machine = machine(12);
+    let durability = Durability::Async { at_most: Duration::from_secs(3_600) };
+    let options = Options::new().background(false).environment(machine.environment());
+    let db = options.durability(durability).open("db").unwrap();
+    let create = |name| db.create_table(name, fields().build().unwrap()).unwrap();
+    let (kept, dropped) = (create("visits"), create("others"));
+    for n in 0..150 {
+        kept.insert(&row(n)).unwrap();
+        dropped.insert(&row(n)).unwrap();
+    }
+    kept.erase(Some(&is_marked())).unwrap();
+    drop(dropped);
+    db.drop_table("others").unwrap();
+    expect_done(&db, &machine);
+}
+
 #[test]
 fn a_crash_anywhere_only_delays_it() {
     let mut unfinished = 0;
@@ -274,12 +308,39 @@ fn it_goes_on_without_the_table_and_beside_strange_entries() {
     db.wait_idle().unwrap();
     assert!(first(&db).finished_us.is_some());
     assert_eq!(with(&machine, MARK), Vec::<String>::new());
-    db.bucket(esker::ERASURES).unwrap().put("x", "y").unwrap();
-    assert_eq!(db.erasures().unwrap_err().kind(), ErrorKind::Corrupt);
-    db.wait_idle().unwrap();
+    for key in ["x", "00000000000000000007", "18446744073709551615"] {
+        db.bucket(esker::ERASURES).unwrap().put(key, "y").unwrap();
+    }
+    assert_eq!(db.erasures().unwrap().len(), 1);
+    let table = filled(&db, "plain");
+    assert_eq!(table.erase(Some(&is_marked())).unwrap().number, 8);
+    expect_done(&db, &machine);
+    let all = db.erasures().unwrap();
+    assert_eq!(all.iter().map(|info| info.number).collect::<Vec<_>>(), [1, 8]);
+    assert!(all.iter().all(|info| info.finished_us.is_some()));
     db.drop_bucket(esker::ERASURES).unwrap();
     db.wait_idle().unwrap();
     assert_eq!(db.erasures().unwrap(), []);
+}
+
+/// The end of the first one was put in the place of the second.
+#[test]
+fn a_number_that_comes_again_is_of_another_erasure() {
+    let machine = machine(13);
+    let db = open(&machine);
+    let table = filled(&db, "keyed");
+    let held = db.snapshot().unwrap();
+    assert_eq!(table.erase(Some(&is_marked())).unwrap().number, 1);
+    db.wait_idle().unwrap();
+    db.drop_bucket(esker::ERASURES).unwrap();
+    let Erased { number, rows, .. } = table.erase(Some(&is_marked())).unwrap();
+    assert_eq!((number, rows), (1, 0));
+    db.wait_idle().unwrap();
+    let info = first(&db);
+    assert_eq!((info.rows, info.finished_us, info.waits_for), (0, None, Some("snapshots")));
+    drop(held);
+    expect_done(&db, &machine);
+    assert_eq!(first(&db).rows, 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use esker_log::sabotage::Bug;
 use esker_vfs::sync::{AtomicBool, Mutex, MutexGuard};
 use esker_vfs::{Environment, ErrorKind, OpenMode};
 
-use super::{StoredValue, ValueFile, value_file_path};
+use super::{StoredValue, ValueFile, value_file_id, value_file_path};
 use crate::{Error, Result};
 
 /// Bytes after which a file takes no more values.
@@ -216,6 +216,29 @@ impl ValueFiles {
                 self.unlink(file.path());
             }
         }
+    }
+
+    /// Removes the files below a number that should be gone: their removal failed before.
+    ///
+    /// # Errors
+    /// What the machine says; such a file may still be there then.
+    pub fn remove_left(&self, before: u64) -> Result<()> {
+        for name in self.environment.files.list(&self.dir)? {
+            let old = value_file_id(&name).filter(|id| *id < before);
+            // One that is being created is known before this can ask.
+            if old.is_none_or(|id| self.contains(id)) {
+                continue;
+            }
+            let owned = self.owned();
+            if !*owned {
+                return Err(Error::new(crate::ErrorKind::InvalidInput, "the database is closed"));
+            }
+            match self.environment.files.remove(&self.dir.join(&name)) {
+                Err(e) if e.kind() != ErrorKind::NotFound => return Err(e.into()),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn unlink(&self, path: &Path) {
