@@ -26,8 +26,8 @@ pub fn write(schema: &Schema) -> String {
     parts(schema).join(", ")
 }
 
-/// The fields, the primary key, the stream and the indexes, each as a text; with commas between them,
-/// [`parse`] reads them.
+/// The fields, the primary key, the stream and the indexes, each as a text; with commas between
+/// them, [`parse`] reads them.
 #[must_use]
 pub fn parts(schema: &Schema) -> Vec<String> {
     let fields = schema.fields();

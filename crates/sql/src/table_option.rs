@@ -41,8 +41,8 @@ impl TableOptions {
         }
         if let (None, Some(_)) = (&read.stream, read.of_stream.first()) {
             return Err(Error::invalid(
-                "options of a table: late, ahead, rest, retention, retention_by, window and dedupe are \
-                 those of a stream: expected stream = 'field', too",
+                "options of a table: late, ahead, rest, retention, retention_by, window and dedupe \
+                 are those of a stream: expected stream = 'field', too",
             ));
         }
         texts.extend(options.iter().map(ToString::to_string));

@@ -26,8 +26,8 @@ use esker_query::Query;
 use esker_query::model::{Expr, Operator, RowCount};
 use esker_vfs::sync::MutexGuard;
 
+use super::condition::{all_of, literal, time_field, within};
 use super::fate::Fate;
-use super::filter::{all_of, literal, time_field, within};
 use super::ready_events::{ReadyRows, times_of};
 use super::{EventId, Stream};
 use crate::commit::recent_events::RecentEvents;

@@ -3,7 +3,7 @@
 use esker_query::model::Expr;
 
 use super::arrivals::{ArrivalReader, Arrived, Readable};
-use super::filter::{all_of, within};
+use super::condition::{all_of, within};
 use super::{EventId, Stream, TailFrom};
 use crate::{Error, Result, Row, SnapshotTable};
 

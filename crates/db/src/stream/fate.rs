@@ -1,6 +1,6 @@
 //! What becomes of an event, as far as it is known before its commit.
 
-use super::EventId;
+use super::event_id::EventId;
 use crate::{Error, ErrorKind, Result};
 
 /// What becomes of an event.
@@ -21,6 +21,11 @@ impl Fate {
     pub fn is_new(&self) -> bool {
         matches!(self, Self::New)
     }
+}
+
+/// A commit has an outcome for each event.
+pub(super) fn lost() -> Error {
+    Error::corrupt("the outcome of an event was not told")
 }
 
 /// So many events, each of which is stored.
@@ -50,14 +55,14 @@ pub(super) fn outcomes(
     let mut known: Vec<Result<u64>> = Vec::with_capacity(fates.len());
     for fate in fates {
         known.push(match fate {
-            Fate::New => stored.next().ok_or_else(super::lost).flatten(),
+            Fate::New => stored.next().ok_or_else(lost).flatten(),
             Fate::Known(id) => Err(duplicate(*id)),
             Fate::Refused(e) => Err(e.repeated()),
             // A twin comes behind the event that it is the same as.
             Fate::Twin { at, time_us } => match known.get(*at) {
                 Some(Ok(row_id)) => Err(duplicate(EventId::new(*time_us, *row_id))),
                 Some(Err(e)) => Err(e.repeated()),
-                None => Err(super::lost()),
+                None => Err(lost()),
             },
         });
     }

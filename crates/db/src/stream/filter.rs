@@ -1,11 +1,11 @@
 //! Which events are wanted.
 
 use esker_format::json::{Json, parse, string};
-use esker_format::{Schema, Value};
 use esker_query::json::JsonQuery;
-use esker_query::model::{Expr, Operator};
+use esker_query::model::Expr;
 
 use super::Stream;
+use super::condition::{all_of, within};
 use crate::{Error, Result};
 
 impl Stream {
@@ -64,30 +64,4 @@ impl Stream {
     ) -> Result<Option<Expr>> {
         Ok(all_of([filter, within(&self.schema(), from, to)?]))
     }
-}
-
-/// All conditions at once, of those that there are.
-pub(super) fn all_of(conditions: impl IntoIterator<Item = Option<Expr>>) -> Option<Expr> {
-    conditions.into_iter().flatten().reduce(Expr::and)
-}
-
-/// Events from a time on, and before another one, in microseconds since 1970.
-pub(super) fn within(schema: &Schema, from: Option<i64>, to: Option<i64>) -> Result<Option<Expr>> {
-    let time = time_field(schema)?;
-    let side = |operator, at| Expr::field(time).binary(operator, literal(at));
-    let from = from.map(|at| side(Operator::Gte, Value::Timestamp(at)));
-    let to = to.map(|at| side(Operator::Lt, Value::Timestamp(at)));
-    Ok(all_of([from, to]))
-}
-
-/// A constant.
-pub(super) fn literal(value: Value) -> Expr {
-    Expr::Literal(value)
-}
-
-/// The name of the field that has the times.
-pub(super) fn time_field(schema: &Schema) -> Result<&str> {
-    let time = schema.stream().map(|stream| stream.time);
-    let field = schema.fields().iter().find(|field| Some(field.id) == time);
-    field.map(|field| field.name.as_str()).ok_or_else(|| Error::corrupt("a stream without times"))
 }

@@ -11,7 +11,7 @@ use esker_table::view::RowGroup;
 use serde::{Deserialize, Serialize};
 
 use super::Stream;
-use super::filter::time_field;
+use super::condition::time_field;
 use crate::engine::Engine;
 use crate::maintenance::retention::next_end_us;
 use crate::{Error, Result};

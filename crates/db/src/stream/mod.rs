@@ -10,7 +10,7 @@
 //! | [`dedupe`], [`fate`] | events that come again, and what becomes of each |
 //! | [`beside`], [`kept`] | entries that are put in the commit of events |
 //! | [`producer`] | senders each of whose events is stored once |
-//! | [`filter`] | which events are wanted |
+//! | [`filter`], [`condition`] | which events are wanted; conditions on their times |
 //! | [`page`] | events page by page, by their times |
 //! | [`arrivals`] | events in the order in which they arrived |
 //! | [`tail`] | the same as they arrive, once they are durable |
@@ -20,6 +20,7 @@
 mod arrivals;
 mod beside;
 pub(crate) mod columns;
+mod condition;
 mod dedupe;
 pub(crate) mod event_id;
 mod export;
@@ -48,6 +49,7 @@ use crate::table_version::TableVersion;
 use crate::{Database, Durability, Erased, Error, Result, Table};
 pub use event_id::EventId;
 pub use export::{EventExport, ExportQuery};
+use fate::lost;
 pub use info::StreamInfo;
 use kept::KeptEntry;
 pub use lead::Lead;
@@ -359,9 +361,4 @@ pub fn time_of(schema: &Schema, row: &[Value]) -> Result<i64> {
         Some(Value::Timestamp(time_us)) => Ok(*time_us),
         other => Err(Error::corrupt(format!("an event without a time: {other:?}"))),
     }
-}
-
-/// A commit has an outcome for each event.
-fn lost() -> Error {
-    Error::corrupt("the outcome of an event was not told")
 }

@@ -16,7 +16,7 @@ use esker_log::sabotage::Bug;
 use esker_query::model::{Expr, Operator, OrderBy, RowCount};
 use esker_query::{Query, QueryResult};
 
-use super::filter::{all_of, literal, time_field, within};
+use super::condition::{all_of, literal, time_field, within};
 use super::{EventId, Stream, time_of};
 use crate::read::source::SnapshotSource;
 use crate::{Error, Limits, QueryOptions, Result, Row};

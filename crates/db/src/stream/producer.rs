@@ -269,7 +269,7 @@ impl Producer {
                 Ok(time_us) => match outcomes.next() {
                     Some(Ok(row_id)) => Ok(Ok(EventId::new(*time_us, *row_id))),
                     Some(Err(e)) => Ok(super::fate::id_of(Err(e.repeated()))),
-                    None => Err(super::lost()),
+                    None => Err(super::fate::lost()),
                 },
             };
             let all = events.iter().map(outcome).collect::<Result<Vec<_>>>()?;

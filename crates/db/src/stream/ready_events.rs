@@ -108,7 +108,7 @@ impl ReadyEvents {
     pub fn times(&self) -> Result<Vec<Result<i64>>> {
         let mut times = self.rows.times()?.iter();
         let time = |tested: &Result<()>| match tested {
-            Ok(()) => times.next().copied().ok_or_else(super::lost),
+            Ok(()) => times.next().copied().ok_or_else(super::fate::lost),
             Err(e) => Err(e.repeated()),
         };
         Ok(self.tested.iter().map(time).collect())
@@ -119,7 +119,7 @@ impl ReadyEvents {
         let mut stored = stored.into_iter();
         let outcome = |tested: Result<()>| {
             tested?;
-            stored.next().ok_or_else(super::lost)?
+            stored.next().ok_or_else(super::fate::lost)?
         };
         self.tested.into_iter().map(outcome).collect()
     }

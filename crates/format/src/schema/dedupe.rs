@@ -1,4 +1,5 @@
-//! Events that are stored once: a sender may send one again, which is the same by a value of its own.
+//! Events that are stored once: a sender may send one again, which is the same by one of its
+//! values.
 //!
 //! ```text
 //! dedupe = 'request_id within 1 hour'

@@ -143,10 +143,10 @@ impl Segment {
     /// One number of a packed column, found by itself.
     pub(super) fn packed_number(&self, field: &Field, row: usize) -> Result<Option<ValueRef<'_>>> {
         let Some((_, layout)) = self.indexed_layout(field) else { return Ok(None) };
-        let (Encoding::Packed { base, numbers, .. } | Encoding::PackedDeltas { base, numbers, .. }) =
-            &layout.encoding
-        else {
-            return Ok(None);
+        let (base, numbers, is_by_deltas) = match &layout.encoding {
+            Encoding::Packed { base, numbers, .. } => (base, numbers, false),
+            Encoding::PackedDeltas { base, numbers, .. } => (base, numbers, true),
+            _ => return Ok(None),
         };
         if layout.data_type != field.data_type {
             return Ok(None);
@@ -157,9 +157,9 @@ impl Segment {
                 return Ok(Some(ValueRef::Null));
             }
         }
-        let code = match &layout.encoding {
-            Encoding::Packed { .. } => self.packed_reader(numbers, &(row..row + 1))?.get(row)?,
-            _ => self.delta_reader(numbers, &(row..row + 1))?.get(row)?,
+        let code = match is_by_deltas {
+            false => self.packed_reader(numbers, &(row..row + 1))?.get(row)?,
+            true => self.delta_reader(numbers, &(row..row + 1))?.get(row)?,
         };
         let word = base.wrapping_add(code).cast_signed();
         Ok(Some(ValueRef::from_word(field.data_type, word)))

@@ -21,8 +21,8 @@ use crate::exec::sort::{Location, late_materialization};
 use crate::meter::Reservation;
 use crate::{ErrorKind, Fragment, Result, Source, ZONE_ROWS};
 
-/// Where rows are so far apart, on average, each value is read by itself: a column of them has to be
-/// unpacked with what lies between.
+/// Where rows are so far apart, on average, each value is read by itself: a column of them has to
+/// be unpacked with what lies between.
 const SPARSE: usize = 16;
 /// Rows whose values lie in one room: what is unpacked for them is kept so long.
 const ROOM_ROWS: usize = 32;

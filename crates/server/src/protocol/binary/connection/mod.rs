@@ -294,7 +294,7 @@ impl Connection<'_> {
         has_room && self.wanted.is_none() && !self.is_over
     }
 
-    /// Whether another request may be under way; tails, which do not end, have a limit of their own.
+    /// Whether another request may be under way; tails, which do not end, have their own limit.
     fn may_run(&self) -> bool {
         let jobs = self.running.len() - self.beside;
         jobs < JOBS_MAX && self.beside - self.tails < BESIDE_MAX
