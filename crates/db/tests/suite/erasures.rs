@@ -12,7 +12,7 @@ use esker::{
 use esker_format::schema::SchemaBuilder;
 use esker_query::model::{Change, Delete, Expr, Operator};
 use esker_vfs::sim::{
-    CallKind, CrashChoice, FaultKind, Options as SimOptions, Repeat, Script, Simulation,
+    CallKind, CrashChoice, FaultKind, FaultPlan, Options as SimOptions, Repeat, Script, Simulation,
 };
 use esker_vfs::{Environment, OpenMode};
 
@@ -206,6 +206,28 @@ fn a_value_file_that_could_not_be_removed_goes_after_all() {
     table.erase(Some(&is_marked())).unwrap();
     expect_done(&db, &machine);
     assert_eq!(machine.faults_fired().get(&FaultKind::NameError), Some(&1));
+}
+
+/// The first row group that could not be written anew held back all others, and all erasures.
+#[test]
+fn a_failure_holds_back_nothing_else() {
+    let machine = machine(14);
+    let db = open(&machine);
+    let table = filled(&db, "plain");
+    let failing = |repeat| {
+        let script = Script::fault(CallKind::Create, 0, FaultKind::NameError, repeat);
+        machine.add_script(script.on_paths_with("segment-"));
+    };
+    failing(Repeat::ForEver);
+    table.erase(Some(&is_marked())).unwrap();
+    assert!(db.wait_idle().is_err());
+    let info = first(&db);
+    assert_eq!((info.finished_us, info.waits_for), (None, Some("failure")));
+    assert!(info.bytes_left > 0 && db.info().last_error.is_some());
+    machine.set_faults(FaultPlan::none());
+    failing(Repeat::Once);
+    // Another row group goes first then.
+    expect_done(&db, &machine);
 }
 
 /// Frames that were queued when the log was rotated stayed in the log.
