@@ -6,8 +6,8 @@
 //! 1. No row group of its tables has a row that had died by its commit. One that has is written
 //!    anew, for itself, as soon as a reader less sees such a row; an open group is sealed before.
 //! 2. No value file of before has garbage.
-//! 3. A checkpoint was made, by which the log and older checkpoints went, and the reserve of the
-//!    log has none of its bytes.
+//! 3. A checkpoint was made since its tables changed last, by which the log and older checkpoints
+//!    went, and the reserve of the log has none of its bytes.
 //! 4. No file of a segment of before, or of a run of one, is there that no table has: those go
 //!    with their last reader. No value file of before is there that could not be removed.
 //!
@@ -21,19 +21,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use esker_arena::ReadCommits;
 use esker_format::{Room, Schema, TableId, Value, ValueRef};
 use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 use esker_table::segment::{is_unnamed_run, run_file_number, run_of_file, segment_file_id};
 use esker_table::view::RowGroup;
 
-use super::TableJob;
+use super::compaction::pick::back_off_seconds;
 use super::unfinished_erasures::{Erasures, LOOK, LOOK_MIN, Unfinished, after};
-use super::value_gc::CollectionThreshold;
+use super::value_gc::{CollectionThreshold, is_of_file};
 use crate::engine::Engine;
 use crate::erasure::{ERASURES, ErasureInfo, Record};
 use crate::table_version::TableVersion;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// What a look came to.
 enum Look {
@@ -62,15 +63,49 @@ impl Engine {
             state.erasures.next_look_ns = after(now, LOOK);
             state.erasures.unfinished.iter().map(|one| one.record.number).collect()
         };
+        let mut failed = None;
         for number in numbers {
-            if self.erase(number, patient)? {
-                self.maintenance_state().erasures.next_look_ns = 0;
-                return Ok(true);
+            if patient && self.with_erasure(number, |one| one.retry_ns > now) == Some(true) {
+                continue;
+            }
+            match self.erase(number) {
+                Ok(true) => {
+                    self.maintenance_state().erasures.next_look_ns = 0;
+                    return Ok(true);
+                }
+                Ok(false) => {}
+                Err(e) => {
+                    self.leave_alone(number, &e);
+                    failed = failed.or(Some(e));
+                }
             }
         }
         let now = self.environment.clock.monotonic_ns();
         self.maintenance_state().erasures.end_look(now);
-        Ok(false)
+        match failed {
+            Some(e) if !patient => Err(e),
+            _ => Ok(false),
+        }
+    }
+
+    /// An erasure that failed is left alone for a second, then for two, and so on. Writers that
+    /// wait for memory do not get its error.
+    fn leave_alone(&self, number: u64, error: &Error) {
+        let now = self.environment.clock.monotonic_ns();
+        self.with_erasure(number, |one| {
+            one.waits_for = match error.kind() {
+                ErrorKind::Corrupt => "damage",
+                ErrorKind::NoSpace => "space",
+                _ => "failure",
+            };
+            one.retry_ns = after(now, Duration::from_secs(back_off_seconds(one.failures)));
+            one.failures = one.failures.saturating_add(1);
+        });
+        self.note_erasure_error(error);
+    }
+
+    fn note_erasure_error(&self, error: &Error) {
+        self.maintenance_state().last_error = Some(error.to_string());
     }
 
     /// How long until erasures are looked at.
@@ -124,7 +159,10 @@ impl Engine {
         }
         let mut new = Vec::new();
         for record in found {
-            new.push(self.begin_erasure(record)?);
+            // A failure is met again, and noted, when it is looked at.
+            let since = self.begin_erasure(&record.tables).ok();
+            let bytes_left = self.bytes_to_erase(&record.tables);
+            new.push(Unfinished::new(record, since, bytes_left));
         }
         let mut state = self.maintenance_state();
         if !new.is_empty() {
@@ -146,7 +184,7 @@ impl Engine {
                 match record_of(&view.schema, row_group, row) {
                     Ok(record) if record.finished_us.is_none() => found.push(record),
                     Ok(_) => {}
-                    Err(e) => self.note_error(&e),
+                    Err(e) => self.note_erasure_error(&e),
                 }
             }
         }
@@ -154,22 +192,21 @@ impl Engine {
         found
     }
 
-    /// An erasure that this process has not known: rows that have expired, which no statement
-    /// finds, go with it.
-    fn begin_erasure(self: &Arc<Self>, record: Record) -> Result<Unfinished> {
-        for core in self.tables_of(&record.tables) {
+    /// Begins an erasure that this process has not known: rows that have expired, which no
+    /// statement finds, go with it. Returns by which commit its rows have died.
+    fn begin_erasure(self: &Arc<Self>, tables: &[TableId]) -> Result<u64> {
+        let mut failed = None;
+        for core in self.tables_of(tables) {
             if core.schema().expiry_field().is_none() {
                 continue;
             }
             let view = core.view();
             for row_group in view.row_groups.iter().filter(|group| !group.is_loading()) {
-                self.end_expired_of(&core, row_group)?;
+                failed = failed.or(self.end_expired_of(&core, row_group).err());
             }
         }
         let since = self.watermarks.published();
-        let bytes_left = self.bytes_to_erase(&record.tables);
-        let (before, is_log_cut, waits_for) = (None, false, "rewriting");
-        Ok(Unfinished { record, since, before, is_log_cut, bytes_left, waits_for })
+        failed.map_or(Ok(since), Err) // default: all were ended
     }
 
     /// The tables of an erasure that are still there.
@@ -205,18 +242,20 @@ impl Engine {
     }
 
     /// Does what is due for an erasure. False where it is nothing.
-    fn erase(self: &Arc<Self>, number: u64, patient: bool) -> Result<bool> {
-        match self.look_at_erasure(number, patient)? {
-            Look::Did => Ok(true),
-            Look::Waits(what) => {
-                self.with_erasure(number, |one| one.waits_for = what);
-                Ok(false)
-            }
+    fn erase(self: &Arc<Self>, number: u64) -> Result<bool> {
+        let (did, waits_for) = match self.look_at_erasure(number)? {
+            Look::Did => (true, "rewriting"),
+            Look::Waits(what) => (false, what),
             Look::Done => {
                 self.finish_erasure(number)?;
-                Ok(true)
+                return Ok(true);
             }
-        }
+        };
+        self.with_erasure(number, |one| {
+            (one.failures, one.retry_ns) = (0, 0);
+            one.waits_for = waits_for;
+        });
+        Ok(did)
     }
 
     fn with_erasure<R>(&self, number: u64, with: impl FnOnce(&mut Unfinished) -> R) -> Option<R> {
@@ -225,12 +264,17 @@ impl Engine {
         all.find(|one| one.record.number == number).map(with)
     }
 
-    fn look_at_erasure(self: &Arc<Self>, number: u64, patient: bool) -> Result<Look> {
+    fn look_at_erasure(self: &Arc<Self>, number: u64) -> Result<Look> {
         let known = self.with_erasure(number, |one| {
             (one.record.tables.clone(), one.since, one.before, one.is_log_cut)
         });
         let Some((tables, since, before, is_log_cut)) = known else { return Ok(Look::Done) };
-        match self.rewrite_dead(number, (&tables, since), patient)? {
+        let since = match since {
+            Some(since) => since,
+            None => self.begin_erasure(&tables)?,
+        };
+        self.with_erasure(number, |one| one.since = Some(since));
+        match self.rewrite_dead(number, &tables, since)? {
             Look::Done => {}
             other => return Ok(other),
         }
@@ -241,7 +285,7 @@ impl Engine {
         if self.empty_value_file(threshold)? || self.remove_unused_values()? {
             return Ok(Look::Did);
         }
-        if !is_log_cut {
+        if !is_log_cut && !self.is_log_free_of(&tables) {
             self.cut_log_for_erasures()?;
             return Ok(Look::Did);
         }
@@ -255,39 +299,58 @@ impl Engine {
     }
 
     /// Writes a row group anew that has rows which had died by a commit.
-    fn rewrite_dead(
-        self: &Arc<Self>,
-        number: u64,
-        (tables, since): (&[TableId], u64),
-        patient: bool,
-    ) -> Result<Look> {
+    fn rewrite_dead(self: &Arc<Self>, number: u64, tables: &[TableId], since: u64) -> Result<Look> {
         let readers = self.read_commits();
-        let (mut bytes_left, mut due, mut rest) = (0, None, Look::Done);
+        let (mut bytes_left, mut due, mut rest) = (0, Vec::new(), Look::Done);
         for core in self.tables_of(tables) {
-            let is_left_alone = patient && self.is_backing_off(core.id(), TableJob::Merge);
             let view = core.view();
             for row_group in view.row_groups.iter().filter(|group| group.has_dead_by(since)) {
                 bytes_left += row_group.byte_count();
                 let is_due = !row_group.is_loading()
                     && (self.is_group(row_group) || row_group.drops_dead_by(since, &readers));
                 match is_due {
-                    true if is_left_alone => rest = Look::Waits("rewriting"),
-                    true => due = due.or_else(|| Some((Arc::clone(&core), row_group.clone()))),
+                    true => due.push((Arc::clone(&core), row_group.clone())),
                     false => rest = Look::Waits("snapshots"),
                 }
             }
         }
-        self.with_erasure(number, |one| one.bytes_left = bytes_left);
-        let Some((core, row_group)) = due else { return Ok(rest) };
+        let failed = self.with_erasure(number, |one| {
+            one.bytes_left = bytes_left;
+            one.failed.clone()
+        });
+        // default: none has failed
+        let failed = failed.unwrap_or_default();
+        due.sort_by_key(|(_, row_group)| failed.contains(&row_group.id()));
+        let mut error = None;
+        for (core, row_group) in due {
+            let id = row_group.id();
+            match self.rewrite_one(&core, row_group, &readers) {
+                Ok(()) => return Ok(Look::Did),
+                Err(e) if !is_of_file(&e) => return Err(e),
+                // What cannot be read keeps nothing else from being erased.
+                Err(e) => {
+                    self.with_erasure(number, |one| one.failed.insert(id));
+                    error = error.or(Some(e));
+                }
+            }
+        }
+        error.map_or(Ok(rest), Err) // default: nothing was due
+    }
+
+    /// Writes a row group anew, or has it sealed where it is a group.
+    fn rewrite_one(
+        self: &Arc<Self>,
+        core: &Arc<TableCore>,
+        row_group: RowGroup,
+        readers: &ReadCommits,
+    ) -> Result<()> {
         if matches!(row_group, RowGroup::Group(_)) {
-            self.freeze_groups_of(&core)?;
+            self.freeze_groups_of(core)?;
         }
-        if !self.is_group(&row_group) {
-            let merged = self.merge(&core, vec![row_group], &readers, BTreeSet::new());
-            self.back_off(core.id(), TableJob::Merge, merged.is_err());
-            merged?;
+        if self.is_group(&row_group) {
+            return Ok(());
         }
-        Ok(Look::Did)
+        self.merge(core, vec![row_group], readers, BTreeSet::new())
     }
 
     /// True for a group that becomes a segment first.
@@ -298,6 +361,7 @@ impl Engine {
     /// Makes a checkpoint, so that neither the log nor an older checkpoint has a row that is dead
     /// now.
     fn cut_log_for_erasures(self: &Arc<Self>) -> Result<()> {
+        let published = self.watermarks.published();
         if !Bug::ErasedRowLeftInLog.is_planted() {
             // Frames that are queued would go into the log file that stays.
             self.sync()?;
@@ -309,8 +373,20 @@ impl Engine {
             log.clear_reserve()?;
         }
         let mut state = self.maintenance_state();
-        state.erasures.unfinished.iter_mut().for_each(|one| one.is_log_cut = true);
+        // The checkpoint has rows that have expired and are not ended.
+        let begun = state.erasures.unfinished.iter_mut().filter(|one| one.since.is_some());
+        begun.for_each(|one| one.is_log_cut = true);
+        state.erasures.log_cut_at = Some(published);
         Ok(())
+    }
+
+    /// True when some tables are as they were when the log was cut for an erasure: nothing was
+    /// deleted since.
+    fn is_log_free_of(&self, tables: &[TableId]) -> bool {
+        let cut_at = self.maintenance_state().erasures.log_cut_at;
+        let cores = self.tables_of(tables);
+        // The log may have rows of a table that was dropped since.
+        cores.len() == tables.len() && cores.iter().all(|core| Some(core.changed_at()) <= cut_at)
     }
 
     /// True while there are files of segments, or of runs of these, that no table has.

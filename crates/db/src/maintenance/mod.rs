@@ -129,10 +129,8 @@ impl Engine {
         }
         match (self.do_usual_job(patient, settled), erased) {
             (Ok(false), Err(failed)) => Err(failed),
-            (done, erased) => {
-                erased.err().iter().for_each(|e| self.note_error(e));
-                done
-            }
+            // It has noted why, and writers that wait for memory do not wait for it.
+            (done, _) => done,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What maintenance knows of the erasures that are not done.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::erasure::Record;
@@ -18,6 +19,8 @@ pub(crate) struct Erasures {
     /// look.
     pub read_at: Option<Option<u64>>,
     pub unfinished: Vec<Unfinished>,
+    /// The log has no row of a commit up to this one, nor has its reserve.
+    pub log_cut_at: Option<u64>,
     /// Statements of this process have erased rows: the bucket may change.
     pub may_come: bool,
     /// The last look and the next one, by the monotonic clock.
@@ -56,14 +59,35 @@ pub(super) fn after(at_ns: u64, wait: Duration) -> u64 {
 /// One that is not done.
 pub(crate) struct Unfinished {
     pub record: Record,
-    /// Rows that had died by then are to go.
-    pub since: u64,
+    /// Rows that had died by then are to go; `None` until rows that have expired are ended.
+    pub since: Option<u64>,
     /// Files with numbers below this one may have had such rows.
     pub before: Option<u64>,
     /// Whether a checkpoint was made since.
     pub is_log_cut: bool,
     pub bytes_left: u64,
     pub waits_for: &'static str,
+    /// Row groups that could not be written anew: they are the last to be tried again.
+    pub failed: BTreeSet<u64>,
+    /// How often it has failed since something was done, and until when it is left alone.
+    pub failures: u32,
+    pub retry_ns: u64,
+}
+
+impl Unfinished {
+    pub fn new(record: Record, since: Option<u64>, bytes_left: u64) -> Self {
+        Self {
+            record,
+            since,
+            before: None,
+            is_log_cut: false,
+            bytes_left,
+            waits_for: "rewriting",
+            failed: BTreeSet::new(),
+            failures: 0,
+            retry_ns: 0,
+        }
+    }
 }
 
 #[cfg(test)]

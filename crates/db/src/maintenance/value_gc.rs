@@ -17,8 +17,8 @@ use esker_table::view::RowGroup;
 
 use super::TableJob;
 use super::state::{Bytes, Counted};
-use crate::Result;
 use crate::engine::Engine;
+use crate::{Error, ErrorKind, Result};
 
 /// Files below one part in so many of a full one are small.
 const SMALL_SHARE: u64 = 16;
@@ -34,6 +34,11 @@ pub(super) enum CollectionThreshold {
     Compact { before: u64 },
     /// All with a number below this one that have any.
     All { before: u64 },
+}
+
+/// True for an error that other files need not have.
+pub(super) fn is_of_file(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io)
 }
 
 impl Engine {
@@ -68,6 +73,8 @@ impl Engine {
         if values.current().is_some_and(|current| due.contains(&current)) {
             values.finish_current();
         }
+        let is_all = matches!(threshold, CollectionThreshold::All { .. });
+        let mut failed = None;
         for table in &tables {
             if threshold == CollectionThreshold::Usual
                 && self.is_backing_off(table.id(), TableJob::Merge)
@@ -79,17 +86,20 @@ impl Engine {
                 !row_group.is_loading()
                     && row_group.value_files().iter().any(|f| due.contains(&f.id()))
             };
-            match view.row_groups.iter().find(refers) {
-                None => {}
-                Some(RowGroup::Group(_)) => return self.freeze_groups_of(table),
-                Some(row_group) => {
-                    let merged = self.merge(table, vec![row_group.clone()], &readers, due);
-                    self.back_off(table.id(), TableJob::Merge, merged.is_err());
-                    return merged.map(|()| true);
+            for row_group in view.row_groups.iter().filter(refers) {
+                if matches!(row_group, RowGroup::Group(_)) {
+                    return self.freeze_groups_of(table);
+                }
+                let merged = self.merge(table, vec![row_group.clone()], &readers, due.clone());
+                self.back_off(table.id(), TableJob::Merge, merged.is_err());
+                match merged {
+                    // What cannot be read keeps nothing else from being erased.
+                    Err(e) if is_all && is_of_file(&e) => failed = failed.or(Some(e)),
+                    merged => return merged.map(|()| true),
                 }
             }
         }
-        Ok(false)
+        failed.map_or(Ok(false), Err) // default: nothing refers to one
     }
 
     fn all_tables(&self) -> Vec<Arc<TableCore>> {

@@ -12,7 +12,7 @@ use esker::{
 use esker_format::schema::SchemaBuilder;
 use esker_query::model::{Change, Delete, Expr, Operator};
 use esker_vfs::sim::{
-    CallKind, CrashChoice, FaultKind, Options as SimOptions, Repeat, Script, Simulation,
+    CallKind, CrashChoice, FaultKind, FaultPlan, Options as SimOptions, Repeat, Script, Simulation,
 };
 use esker_vfs::{Environment, OpenMode};
 
@@ -150,6 +150,27 @@ fn older_versions_go_and_what_was_deleted_before() {
 }
 
 #[test]
+fn one_of_nothing_makes_no_checkpoint() {
+    let machine = machine(15);
+    let db = open(&machine);
+    let table = filled(&db, "keyed");
+    table.erase(Some(&is_marked())).unwrap();
+    expect_done(&db, &machine);
+    let made = db.info().checkpoint_commit;
+    assert_eq!(table.erase(Some(&is_marked())).unwrap().rows, 0);
+    expect_done(&db, &machine);
+    assert!(db.erasures().unwrap().iter().all(|info| info.finished_us.is_some()));
+    assert_eq!(db.info().checkpoint_commit, made);
+    // What was deleted before goes with the next one.
+    table.insert(&row(153)).unwrap();
+    table.delete(&[153i64.into()]).unwrap();
+    assert!(!with(&machine, MARK).is_empty());
+    assert_eq!(table.erase(Some(&is_marked())).unwrap().rows, 0);
+    expect_done(&db, &machine);
+    assert!(db.info().checkpoint_commit > made);
+}
+
+#[test]
 fn a_snapshot_keeps_what_it_sees() {
     for kind in ["stream", "keyed"] {
         let machine = machine(3);
@@ -206,6 +227,29 @@ fn a_value_file_that_could_not_be_removed_goes_after_all() {
     table.erase(Some(&is_marked())).unwrap();
     expect_done(&db, &machine);
     assert_eq!(machine.faults_fired().get(&FaultKind::NameError), Some(&1));
+}
+
+/// The first row group that could not be written anew held back all others, and all erasures.
+#[test]
+fn a_failure_holds_back_nothing_else() {
+    for repeat in [Repeat::Once, Repeat::ForEver] {
+        let machine = machine(14);
+        let db = open(&machine);
+        let table = filled(&db, "plain");
+        let script = Script::fault(CallKind::Create, 0, FaultKind::NameError, repeat);
+        machine.add_script(script.on_paths_with("segment-"));
+        table.erase(Some(&is_marked())).unwrap();
+        if repeat == Repeat::ForEver {
+            assert!(db.wait_idle().is_err());
+            let info = first(&db);
+            assert_eq!((info.finished_us, info.waits_for), (None, Some("failure")));
+            assert!(info.bytes_left > 0 && db.info().last_error.is_some());
+            machine.set_faults(FaultPlan::none());
+        }
+        // Where it strikes once, another row group goes first.
+        expect_done(&db, &machine);
+        assert!(machine.faults_fired().contains_key(&FaultKind::NameError));
+    }
 }
 
 /// Frames that were queued when the log was rotated stayed in the log.

@@ -39,6 +39,11 @@ const BACK_OFF_SECONDS_MAX: u64 = 300;
 /// The shortest time until the next look, when another thread is at the merge that is due.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(10);
 
+/// How long a job is left alone that has failed so often before.
+pub(crate) fn back_off_seconds(failures: u32) -> u64 {
+    BACK_OFF_SECONDS_MAX.min(1 << failures.min(16))
+}
+
 /// What is most due in a table.
 enum Picked {
     /// To be merged; none when nothing is due.
@@ -131,9 +136,8 @@ impl Engine {
             return;
         }
         let (failures, until) = state.back_off.entry((table, job)).or_default();
-        let seconds = BACK_OFF_SECONDS_MAX.min(1 << (*failures).min(16));
+        *until = now + back_off_seconds(*failures) * 1_000_000_000;
         *failures += 1;
-        *until = now + seconds * 1_000_000_000;
     }
 
     /// How long until a job of a table that failed has its turn again.
