@@ -6,8 +6,8 @@
 //! 1. No row group of its tables has a row that had died by its commit. One that has is written
 //!    anew, for itself, as soon as a reader less sees such a row; an open group is sealed before.
 //! 2. No value file of before has garbage.
-//! 3. A checkpoint was made since its tables changed last, by which the log and older checkpoints
-//!    went, and the reserve of the log has none of its bytes.
+//! 3. A checkpoint was made, by which the log and older checkpoints went, and the reserve of the
+//!    log has none of its bytes.
 //! 4. No file of a segment of before, or of a run of one, is there that no table has: those go
 //!    with their last reader. No value file of before is there that could not be removed.
 //!
@@ -285,7 +285,7 @@ impl Engine {
         if self.empty_value_file(threshold)? || self.remove_unused_values()? {
             return Ok(Look::Did);
         }
-        if !is_log_cut && !self.is_log_free_of(&tables) {
+        if !is_log_cut {
             self.cut_log_for_erasures()?;
             return Ok(Look::Did);
         }
@@ -361,7 +361,6 @@ impl Engine {
     /// Makes a checkpoint, so that neither the log nor an older checkpoint has a row that is dead
     /// now.
     fn cut_log_for_erasures(self: &Arc<Self>) -> Result<()> {
-        let published = self.watermarks.published();
         if !Bug::ErasedRowLeftInLog.is_planted() {
             // Frames that are queued would go into the log file that stays.
             self.sync()?;
@@ -376,17 +375,7 @@ impl Engine {
         // The checkpoint has rows that have expired and are not ended.
         let begun = state.erasures.unfinished.iter_mut().filter(|one| one.since.is_some());
         begun.for_each(|one| one.is_log_cut = true);
-        state.erasures.log_cut_at = Some(published);
         Ok(())
-    }
-
-    /// True when some tables are as they were when the log was cut for an erasure: nothing was
-    /// deleted since.
-    fn is_log_free_of(&self, tables: &[TableId]) -> bool {
-        let cut_at = self.maintenance_state().erasures.log_cut_at;
-        let cores = self.tables_of(tables);
-        // The log may have rows of a table that was dropped since.
-        cores.len() == tables.len() && cores.iter().all(|core| Some(core.changed_at()) <= cut_at)
     }
 
     /// True while there are files of segments, or of runs of these, that no table has.

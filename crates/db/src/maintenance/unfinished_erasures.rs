@@ -19,8 +19,6 @@ pub(crate) struct Erasures {
     /// look.
     pub read_at: Option<Option<u64>>,
     pub unfinished: Vec<Unfinished>,
-    /// The log has no row of a commit up to this one, nor has its reserve.
-    pub log_cut_at: Option<u64>,
     /// Statements of this process have erased rows: the bucket may change.
     pub may_come: bool,
     /// The last look and the next one, by the monotonic clock.

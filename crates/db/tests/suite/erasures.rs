@@ -150,27 +150,6 @@ fn older_versions_go_and_what_was_deleted_before() {
 }
 
 #[test]
-fn one_of_nothing_makes_no_checkpoint() {
-    let machine = machine(15);
-    let db = open(&machine);
-    let table = filled(&db, "keyed");
-    table.erase(Some(&is_marked())).unwrap();
-    expect_done(&db, &machine);
-    let made = db.info().checkpoint_commit;
-    assert_eq!(table.erase(Some(&is_marked())).unwrap().rows, 0);
-    expect_done(&db, &machine);
-    assert!(db.erasures().unwrap().iter().all(|info| info.finished_us.is_some()));
-    assert_eq!(db.info().checkpoint_commit, made);
-    // What was deleted before goes with the next one.
-    table.insert(&row(153)).unwrap();
-    table.delete(&[153i64.into()]).unwrap();
-    assert!(!with(&machine, MARK).is_empty());
-    assert_eq!(table.erase(Some(&is_marked())).unwrap().rows, 0);
-    expect_done(&db, &machine);
-    assert!(db.info().checkpoint_commit > made);
-}
-
-#[test]
 fn a_snapshot_keeps_what_it_sees() {
     for kind in ["stream", "keyed"] {
         let machine = machine(3);
