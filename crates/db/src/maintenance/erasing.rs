@@ -47,7 +47,7 @@ enum Look {
 
 impl Engine {
     /// Does what is due for the first erasure that has something. False where there is none.
-    pub(super) fn erase_one(self: &Arc<Self>, patient: bool) -> Result<bool> {
+    pub(crate) fn erase_one(self: &Arc<Self>, patient: bool) -> Result<bool> {
         if self.options.read_only {
             return Ok(false);
         }

@@ -229,7 +229,7 @@ impl Deduping<'_> {
         query.filter = within(schema, from, to)?;
         let engine = &self.stream.table.engine;
         let mut options = engine.statement_options(&QueryOptions::default());
-        // Whoever appends waits for it, and comes again where it ends early.
+        // Senders wait for it, and would come again where it ended early.
         options.inputs.limits.deadline = None;
         let most = RecentEvents::most(&engine.arena);
         let source = SnapshotSource::with_row_id(table.rows_as_of());

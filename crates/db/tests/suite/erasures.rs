@@ -416,3 +416,20 @@ fn one_of_a_database_in_memory_is_done_as_well() {
     assert!(first(&db).finished_us.is_some());
     assert_eq!(table.count().unwrap(), 135);
 }
+
+/// A program that ends at once leaves no time for the background: a compaction ends erasures, too.
+#[test]
+fn a_compaction_brings_erasures_to_their_end() {
+    let machine = machine(19);
+    let db = open(&machine);
+    let table = db.create_table("visits", fields().build().unwrap()).unwrap();
+    table.insert_many(&(0..40).map(row).collect::<Vec<_>>()).unwrap();
+    let erased = table.erase(Some(&is_marked())).unwrap();
+    assert!(erased.rows > 0 && db.erasures().unwrap()[0].finished_us.is_none());
+    db.compact(false, &mut |_, _| ()).unwrap();
+    assert!(db.erasures().unwrap()[0].finished_us.is_some());
+    for (name, bytes) in environment_files(&machine.environment()) {
+        let found = bytes.windows(MARK.len()).any(|part| part == MARK.as_bytes());
+        assert!(!found, "{name}");
+    }
+}

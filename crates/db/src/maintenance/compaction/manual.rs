@@ -33,7 +33,7 @@ impl Database {
     /// `progress` gets how many rows are done, of how many that all tables had at first: at
     /// the beginning, with each segment that is written, and once all are.
     ///
-    /// Rows that a snapshot still sees stay.
+    /// Rows that a snapshot still sees stay. Erasures that wait for nothing come to their end.
     ///
     /// # Errors
     /// `ReadOnly`, `NoSpace`, `Io`, `Corrupt`.
@@ -64,6 +64,8 @@ impl Database {
             // The log still has what was sealed.
             engine.exclusively(Engine::make_requested_checkpoint)?;
             engine.exclusively(|engine| engine.remove_unused_values())?;
+            // Those that wait for readers go on in the background.
+            while engine.exclusively(|engine| engine.erase_one(false))? {}
         }
         report.bytes_after = engine.segment_bytes();
         Ok(report)
