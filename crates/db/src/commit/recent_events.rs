@@ -71,7 +71,8 @@ impl RowsByHash {
         // The bits of a hash that say which partition an index has are not used again.
         let first = hash.rotate_left(32);
         // default: a place in memory is a usize
-        (0..count as u64).map(move |step| usize::try_from((first + step) & mask).unwrap_or(0))
+        (0..count as u64)
+            .map(move |step| usize::try_from(first.wrapping_add(step) & mask).unwrap_or(0))
     }
 
     /// Notes a row; false where there are many of its hash.
@@ -250,10 +251,14 @@ mod tests {
         (1..=1_000).for_each(|row_id| recent.add(0, 7, row_id));
         assert!(recent.is_crowded(1, 7) && !recent.is_crowded(2, 7) && !recent.is_crowded(1, 8));
         assert_eq!(recent.find(0, 7).count(), CROWD);
+        // A hash whose first place wraps around.
+        recent.add(0, u64::MAX, 5);
+        recent.add(0, u64::MAX, 6);
+        assert_eq!(recent.find(0, u64::MAX).collect::<Vec<_>>(), [5, 6]);
     }
 
     #[test]
-    fn spans_that_nobody_asks_for_are_forgotten() {
+    fn unused_spans_are_forgotten() {
         let arena = Arena::new(ArenaOptions::default()).unwrap();
         let mut recent = RecentEvents::default();
         for number in 0..20 {
