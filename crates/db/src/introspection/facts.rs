@@ -151,7 +151,7 @@ pub(crate) fn erasures(snapshot: &Snapshot, engine: &Engine) -> Result<Vec<Erasu
     let mut all = Vec::new();
     for entry in bucket.iter() {
         let entry = entry?;
-        // What somebody else has put there is none.
+        // An entry that is no erasure is left out.
         if let Ok(record) = Record::decode(entry.key(), entry.value()) {
             all.push(engine.erasure_info(record));
         }

@@ -173,7 +173,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The records of erasures that are not done. What somebody else has put there is left out.
+    /// The records of erasures that are not done. Entries that are no erasures are left out.
     fn unfinished_records(&self) -> Vec<Record> {
         let names = self.names.load();
         let Some(bucket) = names.newest().get(ERASURES) else { return Vec::new() };

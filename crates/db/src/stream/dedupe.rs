@@ -207,11 +207,11 @@ impl Deduping<'_> {
         }
         let ends = |run: &[i64]| Some((*run.first()?, *run.last()?));
         let runs = || unknown.chunk_by(|a, b| a.checked_add(1) == Some(*b));
-        let mut runs: Vec<(i64, i64)> = match runs().count() > RUNS_MAX {
+        let runs: Vec<(i64, i64)> = match runs().count() > RUNS_MAX {
             true => ends(&unknown).into_iter().collect(),
             false => runs().filter_map(ends).collect(),
         };
-        runs.drain(..).try_for_each(|run| self.read(table, run))
+        runs.into_iter().try_for_each(|run| self.read(table, run))
     }
 
     /// Notes the events of some spans.
@@ -228,9 +228,7 @@ impl Deduping<'_> {
         query.select(Expr::field(&field.name));
         query.filter = within(schema, from, to)?;
         let engine = &self.stream.table.engine;
-        let mut options = engine.statement_options(&QueryOptions::default());
-        // Senders wait for it, and would come again where it ended early.
-        options.inputs.limits.deadline = None;
+        let options = self.options();
         let most = RecentEvents::most(&engine.arena);
         let source = SnapshotSource::with_row_id(table.rows_as_of());
         esker_query::stream(&query, &source, &options, &mut |batch: esker_format::Batch| {
@@ -254,7 +252,14 @@ impl Deduping<'_> {
         Ok(())
     }
 
-    /// The same of a value that many rows have: the table is asked.
+    /// Options of a read without a deadline: a sender that met one would only send again.
+    fn options(&self) -> esker_query::Options {
+        let mut options = self.stream.table.engine.statement_options(&QueryOptions::default());
+        options.inputs.limits.deadline = None;
+        options
+    }
+
+    /// Looks for an event in the table itself, where too many rows have its value.
     fn find_in_crowd(&self, table: &SnapshotTable, event: &Asked<'_>) -> Result<Option<EventId>> {
         let schema = table.schema();
         let Some(field) = schema.field_of(self.rule.field) else { return Ok(None) };
@@ -269,7 +274,7 @@ impl Deduping<'_> {
         let is_it = Expr::field(&field.name).binary(Operator::Eq, value);
         query.filter = all_of([within(schema, from, to)?, Some(is_it)]);
         query.limit = Some(RowCount::Number(1));
-        let options = self.stream.table.engine.statement_options(&QueryOptions::default());
+        let options = self.options();
         let source = SnapshotSource::with_row_id(table.rows_as_of());
         let answer = esker_query::execute(&query, &source, &options)?;
         let batch = answer.batches.first().map(|batch| batch.columns.as_slice());
@@ -323,8 +328,8 @@ impl Deduping<'_> {
 fn too_many(engine: &Engine) -> String {
     let most = RecentEvents::most(&engine.arena) >> 20;
     format!(
-        "dedupe: what is to be known of the events of three times its time takes more than {most} \
-         MiB, a quarter of the memory limit, or than there is: raise that, or shorten the time"
+        "dedupe: the events of this span need more memory than is free, or more than {most} MiB, \
+         a quarter of the memory limit: raise the limit, or shorten the span"
     )
 }
 

@@ -35,7 +35,7 @@ pub(super) fn all_new(events: usize) -> Vec<Fate> {
 
 /// An event that was stored before.
 pub(super) fn duplicate(id: EventId) -> Error {
-    Error::new(ErrorKind::Duplicate(id), format!("duplicate: the event is there as {id}"))
+    Error::new(ErrorKind::Duplicate(id), format!("duplicate: the event is stored already, as {id}"))
 }
 
 /// The id of an event that is stored, or was before.

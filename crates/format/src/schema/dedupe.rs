@@ -79,7 +79,13 @@ impl Schema {
         let (name, found) = (&field.name, field.type_text());
         let is_exact = !matches!(
             field.data_type,
-            DataType::F32 | DataType::F64 | DataType::Json | DataType::Interval | DataType::Bool
+            DataType::F32
+                | DataType::F64
+                | DataType::Json
+                | DataType::Interval
+                | DataType::Bool
+                | DataType::Enum
+                | DataType::List(_)
         );
         if !is_exact || field.id == stream.time {
             let expected = "expected text, bytes, a whole number, a decimal, a date or a uuid";
