@@ -1,6 +1,6 @@
 //! `WATCH events …`: the events of a stream, a row each, as they arrive.
 //!
-//! They are told until Ctrl-C, a server that stops, or the LIMIT. In a database that only this
+//! It ends with Ctrl-C, when the server stops, or at the LIMIT. In a database that only this
 //! process has open nothing arrives while it waits: there a script ends with the newest event.
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -67,7 +67,7 @@ pub struct AppendOptions<'o> {
     pub is_durable: Option<bool>,
     /// All of them or none.
     pub is_whole: bool,
-    /// Only the first and the last id are told.
+    /// Answers the first and the last id only.
     pub is_minimal: bool,
     /// Who sends them, so that each is stored once.
     pub producer: Option<ProducerTurn<'o>>,

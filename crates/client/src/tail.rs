@@ -82,7 +82,7 @@ impl Heard {
                 self.position = id.row_id;
                 self.taken += 1;
             }
-            // What is left of these may be told still.
+            // Those of them that are left may still come.
             Told::Gap { .. } => {}
         }
         Some(told)
@@ -135,7 +135,7 @@ impl Call {
         })
     }
 
-    /// So many more events may be told.
+    /// Lets the server send so many more events.
     pub(crate) fn credit(credit: u64) -> Self {
         Self::new(Kind::Credit, |out| pack::uint(out, credit))
     }
@@ -269,7 +269,7 @@ impl Tail<'_> {
         self.heard.position
     }
 
-    /// What is told next, all that has come, as soon as there is something; nothing at the end.
+    /// Waits for the next events, and returns all that have come; none at the end.
     ///
     /// # Errors
     /// What the server said, or that the connection failed; then it has ended.
@@ -417,7 +417,7 @@ impl AsyncTail {
         self.heard.take(&Frame { id: self.id, code, flags, payload: &payload })
     }
 
-    /// What is told next, as soon as there is something; `None` once it has ended.
+    /// Waits for the next event; `None` once the tail has ended.
     ///
     /// # Errors
     /// What the server said, or that the connection failed; then it has ended.

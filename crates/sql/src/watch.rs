@@ -43,9 +43,8 @@ impl WatchStatement {
 pub(crate) fn refused() -> esker::Error {
     esker::Error::new(
         esker::ErrorKind::InvalidInput,
-        "WATCH tells rows as they arrive, which the answer to a statement cannot: the shell and \
-         `esker sql` do; HTTP has …/streams/STREAM/tail, the wire protocol and its clients have \
-         tail, and programs Stream::tail",
+        "WATCH runs in the shell and in `esker sql` only: HTTP has …/streams/STREAM/tail, the wire \
+         protocol and its clients have tail, and programs Stream::tail",
     )
 }
 

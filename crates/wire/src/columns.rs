@@ -63,7 +63,7 @@ fn read_column<'b>(
     let at = |e: Error| Error::new(format!("column {name:?}: {e}"));
     let data_type = reader.text()?.parse().map_err(|e| at(Error::new(format!("{e}"))))?;
     if data_type == DataType::Enum {
-        return Err(at(Error::new("expected text, as labels are")));
+        return Err(at(Error::new("labels of an enum are sent as type text")));
     }
     let nulls = reader.optional_bytes()?.map(|bits| marks(bits, rows)).transpose().map_err(at)?;
     let nulls = nulls.flatten();
@@ -88,7 +88,7 @@ fn marks(bits: &[u8], rows: usize) -> Result<Option<Vec<u8>>> {
         marks.extend((0..8).map(|bit| byte >> bit & 1));
     }
     if marks.iter().skip(rows).any(|mark| *mark != 0) {
-        return Err(Error::new(format!("nulls: a bit behind the last of {rows} rows is set")));
+        return Err(Error::new(format!("nulls: expected zeros behind the bits of {rows} rows")));
     }
     marks.truncate(rows);
     Ok(Some(marks))

@@ -117,7 +117,7 @@ fn what_has_no_way_to_tell_rows_as_they_arrive_says_so() {
     std::io::Write::write_all(&mut stream, line.as_bytes()).unwrap();
     let mut told = String::new();
     BufReader::new(stream).read_line(&mut told).unwrap();
-    assert!(told.contains("invalid_request") && told.contains("WATCH tells rows"), "{told}");
+    assert!(told.contains("invalid_request") && told.contains("WATCH runs in the shell"), "{told}");
 }
 
 #[test]

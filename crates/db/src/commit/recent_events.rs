@@ -67,12 +67,11 @@ impl RowsByHash {
     /// The places of a hash, from its own on.
     fn places(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
         let count = self.slots.len();
-        let mask = count.wrapping_sub(1) as u64;
+        let mask = count.wrapping_sub(1);
         // The bits of a hash that say which partition an index has are not used again.
-        let first = hash.rotate_left(32);
-        // default: a place in memory is a usize
-        (0..count as u64)
-            .map(move |step| usize::try_from(first.wrapping_add(step) & mask).unwrap_or(0))
+        let place = hash.rotate_left(32) & mask as u64;
+        let first = usize::try_from(place).unwrap_or(0); // default: a place in memory is a usize
+        (0..count).map(move |step| first.wrapping_add(step) & mask)
     }
 
     /// Notes a row; false where there are many of its hash.

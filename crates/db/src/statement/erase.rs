@@ -69,7 +69,7 @@ impl StatementRun<'_> {
     /// Erases rows, and answers what came of it.
     pub(super) fn erase(&self, delete: &Delete) -> Result<Changed> {
         if delete.returning.is_some() {
-            let message = "ERASE answers what was erased: expected it without RETURNING";
+            let message = "ERASE cannot have RETURNING: it answers how many rows were erased";
             return Err(Error::invalid(message));
         }
         let erased = match self.on {
@@ -94,7 +94,7 @@ impl StatementRun<'_> {
     ) -> Result<(Erased, Vec<TableId>)> {
         let engine = transaction.engine();
         if engine.memory_of.is_some() {
-            let message = "ERASE: a temporary table is in no file: expected DELETE alone";
+            let message = "ERASE: temporary tables are in no file: use DELETE without it";
             return Err(Error::invalid(message));
         }
         let rows = self.delete_rows(delete)?.rows;

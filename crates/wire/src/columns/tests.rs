@@ -141,7 +141,7 @@ fn what_is_wrong_is_told_with_its_column() {
             by_hand("u8", Some(&[0, 0]), |out| pack::bytes(out, &[0; 2])),
         ),
         (
-            "column \"c\": nulls: a bit behind the last of 2 rows is set",
+            "column \"c\": nulls: expected zeros behind the bits of 2 rows",
             by_hand("u8", Some(&[4]), |out| pack::bytes(out, &[0; 2])),
         ),
         (

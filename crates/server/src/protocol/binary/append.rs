@@ -183,8 +183,8 @@ impl Target {
     /// more came than may, or than is stored.
     pub fn of(session: &Session, stream: &str) -> Result<Self> {
         if session.is_in_transaction() {
-            let message = "events of a stream are a commit of their own: expected no transaction, \
-                           within which statements insert them";
+            let message = "events are appended in a commit of their own: end the transaction, or \
+                           use INSERT within it";
             return Err(Error::invalid(message));
         }
         session.expect(Level::Write, Some(stream))?;

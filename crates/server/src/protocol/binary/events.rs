@@ -403,7 +403,7 @@ fn events_are_for_whoever_may_write_them_and_no_transaction() {
     client.sql(2, "BEGIN");
     client.receive();
     let (code, message) = append(&mut client, &[], rows).unwrap_err();
-    assert!(code == "invalid_request" && message.contains("expected no transaction"), "{message}");
+    assert!(code == "invalid_request" && message.contains("end the transaction"), "{message}");
     client.sql(3, "ROLLBACK");
     client.receive();
     let limits = TenantLimits { events_per_second: Some(1), ..TenantLimits::default() };

@@ -206,7 +206,7 @@ impl Connection<'_> {
         let Some(session) = &self.session else { return Ok(Done::Answered(None)) };
         let Some((durability, _)) = &self.durability else { return Ok(Done::Answered(None)) };
         if session.is_in_transaction() {
-            let message = "a tail is part of no transaction: expected none on its connection";
+            let message = "a tail is not part of a transaction: end the transaction first";
             return Err(Error::invalid(message));
         }
         if self.tails >= BESIDE_MAX {
