@@ -351,10 +351,7 @@ impl History {
         match (&event.outcome, event.commit) {
             (Outcome::Done, Some(commit)) => self.committed(event, commit),
             (Outcome::Done, None) => self.committed_somewhere(event),
-            (Outcome::Unchanged, _) => match self.verdict(self.at(event.from), event) {
-                Verdict::Same => Ok(()),
-                _ => Err("answered that there was nothing to do".to_owned()),
-            },
+            (Outcome::Unchanged, _) => self.unchanged(event),
             (Outcome::Refused(ErrorKind::OutcomeUnknown, _), Some(commit)) if self.faulty => {
                 self.committed(event, commit)
             }
@@ -362,6 +359,17 @@ impl History {
                 self.committed_somewhere(event)
             }
             (Outcome::Refused(kind, _), _) => self.refused(event, *kind),
+        }
+    }
+
+    /// A statement that met a conflict with another commit begins again, on what that one left.
+    fn unchanged(&self, event: &Event) -> Result<(), String> {
+        let begins_again = matches!(event.action, Action::Statement { .. });
+        let meanwhile = self.commits_after(event.from, event.until).filter(|_| begins_again);
+        let mut read_at = std::iter::once(event.from).chain(meanwhile);
+        match read_at.any(|commit| matches!(self.verdict(self.at(commit), event), Verdict::Same)) {
+            true => Ok(()),
+            false => Err("answered that there was nothing to do".to_owned()),
         }
     }
 

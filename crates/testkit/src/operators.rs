@@ -79,7 +79,7 @@ fn draw_operator(field: &ModelField, generator: &mut Generator) -> Operator {
     use Operator as O;
     match field.data_type {
         DataType::Json => generator.pick([O::Set, O::Unset, O::Push, O::Push]),
-        DataType::Text | DataType::Enum => generator.pick([O::Set, O::Unset]),
+        DataType::Text | DataType::Enum | DataType::List(_) => generator.pick([O::Set, O::Unset]),
         DataType::F32 | DataType::F64 => generator.pick([O::Set, O::Unset, O::Increment]),
         _ => generator.pick([O::Set, O::Unset, O::Increment, O::Multiply, O::Min, O::Max]),
     }

@@ -123,7 +123,8 @@ impl Client {
     pub(super) fn state(&mut self, state: &State) {
         let Some((name, kind)) = self.pick_table(state) else { return };
         let Some(table) = state.table(&name) else { return };
-        if self.world.lock().altered.contains(&name) || !self.settle() {
+        // Others may begin to change the table's fields while this waits.
+        if !self.settle() || self.world.lock().altered.contains(&name) {
             return;
         }
         let world = std::sync::Arc::clone(&self.world);
