@@ -54,6 +54,8 @@ _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ID_BYTES = 16
 # The extension that the ends of texts are.
 _ENDS = 16
+# The most events of one commit.
+COMMIT_EVENTS_MAX = 10_000
 # Columns of so many rows have codes, where there are few distinct texts.
 _CODES_MIN = 64
 
@@ -150,13 +152,24 @@ def _one(answer: Answer) -> str:
     return str(found)
 
 
+class _How(NamedTuple):
+    """How events are to be stored."""
+
+    sent: bytes
+    has_producer: bool
+
+    def is_keyed(self, count: int) -> bool:
+        """True of events that a key makes be stored once: those of one commit."""
+        return not self.has_producer and count <= COMMIT_EVENTS_MAX
+
+
 def _how(
     durability: Optional[str],
     each: bool,
     minimal: bool,
     producer: Optional[Producer],
     fields: Optional[Sequence[str]],
-) -> bytes:
+) -> _How:
     said: List[Tuple[str, Any]] = []
     if durability is not None:
         said.append(("durability", check.text("durability", durability)))
@@ -180,14 +193,14 @@ def _how(
             pack_array(out, value)
         else:
             pack(out, value)
-    return bytes(out)
+    return _How(bytes(out), producer is not None)
 
 
 def _append(
     codec: Codec,
     stream: str,
     events: Iterable[Values],
-    how: bytes,
+    how: _How,
     read: Callable[[Answer], Any],
     names: Optional[Sequence[str]] = None,
 ) -> Request[Any]:
@@ -198,18 +211,32 @@ def _append(
         out = bytearray()
         pack_array_head(out, 3)
         pack(out, check.text("stream", stream))
-        out.extend(how)
+        out.extend(how.sent)
         pack_array_head(out, len(found))
         packer.pack(out, found)
         return bytes(out)
 
+    is_write = how.is_keyed(len(found))
+
     def fit(fields: Fields) -> Request[Any]:
         packer.fit(fields)
-        return Request(frames.APPEND, payload() if packer.is_fitting else sent, read, codec=codec)
+        fitted = payload() if packer.is_fitting else sent
+        return Request(
+            frames.APPEND, fitted, read, how.has_producer, is_write=is_write, codec=codec
+        )
 
     sent = payload()
     table = stream if batches.has_text(found) else None
-    return Request(frames.APPEND, sent, read, codec=codec, table=table, fit=fit)
+    return Request(
+        frames.APPEND,
+        sent,
+        read,
+        how.has_producer,
+        is_write=is_write,
+        codec=codec,
+        table=table,
+        fit=fit,
+    )
 
 
 def append(
@@ -270,21 +297,30 @@ def append_columns(
         lengths = ", ".join(f"{name} {len(values)}" for name, values in lists.items())
         raise check.invalid(f"columns: expected equally many values, found {lengths}")
 
+    count = counts.pop() if counts else 0
+
     def request(fields: Optional[Fields]) -> Request[Appended]:
         readers = {} if fields is None else fields.named_readers
         is_open = fields is None and any(str in set(map(type, v)) for v in lists.values())
         out = bytearray()
         pack_array_head(out, 4)
         pack(out, check.text("stream", stream))
-        out.extend(how)
-        pack(out, counts.copy().pop() if counts else 0)
+        out.extend(how.sent)
+        pack(out, count)
         pack_array_head(out, len(lists))
         for name, values in lists.items():
             fitted = _read(values, readers.get(name.lower()))
             _pack_column(out, codec, name, fitted, is_open)
         table = stream if is_open else None
         return Request(
-            frames.APPEND_COLUMNS, bytes(out), _appended, codec=codec, table=table, fit=request
+            frames.APPEND_COLUMNS,
+            bytes(out),
+            _appended,
+            how.has_producer,
+            is_write=how.is_keyed(count),
+            codec=codec,
+            table=table,
+            fit=request,
         )
 
     return request(None)

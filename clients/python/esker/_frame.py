@@ -144,6 +144,7 @@ class Request(Generic[T]):
         read: Callable[[Answer], T],
         is_safe: bool = False,
         *,
+        is_write: Optional[bool] = None,
         codec: Codec = PLAIN,
         table: Optional[str] = None,
         fit: "Optional[Callable[[Fields], Request[T]]]" = None,
@@ -153,6 +154,8 @@ class Request(Generic[T]):
         self.read = read
         self.is_safe = is_safe
         """True when it may be asked twice."""
+        self.is_write = kind in WRITES if is_write is None else is_write
+        """True when it may change something by itself, which a key makes be done once."""
         self.codec = codec
         self.table = table
         """The table whose fields are to be known before it is sent, if there is one."""
@@ -165,11 +168,6 @@ class Request(Generic[T]):
     def answer(self) -> Answer:
         """What gathers its answer."""
         return Answer(self.codec)
-
-    @property
-    def is_write(self) -> bool:
-        """True when it may change something by itself."""
-        return self.kind in WRITES
 
     def once(self, key: str) -> "Request[T]":
         """The same, done once however often it is sent with a key."""

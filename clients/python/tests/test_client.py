@@ -321,11 +321,27 @@ class Tables(ServedCase):
                 self.assertTrue(client.delete("c", 2))
                 faulty.faults = 1
                 self.assertEqual(client.bucket("once").increment("n"), 1)
+                self.append_once(faulty, client)
                 with client.transaction() as tx:
                     tx.update("c", 1, n=7)
                 self.assertEqual(client.get("c", 1), (1, 7))
         self.assertEqual(self.client.bucket("once").increment("n"), 2)
         self.client.sql("DROP TABLE c")
+
+    def append_once(self, faulty: Faulty, client: Client) -> None:
+        client.sql("CREATE TABLE once_e (t timestamp NOT NULL, n i64) WITH (stream = 't')")
+        faulty.faults = 1
+        first = client.append("once_e", {"t": "2026-01-02T03:04:05Z", "n": 1})
+        faulty.faults = 1
+        told = client.append_many("once_e", [{"t": "2026-01-02T03:04:05Z"}] * 2)
+        self.assertEqual((told.accepted, told.is_duplicate), (2, False))
+        faulty.faults = 1
+        columns = {"t": ["2026-01-02T03:04:05Z"] * 3}
+        told = client.append_columns("once_e", columns, producer=("p", 1, 0))
+        self.assertEqual((told.accepted, told.is_duplicate), (3, True))
+        counted = client.sql("SELECT count(*), min(id(once_e)) FROM once_e").rows
+        self.assertEqual(counted, [(6, first)])
+        client.sql("DROP TABLE once_e")
 
     def test_loads_are_done_once_though_an_answer_is_lost(self) -> None:
         self.client.sql("CREATE TABLE l (n i64)")

@@ -19,7 +19,7 @@ use super::super::gathered::Submitted;
 use super::encode;
 use super::event_rows::{self, EventRows};
 use super::job::{Finished, JobOutput, Place as JobPlace};
-use crate::session::{Access, Level, Session, panic_guard::caught};
+use crate::session::{Access, IdempotencyKey, Level, Session, panic_guard::caught};
 use crate::tenant::QuotaReservation;
 use crate::{Code, Error, Result};
 
@@ -29,6 +29,8 @@ pub(super) const AT_ONCE_BYTES: usize = 64 << 10;
 const AT_ONCE_EVENTS: usize = 2_000;
 /// The most values of the events of one request, with those that are left out.
 const VALUES_MAX: usize = 8 << 20;
+/// Of more events than this, a key keeps the first id and the last.
+const KEPT_RESULTS_MAX: usize = 500;
 /// The most refused events that are told where the ids are not.
 const ERRORS_MAX: usize = 100;
 /// How often a request is begun again after another one of its producer.
@@ -64,6 +66,16 @@ pub(super) struct Target {
     stream: Stream,
     access: Arc<dyn Access>,
     token: Arc<str>,
+    key: Option<IdempotencyKey>,
+}
+
+/// By what a request is done once.
+enum Once {
+    /// It is done as often as it is sent.
+    Not,
+    Key(IdempotencyKey),
+    /// The events of a producer, the first of which has a number.
+    Producer(esker::Producer, u64),
 }
 
 /// Events that are ready for the stream, and what was refused before.
@@ -76,7 +88,7 @@ pub(super) struct Ready {
     is_durable: Option<bool>,
     is_whole: bool,
     is_minimal: bool,
-    producer: Option<(esker::Producer, u64)>,
+    once: Once,
     is_small: bool,
     /// What was stored at once, piece by piece.
     stored: Option<(Outcomes, Option<u64>)>,
@@ -89,6 +101,15 @@ pub(super) struct Told {
     commit: Option<u64>,
     failed: Option<Code>,
     has_changed: bool,
+}
+
+/// How outcomes are told.
+#[derive(Clone, Copy)]
+struct Form {
+    /// Without the id of each event.
+    is_minimal: bool,
+    /// How soon the disk has what is answered before.
+    within_ms: Option<u64>,
 }
 
 impl<'b> How<'b> {
@@ -193,7 +214,12 @@ impl Target {
         let stream = database.stream(stream)?;
         expect_few_waiting(&stream).map_err(|(e, ..)| e)?;
         let (access, token) = (Arc::clone(session.access()), session.token().into());
-        Ok(Self { database, stream, access, token })
+        Ok(Self { database, stream, access, token, key: None })
+    }
+
+    /// The same of events that are stored once, with a key.
+    pub fn once(self, key: IdempotencyKey) -> Self {
+        Self { key: Some(key), ..self }
     }
 
     /// Makes the events of a request ready.
@@ -201,7 +227,7 @@ impl Target {
     /// # Errors
     /// What is wrong with all of them, or with the first where they are all or none.
     pub fn prepare(self, mut request: AppendRequest<'_>, is_small: bool) -> Result<Ready> {
-        let Self { database, stream, access, token } = self;
+        let Self { database, stream, access, token, key } = self;
         let schema = stream.schema();
         let EventRows { batch, refused, count } = request.events(&schema)?;
         let how = request.how;
@@ -211,15 +237,23 @@ impl Target {
             let message = format!("{message}, found {count} events of {fields} fields");
             return Err(Error::new(Code::LimitExceeded, message));
         }
-        let is_one_commit = how.is_whole || how.producer.is_some();
+        let is_one_commit = how.is_whole || how.producer.is_some() || key.is_some();
         if is_one_commit && count > RESULTS_MAX {
             let message = format!("expected at most {RESULTS_MAX} events in one commit");
             return Err(Error::invalid(format!("{message}, found {count}")));
         }
-        let producer = how.producer.map(|(name, epoch, seq)| {
-            let name = producer_name(&token, name)?;
-            Ok::<_, Error>((stream.producer(&name, epoch)?, seq))
-        });
+        let once = match (key, how.producer) {
+            (None, None) => Once::Not,
+            (Some(key), None) => Once::Key(key),
+            (None, Some((name, epoch, seq))) => {
+                Once::Producer(stream.producer(&producer_name(&token, name)?, epoch)?, seq)
+            }
+            (Some(_), Some(_)) => {
+                let message = "idempotency-key: not beside a producer, whose events are stored \
+                               once anyway";
+                return Err(Error::invalid(message));
+            }
+        };
         let mut room = QuotaReservation::default();
         let bytes = batch.columns.iter().map(esker::Column::byte_count).sum::<usize>() as u64;
         access.reserve_quota(&database, &mut room, batch.len() as u64, bytes)?;
@@ -232,7 +266,7 @@ impl Target {
             is_durable: how.is_durable,
             is_whole: how.is_whole,
             is_minimal: how.is_minimal || count > RESULTS_MAX,
-            producer: producer.transpose()?,
+            once,
             is_small,
             stored: None,
             _room: room,
@@ -277,8 +311,8 @@ impl Ready {
             if ends(e.code()) {
                 return Err(e.clone());
             }
-            // Of a producer, what was stored before is answered first.
-            if self.is_whole && self.producer.is_none() {
+            // What was stored before is answered first.
+            if self.is_whole && matches!(self.once, Once::Not) {
                 self.access.note_events(0, self.times.len() as u64);
                 return Err(e.clone().at(at));
             }
@@ -316,7 +350,8 @@ impl Ready {
     /// Queues the rows for their commit; `None` where that depends on what was sent before, or
     /// there is none.
     pub fn submit(&mut self) -> Option<Submitted> {
-        let is_alone = self.producer.is_none() && self.stored.is_none() && !self.rows.is_empty();
+        let is_ready = self.stored.is_none() && !self.rows.is_empty();
+        let is_alone = matches!(self.once, Once::Not) && is_ready;
         is_alone.then(|| Submitted::new(&self.stream, (self.rows.take(), self.is_whole), None))
     }
 
@@ -331,26 +366,23 @@ impl Ready {
             let rows = appended.outcomes.iter().map(|row| stored(row, of_commit));
             return self.told(id, &outcomes_of(&self.times, rows), (commit, false));
         }
-        if self.producer.is_none() {
-            return self.told(id, &outcomes_of(&self.times, None), (None, false));
-        }
-        self.store_once(id).await
-    }
-
-    /// The same of a producer.
-    async fn store_once(&mut self, id: u32) -> Result<Told> {
-        let Some((producer, seq)) = self.producer.take() else { return Err(too_late()) };
+        let once = std::mem::replace(&mut self.once, Once::Not);
         for _ in 0..ATTEMPTS_MAX {
-            let entry = match producer.turn(seq, times_of(&self.times))? {
-                Turn::New(entry) => entry,
-                Turn::Known(outcomes) => {
-                    let places = self.times.iter().map(|(place, _)| *place);
-                    let known = outcomes.into_iter().map(StoredEvent::of);
-                    let outcomes = known.map(|outcome| outcome.map_err(Error::from));
-                    let outcomes = places.zip(outcomes).collect();
-                    return self.told(id, &outcomes, (self.before(), true));
+            let entry = match &once {
+                Once::Not => {
+                    return self.told(id, &outcomes_of(&self.times, None), (None, false));
                 }
-                Turn::Stored { events } => return Ok(self.told_stored(id, events)),
+                Once::Key(key) => match key.beside(&self.database, self.kept_answer())? {
+                    Err(entry) => entry,
+                    Ok(kept) => return Ok(self.told_again(id, &kept)),
+                },
+                Once::Producer(producer, seq) => {
+                    match producer.turn(*seq, times_of(&self.times))? {
+                        Turn::New(entry) => entry,
+                        Turn::Known(outcomes) => return self.told_known(id, outcomes),
+                        Turn::Stored { events } => return Ok(self.told_stored(id, events)),
+                    }
+                }
             };
             if let Some(told) = self.store_turn(id, entry).await? {
                 return Ok(told);
@@ -363,12 +395,30 @@ impl Ready {
         Err(too_late())
     }
 
+    /// What is kept with a key: the answer, made of what became of the rows.
+    fn kept_answer(
+        &self,
+    ) -> impl Fn(&[esker::Result<u64>]) -> esker::Result<Vec<u8>> + Send + Sync + 'static {
+        let (times, mut form) = (self.times.clone(), self.form());
+        form.is_minimal |= times.len() > KEPT_RESULTS_MAX;
+        move |rows| {
+            let rows = rows.iter().map(|row| stored(row, of_commit));
+            let outcomes = outcomes_of(&times, rows);
+            if let Some(e) = of_all(&outcomes) {
+                return Err(esker::Error::new(ErrorKind::InvalidInput, e.message()));
+            }
+            let mut out = Vec::new();
+            form.write(&mut out, &outcomes, false);
+            Ok(out)
+        }
+    }
+
     /// The newest commit, where what was stored before is told once the disk has it.
     fn before(&self) -> Option<u64> {
         (self.is_durable != Some(false)).then(|| self.database.published_commit())
     }
 
-    /// Stores events with the entry of their producer; `None` where another request came first.
+    /// Stores events with the entry that is kept of them; `None` where another request came first.
     async fn store_turn(&self, id: u32, entry: KeptEntry) -> Result<Option<Told>> {
         if self.is_whole
             && let Some((at, Err(e))) = self.times.iter().find(|(_, time)| time.is_err())
@@ -406,8 +456,6 @@ impl Ready {
         if let Some(e) = of_all(outcomes) {
             return Err(e);
         }
-        let stored = outcomes.iter().filter(|(_, outcome)| outcome.is_ok()).count() as u64;
-        let refused = outcomes.len() as u64 - stored;
         if !is_duplicate {
             let (new, refused) = counts(outcomes);
             self.access.note_events(new, refused);
@@ -417,16 +465,23 @@ impl Ready {
             return Err(e.clone().at(at));
         }
         let mut bytes = Vec::with_capacity(48 + outcomes.len() * ID_BYTES);
-        encode::done(&mut bytes, id, |out| {
-            pack::array(out, 6);
-            pack::uint(out, stored);
-            pack::uint(out, refused);
-            write_ids(out, outcomes, self.is_minimal);
-            write_errors(out, outcomes, self.is_minimal);
-            pack::bool(out, is_duplicate);
-            self.write_window(out);
-        });
+        encode::done(&mut bytes, id, |out| self.form().write(out, outcomes, is_duplicate));
         Ok(self.settled(bytes, commit))
+    }
+
+    /// What became of the last request of a producer, which comes again.
+    fn told_known(&self, id: u32, outcomes: Vec<esker::Result<EventId>>) -> Result<Told> {
+        let places = self.times.iter().map(|(place, _)| *place);
+        let known = outcomes.into_iter().map(StoredEvent::of);
+        let outcomes = known.map(|outcome| outcome.map_err(Error::from));
+        self.told(id, &places.zip(outcomes).collect(), (self.before(), true))
+    }
+
+    /// What was answered to a request with the same key.
+    fn told_again(&self, id: u32, kept: &[u8]) -> Told {
+        let mut bytes = Vec::new();
+        encode::done(&mut bytes, id, |out| out.extend_from_slice(kept));
+        self.settled(bytes, self.before())
     }
 
     /// The answer of a request one after which was stored: what became of its events is not kept.
@@ -439,25 +494,42 @@ impl Ready {
             pack::nil(out);
             pack::array(out, 0);
             pack::bool(out, true);
-            self.write_window(out);
+            self.form().write_window(out);
         });
         self.settled(bytes, self.before())
     }
 
-    /// How soon the disk has what is answered before.
-    fn write_window(&self, out: &mut Vec<u8>) {
-        match self.is_durable {
-            Some(false) => {
-                let within = self.stream.durable_within().as_millis();
-                pack::uint(out, u64::try_from(within).unwrap_or(u64::MAX));
-            }
-            _ => pack::nil(out),
-        }
+    fn form(&self) -> Form {
+        let is_async = self.is_durable == Some(false);
+        let within = is_async.then(|| self.stream.durable_within().as_millis());
+        let within_ms = within.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX));
+        Form { is_minimal: self.is_minimal, within_ms }
     }
 
     fn settled(&self, bytes: Vec<u8>, commit: Option<u64>) -> Told {
         let commit = commit.filter(|commit| !self.database.is_on_disk(*commit));
         Told { bytes, commit, failed: None, has_changed: true }
+    }
+}
+
+impl Form {
+    /// Writes what became of all events.
+    fn write(self, out: &mut Vec<u8>, outcomes: &Outcomes, is_duplicate: bool) {
+        let stored = outcomes.iter().filter(|(_, outcome)| outcome.is_ok()).count() as u64;
+        pack::array(out, 6);
+        pack::uint(out, stored);
+        pack::uint(out, outcomes.len() as u64 - stored);
+        write_ids(out, outcomes, self.is_minimal);
+        write_errors(out, outcomes, self.is_minimal);
+        pack::bool(out, is_duplicate);
+        self.write_window(out);
+    }
+
+    fn write_window(self, out: &mut Vec<u8>) {
+        match self.within_ms {
+            Some(ms) => pack::uint(out, ms),
+            None => pack::nil(out),
+        }
     }
 }
 

@@ -38,9 +38,10 @@ pub(super) fn once(payload: &[u8]) -> Result<(&str, Kind, &[u8])> {
 
 /// True of requests that may change something by themselves.
 fn writes(kind: Kind) -> bool {
-    use Kind::{BucketIncrement, BucketPut, BucketRemove, Delete, Insert, Sql, Update, UpdateMany};
-    let all = [Insert, Update, UpdateMany, Delete, Sql, BucketPut, BucketRemove, BucketIncrement];
-    all.contains(&kind)
+    use Kind::{Append, AppendColumns, Delete, Insert, Sql, Update, UpdateMany};
+    let rows = [Insert, Update, UpdateMany, Delete, Sql, Append, AppendColumns];
+    let entries = [Kind::BucketPut, Kind::BucketRemove, Kind::BucketIncrement];
+    rows.contains(&kind) || entries.contains(&kind)
 }
 
 fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {

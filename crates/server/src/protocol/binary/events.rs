@@ -352,6 +352,77 @@ fn a_producer_stores_each_event_once() {
     assert_eq!(events(&database).len(), 4);
 }
 
+fn append_once(client: &mut Client, key: &str, rows: &str) -> Result<Told, (String, String)> {
+    let rows: serde_json::Value = serde_json::from_str(rows).unwrap();
+    client.send(7, Kind::Once, |out| {
+        pack::array(out, 3);
+        pack::text(out, key);
+        pack::uint(out, Kind::Append.code().into());
+        pack::array(out, 3);
+        pack::text(out, "events");
+        pack::nil(out);
+        write_json(out, &rows);
+    });
+    answer(client)
+}
+
+#[test]
+fn a_key_stores_events_once() {
+    let database = database();
+    let server = Running::serve(&database);
+    let mut client = server.binary();
+    let rows = r#"[{"t": "@1"}, {"t": "no"}, {"t": "@2"}]"#;
+    let first = append_once(&mut client, "k", rows).unwrap();
+    assert_eq!((first.accepted, first.rejected), (2, 1));
+    let again = append_once(&mut client, "k", rows).unwrap();
+    assert_eq!((again.row_ids, again.errors), (first.row_ids, first.errors));
+    let (code, message) = append_once(&mut client, "k", r#"[{"t": "@1"}]"#).unwrap_err();
+    assert!(code == "invalid_request" && message.contains("with another body"), "{message}");
+    assert_eq!(append_once(&mut client, "other", rows).unwrap().accepted, 2);
+    // Nothing that is stored: the answer is kept all the same.
+    for _ in 0..2 {
+        assert_eq!(append_once(&mut client, "none", r#"[{"t": "no"}]"#).unwrap().rejected, 1);
+    }
+    let many = vec![r#"{"t": "@5"}"#; 501].join(",");
+    let first = append_once(&mut client, "many", &format!("[{many}]")).unwrap();
+    let again = append_once(&mut client, "many", &format!("[{many}]")).unwrap();
+    assert_eq!((first.row_ids.len(), again.accepted), (501, 501));
+    assert_eq!(again.row_ids, [first.row_ids[0], first.row_ids[500]]);
+    let too_many = vec!["{}"; 10_001].join(",");
+    let (_, message) = append_once(&mut client, "too", &format!("[{too_many}]")).unwrap_err();
+    assert_eq!(message, "expected at most 10000 events in one commit, found 10001");
+    client.send(7, Kind::Once, |out| {
+        pack::array(out, 3);
+        pack::text(out, "p");
+        pack::uint(out, Kind::Append.code().into());
+        pack::array(out, 3);
+        pack::text(out, "events");
+        write_how(out, &[("producer", Member::Producer("p", 1, 0))]);
+        write_json(out, &serde_json::json!([{"t": "@1"}]));
+    });
+    let (_, message) = answer(&mut client).unwrap_err();
+    assert!(message.contains("not beside a producer"), "{message}");
+    assert_eq!(events(&database).len(), 4 + 501);
+}
+
+#[test]
+fn one_key_of_many_connections_stores_events_once() {
+    let database = database();
+    let server = Running::serve(&database);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut client = server.binary();
+                for key in 0..20 {
+                    let told = append_once(&mut client, &key.to_string(), r#"[{"t": "@1"}]"#);
+                    assert_eq!(told.unwrap().accepted, 1);
+                }
+            });
+        }
+    });
+    assert_eq!(events(&database).len(), 20);
+}
+
 #[test]
 fn what_is_answered_is_on_the_disk_or_will_be() {
     let directory = Directory::new("wire-events");

@@ -102,7 +102,11 @@ fn of_kind(kind: Kind) -> &'static [(&'static str, Needs)] {
         Kind::Hello => &[],
         Kind::Cancel | Kind::BulkChunk | Kind::BulkEnd => &[],
         // Of an insert, by its code.
-        Kind::Once => &[(r#"["k", 18, ["t", false, [[9, "x"]]]]"#, WRITE)],
+        Kind::Once => &[
+            (r#"["k", 18, ["t", false, [[9, "x"]]]]"#, WRITE),
+            // Of events.
+            (r#"["k", 80, ["t", null, [[9, "x"]]]]"#, WRITE),
+        ],
         Kind::Get => &[(r#"["t", [1]]"#, READ), (r#"["b", ["=1"]]"#, READ)],
         Kind::Exists => &[(r#"["t", [1]]"#, READ)],
         Kind::Insert => {

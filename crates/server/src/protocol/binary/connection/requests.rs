@@ -32,6 +32,13 @@ pub(super) enum Done {
     NotYet,
 }
 
+/// Events to store, once where they have a key.
+struct Events<'b> {
+    kind: Kind,
+    payload: &'b [u8],
+    key: Option<IdempotencyKey>,
+}
+
 impl Connection<'_> {
     /// Deals with the frames that have come; true when it stopped as there is no room for answers
     /// or jobs.
@@ -158,7 +165,10 @@ impl Connection<'_> {
         }
         match asked.kind {
             Kind::Once => return self.begin_once(frame, asked),
-            Kind::Append | Kind::AppendColumns => return self.append(frame, asked),
+            Kind::Append | Kind::AppendColumns => {
+                let events = Events { kind: asked.kind, payload: frame.payload, key: None };
+                return self.append(frame.id, asked, events);
+            }
             Kind::Tail => return self.tail(frame, asked),
             _ => {}
         }
@@ -178,14 +188,17 @@ impl Connection<'_> {
 
     /// Stores events. A request that is small is read here, so that events are in the order in
     /// which they were sent.
-    fn append(&mut self, frame: &Frame<'_>, asked: Asked) -> Result<Done> {
+    fn append(&mut self, id: u32, asked: Asked, events: Events<'_>) -> Result<Done> {
         let Some(session) = &self.session else { return Ok(Done::Answered(None)) };
-        let request = AppendRequest::read(asked.kind, frame.payload)?;
-        let target = Target::of(session, request.stream)?;
-        if frame.payload.len() > append::AT_ONCE_BYTES || request.has_many() {
-            let (place, payload) = (self.place(frame.id), frame.payload.to_vec());
-            append::start_large(place, target, asked.kind, payload);
-            self.note(frame.id, asked, Canceller::default(), None);
+        let Events { kind, payload, key } = events;
+        let request = AppendRequest::read(kind, payload)?;
+        let mut target = Target::of(session, request.stream)?;
+        if let Some(key) = key {
+            target = target.once(key);
+        }
+        if payload.len() > append::AT_ONCE_BYTES || request.has_many() {
+            append::start_large(self.place(id), target, kind, payload.to_vec());
+            self.note(id, asked, Canceller::default(), None);
         } else {
             let (ready, submitted) = caught(|| {
                 let mut ready = target.prepare(request, true)?;
@@ -194,9 +207,9 @@ impl Connection<'_> {
             })??;
             let share = self.shared.config.budget.share();
             let (to, stall) = (self.jobs.clone(), self.shared.config.stall_timeout);
-            append::start(Place { id: frame.id, to, share, stall }, ready, submitted);
-            self.note(frame.id, asked, Canceller::default(), None);
-            self.note_beside(frame.id);
+            append::start(Place { id, to, share, stall }, ready, submitted);
+            self.note(id, asked, Canceller::default(), None);
+            self.note_beside(id);
         }
         Ok(Done::Later)
     }
@@ -251,14 +264,18 @@ impl Connection<'_> {
     fn begin_once(&mut self, frame: &Frame<'_>, asked: Asked) -> Result<Done> {
         let Some(session) = &self.session else { return Ok(Done::Answered(None)) };
         let (key, kind, payload) = decode::once(frame.payload)?;
+        let scope = [session.token().as_bytes(), b"wire", &[kind.code()]];
+        let lifetime = self.shared.config.idempotency_lifetime;
+        let once = IdempotencyKey::new(key, &scope, &[payload], lifetime);
+        if matches!(kind, Kind::Append | Kind::AppendColumns) {
+            return self.append(frame.id, asked, Events { kind, payload, key: Some(once?) });
+        }
         let request = decode::request(kind, payload)?;
         IdempotencyKey::expect_alone(session, &request)?;
         if request.only_reads() {
             return Ok(self.begin(frame.id, asked, request, false));
         }
-        let scope = [session.token().as_bytes(), b"wire", &[kind.code()]];
-        let lifetime = self.shared.config.idempotency_lifetime;
-        let once = IdempotencyKey::new(key, &scope, &[payload], lifetime)?;
+        let once = once?;
         let session = session.sibling();
         self.start(frame.id, asked, Work::IdempotencyKey(once, request), session, true);
         Ok(Done::Later)
