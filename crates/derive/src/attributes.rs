@@ -12,15 +12,17 @@ use syn::{
     Attribute, Error, Expr, ExprLit, ExprUnary, Ident, Lit, LitInt, LitStr, Result, Token, UnOp,
 };
 
+use crate::target::Target;
+
 /// Of a field; the last excludes all others.
-const KNOWN: [&str; 10] =
-    ["key", "rename", "type", "max", "labels", "default", "json", "index", "unique", "skip"];
+const KNOWN: [&str; 11] =
+    ["key", "rename", "type", "max", "labels", "default", "json", "index", "unique", "ref", "skip"];
 
 /// Of a struct.
-const OF_STRUCT: [&str; 2] = ["index", "unique"];
+const OF_STRUCT: [&str; 3] = ["index", "unique", "ref"];
 
-/// What others call a field that names a row of another table.
-const REFERENCES: [&str; 4] = ["ref", "references", "foreign", "foreign_key"];
+/// What others call a field that refers to a row of another table.
+const REFERENCES: [&str; 3] = ["references", "foreign", "foreign_key"];
 
 /// What a field gets in a row that is written without a value for it.
 pub(crate) enum Default {
@@ -45,6 +47,7 @@ pub(crate) struct Attributes {
     pub length_max: Option<u32>,
     pub labels: Vec<String>,
     pub default: Option<Default>,
+    pub target: Option<Target>,
     /// Where each of them stands.
     seen: Vec<(&'static str, Span)>,
 }
@@ -69,7 +72,7 @@ impl Attributes {
             "key" => self.is_key = true,
             "json" => self.is_json = true,
             "skip" => self.is_skipped = true,
-            "index" | "unique" if meta.input.peek(syn::token::Paren) => {
+            "index" | "unique" | "ref" if meta.input.peek(syn::token::Paren) => {
                 let message = format!("`{name}` of several fields stands at the struct");
                 return Err(meta.error(message));
             }
@@ -87,6 +90,7 @@ impl Attributes {
                 self.length_max = Some(length.ok_or_else(|| Error::new(number.span(), expected))?);
             }
             "labels" => self.labels = labels(meta)?,
+            "ref" => self.target = Some(Target::parse(&meta.value()?.parse()?, 1)?),
             _ => self.default = Some(default(meta)?),
         }
         Ok(())
@@ -99,8 +103,8 @@ impl Attributes {
     /// Refuses what does not go together.
     fn check(&self) -> Result<()> {
         let excluding = [
-            ("skip", &KNOWN[..9]),
-            ("json", &["key", "type", "max", "labels", "default", "index", "unique"]),
+            ("skip", &KNOWN[..10]),
+            ("json", &["key", "type", "max", "labels", "default", "index", "unique", "ref"]),
             ("labels", &["type", "max"]),
             ("unique", &["index"]),
         ];
@@ -131,7 +135,7 @@ fn known(meta: &ParseNestedMeta<'_>, known: &[&'static str]) -> Result<&'static 
     }
     let is = |names: &[&str]| names.contains(&written.as_str());
     Err(meta.error(if is(&REFERENCES) {
-        format!("`{written}`: tables have no references to rows of others yet")
+        format!("unknown attribute `{written}`: a reference is written `ref = \"table\"`")
     } else if is(&KNOWN) {
         format!("`{written}` has no meaning here: it stands at a field")
     } else {
@@ -140,15 +144,21 @@ fn known(meta: &ParseNestedMeta<'_>, known: &[&'static str]) -> Result<&'static 
     }))
 }
 
-/// An index of several fields of a struct.
-pub(crate) struct StructIndex {
-    pub is_unique: bool,
+/// What an attribute of a struct declares of several of its fields.
+pub(crate) struct OfStruct {
+    pub declared: Declared,
     /// The fields, by their names in Rust.
     pub fields: Vec<Ident>,
     pub span: Span,
 }
 
-impl StructIndex {
+/// What is declared of several fields.
+pub(crate) enum Declared {
+    Index { is_unique: bool },
+    Reference(Target),
+}
+
+impl OfStruct {
     /// What the attributes of a struct say.
     pub fn parse_all(attributes: &[Attribute]) -> Result<Vec<Self>> {
         let mut found = Vec::new();
@@ -163,7 +173,11 @@ impl StructIndex {
 
     fn parse(meta: &ParseNestedMeta<'_>) -> Result<Self> {
         let name = known(meta, &OF_STRUCT)?;
-        let expected = format!("expected the fields of the struct: `{name}(city, born)`");
+        let example = match name {
+            "ref" => "ref(city, street) = \"places(city, street)\"".to_owned(),
+            _ => format!("{name}(city, born)"),
+        };
+        let expected = format!("expected the fields of the struct: `{example}`");
         if !meta.input.peek(syn::token::Paren) {
             return Err(meta.error(expected));
         }
@@ -171,11 +185,24 @@ impl StructIndex {
         syn::parenthesized!(content in meta.input);
         let fields = Punctuated::<Ident, Token![,]>::parse_terminated(&content);
         let fields = fields.map_err(|e| Error::new(e.span(), &expected))?;
+        let fields: Vec<Ident> = fields.into_iter().collect();
         if fields.is_empty() {
             return Err(meta.error(expected));
         }
-        let (is_unique, fields) = (name == "unique", fields.into_iter().collect());
-        Ok(Self { is_unique, fields, span: meta.path.span() })
+        let declared = match name {
+            "ref" => {
+                let text = meta.value().and_then(|value| value.parse());
+                let text = text.map_err(|e| Error::new(e.span(), &expected))?;
+                Declared::Reference(Target::parse(&text, fields.len())?)
+            }
+            _ => Declared::Index { is_unique: name == "unique" },
+        };
+        Ok(Self { declared, fields, span: meta.path.span() })
+    }
+
+    /// Whether it is an index.
+    pub fn is_index(&self) -> bool {
+        matches!(self.declared, Declared::Index { .. })
     }
 }
 

@@ -11,6 +11,7 @@
 mod attributes;
 mod labels;
 mod record;
+mod target;
 #[cfg(test)]
 mod tests;
 

@@ -7,7 +7,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, Ident, Result, Type};
 
-use crate::attributes::{Attributes, Default, StructIndex};
+use crate::attributes::{Attributes, Declared, Default, OfStruct};
 
 /// One field of the struct.
 struct Member<'a> {
@@ -16,14 +16,15 @@ struct Member<'a> {
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
-    let of_struct = StructIndex::parse_all(&input.attrs)?;
+    let of_struct = OfStruct::parse_all(&input.attrs)?;
     let members = members(input)?;
     let indexes = indexes(&members, &of_struct)?;
+    let references = references(&members, &of_struct)?;
     let (name, text) = (&input.ident, input.ident.unraw().to_string());
     let kept = || members.iter().filter(|member| !member.attributes.is_skipped);
     let is_indexed = |member: &Member<'_>| {
         let is_it = |name: &Ident| member.field.ident.as_ref() == Some(name);
-        of_struct.iter().any(|index| index.fields.iter().any(is_it))
+        of_struct.iter().any(|index| index.is_index() && index.fields.iter().any(is_it))
     };
     let fields = kept().map(|member| declaration(member, is_indexed(member)));
     let fields = fields.collect::<Result<Vec<_>>>()?;
@@ -37,6 +38,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 const NAME: &'static ::core::primitive::str = #text;
                 const FIELDS: &'static [::esker::record::RecordField] = &[#(#fields),*];
                 const INDEXES: &'static [::esker::record::RecordIndex] = &[#(#indexes),*];
+                const REFERENCES: &'static [::esker::record::RecordReference] =
+                    &[#(#references),*];
 
                 fn write(
                     &self,
@@ -81,7 +84,7 @@ pub(crate) fn stand_in(input: &DeriveInput) -> TokenStream {
 }
 
 /// The indexes that the fields and the struct declare.
-fn indexes(members: &[Member<'_>], of_struct: &[StructIndex]) -> Result<Vec<TokenStream>> {
+fn indexes(members: &[Member<'_>], of_struct: &[OfStruct]) -> Result<Vec<TokenStream>> {
     let mut seen: Vec<Vec<String>> = Vec::new();
     let mut declared = Vec::new();
     let mut declare = |names: Vec<String>, unique: bool, span| {
@@ -101,11 +104,32 @@ fn indexes(members: &[Member<'_>], of_struct: &[StructIndex]) -> Result<Vec<Toke
             declare(vec![member.name()], is_unique, member.field.ident.span())?;
         }
     }
-    for index in of_struct {
-        let names = index.fields.iter().map(|field| named(members, field));
-        declare(names.collect::<Result<_>>()?, index.is_unique, index.span)?;
+    for of_struct in of_struct {
+        if let Declared::Index { is_unique } = of_struct.declared {
+            declare(names_of(members, of_struct)?, is_unique, of_struct.span)?;
+        }
     }
     Ok(declared)
+}
+
+/// The references that the fields and the struct declare.
+fn references(members: &[Member<'_>], of_struct: &[OfStruct]) -> Result<Vec<TokenStream>> {
+    let of_member = |member: &Member<'_>| {
+        let target = member.attributes.target.as_ref()?;
+        Some(target.declaration(&[member.name()]))
+    };
+    let mut declared: Vec<TokenStream> = members.iter().filter_map(of_member).collect();
+    for of_struct in of_struct {
+        if let Declared::Reference(target) = &of_struct.declared {
+            declared.push(target.declaration(&names_of(members, of_struct)?));
+        }
+    }
+    Ok(declared)
+}
+
+/// The names in the table of the fields that an attribute of the struct is about.
+fn names_of(members: &[Member<'_>], of_struct: &OfStruct) -> Result<Vec<String>> {
+    of_struct.fields.iter().map(|field| named(members, field)).collect()
 }
 
 /// The name in the table of a field of the struct.

@@ -52,8 +52,25 @@ fn a_record_that_is_none_is_refused() {
             "#[esker(index(a))] struct S { #[esker(unique)] a: i64 }",
             "an index on a is there already",
         ),
-        ("struct S { #[esker(references = \"t\")] a: i64 }", "tables have no references"),
-        ("struct S { #[esker(ref = \"t\")] a: i64 }", "`ref`: tables have no references"),
+        (
+            "struct S { #[esker(references = \"t\")] a: i64 }",
+            "unknown attribute `references`: a reference is written `ref = \"table\"`",
+        ),
+        ("struct S { #[esker(ref = \"\")] a: i64 }", "expected a table and what becomes"),
+        ("struct S { #[esker(ref = \"t on delete\")] a: i64 }", "expected a table and what"),
+        ("struct S { #[esker(ref = \"t on delete set\")] a: i64 }", "expected a table and what"),
+        ("struct S { #[esker(ref = \"t or cascade\")] a: i64 }", "expected a table and what"),
+        ("struct S { #[esker(ref = \"t on insert cascade\")] a: i64 }", "expected a table and"),
+        ("struct S { #[esker(ref = \"t(x\")] a: i64 }", "expected a table and what becomes"),
+        (
+            "struct S { #[esker(ref = \"t(x, y)\")] a: i64 }",
+            "expected as many fields of \"t\", 1: 2",
+        ),
+        ("struct S { #[esker(json, ref = \"t\")] a: i64 }", "`ref` has no meaning beside `json`"),
+        ("struct S { #[esker(ref(a) = \"t\")] a: i64 }", "`ref` of several fields stands at"),
+        ("#[esker(ref = \"t\")] struct S { a: i64 }", "fields of the struct: `ref(city, street) ="),
+        ("#[esker(ref(a))] struct S { a: i64 }", "fields of the struct: `ref(city, street) ="),
+        ("#[esker(ref(b) = \"t\")] struct S { a: i64 }", "unknown field `b`"),
     ] {
         let error = refused(crate::record::expand, code);
         assert!(error.contains(expected), "{code}: {error}");

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use esker_format::schema::Index;
-use esker_format::schema::Profile;
+use esker_format::schema::{Index, NewReference, Profile, Reference};
 use esker_format::{Field, Schema};
 
 use crate::catalog::computed_index;
@@ -14,8 +13,8 @@ impl Database {
     /// time one creates it, and all get it.
     ///
     /// A table that is there has to have the fields of the schema, in this order, with their types,
-    /// NULL and labels, and the same key; and what is unique in the schema has to be so. Defaults,
-    /// checks and other indexes may differ.
+    /// NULL and labels, and the same key; and what is unique in the schema has to be so, and its references
+    /// have to be there. Defaults, checks and other indexes may differ.
     ///
     /// ```
     /// use esker::{DataType, Options, Schema};
@@ -152,7 +151,18 @@ fn alike(found: &Schema, expected: &Schema) -> Result<()> {
     }
     let plain = expected.unique_indexes().filter(|index| !index.is_computed());
     let unique = plain.map(|index| places_of(expected, index)).collect::<Vec<_>>();
-    unique.into_iter().try_for_each(|fields| expect_unique(found, &fields))
+    unique.into_iter().try_for_each(|fields| expect_unique(found, &fields))?;
+    let references = expected.references().iter();
+    references
+        .map(|reference| to_new(expected, reference))
+        .try_for_each(|reference| expect_reference(found, &reference))
+}
+
+/// A reference of a schema, with its fields by their names.
+fn to_new(schema: &Schema, reference: &Reference) -> NewReference {
+    let Reference { fields, table, columns, on_delete, on_update, .. } = reference;
+    let new = NewReference::new(schema.names_of(fields), table).to(columns);
+    new.on_delete(*on_delete).on_update(*on_update)
 }
 
 /// The type of a field as people write it.
@@ -207,6 +217,35 @@ pub(crate) fn expect_unique<N: AsRef<str>>(schema: &Schema, fields: &[N]) -> Res
     let message = format!(
         "expected a unique index on ({}), found none: Database::create_index makes one",
         fields.join(", ")
+    );
+    Err(Error::invalid(message))
+}
+
+/// Refuses a schema without a reference, whatever that is called.
+///
+/// # Errors
+/// `InvalidInput` with its fields and what they refer to.
+pub(crate) fn expect_reference(schema: &Schema, expected: &NewReference) -> Result<()> {
+    let is_it = |found: &Reference| {
+        let found = to_new(schema, found);
+        // Without fields of the other table, its key is meant.
+        let columns = if expected.columns.is_empty() { &found.columns } else { &expected.columns };
+        found == NewReference { name: String::new(), columns: columns.clone(), ..expected.clone() }
+    };
+    if schema.references().iter().any(is_it) {
+        return Ok(());
+    }
+    let NewReference { fields, table, columns, on_delete, on_update, .. } = expected;
+    let columns = match columns.as_slice() {
+        [] => String::new(),
+        columns => format!("({})", columns.join(", ")),
+    };
+    let message = format!(
+        "expected a reference of ({}) to {table}{columns} ON DELETE {} ON UPDATE {}, found none \
+         like it: ALTER TABLE … ADD FOREIGN KEY makes one",
+        fields.join(", "),
+        on_delete.name(),
+        on_update.name(),
     );
     Err(Error::invalid(message))
 }

@@ -7,7 +7,7 @@ use esker_query::ResultColumn;
 
 use super::record_field::holds;
 use super::{Record, RecordField, RecordReader, RecordWriter};
-use crate::catalog::table_or_create::{expect_key, expect_unique};
+use crate::catalog::table_or_create::{expect_key, expect_reference, expect_unique};
 use crate::engine::Engine;
 use crate::{Error, Result, Row};
 
@@ -69,6 +69,17 @@ impl Binding {
         let mut unique = T::INDEXES.iter().filter(|index| index.unique);
         unique
             .try_for_each(|index| expect_unique(&self.schema, index.fields))
+            .map_err(|e| e.at(format_args!("record {}", T::NAME)))
+    }
+
+    /// Refuses a table whose rows may refer to what is not there, where those of the struct do not.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the fields.
+    pub fn check_references<T: Record>(&self) -> Result<()> {
+        T::REFERENCES
+            .iter()
+            .try_for_each(|reference| expect_reference(&self.schema, &reference.to_new()))
             .map_err(|e| e.at(format_args!("record {}", T::NAME)))
     }
 

@@ -38,7 +38,7 @@ pub(crate) use field_type::{from_json, json_value};
 pub use from_row::FromRow;
 pub use query::records;
 pub use reader::RecordReader;
-pub use record_field::{RecordDefault, RecordField, RecordIndex};
+pub use record_field::{RecordDefault, RecordField, RecordIndex, RecordReference};
 pub use to_key::ToKey;
 pub use typed_rows::TypedRows;
 pub use typed_table::TypedTable;
@@ -147,6 +147,7 @@ use crate::Result;
 /// - `index`: [an index](crate::Database::create_index) on the field, for questions about it.
 /// - `unique`: no two rows have the same value in the field, unless it is NULL. That is an index,
 ///   too.
+/// - `ref = "users"`: the field refers to a row of another table, as said below.
 /// - `skip`: no field of the table; read as `Default::default()`.
 ///
 /// At the struct, `#[esker(index(city, born))]` and `#[esker(unique(street, number))]` do so for
@@ -182,8 +183,40 @@ use crate::Result;
 /// # Ok::<(), esker::Error>(())
 /// ```
 ///
-/// A field that refers to a row of another table is there not yet: `#[esker(references = "…")]` is
-/// an error of the compiler.
+/// `ref = "users"` makes a field [refer](crate::NewReference) to the key of another table's rows, or
+/// to a unique field of theirs, with what becomes of the row when that one goes, as SQL says it:
+/// `ref = "users(mail) on delete cascade on update set null"`. At the struct,
+/// `#[esker(ref(city, street) = "places(city, street)")]` does so for several fields. A table that
+/// is there already has to have the reference.
+///
+/// ```
+/// use esker::{ErrorKind, Options, Record};
+///
+/// #[derive(Record)]
+/// struct User {
+///     #[esker(key)]
+///     id: u32,
+/// }
+///
+/// #[derive(Record)]
+/// struct Order {
+///     #[esker(key)]
+///     id: u32,
+///     #[esker(ref = "users on delete cascade")]
+///     user: u32,
+/// }
+///
+/// let db = Options::new().memory()?;
+/// let users = db.create_table_of::<User>("users")?;
+/// let orders = db.create_table_of::<Order>("orders")?;
+/// let refused = orders.insert(&Order { id: 1, user: 7 }).unwrap_err();
+/// assert_eq!(refused.kind(), ErrorKind::ConstraintViolated);
+/// users.insert(&User { id: 7 })?;
+/// orders.insert(&Order { id: 1, user: 7 })?;
+/// users.delete(7)?;
+/// assert_eq!(orders.table().count()?, 0);
+/// # Ok::<(), esker::Error>(())
+/// ```
 ///
 /// What cannot be is refused by the compiler, where it stands:
 ///
@@ -223,6 +256,9 @@ pub trait Record: Sized {
     /// The indexes of a table that is created for the struct.
     const INDEXES: &'static [RecordIndex] = &[];
 
+    /// The references to rows of other tables of a table that is created for the struct.
+    const REFERENCES: &'static [RecordReference] = &[];
+
     /// Hands over the value of each field, in their order.
     ///
     /// # Errors
@@ -240,11 +276,15 @@ pub trait Record: Sized {
     /// # Errors
     /// `InvalidInput` for what the compiler cannot see: a name twice, a default that does not fit.
     fn schema() -> Result<Schema> {
-        schema_of(Self::FIELDS, Self::INDEXES)
+        schema_of(Self::FIELDS, Self::INDEXES, Self::REFERENCES)
     }
 }
 
-fn schema_of(fields: &[RecordField], indexes: &[RecordIndex]) -> Result<Schema> {
+fn schema_of(
+    fields: &[RecordField],
+    indexes: &[RecordIndex],
+    references: &[RecordReference],
+) -> Result<Schema> {
     let mut builder = Schema::builder();
     for field in fields {
         builder = match field.is_nullable() {
@@ -270,6 +310,8 @@ fn schema_of(fields: &[RecordField], indexes: &[RecordIndex]) -> Result<Schema> 
         };
     }
     let builder = indexes.iter().fold(builder, |builder, index| builder.add_index(index.to_new()));
+    let builder =
+        references.iter().fold(builder, |builder, reference| builder.reference(reference.to_new()));
     let key = fields.iter().filter(|field| field.is_key).map(|field| field.name);
     Ok(builder.primary_key(key).build()?)
 }

@@ -2,7 +2,7 @@
 //! the compiler, so that what they refuse is an error at the field.
 
 use esker_format::DataType;
-use esker_format::schema::NewIndex;
+use esker_format::schema::{NewIndex, NewReference, ReferenceAction};
 
 use super::FieldType;
 
@@ -53,6 +53,30 @@ impl RecordIndex {
         let fields = self.fields.iter().map(|name| ((*name).to_owned(), false));
         let index = NewIndex::on(fields.collect());
         if self.unique { index.unique() } else { index }
+    }
+}
+
+/// A reference to rows of another table that a [`Record`](crate::Record) declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordReference {
+    /// The names of its fields in the table, in its order.
+    pub fields: &'static [&'static str],
+    /// The table that they refer to.
+    pub table: &'static str,
+    /// The fields of that table; none for those of its key.
+    pub columns: &'static [&'static str],
+    /// What becomes of a row whose referenced row goes.
+    pub on_delete: ReferenceAction,
+    /// What becomes of a row whose referenced row gets other values.
+    pub on_update: ReferenceAction,
+}
+
+impl RecordReference {
+    /// The reference to be, named after the table and the fields.
+    pub(crate) fn to_new(self) -> NewReference {
+        let reference = NewReference::new(self.fields.iter().copied(), self.table);
+        let reference = reference.to(self.columns.iter().copied());
+        reference.on_delete(self.on_delete).on_update(self.on_update)
     }
 }
 

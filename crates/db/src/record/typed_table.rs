@@ -135,6 +135,7 @@ pub(super) fn bind<T: Record>(name: &str, schema: Arc<Schema>) -> Result<Binding
     let binding = Binding::new::<T>(schema).and_then(|binding| {
         binding.check_writable::<T>()?;
         binding.check_unique::<T>()?;
+        binding.check_references::<T>()?;
         Ok(binding)
     });
     binding.map_err(|e| e.at(format_args!("table {name:?}")))

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use esker::{
-    DataType, Database, ErrorKind, NewIndex, Options, Query, Record, Schema, Scope, TypedTable,
-    Value,
+    Alteration, DataType, Database, ErrorKind, NewIndex, NewReference, Options, Query, Record,
+    ReferenceAction, Schema, Scope, TypedTable, Value,
 };
 
 fn memory() -> Database {
@@ -387,4 +387,87 @@ fn a_transaction_makes_a_table_once() {
         .unwrap();
     transaction.commit().unwrap();
     assert_eq!(db.table("others").unwrap().count().unwrap(), 1);
+}
+
+#[derive(Debug, PartialEq, Record)]
+struct Place {
+    #[esker(key)]
+    city: String,
+    #[esker(key)]
+    street: String,
+    #[esker(unique)]
+    post: u32,
+}
+
+#[derive(Debug, PartialEq, Record)]
+#[esker(ref(city, road) = "places(city, street) on update cascade")]
+struct Visit {
+    #[esker(key)]
+    id: u32,
+    city: String,
+    road: String,
+    #[esker(ref = "places(post) ON DELETE SET NULL")]
+    post: Option<u32>,
+    #[esker(ref = "visits")]
+    before: Option<u32>,
+}
+
+#[test]
+fn fields_of_a_struct_refer_to_rows_of_other_tables() {
+    let db = memory();
+    let visit = |id, post, before| {
+        let (city, road) = ("Bonn".to_owned(), "Am Hof".to_owned());
+        Visit { id, city, road, post, before }
+    };
+    let error = db.create_table_of::<Visit>("visits").unwrap_err();
+    assert!(error.to_string().contains("places"), "{error}");
+    let places = db.create_table_of::<Place>("places").unwrap();
+    let visits = db.create_table_of::<Visit>("visits").unwrap();
+    assert_eq!(db.table_or_create_of::<Visit>("visits").unwrap().table().count().unwrap(), 0);
+    db.table_or_create("visits", Visit::schema().unwrap()).unwrap();
+    let (city, street) = ("Bonn".to_owned(), "Am Hof".to_owned());
+    places.insert(&Place { city, street, post: 7 }).unwrap();
+    visits.insert(&visit(1, Some(7), None)).unwrap();
+    for wrong in [visit(2, Some(8), None), visit(2, None, Some(9))] {
+        let error = visits.insert(&wrong).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConstraintViolated, "{error}");
+    }
+    visits.insert(&visit(2, None, Some(1))).unwrap();
+    let key = || ("Bonn".to_owned(), "Am Hof".to_owned());
+    let error = places.update(key(), |place| place.post = 8).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConstraintViolated, "{error}");
+    let error = visits.delete(1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConstraintViolated, "{error}");
+}
+
+#[test]
+fn a_table_without_the_references_of_a_struct_is_refused() {
+    let db = memory();
+    db.create_table_of::<Place>("places").unwrap();
+    let schema = Schema::builder().field("id", DataType::U32).field("city", DataType::Text);
+    let schema = schema.field("road", DataType::Text).nullable("post", DataType::U32);
+    let schema = schema.nullable("before", DataType::U32).primary_key(["id"]);
+    let schema = schema.reference(NewReference::new(["before"], "visits"));
+    db.create_table("visits", schema.build().unwrap()).unwrap();
+    let post = NewReference::new(["post"], "places").to(["post"]);
+    let street = NewReference::new(["city", "road"], "places");
+    let of_post = "(post) to places(post) ON DELETE SET NULL ON UPDATE NO ACTION";
+    let of_street = "(city, road) to places(city, street) ON DELETE NO ACTION ON UPDATE CASCADE";
+    for (add, expected) in [
+        (post.clone().on_delete(ReferenceAction::Cascade), of_post),
+        (post.on_delete(ReferenceAction::SetNull), of_post),
+        (street.on_update(ReferenceAction::Cascade), of_street),
+    ] {
+        let expected = format!("expected a reference of {expected}, found none like it");
+        for error in [
+            db.table_or_create("visits", Visit::schema().unwrap()).unwrap_err(),
+            db.table_of::<Visit>("visits").unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            let text = error.to_string();
+            assert!(text.contains(&expected), "{text}");
+        }
+        db.alter_table("visits", &[Alteration::AddReference(add)]).unwrap();
+    }
+    assert_eq!(db.table_of::<Visit>("visits").unwrap().table().count().unwrap(), 0);
 }
