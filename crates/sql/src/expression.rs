@@ -81,9 +81,16 @@ impl Names {
         self.calls.take().map(RefCell::into_inner).unwrap_or_default()
     }
 
-    /// Notes a call that makes rows; false where it may not stand.
-    pub(crate) fn note_call(&self, call: TableCall) -> bool {
-        self.calls.as_ref().map(|calls| calls.borrow_mut().push(call)).is_some()
+    /// How many calls that make rows were noted.
+    pub(crate) fn call_count(&self) -> usize {
+        self.calls.as_ref().map_or(0, |calls| calls.borrow().len())
+    }
+
+    /// Notes a call that makes rows, and tells its place among all; `None` where it may not stand.
+    pub(crate) fn note_call(&self, call: TableCall) -> Option<usize> {
+        let mut calls = self.calls.as_ref()?.borrow_mut();
+        calls.push(call);
+        Some(calls.len() - 1)
     }
 
     /// Turns a parsed expression into the model's.

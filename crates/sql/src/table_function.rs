@@ -4,9 +4,12 @@
 //! SELECT a, generate_series(1, n) FROM t WHERE …
 //! SELECT a, rows.generate_series FROM t CROSS JOIN generate_series(1, t.n) AS rows WHERE …
 //! ```
+//!
+//! Several in the list of SELECT make their rows side by side, with NULLs behind the end of the
+//! shorter ones, as PostgreSQL does: each is numbered, and they are joined by the numbers.
 
 use esker_query::model::{
-    Expr, Function, Join, Query, Relation, SelectItem, TableCall, TableFunction,
+    Expr, Function, Join, JoinKind, Query, Relation, SelectItem, TableCall, TableFunction,
 };
 use sqlparser::ast;
 
@@ -78,7 +81,14 @@ pub(crate) fn in_select(
     let name = function.name.to_string();
     let Some(called) = TableFunction::from_name(&name) else { return Ok(None) };
     let args: Vec<&ast::Expr> = args.iter().map(operand).collect::<Result<_>>()?;
+    let before = names.call_count();
     let call = of(called, &args, names)?;
+    if names.call_count() > before {
+        return Err(Error::invalid(format!(
+            "{name} of what makes rows itself: write that in FROM, `{}`",
+            shorten(&function.to_string())
+        )));
+    }
     let columns = call.columns_of(called.name());
     let [column] = columns.as_slice() else {
         return Err(Error::invalid(format!(
@@ -86,31 +96,80 @@ pub(crate) fn in_select(
             columns.join(" and ")
         )));
     };
-    let field = Expr::field(format!("{ROWS}.{column}"));
     match names.note_call(call) {
-        true => Ok(Some(field)),
-        false => Err(Error::invalid(format!(
+        Some(at) => Ok(Some(Expr::field(format!("{ROWS}.{}", column_at(column, at))))),
+        None => Err(Error::invalid(format!(
             "{name} makes rows: it stands in FROM, or in the list of SELECT: `{}`",
             shorten(&function.to_string())
         ))),
     }
 }
 
-/// Puts the call of the list of a SELECT behind what the query reads.
+/// What the column of a call is called, by its place among all of the list.
+fn column_at(column: &str, at: usize) -> String {
+    if at == 0 { column.to_owned() } else { format!("{column} {}", at + 1) }
+}
+
+/// The number of a row within its call.
+const PLACE: &str = "place";
+
+/// The rows of several calls, side by side.
+fn side_by_side(calls: Vec<TableCall>) -> Relation {
+    let mut names = Vec::new();
+    let mut relations = calls.into_iter().enumerate().map(|(at, call)| {
+        let name = call.function.name();
+        let column = call.columns_of(name).into_iter().next();
+        let column = column_at(&column.unwrap_or_default(), at);
+        names.push(column.clone());
+        let call = TableCall { ordinality: true, ..call };
+        let columns = vec![column, PLACE.to_owned()];
+        Relation { columns, ..Relation::call(call) }.aliased(format!("call {}", at + 1))
+    });
+    let mut query = relations.next().map(Query::from).unwrap_or_default();
+    query.joins = relations.map(|rows| Join::using(JoinKind::Full, rows, [PLACE])).collect();
+    for (name, at) in names.into_iter().zip(1..) {
+        let expr = Expr::field(format!("call {at}.{name}"));
+        query.select.push(SelectItem { expr, alias: Some(name) });
+    }
+    Relation { lateral: true, ..Relation::query(query, ROWS) }
+}
+
+/// Writes `*` as the fields of each table, by the name of that; false where fields of several
+/// tables are shown once, or tables have no name.
+fn name_stars(query: &mut Query) -> bool {
+    let is_star = |item: &SelectItem| matches!(&item.expr, Expr::AllFields(of) if of.is_empty());
+    if !query.select.iter().any(is_star) {
+        return true;
+    }
+    let relations = query.relations();
+    let shares = |join: &Join| join.natural || !join.using.is_empty();
+    let is_plain = |of: &Relation| of.joins.is_empty() && !of.name().is_empty();
+    if query.joins.iter().any(shares) || !relations.iter().all(is_plain) {
+        return false;
+    }
+    let shown = query.joins.iter().map(|join| join.kind.shows_right());
+    let shown =
+        std::iter::once(true).chain(shown).zip(&relations).filter(|(is_shown, _)| *is_shown);
+    let fields = shown.map(|(_, of)| Expr::AllFields(of.name().to_owned()));
+    let stars: Vec<SelectItem> = fields.map(|expr| SelectItem { expr, alias: None }).collect();
+    let items = std::mem::take(&mut query.select).into_iter();
+    let named = items.flat_map(|item| if is_star(&item) { stars.clone() } else { vec![item] });
+    query.select = named.collect();
+    true
+}
+
+/// Puts the calls of the list of a SELECT behind what the query reads.
 pub(crate) fn put_into_from(
-    mut calls: Vec<TableCall>,
+    calls: Vec<TableCall>,
     projection: &[ast::SelectItem],
     query: &mut Query,
 ) -> Result<()> {
-    let Some(call) = calls.pop() else { return Ok(()) };
+    let Some(call) = calls.first() else { return Ok(()) };
     let name = call.function.name();
     let refuse = |why: &str| {
         let message = format!("{name} in SELECT {why}: write it in FROM, `FROM {name}(…)`");
         Err(Error::invalid(message))
     };
-    if !calls.is_empty() {
-        return refuse("beside another function that makes rows");
-    }
     if query.is_grouped() || query.has_windows() {
         return refuse("beside groups or windows, which come before its rows");
     }
@@ -127,10 +186,11 @@ pub(crate) fn put_into_from(
         if let (None, ast::SelectItem::UnnamedExpr(expr)) = (&item.alias, written)
             && makes_rows(expr)
         {
-            item.alias = Some(match expr {
-                ast::Expr::Function(call) if is_call(call) => name.to_owned(),
-                other => other.to_string(),
-            });
+            let called = match expr {
+                ast::Expr::Function(call) => TableFunction::from_name(&call.name.to_string()),
+                _ => None,
+            };
+            item.alias = Some(called.map_or_else(|| expr.to_string(), |of| of.name().to_owned()));
         }
     }
     let is_alone = query.relations().is_empty();
@@ -138,9 +198,17 @@ pub(crate) fn put_into_from(
     if is_alone && query.select.iter().any(is_star) {
         return refuse("beside * without a table");
     }
-    let columns = call.columns_of(name);
-    let call = TableCall { after_filter: !is_alone, ..call };
-    let relation = Relation { columns, ..Relation::call(call) }.aliased(ROWS);
+    if calls.len() > 1 && !name_stars(query) {
+        return refuse("beside another function that makes rows and * of such a join");
+    }
+    let relation = match <[TableCall; 1]>::try_from(calls) {
+        Ok([call]) => {
+            let columns = call.columns_of(name);
+            let call = TableCall { after_filter: !is_alone, ..call };
+            Relation { columns, ..Relation::call(call) }.aliased(ROWS)
+        }
+        Err(calls) => side_by_side(calls),
+    };
     if is_alone {
         let Query { derived, alias, columns, .. } = Query::from(relation);
         (query.derived, query.alias, query.columns) = (derived, alias, columns);

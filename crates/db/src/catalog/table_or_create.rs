@@ -13,8 +13,8 @@ impl Database {
     /// time one creates it, and all get it.
     ///
     /// A table that is there has to have the fields of the schema, in this order, with their types,
-    /// NULL and labels, and the same key; and what is unique in the schema has to be so, and its references
-    /// have to be there. Defaults, checks and other indexes may differ.
+    /// NULL and labels, and the same key; what is unique in the schema has to be so, and its
+    /// references have to be there. Defaults, checks and other indexes may differ.
     ///
     /// ```
     /// use esker::{DataType, Options, Schema};

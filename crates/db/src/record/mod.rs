@@ -183,8 +183,8 @@ use crate::Result;
 /// # Ok::<(), esker::Error>(())
 /// ```
 ///
-/// `ref = "users"` makes a field [refer](crate::NewReference) to the key of another table's rows, or
-/// to a unique field of theirs, with what becomes of the row when that one goes, as SQL says it:
+/// `ref = "users"` makes a field [refer](crate::NewReference) to the key of another table's rows,
+/// or to a unique field of theirs, with what becomes of the row when that one goes, as SQL says it:
 /// `ref = "users(mail) on delete cascade on update set null"`. At the struct,
 /// `#[esker(ref(city, street) = "places(city, street)")]` does so for several fields. A table that
 /// is there already has to have the reference.

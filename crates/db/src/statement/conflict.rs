@@ -37,6 +37,12 @@ impl Target {
             return Self::of_names(schema, names);
         }
         let (expressions, filter) = (&insert.conflict_expressions, &insert.conflict_filter);
+        if expressions.is_empty()
+            && let Ok(Self::Key) = Self::of_names(schema, names)
+        {
+            // It tells all rows apart, and so those of an index with the same fields.
+            return Ok(Self::Key);
+        }
         let resolve = |name: &String| schema.resolve(name);
         if let Ok(found) = names.iter().map(resolve).collect::<esker_format::Result<Vec<_>>>() {
             let field = |position: &usize| schema.fields().get(*position).map(|field| field.id);
