@@ -112,7 +112,8 @@ pub(crate) fn show_view(view: &ViewInfo, console: &mut Console<'_>) -> Result<()
     }
     let settings = view.settings.iter().map(|(name, value)| format!("{name} = {value}"));
     let settings: Vec<String> = settings.collect();
-    writeln!(console.out, "\nreads     {}", printable(&view.reads.join(", ")))?;
+    let kind = if view.is_rollup { "\nkind      materialized view" } else { "" };
+    writeln!(console.out, "{kind}\nreads     {}", printable(&view.reads.join(", ")))?;
     writeln!(console.out, "settings  {}", settings.join(", "))?;
     Ok(writeln!(console.out, "query     {}", printable(&view.query))?)
 }

@@ -36,7 +36,7 @@ use crate::{
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
 /// The version of the layout that is written.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;
 /// The oldest that is read.
 pub const VERSION_MIN: u32 = 7;
 /// The first with views.
@@ -47,6 +47,8 @@ const VERSION_WITH_NAMESPACES: u32 = 13;
 const VERSION_WITH_COMMENTS: u32 = 15;
 /// The first that says up to which row id events of a stream have ended.
 const VERSION_WITH_ENDED_EVENTS: u32 = 16;
+/// The first with rollups.
+const VERSION_WITH_ROLLUPS: u32 = 17;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the body under one checksum.
@@ -148,7 +150,7 @@ impl Checkpoint {
         for (name, view) in &self.views {
             body.text(name);
             view.encode(&mut body);
-            comment::encode(view.comment.as_deref(), &mut body);
+            view.encode_rest(&mut body);
         }
         body.count(self.namespaces.len());
         for (name, namespace) in &self.namespaces {
@@ -304,7 +306,8 @@ impl Checkpoint {
         for _ in 0..views {
             let (name, view) = (input.text()?.to_owned(), View::decode(&mut input)?);
             let comment = decode_comment(&mut input, version)?;
-            self.views.push((name, View { comment, ..view }));
+            let is_rollup = version >= VERSION_WITH_ROLLUPS && View::decode_is_rollup(&mut input)?;
+            self.views.push((name, View { comment, is_rollup, ..view }));
         }
         let namespaces = match version >= VERSION_WITH_NAMESPACES {
             true => input.count(NAMESPACES_MAX)?,
@@ -436,6 +439,7 @@ mod tests {
             views: vec![
                 ("adults".into(), crate::view::tests::full()),
                 ("said".into(), View { comment: Some("who".into()), ..View::default() }),
+                ("spend".into(), View { is_rollup: true, ..crate::view::tests::full() }),
             ],
             namespaces: vec![
                 ("app".into(), Namespace::default()),

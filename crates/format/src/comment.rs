@@ -50,8 +50,10 @@ mod tests {
         ];
         for edit in edits {
             let bytes = edit.encode();
-            let (flag, before) = bytes.split_last().unwrap();
-            assert_eq!(*flag, 0);
+            // Behind the comment of a view it is said whether it is a rollup.
+            let flags = if matches!(edit, Edit::SetView { .. }) { 2 } else { 1 };
+            let (before, flags) = bytes.split_at(bytes.len() - flags);
+            assert!(flags.iter().all(|flag| *flag == 0));
             assert_eq!(Edit::decode(edit.frame_kind(), before).unwrap(), edit);
             assert!(Edit::decode(edit.frame_kind(), &[before, &[2]].concat()).is_err());
         }

@@ -323,7 +323,7 @@ impl Edit {
             Self::SetView { name, view } => {
                 out.text(name);
                 view.encode(&mut out);
-                comment::encode(view.comment.as_deref(), &mut out);
+                view.encode_rest(&mut out);
             }
             Self::SetNamespace { name, namespace } => {
                 out.text(name);
@@ -397,7 +397,10 @@ impl Edit {
             DROP_SEQUENCE => Self::DropSequence { name: input.text()?.to_owned() },
             SET_VIEW => {
                 let (name, view) = (input.text()?.to_owned(), View::decode(&mut input)?);
-                Self::SetView { name, view: View { comment: decode_comment(&mut input)?, ..view } }
+                let comment = decode_comment(&mut input)?;
+                // Before version 18 of the log the frame ends there.
+                let is_rollup = input.remaining() > 0 && View::decode_is_rollup(&mut input)?;
+                Self::SetView { name, view: View { comment, is_rollup, ..view } }
             }
             DROP_VIEW => Self::DropView { name: input.text()?.to_owned() },
             SET_NAMESPACE => Self::SetNamespace {

@@ -1,7 +1,7 @@
 //! Queries that have a name, and are read as tables are.
 
 use crate::codec::{Reader, Writer};
-use crate::{DataType, Error, Result};
+use crate::{DataType, Error, Result, comment};
 
 /// The most views of a database.
 pub const VIEWS_MAX: usize = 65_536;
@@ -29,6 +29,9 @@ pub struct View {
     pub inputs: Vec<ViewInput>,
     /// What its users say of it; stored behind it.
     pub comment: Option<String>,
+    /// Whether it is a rollup: groups of one table, of the shape that partial aggregates answer;
+    /// stored behind the comment.
+    pub is_rollup: bool,
 }
 
 /// A column of a [`View`].
@@ -53,7 +56,7 @@ pub struct ViewInput {
 }
 
 impl View {
-    /// Appends the stored form, without the comment.
+    /// Appends the stored form, without what is behind it.
     pub fn encode(&self, out: &mut Writer) {
         out.text(&self.text);
         out.text(&self.query);
@@ -75,7 +78,7 @@ impl View {
         }
     }
 
-    /// Reads the stored form, without the comment.
+    /// Reads the stored form, without what is behind it.
     ///
     /// # Errors
     /// `Corrupt` when the bytes are not a view.
@@ -106,6 +109,21 @@ impl View {
         Ok(view)
     }
 
+    /// Appends what is behind the stored form: the comment, and whether it is a rollup.
+    pub(crate) fn encode_rest(&self, out: &mut Writer) {
+        comment::encode(self.comment.as_deref(), out);
+        out.u8(u8::from(self.is_rollup));
+    }
+
+    /// Whether it is a rollup, from the byte behind the comment.
+    pub(crate) fn decode_is_rollup(input: &mut Reader<'_>) -> Result<bool> {
+        match input.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(Error::corrupt(format!("flag {other} of a view"))),
+        }
+    }
+
     /// Whether it reads a table or view of this name.
     #[must_use]
     pub fn reads(&self, name: &str) -> bool {
@@ -116,6 +134,7 @@ impl View {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::edit::Edit;
 
     /// A view with something of everything.
     pub(crate) fn full() -> View {
@@ -126,6 +145,26 @@ pub(crate) mod tests {
             settings: vec![("nulls_order".into(), "greatest".into())],
             inputs: vec![ViewInput { name: "t".into(), is_view: false, through: 3 }],
             comment: None,
+            is_rollup: false,
+        }
+    }
+
+    /// Version 17 of the log ends a frame with the comment, version 16 of checkpoints has none of
+    /// the flags.
+    #[test]
+    fn views_of_before_there_were_rollups_are_read() {
+        let edit = Edit::SetView { name: "v".into(), view: full() };
+        let bytes = edit.encode();
+        let (flag, before) = bytes.split_last().unwrap();
+        assert_eq!(*flag, 0);
+        assert_eq!(Edit::decode(edit.frame_kind(), before).unwrap(), edit);
+        for (flag, is_rollup) in [(0, Some(false)), (1, Some(true)), (2, None)] {
+            let decoded = Edit::decode(edit.frame_kind(), &[before, &[flag]].concat()).ok();
+            let found = decoded.map(|edit| match edit {
+                Edit::SetView { view, .. } => view.is_rollup,
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(found, is_rollup, "flag {flag}");
         }
     }
 

@@ -117,7 +117,7 @@ pub fn implies(condition: &Expr, filter: &RowExpression, schema: &Schema) -> Res
 }
 
 /// Refuses what is not the same for the same row at any time, and what is not of one row.
-fn refuse_unsteady(expr: &Expr) -> Result<()> {
+pub(crate) fn refuse_unsteady(expr: &Expr) -> Result<()> {
     let refused = |part: &Expr, found: &str| {
         Error::invalid(format!("{part}: expected a value of the row alone, found {found}"))
     };

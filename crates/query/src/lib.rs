@@ -16,6 +16,7 @@
 //! | [`Constraint`] | a condition that is tested on rows before they are stored |
 //! | [`GeneratedValue`] | a value of a field, computed of a row before it is stored |
 //! | `row_expression` | what such expressions may be, and their stored form |
+//! | [`Rollup`] | which queries can be answered by partial aggregates of parts of a table |
 //! | `predicate` | filters as conditions that kernels and zone maps decide |
 //! | `access_path` | which rows are looked at: all, or those that sorted runs name |
 //! | `logical` | joins and subqueries: from several tables to the one source that the rest reads |
@@ -68,6 +69,7 @@ mod pattern;
 mod pieces;
 mod predicate;
 mod result;
+mod rollup;
 mod row_expression;
 mod row_filter;
 mod run;
@@ -110,6 +112,7 @@ pub use options::JoinOrder;
 pub use options::{IndexUse, Inputs, Options, Sequences, Unnesting};
 pub use page::{Page, Paging, page};
 pub use result::{AnswerSink, QueryResult, ResultColumn, Statistics};
+pub use rollup::{Rollup, RollupColumn};
 pub use row_expression::FailedRow;
 pub use row_filter::RowFilter;
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};

@@ -43,7 +43,9 @@ pub(crate) fn convert(
 ) -> crate::Result<Statement> {
     let (about, name) = match about {
         ast::CommentObject::Schema => (Commented::Schema, qualified_name::of_schema(name)?),
-        ast::CommentObject::View => (Commented::View, qualified_name::written(name)?),
+        ast::CommentObject::View | ast::CommentObject::MaterializedView => {
+            (Commented::View, qualified_name::written(name)?)
+        }
         ast::CommentObject::Index => (Commented::Index(None), qualified_name::beside_table(name)?),
         ast::CommentObject::Sequence => (Commented::Sequence, sequence::sequence_name(name)?),
         other => {

@@ -44,8 +44,9 @@ pub(crate) fn define(
         Statement::RenameView { name, to, if_exists } => {
             view::rename_view(on, (name, to), (*if_exists, dry_run))
         }
-        Statement::DropView { names, if_exists, cascade } => {
-            view::drop_all(on, "view", names, (*if_exists, *cascade, dry_run))
+        Statement::DropView { names, if_exists, cascade, are_rollups } => {
+            let kind = view::kind_of(*are_rollups);
+            view::drop_all(on, kind, names, (*if_exists, *cascade, dry_run))
         }
         Statement::Truncate { names, if_exists, cascade } => match names.as_slice() {
             [name] if !cascade => {

@@ -384,6 +384,15 @@ impl Scope for Session {
         scope.drop_view(name)
     }
 
+    fn create_rollup_with(&self, name: &str, query: &Query, options: &ViewOptions) -> Result<()> {
+        self.main_scope().create_rollup_with(name, query, options)
+    }
+
+    fn drop_rollup(&self, name: &str) -> Result<()> {
+        let (scope, name) = self.lookup(name)?;
+        scope.drop_rollup(name)
+    }
+
     fn rename_view(&self, from: &str, to: &str) -> Result<()> {
         let (scope, from) = self.lookup(from)?;
         scope.rename_view(from, to)

@@ -128,6 +128,8 @@ pub enum Statement {
         or_replace: bool,
         /// Whether a view of this name is good as it is.
         if_not_exists: bool,
+        /// Whether it is a materialized view: a rollup.
+        is_rollup: bool,
     },
     /// Give a view another name.
     RenameView {
@@ -146,6 +148,8 @@ pub enum Statement {
         if_exists: bool,
         /// Whether views that read them go, too.
         cascade: bool,
+        /// Whether they are materialized views: rollups.
+        are_rollups: bool,
     },
     /// Create a schema, which stands before the names of tables.
     CreateSchema {

@@ -151,7 +151,7 @@ pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {
         return Err(unsupported("this DROP", text));
     };
     use ast::ObjectType as O;
-    if !matches!(object_type, O::Table | O::View | O::Sequence) {
+    if !matches!(object_type, O::Table | O::View | O::MaterializedView | O::Sequence) {
         return Err(unsupported("this DROP", text));
     }
     let parts: Vec<String> = names.iter().map(ToString::to_string).collect();
@@ -176,7 +176,10 @@ pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {
         (O::Sequence, _) => {
             return Err(unsupported("dropping several sequences in one statement", text));
         }
-        (O::View, _) => Statement::DropView { names, if_exists, cascade },
+        (O::View | O::MaterializedView, _) => {
+            let are_rollups = object_type == O::MaterializedView;
+            Statement::DropView { names, if_exists, cascade, are_rollups }
+        }
         _ => Statement::DropTable { names, if_exists, cascade },
     })
 }

@@ -198,9 +198,7 @@ impl Own {
                     left.insert(name.clone(), *on_commit);
                 }
                 OnCommit::Drop => {
-                    for view in Scope::dependants_of(transaction, name)? {
-                        transaction.drop_view(&view)?;
-                    }
+                    transaction.drop_dependants(name)?;
                     transaction.drop_table(name)?;
                 }
             }

@@ -1,4 +1,4 @@
-//! `CREATE VIEW`, `ALTER VIEW … RENAME TO` and `DROP VIEW`.
+//! `CREATE VIEW`, `ALTER VIEW … RENAME TO` and `DROP VIEW`, also of materialized views.
 
 use esker::{Alteration, ChangeOptions, ErrorKind, Scope, Semantics, Transaction, ViewOptions};
 use sqlparser::ast;
@@ -12,7 +12,7 @@ use crate::expression::ParameterNames;
 use crate::qualified_name;
 use crate::run::Outcome;
 use crate::schema;
-use crate::statement::{Statement, syntax};
+use crate::statement::{Statement, syntax, unsupported};
 use crate::table::refuse_both;
 use crate::temporary::OnCommit;
 use crate::{Result, select};
@@ -24,9 +24,16 @@ pub(crate) fn create(
     parameters: &ParameterNames,
 ) -> Result<Statement> {
     let written = create.to_string();
+    let is_rollup = create.materialized;
     let ast::CreateView { name, columns, query, or_replace, if_not_exists, temporary, .. } = create;
     let replace = if or_replace { "OR REPLACE " } else { "" };
-    let kind = if temporary { "TEMPORARY " } else { "" };
+    let kind = match (temporary, is_rollup) {
+        // A session's own table has no parts that others would build partial aggregates of.
+        (true, true) => return Err(unsupported("a temporary materialized view", written)),
+        (true, false) => "TEMPORARY ",
+        (false, true) => "MATERIALIZED ",
+        (false, false) => "",
+    };
     let condition = if if_not_exists { "IF NOT EXISTS " } else { "" };
     let names: Vec<String> = columns.iter().map(ToString::to_string).collect();
     let list = match names.is_empty() {
@@ -37,14 +44,21 @@ pub(crate) fn create(
     refuse_lost(&written, &understood)?;
     refuse_both(or_replace, if_not_exists)?;
     let is_temporary = temporary || qualified_name::says_temporary(&name)?;
+    if is_temporary && is_rollup {
+        return Err(unsupported("a temporary materialized view", written));
+    }
     let name = qualified_name::written(&name)?;
     let columns = columns.into_iter().map(|column| column.name.value).collect();
     let shown = behind_as(text).unwrap_or_else(|| query.to_string());
     let query = Box::new(select::convert(*query, parameters)?);
+    let text = shown;
     let view =
-        Statement::CreateView { name, columns, query, text: shown, or_replace, if_not_exists };
+        Statement::CreateView { name, columns, query, text, or_replace, if_not_exists, is_rollup };
     Ok(if is_temporary { view.temporary(OnCommit::PreserveRows) } else { view })
 }
+
+const ALTER_MATERIALIZED_VIEW: [Keyword; 3] =
+    [Keyword::ALTER, Keyword::MATERIALIZED, Keyword::VIEW];
 
 /// What stands behind the first AS that is in no brackets.
 fn behind_as(text: &str) -> Option<String> {
@@ -70,11 +84,12 @@ fn behind_as(text: &str) -> Option<String> {
     Some(behind.trim().trim_end_matches(';').trim_end().to_owned())
 }
 
-/// Reads `ALTER VIEW [IF EXISTS] name RENAME TO name` and `… SET SCHEMA name`; nothing when it is
-/// another statement.
+/// Reads `ALTER [MATERIALIZED] VIEW [IF EXISTS] name RENAME TO name` and `… SET SCHEMA name`;
+/// nothing when it is another statement.
 pub(crate) fn rename(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     let mut parser = Parser::new(&EskerDialect).with_tokens_with_locations(tokens.to_vec());
-    if !parser.parse_keywords(&[Keyword::ALTER, Keyword::VIEW]) {
+    let of_kind = [&[Keyword::ALTER, Keyword::VIEW] as &[_], &ALTER_MATERIALIZED_VIEW];
+    if !of_kind.into_iter().any(|words| parser.parse_keywords(words)) {
         return Ok(None);
     }
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
@@ -104,13 +119,16 @@ pub(crate) fn run_create(
     given: &ChangeOptions,
 ) -> esker::Result<Outcome> {
     let dry_run = given.dry_run;
-    let Statement::CreateView { name, columns, query, text, or_replace, if_not_exists } = statement
+    let Statement::CreateView { name, columns, query, text, or_replace, if_not_exists, is_rollup } =
+        statement
     else {
         return Err(esker::Error::new(ErrorKind::InvalidInput, "expected CREATE VIEW"));
     };
     let exists = on.has_view(name)?;
     if *if_not_exists && on.has_name(name)? {
-        let kind = if exists { "view" } else { "table" };
+        let views = on.views()?;
+        let found = views.iter().find(|view| view.name == *name);
+        let kind = found.map_or("table", |view| kind_of(view.is_rollup));
         return Ok(Outcome::Done(format!("{kind} {name} exists already")));
     }
     let options = ViewOptions {
@@ -124,12 +142,21 @@ pub(crate) fn run_create(
         true => ("would replace", "replaced"),
         false => ("would create", "created"),
     };
+    let kind = kind_of(*is_rollup);
     if dry_run {
-        return Ok(Outcome::Done(format!("{would} view {name}")));
+        return Ok(Outcome::Done(format!("{would} {kind} {name}")));
     }
     schema::expect_there(on, name)?;
-    on.create_view_with(name, query, &options)?;
-    Ok(Outcome::Done(format!("{done} view {name}")))
+    match is_rollup {
+        true => on.create_rollup_with(name, query, &options)?,
+        false => on.create_view_with(name, query, &options)?,
+    }
+    Ok(Outcome::Done(format!("{done} {kind} {name}")))
+}
+
+/// What a view is called.
+pub(crate) fn kind_of(is_rollup: bool) -> &'static str {
+    if is_rollup { "materialized view" } else { "view" }
 }
 
 pub(crate) fn rename_view(
@@ -176,7 +203,7 @@ pub(crate) fn drop_all(
         }
         for name in &names {
             if cascade {
-                drop_dependants(within, name)?;
+                within.drop_dependants(name)?;
             }
             match drop_one(within, kind, name) {
                 Err(e) if if_exists && e.kind() == ErrorKind::NotFound => {}
@@ -197,6 +224,7 @@ pub(crate) fn drop_all(
 fn drop_one(within: &Transaction, kind: &str, name: &str) -> esker::Result<()> {
     match kind {
         "view" => within.drop_view(name),
+        "materialized view" => within.drop_rollup(name),
         _ => within.drop_table(name),
     }
 }
@@ -209,7 +237,7 @@ fn missing<'n>(
 ) -> esker::Result<Option<&'n String>> {
     for name in names {
         let is_there = match kind {
-            "view" => Scope::has_view(within, name)?,
+            "view" | "materialized view" => Scope::has_view(within, name)?,
             _ => within.table(name).is_ok(),
         };
         if !is_there {
@@ -250,8 +278,4 @@ fn unbind(within: &Transaction, name: &str, (going, all): (&[String], bool)) -> 
         }
     }
     Ok(())
-}
-
-fn drop_dependants(within: &Transaction, name: &str) -> esker::Result<()> {
-    Scope::dependants_of(within, name)?.iter().try_for_each(|view| within.drop_view(view))
 }

@@ -41,6 +41,7 @@ const ORDERS: &[(&str, &[&str])] = &[(
         "generated",
         "index_expression",
         "logical",
+        "rollup",
         "json",
         "cursor",
         "page",

@@ -1,5 +1,6 @@
 //! A view of the catalogue: as it is stored, and as queries read it.
 
+use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
 use esker_format::{FieldId, ViewColumn};
@@ -13,6 +14,23 @@ pub(crate) struct DefinedView {
     pub view: Arc<View>,
     /// What it reads of another database, as that was when it was made: of a temporary view.
     pub others: Option<Arc<dyn Tables + Send + Sync>>,
+}
+
+/// What a name with a query is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ViewKind {
+    View,
+    /// A view of the groups of one table: see [`esker_query::Rollup`].
+    Rollup,
+}
+
+impl Display for ViewKind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::View => "view",
+            Self::Rollup => "materialized view",
+        })
+    }
 }
 
 impl DefinedView {
@@ -43,6 +61,7 @@ impl DefinedView {
             settings: Semantics::SETTINGS.into_iter().map(setting).collect::<Result<_>>()?,
             inputs: view.inputs.iter().map(input).collect::<Result<_>>()?,
             comment: None,
+            is_rollup: false,
         };
         Ok(Self { stored, view: Arc::new(view), others: None })
     }
@@ -83,6 +102,11 @@ impl DefinedView {
 }
 
 impl DefinedView {
+    /// What it is.
+    pub fn kind(&self) -> ViewKind {
+        if self.stored.is_rollup { ViewKind::Rollup } else { ViewKind::View }
+    }
+
     /// The same with other words about it.
     pub fn with_comment(&self, comment: Option<String>) -> Self {
         let stored = esker_format::View { comment, ..self.stored.clone() };

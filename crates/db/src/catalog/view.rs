@@ -38,6 +38,9 @@ pub struct ViewInfo {
     pub reads: Vec<String>,
     /// What is as chosen when it was made, as names and values.
     pub settings: Vec<(String, String)>,
+    /// Whether it is a rollup, which SQL calls a materialized view.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_rollup: bool,
 }
 
 /// A column of a view.
@@ -63,6 +66,7 @@ impl ViewInfo {
             columns: stored.columns.iter().map(column).collect(),
             reads: stored.inputs.iter().map(|input| input.name.clone()).collect(),
             settings: stored.settings.clone(),
+            is_rollup: stored.is_rollup,
         }
     }
 }
@@ -118,16 +122,71 @@ impl Database {
         Transaction::run(self.engine(), |within| within.create_view_with(name, query, options))
     }
 
+    /// Creates a rollup: a view of the groups of one table, of a shape that partial aggregates of
+    /// parts of the table can be put together to. It is read by its name, and is right at every
+    /// commit.
+    ///
+    /// Its query has keys and aggregates: `SELECT keys, aggregates FROM table [WHERE …] GROUP BY
+    /// keys`. Keys are fields, JSON paths, and `date_trunc` and `time_bucket` of a field;
+    /// aggregates are count, sum, avg, min and max of fields, sums not of floats. What is in WHERE
+    /// depends on the row alone.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Query, Schema, Value};
+    /// use esker_query::model::Expr;
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("model", DataType::Text).field("cost", DataType::I64);
+    /// let events = db.create_table("events", schema.build()?)?;
+    /// let mut spend = Query::table("events");
+    /// spend.select(Expr::field("model")).select(Expr::count());
+    /// spend.group_by = vec![Expr::field("model")];
+    /// db.create_rollup("spend", &spend)?;
+    /// events.insert(&["small".into(), 3i64.into()])?;
+    /// events.insert(&["small".into(), 4i64.into()])?;
+    /// let rows = db.query(&Query::table("spend"))?.to_rows();
+    /// assert_eq!(rows, [[Value::from("small"), Value::Int(2)]]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Database::create_view`]; `InvalidInput` with the part of the query that does not
+    /// fit.
+    pub fn create_rollup(&self, name: &str, query: &Query) -> Result<()> {
+        self.create_rollup_with(name, query, &ViewOptions::default())
+    }
+
+    /// The same with names for its columns, settings, or in place of another rollup.
+    ///
+    /// # Errors
+    /// As for [`Database::create_rollup`] and [`Database::create_view_with`].
+    pub fn create_rollup_with(
+        &self,
+        name: &str,
+        query: &Query,
+        options: &ViewOptions,
+    ) -> Result<()> {
+        Transaction::run(self.engine(), |within| within.create_rollup_with(name, query, options))
+    }
+
+    /// Removes a rollup.
+    ///
+    /// # Errors
+    /// As for [`Database::drop_view`]; `InvalidInput` when it is a view that is no rollup.
+    pub fn drop_rollup(&self, name: &str) -> Result<()> {
+        Transaction::run(self.engine(), |within| within.drop_rollup(name))
+    }
+
     /// Removes a view.
     ///
     /// # Errors
-    /// `NotFound` when there is none, `InvalidInput` when a table has the name, or another view
-    /// reads it.
+    /// `NotFound` when there is none, `InvalidInput` when a table or a rollup has the name, or
+    /// another view reads it.
     pub fn drop_view(&self, name: &str) -> Result<()> {
         Transaction::run(self.engine(), |within| within.drop_view(name))
     }
 
-    /// Gives a view another name.
+    /// Gives a view or a rollup another name.
     ///
     /// # Errors
     /// As for [`Database::drop_view`]; `AlreadyExists` when the new name is taken.
@@ -135,7 +194,7 @@ impl Database {
         Transaction::run(self.engine(), |within| within.rename_view(from, to))
     }
 
-    /// The views, by name.
+    /// The views, by name, with the rollups among them.
     #[must_use]
     pub fn views(&self) -> Vec<ViewInfo> {
         let names = self.engine().names_now();

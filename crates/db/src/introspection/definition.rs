@@ -206,5 +206,6 @@ fn fields(schema: &Schema, index: &Index) -> String {
 /// The statement that makes a view.
 pub(crate) fn create_view(name: &str, view: &esker_format::View) -> String {
     let columns: Vec<String> = view.columns.iter().map(|column| name_text(&column.name)).collect();
-    format!("CREATE VIEW {} ({}) AS {}", name_text(name), columns.join(", "), view.text)
+    let kind = if view.is_rollup { "MATERIALIZED VIEW" } else { "VIEW" };
+    format!("CREATE {kind} {} ({}) AS {}", name_text(name), columns.join(", "), view.text)
 }

@@ -234,7 +234,8 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
         let sql = definition::create_view(&full, &view.stored);
         let count = view.stored.columns.len();
         let sql = in_schema(place, sql);
-        let (name, kind, count) = (T(name), T("view"), number(count)?);
+        let kind = view.kind().to_string();
+        let (name, kind, count) = (T(name), T(&kind), number(count)?);
         // A view has no rows of its own.
         let none = Null;
         rows.push(&[

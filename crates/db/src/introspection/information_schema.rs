@@ -204,7 +204,8 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
         add(&table.place, &table.name, kind, true)?;
     }
     for view in &views {
-        add(&view.place, &view.name, "VIEW", false)?;
+        let kind = if view.view.stored.is_rollup { "MATERIALIZED VIEW" } else { "VIEW" };
+        add(&view.place, &view.name, kind, false)?;
     }
     for table in all() {
         let (schema, name) = table.place();

@@ -98,7 +98,19 @@ pub trait Scope {
     /// As for [`Database::drop_view`].
     fn drop_view(&self, name: &str) -> Result<()>;
 
-    /// Gives a view another name.
+    /// Creates a rollup.
+    ///
+    /// # Errors
+    /// As for [`Database::create_rollup_with`].
+    fn create_rollup_with(&self, name: &str, query: &Query, options: &ViewOptions) -> Result<()>;
+
+    /// Removes a rollup.
+    ///
+    /// # Errors
+    /// As for [`Database::drop_rollup`].
+    fn drop_rollup(&self, name: &str) -> Result<()>;
+
+    /// Gives a view or a rollup another name.
     ///
     /// # Errors
     /// As for [`Database::rename_view`].
@@ -311,6 +323,19 @@ macro_rules! own_methods {
 
         fn drop_view(&self, name: &str) -> Result<()> {
             self.drop_view(name)
+        }
+
+        fn create_rollup_with(
+            &self,
+            name: &str,
+            query: &Query,
+            options: &ViewOptions,
+        ) -> Result<()> {
+            self.create_rollup_with(name, query, options)
+        }
+
+        fn drop_rollup(&self, name: &str) -> Result<()> {
+            self.drop_rollup(name)
         }
 
         fn rename_view(&self, from: &str, to: &str) -> Result<()> {

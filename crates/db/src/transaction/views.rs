@@ -7,7 +7,7 @@ use esker_format::Schema;
 use esker_format::comment::expect_short;
 use esker_format::schema::Alteration;
 use esker_format::view::{COLUMNS_MAX, VIEWS_MAX};
-use esker_query::{NoRows, Query, ResultColumn, Seen, Tables, View};
+use esker_query::{NoRows, Query, ResultColumn, Rollup, Seen, Tables, View};
 use esker_table::Table as TableCore;
 
 use super::Transaction;
@@ -15,7 +15,7 @@ use super::definitions::Definitions;
 use super::undo::Taken;
 use crate::catalog::checked_rows;
 use crate::catalog::computed_index;
-use crate::catalog::defined_view::DefinedView;
+use crate::catalog::defined_view::{DefinedView, ViewKind};
 use crate::catalog::names::{Names, ReadNames};
 use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view::{ViewInfo, ViewOptions};
@@ -40,6 +40,37 @@ impl Transaction {
     /// # Errors
     /// As for [`crate::Database::create_view_with`].
     pub fn create_view_with(&self, name: &str, query: &Query, options: &ViewOptions) -> Result<()> {
+        self.define_view(name, query, options, ViewKind::View)
+    }
+
+    /// Creates a rollup: see [`crate::Database::create_rollup`]. Others see it with the commit.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::create_rollup`]; `ReadOnly` in a transaction that only reads.
+    pub fn create_rollup(&self, name: &str, query: &Query) -> Result<()> {
+        self.create_rollup_with(name, query, &ViewOptions::default())
+    }
+
+    /// The same with names for its columns, settings, or in place of another rollup.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::create_rollup_with`].
+    pub fn create_rollup_with(
+        &self,
+        name: &str,
+        query: &Query,
+        options: &ViewOptions,
+    ) -> Result<()> {
+        self.define_view(name, query, options, ViewKind::Rollup)
+    }
+
+    fn define_view(
+        &self,
+        name: &str,
+        query: &Query,
+        options: &ViewOptions,
+        kind: ViewKind,
+    ) -> Result<()> {
         expect_usable("view", name)?;
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
@@ -47,6 +78,9 @@ impl Transaction {
             let old = names.views.get(name).filter(|_| options.or_replace);
             if let Some(message) = names.taken(name).filter(|_| old.is_none()) {
                 return Err(Error::new(ErrorKind::AlreadyExists, message));
+            }
+            if old.is_some() {
+                expect_view(&names, name, kind)?;
             }
             if names.views.len() >= VIEWS_MAX && old.is_none() {
                 return Err(Error::invalid(format!("at most {VIEWS_MAX} views")));
@@ -58,8 +92,11 @@ impl Transaction {
             let tables = TableSchemas::of_query(&names, query, &schema_of, others.clone())?;
             let given = QueryOptions { semantics: options.semantics, ..QueryOptions::default() };
             let given = self.engine.statement_options(&given);
-            let at = |e: esker_query::Error| Error::from(e).at(format_args!("view {name:?}"));
+            let at = |e: esker_query::Error| Error::from(e).at(format_args!("{kind} {name:?}"));
             let view = View::new(query.clone(), &options.columns, &tables, &given).map_err(at)?;
+            if kind == ViewKind::Rollup {
+                Rollup::of(&view.query, &tables).map_err(at)?;
+            }
             if view.columns.len() > COLUMNS_MAX {
                 return Err(Error::invalid(format!(
                     "view {name:?}: at most {COLUMNS_MAX} columns"
@@ -68,7 +105,8 @@ impl Transaction {
             refuse_fewer_columns(&names, name, &view.columns)?;
             // default: it is shown as the query model writes it
             let text = options.text.clone().unwrap_or_else(|| query.to_string());
-            let view = DefinedView { others, ..DefinedView::new(view, text)? };
+            let mut view = DefinedView { others, ..DefinedView::new(view, text)? };
+            view.stored.is_rollup = kind == ViewKind::Rollup;
             let view = match old.and_then(|old| old.stored.comment.clone()) {
                 None => Arc::new(view),
                 comment => Arc::new(view.with_comment(comment)),
@@ -86,10 +124,34 @@ impl Transaction {
     /// # Errors
     /// As for [`crate::Database::drop_view`].
     pub fn drop_view(&self, name: &str) -> Result<()> {
+        self.drop_kind(name, Some(ViewKind::View))
+    }
+
+    /// Removes a rollup.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::drop_rollup`].
+    pub fn drop_rollup(&self, name: &str) -> Result<()> {
+        self.drop_kind(name, Some(ViewKind::Rollup))
+    }
+
+    /// Removes the views and rollups that read a table or view, by themselves or by others.
+    ///
+    /// # Errors
+    /// As for [`Transaction::drop_view`].
+    pub fn drop_dependants(&self, name: &str) -> Result<()> {
+        self.dependants_of(name)?.iter().try_for_each(|reader| self.drop_kind(reader, None))
+    }
+
+    fn drop_kind(&self, name: &str, kind: Option<ViewKind>) -> Result<()> {
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
-            expect_view(&definitions.names, name)?;
-            refuse_read(&definitions.names, "view", name, true)?;
+            let names = &definitions.names;
+            let kind = match kind {
+                Some(kind) => expect_view(names, name, kind)?.kind(),
+                None => expect_any_view(names, name)?.kind(),
+            };
+            refuse_read(names, &kind.to_string(), name, true)?;
             Arc::make_mut(&mut definitions.names).views.remove(name);
             Ok(Taken::Nothing)
         })
@@ -103,8 +165,8 @@ impl Transaction {
         expect_usable("view", to)?;
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
-            let view = Arc::clone(expect_view(&definitions.names, from)?);
-            refuse_read(&definitions.names, "view", from, false)?;
+            let view = Arc::clone(expect_any_view(&definitions.names, from)?);
+            refuse_read(&definitions.names, &view.kind().to_string(), from, false)?;
             if let Some(message) = definitions.names.taken(to) {
                 return Err(Error::new(ErrorKind::AlreadyExists, message));
             }
@@ -124,7 +186,7 @@ impl Transaction {
         expect_short("a view", comment)?;
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
-            let view = expect_view(&definitions.names, name)?;
+            let view = expect_any_view(&definitions.names, name)?;
             let view = Arc::new(view.with_comment(comment.map(str::to_owned)));
             Arc::make_mut(&mut definitions.names).views.insert(name.to_owned(), view);
             Ok(Taken::Nothing)
@@ -160,10 +222,8 @@ impl Transaction {
             let schema = Arc::clone(within.table(name)?.schema());
             let alterations = &computed_index::cascading(&schema, alterations);
             while let Some(view) = within.view_needing(name, alterations)? {
-                for reader in within.dependants_of(&view)? {
-                    within.drop_view(&reader)?;
-                }
-                within.drop_view(&view)?;
+                within.drop_dependants(&view)?;
+                within.drop_kind(&view, None)?;
             }
             within.alter_table(name, alterations)
         })
@@ -286,7 +346,15 @@ impl Definitions {
     }
 }
 
-fn expect_view<'n>(names: &'n Names, name: &str) -> Result<&'n Arc<DefinedView>> {
+fn expect_view<'n>(names: &'n Names, name: &str, kind: ViewKind) -> Result<&'n Arc<DefinedView>> {
+    let view = expect_any_view(names, name)?;
+    match view.kind() {
+        found if found == kind => Ok(view),
+        found => Err(Error::invalid(format!("{name:?} is a {found}: expected a {kind}"))),
+    }
+}
+
+fn expect_any_view<'n>(names: &'n Names, name: &str) -> Result<&'n Arc<DefinedView>> {
     names.views.get(name).ok_or_else(|| {
         if names.contains_key(name) {
             return Error::invalid(format!("{name:?} is a table: expected a view"));

@@ -70,6 +70,7 @@ mod places_under_threads;
 mod records;
 mod references;
 mod remembered_places;
+mod rollups;
 mod rot;
 mod rows;
 mod save;
