@@ -36,7 +36,7 @@ use crate::{
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
 /// The version of the layout that is written.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;
 /// The oldest that is read.
 pub const VERSION_MIN: u32 = 7;
 /// The first with views.

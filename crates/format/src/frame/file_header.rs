@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind, Result};
 pub const FILE_HEADER_BYTES: usize = 80;
 
 /// The version of the log format that this code writes.
-pub const FORMAT_VERSION: u32 = 17;
+pub const FORMAT_VERSION: u32 = 18;
 /// The oldest that it reads.
 pub const FORMAT_VERSION_MIN: u32 = 8;
 
