@@ -25,8 +25,8 @@ pub(super) enum Target {
     Any,
     /// By its key.
     Key,
-    /// By unique indexes: all that are meant.
-    Unique(Vec<IndexId>),
+    /// By unique indexes: all that are meant; and whether by its key, too.
+    Unique(Vec<IndexId>, bool),
 }
 
 impl Target {
@@ -44,7 +44,9 @@ impl Target {
             let wanted = (fields.as_slice(), expressions.as_slice());
             let meant = computed_index::conflicting(schema, wanted, filter.as_ref())?;
             if !meant.is_empty() {
-                return Ok(Self::Unique(meant));
+                // A condition leaves out no index of all rows, and the key is one.
+                let is_key = expressions.is_empty() && are_key(schema, found);
+                return Ok(Self::Unique(meant, is_key));
             }
         }
         if expressions.is_empty()
@@ -73,14 +75,11 @@ impl Target {
             places == names
         };
         if let Some(index) = schema.unique_indexes().filter(is_whole).find(is_on) {
-            return Ok(Self::Unique(vec![index.id]));
+            return Ok(Self::Unique(vec![index.id], false));
         }
         let resolve = |name: &String| schema.resolve(name);
-        let mut found = names.iter().map(resolve).collect::<esker_format::Result<Vec<_>>>()?;
-        let mut key = schema.key_positions().to_vec();
-        found.sort_unstable();
-        key.sort_unstable();
-        if found == key {
+        let found = names.iter().map(resolve).collect::<esker_format::Result<Vec<_>>>()?;
+        if are_key(schema, found.clone()) {
             return Ok(Self::Key);
         }
         let field = |position: &usize| schema.fields().get(*position).map(|field| field.id);
@@ -90,9 +89,14 @@ impl Target {
                 && index.fields.iter().all(|p| p.path.is_empty() && wanted.contains(&p.field))
         };
         if let Some(index) = schema.unique_indexes().filter(is_whole).find(has_fields) {
-            return Ok(Self::Unique(vec![index.id]));
+            return Ok(Self::Unique(vec![index.id], false));
         }
         Err(not_there(schema, &format!("({})", names.join(", "))))
+    }
+
+    /// Whether rows conflict by unique indexes alone: who names those does not mean the key.
+    pub fn leaves_out_key(&self) -> bool {
+        matches!(self, Self::Unique(_, false))
     }
 
     /// The unique indexes by which rows are looked up.
@@ -100,10 +104,18 @@ impl Target {
         let is_wanted = |keys: &&Arc<UniqueKeys>| match self {
             Self::Any => skips,
             Self::Key => false,
-            Self::Unique(meant) => meant.contains(&keys.index().id),
+            Self::Unique(meant, _) => meant.contains(&keys.index().id),
         };
         StagedUniques::new(writer.table().uniques().iter().filter(is_wanted).cloned().collect())
     }
+}
+
+/// Whether fields, by their positions, are those of the key, in any order.
+fn are_key(schema: &Schema, mut found: Vec<usize>) -> bool {
+    let mut key = schema.key_positions().to_vec();
+    found.sort_unstable();
+    key.sort_unstable();
+    found == key
 }
 
 /// The error for what is neither the key nor a unique index.

@@ -297,8 +297,7 @@ impl<'r> Puts<'_, 'r> {
         check_cancelled: CancellationCheck<'_>,
     ) -> Result<u64> {
         let generated = self.current.schema.key_positions().is_empty();
-        // Who names a unique index does not mean the key.
-        let by_key = if matches!(target, Target::Unique(_)) { &Conflicts::Fail } else { conflicts };
+        let by_key = if target.leaves_out_key() { &Conflicts::Fail } else { conflicts };
         let mut count = 0;
         let current = self.current;
         let mut rows = rows.into_iter().map(Into::into).enumerate();

@@ -151,7 +151,7 @@ impl Puts<'_> {
             let is_asked = match &self.target {
                 Target::Any => matches!(self.conflicts, Conflicts::Skip),
                 Target::Key => false,
-                Target::Unique(meant) => meant.contains(&index.id),
+                Target::Unique(meant, _) => meant.contains(&index.id),
             };
             if is_asked && let Some(key) = self.holder(state, index, &row)? {
                 return self.put_upon(state, &key, row);
@@ -163,7 +163,7 @@ impl Puts<'_> {
         }
         let positions = schema.key_positions().iter();
         let key: Vec<Value> = positions.filter_map(|p| row.get(*p)).cloned().collect();
-        if matches!(self.conflicts, Conflicts::Fail) || matches!(self.target, Target::Unique(_)) {
+        if matches!(self.conflicts, Conflicts::Fail) || self.target.leaves_out_key() {
             self.table.put(state, row.clone(), true)?;
             return Ok(Some((None, row)));
         }
