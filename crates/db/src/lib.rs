@@ -83,6 +83,7 @@ pub use crate::admin::info::{FileInfo, IndexInfo, Info, MemoryInfo, SnapshotInfo
 pub use crate::bulk_load::appender::Appender;
 pub use crate::catalog::checks::check;
 pub use crate::catalog::computed_index::index_expression;
+pub use crate::catalog::defaults::computed_default;
 pub use crate::catalog::generated::generated;
 pub use crate::catalog::names::{INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA};
 pub use crate::catalog::namespace::NamespaceInfo;

@@ -15,6 +15,7 @@
 //! | `temporary_file` | what does not fit in memory |
 //! | [`Constraint`] | a condition that is tested on rows before they are stored |
 //! | [`GeneratedValue`] | a value of a field, computed of a row before it is stored |
+//! | [`ComputedDefault`] | a default of a field, evaluated for each row |
 //! | `row_expression` | what such expressions may be, and their stored form |
 //! | [`Rollup`] | which queries can be answered by partial aggregates of parts of a table |
 //! | `predicate` | filters as conditions that kernels and zone maps decide |
@@ -47,6 +48,7 @@ mod bind;
 mod bound;
 mod budget;
 mod computed;
+mod computed_default;
 mod constraint;
 mod cursor;
 mod error;
@@ -95,6 +97,7 @@ pub use crate::source::one_row::OneRow;
 pub use activity::{Activity, SessionActivity, SlowStatementActivity};
 pub use budget::Budget;
 pub use computed::{Computed, select};
+pub use computed_default::ComputedDefault;
 pub use constraint::Constraint;
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};

@@ -8,7 +8,9 @@ use esker_format::schema::{
 };
 use esker_format::{DataType, Field, Value};
 use esker_query::model::{Collation, Expr, Function, Operator};
-use esker_query::{Budget, Constraint, Deadline, GeneratedValue, Inputs, Limits, Semantics};
+use esker_query::{
+    Budget, ComputedDefault, Constraint, Deadline, GeneratedValue, Inputs, Limits, Semantics,
+};
 use esker_vfs::Environment;
 use sqlparser::ast;
 
@@ -134,15 +136,36 @@ pub(crate) fn free_name(name: &str, checks: &[Check]) -> String {
 
 /// A default of a field of a type.
 fn default(expr: &ast::Expr, data_type: DataType) -> Result<Option<DefaultValue>> {
-    Ok(match default_of_any(expr)? {
+    let is_time = matches!(data_type, DataType::Timestamp | DataType::Date | DataType::Time);
+    match default_of_any(expr)? {
         Some(DefaultValue::Literal(value)) => {
-            Some(DefaultValue::Literal(esker_query::assign(value, data_type)?))
+            Ok(Some(DefaultValue::Literal(esker_query::assign(value, data_type)?)))
         }
-        other => other,
-    })
+        Some(DefaultValue::Now) if !is_time => computed_as(expr, data_type),
+        Some(DefaultValue::Uuid) if data_type != DataType::Uuid => computed_as(expr, data_type),
+        Some(DefaultValue::After(_)) if data_type != DataType::Timestamp => {
+            computed_as(expr, data_type)
+        }
+        Some(DefaultValue::Computed(_)) => computed_as(expr, data_type),
+        other => Ok(other),
+    }
 }
 
-/// A default: a constant, the time, a new UUID, or the next value of a sequence. NULL is none.
+/// A default that is evaluated for each row, of which the field takes the value.
+fn computed_as(expr: &ast::Expr, data_type: DataType) -> Result<Option<DefaultValue>> {
+    let expr = Names::new(Vec::new(), &ParameterNames::default()).convert(expr)?;
+    let computed = computed(&expr)?;
+    // What its type may not be is refused here, where it is written.
+    esker_query::assign(esker_query::constant(&expr, &constant_inputs(true))?, data_type)?;
+    Ok(Some(computed))
+}
+
+fn computed(expr: &Expr) -> Result<DefaultValue> {
+    Ok(DefaultValue::Computed(ComputedDefault::encode(expr)?))
+}
+
+/// A default: a constant, the time, a new UUID, the next value of a sequence, or an expression that
+/// is evaluated for each row. NULL is none.
 pub(crate) fn default_of_any(expr: &ast::Expr) -> Result<Option<DefaultValue>> {
     if let ast::Expr::Function(function) = expr {
         let text = function.to_string().to_lowercase();
@@ -167,11 +190,19 @@ pub(crate) fn default_of_any(expr: &ast::Expr) -> Result<Option<DefaultValue>> {
             _ => Err(Error::invalid("nextval takes the name of a sequence, like 'orders'")),
         };
     }
+    if changes(&expr) {
+        return computed(&expr).map(Some);
+    }
     let value = constant(&expr)?;
     if value.is_null() {
         return Ok(None);
     }
     Ok(Some(DefaultValue::Literal(value)))
+}
+
+/// Whether an expression gives another value at another time, or each time.
+fn changes(expr: &Expr) -> bool {
+    expr.varies() || expr.operands().into_iter().any(changes)
 }
 
 /// `now() + INTERVAL '5 minutes'`: so long after the row is written.
@@ -189,15 +220,24 @@ fn after_now(expr: &Expr) -> Option<DefaultValue> {
 /// The value of an expression in a definition. It is computed while the text is read, within limits
 /// of its own, as no statement runs yet.
 pub(crate) fn constant(expr: &Expr) -> Result<Value> {
-    let clock = Environment::os().clock;
+    esker_query::constant(expr, &constant_inputs(false))
+}
+
+/// What an expression in a definition is given; of one that may change from row to row also the
+/// time, and chance.
+fn constant_inputs(may_change: bool) -> Inputs {
+    let Environment { clock, random, .. } = Environment::os();
     let limits = Limits {
         memory: Arc::new(Budget::new(CONSTANT_BYTES_MAX)),
         deadline: Some(Deadline::new(&clock, CONSTANT_TIME_MAX)),
+        random: may_change.then_some(random),
+        clock: may_change.then(|| Arc::clone(&clock)),
         ..Limits::default()
     };
     // What is kept of a definition does not depend on who reads it: by zero nothing is divided.
     let semantics = Semantics::postgres();
-    esker_query::constant(expr, &Inputs { limits, semantics, ..Inputs::default() })
+    let now_us = if may_change { clock.wall_us() } else { 0 };
+    Inputs { now_us, limits, semantics, ..Inputs::default() }
 }
 
 /// A check constraint.

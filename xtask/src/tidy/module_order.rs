@@ -39,6 +39,7 @@ const ORDERS: &[(&str, &[&str])] = &[(
         "constraint",
         "row_filter",
         "generated",
+        "computed_default",
         "index_expression",
         "logical",
         "rollup",

@@ -5,13 +5,43 @@ use std::sync::atomic::Ordering;
 use esker_format::calendar::DAY_US;
 use esker_format::schema::{Alteration, DefaultValue};
 use esker_format::{Batch, Column, DataType, Field, Schema, Value};
+use esker_query::model::Expr;
+use esker_query::{ComputedDefault, Semantics};
 
+use crate::catalog::new_fields::is_of_each_row;
 use crate::commit::fit::fit_value;
 use crate::engine::Engine;
-use crate::{Error, Result, Table};
+use crate::{Error, QueryOptions, Result, Table};
 
 /// Bits of the counter below the milliseconds of a UUID.
 const COUNTER_BITS: u32 = 12;
+
+/// An expression as a default that is evaluated for each row that is written without a value.
+///
+/// ```
+/// use esker::{DataType, Options, Schema, Value};
+/// use esker_query::model::{Expr, Function, Operator};
+///
+/// let tomorrow = Expr::Call(Function::CurrentDate, Vec::new());
+/// let tomorrow = tomorrow.binary(Operator::Add, Expr::literal(1i64));
+/// let schema = Schema::builder()
+///     .field("task", DataType::Text)
+///     .field("due", DataType::Date)
+///     .default_value(esker::computed_default(&tomorrow)?)
+///     .build()?;
+/// let tasks = Options::new().memory()?.create_table("tasks", schema)?;
+/// tasks.insert_fields(&[("task", "water the plants".into())])?;
+/// let row = tasks.iter()?.next().expect("inserted above")?;
+/// assert!(matches!(row.get("due"), Some(Value::Date(days)) if *days > 20_000));
+/// # Ok::<(), esker::Error>(())
+/// ```
+///
+/// # Errors
+/// `InvalidInput` for an expression that reads fields, parameters or tables, or takes values of a
+/// sequence ([`DefaultValue::NextValue`] does), and for one that nests too deep.
+pub fn computed_default(expr: &Expr) -> Result<DefaultValue> {
+    Ok(DefaultValue::Computed(ComputedDefault::encode(expr)?))
+}
 
 impl Engine {
     /// The value of a field in a new row that has none.
@@ -28,7 +58,21 @@ impl Engine {
                 let value = self.next_for_row(sequence);
                 Value::Int(value.map_err(|e| e.at(format_args!("field {:?}", field.name)))?)
             }
+            Some(DefaultValue::Computed(stored)) => {
+                let value = self.computed(stored, self.now_of(schema, field), field.data_type);
+                value.map_err(|e| e.at(format_args!("field {:?}: default", field.name)))?
+            }
         })
+    }
+
+    /// The value of the expression of a default, as its field takes it.
+    fn computed(&self, stored: &str, now_us: i64, data_type: DataType) -> Result<Value> {
+        let mut inputs = self.statement_options(&QueryOptions::default()).inputs;
+        inputs.now_us = now_us;
+        // What it gives does not depend on who writes the row.
+        inputs.semantics = Semantics::postgres();
+        let value = esker_query::constant(&ComputedDefault::decode(stored)?, &inputs)?;
+        Ok(esker_query::assign(value, data_type)?)
     }
 
     /// What the wall clock of the machine shows, as a date, a time or a timestamp.
@@ -73,12 +117,7 @@ impl Engine {
         Ok(match alteration {
             Alteration::AddField(field) => {
                 let mut field = field.clone();
-                let is_one = match field.default {
-                    None | Some(DefaultValue::Uuid | DefaultValue::NextValue(_)) => false,
-                    Some(DefaultValue::Literal(_) | DefaultValue::Now | DefaultValue::After(_)) => {
-                        true
-                    }
-                };
+                let is_one = field.default.is_some() && !is_of_each_row(&field);
                 if field.initial.is_null() && is_one {
                     field.initial = self.default_of(schema, &field)?;
                 }
@@ -93,6 +132,17 @@ impl Engine {
                 };
                 let default = Some(DefaultValue::Literal(value));
                 Alteration::SetDefault { field: field.clone(), default }
+            }
+            Alteration::SetDefault { field, default: Some(DefaultValue::Computed(stored)) } => {
+                let position = schema.resolve(field)?;
+                if let Some(field) = schema.fields().get(position) {
+                    let value =
+                        self.computed(stored, self.now_of(schema, field), field.data_type)?;
+                    if !value.is_null() {
+                        fit_value(field, &value)?;
+                    }
+                }
+                alteration.clone()
             }
             other => other.clone(),
         })

@@ -8,6 +8,7 @@
 
 use esker_format::schema::{Alteration, DefaultValue};
 use esker_log::sabotage::Bug;
+use esker_query::ComputedDefault;
 
 /// Changes of a table that add such fields.
 pub(crate) struct NewFields {
@@ -44,6 +45,13 @@ impl NewFields {
 
 /// True for a field that has another value in each row: its default, or what computes it.
 pub(crate) fn is_of_each_row(field: &esker_format::Field) -> bool {
-    let of_each = matches!(field.default, Some(DefaultValue::Uuid | DefaultValue::NextValue(_)));
+    let of_each = match &field.default {
+        Some(DefaultValue::Uuid | DefaultValue::NextValue(_)) => true,
+        // What cannot be read is refused where it is evaluated.
+        Some(DefaultValue::Computed(stored)) => {
+            ComputedDefault::decode(stored).is_ok_and(|expr| expr.is_volatile())
+        }
+        _ => false,
+    };
     (of_each && field.initial.is_null()) || field.generated.is_some() || field.identity.is_some()
 }

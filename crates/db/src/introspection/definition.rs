@@ -4,9 +4,9 @@ use esker_format::schema::{
     DefaultValue, Identity, Index, IndexField, IndexKind, Reference, ReferenceAction,
 };
 use esker_format::{Field, Interval, Schema, Value};
-use esker_query::Constraint;
 use esker_query::index_expression::with_names;
 use esker_query::model::{Expr, Function, Operator, name_text};
+use esker_query::{ComputedDefault, Constraint};
 
 use crate::Result;
 pub use crate::catalog::computed_index::{
@@ -80,6 +80,11 @@ pub fn default_text(field: &Field) -> Option<String> {
             let after = Interval::new(0, 0, us);
             now().binary(Operator::Add, Expr::Literal(Value::Interval(after)))
         }
+        DefaultValue::Computed(stored) => match ComputedDefault::decode(stored) {
+            Ok(expr) => expr,
+            // What cannot be read is shown as it is.
+            Err(_) => return Some(stored.clone()),
+        },
         DefaultValue::NextValue(name) => {
             Expr::call(Function::Nextval, [Expr::literal(name.as_str())])
         }

@@ -51,6 +51,9 @@ pub enum DefaultValue {
     NextValue(String),
     /// So many microseconds after the row is written: a timestamp.
     After(u64),
+    /// What this expression gives when the row is written, in the stored form of the layer that
+    /// evaluates it.
+    Computed(String),
 }
 
 /// What a stored field has beside its number, type, name and whether it may be NULL.
@@ -74,6 +77,8 @@ const NOW: u8 = 1;
 const UUID: u8 = 2;
 const NEXT_VALUE: u8 = 3;
 const AFTER: u8 = 4;
+/// From version 18 of the log and 17 of checkpoints on.
+const COMPUTED: u8 = 5;
 
 impl Field {
     /// A field without limits and without a default.
@@ -264,6 +269,12 @@ impl Field {
                 out.u64(*after_us);
                 properties.push((DEFAULT_COMPUTED, out.into_bytes()));
             }
+            Some(DefaultValue::Computed(expression)) => {
+                let mut out = Writer::new();
+                out.u8(COMPUTED);
+                out.text(expression);
+                properties.push((DEFAULT_COMPUTED, out.into_bytes()));
+            }
         }
         if !self.initial.is_null() {
             properties.push((INITIAL, value(&self.initial)));
@@ -300,6 +311,7 @@ impl Field {
                     UUID => DefaultValue::Uuid,
                     NEXT_VALUE => DefaultValue::NextValue(input.text()?.to_owned()),
                     AFTER => DefaultValue::After(input.u64()?),
+                    COMPUTED => DefaultValue::Computed(input.text()?.to_owned()),
                     other => return Err(Error::corrupt(format!("computed default {other}"))),
                 });
             }

@@ -320,3 +320,28 @@ fn what_a_stream_is_comes_back_with_its_schema() {
     let texts: Vec<_> = schema.stream_options().unwrap().into_iter().map(|(_, v)| v).collect();
     assert_eq!(texts, ["t", "0.000001 seconds", "4294.967295 seconds", "more"]);
 }
+
+/// It was one of four kinds, of which each has a number.
+#[test]
+fn a_default_that_is_computed_is_stored_as_it_is() {
+    for default in [
+        DefaultValue::Now,
+        DefaultValue::Uuid,
+        DefaultValue::NextValue("numbers".into()),
+        DefaultValue::After(7),
+        DefaultValue::Computed("{\"any\": \"text\"}".into()),
+    ] {
+        let data_type = match default {
+            DefaultValue::Uuid => DataType::Uuid,
+            DefaultValue::NextValue(_) => DataType::I64,
+            _ => DataType::Timestamp,
+        };
+        let schema = Schema::builder().field("a", data_type).default_value(default.clone());
+        let schema = schema.build().unwrap();
+        let mut out = Writer::new();
+        schema.encode(&mut out);
+        let bytes = out.into_bytes();
+        let decoded = Schema::decode(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!(decoded.fields()[0].default, Some(default));
+    }
+}

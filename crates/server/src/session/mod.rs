@@ -5,6 +5,7 @@
 
 mod access;
 mod admin;
+mod copy;
 mod entries;
 mod event_feed;
 mod figures;
@@ -35,6 +36,7 @@ use crate::monitor::active_sessions::ActiveSession;
 use crate::tenant::{Loads, QueryPermit, QuotaReservation};
 pub use access::{Access, Everything, Level};
 pub use admin::{AdminTask, ClockAction, ClockReport, NewBackup};
+pub(crate) use copy::{copied, media_of};
 pub use entries::after_prefix;
 pub(crate) use entries::lasting;
 pub use event_feed::EventFeed;

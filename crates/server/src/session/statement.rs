@@ -94,7 +94,7 @@ impl Session {
     }
 
     /// Refuses temporary tables where the session ends with the request.
-    fn expect_lasting(&self, statement: &Statement) -> Result<()> {
+    pub(super) fn expect_lasting(&self, statement: &Statement) -> Result<()> {
         if !self.is_for_one_request || self.is_in_transaction() {
             return Ok(());
         }

@@ -18,6 +18,7 @@ mod limits;
 mod name;
 mod rate;
 mod registry;
+mod sent_files;
 #[cfg(test)]
 mod tests;
 

@@ -9,6 +9,7 @@ use esker_import::FileAccess;
 use esker_vfs::Environment;
 
 use super::backups::Backups;
+use super::sent_files::SentFiles;
 use super::{TenantLimits, TenantName, Usage};
 use crate::file::{read_file, replace_file};
 use crate::resources::load_slots::Loads;
@@ -353,7 +354,7 @@ impl Tenants {
                 let own = if name.is_main() { files.clone() } else { files.join(name.as_str()) };
                 options.files(Arc::new(FileAccess::below(&self.environment, own)))
             }
-            None => options,
+            None => options.files(Arc::new(SentFiles::new(&self.environment))),
         };
         let (database, limits) = match self.directory() {
             Some(directory) => {

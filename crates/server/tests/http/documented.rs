@@ -88,11 +88,13 @@ fn what_the_document_lets_be_empty_is_not_refused() {
 fn path_of(route: &Route, database: &str) -> String {
     let path = route.path.replace("{database}", database);
     let path = path.replace("{table}", "t").replace("{bucket}", "b").replace("{key}", "1");
+    let sql = if route.id == "copy" { "?sql=COPY+t+FROM+STDIN" } else { "" };
     path.replace("{index}", "i")
         .replace("{token}", "0")
         .replace("{transaction}", "0")
         .replace("{session}", "0")
         .replace("{id}", "01KDYAK3830000000000000007")
+        + sql
 }
 
 fn body_of(route: &Route) -> &'static str {
@@ -222,6 +224,26 @@ fn tables(server: &Harness) {
     for (method, path, headers, body, status) in steps {
         let response = server.send(method, &format!("{t}{path}"), headers, body.as_bytes());
         assert_eq!(response.status, *status, "{method} {path} {body}: {}", response.text());
+    }
+    let views = "/v1/databases/default/views";
+    let query = r#"{"query": "SELECT id FROM t"}"#;
+    for (method, path, body, status) in [
+        ("PUT", "/v", query, 201),
+        ("PUT", "/v", query, 200),
+        ("PUT", "/t", query, 409),
+        ("GET", "/v", "", 200),
+        ("GET", "", "", 200),
+        ("DELETE", "/v", "", 204),
+    ] {
+        let response = server.ask(method, &format!("{views}{path}"), body);
+        assert_eq!(response.status, status, "{method} {path}: {}", response.text());
+    }
+    let copy = "/v1/databases/default/copy?sql=COPY+t+FROM+STDIN+CSV";
+    for (headers, status) in
+        [(&[][..], 200), (&[][..], 409), (&[("content-encoding", "br")][..], 415)]
+    {
+        let response = server.send("POST", copy, headers, b"8,eight\n");
+        assert_eq!(response.status, status, "{}", response.text());
     }
     let path = format!("{t}/rows/1?x");
     assert_eq!(server.ask("DELETE", &path, "").status, 400);

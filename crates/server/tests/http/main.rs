@@ -11,6 +11,7 @@
 mod buckets;
 mod bulk;
 mod client;
+mod copying;
 mod cors;
 mod definitions;
 mod documented;
@@ -30,3 +31,4 @@ mod tls;
 mod transactions;
 #[path = "../two_tenants/mod.rs"]
 mod two_tenants;
+mod views;

@@ -23,7 +23,7 @@ const BATCH_EVENTS: usize = 1_000;
 const PIECES_QUEUED: usize = 2;
 
 /// Where pieces go.
-struct Pieces {
+pub(super) struct Pieces {
     sender: mpsc::Sender<Result<Bytes>>,
     budget: Arc<Budget>,
     patience: Duration,
@@ -32,11 +32,11 @@ struct Pieces {
 
 impl Pieces {
     /// Sends a piece once the client has taken those before; false when it has gone.
-    fn send(&mut self, bytes: Vec<u8>) -> Result<bool> {
+    pub fn send(&mut self, bytes: Vec<u8>) -> Result<bool> {
         let most = self.left;
         self.left = most.checked_sub(bytes.len() as u64).ok_or_else(|| {
-            let message = "the answer is larger than the limit of the database allows: go on with \
-                           `after` and the last id";
+            let message = "the answer is larger than the limit of the database allows: ask for \
+                           less (of events, go on with `after` and the last id)";
             Error::new(Code::LimitExceeded, message)
         })?;
         let mut share = self.budget.share();
@@ -69,6 +69,21 @@ fn after_of(call: &Call) -> Result<Option<u64>> {
 pub(super) async fn export(call: Call) -> Outcome {
     let (asked, (format, media)) = (Asked::of(&call)?, format_of(&call)?);
     let after = after_of(&call)?;
+    stream_pieces(call, media, "the export was given up", move |session, pieces| {
+        let (export, writer) = begin(session, &asked, after, format)?;
+        send_all(session, export, &writer, pieces)
+    })
+    .await
+}
+
+/// Answers with pieces as they come: an error before the first is the answer, and one after it ends
+/// the body without its end.
+pub(super) async fn stream_pieces(
+    call: Call,
+    media: &'static str,
+    gone: &'static str,
+    send: impl FnOnce(&mut Session, &mut Pieces) -> Result<()> + Send + 'static,
+) -> Outcome {
     let access_control = &call.app.access_control;
     let (sender, mut receiver) = mpsc::channel(PIECES_QUEUED);
     let most = call.tenant()?.usage.limits().result_bytes.unwrap_or(u64::MAX);
@@ -81,9 +96,7 @@ pub(super) async fn export(call: Call) -> Outcome {
     let (stopped, alive) = tokio::sync::oneshot::channel::<()>();
     tokio::spawn(async move {
         let outcome = call.run(move |session| {
-            let done = begin(session, &asked, after, format)
-                .and_then(|(export, writer)| send_all(session, export, &writer, &mut pieces));
-            if let Err(e) = done {
+            if let Err(e) = send(session, &mut pieces) {
                 let _ = pieces.sender.blocking_send(Err(e));
             }
             Ok(())
@@ -99,7 +112,7 @@ pub(super) async fn export(call: Call) -> Outcome {
         }
     });
     let first = receiver.recv().await;
-    let given_up = || Error::new(Code::Unavailable, "the export was given up");
+    let given_up = || Error::new(Code::Unavailable, gone);
     let first = first.ok_or_else(given_up)??;
     let state = (Some(first), receiver, alive);
     let stream = futures_util::stream::unfold(state, |(first, mut receiver, alive)| async move {

@@ -16,6 +16,7 @@ mod buckets;
 mod bulk;
 mod call;
 mod compression;
+mod copy;
 mod cors;
 mod databases;
 mod deadline;
@@ -47,6 +48,7 @@ mod tags;
 mod tail;
 mod tokens;
 mod transactions;
+mod views;
 mod write;
 
 use std::sync::Arc;

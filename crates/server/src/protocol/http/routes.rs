@@ -3,8 +3,8 @@
 use super::health::PROMETHEUS_MEDIA;
 use super::route::{Media, Need, Parameter, Route};
 use super::{
-    admin, buckets, bulk, databases, event_pages, export, health, query, rows, streams, tables,
-    tail, tokens, transactions,
+    admin, buckets, bulk, copy, databases, event_pages, export, health, query, rows, streams,
+    tables, tail, tokens, transactions, views,
 };
 use crate::session::Level;
 
@@ -146,6 +146,11 @@ const PREFER: Parameter = Parameter {
     schema: r#"{"type":"string","minLength":1}"#,
     meaning: "`return=minimal`: counts, the first and the last id only",
 };
+const COPY: Parameter = Parameter {
+    name: "sql",
+    schema: r#"{"type":"string","minLength":1}"#,
+    meaning: "the statement: `COPY … FROM STDIN` or `COPY … TO STDOUT`",
+};
 const ANALYZE: Parameter = Parameter {
     name: "analyze",
     schema: r#"{"type":"boolean"}"#,
@@ -167,6 +172,8 @@ const EVENTS: &[Media] = &[
 const EXPORTED: &[Media] = &[("application/x-ndjson", ""), ("text/csv", "")];
 const APPENDED: &[Media] = &[(JSON, "Appended")];
 const QUESTION: &[Media] = &[(JSON, "Question"), ("application/sql", "")];
+const COPIED: &[Media] =
+    &[(JSON, "Loaded"), ("text/plain", ""), ("text/csv", ""), ("application/x-ndjson", "")];
 const BYTES: &[Media] = &[("*/*", "")];
 const METRICS: &[Media] = &[(PROMETHEUS_MEDIA, "")];
 const ROW: &[Media] = &[(JSON, "Row")];
@@ -263,6 +270,19 @@ pub const ROUTES: &[Route] = &[
     route!("delete" "/v1/databases/{database}/tables/{table}/indexes/{index}", "removeIndex",
         Need::Table(ADMIN), tables::remove_index, "takes an index away",
         &[(204, "it is gone", &[])], headers: &[TRANSACTION]),
+    route!("get" "/v1/databases/{database}/views", "listViews", Need::Enter, views::list,
+        "the views", &[(200, "their names", &[(JSON, "ViewNames")])], headers: &[TRANSACTION]),
+    route!("get" "/v1/databases/{database}/views/{table}", "describeView", Need::Table(READ),
+        views::describe, "the query and the columns of a view",
+        &[(200, "the view", &[(JSON, "View")])], headers: &[TRANSACTION]),
+    route!("put" "/v1/databases/{database}/views/{table}", "putView", Need::Database(ADMIN),
+        views::put, "makes a view, or puts it in place of the one with its name",
+        &[(200, "the view, in place of another", &[(JSON, "View")]),
+            (201, "the view, which is new", &[(JSON, "View")])], errors: &[409],
+        headers: &[TRANSACTION], bodies: &[(JSON, "NewView")]),
+    route!("delete" "/v1/databases/{database}/views/{table}", "removeView",
+        Need::Database(ADMIN), views::remove, "removes a view", &[(204, "it is gone", &[])],
+        headers: &[TRANSACTION]),
     route!("get" "/v1/databases/{database}/tables/{table}/rows", "listRows", Need::Table(READ),
         rows::page, "rows, page by page", &[(200, "a page", &[(JSON, "Answer")])],
         query: &[LIMIT, CURSOR], headers: &[TRANSACTION], errors: &[406]),
@@ -320,6 +340,10 @@ pub const ROUTES: &[Route] = &[
         "answers a query as JSON or in SQL, or does what a statement says",
         &[(200, "rows, or how many were changed", ANSWER)], headers: &[TRANSACTION, ONCE],
         bodies: QUESTION, errors: &[406, 409, 410, 422]),
+    route!("post" "/v1/databases/{database}/copy", "copy", Need::Enter, copy::copy,
+        "adds the rows of the body to a table, or answers rows, in the form that COPY names",
+        &[(200, "how many rows, or the rows", COPIED)], query: &[COPY], headers: &[TRANSACTION],
+        bodies: BYTES, streams: true, errors: &[409]),
     route!("post" "/v1/databases/{database}/explain", "explain", Need::Enter, query::explain,
         "how a query is answered", &[(200, "the plan", &[(JSON, "Plan")])], query: &[ANALYZE],
         headers: &[TRANSACTION], bodies: QUESTION),

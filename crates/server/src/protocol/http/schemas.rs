@@ -149,6 +149,12 @@ fn definitions() -> Json {
             } }),
             &["index"],
         ),
+        "NewView": strict(
+            json!({ "query": {
+                "type": "string", "minLength": 1, "description": "such as `SELECT id FROM t`",
+            } }),
+            &["query"],
+        ),
     })
 }
 
@@ -225,6 +231,11 @@ fn told() -> Json {
     let problems = list_of(answer(json!({ "place": text, "message": text })));
     json!({
         "TableNames": answer(json!({ "tables": texts })),
+        "ViewNames": answer(json!({ "views": texts })),
+        "View": answer(json!({
+            "view": text, "query": text, "reads": texts,
+            "columns": list_of(answer(json!({ "name": text, "type": text }))),
+        })),
         "Table": with_stream(answer(json!({
             "table": text, "schema": text, "key": texts, "rows": number,
             "fields": list_of(answer(json!({ "name": text, "type": text, "nullable": flag }))),

@@ -1,0 +1,74 @@
+//! Views: which there are, what they say, and changes of them.
+
+use axum::http::StatusCode;
+use esker_sql::{Statement, parse_statement};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::call::Call;
+use super::entity;
+use super::route::Outcome;
+use crate::session::{Level, Request, Session, SqlText};
+use crate::{Code, Error, Result};
+
+pub(super) async fn list(call: Call) -> Outcome {
+    let names = call.run(|session| {
+        session.expect(Level::Read, None)?;
+        let views = session.scope().views()?;
+        Ok(views.into_iter().map(|view| view.name).collect::<Vec<_>>())
+    });
+    entity::json(StatusCode::OK, &json!({ "views": names.await? }))
+}
+
+/// A view as a session sees it.
+fn description(session: &Session, name: &str) -> Result<Json> {
+    let mut views = session.scope().views()?.into_iter();
+    let view = views.find(|view| view.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+        Error::new(Code::NotFound, format!("no view {name:?}: GET …/views lists them"))
+    })?;
+    let column =
+        |column: &esker::ViewColumnInfo| json!({ "name": column.name, "type": column.data_type });
+    let columns: Vec<_> = view.columns.iter().map(column).collect();
+    let (query, reads) = (view.query, view.reads);
+    Ok(json!({ "view": view.name, "query": query, "columns": columns, "reads": reads }))
+}
+
+pub(super) async fn describe(call: Call) -> Outcome {
+    let name = call.path("table").to_owned();
+    let found = call.run(move |session| description(session, &name)).await?;
+    entity::json(StatusCode::OK, &found)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewView {
+    query: String,
+}
+
+pub(super) async fn put(mut call: Call) -> Outcome {
+    let asked: NewView = call.json().await?;
+    let name = call.path("table").to_owned();
+    let quoted = name.replace('"', "\"\"");
+    // It is read on its own before: it is one query, and nothing stands behind it.
+    match parse_statement(&asked.query).map_err(|e| Error::from(e).at("query"))? {
+        Statement::Query(_) => {}
+        _ => return Err(Error::invalid("query: expected SELECT, VALUES or WITH").into()),
+    }
+    let text = format!("CREATE OR REPLACE VIEW \"{quoted}\" AS {}", asked.query);
+    let made = call.run(move |session| {
+        session.all_or_none(|session| {
+            let was_there = session.scope().has_view(&name)?;
+            session.run(Request::Sql { text: SqlText::from(text), parameters: Vec::new() })?;
+            Ok((was_there, description(session, &name)?))
+        })
+    });
+    let (was_there, described) = made.await?;
+    let status = if was_there { StatusCode::OK } else { StatusCode::CREATED };
+    entity::json(status, &described)
+}
+
+pub(super) async fn remove(call: Call) -> Outcome {
+    let name = call.path("table").to_owned();
+    call.run(move |session| Ok(session.scope().drop_view(&name)?)).await?;
+    entity::empty()
+}
