@@ -366,6 +366,7 @@ fn view() -> View {
         columns: vec![column],
         settings: vec![("nulls_order".to_owned(), "first".to_owned())],
         inputs: vec![input],
+        is_rollup: true,
     }
 }
 

@@ -115,9 +115,10 @@ pub(crate) struct Engine {
 
 /// Says which tables there are, or that a view has the name.
 pub(crate) fn no_table(name: &str, names: &Names) -> Error {
-    if names.views.contains_key(name) {
+    if let Some(view) = names.views.get(name) {
+        let kind = view.kind();
         return Error::invalid(format!(
-            "{name:?} is a view: expected a table; rows are changed in the tables that it reads"
+            "{name:?} is a {kind}: expected a table; rows are changed in the tables that it reads"
         ));
     }
     if let Some(table) = name.strip_prefix(TEMPORARY_PREFIX) {

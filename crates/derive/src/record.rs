@@ -8,6 +8,7 @@ use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, Ident, Result, Type};
 
 use crate::attributes::{Attributes, Declared, Default, OfStruct};
+use crate::target::Target;
 
 /// One field of the struct.
 struct Member<'a> {
@@ -114,14 +115,26 @@ fn indexes(members: &[Member<'_>], of_struct: &[OfStruct]) -> Result<Vec<TokenSt
 
 /// The references that the fields and the struct declare.
 fn references(members: &[Member<'_>], of_struct: &[OfStruct]) -> Result<Vec<TokenStream>> {
-    let of_member = |member: &Member<'_>| {
-        let target = member.attributes.target.as_ref()?;
-        Some(target.declaration(&[member.name()]))
+    let (mut seen, mut declared) = (Vec::new(), Vec::new());
+    let mut declare = |names: Vec<String>, target: &Target, span| {
+        let it = (names, target.table.clone());
+        if seen.contains(&it) {
+            let message =
+                format!("a reference of {} to {} is there already", it.0.join(", "), it.1);
+            return Err(Error::new(span, message));
+        }
+        declared.push(target.declaration(&it.0));
+        seen.push(it);
+        Ok(())
     };
-    let mut declared: Vec<TokenStream> = members.iter().filter_map(of_member).collect();
+    for member in members {
+        if let Some(target) = &member.attributes.target {
+            declare(vec![member.name()], target, member.field.ident.span())?;
+        }
+    }
     for of_struct in of_struct {
         if let Declared::Reference(target) = &of_struct.declared {
-            declared.push(target.declaration(&names_of(members, of_struct)?));
+            declare(names_of(members, of_struct)?, target, of_struct.span)?;
         }
     }
     Ok(declared)

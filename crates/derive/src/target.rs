@@ -7,7 +7,7 @@ use syn::{Error, LitStr, Result};
 
 /// `users`, `users(mail) ON DELETE CASCADE ON UPDATE SET NULL`.
 pub(crate) struct Target {
-    table: String,
+    pub table: String,
     /// The fields of that table; none for those of its key.
     columns: Vec<String>,
     on_delete: ReferenceAction,
@@ -50,7 +50,7 @@ impl Target {
             on_delete: ReferenceAction::default(),
             on_update: ReferenceAction::default(),
         };
-        let mut words = words.as_slice();
+        let (mut words, mut seen) = (words.as_slice(), Vec::new());
         let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
         while let [on, when, action @ ..] = words {
             let length =
@@ -58,6 +58,10 @@ impl Target {
             let (action, behind) = action.split_at_checked(length).unwrap_or_default();
             let found = ReferenceAction::from_name(&action.join(" ")).filter(|_| is(on, "on"));
             let found = found.ok_or_else(|| refused(expected.into()))?;
+            if seen.iter().any(|seen: &&str| is(seen, when)) {
+                return Err(refused(format!("`on {when}` is given twice")));
+            }
+            seen.push(when);
             match () {
                 () if is(when, "delete") => target.on_delete = found,
                 () if is(when, "update") => target.on_update = found,

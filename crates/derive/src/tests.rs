@@ -61,6 +61,11 @@ fn a_record_that_is_none_is_refused() {
         ("struct S { #[esker(ref = \"t on delete set\")] a: i64 }", "expected a table and what"),
         ("struct S { #[esker(ref = \"t or cascade\")] a: i64 }", "expected a table and what"),
         ("struct S { #[esker(ref = \"t on insert cascade\")] a: i64 }", "expected a table and"),
+        ("struct S { #[esker(ref = \"t on delete cascade ON DELETE restrict\")] a: i64 }", "twice"),
+        (
+            "#[esker(ref(a) = \"t\")] struct S { #[esker(ref = \"t\")] a: i64 }",
+            "a reference of a to t is there already",
+        ),
         ("struct S { #[esker(ref = \"t(x\")] a: i64 }", "expected a table and what becomes"),
         (
             "struct S { #[esker(ref = \"t(x, y)\")] a: i64 }",

@@ -48,17 +48,18 @@ fn reading(expr: &Expr) -> Option<&Expr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Function, Operator};
+    use crate::model::{Function, Operator, Parameter};
 
     #[test]
     fn a_default_reads_nothing() {
         let today = Expr::Call(Function::CurrentDate, Vec::new());
         let tomorrow = today.binary(Operator::Add, Expr::literal(1i64));
+        let parameter = Parameter { position: 0, name: "?1".to_owned() };
         let stored = ComputedDefault::encode(&tomorrow).unwrap();
         assert_eq!(ComputedDefault::decode(&stored).unwrap(), tomorrow);
         for (other, said) in [
             (Expr::field("a"), "a: a default reads no fields"),
-            (Expr::Parameter(0), "a default reads no fields, parameters or tables"),
+            (Expr::Parameter(parameter), "a default reads no fields, parameters or tables"),
             (
                 Expr::call(Function::Nextval, [Expr::literal("s")]),
                 "nextval is a default alone, without anything around it",

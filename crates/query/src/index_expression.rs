@@ -116,6 +116,15 @@ pub fn implies(condition: &Expr, filter: &RowExpression, schema: &Schema) -> Res
     Ok(access_path::implies(&condition?, &filter?))
 }
 
+/// Refuses a condition behind the fields by which rows conflict that is none of a row.
+///
+/// # Errors
+/// `InvalidQuery` when it does not fit the schema, or does not depend on the row alone.
+pub fn expect_conflict_condition(condition: &Expr, schema: &Schema) -> Result<()> {
+    refuse_unsteady(condition)?;
+    bind_condition("WHERE of ON CONFLICT", condition, schema).map(drop)
+}
+
 /// Refuses what is not the same for the same row at any time, and what is not of one row.
 pub(crate) fn refuse_unsteady(expr: &Expr) -> Result<()> {
     let refused = |part: &Expr, found: &str| {

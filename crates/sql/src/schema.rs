@@ -168,9 +168,12 @@ fn drop_all(
 fn empty(within: &Transaction, schema: &str) -> Result<()> {
     let prefix = format!("{schema}.");
     let is_in = |name: &String| name.starts_with(&prefix);
-    let views = Scope::views(within)?.into_iter().map(|view| view.name);
-    let views: Vec<String> = views.filter(is_in).collect();
-    view::drop_all(within, "view", &views, (true, true, false))?;
+    // Views that read a rollup go with it.
+    for is_rollup in [true, false] {
+        let views = Scope::views(within)?.into_iter().filter(|view| view.is_rollup == is_rollup);
+        let names: Vec<String> = views.map(|view| view.name).filter(is_in).collect();
+        view::drop_all(within, view::kind_of(is_rollup), &names, (true, true, false))?;
+    }
     let tables: Vec<String> = within.tables()?.into_iter().filter(is_in).collect();
     view::drop_all(within, "table", &tables, (true, true, false))?;
     within.drop_sequences_in(schema)

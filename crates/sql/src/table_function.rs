@@ -110,8 +110,8 @@ fn column_at(column: &str, at: usize) -> String {
     if at == 0 { column.to_owned() } else { format!("{column} {}", at + 1) }
 }
 
-/// The number of a row within its call.
-const PLACE: &str = "place";
+/// The number of a row within its call. No field is called so, which another call may name.
+const PLACE: &str = "place in rows of SELECT";
 
 /// The rows of several calls, side by side.
 fn side_by_side(calls: Vec<TableCall>) -> Relation {
@@ -122,40 +122,16 @@ fn side_by_side(calls: Vec<TableCall>) -> Relation {
         let column = column_at(&column.unwrap_or_default(), at);
         names.push(column.clone());
         let call = TableCall { ordinality: true, ..call };
-        let columns = vec![column, PLACE.to_owned()];
+        let columns = vec![format!("{ROWS} {}", at + 1), PLACE.to_owned()];
         Relation { columns, ..Relation::call(call) }.aliased(format!("call {}", at + 1))
     });
     let mut query = relations.next().map(Query::from).unwrap_or_default();
     query.joins = relations.map(|rows| Join::using(JoinKind::Full, rows, [PLACE])).collect();
     for (name, at) in names.into_iter().zip(1..) {
-        let expr = Expr::field(format!("call {at}.{name}"));
+        let expr = Expr::field(format!("call {at}.{ROWS} {at}"));
         query.select.push(SelectItem { expr, alias: Some(name) });
     }
     Relation { lateral: true, ..Relation::query(query, ROWS) }
-}
-
-/// Writes `*` as the fields of each table, by the name of that; false where fields of several
-/// tables are shown once, or tables have no name.
-fn name_stars(query: &mut Query) -> bool {
-    let is_star = |item: &SelectItem| matches!(&item.expr, Expr::AllFields(of) if of.is_empty());
-    if !query.select.iter().any(is_star) {
-        return true;
-    }
-    let relations = query.relations();
-    let shares = |join: &Join| join.natural || !join.using.is_empty();
-    let is_plain = |of: &Relation| of.joins.is_empty() && !of.name().is_empty();
-    if query.joins.iter().any(shares) || !relations.iter().all(is_plain) {
-        return false;
-    }
-    let shown = query.joins.iter().map(|join| join.kind.shows_right());
-    let shown =
-        std::iter::once(true).chain(shown).zip(&relations).filter(|(is_shown, _)| *is_shown);
-    let fields = shown.map(|(_, of)| Expr::AllFields(of.name().to_owned()));
-    let stars: Vec<SelectItem> = fields.map(|expr| SelectItem { expr, alias: None }).collect();
-    let items = std::mem::take(&mut query.select).into_iter();
-    let named = items.flat_map(|item| if is_star(&item) { stars.clone() } else { vec![item] });
-    query.select = named.collect();
-    true
 }
 
 /// Puts the calls of the list of a SELECT behind what the query reads.
@@ -179,7 +155,7 @@ pub(crate) fn put_into_from(
         }
         _ => None,
     });
-    if !exprs.clone().any(makes_rows) {
+    if exprs.map(calls_in).sum::<usize>() != calls.len() {
         return refuse("within CASE, a condition or a subquery");
     }
     for (item, written) in query.select.iter_mut().zip(projection) {
@@ -198,17 +174,14 @@ pub(crate) fn put_into_from(
     if is_alone && query.select.iter().any(is_star) {
         return refuse("beside * without a table");
     }
-    if calls.len() > 1 && !name_stars(query) {
-        return refuse("beside another function that makes rows and * of such a join");
-    }
     let relation = match <[TableCall; 1]>::try_from(calls) {
         Ok([call]) => {
             let columns = call.columns_of(name);
-            let call = TableCall { after_filter: !is_alone, ..call };
             Relation { columns, ..Relation::call(call) }.aliased(ROWS)
         }
         Err(calls) => side_by_side(calls),
     };
+    let relation = Relation { after_filter: !is_alone, ..relation };
     if is_alone {
         let Query { derived, alias, columns, .. } = Query::from(relation);
         (query.derived, query.alias, query.columns) = (derived, alias, columns);
@@ -224,6 +197,11 @@ fn is_call(function: &ast::Function) -> bool {
 
 /// Whether an expression makes a row of each that a function in it makes.
 pub(crate) fn makes_rows(expr: &ast::Expr) -> bool {
+    calls_in(expr) > 0
+}
+
+/// How many functions in an expression make a row of it of each of theirs.
+fn calls_in(expr: &ast::Expr) -> usize {
     use ast::Expr as E;
     match expr {
         E::Function(function) => {
@@ -233,10 +211,13 @@ pub(crate) fn makes_rows(expr: &ast::Expr) -> bool {
             };
             let name = function.name.to_string();
             let may_skip = CONDITIONAL.iter().any(|known| known.eq_ignore_ascii_case(&name));
-            is_call(function)
-                || !may_skip && args.iter().filter_map(|arg| operand(arg).ok()).any(makes_rows)
+            if is_call(function) {
+                return 1;
+            }
+            let args = args.iter().filter(|_| !may_skip).filter_map(|arg| operand(arg).ok());
+            args.map(calls_in).sum()
         }
-        other => operands(other).into_iter().any(makes_rows),
+        other => operands(other).into_iter().map(calls_in).sum(),
     }
 }
 

@@ -79,8 +79,8 @@ impl Names {
 
     /// What has a name, in words; `None` when it is free.
     pub fn taken(&self, name: &str) -> Option<String> {
-        if self.views.contains_key(name) {
-            return Some(format!("view {name:?} exists already"));
+        if let Some(view) = self.views.get(name) {
+            return Some(format!("{} {name:?} exists already", view.kind()));
         }
         let table = self.tables.get(name)?;
         let kind = if table.schema().is_bucket() { "bucket" } else { "table" };

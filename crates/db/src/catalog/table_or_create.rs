@@ -226,11 +226,22 @@ pub(crate) fn expect_unique<N: AsRef<str>>(schema: &Schema, fields: &[N]) -> Res
 /// # Errors
 /// `InvalidInput` with its fields and what they refer to.
 pub(crate) fn expect_reference(schema: &Schema, expected: &NewReference) -> Result<()> {
+    // Fields and what they refer to, in any order. Without fields of the other table, its key is
+    // meant.
+    let pairs = |of: &NewReference, columns: &[String]| {
+        let columns = columns.iter().map(|column| column.to_lowercase());
+        let mut pairs: Vec<_> = of.fields.iter().cloned().zip(columns).collect();
+        pairs.sort_unstable();
+        pairs
+    };
     let is_it = |found: &Reference| {
         let found = to_new(schema, found);
-        // Without fields of the other table, its key is meant.
         let columns = if expected.columns.is_empty() { &found.columns } else { &expected.columns };
-        found == NewReference { name: String::new(), columns: columns.clone(), ..expected.clone() }
+        found.table == expected.table
+            && found.fields.len() == expected.fields.len()
+            && pairs(&found, &found.columns) == pairs(expected, columns)
+            && found.on_delete == expected.on_delete
+            && found.on_update == expected.on_update
     };
     if schema.references().iter().any(is_it) {
         return Ok(());

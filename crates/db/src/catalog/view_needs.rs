@@ -9,6 +9,7 @@ use esker_log::sabotage::Bug;
 use esker_query::{NoRows, Options, Query, Source, Tables, View};
 use esker_table::Table as TableCore;
 
+use crate::catalog::defined_view::ViewKind;
 use crate::catalog::looked_up;
 use crate::catalog::names::{Names, ReadNames};
 use crate::{Error, Result};
@@ -115,8 +116,10 @@ pub(crate) fn refuse_read(names: &Names, kind: &str, name: &str, ends: bool) -> 
     if readers.is_empty() {
         return Ok(());
     }
-    let (views, verb, those) = match readers.len() {
-        1 => ("view", "reads", "that"),
+    let mut kinds = names.readers_of(name).map(|(_, view)| view.kind());
+    let (views, verb, those) = match (readers.len(), kinds.next()) {
+        (1, Some(ViewKind::Rollup)) => ("materialized view", "reads", "that"),
+        (1, _) => ("view", "reads", "that"),
         _ => ("views", "read", "them"),
     };
     let cascade = if ends { ", or DROP … CASCADE" } else { "" };

@@ -289,7 +289,8 @@ fn push_column(rows: &mut RowCollector<'_>, column: &ColumnFacts<'_>) -> Result<
 
 fn views(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     let no = yes_or_no(false);
-    for ViewFacts { place, name, view } in &facts.views() {
+    let views = facts.views();
+    for ViewFacts { place, name, view } in views.iter().filter(|of| !of.view.stored.is_rollup) {
         rows.push(&[CATALOG, T(place), T(name), T(&view.stored.text), T("NONE"), no, no])?;
     }
     Ok(())

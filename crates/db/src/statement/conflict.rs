@@ -9,6 +9,7 @@ use std::sync::Arc;
 use esker_format::key::encode_key;
 use esker_format::schema::{Index, IndexId};
 use esker_format::{Schema, Value, ValueRef};
+use esker_query::index_expression;
 use esker_query::model::Insert;
 use esker_table::TableWriter;
 use esker_table::table::{ComputedRow, Holder, UniqueKeys};
@@ -37,6 +38,9 @@ impl Target {
             return Self::of_names(schema, names);
         }
         let (expressions, filter) = (&insert.conflict_expressions, &insert.conflict_filter);
+        if let Some(filter) = filter {
+            index_expression::expect_conflict_condition(filter, schema)?;
+        }
         if expressions.is_empty()
             && let Ok(Self::Key) = Self::of_names(schema, names)
         {

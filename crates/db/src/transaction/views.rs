@@ -149,7 +149,7 @@ impl Transaction {
             let names = &definitions.names;
             let kind = match kind {
                 Some(kind) => expect_view(names, name, kind)?.kind(),
-                None => expect_any_view(names, name)?.kind(),
+                None => expect_any_view(names, name, ViewKind::View)?.kind(),
             };
             refuse_read(names, &kind.to_string(), name, true)?;
             Arc::make_mut(&mut definitions.names).views.remove(name);
@@ -165,7 +165,7 @@ impl Transaction {
         expect_usable("view", to)?;
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
-            let view = Arc::clone(expect_any_view(&definitions.names, from)?);
+            let view = Arc::clone(expect_any_view(&definitions.names, from, ViewKind::View)?);
             refuse_read(&definitions.names, &view.kind().to_string(), from, false)?;
             if let Some(message) = definitions.names.taken(to) {
                 return Err(Error::new(ErrorKind::AlreadyExists, message));
@@ -186,7 +186,7 @@ impl Transaction {
         expect_short("a view", comment)?;
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
-            let view = expect_any_view(&definitions.names, name)?;
+            let view = expect_any_view(&definitions.names, name, ViewKind::View)?;
             let view = Arc::new(view.with_comment(comment.map(str::to_owned)));
             Arc::make_mut(&mut definitions.names).views.insert(name.to_owned(), view);
             Ok(Taken::Nothing)
@@ -347,21 +347,25 @@ impl Definitions {
 }
 
 fn expect_view<'n>(names: &'n Names, name: &str, kind: ViewKind) -> Result<&'n Arc<DefinedView>> {
-    let view = expect_any_view(names, name)?;
+    let view = expect_any_view(names, name, kind)?;
     match view.kind() {
         found if found == kind => Ok(view),
         found => Err(Error::invalid(format!("{name:?} is a {found}: expected a {kind}"))),
     }
 }
 
-fn expect_any_view<'n>(names: &'n Names, name: &str) -> Result<&'n Arc<DefinedView>> {
+fn expect_any_view<'n>(
+    names: &'n Names,
+    name: &str,
+    kind: ViewKind,
+) -> Result<&'n Arc<DefinedView>> {
     names.views.get(name).ok_or_else(|| {
         if names.contains_key(name) {
-            return Error::invalid(format!("{name:?} is a table: expected a view"));
+            return Error::invalid(format!("{name:?} is a table: expected a {kind}"));
         }
         let known = names.views.keys().map(String::as_str);
         let known = esker_format::suggest::near_or_all(name, "views", known);
-        Error::new(ErrorKind::NotFound, format!("no view {name:?}{known}"))
+        Error::new(ErrorKind::NotFound, format!("no {kind} {name:?}{known}"))
     })
 }
 

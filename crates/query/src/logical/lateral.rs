@@ -78,8 +78,7 @@ impl<'a> Context<'a, '_> {
     ) -> Result<Opened<'a>> {
         let Arranged { relations, joins, star } = arranged;
         let is_lateral = |relation: &Relation| relation.lateral && relation.query.is_some();
-        let last_call = relations.last().and_then(Relation::as_call);
-        let is_after_filter = last_call.is_some_and(|call| call.after_filter);
+        let is_after_filter = relations.last().is_some_and(Relation::is_after_filter);
         let before =
             relations.iter().skip(1).position(is_lateral).map_or(relations.len(), |at| at + 1);
         let (now, later) = relations.split_at_checked(before).unwrap_or((&relations, &[]));
@@ -129,7 +128,7 @@ impl<'a> Context<'a, '_> {
             opened.joins.push(join);
             return Ok(());
         }
-        let is_after_filter = query.as_call().is_some_and(|call| call.after_filter);
+        let is_after_filter = relation.is_after_filter();
         let filter = match is_after_filter {
             true => filter.cloned(),
             false => self.of_names(filter, &names)?,

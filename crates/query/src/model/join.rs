@@ -53,6 +53,11 @@ pub struct Relation {
     /// Whether `query` may name fields of what stands before it: it is asked for each row of that.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lateral: bool,
+    /// Whether it is of the rows that pass WHERE, as what makes rows in the list of SELECT is: no
+    /// condition names its columns, and `*` does not show them. It is the last that the query
+    /// joins.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub after_filter: bool,
 }
 
 /// One more input of a query, joined with all before it.
@@ -129,6 +134,11 @@ impl Relation {
     #[must_use]
     pub fn aliased(self, alias: impl Into<String>) -> Self {
         Self { alias: Some(alias.into()), ..self }
+    }
+
+    /// Whether it is of the rows that pass WHERE; older statements say so at the call.
+    pub(crate) fn is_after_filter(&self) -> bool {
+        self.after_filter || self.as_call().is_some_and(|call| call.after_filter)
     }
 
     /// What it is called in the statement.

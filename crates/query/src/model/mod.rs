@@ -170,7 +170,7 @@ impl Query {
     /// Every field of a table, or of the answer of a query.
     #[must_use]
     pub fn from(relation: Relation) -> Self {
-        let Relation { table, query: derived, alias, columns, joins, lateral: _ } = relation;
+        let Relation { table, query: derived, alias, columns, joins, .. } = relation;
         Self { table, derived, alias, columns, joins, ..Self::default() }
     }
 

@@ -50,8 +50,7 @@ pub struct TableCall {
     /// Whether the rows are numbered, from 1 on, in a last column.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ordinality: bool,
-    /// Whether it is of the rows that pass WHERE, as one in the list of SELECT is: no condition
-    /// names its columns, and `*` does not show them. It is the last that the query joins.
+    /// What older statements have in place of [`Relation::after_filter`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub after_filter: bool,
 }
