@@ -217,6 +217,9 @@ pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
         | Statement::Cursor(_)
         | Statement::Maintenance(MaintenanceStatement::Analyze(_)) => (Level::Read, None),
         Statement::Copy(copy) if copy.names_file() => (Level::Admin, None),
+        Statement::Copy(CopyStatement::To { query, .. }) if query.takes_values() => {
+            (Level::Write, None)
+        }
         Statement::Copy(CopyStatement::To { .. }) => (Level::Read, None),
         Statement::Copy(CopyStatement::From { table, .. }) => (Level::Write, Some(table)),
         _ => (Level::Admin, None),

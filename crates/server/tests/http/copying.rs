@@ -72,6 +72,11 @@ fn a_copy_needs_the_rights_of_what_it_does() {
     let headers = [("authorization", reader.as_str())];
     assert_eq!(copy(&server, &headers, "COPY t TO STDOUT", b"").0, 200);
     assert_eq!(copy(&server, &headers, "COPY t FROM STDIN", b"1\ta\n").0, 403);
+    let made = server.ask("POST", &format!("{D}/query"), r#"{"sql": "CREATE SEQUENCE q"}"#);
+    assert_eq!(made.status, 200, "{made:?}");
+    let takes = "COPY (SELECT nextval('q')) TO STDOUT";
+    assert_eq!(copy(&server, &headers, takes, b"").0, 403, "it takes a value of a sequence");
+    assert_eq!(copy(&server, &[], takes, b"").1, "1\n");
     let sql = "COPY (SELECT * FROM read_csv('/etc/passwd')) TO STDOUT";
     assert_ne!(copy(&server, &headers, sql, b"").0, 200);
     assert_ne!(copy(&server, &[], sql, b"").0, 200, "a server without files_dir reads none");

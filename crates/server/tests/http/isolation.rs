@@ -22,6 +22,8 @@ fn asked<'a>(route: &'a Route, token_id: &str, transaction: &str) -> Asked<'a> {
     let path = path.replace("{table}", "t").replace("{bucket}", "b").replace("{key}", "1");
     let path = path.replace("{index}", "i").replace("{session}", "0");
     let path = path.replace("{token}", token_id).replace("{transaction}", transaction);
+    let question = if route.id == "copy" { "?sql=COPY+t+TO+STDOUT" } else { "" };
+    let path = format!("{path}{question}");
     let body = match route.id {
         _ if route.bodies.is_empty() => "",
         "createToken" => r#"{"name": "n", "scopes": ["admin"]}"#,
@@ -33,6 +35,7 @@ fn asked<'a>(route: &'a Route, token_id: &str, transaction: &str) -> Asked<'a> {
         "loadRows" => r#"[{"id": 9, "name": "loaded"}]"#,
         "query" | "explain" => r#"{"sql": "SELECT * FROM t"}"#,
         "restore" => r#"{"backup": "monday"}"#,
+        "putView" => r#"{"query": "SELECT id FROM t"}"#,
         "putEntry" => "entry",
         "putRow" | "changeRow" => r#"{"name": "changed"}"#,
         _ => "{}",
@@ -86,7 +89,9 @@ type Case = (&'static str, &'static str, u16);
 fn own_cases(route: &Route) -> Vec<Case> {
     let own: &[Case] = match route.id {
         "listDatabases" => &[("admin:shop", "", 200), ("read:shop/t", "", 200)],
-        "listTables" | "listBuckets" => &[("admin:shop", "", 403), ("admin:mill/u", "", 403)],
+        "listTables" | "listBuckets" | "listViews" => {
+            &[("admin:shop", "", 403), ("admin:mill/u", "", 403)]
+        }
         "query" => &[
             ("admin:shop", "", 403),
             ("admin:mill/u", r#"{"sql": "SELECT * FROM t"}"#, 403),
@@ -110,7 +115,7 @@ fn own_cases(route: &Route) -> Vec<Case> {
             ("admin:mill/u", r#"{"sql": "SELECT * FROM t"}"#, 403),
             ("admin:mill/u", r#"{"table": "t"}"#, 403),
         ],
-        "begin" => &[("admin:shop", "", 403)],
+        "begin" | "copy" => &[("admin:shop", "", 403)],
         // Those of others are not there.
         "commit" | "rollback" => &[("admin:shop", "", 403), ("admin:mill", "", 404)],
         _ => &[],

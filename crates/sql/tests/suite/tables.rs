@@ -47,8 +47,8 @@ fn what_is_not_given_has_its_default() {
     assert_eq!(text(&db, alive), "3");
     refused(&db, "CREATE TABLE u (n u8 DEFAULT 300)", "expected u8");
     refused(&db, "CREATE TABLE u (n u8 DEFAULT n + 1)", "expected a constant");
-    refused(&db, "CREATE TABLE u (n i64 DEFAULT now())", "the field is i64");
-    refused(&db, "CREATE TABLE u (n i64 DEFAULT uuid())", "the field is i64");
+    refused(&db, "CREATE TABLE u (n i64 DEFAULT now())", "expected i64, found timestamp");
+    refused(&db, "CREATE TABLE u (n i64 DEFAULT uuid())", "expected i64, found uuid");
 }
 
 #[test]
