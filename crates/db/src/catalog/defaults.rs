@@ -29,7 +29,8 @@ const COUNTER_BITS: u32 = 12;
 ///     .field("due", DataType::Date)
 ///     .default_value(esker::computed_default(&tomorrow)?)
 ///     .build()?;
-/// let tasks = Options::new().memory()?.create_table("tasks", schema)?;
+/// let db = Options::new().memory()?;
+/// let tasks = db.create_table("tasks", schema)?;
 /// tasks.insert_fields(&[("task", "water the plants".into())])?;
 /// let row = tasks.iter()?.next().expect("inserted above")?;
 /// assert!(matches!(row.get("due"), Some(Value::Date(days)) if *days > 20_000));
