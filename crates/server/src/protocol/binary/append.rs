@@ -31,6 +31,8 @@ const AT_ONCE_EVENTS: usize = 2_000;
 const VALUES_MAX: usize = 8 << 20;
 /// Of more events than this, a key keeps the first id and the last.
 const KEPT_RESULTS_MAX: usize = 500;
+/// Bytes of an answer that is kept with a key; of a longer one the errors are left out.
+const KEPT_BYTES_MAX: usize = 40 << 10;
 /// The most refused events that are told where the ids are not.
 const ERRORS_MAX: usize = 100;
 /// How often a request is begun again after another one of its producer.
@@ -103,11 +105,13 @@ pub(super) struct Told {
     has_changed: bool,
 }
 
-/// How outcomes are told.
+/// How an answer says what became of events.
 #[derive(Clone, Copy)]
 struct Form {
     /// Without the id of each event.
     is_minimal: bool,
+    /// How many refused events are told.
+    errors_max: usize,
     /// How soon the disk has what is answered before.
     within_ms: Option<u64>,
 }
@@ -400,7 +404,9 @@ impl Ready {
         &self,
     ) -> impl Fn(&[esker::Result<u64>]) -> esker::Result<Vec<u8>> + Send + Sync + 'static {
         let (times, mut form) = (self.times.clone(), self.form());
-        form.is_minimal |= times.len() > KEPT_RESULTS_MAX;
+        if times.len() > KEPT_RESULTS_MAX {
+            (form.is_minimal, form.errors_max) = (true, ERRORS_MAX);
+        }
         move |rows| {
             let rows = rows.iter().map(|row| stored(row, of_commit));
             let outcomes = outcomes_of(&times, rows);
@@ -409,6 +415,11 @@ impl Ready {
             }
             let mut out = Vec::new();
             form.write(&mut out, &outcomes, false);
+            if out.len() > KEPT_BYTES_MAX {
+                out.clear();
+                let short = Form { is_minimal: true, errors_max: 0, ..form };
+                short.write(&mut out, &outcomes, false);
+            }
             Ok(out)
         }
     }
@@ -503,7 +514,8 @@ impl Ready {
         let is_async = self.is_durable == Some(false);
         let within = is_async.then(|| self.stream.durable_within().as_millis());
         let within_ms = within.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX));
-        Form { is_minimal: self.is_minimal, within_ms }
+        let errors_max = if self.is_minimal { ERRORS_MAX } else { usize::MAX };
+        Form { is_minimal: self.is_minimal, errors_max, within_ms }
     }
 
     fn settled(&self, bytes: Vec<u8>, commit: Option<u64>) -> Told {
@@ -520,7 +532,7 @@ impl Form {
         pack::uint(out, stored);
         pack::uint(out, outcomes.len() as u64 - stored);
         write_ids(out, outcomes, self.is_minimal);
-        write_errors(out, outcomes, self.is_minimal);
+        write_errors(out, outcomes, self.errors_max);
         pack::bool(out, is_duplicate);
         self.write_window(out);
     }
@@ -561,8 +573,7 @@ fn id_bytes(id: EventId) -> [u8; ID_BYTES] {
 }
 
 /// `[[item, code, message, retryable]…]`
-fn write_errors(out: &mut Vec<u8>, outcomes: &Outcomes, is_minimal: bool) {
-    let most = if is_minimal { ERRORS_MAX } else { usize::MAX };
+fn write_errors(out: &mut Vec<u8>, outcomes: &Outcomes, most: usize) {
     let errors = || {
         let errors = (1u64..).zip(outcomes);
         errors.filter_map(|(at, (_, outcome))| Some((at, outcome.as_ref().err()?))).take(most)

@@ -392,6 +392,12 @@ fn a_key_stores_events_once() {
     let again = append_once(&mut client, "many", &format!("[{many}]")).unwrap();
     assert_eq!((first.row_ids.len(), again.accepted), (501, 501));
     assert_eq!(again.row_ids, [first.row_ids[0], first.row_ids[500]]);
+    // Many long errors are not kept.
+    let wrong = vec![format!(r#"{{"t": "{}"}}"#, "x".repeat(150)); 400].join(",");
+    let first = append_once(&mut client, "wrong", &format!("[{wrong}]")).unwrap();
+    assert_eq!((first.rejected, first.errors.len()), (400, 400));
+    let again = append_once(&mut client, "wrong", &format!("[{wrong}]")).unwrap();
+    assert_eq!((again.rejected, again.errors.len()), (400, 0));
     let too_many = vec!["{}"; 10_001].join(",");
     let (_, message) = append_once(&mut client, "too", &format!("[{too_many}]")).unwrap_err();
     assert_eq!(message, "expected at most 10000 events in one commit, found 10001");
