@@ -8,7 +8,7 @@ use esker_sql::{CopyStatement, Outcome, Statement};
 use super::statement::needs;
 use super::{Answer, Request, Session, SqlText};
 use crate::tenant::QuotaReservation;
-use crate::{Error, Result};
+use crate::{Code, Error, Result};
 
 /// The statement of a text that copies between a table and a client.
 ///
@@ -29,6 +29,10 @@ pub(crate) fn media_of(copy: &CopyStatement) -> &'static str {
         Some(FileFormat::Ndjson) => "application/x-ndjson",
         _ => "text/plain",
     }
+}
+
+fn no_count() -> Error {
+    Error::new(Code::Internal, "a copy did not tell how many rows it added")
 }
 
 impl Session {
@@ -61,10 +65,10 @@ impl Session {
         let in_flight = self.begin(&Request::Sql { text: text.clone(), parameters: Vec::new() });
         let done = self.act(|session| session.take_rows(text, bytes).map(Answer::Changed));
         self.finish(in_flight, done.is_ok());
-        Ok(match done? {
-            Answer::Changed(rows) => rows,
-            _ => 0,
-        })
+        match done? {
+            Answer::Changed(rows) => Ok(rows),
+            _ => Err(no_count()),
+        }
     }
 
     /// Writes the rows of a table or query.
@@ -87,10 +91,10 @@ impl Session {
             self.reserve_quota(1, 0)?;
             let options = self.change_options(Vec::new(), text.semantics());
             let done = self.sql.copy_in(copied(text)?, bytes, &options)?;
-            return Ok(match done {
-                Outcome::Added(added) => added.rows,
-                _ => 0,
-            });
+            return match done {
+                Outcome::Added(added) => Ok(added.rows),
+                _ => Err(no_count()),
+            };
         }
         // A load goes on for as long as rows come.
         self.began = None;
