@@ -1,5 +1,5 @@
-//! Rollups: views of the groups of one table, of a shape that partial aggregates of parts of the
-//! table can be put together to.
+//! Rollups: views of the groups of one table whose answer can be put together from partial
+//! aggregates of parts of the table.
 //!
 //! ```text
 //! SELECT date_trunc('hour', t) AS hour, model, count(*) AS n, sum(cost) AS cost
@@ -278,7 +278,7 @@ impl FieldNames<'_> {
     }
 }
 
-/// Whether values of a type have an order by which groups are told apart.
+/// Whether values of a type have an order, as those of keys need.
 fn is_ordered(data_type: DataType) -> bool {
     !matches!(data_type, DataType::Json | DataType::Interval | DataType::List(_))
 }

@@ -122,13 +122,13 @@ impl Database {
         Transaction::run(self.engine(), |within| within.create_view_with(name, query, options))
     }
 
-    /// Creates a rollup: a view of the groups of one table, of a shape that partial aggregates of
-    /// parts of the table can be put together to. It is read by its name, and is right at every
+    /// Creates a rollup: a view of the groups of one table whose answer can be put together from
+    /// partial aggregates of parts of the table. It is read by its name, and is right at every
     /// commit.
     ///
     /// Its query has keys and aggregates: `SELECT keys, aggregates FROM table [WHERE …] GROUP BY
     /// keys`. Keys are fields, JSON paths, and `date_trunc` and `time_bucket` of a field;
-    /// aggregates are count, sum, avg, min and max of fields, sums not of floats. What is in WHERE
+    /// aggregates are count, sum, avg, min and max of fields, sum and avg not of floats. What is in WHERE
     /// depends on the row alone.
     ///
     /// ```
