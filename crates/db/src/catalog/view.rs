@@ -128,8 +128,8 @@ impl Database {
     ///
     /// Its query has keys and aggregates: `SELECT keys, aggregates FROM table [WHERE …] GROUP BY
     /// keys`. Keys are fields, JSON paths, and `date_trunc` and `time_bucket` of a field;
-    /// aggregates are count, sum, avg, min and max of fields, sum and avg not of floats. What is in WHERE
-    /// depends on the row alone.
+    /// aggregates are count, sum, avg, min and max of fields, sum and avg not of floats. What is
+    /// in WHERE depends on the row alone.
     ///
     /// ```
     /// use esker::{DataType, Options, Query, Schema, Value};
